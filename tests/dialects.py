@@ -15,7 +15,6 @@ import os
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -64,28 +63,6 @@ def _fastapi_error(message: str) -> Any:
     return {"object": "error", "message": message, "type": "BadRequestError", "code": 400}
 
 
-def _openai_limits() -> dict[str, str]:
-    names = ("limit-requests", "remaining-requests", "reset-requests", "remaining-tokens", "reset-tokens")
-    return {
-        f"x-ratelimit-{name}": value
-        for name, value in zip(names, ("5000", "0", "10ms", "900", "6m0s"), strict=True)
-    }
-
-
-def _anthropic_limits() -> dict[str, str]:
-    soon = (datetime.now(UTC) + timedelta(milliseconds=10)).isoformat().replace("+00:00", "Z")
-    return {
-        "anthropic-ratelimit-requests-limit": "50",
-        "anthropic-ratelimit-requests-remaining": "0",
-        "anthropic-ratelimit-requests-reset": soon,
-    }
-
-
-def _openrouter_limits() -> dict[str, str]:
-    soon = datetime.now(UTC).timestamp() * 1000 + 10
-    return {"X-RateLimit-Limit": "20", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": f"{soon:.0f}"}
-
-
 SHAPES: dict[str, Callable[[], dict[str, Any]]] = {
     "reasoning_content": lambda: {"content": ANSWER, "reasoning_content": THINKING},
     "reasoning": lambda: {"content": ANSWER, "reasoning": THINKING},
@@ -128,7 +105,6 @@ class Provider:
     hides: bool = False
     """Whether thinking may be counted and not shown."""
     error: Callable[[str], Any] = _openai_error
-    limits: Callable[[], dict[str, str]] = dict
     query: dict[str, str] = field(default_factory=dict)
     embeddings: bool | None = None
     """None: not documented, so not tried."""
@@ -138,12 +114,12 @@ class Provider:
 
 PROVIDERS = {
     "openai": Provider(
-        token_fields=("max_tokens", "max_completion_tokens"), hides=True, limits=_openai_limits,
+        token_fields=("max_tokens", "max_completion_tokens"), hides=True,
         embeddings=True,
     ),
     "anthropic": Provider(
         token_fields=("max_tokens", "max_completion_tokens"), seed="", formats=(), refused=("logprobs",),
-        thinking=("parts",), hides=True, error=_anthropic_error, limits=_anthropic_limits, embeddings=False,
+        thinking=("parts",), hides=True, error=_anthropic_error, embeddings=False,
         completions=False,
     ),
     "gemini": Provider(
@@ -151,7 +127,7 @@ PROVIDERS = {
     ),
     "groq": Provider(
         prefix="/openai/v1", token_fields=("max_completion_tokens",), refused=("logprobs", "top_logprobs"),
-        thinking=("reasoning", "tags"), limits=_openai_limits, embeddings=False, completions=False,
+        thinking=("reasoning", "tags"), embeddings=False, completions=False,
     ),
     "mistral": Provider(
         seed="random_seed", thinking=("parts", "tags"), error=_mistral_error, embeddings=True,
@@ -162,12 +138,12 @@ PROVIDERS = {
         completions=False,
     ),
     "openrouter": Provider(
-        prefix="/api/v1", thinking=("reasoning", "reasoning_details"), limits=_openrouter_limits
+        prefix="/api/v1", thinking=("reasoning", "reasoning_details")
     ),
     "together": Provider(thinking=("reasoning", "tags"), embeddings=True),
     "fireworks": Provider(prefix="/inference/v1", thinking=("reasoning_content",), embeddings=True),
     "azure": Provider(
-        prefix="/openai/deployments/loop", key_header="api-key", hides=True, limits=_openai_limits,
+        prefix="/openai/deployments/loop", key_header="api-key", hides=True,
         token_fields=("max_tokens", "max_completion_tokens"), query={"api-version": "2024-10-21"},
         embeddings=True, lists=False,
     ),
@@ -190,7 +166,6 @@ class ProviderServer(Loopback):
         self.models = models
         self.received: list[dict[str, Any]] = []
         self.keys: list[str] = []
-        self._limited = 0
 
     @property
     def host(self) -> str:
@@ -209,9 +184,6 @@ class ProviderServer(Loopback):
         if problem := self._problem(part, body):
             return self._refusal(400, problem)
         prompt = "".join(message["content"] for message in body.get("messages", ()))
-        if "[limit]" in prompt and not self._limited:
-            self._limited = 1
-            return self._refusal(429, "Rate limit reached for requests", provider.limits())
         for name in SHAPES:
             if f"[{name}]" in prompt:
                 return _chat({"role": "assistant", **SHAPES[name]()})
@@ -234,13 +206,12 @@ class ProviderServer(Loopback):
             return f"This response_format type is unavailable: {kind}"
         return "the text is not accepted" if "[poison]" in str(body.get("messages", "")) else ""
 
-    def _refusal(self, status: int, message: str, headers: dict[str, str] | None = None) -> web.Response:
-        return _json(self.provider.error(message), status=status, headers=headers)
+    def _refusal(self, status: int, message: str) -> web.Response:
+        return _json(self.provider.error(message), status=status)
 
 
-def _json(value: Any, *, status: int = 200, headers: dict[str, str] | None = None) -> web.Response:
-    body = msgspec.json.encode(value)
-    return web.Response(status=status, body=body, headers=headers, content_type="application/json")
+def _json(value: Any, *, status: int = 200) -> web.Response:
+    return web.Response(status=status, body=msgspec.json.encode(value), content_type="application/json")
 
 
 def _chat(message: dict[str, Any], finish: str = "stop", usage: dict[str, Any] | None = None) -> web.Response:
@@ -301,8 +272,6 @@ def verify(name: str, folder: Path) -> list[str]:
         ]
         verified.append(_errors(model))
         verified += _thinking(name, model)
-        if limits := _limits(name, model):
-            verified.append(limits)
         if provider.embeddings:
             assert one(model, Embed(text="a boat")).status == "ok"
             verified.append("embeddings")
@@ -357,18 +326,6 @@ def _thinking(name: str, model: OpenAI) -> list[str]:
         assert (response.status, response.reason) == ("truncated", "length inside the reasoning")
     shapes = [*provider.thinking, *(["hidden"] if provider.hides else [])]
     return [f"thinking ({', '.join(shapes)})"]
-
-
-def _limits(name: str, model: OpenAI) -> str:
-    """A 429 without Retry-After is waited for as the headers say; they are shown as they came."""
-    names = [each.lower() for each in PROVIDERS[name].limits()]
-    prefix = ek.presets()[name].rate_limits
-    model.record_rate_limits()
-    assert one(model, chat("[limit]")).status == "ok"
-    assert sorted(model.rate_limits) == sorted(names)
-    assert all(each.startswith(prefix) for each in names)
-    assert bool(prefix) == bool(names)
-    return f"`{prefix}…` headers" if prefix else ""
 
 
 # The table of the documentation

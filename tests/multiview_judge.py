@@ -56,7 +56,6 @@ class Judge(Loopback):
         kind = KINDS[fields]
         self.kinds[kind] += 1
         read = [document for line in re.findall(TEXTS, task) if (document := known(line))]
-        read = read or [document for name in NOTED.findall(task) for document in BY_SUMMARY[name][:1]]
         text = self.says(kind, read) or msgspec.json.encode(self.truth(kind, task, read)).decode()
         message = {"content": None, "refusal": "No."} if text == REFUSES else {"content": text}
         return msgspec.json.encode({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]})
@@ -66,8 +65,6 @@ class Judge(Loopback):
             case "reflect":
                 return SCHEME
             case "annotate":
-                if not read:  # a part of a long document that does not begin it
-                    return {"category": "", "tags": [], "summary": "More."}
                 structure = read[0].views["arithmetic"]
                 tags = [structure, "numbers", *(["many steps"] if structure in MANY_STEPS else [])]
                 return {"category": structure, "tags": tags, "summary": f"It takes {structure}."}
@@ -106,14 +103,7 @@ def known(text: str) -> Document | None:
 
 BEGINNING = min(map(len, MATH))
 BEGINNINGS = {text[:BEGINNING]: document for text, document in MATH.items()}
-BY_SUMMARY = {
-    name: [document for document in MATH.values() if document.views["arithmetic"] == name]
-    for name in STRUCTURES
-}
-NOTED = re.compile(r"^1\. .*It takes (.+?)\.$", re.MULTILINE)
-"""A document that the judge read in parts, by what it noted of the first."""
 REFUSES = "[refuses]"
-DESCRIBED = '{"category": "", "tags": [], "summary": "Nothing."}'
 KINDS = {
     frozenset({"categories", "tags", "guidance"}): "reflect",
     frozenset({"category", "tags", "summary"}): "annotate",

@@ -46,7 +46,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
 
 IMPORTS = {
     "app": "streamlit",
-    "data": "datasets, fsspec, zstandard",
+    "data": "datasets, fsspec",
     "ray": "ray",
     "words": "jieba, kiwipiepy",
 }

@@ -18,7 +18,7 @@ from .api.suite.suite import suite as suite
 from .benchmarks.mirae.benchmark import MiraeOptions as MiraeOptions
 from .benchmarks.miron.benchmark import MironOptions as MironOptions
 from .benchmarks.multiview.benchmark import MultiviewOptions as MultiviewOptions
-from .benchmarks.rgb.options import RgbOptions as RgbOptions
+from .benchmarks.rgb.benchmark import RgbOptions as RgbOptions
 from .errors import EvenkeelError as EvenkeelError, UsageError as UsageError
 from .harness.benchmark import Benchmark as Benchmark
 from .harness.control import read_progress as read_progress, stop as stop
@@ -34,11 +34,10 @@ from .page.metrics import Metric as Metric
 from .report.export import export as export
 from .report.html_page import render as render
 from .report.pictures import charts as charts, settings as settings, tables as tables
-from .report.samples.flips import both as both, flips as flips
+from .report.samples.flips import compare_sample as compare_sample, flips as flips
 from .report.scorecard import scorecard as scorecard
 from .types import (
     Embed as Embed,
-    Entail as Entail,
     Generate as Generate,
     LogLikelihood as LogLikelihood,
     Message as Message,

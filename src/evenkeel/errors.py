@@ -164,6 +164,11 @@ def bounded(text: str) -> str:
     )
 
 
+def first_line(text: object) -> str:
+    """The first line of a message; empty where there is none."""
+    return next(iter(str(text).strip().splitlines()), "")
+
+
 def sentence(text: str) -> str:
     """A text with a full stop, where nothing else ends it."""
     return text if text.endswith((".", "?", "!")) else f"{text}."

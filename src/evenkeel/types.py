@@ -19,7 +19,7 @@ DetailT = TypeVar("DetailT", default=Any)
 
 Status: TypeAlias = Literal["ok", "refused", "truncated", "unparsed", "error"]
 
-Capability: TypeAlias = Literal["generate", "loglikelihood", "stringlikelihood", "embed", "rank", "entail"]
+Capability: TypeAlias = Literal["generate", "loglikelihood", "stringlikelihood", "embed", "rank"]
 
 Tag: TypeAlias = str | int
 
@@ -106,23 +106,13 @@ class Rank(Struct, frozen=True, kw_only=True, tag="rank", tag_field="kind"):
     role: str = "ranker"
 
 
-class Entail(Struct, frozen=True, kw_only=True, tag="entail", tag_field="kind"):
-    """Classify whether a text follows from another: natural language inference (NLI)."""
-
-    premise: str
-    hypothesis: str
-    repeat: int = 0
-    role: str = "nli"
-
-
-Request: TypeAlias = Generate | LogLikelihood | StringLikelihood | Embed | Rank | Entail
+Request: TypeAlias = Generate | LogLikelihood | StringLikelihood | Embed | Rank
 KIND_NEEDS: dict[type[Request], Capability] = {
     Generate: "generate",
     LogLikelihood: "loglikelihood",
     StringLikelihood: "stringlikelihood",
     Embed: "embed",
     Rank: "rank",
-    Entail: "entail",
 }
 
 
@@ -174,8 +164,6 @@ class Response(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """An embedding: little-endian float32."""
     rank: float | None = None
     """How well a document fits a query; only the order of such scores means something."""
-    labels: dict[str, float] | None = None
-    """The probability of each label that the model chooses among; one of them is `entailment`."""
     cut: bool | None = None
     """True where the input was longer than the model reads, so that its end was not seen; None: not told."""
     reason: str = ""
@@ -282,6 +270,8 @@ class Figure(Struct, frozen=True, kw_only=True):
     """The p-value of no difference, for figures that are differences or slopes."""
     tests: int = 1
     """How many tests `p` is corrected for, by Holm."""
+    deciding: int = 0
+    """How many of the groups decide the interval, where they are few: three quarters of its variance."""
     basis: str = ""
     """In words, what the value depends on beside the scores: how tokens were counted, say. Figures with
     another basis are not compared with it, and neither are those whose basis begins with MIXED."""

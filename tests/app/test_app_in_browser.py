@@ -216,15 +216,23 @@ def test_a_run_is_started_watched_and_opened(browser: Browser, tmp_path: Path) -
         settle(page)
         page.get_by_role("button", name="Count requests and cost").click()
         page.get_by_role("button", name="Start the run").click()
-        page.get_by_role("button", name="Explore").click(timeout=4 * PATIENCE)
+        headline = page.get_by_text(re.compile("^Levenshtein score of")).first
+        expect(headline).to_be_visible(timeout=4 * PATIENCE)
         settle(page)
-        expect(page.get_by_text(re.compile("^Levenshtein score of")).first).to_be_visible()
+        # What is drawn again every second while a run is watched must not clear the page afterwards.
+        page.wait_for_timeout(3000)
+        expect(headline).to_be_visible()
+        page.get_by_role("link", name="New run").click()
+        page.get_by_role("link", name=re.compile("finished")).click()
+        expect(headline).to_be_visible()
+        page.wait_for_timeout(3000)
+        expect(headline).to_be_visible()
         [listed] = ek.list_runs(tmp_path / "runs")
         assert listed.state == "finished"
         page.context.close()
 
 
-def test_a_run_is_stopped_and_goes_on_in_another_browser(browser: Browser, tmp_path: Path) -> None:
+def test_a_run_is_stopped_and_resumed_in_another_browser(browser: Browser, tmp_path: Path) -> None:
     """The server answers five prompts; the others wait until the run was stopped."""
 
     def answer(prompt: str) -> str:
@@ -245,17 +253,19 @@ def test_a_run_is_stopped_and_goes_on_in_another_browser(browser: Browser, tmp_p
         page.get_by_role("button", name="Start the run").click()
         bar = page.get_by_test_id("stProgress")
         expect(bar).to_contain_text(re.compile(r"[5-9] of [\d,]+ requests|\d\d+ of [\d,]+ requests"))
-        expect(page.get_by_text(re.compile(r"requests a second, 0 failed"))).to_be_visible()
+        expect(page.get_by_text(re.compile(r"requests per second, 0 failed"))).to_be_visible()
         page.get_by_role("button", name="Stop", exact=True).click()
+        expect(page.get_by_text(re.compile("^Stopp"))).to_be_visible()
         page.context.close()
 
         before = dict(server.answered)
         page, _ = opened(browser, f"{url}/new-run")
-        expect(page.get_by_text("Stopped. The answers so far are kept")).to_be_visible()
+        page.get_by_role("link", name=re.compile("rgb-slow")).click()
+        expect(page.get_by_text("Stopped. Resuming won't repeat")).to_be_visible()
         server.behaviour.latency = 0
         server.rule = lambda prompt: "I do not know."
-        page.get_by_role("button", name="Go on").click()
-        expect(page.get_by_role("button", name="Explore")).to_be_visible(timeout=4 * PATIENCE)
+        page.get_by_role("button", name="Resume").click()
+        expect(page.get_by_role("button", name="Next sample")).to_be_visible(timeout=4 * PATIENCE)
         [listed] = ek.list_runs(tmp_path / "runs")
         assert listed.state == "finished"
         assert listed.headline is not None

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import signal
 import sqlite3
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
+import evenkeel as ek
 from commandline import command, evenkeel
 from evenkeel import api
 from evenkeel.analysis import wilson
 from evenkeel.benchmarks.multiview.files import encode_triplets, read_triplets
 from evenkeel.benchmarks.multiview.make.annotate import Schema
-from evenkeel.benchmarks.multiview.make.build_options import BuildOptions
-from evenkeel.benchmarks.multiview.make.builder import docset_name
+from evenkeel.benchmarks.multiview.make.builder import BuildOptions, docset_name
 from evenkeel.benchmarks.multiview.make.criteria import portable_spec
 from evenkeel.benchmarks.multiview.make.generator import compose, compose_documents
 from evenkeel.benchmarks.multiview.page import builder_notes
@@ -32,7 +30,6 @@ from evenkeel.options import parse
 from evenkeel.report.notes import notes_of
 from multiview_judge import (
     CRITERION,
-    DESCRIBED,
     MATH,
     STRUCTURES,
     Judge,
@@ -45,7 +42,6 @@ from multiview_judge import (
     views,
     written,
 )
-from triplets import triplet as tool
 
 
 @pytest.fixture
@@ -90,25 +86,17 @@ def test_a_judge_that_knows_the_truth_makes_triplets_that_agree_with_it(docs: Pa
     adds_up(out)
 
 
-def test_anchors_with_the_same_tags_get_different_positives(docs: Path, tmp_path: Path) -> None:
-    with Judge() as server:
-        build(docs, tmp_path / "made", server, triplets=60, candidates=2)
-    triplets = read_triplets(tmp_path / "made" / "triplets.jsonl")
-    assert len({triplet.positive_id for triplet in triplets}) > 40  # ten kinds, two candidates: 20 in order
-
-
 def test_the_manifest_describes_the_build_but_not_this_machine(
     docs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-canary")
     out = tmp_path / "made"
     with Judge() as server:
-        build(docs, out, server, seed=5, hint=["Count."], min_quality=2)
+        build(docs, out, server, seed=5)
     found = manifest(out)
-    assert (found["seed"], found["judge"], found["options"]["min_quality"]) == (5, "openai:judge", 2)
+    assert (found["seed"], found["judge"], found["options"]["triplets"]) == (5, "openai:judge", 12)
     assert found["documents"]["name"] == "my math.jsonl"
     assert found["documents"]["sha256"] == hashlib.sha256(docs.read_bytes()).hexdigest()
-    assert found["criteria"][0]["hints"] == ["Count."]
     assert found["sha256"] == {
         name: hashlib.sha256((out / name).read_bytes()).hexdigest()
         for name in ("schema.json", "annotations.jsonl", "triplets.jsonl", "dropped.jsonl")
@@ -118,14 +106,19 @@ def test_the_manifest_describes_the_build_but_not_this_machine(
     assert "sk-canary" not in text
 
 
-def test_the_triplets_can_be_run_at_once(docs: Path, tmp_path: Path) -> None:
+def test_a_judge_built_set_is_reviewed_row_by_row_and_run(docs: Path, tmp_path: Path) -> None:
+    out = tmp_path / "made"
+    criteria = tmp_path / "criteria.yaml"
+    criteria.write_text("arithmetic: The same calculation.\nsums: The same sums.\n")
     with Judge() as server:
-        build(docs, tmp_path / "made", server)
-    run = api.run(
-        "multiview", data=tmp_path / "made" / "triplets.jsonl", method=["bm25"], out=tmp_path / "run"
-    )
-    accuracy = [figure for name, figure in run.summary.items() if "my_math__arithmetic" in name]
-    assert any(figure.n == 12 for figure in accuracy)
+        given = {"criterion": None, "description": None, "criteria": str(criteria), "triplets": 4}
+        build(docs, out, server, **given)
+    review = ek.review(out)
+    assert [row.file for row in review.rows] == ["triplets.jsonl"] * 8
+    review.decide(0, "rejected")
+    assert [path.name for path in review.export(undecided=True)] == ["triplets.jsonl"]
+    run = ek.run("multiview", data=out / "accepted", method=["bm25"], out=tmp_path / "run")
+    assert run.headline.n == 7
 
 
 def test_several_criteria_share_a_triplet_file_and_keep_the_rest_apart(docs: Path, tmp_path: Path) -> None:
@@ -213,7 +206,7 @@ def test_what_failed_is_reported_and_asked_again_by_the_same_command(tmp_path: P
     few[7] = msgspec.structs.replace(few[7], text=f"[poison] {few[7].text}")
     docs = written(tmp_path / "few.jsonl", few)
     with Judge() as server:
-        built = build(docs, out, server, triplets=4, reflect_sample=3)
+        built = build(docs, out, server, triplets=4)
         assert built.failures == [
             "few__arithmetic: requests that failed: 1; the same command asks them again"
         ]
@@ -221,26 +214,9 @@ def test_what_failed_is_reported_and_asked_again_by_the_same_command(tmp_path: P
         assert (counts(out)["annotate"]["error"], counts(out)["kept"]) == (1, 4)
         server.fixed = True
         before = server.kinds["annotate"]
-        assert build(docs, out, server, triplets=4, reflect_sample=3).failures == []
+        assert build(docs, out, server, triplets=4).failures == []
         assert server.kinds["annotate"] == before + 1
     assert {note.status for note in noted_in(out)} == {"ok"}
-
-
-def test_a_schema_that_could_not_be_asked_for_is_asked_for_again(tmp_path: Path) -> None:
-    few = list(MATH.values())[:12]
-    docs = written(tmp_path / "few.jsonl", [*few, Document("p", "[poison]")])
-    with Judge() as server:
-        built = build(docs, tmp_path / "made", server, triplets=1)
-        assert [failure.partition(": ")[2][:20] for failure in built.failures] == [
-            "requests that failed",
-            "the judge wrote no s",
-            "those of an earlier ",
-        ]
-        assert not list((tmp_path / "made").glob("*.jsonl"))
-        assert counts(tmp_path / "made")["reflect"]["asked"] == 1
-        server.fixed = True
-        server.says = lambda kind, read: None if read else DESCRIBED
-        assert build(docs, tmp_path / "made", server, triplets=1).failures == []
 
 
 # Documents
@@ -250,7 +226,7 @@ def test_empty_and_duplicate_documents_are_left_out_and_counted(tmp_path: Path) 
     few = list(MATH.values())[:20]
     docs = written(tmp_path / "few.jsonl", [*few, Document("e", " "), Document("d", f"  {few[0].text}")])
     with Judge() as server:
-        built = build(docs, tmp_path / "made", server, triplets=2, candidates=50, reflect_sample=50)
+        built = build(docs, tmp_path / "made", server, triplets=2)
         assert server.kinds["annotate"] == 20
     told = manifest(tmp_path / "made")["documents"]
     assert (told["read"], told["empty"], told["duplicates"]) == (20, 1, 1)
@@ -275,68 +251,28 @@ def test_a_folder_of_texts_is_a_document_set_named_after_it(tmp_path: Path) -> N
     assert len(manifest(out)["documents"]["sha256"]) == 64
 
 
-def test_a_document_within_the_limit_is_read_whole_at_every_step_but_lists(tmp_path: Path) -> None:
-    tail = "and so on " * 400
-    long = [Document(d.id, f"{d.text}\n{tail}{d.id}.") for d in list(MATH.values())[:30]]
-    docs, out = written(tmp_path / "long.jsonl", long), tmp_path / "made"
-    with Judge() as server:
-        built = build(docs, out, server, triplets=1, candidates=2)
-        assert server.kinds["annotate"] == 30
-        assert all(any(f"Document:\n{d.text}" in prompt for prompt in server.answered) for d in long)
-        (triplet,) = read_triplets(out / "triplets.jsonl")
-        rated = [prompt for prompt in server.answered if f"Negative:\n{triplet.negative}" in prompt]
-        ordered = [p for p in server.answered if "candidate" in p and all(t in p for t in triplet.documents)]
-        assert (len(rated), len(ordered)) == (1, 2)
-        anchored = f"Anchor: {triplet.anchor[:200]}"
-        (lists,) = [p for p in server.answered if "Candidates for the positive" in p and anchored in p]
-        # excerpts from both ends, beside the summary of the whole
-        assert len(lists) < 5 * 1_300
-        assert f"{triplet.anchor_id}." in lists
-        assert "In short: It takes" in lists
-    assert triplet.negative.endswith(f"{tail}{triplet.negative_id}.")
-    assert [note for note in built.notes if "warning" in note] == [
-        "warning: 30 of 30 documents are longer than --list-characters 1,000: in lists the judge saw "
-        "excerpts of them, beside a summary of the whole when it chose"
-    ]
-    described = manifest(out)["documents"]
-    assert (described["read_in_parts"], described["listed_in_excerpts"]) == (0, 30)
-    assert described["longest"] == max(len(document.text) for document in long)
-
-
-def test_a_document_beyond_the_limit_is_read_in_parts_to_its_end(tmp_path: Path) -> None:
+def test_a_document_that_is_too_long_is_cut_counted_and_reported(tmp_path: Path) -> None:
     few = list(MATH.values())[:30]
-    long = {d.id: f"{d.text}\n\n{'More of it. ' * 250}The end of {d.id}." for d in few}
-    docs = written(tmp_path / "long.jsonl", [Document(d.id, long[d.id]) for d in few])
+    tails = ["", "and so on " * 400, "and so on " * 1_000]  # whole, too long for lists, too long
+    texts = [f"{d.text}\n{tails[n % 3]}The end of {d.id}." for n, d in enumerate(few)]
+    docs = written(tmp_path / "long.jsonl", [Document(d.id, t) for d, t in zip(few, texts, strict=True)])
     out = tmp_path / "made"
     with Judge() as server:
-        built = build(docs, out, server, triplets=2, candidates=2, document_characters=1_000)
+        built = build(docs, out, server, triplets=4)
         shown = list(server.answered)
-    for document in few:
-        assert any(f"The end of {document.id}." in prompt and "Part 4 of 4" in prompt for prompt in shown)
-    assert not any(text in prompt for text in long.values() for prompt in shown)
-    assert counts(out)["annotate"]["parts"] == 120
-    assert {note.parts for note in noted_in(out)} == {4}
-    for triplet in read_triplets(out / "triplets.jsonl"):
-        anchor, positive, _ = (MATH[text.partition("\n\n")[0]].views for text in triplet.documents)
-        assert anchor["arithmetic"] == positive["arithmetic"]
-        assert triplet.documents == tuple(
-            long[name] for name in (triplet.anchor_id, triplet.positive_id, triplet.negative_id)
-        )
-    assert manifest(out)["documents"]["read_in_parts"] == 30
-    assert manifest(out)["options"]["document_characters"] == 1_000
-    assert any("30 of 30 documents are longer than --document-characters 1,000" in n for n in built.notes)
-
-
-def test_a_document_with_a_part_that_fails_is_not_annotated(tmp_path: Path) -> None:
-    few = list(MATH.values())[:12]
-    texts = [f"{d.text}\n\n{'More of it. ' * 120}{'[poison]' if d is few[3] else ''}" for d in few]
-    docs = written(tmp_path / "x.jsonl", [Document(d.id, t) for d, t in zip(few, texts, strict=True)])
-    with Judge() as server:
-        built = build(
-            docs, tmp_path / "made", server, triplets=1, document_characters=1_000, reflect_sample=1
-        )
-    assert [note.id for note in noted_in(tmp_path / "made") if note.status == "error"] == [few[3].id]
-    assert any("requests that failed: 1" in failure for failure in built.failures)
+    for n, document in enumerate(few):
+        read = [prompt for prompt in shown if f"The end of {document.id}." in prompt]
+        assert bool(read) == (n % 3 < 2)
+        assert any("candidates for" in prompt.lower() for prompt in read) <= (n % 3 == 0)
+    assert max(map(len, shown)) < 30_000
+    for triplet in read_triplets(out / "triplets.jsonl"):  # the data has the documents whole
+        assert all(text in texts for text in triplet.documents)
+    alone, in_lists = (note for note in built.notes if note.startswith("warning"))
+    assert alone.startswith("warning: 10 of 30 documents are longer than 8,000 characters")
+    assert in_lists.startswith("warning: 20 of 30 documents are longer than 1,000 characters")
+    described = manifest(out)["documents"]
+    assert (described["cut"], described["cut_in_lists"]) == (10, 20)
+    assert described["longest"] == max(map(len, texts))
 
 
 # Confirmed by another
@@ -348,119 +284,48 @@ def test_a_second_judge_confirms_triplets_and_its_agreement_is_reported(docs: Pa
     def says(kind: str, read: list[Document]) -> str | None:
         return '{"more_alike": "first"}' if kind == "order" and read[0].text in contrary else None
 
-    out = tmp_path / "made"
-    with Judge() as server:
-        build(docs, out, server, triplets=40)
-    with Judge(says=says) as other:
-        options: dict[str, Any] = {"from_triplets": str(out / "triplets.jsonl"), "validate": "openai:other"}
-        built = api.build("multiview", tmp_path / "sure", base_url=other.url, **options)[1]
+    with Judge() as server, Judge(says=says) as other:
+        build(docs, tmp_path / "made", server, triplets=40)
+        confirmed_by = f"openai:other?base_url={other.url}"
+        built = build(docs, tmp_path / "sure", server, triplets=40, validate=confirmed_by)
         assert other.kinds == {"order": 80}
-    before, after = (read_triplets(folder / "triplets.jsonl") for folder in (out, tmp_path / "sure"))
+    before, after = (read_triplets(tmp_path / name / "triplets.jsonl") for name in ("made", "sure"))
     assert {t.built_by for t in before} == {"openai:judge"}
     disputed = [t for t in before if t.anchor in contrary]
     assert 0 < len(disputed) < 40
     assert after == [
         msgspec.structs.replace(t, confirmed_by="openai:other") for t in before if t not in disputed
     ]
-    lines = dropped_in(tmp_path / "sure")
+    lines = [line for line in dropped_in(tmp_path / "sure") if line["reason"] != "surplus"]
     assert [line["anchor"] for line in lines] == [t.anchor for t in disputed]
     assert {line["reason"] for line in lines} == {"validation_ordered_wrong"}
     agreement = manifest(tmp_path / "sure")["validation"]
     share = (40 - len(disputed)) / 40
     assert agreement["confirmed"]["value"] == pytest.approx(share)
     assert (agreement["confirmed"]["low"], agreement["confirmed"]["high"]) == pytest.approx(wilson(share, 40))
-    # One of the two answers to a disputed triplet is wrong; half of the builder's answers are "first"
+    # One of the two answers to a disputed triplet is wrong; half of the builder's answers are "first".
     equal = 1 - len(disputed) / 80
     assert agreement["kappa"]["value"] == pytest.approx((equal - 0.5) / 0.5)
     assert agreement["kappa"]["low"] < agreement["kappa"]["value"] < agreement["kappa"]["high"] <= 1
-    assert any(f"{len(disputed)} dropped, 0 left open" in note for note in built.notes)
+    assert any(note.endswith(f"; {len(disputed)} dropped") for note in built.notes)
+
+
+def test_a_triplet_whose_validation_failed_is_not_confirmed(tmp_path: Path) -> None:
+    few = list(MATH.values())[:30]
+    docs = written(tmp_path / "few.jsonl", few)
+    with Judge() as server, Judge(says=lambda kind, read: "[refuses]") as other:
+        validator = f"openai:other?base_url={other.url}"
+        built = build(docs, tmp_path / "made", server, triplets=3, validate=validator)
+    assert "triplets whose validation failed: 3; the same command asks again" in built.failures
+    found = manifest(tmp_path / "made")["validation"]
+    assert (found["confirmed"]["n"], found["failed"]) == (0, 3)  # a failure is not a disagreement
+    assert found["dropped"] == {"validation_ordering_refused": 3}
 
 
 def test_a_model_cannot_confirm_what_it_built(docs: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot confirm them"):
         models: dict[str, Any] = {"judge": "openai:m", "validate": "vllm:org/M", **CRITERION}
         api.build("multiview", tmp_path / "x", docs=str(docs), **models)
-    with Judge() as server:
-        build(docs, tmp_path / "made", server, triplets=2)
-        options: dict[str, Any] = {"from_triplets": str(tmp_path / "made" / "triplets.jsonl")}
-        with pytest.raises(UsageError, match="the same model built 2 of these triplets"):
-            api.build("multiview", tmp_path / "y", validate="openai:judge", base_url=server.url, **options)
-
-
-def test_a_triplet_whose_validation_failed_is_not_confirmed_and_asked_again(tmp_path: Path) -> None:
-    same = [text for text, document in MATH.items() if document.views["arithmetic"] == STRUCTURES[0]]
-    other = next(text for text in MATH if text not in same)
-    triplets = [
-        tool(0, anchor=same[0], positive=same[1], negative=other),
-        tool(1, anchor=f"[poison] {same[0]}", positive=same[2], negative=other),
-    ]
-    path = tmp_path / "t.jsonl"
-    path.write_bytes(encode_triplets(triplets))
-    options: dict[str, Any] = {"from_triplets": str(path), "validate": "openai:other"}
-    out = tmp_path / "sure"
-    with Judge() as server:
-        built = api.build("multiview", out, base_url=server.url, **options)[1]
-        assert built.failures == ["triplets whose validation failed: 1; the same command asks again"]
-        assert [line["reason"] for line in dropped_in(out)] == ["validation_ordering_error"]
-        assert manifest(out)["validation"]["confirmed"]["n"] == 1  # a failure is not a disagreement
-        server.fixed = True
-        before = server.requests
-        assert api.build("multiview", out, base_url=server.url, **options)[1].failures == []
-        assert server.requests == before + 2
-    assert len(read_triplets(out / "triplets.jsonl")) == 2
-    assert dropped_in(out) == []
-
-
-def test_a_person_confirms_triplets_on_a_sheet(docs: Path, tmp_path: Path) -> None:
-    labelled: dict[str, Any] = {"docs": str(docs), "label_field": "arithmetic", **CRITERION, "triplets": 20}
-    api.build("multiview", tmp_path / "made", sheet=True, **labelled)
-    triplets = read_triplets(tmp_path / "made" / "triplets.jsonl")
-    with (tmp_path / "made" / "sheet.csv").open(encoding="utf-8-sig", newline="") as file:
-        rows = list(csv.DictReader(file))
-    firsts = [row["first"] == triplet.positive for row, triplet in zip(rows, triplets, strict=True)]
-    assert 0 < sum(firsts) < 20  # in either order
-    assert not {"positive", "negative", "task"} & set(rows[0])
-    for number, (row, first) in enumerate(zip(rows, firsts, strict=True)):
-        right, wrong = ("first", "second") if first else ("second", "first")
-        row["more_alike"] = "" if number < 5 else "tie" if number == 5 else wrong if number == 6 else right
-    filled = tmp_path / "filled.csv"
-    with filled.open("w", newline="") as file:
-        writer = csv.DictWriter(file, rows[0])
-        writer.writeheader()
-        writer.writerows(rows)
-    api.build("multiview", tmp_path / "sure", validate_sheet=str(filled), **labelled)
-    after = read_triplets(tmp_path / "sure" / "triplets.jsonl")
-    assert [t.anchor for t in after] == [t.anchor for t in (*triplets[:5], *triplets[7:])]
-    assert [t.confirmed_by for t in after] == [""] * 5 + ["person"] * 13
-    validation = manifest(tmp_path / "sure")["validation"]
-    assert validation["confirmed"]["value"] == pytest.approx(13 / 15)
-    assert validation["dropped"] == {"validation_ordered_tie": 1, "validation_ordered_wrong": 1}
-    assert (validation["open"], validation["failed"]) == (5, 0)
-    assert -1 < validation["kappa"]["low"] < validation["kappa"]["value"] < validation["kappa"]["high"] < 1
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda text: text.replace(",\r\n", ",maybe\r\n"), "line 2: more_alike is 'maybe'. Available: first"),
-        (lambda text: text, "the column more_alike is empty in every row"),
-        (lambda text: text + "0123,,,,,,first\r\n", "line 5: '0123' is not the id of one of these triplets"),
-        (lambda text: text + text.splitlines(keepends=True)[1], "line 5: the id '.*' appears twice"),
-        (lambda text: text.replace(",'=1+2,", ",other,"), "line 4: '.*' is not the text that the sheet had"),
-    ],
-)
-def test_a_sheet_that_does_not_fit_is_refused_by_its_line(
-    tmp_path: Path, change: Callable[[str], str], message: str
-) -> None:
-    triplets = tmp_path / "t.jsonl"
-    triplets.write_bytes(encode_triplets(tool(n, negative=f"=1+{n}") for n in range(3)))
-    options: dict[str, Any] = {"from_triplets": str(triplets)}
-    api.build("multiview", tmp_path / "made", sheet=True, **options)
-    content = (tmp_path / "made" / "sheet.csv").read_bytes().decode("utf-8-sig")
-    assert ",'=1+2," in content  # never a formula
-    (tmp_path / "sheet.csv").write_bytes(change(content).encode())
-    with pytest.raises(DataError, match=message):
-        api.build("multiview", tmp_path / "sure", validate_sheet=str(tmp_path / "sheet.csv"), **options)
 
 
 def test_a_judge_that_built_the_triplets_is_marked_in_a_run_of_them(docs: Path, tmp_path: Path) -> None:
@@ -474,7 +339,7 @@ def test_a_judge_that_built_the_triplets_is_marked_in_a_run_of_them(docs: Path, 
     assert same.startswith("judge:openai:judge: the same model, openai:judge, built 4 of these triplets")
     assert summaries.startswith("judge:openai:other+annotations: reads summaries that the builder")
     renamed = [
-        "z=pairs:openai:judge?max_tokens=9",
+        "z=judge:openai:judge?max_tokens=9",
         "w=rewrite:openai:judge+embed:sbert:x",
         "a=judge:x:y+annotations",
     ]
@@ -484,26 +349,6 @@ def test_a_judge_that_built_the_triplets_is_marked_in_a_run_of_them(docs: Path, 
     same, summaries = [note.text for note in builder_notes(spec)]
     assert same.startswith("z, w: the same model, openai:judge, built 4")
     assert summaries.startswith("a: reads summaries")
-
-
-# Dropped triplets
-
-
-def test_dropped_triplets_are_stored_with_the_reason(tmp_path: Path) -> None:
-    docs = written(tmp_path / "few.jsonl", list(MATH.values())[:30])
-
-    def says(kind: str, read: list[Document]) -> str | None:
-        answers = {"rate": '{"quality": 2}', "order": '{"more_alike": "tie"}'}
-        return answers.get(kind) if int(read[0].id[-1]) % 2 == (kind == "order") else None
-
-    with Judge(says=says) as server:
-        built = build(docs, tmp_path / "made", server, triplets=30)
-    lines = dropped_in(tmp_path / "made")
-    assert Counter(line["reason"] for line in lines) == counts(tmp_path / "made")["discarded"]
-    assert {line["reason"] for line in lines} == {"quality_2", "ordered_tie"}
-    assert {line["built_by"] for line in lines} == {"openai:judge"}
-    assert {line.get("quality") for line in lines} == {2, 4}
-    assert built.failures[-1] == "there is no triplet: those of an earlier build are unchanged"
 
 
 # Without a judge
@@ -523,10 +368,7 @@ def test_labels_make_gold_triplets_without_a_judge(tmp_path: Path) -> None:
         "unlabelled": 0, "without_partner": 0, "without_negative": 0, "kept": 25
     }  # fmt: skip
     assert (manifest(tmp_path / "made")["judge"], built.failures) == (None, [])
-    easy = sum(not triplet.hard_for for triplet in triplets)
-    assert built.notes == [
-        f"{easy} triplets are not hard for bm25: no document of another label reads so much like the anchor"
-    ] * bool(easy)
+    assert {triplet.hard_for for triplet in triplets} == {"bm25"}
 
 
 def test_a_build_that_keeps_nothing_leaves_an_earlier_one_as_it_was(tmp_path: Path) -> None:
@@ -541,12 +383,6 @@ def test_a_build_that_keeps_nothing_leaves_an_earlier_one_as_it_was(tmp_path: Pa
     after = {path.name: path.read_bytes() for path in out.glob("[!j]*.json*")}
     assert [name for name in before if before[name] != after[name]] == ["manifest.json"]
     assert after.keys() == before.keys()
-
-
-def test_a_language_without_a_word_splitter_is_refused(tmp_path: Path) -> None:
-    settings: dict[str, Any] = {"docs": "d.jsonl", "label_field": "l", "lang": "xx", **CRITERION}
-    with pytest.raises(UsageError, match="--lang xx: words can be split as in en, zh, ko"):
-        api.build("multiview", tmp_path / "made", **settings)
 
 
 def test_labels_that_are_all_different_make_no_triplet_and_say_so(tmp_path: Path) -> None:
@@ -588,12 +424,7 @@ def test_the_starter_set_is_written_with_its_documents(tmp_path: Path) -> None:
         ({"starter": True, "label_field": "x"}, "leave out --label-field"),
         ({"docs": "x.jsonl", "judge": "j", "criteria": "c.yaml", "criterion": "c"}, "leave out --criterion"),
         ({"docs": "x.jsonl", "label_field": "y", "dry_run": True}, "give a --judge"),
-        ({"docs": "x.jsonl", "judge": "j", "min_quality": 6}, "min_quality"),
-        ({"from_triplets": "t.jsonl"}, "give --validate SPEC, --sheet or --validate-sheet"),
-        ({"from_triplets": "t.jsonl", "sheet": True, "docs": "x.jsonl"}, "leave out --docs"),
         ({"docs": "x.jsonl", "set": "gsm8k", "text_field": "y"}, "leave out --text-field"),
-        ({"docs": "x.jsonl", "judge": "a", "validate": "b", "validate_sheet": "s.csv"}, "one at a time"),
-        ({"docs": "x.jsonl", "judge": "j", "document_characters": 10}, "document_characters"),
     ],
 )
 def test_options_that_do_not_fit_together_are_refused(given: dict[str, Any], message: str) -> None:
@@ -626,8 +457,6 @@ def test_several_label_fields_make_a_task_each(docs: Path, tmp_path: Path) -> No
         api.build("multiview", tmp_path / "x", docs=str(docs), label_field=["a", "b"], criteria=str(criteria))
     with pytest.raises(UsageError, match="two of the fields would have the same task"):
         api.build("multiview", tmp_path / "x", docs=str(docs), label_field=["a b", "a_b"])
-    with pytest.raises(UsageError, match="several --label-field"):
-        api.build("multiview", tmp_path / "x", docs=str(docs), label_field=["a", "b"], criterion="a")
 
 
 def test_a_part_of_the_documents_is_drawn_by_the_seed(docs: Path, tmp_path: Path) -> None:
@@ -640,13 +469,6 @@ def test_a_part_of_the_documents_is_drawn_by_the_seed(docs: Path, tmp_path: Path
     assert made[0] == made[1] != made[2]
     assert len(made[0]) <= 40
     assert manifest(tmp_path / "0")["documents"]["read"] == 40
-
-
-def test_labels_are_for_one_criterion(docs: Path, tmp_path: Path) -> None:
-    criteria = tmp_path / "criteria.yaml"
-    criteria.write_text("a: One.\nb: Two.\n")
-    with pytest.raises(UsageError, match="the labels of one criterion"):
-        api.build("multiview", tmp_path, docs=str(docs), label_field="setting", criteria=str(criteria))
 
 
 def test_names_and_specs_are_fit_to_be_read_elsewhere() -> None:

@@ -14,7 +14,6 @@ from commandline import evenkeel
 from evenkeel.benchmarks.multiview.files import Triplet, model_name, read_triplets
 from evenkeel.errors import DataError, UsageError
 from evenkeel.report.notes import notes_of
-from evenkeel.text.bm25 import bm25_scores
 from loopback import Loopback
 from triplets import store, store_tools, triplet
 
@@ -122,13 +121,6 @@ def test_twenty_copies_of_a_triplet_are_one(tmp_path: Path) -> None:
     assert again.spec.data["copies"] == 19
 
 
-def test_a_paraphrased_criterion_is_not_a_copy(tmp_path: Path) -> None:
-    data = store(
-        tmp_path / "t.jsonl", [triplet(0), triplet(0, description="Its use."), triplet(0, instruction="i")]
-    )
-    assert len(read_triplets(data)) == 3
-
-
 def test_triplets_that_contradict_each_other_are_refused_by_both_lines(tmp_path: Path) -> None:
     one = triplet(0)
     swapped = triplet(0, positive=one.negative, negative=one.positive)
@@ -177,7 +169,7 @@ def full(number: int) -> Triplet:
         labels={"anchor": {"use": "cut"}, "positive": {"use": "cut"}, "negative": {"use": "dig"}},
         tags={"anchor": ("sharp",)},
         built_by="openai:judge",
-        confirmed_by="person",
+        confirmed_by="openai:other",
         hard_for="bm25",
     )
 
@@ -195,30 +187,21 @@ def test_a_rerun_of_an_export_gives_the_same_margins(tmp_path: Path) -> None:
         assert all(len(each) == 3 for each in margins)
         prompts = set(server.answered)
         assert any("It is for 0." in prompt for prompt in prompts)
-        for name in ("triplets.jsonl", "tools__use.triplets.json"):
-            again = ek.run("multiview", data=export / name, out=tmp_path / f"again {name}", **settings)
-            assert [record.score.detail.margins for record in again.records()] == margins
+        again = ek.run("multiview", data=export / "triplets.jsonl", out=tmp_path / "again", **settings)
+        assert [record.score.detail.margins for record in again.records()] == margins
         assert set(server.answered) == prompts
-    repeated = tmp_path / "again triplets.jsonl" / "export" / "triplets.jsonl"
+    repeated = again.path / "export" / "triplets.jsonl"
     assert repeated.read_bytes() == (export / "triplets.jsonl").read_bytes()
 
 
-def test_the_public_shape_is_written_with_its_documents(tmp_path: Path) -> None:
-    shared = triplet(1, anchor=full(0).positive, task="../up__use")
-    run = ek.run("multiview", data=store(tmp_path / "t.jsonl", [full(0), shared]), out=tmp_path / "run")
-    export = run.path / "export"
-    (entry,) = json.loads((export / "tools__use.triplets.json").read_text())
-    documents = [
-        json.loads(line) for line in (export / "tools__use.documents.jsonl").read_text().splitlines()
-    ]
-    assert [each["doc_id"] for each in documents] == [0, 1, 2]
-    for role in ("anchor", "positive", "negative"):
-        assert documents[entry[f"{role}_id"]]["document"] == entry[role] == getattr(full(0), role)
-    assert (entry["triplet_id"], entry["quality_assessment"]["rating"]) == (0, 4)
-    assert entry["anchor_annotation"] == {
-        "category": "cut", "tags": {"sharp": True}, "summary": {"final_summary": "It is for 0."}
+def test_a_task_named_all_is_counted_once(tmp_path: Path) -> None:
+    data = store(tmp_path / "t.jsonl", [triplet(0, task="all"), triplet(1, task="all"), triplet(2)])
+    run = ek.run("multiview", data=data, out=tmp_path / "run")
+    results = json.loads((run.path / "export" / "results.json").read_text())
+    assert results["methods"]["bm25"]["total"] == 3
+    assert {task: found["bm25"]["total"] for task, found in results["tasks"].items()} == {
+        "all": 2, "tools__use": 1
     }  # fmt: skip
-    assert (export / "_up__use.triplets.json").is_file()
 
 
 PUBLIC = {
@@ -269,21 +252,6 @@ def test_triplets_of_ids_alone_take_the_documents_beside_them(tmp_path: Path) ->
     assert [each.documents for each in read] == [
         ("one", "two", "three"), ("three", "two", "one")
     ]  # fmt: skip
-
-
-def test_bm25_over_the_whole_set_is_stored_with_public_triplets(tmp_path: Path) -> None:
-    folder = tmp_path / "a__b"
-    folder.mkdir()
-    texts = ["red boat sails", "red boat lies here", "a boat in the harbour", "warm bread", "one oven"]
-    (folder / "triplets.json").write_text(json.dumps([[0, 1, 2]]))
-    rows = ({"doc_id": number, "document": text} for number, text in enumerate(texts))
-    (folder / "documents.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    (read,) = read_triplets(folder / "triplets.json")
-    (one,), (other,) = bm25_scores(texts[:1], texts[1:2], texts[2:3], variant="okapi", corpus=texts)
-    assert read.okapi == (one, other)
-    assert read.okapi_margin == one - other != 0
-    run = ek.run("multiview", data=folder, out=tmp_path / "run")
-    assert read_triplets(run.path / "export" / "triplets.jsonl") == [read]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""multiview's figures over tasks, against guessing, by difficulty and by criterion; and its pictures."""
+"""multiview's figures over tasks, against guessing, by difficulty and by instruction; and its pictures."""
 
 from __future__ import annotations
 
@@ -24,37 +24,33 @@ from evenkeel.errors import UsageError
 from evenkeel.harness.registry import load_benchmark
 from evenkeel.page.layout import Points
 from evenkeel.report import charts
-from evenkeel.types import Embed, Record, Response, Sample, Score
+from evenkeel.types import Embed, Record, Response, Sample, Score, Status
 from loopback import Loopback
 from scripted import Scripted
 from triplets import interval, named, store, triplet
 
-METRICS = {"accuracy": "positive", "ties": "tie", "unparsed": "unparsed"}
 JUDGE = "judge:openai:loop"
 
 
-def score(number: int, *, task: str = "tools__use", links: Sequence[str] = (), **picked: str | None) -> Score:
+def score(number: int, *, task: str = "tools__use", **picked: str | None) -> Score:
     """A triplet of its own documents, and the pick of each method; None where the request failed."""
     values: dict[str, float | None] = {}
+    ends: dict[str, Status] = {}
     for method, pick in picked.items():
-        values |= {f"{m}@{method}": None if pick is None else float(pick == k) for m, k in METRICS.items()}
-        values[f"ended_{'error' if pick is None else 'ok'}@{method}"] = 1.0
+        for metric, kind in (("accuracy", "positive"), ("ties", "tie")):
+            values[f"{metric}@{method}"] = None if pick is None else float(pick == kind)
+        ends[f"{method}/0"] = "error" if pick is None else "ok"
     return Score(
         sample_id=str(number), group=str(number), tags={"task": task, "difficulty": "easy"}, values=values,
-        statuses={"ok": 1}, answered=1, links=tuple(links) or tuple(f"{number}{role}" for role in "apn"),
+        statuses={"ok": 1}, answered=1, parts=ends, links=tuple(f"{number}{role}" for role in "apn"),
     )  # fmt: skip
-
-
-def verdict(first: bool) -> str:
-    """What a judge answers."""
-    return json.dumps({"more_alike": "first" if first else "second"})
 
 
 def picked(right: bool) -> str:
     return "positive" if right else "negative"
 
 
-# Over tasks
+# Over tasks, and against guessing
 
 
 def test_the_macro_average_counts_each_task_once() -> None:
@@ -76,11 +72,8 @@ def test_the_macro_average_counts_each_task_once() -> None:
     assert named("accuracy_macro", "m") not in summarise(scores[:100], ["m"])
 
 
-# Against guessing
-
-
 def test_guessing_is_right_in_half_of_the_picks_that_are_no_tie() -> None:
-    picks = ["positive"] * 50 + ["negative"] * 10 + ["tie"] * 35 + ["unparsed"] * 5
+    picks = ["positive"] * 50 + ["negative"] * 10 + ["tie"] * 40 + [None] * 5
     summary = summarise(
         [score(n, m=pick, sure=picked(n < 60)) for n, pick in enumerate(picks)], ["m", "sure"]
     )
@@ -92,7 +85,35 @@ def test_guessing_is_right_in_half_of_the_picks_that_are_no_tie() -> None:
     assert above.p < 1e-6
     always = summary[named("chance", "sure")]
     assert (always.value, always.high) == (0.5, 0.5)
-    assert summary[named("minus_chance", "sure")].value == pytest.approx(0.1)
+
+
+# Methods against each other
+
+
+def test_a_difference_of_methods_covers_what_both_of_them_answered() -> None:
+    """The third method fails for two triplets of five; that is nothing to the other two."""
+    scores = [
+        score(n, a=picked(n % 2 == 0), b=picked(n % 3 == 0), c=None if n % 5 < 2 else "positive")
+        for n in range(30)
+    ]
+    summary = summarise(scores, ["a", "b", "c"])
+    assert summary["minus_first/method=b"].coverage == 1.0
+    assert summary["minus_first/method=b"].statuses == {"ok": 60}
+    assert summary["minus_first/method=c"].coverage == pytest.approx(0.6)
+    assert summary["minus_first/method=c"].statuses == {"ok": 48, "error": 12}  # 0.8 of each by itself
+    for method in "bc":  # one comparison has one p-value wherever it is shown
+        first, pair = (
+            summary[name] for name in (f"minus_first/method={method}", f"minus/method={method},other=a")
+        )
+        assert (first.p, first.tests) == (pair.p, 3)
+        assert summary[f"minus_first/task=tools__use,method={method}"].p == first.p
+
+
+def test_methods_that_are_never_both_right_differ_within_bounds() -> None:
+    scores = [score(n, a="negative", b="positive") for n in range(5)]
+    figure = summarise(scores, ["a", "b"])["minus_first/method=b"]
+    assert (figure.value, figure.high, figure.unit) == (1.0, 1.0, "share")
+    assert figure.low == pytest.approx(1 - 2 * (1 - 0.025 ** (1 / 5)))
 
 
 # Linked triplets
@@ -120,20 +141,19 @@ def test_shared_documents_widen_figures_and_comparisons_alike(tmp_path: Path) ->
     chosen = Random(3).sample(list(combinations(texts, 3)), 60)
     triplets = [triplet(n, anchor=a, positive=p, negative=q) for n, (a, p, q) in enumerate(chosen)]
     data = store(tmp_path / "triplets.jsonl", triplets)
-    liked = {"good": texts[:6], "bad": texts[3:9]}
     runs = []
-    for name, favourites in liked.items():
+    for name, favourites in {"good": texts[:6], "bad": texts[3:9]}.items():
 
         def rule(prompt: str, favourites: list[str] = favourites) -> str:
             first = re.search(r"First candidate:\n(.*)", prompt)
             assert first
-            return verdict(first[1] in favourites)
+            return json.dumps({"more_alike": "first" if first[1] in favourites else "second"})
 
         with Scripted(rule) as server:
             run = ek.run("multiview", data=data, method=[JUDGE], base_url=server.url, out=tmp_path / name)
         runs.append(run)
     figure = runs[0].summary[named("accuracy", JUDGE)]
-    assert figure.n == 120
+    assert figure.n == 60
     assert 2 <= figure.clusters <= 4  # twelve documents make four triplets
     assert "over linked groups" in figure.method
     low, high = interval(figure)
@@ -144,7 +164,7 @@ def test_shared_documents_widen_figures_and_comparisons_alike(tmp_path: Path) ->
         ek.gate(runs[1], runs[0])
 
 
-# Easy and hard
+# Easy and hard, with and without the instruction
 
 
 def test_triplets_that_bm25_orders_correctly_are_easy(tmp_path: Path) -> None:
@@ -163,11 +183,6 @@ def test_triplets_that_bm25_orders_correctly_are_easy(tmp_path: Path) -> None:
         if "difficulty" in f.scope
     }
     assert parts == {("easy", "embed:openai:x"): 1, ("hard", "embed:openai:x"): 2}
-    page = (run.path / "report.html").read_text()
-    assert "Triplets that are easy and hard for BM25" in page
-
-
-# The criterion
 
 
 def test_an_instruction_is_measured_beside_the_same_embedder_without_it() -> None:
@@ -187,53 +202,7 @@ def test_an_instruction_is_measured_beside_the_same_embedder_without_it() -> Non
     gain = summary[named("instruction_gain", "rewrite:openai:lm+embed:openai:x")]
     assert gain.value == pytest.approx(5 / 40)
     assert (gain.n, gain.tests) == (40, 2)
-    assert (
-        named("instruction_gain", "embed:openai:y+instruct") not in summary
-    )  # embed:openai:y is not in the run
-
-
-def test_a_method_that_reads_the_criterion_changes_its_pick_with_it(tmp_path: Path) -> None:
-    """The same three documents under two criteria that want different ones; BM25 cannot tell them apart."""
-    triplets = []
-    for n in range(8):
-        texts = {"anchor": f"anchor {n}", "positive": f"red {n}", "negative": f"old {n}"}
-        triplets.append(triplet(n, task="tools__colour", **texts))
-        opposed = {**texts, "positive": texts["negative"], "negative": texts["positive"]}
-        triplets.append(triplet(n, task="tools__age", **opposed))
-
-    def rule(prompt: str) -> str:
-        wanted = "red" if "Criterion: colour" in prompt else "old"
-        return verdict("First candidate:\n" + wanted in prompt)
-
-    data = store(tmp_path / "t.jsonl", triplets)
-    with Scripted(rule) as server:
-        run = ek.run(
-            "multiview", data=data, method=["bm25", JUDGE], base_url=server.url, out=tmp_path / "run"
-        )
-    figures = {
-        (metric, method): (f.value, f.n)
-        for metric in ("criterion_changes", "criterion_both")
-        for method in ("bm25", JUDGE)
-        if (f := run.summary[named(metric, method)])
-    }
-    assert figures == {
-        ("criterion_changes", "bm25"): (0.0, 8),
-        ("criterion_both", "bm25"): (0.0, 8),
-        ("criterion_changes", JUDGE): (1.0, 8),
-        ("criterion_both", JUDGE): (1.0, 8),
-    }
-
-
-def test_a_judge_that_follows_the_position_ties_with_itself() -> None:
-    """What is picked in more orders is the pick; a judge of the first position has none, and changes none."""
-    halves = {"accuracy@j": 0.5, "ties@j": 0.0, "unparsed@j": 0.0, "ended_ok@j": 1.0}
-    pair = [
-        replace(score(n, task=task, links=links, j="tie"), values=halves)
-        for n, (task, links) in enumerate([("a", ["d", "e", "f"]), ("b", ["d", "f", "e"])])
-    ]
-    summary = summarise(pair, ["j"])
-    assert summary[named("criterion_changes", "j")].value == 0.0
-    assert summary[named("criterion_both", "j")].value == 0.0
+    assert named("instruction_gain", "embed:openai:y+instruct") not in summary  # no embed:openai:y in the run
 
 
 # Pictures
@@ -258,54 +227,29 @@ def placed(triplets: Sequence[Triplet]) -> list[tuple[PlacedDocument, ...]]:
     return documents
 
 
-def test_every_labelled_document_is_placed_once_in_each_projection() -> None:
+def test_every_labelled_document_is_placed_once() -> None:
     triplets = [labelled(0), labelled(1), replace(labelled(1), task="tools__age"), triplet(2), labelled(3)]
     documents = placed(triplets)
     assert [len(each) for each in documents] == [3, 3, 0, 0, 3]
     assert documents[0][1].views == {"use": "positive use", "age": "old"}
-    assert all({"pca", "tsne"} <= set(d.positions) for each in documents for d in each)
     assert placed(triplets) == documents
 
 
-def test_large_sets_are_thinned_and_the_page_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(projection, "MOST_DOCUMENTS", 20)
-    monkeypatch.setattr(projection, "MOST_NEIGHBOURS", 10)
-    documents = placed([labelled(n, f"category {n}") for n in range(20)])
-    positions = [d.positions for each in documents for d in each]
-    assert len(positions) == 60
-    assert [sum(name in each for each in positions) for name in ("pca", "tsne")] == [20, 10]
-    chart, note = drawn(documents, "pca")
-    assert note == "20 of 60 documents are drawn."
-    (panel, _) = chart["concat"]
-    names = panel["encoding"]["color"]["scale"]["domain"]
-    assert len(names) == charts.MOST_CATEGORIES
-    assert names[-1] == "other"
-
-
-def test_a_projection_whose_package_is_missing_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing(units: Any, start: Any) -> Any:
-        raise ImportError("no module named 'umap'")
-
-    monkeypatch.setitem(projection.NEIGHBOURHOODS, "umap", missing)
-    documents = placed([labelled(n) for n in range(4)])
-    chart, note = drawn(documents, "umap")
-    assert chart is None
-    assert "pip install umap-learn" in note
-    assert drawn(documents, "tsne")[0] is not None
-
-
-def drawn(documents: Sequence[tuple[PlacedDocument, ...]], position: str) -> tuple[Any, str]:
-    """The chart of a projection, of records with these documents."""
-    (picture,) = [each for each in LAYOUT.pictures if isinstance(each, Points) and each.position == position]
+def test_large_sets_are_thinned_and_the_page_says_so() -> None:
+    count = projection.MOST_DOCUMENTS // 3 + 50
+    documents = placed([labelled(n, f"category {n}") for n in range(count)])
+    drawn = sum("pca" in document.positions for each in documents for document in each)
+    assert drawn == 3 * count // 2
+    (picture,) = [each for each in LAYOUT.pictures if isinstance(each, Points)]
     sample: Sample[Any] = Sample(id="1", group="1", tags={"docset": "tools"}, inputs=None)
     empty = Score(sample_id="1", group="1", tags=sample.tags, values={}, statuses={}, answered=0)
     records = [
         Record(sample=sample, answers=(), score=replace(empty, detail={"documents": each}))
         for each in documents
     ]
-    return charts.points(records, picture)
+    assert charts.points(records, picture)[1] == f"{drawn:,} of {3 * count:,} documents are drawn."
 
 
 @pytest.mark.parametrize("units", [np.ones((9, 1)), np.tile([1.0, 0.0], (9, 1))])
-def test_documents_that_are_all_alike_have_no_neighbourhoods(units: Any) -> None:
-    assert projection.project(units) == [{"pca": (0.0, 0.0)}] * 9
+def test_documents_that_are_all_alike_are_one_point(units: Any) -> None:
+    assert not projection.pca(units).any()

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import re
-import signal
 import sqlite3
-import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -15,7 +12,6 @@ import msgspec
 import pytest
 
 import evenkeel as ek
-from commandline import command, evenkeel
 from evenkeel import api
 from evenkeel.benchmarks.rgb.files import read_instances
 from evenkeel.benchmarks.rgb.make import facts, generator
@@ -83,7 +79,7 @@ def test_a_set_has_no_more_facts_than_the_bank(tmp_path: Path, monkeypatch: pyte
 
 
 def test_documents_become_sets_of_all_three_kinds(built: Build) -> None:
-    with Librarian(ENGLISH, known="Selby") as server:
+    with Librarian(ENGLISH) as server:
         files, notes = built(server)
     plain, both, fact = check(ENGLISH, files)
     assert [len(found.instances) for found in (plain, both, fact)] == [14, 7, 14]
@@ -99,12 +95,6 @@ def test_documents_become_sets_of_all_three_kinds(built: Build) -> None:
         "false answers: 14 of 14",
         "false versions of documents: 70 of 70",
         "counterfactual questions: 14 of 14",
-        "questions asked without documents: 21 of 21",
-        "plain: 1 of 14 are answered correctly without any document",
-        "fact: 1 of 14 are answered correctly without any document",
-    ]
-    assert [row["query"] for row in rows(files["en.json"]) if row["known"]] == [
-        "Who founded the town library of Selby?"
     ]
 
 
@@ -149,10 +139,10 @@ def test_what_the_model_does_badly_is_dropped_and_counted(built: Build) -> None:
 
 
 def test_a_writer_that_does_its_work_badly_gets_nothing_into_the_set(documents: Path, built: Build) -> None:
-    """Nonsense with the name in it, denials and copies are no documents; each is counted under its reason."""
+    """Nonsense with the name in it and copies are no documents; each is counted under its reason."""
     (documents / "hint.txt").write_text("Who founded the town library of Selby? In Selby every child knows.")
     faults = {
-        "Pellmouth": "nonsense", "Gorscote": "blank", "Fenden": "denies", "Calderthorpe": "copies",
+        "Pellmouth": "nonsense", "Gorscote": "blank", "Calderthorpe": "copies",
         "Wickham": "declines", "Selby": "infers", "Marlow": "misreads the false",
     }  # fmt: skip
     with Librarian(ENGLISH, faults=faults) as server:
@@ -160,8 +150,8 @@ def test_a_writer_that_does_its_work_badly_gets_nothing_into_the_set(documents: 
     check(ENGLISH, files)
     plain = {row["source"].removesuffix(".txt"): row for row in rows(files["en.json"])}
     fact = {row["source"].removesuffix(".txt"): row for row in rows(files["en_fact.json"])}
-    rewritten_badly = ("Pellmouth", "Gorscote", "Fenden", "Calderthorpe")
-    assert [len(plain[town]["positive"]) for town in rewritten_badly] == [1] * 4
+    rewritten_badly = ("Pellmouth", "Gorscote", "Calderthorpe")
+    assert [len(plain[town]["positive"]) for town in rewritten_badly] == [1] * 3
     assert "Wickham" not in plain
     assert not any("every child" in text for text in plain["Selby"]["negative"])
     assert any("every child" in text for row in plain.values() for text in row["negative"])
@@ -171,14 +161,26 @@ def test_a_writer_that_does_its_work_badly_gets_nothing_into_the_set(documents: 
         "4 dropped: empty",
         "4 dropped: in the same words",
         "4 dropped: read again, it gives no answer",
-        "4 dropped: the answer is denied, or only inside other words",
     ]
     assert "1 dropped: read again, it gives no answer" in steps["questions"]
-    assert "dropped: it answers the question" in steps["irrelevant documents"]
+    assert "dropped: an answer can be read from it" in steps["irrelevant documents"]
     assert "dropped: read again, it gives the true answer" in steps["false versions of documents"]
     assert steps["counterfactual questions"].endswith(
         "(1 dropped: none of its documents has a false version)"
     )
+
+
+def test_a_passage_with_another_answer_is_not_irrelevant(documents: Path, built: Build) -> None:
+    """One document contradicts the right one about Selby: it is in no prompt of that question."""
+    selby = ENGLISH.libraries[10]
+    other = ENGLISH.document.format(town=selby.town, founder=selby.fake)
+    (documents / "other.txt").write_text(other.replace("beside the old", "opposite the new"))
+    with Librarian(ENGLISH) as server:
+        files, notes = built(server, size=15)
+    by_answer = {row["answer"]: row for row in rows(files["en.json"]) if row["source"] == "Selby.txt"}
+    assert not any(selby.fake in text for text in by_answer[selby.founder]["negative"])
+    steps = dict(note.split(": ", 1) for note in notes if ": " in note)
+    assert "dropped: an answer can be read from it" in steps["irrelevant documents"]
 
 
 def test_irrelevant_documents_need_not_share_a_word_with_the_question(tmp_path: Path) -> None:
@@ -249,18 +251,6 @@ def test_a_question_whose_answer_is_everywhere_is_dropped(documents: Path, built
     assert f"questions with irrelevant documents: 13 of 14 ({reason})" in notes
 
 
-def test_an_embedder_is_asked_about_every_passage_and_question_once(documents: Path, built: Build) -> None:
-    with Librarian(ENGLISH) as server:
-        files, notes = built(server, embedder="openai:embedder")
-    plain, both, _ = check(ENGLISH, files)
-    asked = [text for body in server.bodies if body["path"].endswith("/embeddings") for text in body["input"]]
-    assert sorted(asked) == sorted(
-        [path.read_text() for path in documents.iterdir()]
-        + [found.query for found in (*plain.instances, *both.instances)]
-    )
-    assert f"embeddings: {len(asked)} of {len(asked)}" in notes
-
-
 def test_only_as_many_questions_are_written_and_a_seed_chooses_which(built: Build) -> None:
     with Librarian(ENGLISH) as server:
         chosen = [
@@ -269,13 +259,6 @@ def test_only_as_many_questions_are_written_and_a_seed_chooses_which(built: Buil
         ]
     assert chosen[0] == chosen[1] != chosen[2]
     assert len(chosen[0]) == 4
-
-
-def test_where_questions_are_dropped_further_passages_are_asked_about(built: Build) -> None:
-    faults = {library.town: "elsewhere" for library in ENGLISH.libraries[:7]}
-    with Librarian(ENGLISH, faults=faults) as server:
-        files, _ = built(server, size=4)
-    assert len(rows(files["en.json"])) == 4
 
 
 def test_a_built_folder_runs(built: Build, tmp_path: Path) -> None:
@@ -302,50 +285,6 @@ def journaled(path: Path) -> set[str]:
         ).fetchall()
     connection.close()
     return {msgspec.json.decode(body)[1][-1]["content"] for (body,) in found}
-
-
-@pytest.fixture
-def half_built(documents: Path, tmp_path: Path) -> Iterator[tuple[Librarian, list[object]]]:
-    """A build that was killed when some of its answers were on disk, and its command."""
-    out = tmp_path / "set"
-    with Librarian(ENGLISH, latency=0.05) as server:
-        build: list[object] = [
-            "build", "rgb", "--docs", documents, "--model", "openai:writer", "--base-url", server.url,
-            "--out", out, "--concurrency", 2,
-        ]  # fmt: skip
-        process = subprocess.Popen(
-            command(*build),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        deadline = time.monotonic() + 30
-        while server.requests < 40 and time.monotonic() < deadline:
-            time.sleep(0.02)
-        process.send_signal(signal.SIGKILL)
-        assert process.wait() == -signal.SIGKILL
-        assert not list(out.glob("*.json"))
-        server.behaviour.latency = 0.0
-        yield server, build
-
-
-def test_a_killed_build_goes_on_without_asking_again(
-    half_built: tuple[Librarian, list[object]], built: Build, tmp_path: Path
-) -> None:
-    server, build = half_built
-    stored = journaled(tmp_path / "set" / "journal.sqlite")
-    assert len(stored) > 10
-    server.bodies.clear()
-    done = evenkeel(*build)
-    assert done.code == 0, done.stderr
-    assert "questions: 14 of 14" in done.stderr
-    assert not stored & set(server.prompts)
-    server.bodies.clear()
-    assert evenkeel(*build).code == 0
-    assert server.bodies == []
-    whole, _ = built(server, out="whole")
-    assert {path.name: path.read_bytes() for path in whole.values()} == {
-        path.name: path.read_bytes() for path in (tmp_path / "set").glob("*.json")
-    }
 
 
 def test_a_limit_stops_the_build_and_keeps_what_was_answered(built: Build, tmp_path: Path) -> None:
@@ -382,7 +321,6 @@ def test_requests_that_failed_are_reported_and_asked_again(documents: Path, tmp_
     [
         ({"docs": "somewhere"}, "--docs needs a --model"),
         ({"model": "openai:x"}, "--model needs your documents"),
-        ({"embedder": "embedded-embedder"}, "--embedder needs your documents"),
         ({"text_field": "body"}, "--text-field needs your documents"),
         ({"lang": "en,tlh"}, "unknown language 'tlh'; available: en, zh"),
         ({"docs": "d", "model": "openai:x", "lang": "en,zh"}, "your documents are in one language"),

@@ -212,20 +212,10 @@ def test_what_the_published_script_cannot_choose_is_not_possible() -> None:
         try:
             docs = oracle(fact_items()[-1], "fact", noise, passages, correct)
         except ValueError:
-            assert not setting.possible
+            assert setting.false_documents < 0
         else:
-            assert setting.possible
+            assert setting.false_documents >= 0
             assert sum(doc.startswith("w") for doc in docs) == min(9, setting.false_documents)
-
-
-def test_the_true_document_is_moved_to_the_position_and_nothing_else() -> None:
-    instance = one(raw_positive=P, negative=N)
-    published = chosen(instance, 0.8)
-    for position in range(5):
-        moved = chosen(instance, 0.8, order="all", index=position)
-        assert moved.kinds.index("positive") == position
-        assert [d for d in moved.docs if d != "p0"] == [d for d in published.docs if d != "p0"]
-    assert chosen(instance, 0.8, order="all", index=published.kinds.index("positive")) == published
 
 
 def test_every_document_is_told_by_kind() -> None:

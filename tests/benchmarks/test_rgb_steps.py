@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Generator, Sequence
 from typing import TypeVar
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -33,9 +32,9 @@ from evenkeel.benchmarks.rgb.make.passages import (
     states,
 )
 from evenkeel.benchmarks.rgb.make.questions import Question, Writer, gives, in_turn, question_fault
-from evenkeel.make.asking import Asking, Tally
+from evenkeel.make.asking import Asking
 from evenkeel.make.documents import Document
-from evenkeel.types import Embed, Request, Response
+from evenkeel.types import Request, Response
 
 T = TypeVar("T")
 
@@ -106,32 +105,6 @@ def test_passages_are_ranked_by_the_words_they_share() -> None:
     assert rank_by_words(passages, [], "en") == []
 
 
-def test_passages_near_by_embedding_and_by_words_take_turns() -> None:
-    passages = [
-        "The mill burnt.",
-        "The mill stands.",
-        "Flames took the grinding house.",
-        "Unreadable",
-        "Rain",
-    ]
-    vectors = [[1.0, 0.2], [0.0, 1.0], [1.0, 0.0], None, [-1.0, 0.0]]
-    tally = Tally()
-    asking = Nearest(passages, "en", tally, embeds=True).of(["mill burnt?"])
-    assert [request.text for request in next(asking) if isinstance(request, Embed)] == passages
-    assert asking.send([embedded(vector) for vector in vectors]) == [Embed(text="mill burnt?")]
-    with pytest.raises(StopIteration) as done:
-        asking.send([embedded([2.0, 0.0])])
-    # Nothing is known of the unreadable one: it comes last, among the others.
-    assert done.value.value == [[passages[index] for index in (0, 2, 1, 4, 3)]]
-    assert tally.notes() == ["embeddings: 5 of 6 (1 dropped: error)"]
-
-
-def embedded(vector: list[float] | None) -> Response:
-    if vector is None:
-        return Response(status="error", reason="HTTP 500")
-    return Response(status="ok", vector=np.array(vector, "<f4").tobytes())
-
-
 # Answers
 
 
@@ -143,7 +116,6 @@ def embedded(vector: list[float] | None) -> Response:
         ("It has 1,700 seats.", "1700", True, True),
         ("She knows no one.", "no", False, True),
         ("We annually sing.", "Ann", False, True),
-        ("It was not Hector Bell.", "Hector Bell", False, True),
         ("They came on 5 March 2004.", "March 5, 2004", True, True),
         ("A letter of Bellamy's.", "Hector Bell", False, False),
         ("由孔凤仪创办。", "孔凤仪", True, True),
@@ -224,13 +196,13 @@ PASSAGES = ["The mill at Selby was built by Bell alone."]
 PASSAGES += [f"The mill at Selby has {number} doors." for number in range(5)]
 EMPTY = {"answer": ""}
 COW = "A cow named Bell jumped over the moon."
-NOT_STATED = "the answer is denied, or only inside other words"
+NOT_STATED = "the answer is only inside other words"
 
 
 def gathering(writer: Writer, passages: Sequence[str] = PASSAGES) -> Asking[list[Question]]:
     """The documents of a question about the first passage."""
     draft = question("Who built the mill at Selby?", "Bell", passages[0])
-    return gather([draft], Nearest(passages, "en", writer.tally, embeds=False), writer)
+    return gather([draft], Nearest(passages, "en"), writer)
 
 
 def test_a_rewritten_passage_is_neither_much_longer_nor_shorter() -> None:
@@ -248,7 +220,6 @@ def test_a_rewritten_passage_is_neither_much_longer_nor_shorter() -> None:
     [
         ("", None, "empty"),
         ("The mill was built by nobody known.", None, "the answer was lost"),
-        ("The mill at Selby was not built by Bell.", None, NOT_STATED),
         ("Bellamy built the mill at Selby.", None, NOT_STATED),
         ("the mill at selby was built by Bell, alone!", None, "in the same words"),
         ("Bell.", None, "much longer or shorter"),
@@ -277,13 +248,9 @@ def test_a_rewritten_passage_is_dropped_for_its_real_reason(
 @pytest.mark.parametrize(
     ("readings", "reason"),
     [
-        ([EMPTY, {"answer": "5"}, {"answer": "Not stated."}, EMPTY, EMPTY], ""),
-        ([{"answer": "B"}, *[EMPTY] * 4], ""),
+        ([EMPTY, EMPTY, {"answer": "Not stated."}, EMPTY, EMPTY], ""),
         ([{"answer": "Bell"}, *[EMPTY] * 4], "fewer than 5 passages in which the model reads no answer"),
-        (
-            [{"answer": "Old Bell did"}, *[EMPTY] * 4],
-            "fewer than 5 passages in which the model reads no answer",
-        ),
+        ([{"answer": "Quill"}, *[EMPTY] * 4], "fewer than 5 passages in which the model reads no answer"),
         (["REFUSED", *[EMPTY] * 4], "fewer than 5 passages that the model could read"),
     ],
 )
@@ -301,7 +268,7 @@ def test_where_an_irrelevant_document_answers_the_next_is_read() -> None:
     first, second = [{"answer": "Bell"}] * 3 + [EMPTY] * 7, [EMPTY] * 3
     (gathered,) = written(gathering(writer, passages), first, second, [], [REFUSED] * 4, [])
     assert len(set(gathered.negative)) == 10
-    assert writer.tally["irrelevant documents"] == {"it answers the question": 3, "ok": 10}
+    assert writer.tally["irrelevant documents"] == {"an answer can be read from it": 3, "ok": 10}
 
 
 @pytest.mark.parametrize(
@@ -311,7 +278,7 @@ def test_where_an_irrelevant_document_answers_the_next_is_read() -> None:
         ("Who built it?", "\u200b", "By Bell.", "the question or the answer is empty"),
         ("Who built it?", "B" * 61, "B" * 61, "the answer is longer than 60 characters"),
         ("Who built it?", "Oats", "By Bell.", "the answer is not in the passage"),
-        ("Who built it?", "Bell", "It was not Bell.", "the answer is denied, or only inside other words"),
+        ("Who built it?", "Bell", "It was Bellamy.", "the answer is only inside other words"),
         ("Did Bell build it?", "Bell", "By Bell.", "the question gives the answer away"),
         ("Who is in the text?", "Bell", "By Bell.", "the question refers to its passage"),
         ("谁建的？", "Bell", "By Bell.", "the question is in another language"),
@@ -425,7 +392,7 @@ def test_a_joined_question_is_dropped_for_its_real_reason(
         question("Who built the barn?", "Oats", "The barn was built by Oats."),
     ]
     texts = [text for asked in questions for text in asked.positive]
-    asking = join(questions, Nearest(texts, "en", writer.tally, embeds=False), writer)
+    asking = join(questions, Nearest(texts, "en"), writer)
     replies: list[object] = [] if reading is None else [{"answer": reading}]
     assert written(asking, [{"question": joined}], replies, []) == []
     assert writer.tally["two-part questions"] == {reason: 1}
@@ -456,7 +423,7 @@ def test_partners_are_alike_and_do_not_give_each_others_answers() -> None:
 def test_a_question_without_a_partner_is_counted() -> None:
     writer = Writer("en")
     lonely = question("Who built the mill?", "Bell", "The mill was built by Bell.")
-    assert written(join([lonely], Nearest([], "en", writer.tally, embeds=False), writer), [], [], []) == []
+    assert written(join([lonely], Nearest([], "en"), writer), [], [], []) == []
     assert writer.tally["two-part questions"] == {"no other question to join it with": 1}
 
 

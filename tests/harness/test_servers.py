@@ -208,7 +208,7 @@ def test_escapes_of_a_server_are_shown_in_a_build(tmp_path: Path, behaviour: dic
     with Loopback(says="\x1b[2J\x1b]0;owned\x07 \x9b31m", **behaviour) as server:
         said = evenkeel(
             "build", "mirae", "--questions", str(mine), "--model", "openai:w", "--base-url", server.url,
-             "--reader", "openai:y", "--out", tmp_path / "out.json",
+            "--out", tmp_path / "out.json",
         )  # fmt: skip
     assert said.code != 0
     assert "owned" in said.output

@@ -93,7 +93,7 @@ def test_a_folder_that_cannot_be_loaded_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="is not a complete weights file"):
         ask(opened(tmp_path), Rank(query="a", document="b"))
     (tmp_path / "model.safetensors").unlink()
-    with pytest.raises(UsageError, match="cannot be loaded to rank or entail"):
+    with pytest.raises(UsageError, match="cannot be loaded to rank"):
         ask(opened(tmp_path), Rank(query="a", document="b"))
 
 

@@ -15,19 +15,19 @@ LOWER = {
     "mirae": ("refusals", "cut_by_embedder", "drift", "std_similarity", "semantic_entropy"),
     "rgb": ("states_fake", "judge_unparsed"),
     "miron": ("boundary_merges", "bits_per_byte", "score_drift", "slips"),
-    "multiview": ("flips@judge:a/b+logprobs", "ties@bm25", "unparsed@judge:x", "straight_ties@judge:x"),
+    "multiview": ("flips@judge:a/b+logprobs", "ties@bm25", "cut_by_model@embed:x"),
 }
 HIGHER = {
     "mirae": ("mean_similarity", "across_en_ko", "mean_similarity/lang=a@b"),
     "rgb": ("macro_published", "lenient/setting=noise 0.8", "corrected_published", "rejected_lenient"),
     "miron": ("lev_score/category=Facts", "knows"),
-    "multiview": ("accuracy@embed:org/name", "accuracy@embed:org/name/task=x", "swapped_accuracy@judge:x"),
+    "multiview": ("accuracy@embed:org/name", "accuracy@embed:org/name/task=x"),
 }
 NEITHER = {
     "mirae": ("estimated_tokens", "identical_answers"),
     "rgb": ("judge_agrees_lenient",),
     "miron": ("target_tokens", "copy_score"),
-    "multiview": ("built_against_bm25", "straight_ended_ok@judge:x"),
+    "multiview": ("built_against_bm25", "chance"),
 }
 
 

@@ -40,7 +40,6 @@ from evenkeel.types import (
     KIND_NEEDS,
     Capability,
     Embed,
-    Entail,
     Generate,
     LogLikelihood,
     Logprobs,
@@ -188,8 +187,6 @@ class CountingModel:
                 return Response(status="ok", vector=struct.pack("<2f", 1.0, 0.0))
             case Rank():
                 return Response(status="ok", rank=0.0)
-            case Entail():
-                return Response(status="ok", labels={"neutral": 1.0})
 
     def close(self) -> None:
         """It holds nothing."""

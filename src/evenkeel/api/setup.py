@@ -23,7 +23,7 @@ from evenkeel.harness.benchmark import Benchmark, Data
 from evenkeel.harness.budget import Budget, Limits
 from evenkeel.harness.folder import FORMAT, served_at
 from evenkeel.harness.ledger import assigned_ledger
-from evenkeel.harness.model import Echoing, Model
+from evenkeel.harness.model import Echoing, Model, addresses_of
 from evenkeel.harness.progress import Progress, watch
 from evenkeel.harness.writing import RunFolder
 from evenkeel.make.builder import Builder
@@ -258,7 +258,7 @@ def make_spec(
 
 def addresses(models: Mapping[str, Model]) -> dict[str, list[str]]:
     """By role: where a model on a server is reached. That is no part of what it is."""
-    return {role: urls for role, model in models.items() if (urls := getattr(model, "addresses", []))}
+    return {role: urls for role, model in models.items() if (urls := addresses_of(model))}
 
 
 def _described(identity: dict[str, Any]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from evenkeel.api.setup import with_base_url
 from evenkeel.errors import CapabilityError, EvenkeelError, ModelUnreachable, UsageError
 from evenkeel.files.jsonfile import shallow
 from evenkeel.files.package_data import read_json
-from evenkeel.harness.model import Model
+from evenkeel.harness.model import Model, Noted, addresses_of
 from evenkeel.harness.registry import load_benchmark, usable_benchmarks
 from evenkeel.models.registry import check_spec, load_model, option_names, split_spec
 from evenkeel.text.answers import IN_REASONING, is_blank
@@ -36,7 +36,7 @@ PATIENCE = {"retries": 2, "timeout": 60.0}
 """Options of a server's backend, where they are not given: someone waits for the table."""
 REFUSALS = ("HTTP 400", "HTTP 404", "HTTP 405", "HTTP 415", "HTTP 422", "HTTP 501")
 """How the reason of a failure begins where a server does not take such a request."""
-FAILURES = ("HTTP", "timeout", "no connection", "connection lost", "broken reply", "reply ")
+FAILURES = ("HTTP", "timeout", "no connection", "connection lost", "broken reply", "web page")
 """How the reason of any other failure begins."""
 MAX_TOKENS = 48
 LONGEST = 200
@@ -81,8 +81,6 @@ class ModelTrial(Struct, frozen=True, kw_only=True):
     """How many were sent, tries that failed and came again not counted."""
     latency_s: float | None
     """The median over the texts that were generated."""
-    rate_limits: dict[str, str]
-    """The headers about rate limits, as they came last."""
     trials: list[Trial]
     benchmarks: list[Enough]
     notes: list[str]
@@ -95,7 +93,7 @@ MOST_REQUESTS = 12
 def try_model(
     spec: str, *, model_args: Mapping[str, Any] | None = None, base_url: str | None = None
 ) -> ModelTrial:
-    """Try a model out: `try_model("groq:llama-3.3-70b-versatile").trials`.
+    """Try a model out: `try_model("groq:openai/gpt-oss-20b").trials`.
 
     ModelUnreachable where the server is not there, or refuses the first request of all.
     """
@@ -122,8 +120,6 @@ class _Trying:
         self._models = [self._model]
         self._requests = 0
         self._seconds: list[float] = []
-        if record := getattr(self._model, "record_rate_limits", None):
-            record()
 
     def close(self) -> None:
         for model in self._models:
@@ -132,6 +128,9 @@ class _Trying:
     def all(self) -> ModelTrial:
         self._model.probe(frozenset())
         chat, first = self._chat()
+        name = split_spec(self._ref.spec)[0].partition(":")[2]
+        if chat.state == "not supported" and name and name in chat.detail and "model" in chat.detail.lower():
+            raise ModelUnreachable(f"The server has no model '{name}'. {chat.detail}")
         trials = [chat]
         if chat.state == "ok":
             repeats = self._repeats()
@@ -149,11 +148,10 @@ class _Trying:
         identity = self._model.identity()
         return ModelTrial(
             model=str(identity["spec"]),
-            addresses=list(getattr(self._model, "addresses", [])),
+            addresses=addresses_of(self._model),
             enough=chat.state == "ok",
             requests=self._requests,
             latency_s=statistics.median(self._seconds) if self._seconds else None,
-            rate_limits=dict(getattr(self._model, "rate_limits", {})),
             trials=trials,
             benchmarks=_enough({trial.name: trial.state for trial in trials}),
             notes=list(dict.fromkeys(note for model in self._models for note in _notes(model))),
@@ -262,7 +260,7 @@ class _Trying:
     def _logprobs(self) -> tuple[State, str]:
         if "loglikelihood" not in self._model.capabilities:
             return "not supported", self._offers()
-        self._requests += bool(getattr(self._model, "addresses", None))
+        self._requests += bool(addresses_of(self._model))
         self._model.probe(frozenset({"loglikelihood"}))
         response = self._ask(LogLikelihood(prefix=self._prompts.text, continuation=" blue"))
         if response.logprobs is None:
@@ -308,7 +306,7 @@ def _short(text: str) -> str:
 
 
 def _notes(model: Model) -> list[str]:
-    return list(model.notes()) if hasattr(model, "notes") else []
+    return model.notes() if isinstance(model, Noted) else []
 
 
 NEEDS: dict[Capability, str] = {

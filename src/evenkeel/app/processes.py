@@ -1,4 +1,4 @@
-"""The runs and builds that were started here: how far each is, stopping one, going on with one."""
+"""The runs and builds that were started here: how far each is, stopping one, resuming one."""
 
 from __future__ import annotations
 
@@ -15,44 +15,40 @@ from evenkeel.app.settings import Settings
 if TYPE_CHECKING:
     from evenkeel.api.launch import Kind, Started
 
-MOST_ENDED = 5
-"""Processes that are listed after those that run, the newest first."""
+MOST_LISTED = 8
+"""Processes of a list, the newest first."""
 
 
-def beside(settings: Settings, kind: Kind, form: Callable[[], None]) -> None:
-    """A form on the left; on the right what was started with it."""
-    left, right = st.columns([3, 2], gap="large")
-    with left, show.problems():
-        form()
-    with right:
-        show.heading("Started here")
-        watch(settings, kind)
+def started(settings: Settings, kind: Kind) -> list[Started]:
+    return [process for process in ek.started(settings.runs) if process.kind == kind]
 
 
-def announce(process: Started) -> None:
-    """Say that a process was started, and draw the page again with it."""
-    st.toast(choose.plain(f"Started {process.name}"))
-    st.rerun()
+def list_runs(settings: Settings) -> None:
+    """Links to the newest runs that were started here, each to its own page."""
+    show.heading("Your runs")
+    runs = started(settings, "run")
+    if not runs:
+        show.text("No runs yet. Runs keep going if you close this page.", "soft")
+    for process in runs[:MOST_LISTED]:
+        st.page_link(
+            st.session_state["pages"]["explore"],
+            label=choose.plain(f"{process.name}: {process.state}"),
+            query_params={"run": process.name},
+        )
 
 
 @st.fragment(run_every=1)
-def watch(settings: Settings, kind: Kind) -> None:
-    """Every process that runs, and the newest of the others."""
-    processes = [each for each in ek.started(settings.runs) if each.kind == kind]
-    ended = [each for each in processes if not each.active]
-    shown = [*(each for each in processes if each.active), *ended[:MOST_ENDED]]
-    if not shown:
-        show.text("Nothing was started yet.", "soft")
-    show.text("What is started here goes on when this page or the app is closed.", "soft")
-    for process in shown:
+def watch_builds(settings: Settings) -> None:
+    """Every build that runs, and the newest of the others."""
+    builds = started(settings, "build")
+    for process in builds[:MOST_LISTED]:
         with st.container(border=True), show.problems():
-            _process(settings, process)
-    if hidden := len(processes) - len(shown):
-        show.text(f"{hidden:,} older ones are not shown.", "soft")
+            show.text(process.name)
+            card(process)
 
 
-def _process(settings: Settings, process: Started) -> None:
-    show.text(process.name)
+def card(process: Started) -> None:
+    """How far a process is, and what can be done about it."""
     if problem := st.session_state.get(_problem_key(process), ""):
         show.text(problem, "error")
     if process.active:
@@ -61,30 +57,26 @@ def _process(settings: Settings, process: Started) -> None:
             _attempt(process, lambda: ek.stop(process.path))
     elif process.state == "finished":
         show.text("Finished", "soft")
-        if process.kind == "run" and st.button("Explore", key=f"open-{process.name}"):
-            show.go("explore", run=process.name)
     else:
-        _ended_early(settings, process)
+        _ended_early(process)
 
 
-def _ended_early(settings: Settings, process: Started) -> None:
-    """A process that stopped or failed, and how to go on with it."""
-    answers = "The answers so far are kept: going on asks only for the others."
+def _ended_early(process: Started) -> None:
+    """A process that stopped or failed, and how to resume it."""
+    words = "Resuming won't repeat what was answered."
     if process.state == "stopped":
-        show.text(f"Stopped. {answers}", "warn")
+        show.text(f"Stopped. {words}", "warn")
     else:
-        show.text(f"Failed. {answers}", "error")
-        show.preformatted(process.log_tail(12))
-    if st.button("Go on", key=f"again-{process.name}"):
+        show.text(f"Failed. {words}", "error")
+    show.preformatted(process.log_tail(12))
+    if st.button("Resume", key=f"again-{process.name}", type="primary"):
         _attempt(process, lambda: ek.start_again(process))
     with st.expander("At the terminal"):
         show.preformatted(shlex.join(process.command))
-        if process.state == "stopped":
-            show.preformatted(process.log_tail(12))
 
 
 def _attempt(process: Started, act: Callable[[], object]) -> None:
-    """Do what a button asks for. A problem is kept: these lines are drawn again every second."""
+    """Do what a button asks for. A problem is saved: these lines are drawn again every second."""
     st.session_state.pop(_problem_key(process), None)
     try:
         act()
@@ -105,14 +97,14 @@ def _progress(process: Started) -> None:
         st.progress(state.done / max(state.total, state.done, 1) if state else 0.0, text="Stopping…")
         return
     if state is None or not state.total:
-        st.progress(0.0, text="Starting: models are being loaded")
+        st.progress(0.0, text="Starting: loading models")
         show.text(process.log_tail(1), "soft")
         return
     left = f", about {_duration(state.seconds_left)} left" if state.seconds_left is not None else ""
-    st.progress(min(1.0, state.done / state.total), text=f"{state.done:,} of {state.total:,} requests" + left)
+    st.progress(min(1.0, state.done / state.total), text=f"{state.done:,} of {state.total:,} requests{left}")
     spent = f", ${state.usd:,.4f} spent" if state.usd else ""
     show.text(
-        f"{state.phase}: {state.rate:,.1f} requests a second, {state.failed:,} failed{spent}",
+        f"{state.phase}: {state.rate:,.1f} requests per second, {state.failed:,} failed{spent}",
         "warn" if state.failed else "soft",
     )
     if not state.done:

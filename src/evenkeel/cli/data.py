@@ -93,8 +93,7 @@ def list_command() -> None:
             click.echo(f"        {datasets.state(name, file):<9}  by {file.pinned_by}  {file.path}")
     click.echo(
         "\nby digest: the content is checked against a digest that comes with Evenkeel.\n"
-        "by commit: fetched at that commit, and checked against the commit and digest the server gives;\n"
-        "           Evenkeel has no digest of it, so the digest of the first fetch is recorded and checked."
+        "by commit: fetched at that commit; Evenkeel has no digest of it."
     )
 
 
@@ -109,10 +108,6 @@ def fetch_command(name: str) -> None:
     """
     for path in datasets.fetch(name, progress=_show_progress):
         say(path)
-    for file in datasets.published_set(name).files:
-        if file.pinned_by == "commit":
-            digest = datasets.recorded_sha256(datasets.cached_path(name, file))
-            click.echo(f"{file.path}: pinned by commit only; recorded as sha256 {digest}", err=True)
 
 
 def _show_progress(file: datasets.PublishedFile, done: int, total: int | None) -> None:

@@ -48,7 +48,7 @@ EXTRAS = {
     "sbert": "embedders, including the embedded one",
     "words": "Chinese and Korean word splitting, for BM25",
     "frames": "Parquet files and data frames, with polars",
-    "data": "data sets of the Hub, fsspec addresses, zstandard (--data hf:…)",
+    "data": "data sets of the Hub, addresses and compressed files (--data)",
     "app": "the web app",
     "ray": "models on a Ray cluster: --engine ray",
 }
@@ -100,7 +100,7 @@ class Diagnosis(Struct, frozen=True, kw_only=True):
     epilog=examples(
         "evenkeel doctor",
         "evenkeel doctor --json",
-        "evenkeel doctor --model groq:llama-3.3-70b-versatile",
+        "evenkeel doctor --model groq:openai/gpt-oss-20b",
         "evenkeel doctor --model openai:NAME --base-url http://127.0.0.1:8000/v1",
     ),
 )
@@ -157,8 +157,6 @@ def show_trial(console: Console, trial: ModelTrial) -> None:
             line(Text.assemble("  ", (mark, style), text))
     if trial.latency_s is not None:
         line(Text(f"latency: {trial.latency_s:.2f} s, the median of the texts"))
-    for name, value in sorted(trial.rate_limits.items()):
-        line(Text(visible(f"{name}: {value}")))
     for note in trial.notes:
         line(Text(visible(note), style="yellow"))
     line(Text(f"requests sent: {trial.requests}"))

@@ -159,7 +159,7 @@ def _print_plan(plan: Any, *, price_in: float) -> None:
         click.echo(f"{kind:<{width}}{requests:>12,}{plan.tokens_in[kind]:>14,}{tokens_out:>14}")
     click.echo("Tokens are estimated; every answer is counted at its full length.")
     if plan.usd is not None:
-        reading = ("embed", "rank", "entail", "loglikelihood", "stringlikelihood")
+        reading = ("embed", "rank", "loglikelihood", "stringlikelihood")
         writing = [kind for kind in plan.requests if kind not in reading]
         without = "" if price_in or plan.prices else ", without the tokens read (--price-in counts them)"
         if not all(plan.tokens_out.get(kind) for kind in writing):
@@ -303,7 +303,7 @@ def demo_command(ctx: click.Context) -> None:
     from evenkeel.api.run import default_folder
     from evenkeel.files.cache import write_whole
     from evenkeel.models.engines.engine import keep_models
-    from evenkeel.report.scorecard import render, scorecard, show_scorecard
+    from evenkeel.report.scorecard import render, scorecard
     from evenkeel.report.terminal.progress import Watcher
 
     folder = default_folder("demo", "embedded")
@@ -315,7 +315,7 @@ def demo_command(ctx: click.Context) -> None:
                 runs.append(api.run(name, out=folder / name, progress=Watcher(), **benchmark.demo))
     card, page = scorecard(runs), folder / "scorecard.html"
     write_whole(page, render(card, page))
-    show_scorecard(Console(), card)
+    card.overview().show(Console())
     click.echo("The slices are small, so the intervals are wide; the page links to each benchmark's report.")
     say(f"Report: {page}")
     ctx.exit(max(check_coverage(run, FLOOR) for run in runs))

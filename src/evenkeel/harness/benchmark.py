@@ -358,5 +358,5 @@ def _layout(cls: type[Benchmark]) -> Layout:
 
 def _other_answer(response: Response) -> bool:
     """Log-probabilities, a vector, a rank or labels: an answer that is not a text."""
-    others = (response.logprobs, response.string, response.vector, response.rank, response.labels)
+    others = (response.logprobs, response.string, response.vector, response.rank)
     return response.status == "ok" and any(other is not None for other in others)

@@ -333,5 +333,5 @@ def _requests(benchmark: Benchmark, sample: Sample) -> tuple[Request, ...]:
         raise DataError(f"sample {sample.id}", problem) from error
     if odd := [request for request in requests if type(request) not in KIND_NEEDS]:
         kind = type(odd[0]).__name__
-        raise DataError(f"sample {sample.id}", f"requests must give Generate, …, Entail, and gave a {kind}.")
+        raise DataError(f"sample {sample.id}", f"requests must give Generate, …, Rank, and gave a {kind}.")
     return requests

@@ -29,7 +29,6 @@ from evenkeel.errors import RunConflict, StorageError
 from evenkeel.journal.writer import Usage, Writer
 from evenkeel.types import (
     Embed,
-    Entail,
     Generate,
     LogLikelihood,
     Rank,
@@ -108,8 +107,6 @@ def make_key(model: bytes, request: Request) -> Key:
             body = _encode(["embed", request.text])
         case Rank():
             body = _encode(["rank", request.query, request.document])
-        case Entail():
-            body = _encode(["entail", request.premise, request.hypothesis])
     digest = hashlib.sha256(body).digest()
     return Key(_key(model, digest, request.repeat), digest, body)
 

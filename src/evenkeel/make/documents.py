@@ -68,14 +68,13 @@ def read_documents(
     text_field: str | None = None,
     id_field: str | None = None,
     label_fields: Sequence[str] = (),
-    label_separator: str = "",
     compose: Callable[[Row], Reader] | None = None,
 ) -> Documents:
     """The documents of a file or folder, without empty ones and duplicates.
 
     Fields that are not given are recognised by those of the first document. Without an id field a document
     is named by its line, row or file name. In a folder, `folder` and `name` are fields as well as `text`.
-    A label field may hold a list of labels, or a text of several with `label_separator` between them.
+    A label field may hold a list of labels.
     `compose` chooses from the first row how a row's text and labels are made, instead of the fields.
     """
     rows = _folder_rows(path) if path.is_dir() else read_rows(path)
@@ -88,7 +87,7 @@ def read_documents(
         text_fields = (text_field,) if text_field else recognise_text_fields(first)
 
         def reader(row: Row) -> Content:
-            labels = {field: read_labels(row, field, label_separator) for field in label_fields}
+            labels = {field: read_labels(row, field) for field in label_fields}
             return Content(_text(row, text_fields), labels)
 
     id_field = id_field or next((field for field in ID_FIELDS if field in first.fields), None)
@@ -146,17 +145,16 @@ def _text(row: Row, fields: Sequence[str]) -> str:
     return " ".join(part for part in parts if part)
 
 
-def read_labels(row: Row, field: str, separator: str = "") -> tuple[str, ...]:
+def read_labels(row: Row, field: str) -> tuple[str, ...]:
     """The labels in a field, each once. An empty list is no label; an empty text is an error."""
     value = row.fields.get(field)
     if isinstance(value, list):
         rows = [row._replace(fields={field: each}) for each in value]
         return tuple(dict.fromkeys(label for each in rows for label in read_labels(each, field)))
     label = str(value).lower() if isinstance(value, bool) else row.text(field).strip()
-    labels = [part.strip() for part in label.split(separator)] if separator else [label]
-    if not any(labels):
+    if not label:
         raise row.error(f"the field '{field}' is empty.")
-    return tuple(dict.fromkeys(filter(None, labels)))
+    return (label,)
 
 
 def _folder_rows(folder: Path) -> Iterator[Row]:

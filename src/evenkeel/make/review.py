@@ -30,7 +30,10 @@ from evenkeel.page.view import Facts, Text, View
 DECISIONS = "review.jsonl"
 ACCEPTED = "accepted"
 """The folder of what was accepted, beside the files."""
-COMPANIONS = ("manifest.json", "documents*", "dropped.jsonl", "sheet.csv", "progress.json", DECISIONS)
+COMPANIONS = (
+    "manifest.json", "documents*", "dropped.jsonl", "schema*.json", "annotations*.jsonl", "progress.json",
+    DECISIONS,
+)  # fmt: skip
 """What builders write beside the samples."""
 LONG = 600
 MOST_LINES = 12

@@ -31,7 +31,6 @@ from evenkeel.text.word_splitting import has_whole_words
 from evenkeel.types import (
     Capability,
     Embed,
-    Entail,
     Generate,
     LogLikelihood,
     Logprobs,
@@ -207,7 +206,6 @@ class HuggingFace:
         yield from self._strings(causal, [r for r in single if isinstance(r, StringLikelihood)])
         yield from self._embed(causal, [r for r in single if isinstance(r, Embed)])
         yield from self._rank(causal, [r for r in single if isinstance(r, Rank)])
-        yield from ((r, failed(f"{self._spec} cannot entail")) for r in single if isinstance(r, Entail))
 
     def notes(self) -> list[str]:
         return [*self._notes, *(self._loaded.schema_problems() if self._loaded else self._schema_problems)]

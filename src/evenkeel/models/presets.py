@@ -1,4 +1,4 @@
-"""Providers and local servers by name: `groq:llama-3.3-70b-versatile`, all reached through the one client.
+"""Providers and local servers by name: `groq:openai/gpt-oss-20b`, all reached through the one client.
 
 What is known of each is data (`presets.json`, with what was not confirmed); a person adds or changes some,
 in their own settings (`files/configuration.py`). Any other server is `openai:NAME?base_url=…`. No key is read
@@ -30,7 +30,7 @@ SECTION = "presets"
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*")
 TOKENS = "TOKENS"
-"""Stands for the number of tokens in `Preset.reasoning_budget`."""
+"""Stands for the number of tokens in `Preset.reasoning_budgets`."""
 
 Feature: TypeAlias = Literal[
     "completions", "embeddings", "rerank", "seed", "json_schema", "json_mode", "logprobs", "prompt_logprobs"
@@ -49,8 +49,6 @@ class Preset(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     key: str = ""
     """The environment variable that holds the key; empty for a server that asks for none."""
     key_header: Literal["Authorization", "api-key", "x-api-key"] = "Authorization"
-    models: tuple[str, ...] = ()
-    """Some that it is known for. Servers add and retire models: any other name may be given."""
     host_variable: str = ""
     """The environment variable that holds another address, as the server's own programs read it."""
     path: str = ""
@@ -71,10 +69,9 @@ class Preset(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     reasoning: tuple[Shape, ...] = ()
     less_reasoning: dict[str, Any] = {}
     """Fields that make a model think less."""
-    reasoning_budget: dict[str, Any] = {}
-    """Fields that limit thinking to as many tokens as are put for TOKENS."""
-    rate_limits: str = ""
-    """What the names of its headers about rate limits begin with."""
+    reasoning_budgets: tuple[dict[str, Any], ...] = ()
+    """Fields that allow thinking, with the number of tokens for TOKENS; where a model refuses the first, the
+    next are sent."""
     batches: Literal["", "openai", "anthropic"] = ""
     """The interface of its batches, if it has any."""
     batch_price: float = 1.0
@@ -85,8 +82,8 @@ class Preset(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         if self.base_url and (problem := _address_problem(self.base_url)):
             raise ValueError(f"base_url {problem}")
-        for field in ("key", "host_variable"):
-            if (value := getattr(self, field)) and not VARIABLE.fullmatch(value):
+        for field, value in (("key", self.key), ("host_variable", self.host_variable)):
+            if value and not VARIABLE.fullmatch(value):
                 # What is not a variable's name may be the key itself: it is not repeated.
                 raise ValueError(f"{field} must be the name of an environment variable, such as MY_API_KEY")
 
@@ -103,8 +100,9 @@ class Preset(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def spec(self, model: str) -> str:
         """The model as `evenkeel.run` names it."""
         if not model.strip() or "?" in model:
-            known = f", such as {self.models[0]}" if self.models else ""
-            raise UsageError(f"{self.title}: give the name of a model{known}.")
+            raise UsageError(
+                f"{self.title}: give the name of a model, as `evenkeel list models --ask` lists them."
+            )
         return f"{self.name}:{model.strip()}"
 
     def supports_all(self, *features: Feature) -> bool:
@@ -145,7 +143,7 @@ class Preset(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 def presets() -> dict[str, Preset]:
-    """Providers and local servers by name: `ek.presets()["groq"].spec("llama-3.3-70b-versatile")`."""
+    """Providers and local servers by name: `ek.presets()["groq"].spec("openai/gpt-oss-20b")`."""
     known = dict(_built_in())
     for name, fields in configuration.read_section(SECTION).items():
         known[name] = _of_person(name, fields, known.get(name))

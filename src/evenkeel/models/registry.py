@@ -66,7 +66,7 @@ BACKENDS: dict[str, Backend] = {
     "sbert": Backend(
         "evenkeel.models.sbert:SentenceTransformer",
         True,
-        "any model of sentence-transformers: embed, rank, entail",
+        "any model of sentence-transformers: embed, rank",
     ),
     "replay": Backend(
         "evenkeel.models.replay:Replay",
@@ -132,12 +132,10 @@ def load_model(spec: str, **args: Any) -> Model:
     scheme, colon, name = bare.partition(":")
     cls = backend_class(scheme)
     model: Model
-    if (preset := find_preset(scheme)) is not None:
-        model = cls(name, options, preset)
+    if on_server(spec):
+        model = cls(name, options, find_preset(scheme), server_in_spec="base_url" in in_spec)
     else:
         model = cls(name, options) if colon else cls(options)
-    if "base_url" in in_spec and hasattr(model, "name_server"):
-        model.name_server()
     return model
 
 

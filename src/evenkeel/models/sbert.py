@@ -1,4 +1,4 @@
-"""`sbert:ID-or-path`: models of sentence-transformers, to embed or (cross-encoders) to rank or entail."""
+"""`sbert:ID-or-path`: models of sentence-transformers, to embed or (cross-encoders) to rank."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from evenkeel.models.local.weights import (
     require_packages,
 )
 from evenkeel.options import RUNTIME
-from evenkeel.types import Capability, Embed, Entail, Rank, Request, Response
+from evenkeel.types import Capability, Embed, Rank, Request, Response
 
 if TYPE_CHECKING:
     import numpy as np
@@ -55,7 +55,6 @@ PART = 1024
 PAIR_WINDOW = 256
 """Pairs that are ranked or classified before they are handed on."""
 PAIR_ROWS = 32
-ENTAILMENT = ("entailment", "entail", "entails")
 LATE_WINDOW = 64
 """Pairs whose token embeddings are in memory at once."""
 
@@ -82,14 +81,13 @@ class SentenceTransformerOptions(Struct, frozen=True, kw_only=True):
 
 
 class SentenceTransformer:
-    """A model that embeds (the vectors are those of its own `encode`), or a cross-encoder that ranks, or
-    that says whether one text entails another.
+    """A model that embeds (the vectors are those of its own `encode`), or a cross-encoder that ranks.
 
     With `late` an embedding model ranks as well, by its token embeddings.
     """
 
     Options: ClassVar[type[Struct]] = SentenceTransformerOptions
-    capabilities: frozenset[Capability] = frozenset({"embed", "rank", "entail"})
+    capabilities: frozenset[Capability] = frozenset({"embed", "rank"})
 
     def __init__(self, name: str, options: SentenceTransformerOptions) -> None:
         require_packages("sentence_transformers", what="sbert:", extra="sbert")
@@ -103,7 +101,7 @@ class SentenceTransformer:
         return {**chosen_options(self._options), **self._weights().identity(), "spec": self._spec}
 
     def probe(self, needs: frozenset[Capability]) -> None:
-        """Finds the files, and whether what they hold embeds, ranks or entails."""
+        """Finds the files, and whether what they hold embeds or ranks."""
         folder = self._weights().folder
         config = read_json(folder / "config.json")
         heads = config.get("architectures")
@@ -112,11 +110,8 @@ class SentenceTransformer:
             for head in (heads if isinstance(heads, list) else ())
         )
         embeds = (folder / "modules.json").is_file() or not classifies
-        if classifies and "entail" in needs:
-            labels = config.get("id2label")
-            entailment_index(self._spec, list(labels.values()) if isinstance(labels, dict) else [])
         ranks = embeds if self._options.late else classifies
-        abilities = {"embed": embeds, "rank": ranks, "entail": classifies}
+        abilities = {"embed": embeds, "rank": ranks}
         if lacking := {need for need in needs if not abilities.get(need)}:
             kind = "an embedding model" if embeds else "a cross-encoder"
             raise CapabilityError(
@@ -131,22 +126,17 @@ class SentenceTransformer:
     def _answer(self, window: Sequence[Request]) -> Iterator[tuple[Request, Response]]:
         by_text: dict[str, list[Embed]] = {}
         ranks: list[Rank] = []
-        entails: list[Entail] = []
         for request in window:
             if isinstance(request, Embed):
                 by_text.setdefault(request.text, []).append(request)
             elif isinstance(request, Rank):
                 ranks.append(request)
-            elif isinstance(request, Entail):
-                entails.append(request)
             else:
                 yield request, failed(f"{self._spec} cannot generate")
         for part in batching.windows(ranks, LATE_WINDOW) if self._options.late else ():
             yield from self._late(part)
         for part in batching.windows(() if self._options.late else ranks, PAIR_WINDOW):
             yield from zip(part, self._loaded_pair_model().rank(part), strict=True)
-        for pairs in batching.windows(entails, PAIR_WINDOW):
-            yield from zip(pairs, self._loaded_pair_model().entail(pairs), strict=True)
         if not by_text:
             return
         embedder = self._loaded_embedder()
@@ -229,7 +219,7 @@ def _load(
                     model_kwargs={"dtype": options.dtype, "weights_only": True},
                 )
         except LOAD_ERRORS as error:
-            purpose = " to rank or entail" if kind == "CrossEncoder" else ""
+            purpose = " to rank" if kind == "CrossEncoder" else ""
             reason = first_line(error)
             raise UsageError(f"{spec}: {weights.folder} cannot be loaded{purpose}: {reason}.") from error
     return model, loadings
@@ -478,27 +468,6 @@ class PairModel:
             for score in scores
         ]
 
-    def entail(self, requests: list[Entail]) -> list[Response]:
-        """The probability of each of the model's labels: the softmax of its scores."""
-        import numpy as np
-
-        names = [label for _, label in sorted(self.model.config.id2label.items())]
-        names[entailment_index(self.spec, names)] = "entailment"
-        pairs = [(request.premise, request.hypothesis) for request in requests]
-        tokenizer, limit = self.model.tokenizer, self.model.max_seq_length
-        rows = tokenizer(*map(list, zip(*pairs, strict=True)), truncation=False, verbose=False)["input_ids"]
-        responses = []
-        logits = np.asarray(self._predict(pairs), "f8")
-        shares = np.exp(logits - logits.max(axis=1, keepdims=True))
-        for row, scores in zip(rows, shares / shares.sum(axis=1, keepdims=True), strict=True):
-            if not np.isfinite(scores).all():
-                responses.append(failed("the model gave a score that is not finite"))
-                continue
-            labels = dict(zip(names, map(float, scores), strict=True))
-            cut = limit is not None and len(row) > limit
-            responses.append(Response(status="ok", labels=labels, cut=cut, tokens_in=len(row)))
-        return responses
-
     def _predict(self, pairs: list[tuple[str, str]]) -> NDArray[np.float32]:
         """The scores of pairs; on a CPU those of equal length at a time, as texts are embedded."""
         if not self._on_cpu:
@@ -530,16 +499,3 @@ class PairModel:
             pairs, batch_size=PAIR_ROWS, show_progress_bar=False, activation_fn=torch.nn.Identity()
         )
         return scores
-
-
-def entailment_index(spec: str, labels: Sequence[Any]) -> int:
-    """Which label says that the second text follows from the first, by its name."""
-    indexes = [at for at, label in enumerate(labels) if str(label).strip().lower() in ENTAILMENT]
-    if len(labels) < 2 or len(indexes) != 1:
-        raise CapabilityError(
-            f"'{spec}' cannot entail: one of its labels must be called 'entailment'. Available: "
-            f"{', '.join(map(str, labels)) or 'none'}. Give a model for natural language inference, or name "
-            "the labels under id2label in its config.json.",
-            lacking=frozenset({"entail"}),
-        )
-    return indexes[0]

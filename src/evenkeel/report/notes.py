@@ -14,7 +14,7 @@ from evenkeel.harness.folder import Run
 from evenkeel.harness.registry import benchmark_class
 from evenkeel.models.registry import on_server, own_preset
 from evenkeel.page.layout import Note
-from evenkeel.text.answers import ESTIMATED_LENGTH, IN_REASONING, is_blank
+from evenkeel.text.answers import IN_REASONING, is_blank
 from evenkeel.types import Record, Response, RunSpec
 
 LESS_REASONING = {"reasoning_effort": "low"}
@@ -47,8 +47,6 @@ class Endings(NamedTuple):
     """Ended by the model itself with no text, or with nothing but reasoning."""
     cut: int
     """Cut off at the token limit, and scored as far as they go."""
-    estimated: int
-    """Written to an estimated length, because the server does not count tokens."""
 
 
 def endings(records: Iterable[Record]) -> Endings:
@@ -71,8 +69,6 @@ def _kind(answer: Response, scored: dict[str, int]) -> str:
             return "cut"
         case "ok" | "unparsed" if blank and scored.get("unparsed"):
             return "empty"
-        case "ok" if answer.reason == ESTIMATED_LENGTH:
-            return "estimated"
         case _:
             return "other"
 
@@ -111,11 +107,6 @@ def ending_notes(run: Run) -> list[Note]:
     if counts.cut > MANY * counts.requests:
         text = f"{counts.cut:,} of {counts.requests:,} answers were cut off: they are scored as they are."
         texts.append(f"{text} {_advice(run.spec, reasons=False)}")
-    if counts.estimated:
-        texts.append(
-            f"{counts.estimated:,} of {counts.requests:,} continuations have an estimated length: the server "
-            "gives neither log-probabilities of these texts nor a count of their tokens."
-        )
     return [Note(text.rstrip(), warning=True) for text in texts]
 
 

@@ -18,6 +18,8 @@ from evenkeel.errors import MissingExtra
 
 HAN_RANGES = r"\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
 HAN = re.compile(f"[{HAN_RANGES}]")
+LONGEST_RUN = 200
+"""Characters of Han that are split at a time: far more than a sentence has."""
 MARKS = 30
 """Combining marks in a row that are read."""
 INSIDE_WORD = re.compile(r"\w|['’\-‐‑](?=\w)|(?<=\d)[.,:/](?=\d)|(?<=\b\w)\.(?=\w)")
@@ -92,7 +94,13 @@ def _words(text: str, *, chinese: bool) -> list[str]:
     words = _pattern().findall(text)
     if not chinese or not HAN.search(text):
         return words
-    return [part for word in words for part in (_jieba().lcut(word) if HAN.match(word) else [word])]
+    return [part for word in words for part in (_chinese(word) if HAN.match(word) else [word])]
+
+
+def _chinese(run: str) -> list[str]:
+    """The words of a run of Han, in parts: jieba takes quadratic time in the length of what it is given."""
+    parts = (run[start : start + LONGEST_RUN] for start in range(0, len(run), LONGEST_RUN))
+    return [word for part in parts for word in _jieba().lcut(part)]
 
 
 @cache

@@ -26,6 +26,7 @@ from evenkeel.files import configuration, datasets
 from evenkeel.files.cache import slug
 from evenkeel.harness.benchmark import Benchmark
 from evenkeel.harness.budget import Limits
+from evenkeel.harness.model import addresses_of
 from evenkeel.harness.registry import benchmark_class, load_benchmark
 from evenkeel.models.presets import NO_KEY
 from evenkeel.models.prices import is_local, prices_by_role
@@ -358,7 +359,7 @@ def _addresses(ref: ModelRef) -> set[str]:
     except EvenkeelError:
         return {ref.spec}
     try:
-        addresses = getattr(model, "addresses", [])
+        addresses = addresses_of(model)
     finally:
         model.close()
     return {urllib.parse.urlsplit(each).netloc or each for each in addresses}

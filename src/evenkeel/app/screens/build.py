@@ -1,4 +1,4 @@
-"""Make a data set as a process of its own, look through what was made row by row, write what was accepted."""
+"""Make a data set as a process of its own, review it row by row, write what was accepted."""
 
 from __future__ import annotations
 
@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 
 def page(settings: Settings) -> None:
     show.title("Build")
-    processes.beside(settings, "build", lambda: _form(settings))
-    show.heading("Look through a data set")
+    with show.problems():
+        _form(settings)
+    processes.watch_builds(settings)
+    show.heading("Review a data set")
     with show.problems():
         _choose_and_review(settings)
 
@@ -33,13 +35,16 @@ def page(settings: Settings) -> None:
 def _form(settings: Settings) -> None:
     builders = _builders()
     name = st.selectbox("Benchmark", list(builders))
-    show.text("From your own texts where you give some, otherwise from the seed.", "soft")
+    show.text(
+        "From your own texts where you give some; otherwise from the seed, where there is a generator.",
+        "soft",
+    )
     chosen = choose.options(builders[name].Options, settings, key=f"build-{name}")
     if st.button("Build", type="primary"):
         settings.runs.mkdir(parents=True, exist_ok=True)
         started = ek.start_build(settings.runs, name, **chosen)
         st.session_state["review"] = started.name
-        processes.announce(started)
+        st.rerun()
 
 
 def _builders() -> dict[str, Any]:
@@ -53,7 +58,7 @@ def _builders() -> dict[str, Any]:
     return builders
 
 
-# Looking through
+# Reviewing
 
 
 def _choose_and_review(settings: Settings) -> None:
@@ -61,7 +66,7 @@ def _choose_and_review(settings: Settings) -> None:
     with st.container():  # a fragment that draws nothing would take the place of what comes after it
         _await(settings, list(names))
     if not names:
-        show.text("What is built here can be looked through here, example by example.", "soft")
+        show.text("What you build can be reviewed here, row by row.", "soft")
         return
     asked = st.session_state.get("review", "")
     name = st.selectbox(
@@ -202,10 +207,10 @@ def _export(review: Review, name: str) -> None:
             disabled=not count,
             on_click="ignore",
         )
-        if st.button("Keep them as a data set", disabled=not count):
+        if st.button("Save as a data set", disabled=not count):
             with show.problems():
                 review.export(undecided=undecided)
-                show.text(f"Kept as {name}/accepted: it can be chosen as data of a new run.")
+                show.text(f"Saved as {name}/accepted: it can be chosen as data of a new run.")
 
 
 def _archive(review: Review, *, undecided: bool) -> bytes:

@@ -9,7 +9,7 @@ import msgspec
 import streamlit as st
 
 import evenkeel as ek
-from evenkeel.app import choose, data, show
+from evenkeel.app import choose, data, processes, show
 from evenkeel.app.settings import Settings
 from evenkeel.page.format import interval, share, value, visible
 from evenkeel.page.metrics import declaration
@@ -55,38 +55,47 @@ def choose_run(settings: Settings) -> ek.Run | None:
     """The run in the address of the page, or the one that is chosen here."""
     runs = {run.name: run for run in data.list_runs(settings)}
     listed = {name: run for name, run in runs.items() if run.state != "broken"}
+    beginning = [] if settings.read_only else [process.name for process in processes.started(settings, "run")]
+    names = [*(name for name in beginning if name not in runs), *listed]
     asked = st.query_params.get("run", "")
-    if asked and asked not in listed:
+    if asked and asked not in names:
         problem = runs[asked].problem if asked in runs else f"{asked!r} is not the name of a run here."
         show.text(problem, "error")
-    if not listed:
-        show.text(f"There is no run in {settings.shown_runs} that can be read.", "warn")
+    if not names:
+        show.text(f"No run in {settings.shown_runs} can be read.", "warn")
         return None
-    name = choose.of_address("Run", list(listed), "run")
-    if listed[name].state != "finished":
+    name = choose.of_address("Run", names, "run")
+    if name not in listed or listed[name].state != "finished":
         progress(settings, name)
         return None
     return ek.open_run(settings.runs, name)
 
 
-@st.fragment(run_every=2)
+@st.fragment(run_every=1)
 def progress(settings: Settings, name: str) -> None:
-    """How far a run is that is not finished."""
+    """How far a run is that is not finished; one that was started here can be stopped and resumed."""
     listed = {run.name: run for run in data.list_runs(settings)}
     run = listed.get(name)
     if run is not None and run.state == "finished":
         st.rerun()
-    if run is None or run.state != "running":
+    process = next((each for each in processes.started(settings, "run") if each.name == name), None)
+    if process is not None and not settings.read_only:
         show.text(
-            f"{name} is not finished, and no process is writing it. Run the same command again to go on: "
-            f"what was answered is kept.",
+            "Samples appear here when the run is finished. It keeps going if you close this page.", "soft"
+        )
+        with show.problems():
+            processes.card(process)
+    elif run is not None and run.state == "running":
+        show.text(f"{name} is in progress: its samples appear here when it is finished.")
+        if (state := ek.read_progress(run.path)) is not None and state.total:
+            st.progress(min(1.0, state.done / state.total))
+            show.text(f"{state.phase}: {state.done:,} of {state.total:,}, {state.failed:,} failed", "soft")
+    else:
+        show.text(
+            f"{name} is not finished, and no process is writing it. To resume it, run the command that "
+            f"started it again, with --out {name}: what was answered is not asked again.",
             "warn",
         )
-        return
-    show.text(f"{name} is in progress: its samples can be seen when it is finished.")
-    if (state := ek.read_progress(run.path)) is not None and state.total:
-        st.progress(min(1.0, state.done / state.total))
-        show.text(f"{state.phase}: {state.done:,} of {state.total:,}, {state.failed:,} failed", "soft")
 
 
 def _samples(run: ek.Run, *, read_only: bool) -> None:
@@ -100,7 +109,7 @@ def _samples(run: ek.Run, *, read_only: bool) -> None:
     if pages > 1:
         number = int(st.number_input(f"Page, of {pages:,}", 1, pages, 1))
     shown = rows[(number - 1) * PAGE : number * PAGE]
-    show.text(f"{len(rows):,} of {len(samples):,} samples. Choose a row to see the whole of it.", "soft")
+    show.text(f"Showing {len(rows):,} of {len(samples):,} samples. Select a row for details.", "soft")
     event: Any = st.dataframe(
         _table(samples, shown),
         hide_index=True,
@@ -237,7 +246,7 @@ def _mark(run: ek.Run, sample: str, metrics: Sequence[str], *, read_only: bool) 
     if read_only:
         return
     with st.form(f"mark-{sample}"):
-        st.markdown("**Is a verdict wrong?** Marks are kept beside the run and can be exported.")
+        st.markdown("**Is a verdict wrong?** Marks are saved beside the run and can be exported.")
         metric = st.selectbox(
             "Which", [*metrics, ""], format_func=lambda name: visible(name) or "the score as a whole"
         )

@@ -1,4 +1,4 @@
-"""Start a run: choose, count what it would ask and cost, start it as a process of its own, watch it."""
+"""Start a run: choose, count what it would ask and cost, start it as a process of its own."""
 
 from __future__ import annotations
 
@@ -24,7 +24,11 @@ LONGEST = 240
 
 def page(settings: Settings) -> None:
     show.title("New run")
-    processes.beside(settings, "run", lambda: _form(settings))
+    left, right = st.columns([3, 2], gap="large")
+    with left, show.problems():
+        _form(settings)
+    with right:
+        processes.list_runs(settings)
 
 
 def _form(settings: Settings) -> None:
@@ -114,7 +118,7 @@ def _limits() -> dict[str, Any]:
             "price_in": first.number_input("US$ per million tokens read", min_value=0.0, step=0.1),
             "price_out": second.number_input("US$ per million tokens written", min_value=0.0, step=0.1),
         }
-        most = third.number_input("Spend at most (US$, 0 for any)", min_value=0.0, step=0.5)
+        most = third.number_input("Budget (US$, 0 = unlimited)", min_value=0.0, step=0.5)
     return {name: price for name, price in prices.items() if price} | ({"max_usd": most} if most else {})
 
 
@@ -130,7 +134,7 @@ def _count_and_start(settings: Settings, chosen: dict[str, Any]) -> None:
         show.text(f"Choose the {' and the '.join(missing)} first.", "soft")
         return
     if counted != key:
-        show.text("Count first: what a run asks and costs is shown before it is started.", "soft")
+        show.text("See the size and cost before you start.", "soft")
         return
     show.text(f"Data: {chosen['data'] if chosen['data'] in WORDS else Path(chosen['data']).name}", "soft")
     show.result(plan)
@@ -138,4 +142,4 @@ def _count_and_start(settings: Settings, chosen: dict[str, Any]) -> None:
         settings.runs.mkdir(parents=True, exist_ok=True)
         started = ek.start(settings.runs, **chosen)
         del st.session_state["plan"]
-        processes.announce(started)
+        show.go("explore", run=started.name)

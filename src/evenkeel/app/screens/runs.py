@@ -54,7 +54,7 @@ def _filter(listed: list[ListedRun]) -> list[ListedRun]:
     names = sorted({run.benchmark for run in listed if run.benchmark})
     chosen = benchmark.multiselect("Benchmark", names)
     models = model.multiselect("Model", sorted({visible(run.model) for run in listed if run.model}))
-    first = since.date_input("Made since", value=None, max_value=date.today())
+    first = since.date_input("Created after", value=None, max_value=date.today())
     return [
         run
         for run in listed
@@ -76,7 +76,7 @@ def _table(listed: list[ListedRun]) -> None:
         show.text("No run is like this. Choose other filters.", "soft")
         return
     counted = "1 run" if len(listed) == 1 else f"{len(listed):,} runs"
-    show.text(f"{counted}. Choose one to look at its samples.", "soft")
+    show.text(f"{counted}. Select one to see its samples.", "soft")
     event: Any = st.dataframe(
         [row for _, row in rows],
         hide_index=True,
@@ -95,7 +95,7 @@ def _rows(run: ListedRun, titles: Mapping[tuple[str, str], str]) -> list[dict[st
     figures: dict[str, Figure | None] = {**run.subjects} or {run.model: run.headline}
     return [
         {
-            "Made (UTC)": run.created[:16].replace("T", " "),
+            "Created (UTC)": run.created[:16].replace("T", " "),
             "Benchmark": visible(run.benchmark),
             "Model or method": visible(name),
             "Metric": titles.get((run.benchmark, run.metric), run.metric),

@@ -10,18 +10,16 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta, Struct
-from msgspec.structs import force_setattr
 
 from evenkeel.benchmarks.multiview import files
 from evenkeel.benchmarks.multiview.files import MultiviewDetail, Triplet
 from evenkeel.benchmarks.multiview.methods import check_annotations, order
-from evenkeel.benchmarks.multiview.names import chosen_methods, forms, parse_methods
+from evenkeel.benchmarks.multiview.names import forms, parse_methods
 from evenkeel.benchmarks.multiview.page import LAYOUT, notes
 from evenkeel.benchmarks.multiview.view import examples, view
 from evenkeel.errors import UsageError
 from evenkeel.files.datasets import Starter
 from evenkeel.harness.benchmark import Benchmark, Data, Question, Recorded, Scoring
-from evenkeel.options import FILE
 from evenkeel.types import Answered, Capability, Records, Request, RunSpec, Sample, Score, Summary
 
 DEFAULT = ("bm25",)
@@ -39,32 +37,13 @@ class MultiviewOptions(Struct, frozen=True, kw_only=True):
             "NAME=METHOD names a method."
         ),
     ] = DEFAULT
-    methods: Annotated[
-        str,
-        Meta(
-            description="A YAML file with a list of methods: texts, or mappings of name, method and args.",
-            extra=FILE,
-        ),
-    ] = ""
     model_arg: Annotated[
         tuple[str, ...],
         Meta(description="KEY=VALUE: an option of the backend, for every model that has it; repeat."),
     ] = ()
-    instruct_template: Annotated[
-        str,
-        Meta(
-            description="How +instruct and +oneword write {INSTRUCTION} and {TEXT}.  "
-            "[default: by the model's family]"
-        ),
-    ] = ""
 
     def __post_init__(self) -> None:
-        # The file may be elsewhere or changed when the run is read again: its methods are stored instead.
-        force_setattr(self, "method", chosen_methods(self.method, self.methods, DEFAULT))
-        force_setattr(self, "methods", "")
         parse_methods(self.method, self.model_arg)
-        if self.instruct_template and "{TEXT}" not in self.instruct_template:
-            raise ValueError("--instruct-template: {TEXT} is missing in it")
 
 
 def make_starter(stem: str) -> bytes:
@@ -94,8 +73,7 @@ class Multiview(Benchmark):
             "evenkeel run multiview --data triplets.jsonl --method judge:openai:NAME "
             "--method rerank:sbert:PATH",
             "evenkeel run multiview --method 'judge:openai:NAME?base_url=http://127.0.0.1:8000/v1+reason' "
-            "--method 'rewrite:embedded?summaries=4&pool=max+embed:embedded-embedder'",
-            "evenkeel run multiview --data triplets.jsonl --methods methods.yaml",
+            "--method rewrite:embedded+embed:embedded-embedder",
         ),
         "score": ("evenkeel run multiview --data triplets.jsonl --method bm25",),
         "build": (
@@ -103,7 +81,7 @@ class Multiview(Benchmark):
             "--description 'How the clue hints' --judge openai:NAME --triplets 200 --out data/clues",
             "evenkeel build multiview --docs labelled.jsonl --label-field topic --criterion topic "
             "--description 'What it is about' --triplets 200 --out data/topics",
-            "evenkeel build multiview --docs gsm8k.jsonl --criterion arithmetic --out data/gsm8k",
+            "evenkeel build multiview --set gsm8k__arithmetic --docs train.jsonl --out data/gsm8k",
             "evenkeel build multiview --set gsm8k__arithmetic --docs train.jsonl --judge openai:NAME "
             "--validate openai:OTHER --out data/gsm8k",
             "evenkeel build multiview --starter --seed 7",
@@ -185,9 +163,7 @@ class Multiview(Benchmark):
         triplets = [sample.inputs for sample in samples]
         outcomes = {}
         for method in self.methods:
-            outcomes[method.name] = yield from order(
-                method, triplets, instruct=self.options.instruct_template
-            )
+            outcomes[method.name] = yield from order(method, triplets)
         # The pictures show the documents as the first method sees them that embeds texts as they are.
         embedder = next((m for m in self.methods if m.kind == "embed" and not m.options), None)
         placements = [NOWHERE] * len(triplets)
@@ -204,9 +180,9 @@ class Multiview(Benchmark):
         from evenkeel.benchmarks.multiview.scoring import summarise
 
         # Methods that embed texts as they are, beside those that read the criterion and use the same model.
-        plain = {m.role: m.name for m in self.methods if m.kind in ("embed", "late") and not m.options}
+        plain = {m.role: m.name for m in self.methods if m.kind == "embed" and not m.options}
         pairs = {m.name: plain[m.role] for m in self.methods if m.role in plain}
-        bm25 = [m.name for m in self.methods if m.kind == "bm25" and not m.spec]
+        bm25 = [m.name for m in self.methods if m.kind == "bm25"]
         return summarise(scores, self.subjects, {a: b for a, b in pairs.items() if a != b}, bm25)
 
     def recorded(self, path: Path, *, lang: str | None) -> Recorded:
@@ -217,10 +193,7 @@ class Multiview(Benchmark):
     def publish(
         self, spec: RunSpec, records: Records[Triplet, MultiviewDetail]
     ) -> Iterator[tuple[str, Iterator[bytes]]]:
-        from evenkeel.benchmarks.multiview.public_format import public_files
-
         yield "triplets.jsonl", files.published_triplets(records)
-        yield from public_files(records)
         yield "results.json", files.published_results(records, self.subjects)
 
     @classmethod

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
 
@@ -25,7 +26,7 @@ from evenkeel.files.datasets import DataFile
 from evenkeel.files.jsonfile import BOM, convert, json_lines, open_file
 from evenkeel.types import Records
 
-Pick: TypeAlias = Literal["positive", "negative", "tie", "unparsed"]
+Pick: TypeAlias = Literal["positive", "negative", "tie"]
 
 ROLES = ("anchor", "positive", "negative")
 IDS = tuple(f"{role}_id" for role in ROLES)
@@ -50,7 +51,8 @@ class Triplet(Struct, frozen=True, kw_only=True, omit_defaults=True):
     quality: int | None = None
     """The judge's rating from 1 (invalid) to 5 (ideal), where there was one."""
     hard_for: str = ""
-    """`bm25` where the negative was chosen to look alike: the chance level of that method is not one half."""
+    """`bm25` where the negative was chosen because it reads like the anchor, so that the chance level of that
+    method is not one half."""
     hints: tuple[str, ...] = ()
     instruction: str = ""
     """For embedders that take one; empty: made from the description."""
@@ -62,24 +64,16 @@ class Triplet(Struct, frozen=True, kw_only=True, omit_defaults=True):
     known, or the categories that the judge gave the documents."""
     tags: dict[str, tuple[str, ...]] = {}
     """By role: the tags that the judge gave the document."""
-    okapi: tuple[float, float] | None = None
-    """BM25 in the variant `okapi` of the positive and of the negative, with the word counts of the whole set
-    of documents, where that was there: the triplets alone do not have it."""
     built_by: str = ""
     """The spec of the model that chose and checked the triplet; empty where none did."""
     confirmed_by: str = ""
-    """The spec of the second judge that agreed, or `person`."""
+    """The spec of the second judge that agreed."""
     copies: Annotated[int, Meta(ge=1)] = 1
     """How often the triplet is in the data: copies are one triplet."""
 
     @property
     def documents(self) -> tuple[str, str, str]:
         return self.anchor, self.positive, self.negative
-
-    @property
-    def okapi_margin(self) -> float | None:
-        """The BM25 of the positive minus that of the negative over the whole set, where it is known."""
-        return self.okapi[0] - self.okapi[1] if self.okapi else None
 
     @property
     def docset(self) -> str:
@@ -92,7 +86,7 @@ class PlacedDocument(Struct, frozen=True):
     views: dict[str, str]
     """Its labels, by view."""
     positions: dict[str, tuple[float, float]]
-    """By projection: `pca`, `tsne`, `umap`."""
+    """By projection: `pca`."""
 
 
 class MultiviewDetail(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -213,18 +207,6 @@ def with_defaults(raw: dict[str, Any], name: str) -> dict[str, Any]:
     return {**names, **ids, **raw, **numbers}
 
 
-def with_okapi(triplets: Sequence[Triplet], documents: Iterable[str]) -> list[Triplet]:
-    """The triplets with their BM25 over all documents of the set that they are from."""
-    from evenkeel.text.bm25 import bm25_scores
-
-    if not triplets:
-        return []
-    texts = zip(*(triplet.documents for triplet in triplets), strict=True)
-    scores = bm25_scores(*texts, variant="okapi", corpus=list(documents))
-    pairs = zip(*(each.tolist() for each in scores), strict=True)
-    return [replace(triplet, okapi=pair) for triplet, pair in zip(triplets, pairs, strict=True)]
-
-
 def about_triplets(triplets: Iterable[Triplet]) -> dict[str, Any]:
     """What a run's spec says of its triplets: who built and confirmed them, and how many were copies."""
     triplets = list(triplets)
@@ -258,27 +240,38 @@ def published_triplets(records: Records[Triplet, MultiviewDetail]) -> Iterator[b
 def published_results(records: Records[Triplet, MultiviewDetail], methods: Sequence[str]) -> Iterator[bytes]:
     """`export/results.json`: correct, ties, total and accuracy for every method, by task and in all.
 
-    As in the summary, a triplet counts where it was answered in all orders.
+    Triplets are counted, those that were answered in all orders: one of which a judge is right in one order
+    only is half correct.
     """
-    picks: defaultdict[str, defaultdict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
+    tasks: defaultdict[str, defaultdict[str, list[Sequence[Pick | None]]]] = defaultdict(
+        lambda: defaultdict(list)
+    )
     for record in records():
-        for method, picked in record.score.detail.picks.items():
-            for scope in ("all", record.sample.inputs.task):
-                picks[scope][method].update(pick for pick in picked if pick and None not in picked)
-    results = {
-        scope: {method: _result(by_method[method]) for method in methods}
-        for scope, by_method in picks.items()
+        for method, picks in record.score.detail.picks.items():
+            if None not in picks:
+                tasks[record.sample.inputs.task][method].append(picks)
+    content = {
+        "methods": {m: _result([p for by_method in tasks.values() for p in by_method[m]]) for m in methods},
+        "tasks": {
+            task: {method: _result(by_method[method]) for method in methods}
+            for task, by_method in tasks.items()
+        },
     }
-    content = {"methods": results.pop("all", {}), "tasks": results}
     yield msgspec.json.format(msgspec.json.encode(content), indent=2)
 
 
-def _result(picks: Counter[str]) -> dict[str, float | None]:
-    total = picks.total()
+def _result(triplets: Sequence[Sequence[Pick | None]]) -> dict[str, float | None]:
+    correct, ties = (
+        sum(Fraction(picks.count(kind), len(picks)) for picks in triplets) for kind in ("positive", "tie")
+    )
     return {
-        "correct": picks["positive"],
-        "ties": picks["tie"],
-        "unparsed": picks["unparsed"],
-        "total": total,
-        "accuracy": picks["positive"] / total if total else None,
+        "correct": _number(correct),
+        "ties": _number(ties),
+        "total": len(triplets),
+        "accuracy": float(correct / len(triplets)) if triplets else None,
     }
+
+
+def _number(count: Fraction | int) -> float:
+    """A whole number without a decimal point."""
+    return int(count) if count == int(count) else float(count)

@@ -1,48 +1,44 @@
-"""How each kind of method orders triplets.
+"""How each kind of method orders triplets: what it asks of models, and how it reads the answers.
 
 Like scoring, a method yields requests where it needs a model, and is sent their responses. Most methods score
-each document against the anchor, and the margin between positive and negative gives the pick: from vectors of
-the three documents (`by_vectors`), or from a score for each pair (`by_pairs`). A judge that sees both
-candidates at once gives a pick for each order.
+each document against the anchor, and the margin between positive and negative gives the pick. A judge that
+sees both candidates at once gives a pick for each order.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
+
+from msgspec import Struct
 
 from evenkeel.benchmarks.multiview.files import Pick, Triplet
-from evenkeel.benchmarks.multiview.names import Method, parse_methods
-from evenkeel.benchmarks.multiview.questions import (
-    STATUSES,
-    Choice,
-    Reading,
-    Readings,
-    ReasonedChoice,
-    Scoring,
-    ask_judge,
-    embed_template,
-    embed_texts,
-    instruct_template,
-    instructed,
-    judge_prompt,
-    rank_pairs,
-    rate_pairs,
-    relevance_vectors,
-    write_summaries,
-)
+from evenkeel.benchmarks.multiview.names import Method
 from evenkeel.errors import UsageError
+from evenkeel.files.package_data import read_json
+from evenkeel.models.registry import split_spec
+from evenkeel.models.vectors import unit_vector, usable
 from evenkeel.text import judge
-from evenkeel.text.prompts import user_prompt
-from evenkeel.types import Asking, LogLikelihood
-
-__all__ = ["STATUSES", "Method", "instruct_template", "judge_prompt", "parse_methods"]
+from evenkeel.text.answers import Rule
+from evenkeel.text.bm25 import bm25_scores
+from evenkeel.text.prompts import fill, user_prompt
+from evenkeel.types import Asking, Embed, Generate, LogLikelihood, Rank, Response, Sampling, Status
 
 TIE = 1e-9
 """Scores closer than this are equal: sums in another order differ in their last bits."""
 LETTERS = (" A", " B")
+SUMMARY_TOKENS = 96
+REASON_TOKENS = 2_048
+"""For a judge that writes its reasons first."""
+SUMMARIES = Rule(truncated=True)
+"""A summary that was cut off is embedded as far as it goes."""
+STATUSES: tuple[Status, ...] = ("ok", "truncated", "unparsed", "refused", "error")
+"""How a request may end, the worst last."""
+FAILURES = STATUSES[2:]
+
 Ordering: TypeAlias = Asking["list[Outcome]"]
 
 
@@ -50,8 +46,8 @@ class Outcome(NamedTuple):
     """How a method ordered one triplet: one pick, or of a judge one for each of the two orders."""
 
     picks: tuple[Pick | None, ...]
-    """None where a request failed: that is not a wrong answer."""
-    statuses: tuple[str, ...]
+    """None where a request failed or its answer cannot be read: that is not a wrong answer."""
+    statuses: tuple[Status, ...]
     margin: float | None = None
     """Score of the positive minus that of the negative, of methods that have scores."""
     scores: tuple[float, float] | None = None
@@ -60,6 +56,8 @@ class Outcome(NamedTuple):
     """What each order alone would pick, where both orders together give one pick."""
     reasons: tuple[str, ...] = ()
     """Why each request ended as it did, in the order of the statuses; empty where nothing is known."""
+    cut: float | None = None
+    """The share of its texts of which the model did not read the end; None where it does not tell."""
 
     @property
     def failures(self) -> list[str]:
@@ -68,7 +66,7 @@ class Outcome(NamedTuple):
         return [
             f"{status}: {reason}" if reason else status
             for status, reason in zip(self.statuses, reasons, strict=True)
-            if status not in ("ok", "truncated")
+            if status in FAILURES
         ]
 
     @property
@@ -83,7 +81,7 @@ class Outcome(NamedTuple):
         return float(documents[0] != documents[1]) if len(documents) == 2 else None
 
     @property
-    def ends(self) -> tuple[str, ...]:
+    def ends(self) -> tuple[Status, ...]:
         """How each pick ended: as the worst of the requests behind it."""
         if len(self.picks) == len(self.statuses):
             return self.statuses
@@ -101,113 +99,134 @@ def check_annotations(methods: Iterable[Method], triplets: Iterable[Triplet]) ->
             )
 
 
-# Orderings
-
-
-def order(method: Method, triplets: Sequence[Triplet], *, instruct: str = "") -> Ordering:
-    """The outcome of a method for each triplet. `instruct` replaces the instruction template of the model."""
+def order(method: Method, triplets: Sequence[Triplet]) -> Ordering:
+    """The outcome of a method for each triplet."""
     match method.kind:
         case "bm25":
-            return by_bm25(triplets, okapi=method.spec == "okapi")
+            return by_bm25(triplets)
         case "embed":
-            template = embed_template(method, instruct)
-            texts = [instructed(template, triplet) for triplet in triplets]
-            return by_vectors(
-                (yield from embed_texts(method, [[[text] for text in three] for three in texts]))
-            )
+            template = instruct_template(method.spec) if "instruct" in method.options else "{TEXT}"
+            return (yield from by_vectors(method, [instructed(template, triplet) for triplet in triplets]))
         case "rewrite":
-            summaries = yield from write_summaries(method, triplets)
-            return by_vectors((yield from embed_texts(method, summaries)), pool=method.settings.pool)
-        case "queries":
-            return by_vectors((yield from relevance_vectors(method, triplets)))
-        case "rerank" | "late":
-            return (yield from by_pairs(triplets, rank_pairs(method, instruct)))
-        case "pairs":
-            return (yield from by_pairs(triplets, rate_pairs(method), judged=True))
+            return (yield from by_vectors(method, (yield from write_summaries(method, triplets))))
+        case "rerank":
+            return (yield from by_ranks(method, triplets))
         case _ if "logprobs" in method.options:
             return (yield from by_logprobs(method, triplets))
         case _:
             return (yield from by_verdicts(method, triplets))
 
 
-def by_bm25(triplets: Sequence[Triplet], *, okapi: bool = False) -> list[Outcome]:
-    """BM25 of the anchor against both documents, with the word counts of the documents of its task.
+# Words and vectors
 
-    The variant `okapi` has those of the whole document set, where the data holds the scores.
-    """
-    from evenkeel.text.bm25 import bm25_scores
 
+def by_bm25(triplets: Sequence[Triplet]) -> list[Outcome]:
+    """BM25 of the anchor against both documents, with the word counts of the documents of its task."""
     tasks: defaultdict[str, list[int]] = defaultdict(list)
     for index, triplet in enumerate(triplets):
         tasks[triplet.task].append(index)
-    margins: dict[int, float] = {}
-    scores: dict[int, tuple[float, float]] = {}
+    outcomes: dict[int, Outcome] = {}
     for indices in tasks.values():
         anchors, positives, negatives = zip(*(triplets[index].documents for index in indices), strict=True)
-        positive_scores, negative_scores = bm25_scores(
-            anchors, positives, negatives, variant="okapi" if okapi else "lucene"
-        )
-        margins.update(zip(indices, (positive_scores - negative_scores).tolist(), strict=True))
-        pairs = zip(positive_scores.tolist(), negative_scores.tolist(), strict=True)
-        scores.update(zip(indices, pairs, strict=True))
-    if okapi:
-        known = {index: triplet.okapi_margin for index, triplet in enumerate(triplets)}
-        margins |= {index: margin for index, margin in known.items() if margin is not None}
-        scores |= {index: triplet.okapi for index, triplet in enumerate(triplets) if triplet.okapi}
-    return [
-        _by_margin(margins[index], ("ok",))._replace(scores=scores[index]) for index in range(len(triplets))
-    ]
+        scores = (part.tolist() for part in bm25_scores(anchors, positives, negatives))
+        for index, pair in zip(indices, zip(*scores, strict=True), strict=True):
+            outcomes[index] = _by_scores(pair, ("ok",))
+    return [outcomes[index] for index in range(len(triplets))]
 
 
-def by_vectors(readings: Readings, *, pool: str = "mean") -> list[Outcome]:
-    """Cosine of the anchor with both documents. Where documents have several vectors, all pairs are pooled:
+def by_vectors(method: Method, texts: Sequence[Sequence[str | Response]]) -> Ordering:
+    """The cosine of the anchor with both documents, of the three texts of each triplet.
 
-    s(a, d) = mean or max over i, j of cos(a_i, d_j)
+    A response in place of a text says why there is none.
     """
-
-    def score(one: Reading, other: Reading) -> float:
-        cosines = [float(a @ b) for a in one.vectors for b in other.vectors]
-        return max(cosines) if pool == "max" else sum(cosines) / len(cosines)
-
+    distinct = dict.fromkeys(text for three in texts for text in three if isinstance(text, str))
+    embedded = usable((yield [Embed(text=text, role=method.role) for text in distinct]))
+    responses = dict(zip(distinct, embedded, strict=True))
     outcomes = []
-    for three in readings:
-        anchor, positive, negative = three
-        whole = all(reading.vectors for reading in three)
-        scores = (score(anchor, positive), score(anchor, negative)) if whole else (math.nan, math.nan)
-        statuses, reasons = zip(*((reading.status, reading.reason) for reading in three), strict=True)
-        outcomes.append(_by_scores(scores, statuses, reasons))
+    for three in texts:
+        ends = [responses[text] if isinstance(text, str) else text for text in three]
+        scores = (math.nan, math.nan)
+        if all(end.vector for end in ends):
+            anchor, positive, negative = (unit_vector(end.vector or b"") for end in ends)
+            scores = float(anchor @ positive), float(anchor @ negative)
+        outcomes.append(_by_responses(scores, ends))
     return outcomes
 
 
-def by_pairs(
-    triplets: Sequence[Triplet],
-    scored: Scoring,
-    *,
-    judged: bool = False,
-) -> Ordering:
-    """The score of each pair of anchor and candidate, asked on its own. What a judge wrote and cannot be read
-    is `unparsed`, as in a verdict on a triplet."""
-    scores = yield from scored([(t, document) for t in triplets for document in (t.positive, t.negative)])
+def write_summaries(method: Method, triplets: Sequence[Triplet]) -> Asking[list[list[str | Response]]]:
+    """What a language model wrote of each document of each triplet under the criterion."""
+    settings = method.settings
+    views = dict.fromkeys((t.criterion, t.description, text) for t in triplets for text in t.documents)
+    sampling = Sampling(max_tokens=settings.max_tokens or SUMMARY_TOKENS, temperature=settings.temperature)
+    responses = yield [
+        Generate(
+            prompt=user_prompt(prompts().rewrite, CRITERION=criterion, DESCRIPTION=description, TEXT=text),
+            sampling=sampling,
+            role=method.writer_role,
+        )
+        for criterion, description, text in views
+    ]
+    written = dict(zip(views, map(_summary, responses), strict=True))
+    return [[written[t.criterion, t.description, text] for text in t.documents] for t in triplets]
+
+
+def _summary(response: Response) -> str | Response:
+    """What was written, or why nothing was."""
+    if SUMMARIES.counts(response):
+        return response.text
+    # What was cut off before it began is as unreadable as what is empty.
+    truncated = response.status == "truncated"
+    status = "unparsed" if truncated else SUMMARIES.status(response)
+    return Response(status=status, reason=response.reason)
+
+
+def by_ranks(method: Method, triplets: Sequence[Triplet]) -> Ordering:
+    """A reranker's score of each candidate, for a query of criterion and anchor."""
+    template = _family(prompts().rerank, method.spec)
+    responses = yield [
+        Rank(query=instructed(template, triplet)[0], document=document, role=method.role)
+        for triplet in triplets
+        for document in (triplet.positive, triplet.negative)
+    ]
     outcomes = []
-    for pair in zip(scores[::2], scores[1::2], strict=True):
-        positive, negative = pair
-        statuses = positive.status, negative.status
-        outcome = _by_scores((positive.value, negative.value), statuses, (positive.reason, negative.reason))
-        if judged and outcome.picks == (None,) and outcome.ends == ("unparsed",):
-            outcome = outcome._replace(picks=("unparsed",))
-        outcomes.append(outcome)
+    for pair in zip(responses[::2], responses[1::2], strict=True):
+        positive, negative = (math.nan if end.rank is None else end.rank for end in pair)
+        outcomes.append(_by_responses((positive, negative), pair))
     return outcomes
+
+
+# Judges
+
+
+# They read the names, fields and docstrings of these structs.
+class Choice(Struct):
+    """A judge's verdict on a triplet."""
+
+    more_alike: Literal["first", "second", "tie"]
+
+
+class ReasonedChoice(Struct):
+    """A judge's verdict on a triplet, after its reasons."""
+
+    reasons: str
+    more_alike: Literal["first", "second", "tie"]
 
 
 def by_verdicts(method: Method, triplets: Sequence[Triplet]) -> Ordering:
     """A language model names the document that is more alike, asked in both orders."""
-    kind: type[Choice] | type[ReasonedChoice] = ReasonedChoice if "reason" in method.options else Choice
-    questions = [
-        user_prompt(judge_prompt(method, triplet, swapped=swapped))
-        for triplet in triplets
-        for swapped in (False, True)
-    ]
-    verdicts = yield from ask_judge(method, kind, questions)
+    reasoned = "reason" in method.options
+    kind: type[Choice] | type[ReasonedChoice] = ReasonedChoice if reasoned else Choice
+    verdicts = yield from judge.ask(
+        kind,
+        [
+            user_prompt(judge_prompt(method, triplet, swapped=swapped))
+            for triplet in triplets
+            for swapped in (False, True)
+        ],
+        role=method.role,
+        max_tokens=method.settings.max_tokens or (REASON_TOKENS if reasoned else judge.MAX_TOKENS),
+        temperature=method.settings.temperature,
+    )
     return [
         Outcome(
             (_picked(straight, "positive", "negative"), _picked(swapped, "negative", "positive")),
@@ -216,6 +235,13 @@ def by_verdicts(method: Method, triplets: Sequence[Triplet]) -> Ordering:
         )
         for straight, swapped in zip(verdicts[::2], verdicts[1::2], strict=True)
     ]
+
+
+def _picked(verdict: judge.Verdict[Choice | ReasonedChoice], first: Pick, second: Pick) -> Pick | None:
+    if verdict.value is None:
+        return None
+    picks: dict[str, Pick] = {"first": first, "second": second, "tie": "tie"}
+    return picks[verdict.value.more_alike]
 
 
 def by_logprobs(method: Method, triplets: Sequence[Triplet]) -> Ordering:
@@ -238,39 +264,100 @@ def by_logprobs(method: Method, triplets: Sequence[Triplet]) -> Ordering:
     for four in zip(*(responses[start::4] for start in range(4)), strict=True):
         a, b, swapped_a, swapped_b = (sum(r.logprobs.values) if r.logprobs else math.nan for r in four)
         straight, swapped = a - b, swapped_b - swapped_a
-        statuses, reasons = zip(*((response.status, response.reason) for response in four), strict=True)
-        outcome = _by_margin(straight + swapped, statuses, reasons)
-        scores = None if outcome.margin is None else (a + swapped_b, b + swapped_a)
-        outcomes.append(outcome._replace(orders=(_pick(straight), _pick(swapped)), scores=scores))
+        outcome = _by_responses((a + swapped_b, b + swapped_a), four, margin=straight + swapped)
+        outcomes.append(outcome._replace(orders=(_pick(straight), _pick(swapped))))
     return outcomes
 
 
 # Picks
 
 
-def _picked(verdict: judge.Verdict[Choice | ReasonedChoice], first: Pick, second: Pick) -> Pick | None:
-    if verdict.value is None:
-        return "unparsed" if verdict.status == "unparsed" else None
-    picks: dict[str, Pick] = {"first": first, "second": second, "tie": "tie"}
-    return picks[verdict.value.more_alike]
+def _by_responses(
+    scores: tuple[float, float], ends: Sequence[Response], margin: float | None = None
+) -> Outcome:
+    """A pick by the scores that these responses gave."""
+    statuses, reasons = zip(*((end.status, end.reason) for end in ends), strict=True)
+    cuts = [end.cut for end in ends if end.cut is not None]
+    outcome = _by_scores(scores, statuses, reasons, margin)
+    return outcome._replace(cut=sum(cuts) / len(cuts) if cuts else None)
 
 
 def _by_scores(
-    scores: tuple[float, float], statuses: tuple[str, ...], reasons: tuple[str, ...] = ()
+    scores: tuple[float, float],
+    statuses: tuple[Status, ...],
+    reasons: tuple[str, ...] = (),
+    margin: float | None = None,
 ) -> Outcome:
-    outcome = _by_margin(scores[0] - scores[1], statuses, reasons)
-    return outcome if outcome.margin is None else outcome._replace(scores=scores)
-
-
-def _by_margin(margin: float, statuses: tuple[str, ...], reasons: tuple[str, ...] = ()) -> Outcome:
     """A margin that is not a number comes from a failed answer, even if its status says ok."""
+    margin = scores[0] - scores[1] if margin is None else margin
     if math.isnan(margin):
-        failed = any(status not in ("ok", "truncated") for status in statuses)
+        failed = any(status in FAILURES for status in statuses)
         return Outcome((None,), statuses, reasons=reasons) if failed else Outcome((None,), ("error",))
-    return Outcome((_pick(margin),), statuses, margin, reasons=reasons)
+    return Outcome((_pick(margin),), statuses, margin, scores, reasons=reasons)
 
 
 def _pick(margin: float) -> Pick | None:
     if math.isnan(margin):
         return None
     return "tie" if abs(margin) < TIE else "positive" if margin > 0 else "negative"
+
+
+# Prompts
+
+
+class Prompts(Struct, frozen=True):
+    """The templates of all prompts, with slots in capitals."""
+
+    judge: str
+    reason: str
+    summaries: str
+    logprobs: str
+    rewrite: str
+    rerank: dict[str, str]
+    """By the family of the model, as `instruct`."""
+    instruct: dict[str, str]
+
+
+def prompts() -> Prompts:
+    return read_json(__package__, "prompts.json", type=Prompts)
+
+
+def judge_prompt(method: Method, triplet: Triplet, *, swapped: bool) -> str:
+    """What a judge reads of a triplet: the positive first, or swapped."""
+    pairs = [(triplet.positive, triplet.positive_summary), (triplet.negative, triplet.negative_summary)]
+    (first, first_summary), (second, second_summary) = reversed(pairs) if swapped else pairs
+    summaries = ""
+    if "annotations" in method.options:
+        summaries = fill(
+            prompts().summaries,
+            ANCHOR_SUMMARY=triplet.anchor_summary,
+            FIRST_SUMMARY=first_summary,
+            SECOND_SUMMARY=second_summary,
+        )
+    slots = {
+        "CRITERION": triplet.criterion,
+        "DESCRIPTION": triplet.description,
+        "ANCHOR": triplet.anchor,
+        "FIRST": first,
+        "SECOND": second,
+    }
+    if "logprobs" in method.options:
+        return fill(prompts().logprobs, **slots, SUMMARIES=summaries)
+    reason = prompts().reason if "reason" in method.options else ""
+    return fill(prompts().judge, **slots) + summaries + reason
+
+
+def instruct_template(spec: str) -> str:
+    """The instruction template of a model's family: the first that begins a word of the model's name."""
+    return _family(prompts().instruct, spec)
+
+
+def _family(templates: dict[str, str], spec: str) -> str:
+    name = re.split(r"[/:]", split_spec(spec)[0].lower().rstrip("/"))[-1]
+    return next(text for family, text in templates.items() if re.search(rf"(?<![a-z0-9]){family}", name))
+
+
+def instructed(template: str, triplet: Triplet) -> list[str]:
+    """Anchor, positive and negative in an instruction template."""
+    instruction = triplet.instruction or triplet.description
+    return [fill(template, INSTRUCTION=instruction, TEXT=text) for text in triplet.documents]

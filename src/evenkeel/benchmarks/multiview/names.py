@@ -1,4 +1,4 @@
-"""Methods by name: `[NAME=]KIND[:SPEC[?KEY=VALUE&…]][+OPTION…]`, from the command line or from a file.
+"""Methods by name: `[NAME=]KIND[:SPEC[?KEY=VALUE&…]][+OPTION…]`.
 
 Arguments after `?` are URL-encoded. Those that a kind of method knows (a judge's temperature) are its
 settings; all others go to the model's backend, which checks them.
@@ -8,69 +8,52 @@ from __future__ import annotations
 
 import re
 import urllib.parse
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Annotated, NamedTuple
 
-import msgspec
 from msgspec import Meta, Struct
 
-from evenkeel.errors import DataError, OptionError, UsageError, suggestion
-from evenkeel.files.jsonfile import convert
+from evenkeel.errors import OptionError, UsageError, suggestion
 from evenkeel.files.package_data import read_json
-from evenkeel.files.tables import read_text
-from evenkeel.files.yamlfile import read_entries
 from evenkeel.models.registry import backend, parse_args, runtime_options, split_spec, with_args
 from evenkeel.options import parse
 from evenkeel.types import Capability
 
 ALIAS = re.compile(r"(\w[\w .-]*)=(.+)", re.DOTALL)
-VARIANTS = ("okapi",)
-"""Other formulas of BM25."""
 
 
 class Settings(Struct, frozen=True, kw_only=True):
-    """What a method itself can be told, beside its model."""
+    """What a method itself can be given, beside its model."""
 
-    temperature: Annotated[float, Meta(ge=0, le=2)] | None = None
+    temperature: Annotated[float, Meta(ge=0, le=2)] = 0.0
     max_tokens: Annotated[int, Meta(ge=1)] | None = None
-    summaries: Annotated[int, Meta(ge=1, le=32)] = 1
-    """Summaries of each document."""
-    pool: Literal["mean", "max"] = "mean"
-    """Of the cosines between the summaries of two documents."""
-    queries: Annotated[int, Meta(ge=2, le=64)] = 16
-    """Queries that are written for a criterion."""
+
+
+SETTINGS = Settings.__struct_fields__
 
 
 class Kind(NamedTuple):
-    """What a kind of method needs and can be told."""
+    """What a kind of method needs and can be given."""
 
     needs: Capability | None
     """Of the model that is named first."""
     options: tuple[str, ...] = ()
     settings: tuple[str, ...] = ()
-    then: tuple[str, ...] = ()
-    """What a second model does with what the first one writes."""
-    model_args: Mapping[str, str] = {}
-    """Arguments that the model always gets."""
 
 
 KINDS = {
     "bm25": Kind(None),
-    "embed": Kind("embed", ("instruct", "oneword")),
-    "late": Kind("rank", ("instruct",), model_args={"late": "true"}),
+    "embed": Kind("embed", ("instruct",)),
     "rerank": Kind("rank"),
-    "rewrite": Kind("generate", (), ("temperature", "max_tokens", "summaries", "pool"), ("embed",)),
-    "queries": Kind("generate", (), ("temperature", "max_tokens", "queries"), ("embed", "rerank")),
-    "judge": Kind("generate", ("annotations", "logprobs", "reason"), ("temperature", "max_tokens")),
-    "pairs": Kind("generate", ("reason",), ("temperature", "max_tokens")),
+    "rewrite": Kind("generate", (), SETTINGS),
+    "judge": Kind("generate", ("annotations", "logprobs", "reason"), SETTINGS),
 }
-EXCLUSIVE = ({"instruct", "oneword"}, {"logprobs", "reason"})
-"""Options of which a method has one at most."""
+EXCLUSIVE = {"logprobs", "reason"}
+"""Options of which a method has at most one."""
 
 
 class Method(Struct, frozen=True):
-    """A method's name, taken apart."""
+    """A method's name, parsed."""
 
     name: str
     """How it is called in tables: the name it was given, or its text without what changes no answer."""
@@ -78,16 +61,14 @@ class Method(Struct, frozen=True):
     spec: str = ""
     """The model that embeds, ranks or judges."""
     writer: str = ""
-    """The model that writes, of `rewrite` and `queries`."""
+    """The model that writes summaries, of `rewrite`."""
     options: frozenset[str] = frozenset()
     settings: Settings = Settings()
-    then: str = ""
-    """What `spec` does with what the writer wrote: `embed` or `rerank`."""
 
     @property
     def role(self) -> str:
         """The role of the model `spec`: what it does, and the spec. Methods of one role share its answers."""
-        return f"{self.then or ('judge' if self.kind == 'pairs' else self.kind)}:{self.spec}"
+        return f"{'embed' if self.kind == 'rewrite' else self.kind}:{self.spec}"
 
     @property
     def writer_role(self) -> str:
@@ -96,12 +77,10 @@ class Method(Struct, frozen=True):
     @property
     def helpers(self) -> dict[str, tuple[str, Capability]]:
         """By role: the model in it, and what that must be able to do."""
-        helpers: dict[str, tuple[str, Capability]] = {}
-        if self.writer:
-            helpers[self.writer_role] = self.writer, "generate"
-        if needs := KINDS[self.then or self.kind].needs:
-            helpers[self.role] = self.spec, "loglikelihood" if "logprobs" in self.options else needs
-        return helpers
+        if self.kind == "rewrite":
+            return {self.writer_role: (self.writer, "generate"), self.role: (self.spec, "embed")}
+        needs = "loglikelihood" if "logprobs" in self.options else KINDS[self.kind].needs
+        return {self.role: (self.spec, needs)} if needs else {}
 
     @property
     def roles(self) -> dict[str, Capability]:
@@ -115,9 +94,6 @@ def forms() -> dict[str, str]:
 
 
 FORMS = ", ".join(forms())
-
-
-# Names on the command line
 
 
 def parse_methods(texts: Sequence[str], model_args: Sequence[str] = ()) -> list[Method]:
@@ -145,22 +121,17 @@ def _parse_method(text: str, shared: Mapping[str, str]) -> Method:
     name, body = (alias[1], alias[2]) if alias else ("", text)
     head, *options = body.split("+")
     kind = head.partition(":")[0]
-    if kind == "bm25":
-        spec = head.removeprefix("bm25").removeprefix(":")
-        if options or head not in ("bm25", *(f"bm25:{variant}" for variant in VARIANTS)):
-            raise _no_method(text, kind)
-        return Method(name or text, kind, spec)
+    if body == "bm25":
+        return Method(name or text, kind)
     entry = KINDS.get(kind)
-    if entry is None:
+    if entry is None or entry.needs is None:
         raise _no_method(text, kind)
-    second = options.pop(0) if entry.then and options else ""
-    then = second.partition(":")[0]
-    complete = bool(then in entry.then if entry.then else not second)
+    embedder = options.pop(0) if kind == "rewrite" and options else ""
     chosen = frozenset(options)
     if (
-        not complete
+        (kind == "rewrite") != embedder.startswith("embed:")
         or len(chosen & set(entry.options)) != len(options)
-        or any(pair <= chosen for pair in EXCLUSIVE)
+        or chosen >= EXCLUSIVE
     ):
         raise _no_method(text, kind)
     spec, shown, raw = _model(text, head, entry, shared)
@@ -168,11 +139,11 @@ def _parse_method(text: str, shared: Mapping[str, str]) -> Method:
         settings = parse(Settings, raw, of=f"the method '{shown}'")
     except OptionError as error:
         raise UsageError(str(error)) from None  # it is not an option of the command line
-    if not second:
+    if not embedder:
         shown = "+".join([shown, *options])
         return Method(name or shown, kind, spec, "", chosen, settings)
-    second_spec, second_shown, _ = _model(text, second, KINDS[then], shared)
-    return Method(name or f"{shown}+{second_shown}", kind, second_spec, spec, chosen, settings, then)
+    embedder_spec, embedder_shown, _ = _model(text, embedder, KINDS["embed"], shared)
+    return Method(name or f"{shown}+{embedder_shown}", kind, embedder_spec, spec, chosen, settings)
 
 
 def _model(text: str, part: str, entry: Kind, shared: Mapping[str, str]) -> tuple[str, str, dict[str, str]]:
@@ -183,20 +154,16 @@ def _model(text: str, part: str, entry: Kind, shared: Mapping[str, str]) -> tupl
         raise _no_method(text, kind)
     settings = {key: args.pop(key) for key in entry.settings if key in args}
     scheme = bare.partition(":")[0]
-    known = runtime_options(scheme) if (args or shared) and backend(scheme) else {}
+    backend_options = runtime_options(scheme) if (args or shared) and backend(scheme) else {}
     for key in args:
-        if known and key not in known:
-            available = [*entry.settings, *known]
+        if backend_options and key not in backend_options:
+            available = [*entry.settings, *backend_options]
             raise UsageError(
                 f"--method '{kind}:{bare}': there is no argument '{key}'.{suggestion(key, available)} "
                 f"Available: {', '.join(available)}."
             )
-    model_args = {
-        **{key: value for key, value in shared.items() if key in known},
-        **args,
-        **entry.model_args,
-    }
-    shown = [f"{key}={value}" for key, value in {**args, **settings}.items() if not known.get(key)]
+    model_args = {**{key: value for key, value in shared.items() if key in backend_options}, **args}
+    shown = [f"{key}={value}" for key, value in {**args, **settings}.items() if not backend_options.get(key)]
     server = urllib.parse.urlsplit(args.get("base_url", "")).netloc
     label = f"{kind}:{bare}{f'@{server}' if server else ''}{'?' if shown else ''}{'&'.join(shown)}"
     return with_args(bare, model_args), label, settings
@@ -206,7 +173,7 @@ def models_and_options(text: str) -> tuple[list[str], list[str]]:
     """The models that a method's text names, without their arguments, and its options; of BM25 its name."""
     alias = ALIAS.fullmatch(text)
     head, *others = (alias[2] if alias else text).split("+")
-    if head.partition(":")[0] == "bm25":
+    if head == "bm25":
         return ["bm25"], []
     specs = [part.partition(":")[2] for part in (head, *others) if ":" in part]
     return [split_spec(spec)[0] for spec in specs], [part for part in others if ":" not in part]
@@ -216,67 +183,3 @@ def _no_method(text: str, kind: str) -> ValueError:
     hint = "" if kind in KINDS else suggestion(kind, KINDS)
     shown = re.sub(r"\?[^+]*", "?…", text)  # arguments may hold a password
     return ValueError(f"--method: '{shown}' is not a method.{hint} Available: {FORMS}")
-
-
-# Files
-
-
-class Entry(Struct, frozen=True, forbid_unknown_fields=True):
-    """One method of a file."""
-
-    method: str
-    name: str = ""
-    args: dict[str, str | int | float | bool] = {}
-    """For the first model of the method, and the method's settings."""
-
-    @property
-    def text(self) -> str:
-        """As it is written on the command line."""
-        head, plus, rest = self.method.strip().partition("+")
-        named = f"{self.name}=" if self.name else ""
-        return f"{named}{with_args(head, _as_texts(self.args))}{plus}{rest}"
-
-
-def read_methods(path: Path) -> list[str]:
-    """The methods of a YAML file as they are written on the command line.
-
-    The file is a list of methods, or a mapping from their names:
-
-        - bm25
-        - name: strict
-          method: judge:openai:NAME+reason
-          args: {base_url: "http://127.0.0.1:8000/v1", temperature: 0}
-    """
-    entries = read_entries(path, read_text(path))
-    if not entries:
-        raise DataError(path, "expected methods: a list, or a mapping from their names.")
-    texts = []
-    for line, name, body in entries:
-        fields: Any = {"method": body} if isinstance(body, str) else body
-        if not isinstance(fields, dict):
-            raise DataError(path, "expected a method: a text, or a mapping with 'method'.", line=line)
-        entry: Entry = convert(path, {"name": name, **fields} if name else fields, Entry, line=line)
-        if entry.name and not ALIAS.fullmatch(f"{entry.name}=x"):
-            raise DataError(
-                path, f"'{entry.name}' is not a name: use letters, digits, spaces, '.', '-', '_'.", line=line
-            )
-        try:
-            parse_methods([entry.text])
-        except (ValueError, UsageError) as error:
-            raise DataError(
-                path, str(error).removeprefix("--method: ").rstrip(".") + ".", line=line
-            ) from None
-        texts.append(entry.text)
-    return texts
-
-
-def _as_texts(args: Mapping[str, Any]) -> dict[str, str]:
-    return {key: msgspec.json.encode(value).decode() if not isinstance(value, str) else value
-            for key, value in args.items()}  # fmt: skip
-
-
-def chosen_methods(texts: Sequence[str], path: str, default: Iterable[str]) -> tuple[str, ...]:
-    """The methods of a file after those named one by one; the default gives way to a file."""
-    if not path:
-        return tuple(texts)
-    return (*(() if tuple(texts) == tuple(default) else texts), *read_methods(Path(path)))

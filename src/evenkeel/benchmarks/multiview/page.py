@@ -26,7 +26,7 @@ def blocks(summary: Summary) -> list[str]:
         "\n".join(
             [f"Task: {task}"]
             + [
-                f"  {method:<{width}}: {accuracy:.2%} ({round(accuracy * n):,}/{n:,} correct)"
+                f"  {method:<{width}}: {accuracy:.2%} ({round(accuracy * n, 1):,g}/{n:,} correct)"
                 for accuracy, method, n in sorted(rows, key=lambda row: -row[0])
             ]
         )
@@ -35,61 +35,88 @@ def blocks(summary: Summary) -> list[str]:
 
 
 METRICS = (
-    Metric("accuracy", "Triplet accuracy", "share", "higher", chance=0.5),
-    Metric("ties", "ties", "share", "lower"),
-    Metric("unparsed", "verdicts that cannot be read", "share", "lower"),
-    Metric("flips", "picks that change with the order", "share", "lower"),
-    Metric("*_accuracy", "accuracy in one of the two orders", "share", "higher", chance=0.5),
-    Metric("*_ties", "ties in one of the two orders", "share", "lower"),
-    Metric("*_unparsed", "verdicts of one of the two orders that cannot be read", "share", "lower"),
-    Metric("*ended_*", "requests that ended so", "share", None),
-    Metric("built_against_bm25", "triplets built to defeat BM25", "share", None),
-    Metric("accuracy_macro", "mean of the tasks' accuracies", "share", "higher", chance=0.5),
-    Metric("chance", "what guessing gives, with the method's ties", "share", None),
-    Metric("minus_chance", "accuracy minus what guessing gives", "share", "higher"),
-    Metric("instruction_changes", "picks that change with the instruction", "share", None),
-    Metric("instruction_gain", "accuracy minus that without the instruction", "share", "higher"),
-    Metric("criterion_changes", "picks that change with the criterion, same documents", "share", None),
-    Metric("criterion_both", "correct under both of two opposed criteria", "share", "higher", chance=0.25),
-    Metric("minus_first", "accuracy minus that of the first method", "share", "higher"),
-    Metric("minus", "accuracy minus that of another method", "share", "higher"),
-)
-UNITS = units(METRICS)
-
-PROJECTIONS = (
-    ("pca", "principal components", "first component of the embeddings", "second", ""),
-    (
-        "tsne", "t-SNE", "t-SNE", "",
-        "t-SNE needs scikit-learn (pip install scikit-learn, then evenkeel rescore RUN) and a set of at "
-        "least 5 documents that are not all alike.",
+    Metric(
+        "accuracy", "Triplet accuracy", "share", "higher", chance=0.5, main=True,
+        meaning="How often a method picks the document that is more alike to the anchor under the criterion.",
+        caution="A tie is not correct, and on triplets that were built against BM25 one half is not its "
+        "chance level.",
     ),
-    (
-        "umap", "UMAP", "UMAP", "",
-        "UMAP needs umap-learn (pip install umap-learn, then evenkeel rescore RUN) and a set of at "
-        "least 5 documents that are not all alike.",
+    Metric(
+        "accuracy_macro", "mean of the tasks' accuracies", "share", "higher", chance=0.5, main=True,
+        meaning="The mean of the tasks' accuracies, each task counted once.",
+        caution="A small task counts as much as a large one, and it is unknown where a task has no answer.",
+    ),
+    Metric(
+        "minus_chance", "accuracy minus what guessing gives", "share", "higher", main=True,
+        meaning="How far a method's accuracy is above guessing: (share correct − share wrong) / 2.",
+        caution="A method may be above chance by comparing words alone: see the hard triplets.",
+    ),
+    Metric(
+        "minus_first", "accuracy minus that of the first method", "share", "higher", main=True,
+        meaning="Accuracy of a method minus that of the run's first method, on the same triplets.",
+        caution="The interval is of this difference alone; the p-value is corrected for all pairs.",
+    ),
+    Metric(
+        "ties", "ties", "share", "lower", main=True,
+        meaning="The share of picks that are ties: both documents have the same score, or a judge says so.",
+        caution="Ties are never correct, so that a method that often ties has a low accuracy without being "
+        "wrong: see minus_chance.",
+    ),
+    Metric(
+        "flips", "picks that change with the order", "share", "lower", main=True,
+        meaning="How often a judge picks the other document when the two are shown in the other order.",
+        caution="Triplets without a document picked in both orders are left out; with logprobs, flips are "
+        "what each order alone would have done.",
+    ),
+    Metric(
+        "instruction_gain", "accuracy minus that without the instruction", "share", "higher", main=True,
+        meaning="Accuracy with the instruction, or the rewriting, minus that without, on the same triplets.",
+        caution="An embedder that was not trained on instructions may lose by them.",
+    ),
+    Metric(
+        "cut_by_model", "documents longer than the model reads", "share", "lower", main=True,
+        meaning="The share of documents of which the embedder or reranker does not read the end.",
+        caution="What a cut document says further on cannot be compared, so that ties and wrong picks may "
+        "come from the cut; servers do not tell of it.",
+    ),
+    Metric(
+        "instruction_changes", "picks that change with the instruction", "share", None,
+        meaning="How often the pick is another one with the instruction, or the rewriting, than without.",
+        caution="A change is not a gain, and it needs embed:SPEC in the same run.",
+    ),
+    Metric(
+        "chance", "what guessing gives, with the method's ties", "share", None,
+        meaning="What guessing would give a method that ties as often as this one: (1 − ties) / 2.",
+        caution="On triplets that were built against BM25 that method does not guess.",
+    ),
+    Metric(
+        "minus", "accuracy minus that of another method", "share", "higher",
+        meaning="Accuracy of a method minus that of another, on the same triplets, of three methods or more.",
+        caution="The interval is of this difference alone; the p-value is corrected for all pairs.",
+    ),
+    Metric(
+        "built_against_bm25", "triplets built to defeat BM25", "share", None,
+        meaning="The share of a task's triplets whose negative was chosen because it reads like the anchor.",
+        caution="It is a property of the data: BM25 is far below one half there by construction.",
     ),
 )  # fmt: skip
-"""How documents come into a plane: key, name, titles of the axes, and what is said where it is absent."""
+UNITS = units(METRICS)
 
 LAYOUT = Layout(
     metrics=METRICS,
     question="Does a similarity method follow the stated criterion?",
-    counted=("verdicts", "independent triplets"),
+    counted=("triplets", "independent triplets"),
     blocks=blocks,
     pictures=(
         Bars(title="Methods by task", metric="accuracy", along="task", groups="method", y_title="accuracy"),
-        *(
-            Points(
-                title=f"The same documents, coloured by each view: {name}",
-                items="documents",
-                position=position,
-                colour="views",
-                split="docset",
-                x_title=x_title,
-                y_title=y_title,
-                absent=absent,
-            )
-            for position, name, x_title, y_title, absent in PROJECTIONS
+        Points(
+            title="The same documents, coloured by each view: principal components",
+            items="documents",
+            position="pca",
+            colour="views",
+            split="docset",
+            x_title="first component of the embeddings",
+            y_title="second",
         ),
     ),
     tables=(
@@ -101,8 +128,8 @@ LAYOUT = Layout(
                 Column("accuracy", "accuracy"),
                 Column("minus_first", "minus the first"),
                 Column("ties", "ties"),
-                Column("unparsed", "unparsed"),
                 Column("flips", "flips"),
+                Column("cut_by_model", "documents cut"),
             ),
             total=False,
         ),
@@ -130,8 +157,6 @@ LAYOUT = Layout(
             metrics=(
                 Column("instruction_changes", "picks that the instruction changes"),
                 Column("instruction_gain", "accuracy gained by it"),
-                Column("criterion_changes", "picks that the criterion changes"),
-                Column("criterion_both", "both criteria right"),
             ),
             total=False,
         ),
@@ -148,11 +173,12 @@ LAYOUT = Layout(
         "Triplets that share a document are not independent: intervals and tests allow for it; the number "
         "of independent triplets says to how many without a common document they amount.",
         "Easy triplets are those that BM25 orders correctly; the others, ties included, are hard.",
-        "A tie or a verdict that cannot be read is not correct; both are counted beside the accuracy.",
-        "A judge is asked in both orders and each counts; flips are how often it picked another document "
-        "because the order was another.",
+        "A tie is not correct. A triplet of which a verdict failed or cannot be read is left out, and lowers "
+        "the coverage.",
+        "A judge is asked in both orders: a triplet counts one half where it is right in one of them. Flips "
+        "are how often it picked another document because the order was another.",
         "With logprobs, a judge's bias towards a letter is removed by summing over both orders: there is one "
-        "verdict for a triplet, and flips are how often the two orders alone would have differed.",
+        "pick for a triplet, and flips are how often the two orders alone would have differed.",
         "Triplets whose negative was chosen to look alike are built to defeat BM25: its chance level there "
         "is not one half.",
         "A judge that made the triplets has seen them: another one is a fairer judge of methods.",
@@ -167,7 +193,7 @@ LAYOUT = Layout(
 def notes(spec: RunSpec, summary: Summary) -> list[Note]:
     """Which methods differ, and where BM25 is at a disadvantage by construction."""
     texts = []
-    pairs = [figure for figure in summary.values() if figure.metric == "minus"]
+    pairs = [f for f in summary.values() if f.metric == "minus" and f.value is not None]
     names = [
         f"{figure.scope['method']} and {figure.scope['other']}"
         for figure in pairs
@@ -186,11 +212,24 @@ def notes(spec: RunSpec, summary: Summary) -> list[Note]:
     below = [f for f in summary.values() if f.metric == "chance" and f.value is not None and f.value < 0.4995]
     if below:
         levels = ", ".join(f"{figure.scope['method']} {share(figure.value or 0)}" for figure in below)
-        texts.append(f"Guessing gives 50%; with as many ties and unparsed verdicts: {levels}.")
+        texts.append(f"Guessing gives 50%; with as many ties: {levels}.")
     tasks = [f.scope["task"] for f in summary.values() if f.metric == "built_against_bm25" and f.value]
     if tasks and any(models == ["bm25"] for models, _ in _methods(spec).values()):
         texts.append(f"Built to defeat BM25, so that its chance level is not one half: {', '.join(tasks)}.")
-    return [*builder_notes(spec), *map(Note, texts)]
+    return [*builder_notes(spec), *_cut_notes(summary), *map(Note, texts)]
+
+
+def _cut_notes(summary: Summary) -> list[Note]:
+    """Warnings: which methods compare documents that their models did not read to the end."""
+    return [
+        Note(
+            f"{figure.scope['method']}: {share(figure.value)} of the documents are longer than the model "
+            "reads; what they say further on is not compared.",
+            warning=True,
+        )
+        for figure in summary.values()
+        if figure.metric == "cut_by_model" and set(figure.scope) == {"method"} and figure.value
+    ]
 
 
 def builder_notes(spec: RunSpec) -> list[Note]:

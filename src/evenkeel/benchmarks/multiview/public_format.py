@@ -1,4 +1,4 @@
-"""The `triplets.json` of the public multiview project (sarahlc888/multiview), read and written.
+"""Reads the `triplets.json` of the public multiview project (sarahlc888/multiview).
 
 The project writes a folder for each task, `gsm8k__arithmetic/`, with `triplets.json`, a list of
 
@@ -13,7 +13,6 @@ with the criterion. A document is a text, or an object whose `text` is.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,19 +23,14 @@ from evenkeel.benchmarks.multiview.files import (
     IDS,
     ROLES,
     Location,
-    MultiviewDetail,
     Triplet,
     with_defaults,
-    with_okapi,
 )
 from evenkeel.errors import DataError, explain
-from evenkeel.files.cache import distinct_slug
 from evenkeel.files.jsonfile import json_lines, read_json
 from evenkeel.files.tables import kind_of
-from evenkeel.types import Records
 
 RATINGS = ("quality_assessment", "quality_assessment_with_annotations")
-QUALITIES = {1: "invalid", 2: "ambiguous", 3: "trivial", 4: "good", 5: "ideal"}
 
 
 def read_public(path: Path) -> Iterator[tuple[Location, Triplet]]:
@@ -44,7 +38,6 @@ def read_public(path: Path) -> Iterator[tuple[Location, Triplet]]:
     entries = read_json(path)
     view = _view(path)
     texts = _documents(path)
-    locations, triplets = [], []
     for number, entry in enumerate(entries, 1):
         location = Location(path, number, "entry")
         if isinstance(entry, list) and len(entry) == len(ROLES):
@@ -57,12 +50,7 @@ def read_public(path: Path) -> Iterator[tuple[Location, Triplet]]:
                 "the file does not name its criterion. Put it into a folder named DOCSET__CRITERION, as the "
                 "public project does, or give each entry a field 'criterion'."
             )
-        locations.append(location)
-        triplets.append(_convert(location, fields))
-    if texts and all(triplet.okapi is None for triplet in triplets):
-        documents = (_document(document) for document in texts.values())
-        triplets = with_okapi(triplets, (text for text in documents if isinstance(text, str)))
-    yield from zip(locations, triplets, strict=True)
+        yield location, _convert(location, fields)
 
 
 def _convert(location: Location, fields: dict[str, Any]) -> Triplet:
@@ -164,48 +152,3 @@ def _summary(summary: Any) -> str:
 
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
-
-
-def public_files(records: Records[Triplet, MultiviewDetail]) -> Iterator[tuple[str, Iterator[bytes]]]:
-    """For each task `TASK.triplets.json` and `TASK.documents.jsonl`, to be put into a folder named TASK."""
-    tasks: defaultdict[str, list[Triplet]] = defaultdict(list)
-    for record in records():
-        tasks[record.sample.inputs.task].append(record.sample.inputs)
-    taken: set[str] = set()
-    for task, triplets in tasks.items():
-        name = distinct_slug(task, taken)
-        yield f"{name}.triplets.json", _entries(triplets)
-        yield f"{name}.documents.jsonl", _lines(triplets)
-
-
-def _numbered(triplets: list[Triplet]) -> dict[str, int]:
-    texts = dict.fromkeys(text for triplet in triplets for text in triplet.documents)
-    return {text: number for number, text in enumerate(texts)}
-
-
-def _lines(triplets: list[Triplet]) -> Iterator[bytes]:
-    for text, number in _numbered(triplets).items():
-        yield msgspec.json.encode({"doc_id": number, "document": text}) + b"\n"
-
-
-def _entries(triplets: list[Triplet]) -> Iterator[bytes]:
-    """The list, an entry at a time. The fields of the public project come first; it ignores the others."""
-    numbers = _numbered(triplets)
-    for number, triplet in enumerate(triplets):
-        fields = msgspec.to_builtins(triplet)
-        entry: dict[str, Any] = {"triplet_id": number}
-        entry |= {f"{role}_id": numbers[getattr(triplet, role)] for role in ROLES}
-        entry |= {role: fields.pop(role) for role in ROLES}
-        if triplet.quality is not None:
-            label = QUALITIES.get(triplet.quality, "unknown")
-            entry["quality_assessment"] = {"rating": triplet.quality, "label": label, "class": label.title()}
-        for role in ROLES:
-            if summary := getattr(triplet, f"{role}_summary"):
-                entry[f"{role}_annotation"] = {
-                    "category": triplet.labels.get(role, {}).get(triplet.criterion, ""),
-                    "tags": dict.fromkeys(triplet.tags.get(role, ()), True),
-                    "summary": {"final_summary": summary},
-                }
-        others = {name: value for name, value in fields.items() if name not in IDS}
-        yield (b"[\n" if number == 0 else b",\n") + msgspec.json.encode({**entry, **others})
-    yield b"\n]\n"

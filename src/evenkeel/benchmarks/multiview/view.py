@@ -32,10 +32,9 @@ VERDICTS = {
     "positive": "right",
     "negative": "wrong",
     "tie": "tie",
-    "unparsed": "not readable",
-    None: "failed",
+    None: "no verdict",
 }
-PROJECTIONS = {"pca": "PCA", "tsne": "t-SNE", "umap": "UMAP"}
+PROJECTION = "pca"
 SHORT = 3
 """Letters of a word that is not marked as shared: most such words are in every text."""
 MOST_VIEWS = 8
@@ -101,18 +100,11 @@ def _methods(detail: MultiviewDetail) -> Facts:
         scores = tuple(f"{score:.4f}" for score in detail.scores.get(method, ())) or ("–", "–")
         margin = detail.margins.get(method)
         rows.append((method, _verdict(picked), *scores, "–" if margin is None else f"{margin:+.4f}"))
-    notes = []
+    note = ""
     if any(len(picked) > 1 for picked in detail.picks.values()):
-        notes.append(
-            "A judge that is asked in both orders has a verdict for each: the positive first, then last."
-        )
-    if detail.margins.keys() - detail.scores.keys():
-        notes.append(
-            "An earlier version stored this run without scores and positions of documents: "
-            "`evenkeel rescore` the run to see them."
-        )
+        note = "A judge that is asked in both orders has a verdict for each: the positive first, then last."
     columns = ("method", "verdict", "score of the positive", "of the negative", "difference")
-    return Facts("what the methods picked", tuple(rows), columns, " ".join(notes))
+    return Facts("what the methods picked", tuple(rows), columns, note)
 
 
 def _verdict(picked: Sequence[Pick | None]) -> str:
@@ -163,28 +155,26 @@ def _clouds(record: TripletRecord, related: Sequence[TripletRecord]) -> Iterator
         if each.score.detail is not None and each.sample.inputs.docset == triplet.docset
         for document in each.score.detail.documents
     ][:MOST_DOCUMENTS]
-    available = [name for name in PROJECTIONS if any(name in each for each in detail.positions.values())]
-    if not available:
+    if not any(PROJECTION in positions for positions in detail.positions.values()):
         return
-    projection = available[0]
     views = dict.fromkeys(view for labels in triplet.labels.values() for view in labels)
     for view in [*views][:MOST_VIEWS]:
         others = [
-            Point(*document.positions[projection], document.views.get(view, ""))
+            Point(*document.positions[PROJECTION], document.views.get(view, ""))
             for document in documents
-            if projection in document.positions
+            if PROJECTION in document.positions
         ]
         named = [
-            Point(*positions[projection], triplet.labels.get(role, {}).get(view, ""), role)
+            Point(*positions[PROJECTION], triplet.labels.get(role, {}).get(view, ""), role)
             for role, positions in detail.positions.items()
-            if projection in positions
+            if PROJECTION in positions
         ]
         name = f"{view}, the criterion" if view == triplet.criterion else view
         yield Cloud(
             f"the documents by {name}",
             (*others, *named),
-            f"Positions are by {PROJECTIONS[projection]} of the embeddings, the same under each view; colour "
-            "and shape are the labels.",
+            "Positions are the principal components of the embeddings, the same under each view; colour and "
+            "shape are the labels.",
         )
 
 

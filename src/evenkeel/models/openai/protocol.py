@@ -23,8 +23,9 @@ from evenkeel.text.judge import without_bounds
 from evenkeel.types import Generate, Response, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
+    from evenkeel.models.openai.transport import RequestError
     from evenkeel.models.presets import Feature, Preset
 
 CHAT, COMPLETIONS, EMBEDDINGS, RERANK = "chat/completions", "completions", "embeddings", "rerank"
@@ -41,8 +42,6 @@ FINISH_STATUS: dict[str, Status] = {
 
 TEXT_PARTS = ("text", "output_text")
 THINKING_PARTS = ("thinking", "reasoning", "thought")
-THINKING_FIELDS = ("reasoning_content", "reasoning", "thinking", "reasoning_details")
-"""Of a message: where servers put thinking, the most used first. OpenRouter fills two with the same."""
 PART_FIELDS = ("text", "thinking", "summary", "content")
 DEEPEST = 4
 """Lists and objects inside each other in which thinking is looked for."""
@@ -63,11 +62,13 @@ REFUSED = re.compile(
     re.IGNORECASE,
 )
 
+SENT_FIELD = re.compile(r"""["'`]\w+["'`]\s*[:=]""")
+"""In a message that repeats the request: a field with its value."""
 BOUND = re.compile(r"\b(min|max)(Length|Items)\b")
 SENT_BOUND = re.compile(rb'"(min|max)(Length|Items)":')
 """In a schema, and not in a prompt that quotes it: there the quotation marks are escaped."""
 
-T = TypeVar("T")
+V = TypeVar("V", "_Vector", "_Score")
 S = TypeVar("S", bound="_Served")
 C = TypeVar("C", "_ChatChoice", "_Choice")
 
@@ -111,7 +112,10 @@ class Dialect:
         self._takes_json_mode = not self._takes_schema and self._supports.get("json_mode", False)
         self._takes_bounds = True
         self._rank_field = "documents"
-        self._left_out: dict[str, str] = {}
+        self._refused: dict[str, str] = {}
+        """Fields that the server refused, with its message; requests are sent without them."""
+        self._thinking = list(preset.reasoning_budgets) if preset else []
+        """Ways to allow tokens for thinking; the first is used until the server refuses it."""
 
     def notes(self) -> list[str]:
         """What the server did not take, and was left out of the requests."""
@@ -124,27 +128,45 @@ class Dialect:
         return known + [
             f"The server refused the field '{name}' ({message}): requests were sent without it, so that the "
             "server's default applied."
-            for name, message in self._left_out.items()
+            for name, message in self._refused.items()
         ]
 
-    def learn(self, message: str, body: bytes = b"") -> None:
-        """Adapt to a refusal's message about a body. Each field changes once, so that retries end."""
-        if "max_completion_tokens" in message:
+    def use_completion_tokens(self) -> None:
+        self._token_field = "max_completion_tokens"
+
+    def learn(self, error: RequestError, body: bytes = b"") -> None:
+        """Adapt to a refusal of a body. Each field changes once, so that retries end.
+
+        The server's own `param` or `loc` decides; where it names none, the words of its message, unless the
+        prompt has the same word: servers repeat what they were sent.
+        """
+        sent = _sent_texts(body)
+        message = SENT_FIELD.sub("", error.detail)
+
+        def names(pattern: str) -> bool:
+            if error.field:
+                return re.search(pattern, error.field) is not None
+            return re.search(pattern, message) is not None and not re.search(pattern, sent)
+
+        if re.search(r"\bmax_completion_tokens\b", message) and names(r"max_(completion_)?tokens"):
             self._token_field = "max_completion_tokens"
-        if re.search(r"max_(new_)?tokens", message):
+        if names(r"max_(new_)?tokens"):
             self._logprobs_max_tokens = 1
-        if "encoding_format" in message or "base64" in message:
+        if names(r"encoding_format|base64"):
             self._encoding_format = "float"
         if BOUND.search(message) and SENT_BOUND.search(body):
             self._takes_bounds = False
-        elif re.search(r"response_format|json_schema|guided|grammar", message):
+        elif names(r"response_format|json_schema|guided|grammar") and b'"response_format"' in body:
             self._takes_schema = self._takes_json_mode = False
-        if re.search(r"\btexts\b", message):
+            self._refused["response_format"] = error.detail
+        if names(r"\btexts\b"):
             self._rank_field = "texts"  # Text Embeddings Inference
+        if names(r"\bthinking\b") and b'"thinking"' in body and len(self._thinking) > 1:
+            del self._thinking[0]
         if REFUSED.search(message):
             for name in dict.fromkeys((*OPTIONAL, self._seed_field)):
-                if re.search(rf"\b{name}\b", message):
-                    self._left_out.setdefault(name, message)
+                if names(rf"\b{name}\b"):
+                    self._refused.setdefault(name, error.detail)
 
     def generate_body(self, request: Generate) -> bytes:
         sampling, chat = request.sampling, not isinstance(request.prompt, str)
@@ -156,16 +178,14 @@ class Dialect:
         self._hottest = max(self._hottest, sampling.temperature)
         if chat and self._reasoning_tokens:
             body[self._token_field] += self._reasoning_tokens
-            if self._preset:
-                body |= _filled(self._preset.reasoning_budget, self._reasoning_tokens)
+            if self._thinking:
+                body |= _filled(self._thinking[0], self._reasoning_tokens)
         if (top_p := sampling.top_p if self._top_p is None else self._top_p) != 1:
             body["top_p"] = top_p
         if self._top_k is not None:
             body["top_k"] = self._top_k
         if sampling.stop:
             body["stop"] = sampling.stop
-        if sampling.beyond or sampling.marked:
-            body["logprobs"] = 1  # for the texts of the tokens
         if request.schema and not self._takes_schema:
             self._leave_out("json_schema")
             if self._takes_json_mode:
@@ -198,8 +218,23 @@ class Dialect:
         return self._encoded({"query": query, self._rank_field: documents})
 
     def _encoded(self, body: dict[str, Any]) -> bytes:
-        body = {name: value for name, value in body.items() if name not in self._left_out}
+        body = {name: value for name, value in body.items() if name not in self._refused}
         return msgspec.json.encode({"model": self._model} | body | self._extra)
+
+
+def _sent_texts(body: bytes) -> str:
+    """The texts of a request that a message about it may repeat."""
+    request = msgspec.json.decode(body) if body else {}
+    return " ".join(texts_in([request.get(name) for name in ("messages", "prompt", "input", "query")]))
+
+
+def texts_in(value: Any) -> Iterator[str]:
+    """All texts inside a JSON value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from texts_in(part)
 
 
 def _filled(value: Any, tokens: int) -> Any:
@@ -387,7 +422,9 @@ def _chat_answer(choice: _ChatChoice) -> tuple[Status, str, str, str]:
         raise ValueError("the content is not text")
     content = _content(message.content)
     status, finish = _finish_status(choice.finish_reason)
-    fields = (_thinking(getattr(message, name)) for name in THINKING_FIELDS)
+    # Where servers put thinking, the most used first. OpenRouter fills two with the same.
+    named = (message.reasoning_content, message.reasoning, message.thinking, message.reasoning_details)
+    fields = map(_thinking, named)
     separate = next(filter(None, fields), "") or _thinking_parts(message.content)
     text, inline, closed = split_reasoning(content or "", cut=status == "truncated")
     reasoning = "\n".join(filter(None, (separate, inline)))
@@ -476,32 +513,6 @@ def read_completion(data: bytes) -> Response:
     )
 
 
-class Marked(NamedTuple):
-    """The continuation of a plain text, and what its first tokens spell."""
-
-    response: Response
-    text: str | None
-    """None where that is not known."""
-    shown: bool
-    """Whether the server shows the tokens of what it writes."""
-
-
-def read_marked(data: bytes, length: int) -> Marked:
-    """A continuation with its first `length` tokens, where they spell what the text begins with."""
-    response, (choice, _, written, _) = read_completion(data), completion(data)
-    tokens, text = choice.logprobs.tokens if choice.logprobs else None, response.text
-    ended_before = response.status == "ok" and written is not None and written <= length
-    spelled = "".join(tokens or ())
-    if ended_before or not text or not tokens:
-        # The tokens of an empty text spell nothing, and show nothing wrong.
-        return Marked(response, text if ended_before or not text else None, shown=tokens is not None)
-    if spelled.startswith(text) and (response.status == "ok" or len(tokens) >= length):
-        # The stop string, or the end, may be among the tokens.
-        return Marked(response, "".join(tokens[:length])[: len(text)], shown=True)
-    # Tokens that are parts of a character do not spell the text, and others of the same server may.
-    return Marked(response, None, shown="\ufffd" in spelled or "bytes:" in spelled)
-
-
 def read_vectors(data: bytes, count: int) -> list[Response]:
     """One response for each text, in the order of the texts.
 
@@ -540,9 +551,9 @@ def _score_response(item: _Score) -> Response:
     return Response(status="ok", rank=float(score))
 
 
-def _in_order(items: list[T], count: int, *, needs_index: bool = False) -> tuple[list[T], str]:
+def _in_order(items: list[V], count: int, *, needs_index: bool = False) -> tuple[list[V], str]:
     """The items of a reply in the order of the texts that they belong to; else why that is not clear."""
-    indexes: list[Any] = [getattr(item, "index", None) for item in items]
+    indexes = [item.index for item in items]
     if not items:
         raise ValueError("the reply holds no results")
     if len(items) != count:

@@ -1,8 +1,7 @@
 """Reflect and annotate: a judge writes a schema for a criterion, then describes every document by it.
 
-A document that is longer than a prompt may show is read whole all the same: in parts, each described by the
-schema, and the descriptions together are described again. In place of such a document, the judge is shown
-later what was noted of its parts. In a list of many documents it is shown excerpts beside a summary.
+Of a document that is longer than a prompt may show, the judge reads the beginning; the build counts such
+documents. In a list of many documents it is shown less of each, beside its summary.
 
 What a judge writes is untrusted text: it is shortened, counts only where the schema has the same name, and
 never decides where anything is written.
@@ -12,12 +11,11 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated as Bounded
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from evenkeel.benchmarks.multiview.make.criteria import Criterion
 from evenkeel.files.package_data import read_json
@@ -31,6 +29,12 @@ from evenkeel.types import Message, Status
 REFLECT_TRIES = 3
 """Samples of documents that a judge is shown, one after the other, until it writes a schema."""
 REFLECT_TOKENS = 2_048
+REFLECT_SAMPLE = 20
+"""Documents in such a sample."""
+DOCUMENT_CHARACTERS = 8_000
+"""Of a document that the judge reads alone or in a triplet."""
+LIST_CHARACTERS = 1_000
+"""Of a document in a list."""
 PORTION = 5_000
 """Documents annotated at a time: enough to keep a server busy, few enough for memory."""
 LONGEST_NAME = 80
@@ -40,9 +44,6 @@ LONGEST_PART = 300
 """Characters that are asked for to describe a category or a tag."""
 MOST_CATEGORIES, MOST_TAGS = 12, 20
 """As the prompt asks for. A schema with more is used as it is."""
-GAP = " […] "
-"""Between the excerpts of a document."""
-EXCERPTS = 3
 
 
 def template(name: str) -> str:
@@ -56,8 +57,8 @@ def criterion_prompt(name: str, criterion: Criterion, **slots: str) -> tuple[Mes
     return user_prompt(template(name), CRITERION="\n".join(lines), **slots)
 
 
-def shorten(text: str, longest: int = LONGEST_NOTE) -> str:
-    """A text that a judge wrote, not too long."""
+def shorten(text: str, longest: int = DOCUMENT_CHARACTERS) -> str:
+    """The beginning of a text that is too long."""
     return text if len(text) <= longest else f"{text[:longest].rstrip()} […]"
 
 
@@ -66,38 +67,25 @@ def in_one_line(text: str, longest: int = LONGEST_NOTE) -> str:
     return shorten(" ".join(text.split()), longest)
 
 
-def excerpts(text: str, longest: int) -> str:
-    """A document among many, in one line: whole, or as pieces from its beginning, its middle and its end."""
-    line = " ".join(text.split())
-    if len(line) <= longest:
-        return line
-    size = max(1, (longest - (EXCERPTS - 1) * len(GAP)) // EXCERPTS)
-    pieces = []
-    for number in range(EXCERPTS):
-        start = (len(line) - size) * number // (EXCERPTS - 1)
-        piece = line[start : start + size]
-        # Words that are cut are left out, where there are others.
-        if start and line[start - 1] != " ":
-            piece = piece.partition(" ")[2] or piece
-        if start + size < len(line) and line[start + size] != " ":
-            piece = piece.rpartition(" ")[0] or piece
-        pieces.append(piece.strip())
-    return GAP.join(pieces)
+def lengths(documents: Sequence[Document]) -> dict[str, int]:
+    """How many documents are longer than the judge is shown, alone and in lists."""
+    sizes = [len(document.text) for document in documents]
+    return {
+        "longest": max(sizes),
+        "cut": sum(size > DOCUMENT_CHARACTERS for size in sizes),
+        "cut_in_lists": sum(size > LIST_CHARACTERS for size in sizes),
+    }
 
 
-def split_in_parts(text: str, longest: int) -> list[str]:
-    """A document in parts of at most so many characters, cut between paragraphs, sentences or words."""
-    parts = []
-    start = 0
-    while len(text) - start > longest:
-        window = text[start : start + longest]
-        half = longest // 2
-        ends = (window.rfind(mark, half) + len(mark) for mark in ("\n\n", "\n", ". ", " "))
-        end = next((end for end in ends if end > half), longest)
-        parts.append(window[:end])
-        start += end
-    parts.append(text[start:])
-    return [part.strip() for part in parts if part.strip()]
+def length_notes(documents: Mapping[str, Any]) -> list[str]:
+    """Warnings of what the judge does not read."""
+    places = (("cut", DOCUMENT_CHARACTERS, ""), ("cut_in_lists", LIST_CHARACTERS, " in lists"))
+    return [
+        f"warning: {documents[name]:,} of {documents['read']:,} documents are longer than {longest:,} "
+        f"characters, of which the judge reads the beginning{where}"
+        for name, longest, where in places
+        if documents[name]
+    ]
 
 
 # The judge reads the names, fields and docstrings of the structs that it fills in.
@@ -142,10 +130,6 @@ class Annotation(Struct, frozen=True):
     tags: tuple[str, ...] = ()
     summary: str = ""
     status: Status = "ok"
-    parts: int = 1
-    """In how many parts the judge read the document."""
-    notes: str = ""
-    """What was noted of the parts, which is shown to the judge in place of a document that is too long."""
 
 
 class Annotated(NamedTuple):
@@ -153,11 +137,6 @@ class Annotated(NamedTuple):
 
     document: Document
     annotation: Annotation
-
-    @property
-    def shown(self) -> str:
-        """What the judge is shown of the document alone: all of it, or the notes on all of its parts."""
-        return self.annotation.notes or self.document.text
 
     def traits(self, schema: Schema) -> tuple[str, ...]:
         """What documents are compared by: their tags; their category, under a schema without tags."""
@@ -171,15 +150,16 @@ def reflect(
     criterion: Criterion,
     *,
     role: str,
-    sample: int,
-    longest: int,
     rng: random.Random,
     counts: Counter[str],
 ) -> Asking[Schema | None]:
     """A schema from a sample of the documents; from another sample, where no schema can be read."""
     for _ in range(REFLECT_TRIES):
-        shown = shuffled(documents, rng)[:sample]
-        listed = "\n".join(f"{number}. {excerpts(d.text, longest)}" for number, d in enumerate(shown, 1))
+        shown = shuffled(documents, rng)[:REFLECT_SAMPLE]
+        listed = "\n".join(
+            f"{number}. {in_one_line(document.text, LIST_CHARACTERS)}"
+            for number, document in enumerate(shown, 1)
+        )
         prompt = criterion_prompt("reflect", criterion, DOCUMENTS=listed)
         answers = yield from ask(Schema, [(criterion, prompt)], counts, role=role, max_tokens=REFLECT_TOKENS)
         ((_, verdict),) = answers
@@ -208,92 +188,32 @@ def _distinct(parts: Iterable[Named]) -> tuple[Named, ...]:
 
 
 def annotate(
-    documents: Sequence[Document],
-    criterion: Criterion,
-    schema: Schema,
-    *,
-    role: str,
-    longest: int,
-    counts: Counter[str],
+    documents: Sequence[Document], criterion: Criterion, schema: Schema, *, role: str, counts: Counter[str]
 ) -> Asking[list[Annotation]]:
     """The judge's annotation of each document, in order."""
-    annotations: list[Annotation] = []
-    for start in range(0, len(documents), PORTION):
-        portion = [(d.id, d.text) for d in documents[start : start + PORTION]]
-        annotations += yield from _describe(portion, criterion, schema, role, longest, counts)
-    counts["annotated"] += sum(annotation.status == "ok" for annotation in annotations)
-    return annotations
-
-
-def _describe(
-    texts: Sequence[tuple[str, str]],
-    criterion: Criterion,
-    schema: Schema,
-    role: str,
-    longest: int,
-    counts: Counter[str],
-) -> Asking[list[Annotation]]:
-    """The annotation of each text, given with the id of its document.
-
-    The notes on the parts of a text are described like a text, in parts again if they are too long. They are
-    at most half as long as the text, so that this comes to an end.
-    """
     slots = {
         "CATEGORIES": _list(schema.categories),
         "TAGS": _list(schema.tags),
         "GUIDANCE": schema.guidance,
     }
-    split = [split_in_parts(text, longest) for _, text in texts]
-    prompts = []
-    for index, parts in enumerate(split):
-        counts["parts"] += len(parts) if len(parts) > 1 else 0
-        for number, part in enumerate(parts, 1):
-            if len(parts) > 1:
-                part = fill(template("part"), NUMBER=str(number), COUNT=str(len(parts)), TEXT=part)
-            prompts.append((index, criterion_prompt("annotate", criterion, **slots, TEXT=part)))
-    described: list[list[Annotation]] = [[] for _ in texts]
     names = {
         "category": [part.name for part in schema.categories],
         "tags": [part.name for part in schema.tags],
     }
-    choices = [names] * len(prompts)
-    for index, verdict in (yield from ask(Description, prompts, counts, choices=choices, role=role)):
-        name = texts[index][0]
-        annotation = Annotation(name, status=verdict.status)
-        if verdict.value is not None:
-            annotation = conform(verdict.value, schema, name, counts)
-        described[index].append(annotation)
-    annotations = [_failed(of_parts) or of_parts[0] for of_parts in described]
-    in_parts = [i for i, of_parts in enumerate(described) if len(of_parts) > 1 and not _failed(of_parts)]
-    if in_parts:
-        notes = {index: _notes(described[index], longest // 4) for index in in_parts}
-        listed = [(texts[index][0], text) for index, text in notes.items()]
-        merged = yield from _describe(listed, criterion, schema, role, longest, counts)
-        for index, annotation in zip(in_parts, merged, strict=True):
-            text = annotation.notes or notes[index]
-            annotations[index] = replace(annotation, parts=len(described[index]), notes=text)
+    annotations: list[Annotation] = []
+    for start in range(0, len(documents), PORTION):
+        prompts = [
+            (d.id, criterion_prompt("annotate", criterion, **slots, TEXT=shorten(d.text)))
+            for d in documents[start : start + PORTION]
+        ]
+        choices = [names] * len(prompts)
+        for name, verdict in (yield from ask(Description, prompts, counts, choices=choices, role=role)):
+            annotation = Annotation(name, status=verdict.status)
+            if verdict.value is not None:
+                annotation = conform(verdict.value, schema, name, counts)
+            annotations.append(annotation)
+    counts["annotated"] += sum(annotation.status == "ok" for annotation in annotations)
     return annotations
-
-
-def _failed(of_parts: Sequence[Annotation]) -> Annotation | None:
-    """The first part that could not be described: without it the document was not read whole."""
-    return next((annotation for annotation in of_parts if annotation.status != "ok"), None)
-
-
-def _notes(of_parts: Sequence[Annotation], longest: int) -> str:
-    """What was noted of the parts of a document, a line each."""
-    lines = [
-        fill(
-            template("part_line"),
-            NUMBER=str(number),
-            CATEGORY=part.category or "none",
-            TAGS=", ".join(part.tags) or "none",
-            SUMMARY=part.summary,
-        )
-        for number, part in enumerate(of_parts, 1)
-    ]
-    text = "\n".join(shorten(line, longest - len(GAP)) for line in lines)
-    return fill(template("parts"), COUNT=str(len(of_parts)), PARTS=text)
 
 
 def _list(parts: Iterable[Named]) -> str:

@@ -9,46 +9,149 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
+from msgspec import Meta, Struct
 
 from evenkeel import __version__
-from evenkeel.benchmarks.multiview.files import (
-    Triplet,
-    encode_triplets,
-    model_name,
-    read_triplets,
-    with_okapi,
+from evenkeel.benchmarks.multiview.files import Triplet, encode_triplets, model_name
+from evenkeel.benchmarks.multiview.make.annotate import length_notes, lengths
+from evenkeel.benchmarks.multiview.make.criteria import (
+    Criterion,
+    criterion,
+    label_criteria,
+    portable_spec,
+    read_criteria,
+    task_name,
 )
-from evenkeel.benchmarks.multiview.make.annotate import split_in_parts
-from evenkeel.benchmarks.multiview.make.build_options import MIN_DOCUMENTS, BuildOptions
-from evenkeel.benchmarks.multiview.make.criteria import Criterion, portable_spec, task_name
-from evenkeel.benchmarks.multiview.make.generator import COPIES, compose, compose_documents
-from evenkeel.benchmarks.multiview.make.sets import ChosenSet, choose_set, document_sets, recognise_set
-from evenkeel.benchmarks.multiview.make.triplets import (
-    Dropped,
-    JudgedTriplets,
-    LabelledTriplets,
-    judge_triplets,
-    label_triplets,
-)
-from evenkeel.benchmarks.multiview.make.validation import by_judge, read_sheet, sheet, validate
+from evenkeel.benchmarks.multiview.make.generator import COPIES, TRIPLETS, compose, compose_documents
+from evenkeel.benchmarks.multiview.make.labels import label_triplets
+from evenkeel.benchmarks.multiview.make.sets import ChosenSet, choose_set, document_sets
+from evenkeel.benchmarks.multiview.make.triplets import Build, Dropped, JudgedTriplets, judge_triplets
+from evenkeel.benchmarks.multiview.make.validation import validate
 from evenkeel.errors import DataError, UsageError
 from evenkeel.files.cache import slug
 from evenkeel.files.datasets import data_file
 from evenkeel.make.asking import Asking
 from evenkeel.make.builder import Built
 from evenkeel.make.documents import Documents, read_documents
-from evenkeel.options import identity_options
+from evenkeel.options import FILE, RUNTIME, identity_options
 from evenkeel.types import Capability, to_jsonable
 
 FORMAT = 1
 LINES = msgspec.json.Encoder()
 CALLS = 4
 """Requests for a triplet: the choice, the rating, and both orders."""
-PATHS = ("docs", "criteria", "from_triplets", "validate_sheet")
+PATHS = ("docs", "criteria")
 """Options that name files of this machine."""
+MIN_DOCUMENTS = 3
+JUDGED = 100
+"""The default number of triplets for each criterion."""
+BUILDING = ("docs", "set", "criterion", "criteria", "judge", "label_field", "validate")
+
+
+class BuildOptions(Struct, frozen=True, kw_only=True):
+    """Options of building triplets."""
+
+    docs: Annotated[
+        str | None,
+        Meta(
+            description="Your documents: .jsonl, .csv, .parquet, also compressed, a folder of .txt and .md "
+            "files, an address or hf:NAME[:SPLIT].",
+            extra=FILE,
+        ),
+    ] = None
+    set: Annotated[
+        str | None,
+        Meta(
+            description="A known document set with its criteria, or one of them (gsm8k__arithmetic): "
+            f"{', '.join(document_sets())}."
+        ),
+    ] = None
+    criterion: Annotated[
+        str | None,
+        Meta(description="The name of the criterion: in what respect documents are alike."),
+    ] = None
+    description: Annotated[str | None, Meta(description="What the criterion is, in a sentence or two.")] = (
+        None
+    )
+    criteria: Annotated[
+        str | None,
+        Meta(description="A YAML file with several criteria, also with hints and instructions.", extra=FILE),
+    ] = None
+    judge: Annotated[str | None, Meta(description="The model that describes, chooses and checks.")] = None
+    triplets: Annotated[
+        Annotated[int, Meta(ge=1)] | None,
+        Meta(description=f"How many for each criterion.  [default: {JUDGED}; {TRIPLETS} of the starter set]"),
+    ] = None
+    text_field: Annotated[str | None, Meta(description="The field with the text.")] = None
+    label_field: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="A field with labels, or a list of them: triplets are made from them, without a "
+            "judge; repeat for a task each. Documents are alike that share a label."
+        ),
+    ] = ()
+    max_docs: Annotated[
+        Annotated[int, Meta(ge=MIN_DOCUMENTS)] | None,
+        Meta(description="Use this many documents, drawn by the seed.  [default: all]"),
+    ] = None
+    validate: Annotated[
+        str | None,
+        Meta(description="A second judge, which orders the triplets blind: what it confirms is kept."),
+    ] = None
+    seed: Annotated[int, Meta(description="Another seed gives other anchors, or another starter set.")] = 0
+    starter: Annotated[bool, Meta(description="Write the starter set of this seed, with its documents.")] = (
+        False
+    )
+    dry_run: Annotated[
+        bool, Meta(description="Say how often the judge would be asked, and stop.", extra=RUNTIME)
+    ] = False
+
+    def __post_init__(self) -> None:
+        self._check_source()
+        if self.dry_run and not self.judge:
+            raise ValueError("--dry-run counts how often a judge is asked: give a --judge")
+        if self.criteria and (self.criterion or self.description):
+            raise ValueError("--criteria has all criteria: leave out --criterion and --description")
+        if self.validate and self.judge and model_name(self.validate) == model_name(self.judge):
+            raise ValueError(
+                f"--validate {self.validate}: the model that builds triplets cannot confirm them: "
+                "name another"
+            )
+
+    def _check_source(self) -> None:
+        """Which options go with what the triplets are made from."""
+        if self.starter:
+            self._refuse("--starter needs only a seed", *BUILDING)
+        elif not self.docs:
+            raise ValueError("give your documents with --docs FILE, or use --starter")
+        elif self.judge and self.label_field:
+            raise ValueError("--label-field makes triplets without a judge: leave out one of the two")
+        elif self.set:
+            self._refuse(
+                "--set names fields and criteria", "criterion", "criteria", "label_field", "text_field"
+            )
+        elif not self.judge and not self.label_field:
+            raise ValueError("--docs needs a --judge SPEC, or a --label-field with labels")
+
+    def _refuse(self, reason: str, *names: str) -> None:
+        for name in names:
+            if getattr(self, name):
+                raise ValueError(f"{reason}: leave out --{name.replace('_', '-')}")
+
+    @property
+    def number(self) -> int:
+        """Triplets for each criterion."""
+        return self.triplets or (TRIPLETS if self.starter else JUDGED)
+
+    def read_criteria(self) -> list[Criterion]:
+        """At least one criterion, from the options or from a file; of labels, one for each field."""
+        criteria = read_criteria(Path(self.criteria)) if self.criteria else []
+        if self.criterion or not (self.criteria or self.label_field):
+            criteria = [criterion(self.criterion, self.description)]
+        return label_criteria(self.label_field, criteria) if self.label_field else criteria
 
 
 class Draft(NamedTuple):
@@ -73,8 +176,6 @@ class MultiviewBuilder:
     def __init__(self, options: BuildOptions) -> None:
         self.options = options
         self.set: ChosenSet | None = choose_set(options.set) if options.set else None
-        if options.names_known_criterion:
-            self.set = recognise_set(Path(options.docs or ""), options.criterion or "")
         self.criteria: list[Criterion] = []
         if self.set:
             self.criteria = [each.criterion for each in self.set.criteria]
@@ -92,45 +193,25 @@ class MultiviewBuilder:
             role: frozenset({"generate"}) for role in self.helpers
         }
 
-    @staticmethod
-    def sets() -> list[tuple[str, str, list[str]]]:
-        """Of each known document set its title, how to get it, and its tasks with their descriptions."""
-        return [
-            (
-                known.title,
-                known.source,
-                [
-                    f"{name}__{each.name}: {each.description}{' (labels known)' if each.labels else ''}"
-                    for each in known.criteria
-                ],
-            )
-            for name, known in document_sets().items()
-        ]
-
     def build(self) -> Asking[Built]:
         options = self.options
         if options.starter:
             return self._starter()
-        if options.from_triplets:
-            path = Path(options.from_triplets)
-            source = {"name": path.name, "sha256": data_file(path).sha256}
-            draft = Draft(read_triplets(path), {"triplets": source}, [])
-            return (yield from self._confirm(draft))
         path = Path(options.docs or "")
         read = self._read(path)
         count = len(read.documents)
         if count < MIN_DOCUMENTS:
             raise DataError(path, f"a triplet takes {MIN_DOCUMENTS} documents; there are {count}.")
         if not options.judge:
-            return (yield from self._confirm(self._labelled(read, path), read))
+            return (yield from self._confirm(self._labelled(read, path)))
         if options.dry_run:
-            lengths = self._length_notes({"read": count, **self._lengths(read)})
-            return Built({}, [*read.notes, *lengths, self._estimate(read)], [])
+            long = length_notes({"read": count, **lengths(read.documents)})
+            return Built({}, [*read.notes, *long, self._estimate(count)], [])
         results = []
         for each in self.criteria:
-            result = yield from judge_triplets(read.documents, each, self._docset(path), options)
-            results.append(result)
-        return (yield from self._confirm(self._judged(read, path, results), read))
+            build = Build(each, self._docset(path), options.judge, options.number, options.seed)
+            results.append((yield from judge_triplets(read.documents, build)))
+        return (yield from self._confirm(self._judged(read, path, results)))
 
     def _read(self, path: Path) -> Documents:
         """The documents, or as many of them as asked for."""
@@ -138,9 +219,7 @@ class MultiviewBuilder:
         read = read_documents(
             path,
             text_field=options.text_field,
-            id_field=options.id_field,
             label_fields=options.label_field,
-            label_separator=options.label_separator,
             compose=self.set.reader if self.set else None,
         )
         if options.max_docs is None or len(read.documents) <= options.max_docs:
@@ -152,11 +231,9 @@ class MultiviewBuilder:
     def _docset(self, path: Path) -> str:
         return self.set.name if self.set else docset_name(path)
 
-    def _estimate(self, read: Documents) -> str:
+    def _estimate(self, documents: int) -> str:
         """How often the judge would be asked, in words."""
-        lengths = [len(split_in_parts(d.text, self.options.document_characters)) for d in read.documents]
-        reading = sum(parts + (parts > 1) for parts in lengths)
-        calls = (1 + reading + CALLS * self.options.number) * len(self.criteria)
+        calls = (1 + documents + CALLS * self.options.number) * len(self.criteria)
         second = 2 * self.options.number * len(self.criteria)
         times = f"{calls:,} times{f' and the second judge {second:,}' if self.options.validate else ''}"
         return (
@@ -182,42 +259,34 @@ class MultiviewBuilder:
         results = [
             label_triplets(
                 read.documents, each, options.number, field=field, docset=self._docset(path),
-                seed=options.seed, lang=options.lang,
+                seed=options.seed,
             )
             for field, each in zip(fields, self.criteria, strict=True)
         ]  # fmt: skip
         criteria, notes = [], list(read.notes)
         for each, result in zip(self.criteria, results, strict=True):
-            criteria.append(_about(each, {**_label_counts(result), "kept": len(result.triplets)}))
-            prefix = f"{each.name}: " if len(results) > 1 else ""
-            notes += [f"{prefix}{note}" for note in self._label_notes(result)]
+            number = len(result.triplets)
+            criteria.append(_about(each, {**result.counts, "kept": number}))
+            task = task_name(self._docset(path), each.name)
+            notes += [f"{task}: {note}" for note in self._too_few(number)]
+            if count := result.counts["unlabelled"]:
+                notes.append(f"{task}: left out: {count} documents without a label")
         triplets = [triplet for result in results for triplet in result.triplets]
         failures = [] if triplets else ["no label has two documents"]
         facts = {"documents": _about_documents(path, read), "criteria": criteria}
         return Draft(triplets, facts, notes, failures)
 
-    def _label_notes(self, result: LabelledTriplets) -> list[str]:
-        notes = self._too_few(len(result.triplets))
-        if result.unlabelled:
-            notes.append(f"left out: {result.unlabelled} documents without a label")
-        if easy := sum(not triplet.hard_for for triplet in result.triplets):
-            notes.append(
-                f"{easy} triplets are not hard for bm25: no document of another label reads so much like "
-                "the anchor"
-            )
-        return notes
-
     def _judged(self, read: Documents, path: Path, results: Sequence[JudgedTriplets]) -> Draft:
         files: dict[str, bytes] = {}
         criteria, failures = [], []
         notes = list(read.notes)
-        documents = {**_about_documents(path, read), **self._lengths(read)}
-        notes += self._length_notes(documents)
+        documents = {**_about_documents(path, read), **lengths(read.documents)}
+        notes += length_notes(documents)
         for result in results:
             name, counts, number = result.criterion.name, result.counts, len(result.triplets)
             criteria.append(_about(result.criterion, {**counts, "kept": number}))
             task = task_name(self._docset(path), name)
-            failures += [f"{task}: {failure}" for failure in failures_of(result)]
+            failures += [f"{task}: {failure}" for failure in result.failures]
             if result.schema is None:
                 continue
             suffix = f"_{name}" if len(results) > 1 else ""
@@ -238,58 +307,17 @@ class MultiviewBuilder:
             files,
         )
 
-    def _lengths(self, read: Documents) -> dict[str, int]:
-        """How many documents are longer than the judge is shown at once."""
-        longest, listed = self.options.document_characters, self.options.list_characters
-        lengths = [len(document.text) for document in read.documents]
-        return {
-            "longest": max(lengths),
-            "read_in_parts": sum(length > longest for length in lengths),
-            "listed_in_excerpts": sum(length > listed for length in lengths),
-        }
-
-    def _length_notes(self, documents: Mapping[str, Any]) -> list[str]:
-        notes = []
-        if count := documents["read_in_parts"]:
-            notes.append(
-                f"warning: {count:,} of {documents['read']:,} documents are longer than "
-                f"--document-characters {self.options.document_characters:,}: the judge read them whole, in "
-                "parts, and rated and ordered their triplets by what it noted of the parts"
-            )
-        if count := documents["listed_in_excerpts"]:
-            notes.append(
-                f"warning: {count:,} of {documents['read']:,} documents are longer than "
-                f"--list-characters {self.options.list_characters:,}: in lists the judge saw excerpts of "
-                "them, beside a summary of the whole when it chose"
-            )
-        return notes
-
     def _too_few(self, number: int) -> list[str]:
         if number >= self.options.number:
             return []
         return [f"{number} triplets instead of {self.options.number}: every anchor was tried"]
 
-    def _confirm(self, draft: Draft, read: Documents | None = None) -> Asking[Built]:
-        """What was built, as far as a second judge or a person confirms it, with the files to write."""
-        options = self.options
+    def _confirm(self, draft: Draft) -> Asking[Built]:
+        """What was built, as far as a second judge confirms it, with the files to write."""
         triplets, dropped, facts = draft.triplets, list(draft.dropped), dict(draft.facts)
-        if read:
-            triplets = with_okapi(triplets, (document.text for document in read.documents))
         notes, failures = list(draft.notes), list(draft.failures)
-        verdicts = None
-        if triplets and options.validate:
-            names = Counter(model_name(triplet.built_by) for triplet in triplets)
-            if same := names[model_name(options.validate)]:
-                raise UsageError(
-                    f"--validate {options.validate}: the same model built {same} of these triplets and "
-                    "cannot confirm them; name another."
-                )
-            name = portable_spec(options.validate) or ""
-            verdicts = yield from by_judge(triplets, options.validate, name)
-        elif triplets and options.validate_sheet:
-            verdicts = read_sheet(Path(options.validate_sheet), triplets)
-        if verdicts:
-            validation = validate(triplets, verdicts)
+        if triplets and (spec := self.options.validate):
+            validation = yield from validate(triplets, spec, portable_spec(spec) or "")
             triplets, dropped = validation.triplets, [*dropped, *validation.dropped]
             reasons = Counter(each.reason for each in validation.dropped)
             facts["validation"] = {**validation.agreement, "dropped": dict(reasons)}
@@ -297,13 +325,13 @@ class MultiviewBuilder:
             if failed := validation.agreement["failed"]:
                 failures.append(f"triplets whose validation failed: {failed}; the same command asks again")
         files = {**draft.files, "triplets.jsonl": encode_triplets(triplets)}
-        if options.sheet:
-            files["sheet.csv"] = sheet(triplets)
         if not triplets:
             files = {}
             failures.append("there is no triplet: those of an earlier build are unchanged")
         if triplets or dropped:
-            files["dropped.jsonl"] = LINES.encode_lines(_dropped(each) for each in dropped)
+            files["dropped.jsonl"] = LINES.encode_lines(
+                {"reason": each.reason, **msgspec.to_builtins(each.triplet)} for each in dropped
+            )
         return self._built(files, facts, notes, failures)
 
     def _built(
@@ -330,17 +358,6 @@ def docset_name(path: Path) -> str:
     return re.sub(r"_+", "_", slug(path.stem)).strip("_") or "documents"
 
 
-def failures_of(result: JudgedTriplets) -> list[str]:
-    """What the same command, or another seed, may fix."""
-    failed = result.counts.failed
-    failures = [f"requests that failed: {failed}; the same command asks them again"] if failed else []
-    if result.schema is None:
-        failures.append("the judge wrote no schema that can be read; try another --judge, or another --seed")
-    elif not result.triplets:
-        failures.append("no triplet was kept; manifest.json has the reasons")
-    return failures
-
-
 def _about_documents(path: Path, read: Documents) -> dict[str, Any]:
     """What was read. A folder's hash is that of the documents in it, as they were read."""
     sha256 = (
@@ -355,15 +372,6 @@ def _about_documents(path: Path, read: Documents) -> dict[str, Any]:
         "empty": read.empty,
         "duplicates": read.duplicates,
     }
-
-
-def _label_counts(result: LabelledTriplets) -> dict[str, int]:
-    return {name: getattr(result, name) for name in ("unlabelled", "without_partner", "without_negative")}
-
-
-def _dropped(dropped: Dropped) -> dict[str, Any]:
-    """A line of `dropped.jsonl`: a triplet and why it is not part of the set."""
-    return {"reason": dropped.reason, **msgspec.to_builtins(dropped.triplet)}
 
 
 def _about(criterion: Criterion, counts: Mapping[str, Any]) -> dict[str, Any]:

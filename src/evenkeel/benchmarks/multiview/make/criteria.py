@@ -47,9 +47,7 @@ class Criterion(Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError(f"the criterion '{self.name}' has no description")
 
 
-def criterion(
-    name: str | None, description: str | None, *, hints: Sequence[str] = (), instruction: str = ""
-) -> Criterion:
+def criterion(name: str | None, description: str | None) -> Criterion:
     """A criterion from values of the command line."""
     if not name or not description:
         raise UsageError(
@@ -57,12 +55,27 @@ def criterion(
             "or --criteria FILE with many."
         )
     try:
-        return Criterion(name, description.strip(), tuple(hints), instruction.strip())
+        return Criterion(name, description.strip())
     except ValueError as error:
         raise UsageError(f"{error}.") from None
 
 
-def label_criterion(field: str) -> Criterion:
+def label_criteria(fields: Sequence[str], criteria: Sequence[Criterion]) -> list[Criterion]:
+    """The criterion of each label field: the one that is given, that of its name, or one made of the name."""
+    if len(fields) == len(criteria) == 1:
+        return list(criteria)
+    by_name = {each.name: each for each in criteria}
+    if unused := [name for name in by_name if name not in fields]:
+        raise UsageError(
+            f"the criterion '{unused[0]}' is not one of the label fields. Available: {', '.join(fields)}."
+        )
+    chosen = [by_name.get(field) or _label_criterion(field) for field in fields]
+    if len({each.name.casefold() for each in chosen}) < len(chosen):
+        raise UsageError("--label-field: two of the fields would have the same task.")
+    return chosen
+
+
+def _label_criterion(field: str) -> Criterion:
     """The criterion of a label field that nobody has described."""
     name = re.sub(r"[^\w.-]+|_+", "_", field)[:LONGEST_NAME].strip("_.-")
     return criterion(name or None, f"Whether they have the same {field}.")
@@ -71,7 +84,7 @@ def label_criterion(field: str) -> Criterion:
 def read_criteria(path: Path) -> list[Criterion]:
     """All criteria of a YAML file, in its order."""
     entries = read_entries(path, read_text(path))
-    if entries is None:
+    if not entries:
         raise DataError(path, "expected criteria: a mapping from their names, or a list of mappings.")
     criteria: list[Criterion] = []
     lines: dict[str, int] = {}

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from pathlib import Path
 
 from msgspec import Struct
 
 from evenkeel.benchmarks.multiview.make.criteria import Criterion
 from evenkeel.errors import UsageError, suggestion
 from evenkeel.files.package_data import read_json
-from evenkeel.files.tables import Row, read_rows
+from evenkeel.files.tables import Row
 from evenkeel.make.documents import Content, Reader, read_labels
 
 STEP = re.compile(r"<<([^<>=]*)=[^<>]*>>")
@@ -117,35 +116,6 @@ def choose_set(name: str) -> ChosenSet:
             f"Available: {', '.join(available)}."
         )
     return ChosenSet(docset, chosen, criteria)
-
-
-def recognise_set(path: Path, criterion: str) -> ChosenSet | None:
-    """The known set that a file is of, by its columns, with one criterion; None where none has both.
-
-    Where several have, the file's name decides.
-    """
-    candidates = {
-        name: documents
-        for name, documents in document_sets().items()
-        if any(each.name == criterion for each in documents.criteria)
-    }
-    if not candidates or not path.is_file():
-        return None
-    first = next(read_rows(path), None)
-    columns = set(first.fields) if first else set()
-    fitting = [
-        name
-        for name, documents in candidates.items()
-        if any(set(form.columns) <= columns for form in documents.forms)
-    ]
-    if len(fitting) > 1:
-        fitting = [name for name in fitting if path.stem.casefold().startswith(name)] or fitting
-    if len(fitting) > 1:
-        raise UsageError(
-            f"{path}: its columns are those of several known sets: give --set "
-            f"{' or --set '.join(f'{name}__{criterion}' for name in fitting)} instead of --criterion."
-        )
-    return choose_set(f"{fitting[0]}__{criterion}") if fitting else None
 
 
 def known_criterion(docset: str, criterion: str) -> Criterion | None:

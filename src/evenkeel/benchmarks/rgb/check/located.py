@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from evenkeel.benchmarks.rgb.check.lenient import LONGEST
+from evenkeel.benchmarks.rgb.check.normalization import Word
 from evenkeel.benchmarks.rgb.check.wording import simplified
 from evenkeel.page.differences import Word as LocatedWord
 from evenkeel.page.differences import located_words, matching
-from evenkeel.text.normalization import Word
 from evenkeel.text.word_splitting import normalized
 
 MOST_WORDS = 3_000

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
+from evenkeel.benchmarks.rgb.check.normalization import HAN, Word, plain, words
 from evenkeel.files.package_data import read_json
-from evenkeel.text.normalization import HAN, Word, plain, words
 
 LETTERS = {
     "content": "w",
@@ -61,6 +61,7 @@ letters, `w` any other word, `#` another number, `,` and `.` the ends of clauses
 in several classes is of the first."""
 LOWER_ONLY = frozenset("nlvey")
 """Classes whose words, with a capital inside a sentence, are a part of a name: "Unknown Tides"."""
+NUMERALS = "零一二两三四五六七八九十百千万亿"
 MOST_TITLES = 20
 """Titles of a text that are looked for in it."""
 _HAN = re.compile(f"[{HAN}]")
@@ -88,20 +89,6 @@ class Phrases(Struct, frozen=True, forbid_unknown_fields=True):
     """Traditional characters, and the simplified ones in the same order."""
     units: dict[str, str]
     """Other spellings of a unit."""
-    not_the_answer: ByLanguage
-    """Before an answer: it is named only to be ruled out."""
-    rivals: ByLanguage
-    """Directly before an answer: it is that of someone else who lost."""
-    contest: tuple[str, ...]
-    """The words of a question that asks who won."""
-    ruled_out_after: ByLanguage
-    """Behind an answer: the same, unless the question asks for it."""
-    verb_denied_after: ByLanguage
-    """Behind an answer: the same, if the verb that follows is the one asked for."""
-    adverbs: ByLanguage
-    """What may be between such a negation and its verb."""
-    affirms_after_all: ByLanguage
-    """Next to a negation: nothing is ruled out ("not only", "not until")."""
     titles: tuple[str, ...]
     """What may be before a surname that is given alone."""
     bare: tuple[str, ...]
@@ -111,6 +98,8 @@ class Phrases(Struct, frozen=True, forbid_unknown_fields=True):
     after_alone: tuple[str, ...]
     """What may be behind an answer of one Han character."""
     function_words: tuple[str, ...]
+    irregular: dict[str, str]
+    """Forms of verbs in questions that no ending explains."""
 
 
 PHRASES = read_json(__package__, "phrases.json", type=Phrases)
@@ -289,11 +278,12 @@ def _base(word: str) -> str:
 
 @lru_cache(maxsize=8192)
 def _form(word: str) -> str:
-    """A word without its ending, and a short one without its vowels: won, win and winner are equal."""
-    stem = re.sub(r"(?:ies|y|ings?|e?d|e?s|[eo]rs?|ions?|ment|e)$", "", word) if word.isascii() else word
-    stem = re.sub(r"([b-z])\1$", r"\1", stem) if len(stem) > 2 else word
-    consonants = re.sub("[aeiou]", "", stem)
-    return consonants if len(stem) < 5 and len(consonants) > 1 else stem
+    """A word without the ending of a verb or of a plural: hosts, hosted and hosting are host."""
+    word = PHRASES.irregular.get(word, word)
+    if not word.isascii():
+        return word
+    stem = re.sub(r"(?:ing|ed|es|s|er|or|e)$", "", word)
+    return stem if len(stem) > 2 else word
 
 
 @cache
@@ -328,4 +318,7 @@ def _units() -> re.Pattern[str]:
     spellings = sorted(PHRASES.units, key=len, reverse=True)
     latin = "|".join(re.escape(spelling) for spelling in spellings if spelling[0].isascii())
     other = "|".join(re.escape(spelling) for spelling in spellings if not spelling[0].isascii())
-    return re.compile(rf"(?<![a-zA-Z])(?:{latin})(?![a-zA-Z])|(?<=[\d百千万亿十 ])(?:{other})", re.IGNORECASE)
+    return re.compile(
+        rf"(?<![a-zA-Z])(?:{latin})(?![a-zA-Z])|(?<=[\d零一二两三四五六七八九十百千万亿 ])(?:{other})",
+        re.IGNORECASE,
+    )

@@ -1,0 +1,50 @@
+"""HTML from the templates of the package: escaped throughout, with filters that write figures."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from evenkeel.page import format as text
+from evenkeel.page.grid import Cell, Content, plain_cell
+from evenkeel.types import Figure
+
+
+def render(template: str, **values: Any) -> str:
+    """A template by its path in the package: `report/page.html`."""
+    return _environment().get_template(template).render(**values)
+
+
+@cache
+def _environment() -> Environment:
+    """Everything that is put into a template is escaped, and a missing value is an error."""
+    environment = Environment(
+        loader=PackageLoader("evenkeel", ""),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    filters = (text.capitalised, text.counts, text.interval, text.p_value, text.share, text.statuses)
+    environment.filters.update({each.__name__: each for each in (*filters, text.value, text.visible, cell)})
+    environment.filters["beside"] = beside
+    environment.globals.update(floor=text.FLOOR)
+    return environment
+
+
+def cell(content: Content) -> Cell:
+    return content if isinstance(content, Cell) else Cell(plain_cell(content))
+
+
+def beside(content: Content) -> list[str]:
+    """What a cell shows in small letters: a figure's interval, p-value, and coverage where it is partial.
+
+    A line may be broken between the parts, and not within them.
+    """
+    if not isinstance(content, Figure):
+        return []
+    details = list(filter(None, (text.interval(content, short=True), text.p_value(content))))
+    parts = [*(f"{detail}," for detail in details[:-1]), *details[-1:]]
+    return [*parts, f"({text.share(content.coverage)} covered)"] if content.coverage < 1 else parts

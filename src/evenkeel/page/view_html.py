@@ -1,0 +1,209 @@
+"""A view of one sample as a block of HTML.
+
+The block has no script and no picture format beside HTML itself: the app's sanitiser takes SVG out. It takes
+its text colour from the page around it, so that it can be read on light and on dark ones.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from evenkeel.page.format import visible
+from evenkeel.page.html import render
+from evenkeel.page.view import Cloud, Matrix, Span, Text, Tokens, View, chance
+
+LONG = 1_500
+"""Characters of a text from which it is collapsed."""
+LONGEST = 200_000
+"""Characters of a text that are drawn; what is left out is said."""
+MOST_SPANS = 1_000
+MOST_TOKENS = 2_000
+MOST_ANSWERS = 30
+"""Rows and columns of a matrix."""
+MOST_ROWS = 500
+MOST_POINTS = 1_200
+MOST_TITLES = 8
+"""Entries of a legend."""
+SHAPES = ("●", "▲", "■", "◆", "✚", "▼", "★", "⬟")
+"""The shapes of a cloud's labels, by their order; each has a colour too. Further labels share the last."""
+KINDS = frozenset(
+    {"right", "wrong", "reason", "published", "lenient", "differs", "shared", "edited"}
+    | {"true", "false", "irrelevant", "refusal", "nearest", "target"}
+)
+"""The kinds of spans and texts that have a look of their own."""
+
+
+class Piece(NamedTuple):
+    """A part of a text under the same marks."""
+
+    text: str
+    kinds: str
+    """The classes of its marks; empty where it has none."""
+    title: str
+
+
+class Place(NamedTuple):
+    """Where a point is drawn, in per cent of the picture's width and height."""
+
+    left: float
+    top: float
+    shape: int
+    text: str
+    name: str
+    side: int
+    """On which side of the point its name is: names of points that are close do not cover each other."""
+
+
+def view_html(view: View) -> str:
+    functions = (pieces, legend, shown_tokens, shown_cells, places, labels_of, left_out, kind_class, is_long)
+    limits = {
+        "longest": LONGEST,
+        "most_answers": MOST_ANSWERS,
+        "most_rows": MOST_ROWS,
+        "most_spans": MOST_SPANS,
+        "most_tokens": MOST_TOKENS,
+        "shapes": SHAPES,
+    }
+    return render("page/view.html", view=view, **limits, **{each.__name__: each for each in functions})
+
+
+# Texts
+
+
+def is_long(text: Text) -> bool:
+    return text.collapsed or len(text.body) > LONG
+
+
+def kind_class(kind: str) -> str:
+    return f"ek-{kind if kind in KINDS else 'plain'}" if kind else ""
+
+
+def pieces(text: str, spans: Sequence[Span]) -> list[Piece]:
+    """A text cut where marks begin and end. Marks may overlap; what is outside of the text is ignored."""
+    text = text[:LONGEST]
+    changes: list[tuple[int, int, Span]] = []
+    for span in spans[:MOST_SPANS]:
+        start, end = max(0, span.start), min(len(text), span.end)
+        if start < end:
+            changes += [(start, 1, span), (end, -1, span)]
+    changes.sort(key=lambda change: change[0])
+    listed: list[Piece] = []
+    active: Counter[Span] = Counter()
+    position = 0
+    for at, step, span in [*changes, (len(text), 0, Span(0, 0, ""))]:
+        if at > position:
+            listed.append(_piece(text[position:at], active))
+            position = at
+        mark = Span(0, 0, span.kind, span.title)
+        active[mark] += step
+        if active[mark] <= 0:
+            del active[mark]
+    return listed
+
+
+def _piece(text: str, active: Iterable[Span]) -> Piece:
+    marks = list(active)
+    kinds = dict.fromkeys(kind_class(mark.kind) for mark in marks)
+    titles = dict.fromkeys(mark.title for mark in marks[:MOST_TITLES] if mark.title)
+    return Piece(visible(text), " ".join(kinds), visible("; ".join(titles)))
+
+
+def legend(spans: Sequence[Span]) -> list[tuple[str, str]]:
+    """The class and the words of each kind of mark, and how many more there are."""
+    entries = list(dict.fromkeys((kind_class(s.kind), s.title) for s in spans[:MOST_SPANS] if s.title))
+    more = [("", f"and {len(entries) - MOST_TITLES:,} more")] if len(entries) > MOST_TITLES else []
+    return [*entries[:MOST_TITLES], *more]
+
+
+def left_out(count: int, most: int, what: str) -> str:
+    """Says what is not drawn, if anything."""
+    return f"{count - most:,} more {what} are not shown here: see records.jsonl." if count > most else ""
+
+
+# Numbers
+
+
+def shown_tokens(tokens: Tokens) -> list[tuple[str, str, float]]:
+    """The text of each token with its spaces seen, its probability in words, and how strong its colour is."""
+    listed = []
+    for token, probability in list(zip(tokens.tokens, tokens.probabilities, strict=False))[:MOST_TOKENS]:
+        sound = probability is not None and math.isfinite(probability)
+        share = min(1.0, max(0.0, probability or 0.0)) if sound else 0.0
+        text = visible(token[:LONG]).replace(" ", "␣").replace("\n", "⏎").replace("\t", "⇥")
+        listed.append((text, chance(share) if sound else "–", round(share, 3)))
+    return listed
+
+
+def shown_cells(matrix: Matrix) -> list[tuple[str, list[tuple[str, float]]]]:
+    """The name of each row, and the number and the strength of colour of each of its cells.
+
+    The colour goes from the lowest number outside of the diagonal, or 0.95 if that is less, to 1: the cosines
+    of answers are close to each other.
+    """
+    rows = [row[:MOST_ANSWERS] for row in matrix.values[:MOST_ANSWERS]]
+    others = [value for i, row in enumerate(rows) for j, value in enumerate(row) if i != j]
+    low = min((value for value in others if math.isfinite(value)), default=0.0)
+    low = min(low, 0.95)
+    names = [*matrix.labels, *map(str, range(len(matrix.labels) + 1, len(rows) + 1))]
+    return [
+        (visible(names[i]), [(_cell(value), _strength((value - low) / (1 - low))) for value in row])
+        for i, row in enumerate(rows)
+    ]
+
+
+def _cell(value: float) -> str:
+    return f"{value:.3f}" if math.isfinite(value) else "–"
+
+
+def _strength(share: float) -> float:
+    return round(min(1.0, max(0.0, share)), 3) if math.isfinite(share) else 0.0
+
+
+# Clouds
+
+
+def labels_of(cloud: Cloud) -> list[tuple[int, str]]:
+    """The shape of each label and its words; labels beyond the number of shapes share the last."""
+    labels = list(_shapes(cloud))
+    shown = list(enumerate(labels[: len(SHAPES)]))
+    if len(labels) > len(SHAPES):
+        shown[-1] = (len(SHAPES) - 1, f"{len(labels) - len(SHAPES) + 1:,} other labels")
+    return shown
+
+
+def _shapes(cloud: Cloud) -> dict[str, int]:
+    """The number of the shape of each label; those of points with a name come first."""
+    points = sorted(cloud.points, key=lambda point: not point.name)
+    labels = dict.fromkeys(point.label for point in points if point.label)
+    return {label: min(index, len(SHAPES) - 1) for index, label in enumerate(labels)}
+
+
+def places(cloud: Cloud) -> list[Place]:
+    """The points inside of the picture; those with a name are drawn last, above the others."""
+    points = [p for p in cloud.points if math.isfinite(p.x) and math.isfinite(p.y)]
+    step = -(-len(points) // MOST_POINTS) or 1
+    points = [p for index, p in enumerate(points) if p.name or index % step == 0]
+    points.sort(key=lambda point: bool(point.name))
+    shapes = _shapes(cloud)
+    left, width = _extent([point.x for point in points])
+    bottom, height = _extent([point.y for point in points])
+    return [
+        Place(
+            round(8 + 80 * (point.x - left) / width, 1),
+            round(90 - 80 * (point.y - bottom) / height, 1),
+            shapes.get(point.label, 0),
+            visible(point.label),
+            visible(point.name),
+            index % 3,
+        )
+        for index, point in enumerate(points)
+    ]
+
+
+def _extent(values: Sequence[float]) -> tuple[float, float]:
+    low, high = min(values, default=0.0), max(values, default=0.0)
+    width = high - low
+    return (low, width) if width > 0 and math.isfinite(width) else (low - 0.5, 1.0)
