@@ -13,8 +13,9 @@ import torch
 
 from evenkeel.errors import MissingExtra, UsageError
 from evenkeel.models.embedded import embedded_folder
-from evenkeel.models.hf import WINDOW, HuggingFace, generate_response
+from evenkeel.models.hf import WINDOW, HuggingFace
 from evenkeel.models.local.generation import Generation, Prompt, generate
+from evenkeel.models.local.responses import generate_response
 from evenkeel.models.local.steps.sampling import Sampler
 from evenkeel.models.reasoning import split_reasoning
 from evenkeel.models.registry import load_model

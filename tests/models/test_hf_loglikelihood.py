@@ -10,7 +10,8 @@ import pytest
 import torch
 
 from evenkeel.models.boundary import find_boundary
-from evenkeel.models.hf import HuggingFace, couples_in
+from evenkeel.models.hf import HuggingFace
+from evenkeel.models.local.prompts import scored_prompts
 from evenkeel.models.registry import token_counter, tokenizer
 from evenkeel.text.word_splitting import first_words
 from evenkeel.types import Generate, LogLikelihood, Logprobs, Request, Sampling
@@ -68,7 +69,7 @@ def test_one_reading_for_both_gives_what_two_would(architecture: str, tmp_path: 
     scored = [LogLikelihood(prefix=text, continuation=draft) for text, draft in pairs]
     written = [say(text, length_of=draft, stop=("\n",)) for text, draft in pairs]
     together = ask(model, *scored, *written)
-    assert len(couples_in(model._causal(), [*scored, *written])) > len(pairs) / 2
+    assert len(scored_prompts(model._causal(), [*scored, *written])) > len(pairs) / 2
     apart = [*ask(model, *scored), *ask(model, *written)]
     for joint, alone in zip(together, apart, strict=True):
         assert (joint.status, joint.text, joint.tokens_out) == (alone.status, alone.text, alone.tokens_out)

@@ -13,9 +13,10 @@ import torch
 import evenkeel as ek
 from evenkeel.cli.output import show_run
 from evenkeel.models.embedded import Embedded, EmbeddedOptions, embedded_folder
-from evenkeel.models.hf import HuggingFace, couples_in
+from evenkeel.models.hf import HuggingFace
 from evenkeel.models.local import causal
-from evenkeel.models.local.loglikelihood import batch_dependence
+from evenkeel.models.local.precision import batch_dependence
+from evenkeel.models.local.prompts import scored_prompts
 from evenkeel.types import LogLikelihood, Request
 from models.tiny import ARCHITECTURES, ask, logprobs_of, open_hf, same_bits, say, tiny_model
 
@@ -68,7 +69,7 @@ def test_a_deterministic_model_does_not_depend_on_the_batch(folder: Path, dtype:
     if dtype == "float16":  # which a CPU computes slowly
         requests = requests[::3]
     model = open_hf(folder, dtype=dtype, deterministic=True, concurrency=16)
-    assert couples_in(model._causal(), requests)  # what would be read together otherwise
+    assert scored_prompts(model._causal(), requests)  # what would be read together otherwise
     together = ask(model, *requests)
     one_by_one = open_hf(folder, dtype=dtype, deterministic=True, concurrency=1)
     assert ask(one_by_one, *requests[::-1]) == together[::-1]

@@ -266,7 +266,7 @@ def test_the_next_part_is_asked_for_when_the_last_is_used_up() -> None:
             asked.append(number)
             yield part
 
-    results = batching.run(parts(), lambda size: size, Budget(rows=2, tokens=100), lambda batch: batch)
+    results = batching.run(parts(), lambda size: size, Budget(rows=2, tokens=100), lambda batch, _: batch)
     assert [next(results), asked] == [(5, 5), [0]]
     assert [item for item, _ in results] == [3, 9, 1, 1]
     assert asked == [0, 1, 2]

@@ -205,13 +205,12 @@ def _from_sentencepiece(content: bytes) -> Any:
     """
     what = "a SentencePiece model"
     require_packages("transformers", what=what, extra="hf")
-    try:
-        import google.protobuf  # noqa: F401  # which transformers reads it with
-    except ImportError:
-        raise MissingExtra(what, package="protobuf", install="pip install protobuf") from None
     from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
     from transformers.convert_slow_tokenizer import generate_merges, import_protobuf
+    from transformers.utils import is_protobuf_available
 
+    if not is_protobuf_available():
+        raise MissingExtra(what, package="protobuf", install="pip install protobuf")
     proto = import_protobuf().ModelProto()
     try:
         proto.ParseFromString(content)

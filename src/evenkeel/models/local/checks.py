@@ -57,8 +57,8 @@ class Loading(NamedTuple):
 
 
 REPORTED: dict[str, Any] = {"output_loading_info": True, "ignore_mismatched_sizes": True}
-"""Arguments of `from_pretrained` for a report of its loading, in which tensors of another shape are named too,
-where transformers would raise without naming them."""
+"""Arguments of `from_pretrained` for a report of its loading, in which tensors of another shape are named
+too, where transformers would raise without naming them."""
 
 
 def loading_of(model: Any, info: Mapping[str, Any]) -> Loading:
