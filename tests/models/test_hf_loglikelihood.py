@@ -15,7 +15,7 @@ from evenkeel.models.local.prompts import scored_prompts
 from evenkeel.models.registry import token_counter, tokenizer
 from evenkeel.text.word_splitting import first_words
 from evenkeel.types import Generate, LogLikelihood, Logprobs, Request, Sampling
-from models.tiny import ARCHITECTURES, ask, chat, logprobs_of, open_hf, say, tiny_model
+from models.tiny import ARCHITECTURES, EACH_ARCHITECTURE, ask, chat, logprobs_of, open_hf, say, tiny_model
 
 TEXTS = ("The quick brown fox jumps over the lazy dog and runs", "Hello", "Once upon a time there was")
 PREFIXES = ("The quick brown fox", "Hello", "", "Par", "A long way from home, and")
@@ -58,7 +58,7 @@ def test_tokens_that_merge_across_the_boundary_are_marked(shared: HuggingFace) -
     assert logprobs_of(merged) == Logprobs((), (), merged=True, last_word=1)
 
 
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("architecture", EACH_ARCHITECTURE)
 def test_one_reading_for_both_gives_what_two_would(architecture: str, tmp_path: Path) -> None:
     model = open_hf(tiny_model(tmp_path, architecture, **ARCHITECTURES[architecture]))
     drafts = ["", " the lazy dog runs", " over there and further still, as ever"]

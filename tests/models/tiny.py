@@ -3,7 +3,6 @@ and how the tests ask them."""
 
 from __future__ import annotations
 
-import platform
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -44,6 +43,12 @@ ARCHITECTURES: dict[str, dict[str, Any]] = {
     },
     "GPTNeoConfig": {"window_size": 8, "attention_types": [[["global", "local"], 1]]},
 }
+
+COMMON = ("LlamaConfig", "Gemma3TextConfig", "MambaConfig")
+"""Plain attention, sliding windows, a recurrent state: the others are tried by `make full`."""
+EACH_ARCHITECTURE = [
+    name if name in COMMON else pytest.param(name, marks=pytest.mark.full) for name in ARCHITECTURES
+]
 
 TOKENS = 1000
 VOCABULARY = ("tokens", "merges", "token_type")
@@ -200,9 +205,3 @@ def logprobs_of(response: Response) -> Logprobs:
     assert response.status == "ok"
     assert response.logprobs is not None
     return response.logprobs
-
-
-same_bits = pytest.mark.skipif(
-    platform.machine() not in ("x86_64", "AMD64"),
-    reason="which kernels keep the bits of a row is known of x86; elsewhere the last digits may differ",
-)
