@@ -29,7 +29,7 @@ def rows(folder: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_suite_that_is_killed_twice_ends_like_an_undisturbed_one(tmp_path: Path, questions: Path) -> None:
     """One of the four benchmarks."""
     with serving(one={"words": 6}, two={"words": 30, "variants": 9}) as servers:
@@ -141,7 +141,7 @@ def test_ctrl_c_stops_all_runs_and_says_how_to_go_on(tmp_path: Path, questions: 
         _, printed = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
     assert "0 of 2 runs are finished" in printed
-    assert "the same command goes on from there" in printed
+    assert "the same command resumes from there" in printed
     assert "Traceback" not in printed
     assert [each.state for each in ek.started(tmp_path / "runs" / "suite")] == ["stopped", "stopped"]
 

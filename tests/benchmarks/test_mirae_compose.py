@@ -397,7 +397,7 @@ def test_a_padding_that_the_data_lacks_is_refused(tmp_path: Path) -> None:
     path.write_text('{"questions": [{"question_id": 1, "domain": "D", "level_1_text": "Why?"}]}')
     assert [sample.tags.get("padding") for sample in asked(path)] == [None]
     with pytest.raises(
-        UsageError, match=r"--padding both: .*'elaborate'. Available: none; leave the option out"
+        UsageError, match=r"padding both: .*'elaborate'. Available: none; leave the option out"
     ):
         asked(path, padding="both")
 

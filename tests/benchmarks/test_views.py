@@ -16,9 +16,8 @@ from evenkeel.benchmarks.mirae.files import MiraeDetail, MiraeInputs
 from evenkeel.benchmarks.miron.benchmark import Miron, MironOptions
 from evenkeel.benchmarks.miron.files import MironInputs
 from evenkeel.benchmarks.multiview.benchmark import Multiview
-from evenkeel.benchmarks.multiview.files import PlacedDocument, Triplet
+from evenkeel.benchmarks.multiview.files import Triplet
 from evenkeel.benchmarks.multiview.methods import by_bm25
-from evenkeel.benchmarks.multiview.projection import Placement
 from evenkeel.benchmarks.multiview.scoring import measure as measure_triplet
 from evenkeel.benchmarks.rgb.benchmark import Rgb
 from evenkeel.benchmarks.rgb.files import Lang, RawAnswer, RgbInputs
@@ -26,7 +25,7 @@ from evenkeel.benchmarks.rgb.scoring import measure
 from evenkeel.benchmarks.rgb.view import occurrences
 from evenkeel.harness.benchmark import Benchmark
 from evenkeel.harness.registry import record_type
-from evenkeel.page.view import Beside, Cloud, Facts, Matrix, Text, Tokens, View
+from evenkeel.page.view import Beside, Facts, Matrix, Text, Tokens, View
 from evenkeel.types import (
     Answered,
     LogLikelihood,
@@ -334,7 +333,7 @@ def test_what_the_lenient_check_found_is_marked_in_labelled_replies(lang: Lang) 
     for row in labelled(lang, "heldout")[:60]:
         record = asked(row.reply, row.answer, row.fake or None, lang=lang, query=row.query)
         answer = text(Rgb.view(record), "answer 1")
-        if record.score.detail.how in ("words", "overlap"):
+        if record.score.detail.how == "words":
             assert marks(answer, "lenient"), row.reply
         if record.score.detail.how == "rejection":
             assert marks(answer, "reason"), row.reply
@@ -471,11 +470,7 @@ def ordered(number: int = 0, **fields: Any) -> Record:
     inputs = triplet(number, labels=LABELS, **fields)
     sample = Sample(id=f"t-{number}", group=f"t-{number}", tags={"task": inputs.task}, inputs=inputs)
     (outcome,) = by_bm25([inputs])
-    placed = Placement(
-        (PlacedDocument(LABELS["anchor"], {"pca": (0.5 + number, 1.0)}),),
-        {"anchor": {"pca": (0.5 + number, 1.0)}, "positive": {"pca": (3.0, 2.0)}},
-    )
-    score = measure_triplet(sample, {"bm25": outcome}, "hard", placed)
+    score = measure_triplet(sample, {"bm25": outcome}, "hard")
     return stored(Multiview, Record(sample=sample, answers=(), score=score))
 
 
@@ -489,15 +484,6 @@ def test_a_triplet_is_shown_with_the_scores_of_each_method() -> None:
     assert float(difference) == pytest.approx(record.score.detail.margins["bm25"], abs=1e-4)
     assert marks(text(view, "not alike")) == ["workshop"]
     assert marks(text(view, "alike")) == []
-
-
-def test_a_triplet_stored_without_scores_says_how_to_get_them() -> None:
-    record = ordered()
-    earlier = replace(record.score.detail, scores={}, positions={}, documents=())
-    for detail, is_earlier in ((record.score.detail, False), (earlier, True)):
-        view = Multiview.view(replace(record, score=replace(record.score, detail=detail)))
-        (table,) = [each for each in blocks(view, Facts) if each.heading == "what the methods picked"]
-        assert ("`evenkeel rescore` the run" in table.note) == is_earlier
 
 
 def test_annotations_of_the_three_documents_are_in_a_table() -> None:
@@ -516,19 +502,8 @@ def test_annotations_of_the_three_documents_are_in_a_table() -> None:
     }
 
 
-def test_the_documents_are_drawn_once_for_each_view_with_the_triplet_named() -> None:
-    records = [ordered(number) for number in range(3)]
-    use, age = blocks(Multiview.view(records[1], records), Cloud)
-    assert (use.heading, age.heading) == ("the documents by use, the criterion", "the documents by age")
-    named = [(point.name, point.label, point.x) for point in use.points if point.name]
-    assert named == [("anchor", "cutting", 1.5), ("positive", "cutting", 3.0)]
-    assert [point.label for point in age.points if point.name] == ["old", "new"]
-    assert sorted(point.x for point in use.points if not point.name) == [0.5, 1.5, 2.5]
-
-
 def test_a_triplet_that_could_not_be_scored_is_shown() -> None:
     record = ordered()
     view = Multiview.view(replace(record, score=replace(record.score, detail=None)))
     assert view.label == "not scored"
-    assert not blocks(view, Cloud)
     assert view._repr_html_()

@@ -187,8 +187,3 @@ def test_a_table_of_records_says_what_is_marked(run: Run) -> None:
     assert rows == [("s0", None, None), ("s1", "wrong; x: right", "=1+1"), ("s2", None, None)]
     (table,) = ek.export(run, to="csv")
     assert "'=1+1" in table.read_text()
-
-
-def test_nothing_marked_is_said(run: Run) -> None:
-    with pytest.raises(UsageError, match="nothing is marked"):
-        ek.export(run, to="marks")

@@ -93,13 +93,6 @@ def test_a_group_that_fails_only_together_fails_as_a_whole() -> None:
     assert [one.score.answered for one in found] == [0, 0, 0, 1]
 
 
-def test_groups_that_fail_only_together_lose_nothing() -> None:
-    apart = [answered("a", "g1", "clash first"), answered("b", "g2", "clash again"), answered("c", "g3", "x")]
-    found, failed = scored(apart)
-    assert not failed
-    assert [one.score.values["length"] for one in found] == [11, 11, 1]
-
-
 class Broken(Benchmark):
     """Fails whatever is answered, for one sample or for all."""
 

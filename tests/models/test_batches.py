@@ -200,7 +200,7 @@ def test_a_server_without_batches_says_so(tmp_path: Path) -> None:
 
     with (
         Loopback(always=404) as plain,
-        pytest.raises(ModelUnreachable, match="Without --batch it is asked live"),
+        pytest.raises(ModelUnreachable, match="Without batch it is asked live"),
     ):
         ask(plain, tmp_path, chats(1))  # type: ignore[arg-type]
     assert read_batches(tmp_path) == []
@@ -389,7 +389,7 @@ def test_a_run_by_batches_has_the_records_of_a_live_run(
     with BatchServer() as other:
         live = ek.run("rgb", f"{provider}:loop", out=tmp_path / "live", base_url=other.url, **about)
     # A run that was begun live goes on by batches: only what is missing is handed in.
-    with pytest.raises(ek.EvenkeelError, match="stopped at --max-requests 2"):
+    with pytest.raises(ek.EvenkeelError, match="stopped at max_requests 2"):
         ek.run("rgb", f"{provider}:loop", out=tmp_path / "run", base_url=server.url, max_requests=2, **about)
     batched = ek.run(
         "rgb", f"{provider}:loop", batch=True, out=tmp_path / "run", base_url=server.url, **about
@@ -400,7 +400,7 @@ def test_a_run_by_batches_has_the_records_of_a_live_run(
 
 
 def test_a_limit_in_dollars_holds_before_anything_is_handed_in(server: BatchServer, tmp_path: Path) -> None:
-    with pytest.raises(ek.EvenkeelError, match="stopped at --max-usd"):
+    with pytest.raises(ek.EvenkeelError, match="stopped at max_usd"):
         ek.run(
             "rgb", "openai:loop", batch=True, base_url=server.url, model_args={"api_key_env": "LOOP_KEY"},
             out=tmp_path / "run", max_usd=1e-9, price_in=1.0, price_out=1.0, **RUN,
@@ -423,7 +423,7 @@ def test_a_provider_without_batches_is_refused_with_those_that_have() -> None:
         ek.dry_run("rgb", "mistral:small", batch=True)
     with pytest.raises(UsageError, match="batches only answer chats"):
         ek.dry_run("miron", "openai:gpt-4o-mini", batch=True)
-    with pytest.raises(UsageError, match="--no-wait goes with --batch"):
+    with pytest.raises(UsageError, match="wait=False goes with batch"):
         ek.run("rgb", "openai:gpt-4o-mini", wait=False)
 
 
@@ -497,7 +497,7 @@ def test_stopping_leaves_the_batches_and_says_how_to_go_on(server: BatchServer, 
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=120)
     assert process.returncode == 130
-    assert "Batches go on at the provider: batch_0." in errors
+    assert "Batches keep running at the provider: batch_0." in errors
     assert f"--batch and --out {tmp_path / 'run'}" in " ".join(errors.split())
     ended = subprocess.run(
         command(server, "openai", tmp_path / "run", "--no-wait"), capture_output=True, text=True, check=False

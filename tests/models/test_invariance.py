@@ -33,7 +33,7 @@ def requests() -> list[Request]:
         asked += [
             LogLikelihood(prefix=text, continuation=AFTER),
             LogLikelihood(prefix=text, continuation=" A"),
-            say(text, length_of=AFTER, beyond=6, words=4),
+            say(text, words=4),
             *(say(text, temperature=1.0, top_p=0.9, repeat=repeat, max_tokens=9) for repeat in range(3)),
             say(text, max_tokens=3 + 5 * number),
             StringLikelihood(prefix=text, continuation=" ship"),

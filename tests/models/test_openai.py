@@ -10,7 +10,8 @@ from aiohttp import web
 
 from evenkeel.errors import UsageError
 from evenkeel.models.openai.backend import OpenAI
-from evenkeel.models.openai.protocol import Dialect, read_chat, seed_of
+from evenkeel.models.openai.dialect import Dialect, seed_of
+from evenkeel.models.openai.protocol import read_chat
 from evenkeel.models.openai.transport import RequestError, repaired
 from evenkeel.models.registry import load_model
 from evenkeel.options import describe

@@ -7,13 +7,15 @@ import threading
 import time
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 from aiohttp import web
 
-from evenkeel.errors import ModelUnreachable, UsageError
+import evenkeel as ek
+from evenkeel.errors import BudgetReached, ModelUnreachable, UsageError
 from evenkeel.models.openai.throttle import Throttle
 from evenkeel.models.openai.transport import Reply, requested_wait
 from evenkeel.models.registry import load_model
@@ -310,6 +312,20 @@ def test_tries_and_unusable_replies_are_counted() -> None:
     assert {response.status for response in responses.values()} == {"error"}
     assert server.requests == 1 + 2 + 4
     assert meter.tokens == [6 * 7, 6 * 3]
+
+
+def test_limits_hold_where_no_reply_can_be_used(tmp_path: Path) -> None:
+    body = says("a keel").removesuffix(b"}") + b',"usage":{"prompt_tokens":700,"completion_tokens":300}'
+    with fixed(body) as server:
+        for limits in ({"max_requests": 5}, {"max_usd": 0.02, "price_in": 5.0, "price_out": 5.0}):
+            before = server.requests
+            for _ in range(2):
+                with pytest.raises(BudgetReached):
+                    ek.run(
+                        "rgb", "openai:loop", base_url=server.url, limit=9, progress=False,
+                        out=tmp_path / str(len(limits)), concurrency=1, **limits,
+                    )  # fmt: skip
+            assert server.requests - before <= 5
 
 
 # Odd replies and addresses

@@ -13,7 +13,8 @@ import torch
 from evenkeel.errors import CapabilityError
 from evenkeel.models.embedded import embedder_folder
 from evenkeel.models.hf import HuggingFace
-from evenkeel.models.openai.protocol import Dialect, read_scores
+from evenkeel.models.openai.dialect import Dialect
+from evenkeel.models.openai.protocol import read_scores
 from evenkeel.models.openai.transport import RequestError
 from evenkeel.models.registry import load_model
 from evenkeel.types import Embed, Rank, Response

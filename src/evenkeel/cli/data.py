@@ -27,7 +27,6 @@ MODEL_OPTIONS = compose(
     options.model_args_option,
     options.base_url_option,
     options.concurrency_option,
-    options.engine_options,
     from_struct(Limits),
 )
 """For builders that ask a model."""

@@ -56,7 +56,7 @@ RUN_OPTIONS = compose(
     click.option(
         "--batch",
         is_flag=True,
-        help="Ask through the provider's batches, at its lower price; the same command goes on with them.",
+        help="Ask through the provider's batches, at its lower price; the same command resumes with them.",
     ),
     click.option(
         "--wait/--no-wait",
@@ -65,7 +65,8 @@ RUN_OPTIONS = compose(
     ),
     click.option("--dry-run", is_flag=True, help="Count requests and estimate tokens; ask nothing."),
     from_struct(Limits),
-    options.outcome_options,
+    options.min_coverage_option,
+    options.json_option("the summary"),
 )
 
 
@@ -179,9 +180,7 @@ def _make_score(name: str) -> click.Command:
     @options.lang_option
     @options.base_url_option
     @options.run_folder_options
-    @options.concurrency_option
-    @options.engine_options
-    @options.outcome_options
+    @options.json_option("the summary")
     @click.pass_context
     def score(ctx: click.Context, /, **settings: Any) -> None:
         ctx.exit(_score(name, **settings))
@@ -207,7 +206,6 @@ def _score(
     files: tuple[Path, ...],
     out: str | None,
     resume: bool,
-    min_coverage: float,
     json: bool,
     **settings: Any,
 ) -> int:
@@ -229,7 +227,7 @@ def _score(
         if (agreement := run.agreement()) is not None:
             say(f"{files_of_run}: {agreement}", err=True)
     if len(runs) == 1:
-        return show_run(runs[0], min_coverage=min_coverage, json=json)
+        return show_run(runs[0], min_coverage=FLOOR, json=json)
     for group, files_of_run, run in zip(groups, names, runs, strict=True):
         for note in notes_of(run):  # what could not be read begins with the name of its file
             named = note.text.startswith(tuple(file.name for file in group))
@@ -244,7 +242,7 @@ def _score(
         show_side_by_side(Console(), runs, chosen_class(benchmark).layout)
         for run in runs:
             say(f"Report: {run.path / 'report.html'}")
-    return max(check_coverage(run, min_coverage) for run in runs)
+    return max(check_coverage(run, FLOOR) for run in runs)
 
 
 @click.command(
@@ -264,8 +262,7 @@ def _score(
 )
 @options.model_args_option
 @options.base_url_option
-@options.engine_options
-@options.outcome_options
+@options.json_option("the summary")
 @click.pass_context
 def rescore_command(
     ctx: click.Context,
@@ -274,9 +271,7 @@ def rescore_command(
     models: tuple[str, ...],
     model_args: tuple[str, ...],
     base_url: str | None,
-    min_coverage: float,
     json: bool,
-    **where: Any,
 ) -> None:
     """Score a run's stored answers again, in place; no stored answer is asked for again.
 
@@ -288,9 +283,9 @@ def rescore_command(
     from evenkeel.report.terminal.progress import Watcher
 
     scored = api.rescore(
-        run, models=models, model_args=parse_args(model_args), base_url=base_url, progress=Watcher(), **where
+        run, models=models, model_args=parse_args(model_args), base_url=base_url, progress=Watcher()
     )
-    ctx.exit(show_run(scored, min_coverage=min_coverage, json=json))
+    ctx.exit(show_run(scored, min_coverage=FLOOR, json=json))
 
 
 @click.command(name="demo")

@@ -267,7 +267,7 @@ def estimate(request: Request, thinking: Mapping[str, int] | None = None) -> tup
             sampling = request.sampling
             most = sampling.max_tokens
             if sampling.length_of:
-                most = 2 * estimate_tokens(sampling.length_of) + sampling.beyond
+                most = 2 * estimate_tokens(sampling.length_of)
             thought = (thinking or {}).get(request.role, 0) if not isinstance(prompt, str) else 0
             return sum(map(estimate_tokens, texts)), min(most, sampling.max_tokens) + thought
         case LogLikelihood() | StringLikelihood():

@@ -87,6 +87,16 @@ def stop(path: str | Path) -> None:
         os.close(os.open(folder / STOP, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644))
 
 
+def clear_control(folder: Path) -> None:
+    """Remove what an earlier process left: its progress, where the folder is a run, and requests to stop,
+    which are empty files. Anything else of these names is not Evenkeel's."""
+    if (folder / "spec.json").is_file():
+        _remove(folder / PROGRESS)
+    for path in (folder / STOP, folder / STOPPED):
+        if path.is_file() and not path.is_symlink() and not path.stat().st_size:
+            _remove(path)
+
+
 def assigned_folder() -> Path | None:
     """The folder that whoever began this process looks at."""
     name = os.environ.get(VARIABLE, "")

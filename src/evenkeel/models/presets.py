@@ -144,10 +144,10 @@ class Preset(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 def presets() -> dict[str, Preset]:
     """Providers and local servers by name: `ek.presets()["groq"].spec("openai/gpt-oss-20b")`."""
-    known = dict(_built_in())
+    available = dict(_built_in())
     for name, fields in configuration.read_section(SECTION).items():
-        known[name] = _of_person(name, fields, known.get(name))
-    return known
+        available[name] = _customised(name, fields, available.get(name))
+    return available
 
 
 def find_preset(name: str) -> Preset | None:
@@ -169,9 +169,9 @@ def _built_in() -> dict[str, Preset]:
     return {name: msgspec.structs.replace(preset, name=name) for name, preset in stored.items()}
 
 
-def _of_person(name: str, fields: Mapping[str, Any], known: Preset | None) -> Preset:
-    """A preset of the settings. One that is known keeps what they leave out, except its key where they give
-    another address: a key goes only where it was meant for."""
+def _customised(name: str, fields: Mapping[str, Any], built_in: Preset | None) -> Preset:
+    """A preset of the person's settings. One that is built in keeps what they leave out, except its key where
+    they give another address: a key goes only where it was meant for."""
     if name in RESERVED or not NAME.fullmatch(name):
         problem = "is taken" if name in RESERVED else "is not one: use a-z, 0-9, - and _"
         raise configuration.fault(SECTION, name, f"the name '{name}' {problem}.")
@@ -182,8 +182,8 @@ def _of_person(name: str, fields: Mapping[str, Any], known: Preset | None) -> Pr
                 f"there is no such field.{suggestion(field, available)} Available: {', '.join(available)}."
             )
             raise configuration.fault(SECTION, name, problem, field=field)
-    former = msgspec.to_builtins(known) if known else {"title": name}
-    if known and "base_url" in fields:
+    former = msgspec.to_builtins(built_in) if built_in else {"title": name}
+    if built_in and "base_url" in fields:
         former |= {"key": "", "host_variable": ""}
     try:
         preset = msgspec.convert({**former, **fields, "name": name}, Preset)

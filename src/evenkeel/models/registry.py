@@ -104,7 +104,7 @@ def on_server(spec: str) -> bool:
     return scheme == "openai" or find_preset(scheme) is not None
 
 
-def own_preset(spec: str) -> Preset | None:
+def preset_of(spec: str) -> Preset | None:
     """The preset of a spec."""
     return find_preset(split_spec(spec)[0].partition(":")[0])
 
@@ -116,7 +116,7 @@ def sent_keys(ref: ModelRef) -> list[SentKey]:
     if not on_server(ref.spec):
         return []
     args = {**ref.args, **split_spec(ref.spec)[1]}
-    return keys_of(args.get("base_url"), args.get("api_key_env"), own_preset(ref.spec))
+    return keys_of(args.get("base_url"), args.get("api_key_env"), preset_of(ref.spec))
 
 
 def load_model(spec: str, **args: Any) -> Model:

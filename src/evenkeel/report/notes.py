@@ -12,8 +12,9 @@ import msgspec
 from evenkeel.errors import EvenkeelError
 from evenkeel.harness.folder import Run
 from evenkeel.harness.registry import benchmark_class
-from evenkeel.models.registry import on_server, own_preset
-from evenkeel.page.layout import Note
+from evenkeel.models.registry import on_server, preset_of
+from evenkeel.page.format import capitalised, counted
+from evenkeel.page.layout import MOST_MAIN, Note
 from evenkeel.text.answers import IN_REASONING, is_blank
 from evenkeel.types import Record, Response, RunSpec
 
@@ -32,7 +33,23 @@ def notes_of(run: Run) -> list[Note]:
         for text in texts
     ]
     by_benchmark = benchmark_class(run.spec.benchmark).notes(run.spec, run.summary)
-    return [*by_benchmark, *ending_notes(run), *failure_notes(run), *map(Note, texts)]
+    return [*by_benchmark, *deciding_notes(run), *ending_notes(run), *failure_notes(run), *map(Note, texts)]
+
+
+def deciding_notes(run: Run) -> list[Note]:
+    """Warnings: which of the figures shown first have an interval that few groups decide."""
+    layout = benchmark_class(run.spec.benchmark).layout
+    figures = [(layout.headline_title, run.headline), *layout.main_figures(run.summary)]
+    return [
+        Note(
+            f"{capitalised(title)}: {counted(figure.deciding, layout.counted[1])} in {figure.clusters:,} "
+            f"{'decides' if figure.deciding == 1 else 'decide'} this interval. "
+            f"Other {layout.counted[1]} may give a figure outside of it.",
+            warning=True,
+        )
+        for title, figure in figures[: 1 + MOST_MAIN]
+        if figure.deciding
+    ]
 
 
 class Endings(NamedTuple):
@@ -124,7 +141,7 @@ def _reasoning_advice(model: str) -> list[str]:
     try:
         if not on_server(model):
             return []
-        preset = own_preset(model)
+        preset = preset_of(model)
     except EvenkeelError:  # settings that cannot be read do not cost the page
         return []
     less = preset.less_reasoning if preset else LESS_REASONING

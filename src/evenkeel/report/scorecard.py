@@ -20,7 +20,7 @@ from evenkeel.files.cache import write_whole
 from evenkeel.harness.folder import Run, served_at
 from evenkeel.harness.registry import benchmark_class, benchmark_names, load_stored
 from evenkeel.page.examples import shortened
-from evenkeel.page.format import capitalised, chance, counts, interval, p_value, statuses, value
+from evenkeel.page.format import capitalised, chance, counted, counts, interval, p_value, statuses, value
 from evenkeel.page.grid import Cell, Content, Displayed, Grid, Overview, coverage_cell
 from evenkeel.page.html import render as render_template
 from evenkeel.page.layout import MOST_MAIN
@@ -61,7 +61,7 @@ class Scorecard(Displayed, Struct, frozen=True, kw_only=True):
 
     @property
     def title(self) -> str:
-        return f"Scorecard of {self.model or f'{len(self.entries)} runs'}"
+        return f"Scorecard of {self.model or counted(len(self.entries), 'runs')}"
 
     def overview(self) -> Overview:
         """The tables, and which runs they are of."""

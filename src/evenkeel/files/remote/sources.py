@@ -125,7 +125,7 @@ def naming_source() -> Iterator[None]:
     try:
         yield
     except EvenkeelError as error:
-        error.args = (named(str(error)), *error.args[1:])
+        error.args = (named(str(error.args[0])), *error.args[1:])
         raise
 
 

@@ -225,11 +225,9 @@ class Samples:
         return self._rows.get(sample_id)
 
     def related(self, row: int) -> list[int]:
-        """The other samples of the same group (the other levels of a question, say), or, where the benchmark
-        has `related_by`, of the same value of that tag."""
+        """The other samples of the same group: the other levels of a question, say."""
         self._check(row)
-        tag = self._benchmark.related_by if self._benchmark else ""
-        codes = self._index.tags.get(tag, self._index.groups).codes
+        codes = self._index.groups.codes
         rows = np.flatnonzero((codes == codes[row]) & (codes >= 0)).tolist()
         return [each for each in rows if each != row]
 

@@ -56,12 +56,8 @@ class Prompt:
     """Whether the chat template ends in an open block of reasoning, so that the text begins inside it."""
     schema: str = ""
     """A JSON schema that the text follows, after the reasoning."""
-    mark: int = 0
-    """Tokens after which the text is kept beside the whole one."""
-    top_k: int = 0
-    """Tokens to choose among, the likeliest; 0 for all."""
     words: int = 0
-    """Words that end the text once they are whole, but not before the mark."""
+    """Words that end the text once they are whole."""
 
 
 @dataclass
@@ -73,8 +69,6 @@ class Generation:
     tokens: int = 0
     """The number of tokens generated, with the one that ends it."""
     text: str = ""
-    marked_text: str = ""
-    """The text of the tokens up to the prompt's mark."""
     ended: bool = False
     """Whether the model came to an end, rather than being cut off."""
     done: bool = False
@@ -270,14 +264,12 @@ def add_token(causal: Causal, prompt: Prompt, generation: Generation, token: int
         generation.ids.append(token)
         generation.ended = _completes_schema(causal, generation) or _meets_stop(causal, prompt, generation)
     if not generation.ended and generation.tokens < prompt.max_tokens:
-        if not prompt.words or generation.tokens < prompt.mark:
+        if not prompt.words:
             return True
         if not has_whole_words(causal.text(generation.ids, after=prompt.ids), prompt.words):
             return True
     generation.done = True
     generation.text = _text_of(causal, prompt, generation.ids)
-    if prompt.mark:
-        generation.marked_text = _text_of(causal, prompt, generation.ids[: prompt.mark])
     return False
 
 

@@ -59,7 +59,7 @@ def texts_of(request: Request) -> tuple[str, ...]:
         case LogLikelihood(prefix=prefix, continuation=continuation):
             return prefix + continuation, prefix, _leading_words(prefix)
         case Generate(prompt=str() as prompt, sampling=sampling):
-            return prompt, prompt + (sampling.length_of or sampling.marked)
+            return prompt, prompt + sampling.length_of
         case _:
             return ()
 

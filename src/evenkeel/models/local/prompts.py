@@ -28,17 +28,17 @@ class ScoredPrompt(NamedTuple):
 
 
 def scored_prompts(causal: Causal, window: Sequence[Request]) -> list[ScoredPrompt]:
-    """What can be scored and generated at once, unless tokens merge across the boundary."""
-    by_text = {(r.prefix, r.continuation): r for r in window if isinstance(r, LogLikelihood)}
+    """What can be scored and generated at once, after the same prefix, unless tokens merge across the
+    boundary."""
+    by_prefix = {request.prefix: request for request in window if isinstance(request, LogLikelihood)}
     pairs = []
     for request in window:
         if not isinstance(request, Generate) or not isinstance(request.prompt, str):
             continue
         if request.sampling.temperature or request.schema:
             continue
-        continuation = request.sampling.length_of or request.sampling.marked
-        scored = by_text.pop((request.prompt, continuation), None)
-        pair = pair_of(causal, request.prompt, continuation) if scored else None
+        scored = by_prefix.pop(request.prompt, None)
+        pair = pair_of(causal, scored.prefix, scored.continuation) if scored else None
         if scored and pair and pair.target and not pair.merged and not too_long(causal, len(pair.ids)):
             prompt = prompt_of(causal, request)
             if isinstance(prompt, Prompt):
@@ -65,15 +65,10 @@ def prompt_of(causal: Causal, request: Generate) -> Prompt | Response:
         ids = [causal.start_id]
     if too_long(causal, len(ids) + 1):
         return too_long_response(causal, len(ids))
-    mark = 0
-    if (counted := sampling.length_of or sampling.marked) and isinstance(text, str):
+    if (counted := sampling.length_of) and isinstance(text, str):
         pair = pair_of(causal, text, counted)
-        length = max(1, pair.target if pair else len(causal.tokenise(counted, special=False)))
-        if sampling.length_of:
-            mark = min(length, max_tokens) if sampling.beyond else 0
-            max_tokens = min(max_tokens, length + sampling.beyond)
-        else:
-            mark = length if length <= max_tokens else 0
+        length = pair.target if pair else len(causal.tokenise(counted, special=False))
+        max_tokens = min(max_tokens, max(1, length))
     room = causal.context - len(ids) if causal.context else max_tokens
     return Prompt(
         ids=tuple(ids),
@@ -86,6 +81,5 @@ def prompt_of(causal: Causal, request: Generate) -> Prompt | Response:
         stop=tuple(filter(None, stop)),
         thinking=not isinstance(text, str) and opens_reasoning(causal.text(ids[-TAIL:])),
         schema=request.schema,
-        mark=mark,
         words=sampling.words,
     )

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from evenkeel.models.local.constrained import closed_json
 from evenkeel.models.reasoning import THINK, split_reasoning
 from evenkeel.text.answers import BEFORE_TEXT, ending
-from evenkeel.text.word_splitting import has_whole_words
-from evenkeel.types import Generate, Logprobs, Response, Sampling, Status
+from evenkeel.types import Generate, Logprobs, Response, Status
 
 if TYPE_CHECKING:
     from evenkeel.models.local.causal import Causal
@@ -20,10 +19,12 @@ if TYPE_CHECKING:
 def generate_response(request: Generate, prompt: Prompt, generation: Generation | None) -> Response:
     if generation is None:
         return does_not_fit(len(prompt.ids))
-    written, other, ended = ends_of(request.sampling, prompt, generation)
+    # A text that was to have a certain length, and has it, is complete.
+    full = bool(request.sampling.length_of) and not prompt.clipped and generation.tokens >= prompt.max_tokens
+    ended = generation.ended or (full and bool(generation.text))
     status: Status = "ok" if ended else "truncated"
     if isinstance(request.prompt, str):
-        text, reasoning = written, ""
+        text, reasoning = generation.text, ""
         reason = "" if ended else "length" if text else f"length {BEFORE_TEXT}"
     else:
         opening = THINK if prompt.thinking else ""
@@ -35,29 +36,10 @@ def generate_response(request: Generate, prompt: Prompt, generation: Generation 
         status=status,
         text=text,
         reasoning=reasoning,
-        other=other,
         reason=reason,
         tokens_in=len(prompt.ids),
         tokens_out=generation.tokens,
     )
-
-
-def ends_of(sampling: Sampling, prompt: Prompt, generation: Generation) -> tuple[str, str | None, bool]:
-    """A text, the same to its other end where that is known, and whether the text is complete.
-
-    A text that was to have a certain length, and has it, is complete; one that was cut off before it began is
-    none.
-    """
-    length = prompt.mark or (prompt.max_tokens if sampling.length_of and not prompt.clipped else 0)
-    if not length:
-        return generation.text, None, generation.ended
-    up_to_length = generation.marked_text if prompt.mark else generation.text
-    ended_before = generation.ended and generation.tokens <= length
-    complete = ended_before or (generation.tokens >= length and bool(up_to_length))
-    if sampling.marked:
-        return generation.text, up_to_length if complete else None, generation.ended
-    whole = generation.ended or has_whole_words(generation.text, prompt.words)
-    return up_to_length, generation.text if sampling.beyond and whole else None, complete
 
 
 def logprobs_response(pair: Pair, logprobs: Logprobs | None) -> Response:

@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import weakref
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import msgspec
 from msgspec import Meta, Struct
@@ -15,6 +15,7 @@ from evenkeel.errors import CapabilityError, ModelUnreachable, UsageError
 from evenkeel.files.jsonfile import shallow
 from evenkeel.harness.progress import Progress, Silent
 from evenkeel.models.openai.background import Outbox, Relay, iterate
+from evenkeel.models.openai.dialect import Dialect, texts_in
 from evenkeel.models.openai.endpoint import KEY_VARIABLE, endpoints
 from evenkeel.models.openai.listing import sole_model
 from evenkeel.models.openai.logprobs import echo_problem, language_problem, loglikelihood
@@ -24,12 +25,10 @@ from evenkeel.models.openai.protocol import (
     EMBEDDINGS,
     MISPLACED,
     RERANK,
-    Dialect,
     read_chat,
     read_completion,
     read_scores,
     read_vectors,
-    texts_in,
 )
 from evenkeel.models.openai.retry import (
     OVERLOADED,
@@ -41,6 +40,7 @@ from evenkeel.models.openai.retry import (
     is_no_api,
 )
 from evenkeel.models.openai.servers import Server, Servers
+from evenkeel.models.openai.source import Answer, Batch, Source
 from evenkeel.models.openai.transport import BROKEN, NO_CONNECTION, PAGE, RequestError
 from evenkeel.models.presets import batch_preset
 from evenkeel.options import RUNTIME, TopK, TopP, identity_options
@@ -62,10 +62,6 @@ if TYPE_CHECKING:
     from evenkeel.models.openai.batches.session import Access
     from evenkeel.models.presets import Feature, Preset
 
-Batch: TypeAlias = list[Embed | Rank]
-"""Texts to embed, or documents to rank for one query."""
-Job: TypeAlias = Generate | LogLikelihood | StringLikelihood | Batch
-Answer: TypeAlias = tuple[Request, Response]
 OPENAI_HOST = "api.openai.com"
 NEEDED: dict[Capability, tuple[Feature, ...]] = {
     "loglikelihood": ("completions", "prompt_logprobs"),
@@ -341,7 +337,7 @@ class OpenAI:
         )
 
     async def _answer_all(self, requests: Iterable[Request], outbox: Outbox[Answer]) -> None:
-        source = _Source(requests, self._options.embed_batch)
+        source = Source(requests, self._options.embed_batch)
         at_once = self._options.concurrency * len(self._servers)
         async with self._client(outbox) as client:
             workers = [asyncio.create_task(self._work(client, source, outbox)) for _ in range(at_once)]
@@ -357,7 +353,7 @@ class OpenAI:
             raise source.error
         self._health.ended()
 
-    async def _work(self, client: Sender, source: _Source, outbox: Outbox[Answer]) -> None:
+    async def _work(self, client: Sender, source: Source, outbox: Outbox[Answer]) -> None:
         """One of the workers that share the stream; each has one job at a time."""
         while True:
             await outbox.room()
@@ -392,7 +388,7 @@ class OpenAI:
                 f"{self._preset.title} has no /completions. vLLM, SGLang and hf: do.",
                 lacking=frozenset({"generate"}),
             )
-        if request.sampling.length_of or request.sampling.marked:
+        if request.sampling.length_of:
             return Response(status="error", reason="a server does not count the tokens of a text")
         body = partial(self._dialect.generate_body, request)
         return await client.send(Call(COMPLETIONS, body, read_completion))
@@ -433,52 +429,8 @@ class OpenAI:
     ) -> None:
         for request in requests:
             outbox.put((request, Response(status="error", reason=str(failure))))
-        self._health.failed(failure, under_way=client.under_way)
-
-
-class _Source:
-    """The stream of requests as jobs, read one at a time and only when a worker is free."""
-
-    def __init__(self, requests: Iterable[Request], batch_size: int) -> None:
-        self._requests = iter(requests)
-        self._batch_size = batch_size
-        self._next_request: Request | None = None
-        self._ended = False
-        self.error: Exception | None = None
-
-    def next(self) -> Job | None:
-        """A single request, or as many texts to embed, or to rank for a query, as go into one call; None at
-        the end."""
-        request = self._pull()
-        if not isinstance(request, Embed | Rank):
-            return request
-        batch: Batch = [request]
-        while len(batch) < self._batch_size:
-            more = self._pull()
-            if not isinstance(more, Embed | Rank) or _query(more) != _query(request):
-                self._next_request = more
-                break
-            batch.append(more)
-        return batch
-
-    def _pull(self) -> Request | None:
-        if self._next_request is not None:
-            request, self._next_request = self._next_request, None
-            return request
-        if self._ended:
-            return None
-        try:
-            return next(self._requests)
-        except StopIteration:
-            self._ended = True
-        except Exception as error:  # noqa: BLE001  # raised again when what is running has been answered
-            self._ended, self.error = True, error
-        return None
-
-
-def _query(request: Embed | Rank) -> str | None:
-    """What documents are ranked for; None of a text to embed."""
-    return request.query if isinstance(request, Rank) else None
+        if not failure.by_budget:
+            self._health.failed(failure, under_way=client.under_way)
 
 
 def _json_object(text: str) -> dict[str, Any]:

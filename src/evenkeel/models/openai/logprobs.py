@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from evenkeel.models.boundary import find_boundary
 from evenkeel.models.local.vocabulary import byte_letters
-from evenkeel.models.openai.protocol import COMPLETIONS, Dialect, Version, completion
+from evenkeel.models.openai.dialect import Dialect
+from evenkeel.models.openai.protocol import COMPLETIONS, Version, completion
 from evenkeel.models.openai.retry import Call, RequestFailed, Sender
 from evenkeel.types import LogLikelihood, Logprobs, Response
 

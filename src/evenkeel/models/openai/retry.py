@@ -13,7 +13,7 @@
 | a certificate that is not trusted           | end the run              | end the run        |
 
 A 400 or 422 that names a field which the server does not take is first followed by a request without it
-(`protocol.Dialect.learn`). A request is tried again at most `retries` times, after the pause that the reply
+(`dialect.py`). A request is tried again at most `retries` times, after the pause that the reply
 asks for and a back-off; then it fails. A request that failed is an error in the run and is asked again by the
 next start. At the start the run ends only when more requests were refused, or failed, than are still under
 way; later when FAILURES_IN_A_ROW requests have failed and none was answered.
@@ -47,8 +47,8 @@ if TYPE_CHECKING:
 
     from evenkeel.harness.model import Meter
     from evenkeel.models.openai.background import Relay
+    from evenkeel.models.openai.dialect import Dialect
     from evenkeel.models.openai.endpoint import Endpoint
-    from evenkeel.models.openai.protocol import Dialect
 
 R = TypeVar("R")
 
@@ -99,9 +99,11 @@ def fate_of(error: RequestError, *, answered: bool) -> Fate:
 class RequestFailed(Exception):
     """A request that failed for good; the message is the response's reason."""
 
-    def __init__(self, error: RequestError, tries: int) -> None:
+    def __init__(self, error: RequestError, tries: int, *, by_budget: bool = False) -> None:
         super().__init__(error.after(tries))
         self.error = error
+        self.by_budget = by_budget
+        """Whether a limit of the run allows no further try, which says nothing of the server."""
 
 
 class Call(NamedTuple, Generic[R]):
@@ -253,7 +255,7 @@ class Client:
     async def _try(self, call: Call[R], body: bytes, tries: Tries) -> R:
         meter = self._meter if call.paid else None
         if tries.error is not None and meter is not None and not meter.may_retry():
-            raise RequestFailed(tries.error, tries.count)
+            raise RequestFailed(tries.error, tries.count - 1, by_budget=True)
         throttle = self.throttle
         await throttle.enter()
         sent_at = self._clock()

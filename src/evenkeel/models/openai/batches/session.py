@@ -11,10 +11,9 @@ import asyncio
 import contextlib
 import hashlib
 import os
-import tempfile
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
@@ -24,9 +23,11 @@ from msgspec import Struct
 
 from evenkeel.errors import BatchesPending, EvenkeelError, ModelUnreachable, UsageError
 from evenkeel.files.jsonfile import shallow
+from evenkeel.models.openai.batches.portions import BOUNDARY, chunks, portions
 from evenkeel.models.openai.batches.protocols import PROTOCOLS, Result, Status, checked_id
 from evenkeel.models.openai.batches.stored import Batch, StoredBatches
-from evenkeel.models.openai.protocol import Dialect, read_chat
+from evenkeel.models.openai.dialect import Dialect
+from evenkeel.models.openai.protocol import read_chat
 from evenkeel.models.openai.retry import (
     FAILURES_IN_A_ROW,
     THIS_REQUEST,
@@ -64,8 +65,6 @@ LOOKS = 60
 GONE = (404, 410)
 UNCLEAR = (TIMEOUT, CONNECTION_LOST, BROKEN, PAGE)
 """Failures after which a server may have created a batch all the same."""
-BOUNDARY = "evenkeel-9f2c41d07ab84e63"
-"""Between the parts of an upload. A line of JSON holds no line break, so that no text can end a part."""
 
 Answer: TypeAlias = tuple[Request, Response]
 R = TypeVar("R")
@@ -85,13 +84,6 @@ class Access(NamedTuple):
 
 class _File(Struct):
     id: str
-
-
-class _Portion(NamedTuple):
-    """The requests of one batch, as they are sent."""
-
-    ids: list[str]
-    file: IO[bytes]
 
 
 class _Failure(NamedTuple):
@@ -230,8 +222,8 @@ class Session:
     async def _submit(self, names: list[str]) -> list[Batch]:
         """Hand requests in, in as many batches as the limits ask for."""
         batches = []
-        with contextlib.closing(self._portions(names)) as portions:
-            for ids, file in portions:
+        with contextlib.closing(portions(self._protocol, self._lines(names))) as files:
+            for ids, file in files:
                 batch = Batch(
                     protocol=self._protocol.name, address=self._shown, created=time.time(), requests=ids
                 )
@@ -248,12 +240,8 @@ class Session:
                 batches.append(batch)
         return batches
 
-    def _portions(self, names: list[str]) -> Generator[_Portion, None, None]:
-        """The requests in files, each of at most what a batch may hold."""
-        protocol = self._protocol
-        head, tail = self._frame()
-        ids: list[str] = []
-        file = _temporary()
+    def _lines(self, names: list[str]) -> Iterator[tuple[str, bytes]]:
+        """The requests as lines of a batch, by name; one that cannot be written has failed."""
         for name in names:
             try:
                 body = self._body(name)
@@ -261,32 +249,10 @@ class Session:
                 self._end(name, RequestError(NOT_SENT, "the text holds half a character, which JSON cannot"))
                 continue
             self._sent[name] = _digest(body)
-            line = protocol.request(name, body, self._access.max_temperature)
-            size = file.tell() + len(protocol.separator) + len(line) + len(tail)
-            if ids and (size > protocol.most_bytes or len(ids) >= protocol.most_requests):
-                file.write(tail)
-                yield _Portion(ids, file)
-                ids, file = [], _temporary()
-            file.write(protocol.separator if ids else head)
-            file.write(line)
-            ids.append(name)
-        if ids:
-            file.write(tail)
-            yield _Portion(ids, file)
-        file.close()
+            yield name, self._protocol.request(name, body, self._access.max_temperature)
 
     def _body(self, name: str) -> bytes:
         return self._dialect.generate_body(self._pending[name][0])
-
-    def _frame(self) -> tuple[bytes, bytes]:
-        """What surrounds the requests of a portion in what is sent."""
-        head, tail = self._protocol.head, self._protocol.tail
-        if not self._protocol.uploads:
-            return head, tail
-        part = f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="'
-        file = f'{part}file"; filename="evenkeel.jsonl"\r\nContent-Type: application/jsonl\r\n\r\n'
-        form = f'{part}purpose"\r\n\r\nbatch\r\n{file}'
-        return form.encode() + head, tail + f"\r\n--{BOUNDARY}--\r\n".encode()
 
     async def _create(self, file: IO[bytes]) -> str:
         """The id of a new batch. A failure after which the server may have created it is not tried again: it
@@ -318,7 +284,7 @@ class Session:
         size = file.seek(0, os.SEEK_END)
         file.seek(0)
         headers = {"Content-Type": kind, "Content-Length": str(size)}
-        return await self._call("POST", path, read, _chunks(file), headers)
+        return await self._call("POST", path, read, chunks(file), headers)
 
     # Looking and reading
 
@@ -504,12 +470,3 @@ def _file_id(data: bytes) -> str:
 
 def _digest(body: bytes) -> bytes:
     return hashlib.sha256(body).digest()[:16]
-
-
-def _temporary() -> IO[bytes]:
-    return tempfile.TemporaryFile(prefix="evenkeel-")
-
-
-async def _chunks(file: IO[bytes]) -> AsyncIterator[bytes]:
-    while chunk := file.read(2**18):
-        yield chunk
