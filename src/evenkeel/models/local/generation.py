@@ -56,6 +56,8 @@ class Prompt:
     """Whether the chat template ends in an open block of reasoning, so that the text begins inside it."""
     schema: str = ""
     """A JSON schema that the text follows, after the reasoning."""
+    top_k: int = 0
+    """Tokens to choose among, the likeliest; 0 for all."""
     words: int = 0
     """Words that end the text once they are whole."""
 
