@@ -30,14 +30,18 @@ class ScoredPrompt(NamedTuple):
 def scored_prompts(causal: Causal, window: Sequence[Request]) -> list[ScoredPrompt]:
     """What can be scored and generated at once, after the same prefix, unless tokens merge across the
     boundary."""
-    by_prefix = {request.prefix: request for request in window if isinstance(request, LogLikelihood)}
+    by_prefix: dict[str, list[LogLikelihood]] = {}
+    for request in window:
+        if isinstance(request, LogLikelihood):
+            by_prefix.setdefault(request.prefix, []).append(request)
     pairs = []
     for request in window:
         if not isinstance(request, Generate) or not isinstance(request.prompt, str):
             continue
         if request.sampling.temperature or request.schema:
             continue
-        scored = by_prefix.pop(request.prompt, None)
+        after = by_prefix.get(request.prompt)
+        scored = after.pop(0) if after else None
         pair = pair_of(causal, scored.prefix, scored.continuation) if scored else None
         if scored and pair and pair.target and not pair.merged and not too_long(causal, len(pair.ids)):
             prompt = prompt_of(causal, request)
