@@ -29,7 +29,7 @@ def rows(folder: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_suite_that_is_killed_twice_ends_like_an_undisturbed_one(tmp_path: Path, questions: Path) -> None:
     """One of the four benchmarks."""
     with serving(one={"words": 6}, two={"words": 30, "variants": 9}) as servers:

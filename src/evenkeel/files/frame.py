@@ -118,12 +118,6 @@ def _read_errors(polars: Any, path: Path) -> Iterator[None]:
         raise DataError(path, f"cannot be read: {first_line(error)}.") from None
 
 
-def copy_parquet(source: Path, rows: Sequence[int], target: Path) -> None:
-    """Some rows of a Parquet file, by their numbers from 0 on."""
-    table = load_polars(f"{source}: reading Parquet").read_parquet(source, glob=False)
-    table[list(rows)].write_parquet(target)
-
-
 def typed_frame(rows: Iterable[Mapping[str, Cell]], types: Mapping[str, type]) -> DataFrame:
     """Rows in memory as a frame, each column of the type that is given for it."""
     polars = load_polars("a data frame")

@@ -77,8 +77,6 @@ class Points(Struct, frozen=True, kw_only=True):
     colour: str
     items: str = ""
     position: str = ""
-    absent: str = ""
-    """What is said in place of the picture where samples have points, but none at this position."""
     split: str = ""
     x_title: str = ""
     y_title: str = ""
