@@ -261,6 +261,21 @@ def test_top_p_keeps_the_fewest_tokens_that_reach_it() -> None:
     assert tokens.count(0) / 2_000 == pytest.approx(0.5 / 0.8, abs=0.04)
 
 
+def test_top_k_keeps_the_likeliest_tokens() -> None:
+    logits = torch.tensor([0.5, 0.3, 0.15, 0.05]).log()
+    prompts = [Prompt((1,), 1.0, 1.0, seed, 1, (), top_k=3) for seed in range(2_000)]
+    tokens = Sampler(prompts, torch.device("cpu")).pick(logits.expand(2_000, -1), 0).tolist()
+    assert set(tokens) == {0, 1, 2}
+    assert tokens.count(2) / 2_000 == pytest.approx(0.15 / 0.95, abs=0.04)
+
+
+def test_sampling_of_the_run_takes_the_place_of_the_requests_own(folder: Path) -> None:
+    [greedy] = ask(open_hf(folder), say("Hello"))
+    request = say("Hello", temperature=1.0)
+    assert ask(open_hf(folder, top_k=1), request)[0].text == greedy.text
+    assert ask(open_hf(folder, top_p=1e-9), request)[0].text == greedy.text
+
+
 def test_a_sampled_text_depends_on_its_request_alone(shared: HuggingFace, folder: Path) -> None:
     requests = [say(text, repeat=repeat, temperature=1.0) for text in TEXTS for repeat in range(3)]
     together = ask(shared, *requests)
