@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -13,9 +12,8 @@ import pytest
 
 import evenkeel as ek
 from evenkeel import api
-from evenkeel.benchmarks.rgb.files import read_instances
 from evenkeel.benchmarks.rgb.make import facts, generator
-from evenkeel.errors import BudgetReached, DataError, UsageError
+from evenkeel.errors import DataError, UsageError
 from librarian import CHINESE, ENGLISH, Librarian, check, write_documents
 from loopback import Loopback
 
@@ -56,14 +54,6 @@ def test_a_seed_gives_the_same_bytes_again_and_another_seed_gives_others(tmp_pat
     assert list(seven) == ["en.json", "en_int.json", "en_fact.json", "zh.json", "zh_int.json", "zh_fact.json"]
     assert seven == again
     assert all(seven[name] != eight[name] for name in seven)
-
-
-def test_languages_and_sizes_can_be_chosen(tmp_path: Path) -> None:
-    paths, made = api.build("rgb", tmp_path / "set", lang="zh", size=70)
-    sizes = {path.name: len(rows(path)) for path in paths}
-    assert sizes == {"zh.json": 70, "zh_int.json": 70, "zh_fact.json": 70}
-    assert made.notes == []
-    assert [read_instances(path).lang for path in paths] == ["zh"] * 3
 
 
 def test_a_set_has_no_more_facts_than_the_bank(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -231,14 +221,6 @@ def test_other_passages_count_only_where_they_answer_the_question(documents: Pat
     assert "other passages with the answer: 1 of 2 (1 dropped: read again, it gives no answer)" in notes
 
 
-def test_a_joined_question_that_lost_a_part_is_dropped(built: Build) -> None:
-    with Librarian(ENGLISH, faults={"Selby": "half"}) as server:
-        files, notes = built(server)
-    assert not any("Selby" in row["query"] for row in rows(files["en_int.json"]))
-    dropped = "1 dropped: the passages, read again, do not give both answers"
-    assert f"two-part questions: 6 of 7 ({dropped})" in notes
-
-
 def test_a_question_whose_answer_is_everywhere_is_dropped(documents: Path, built: Build) -> None:
     for library in ENGLISH.libraries[1:11]:
         path = documents / f"{library.town}.txt"
@@ -249,16 +231,6 @@ def test_a_question_whose_answer_is_everywhere_is_dropped(documents: Path, built
     assert not any("Agnes Rudgard" in row["answer"] for row in rows(files["en.json"]))
     reason = "1 dropped: fewer than 5 passages without the answer"
     assert f"questions with irrelevant documents: 13 of 14 ({reason})" in notes
-
-
-def test_only_as_many_questions_are_written_and_a_seed_chooses_which(built: Build) -> None:
-    with Librarian(ENGLISH) as server:
-        chosen = [
-            [row["source"] for row in rows(built(server, out=str(place), size=4, seed=seed)[0]["en.json"])]
-            for place, seed in enumerate((1, 1, 2))
-        ]
-    assert chosen[0] == chosen[1] != chosen[2]
-    assert len(chosen[0]) == 4
 
 
 def test_a_built_folder_runs(built: Build, tmp_path: Path) -> None:
@@ -272,30 +244,6 @@ def test_a_built_folder_runs(built: Build, tmp_path: Path) -> None:
     assert {record.sample.tags["ability"] for record in run.records()} == {
         "noise", "rejection", "integration", "counterfactual",
     }  # fmt: skip
-
-
-# Stopped and continued
-
-
-def journaled(path: Path) -> set[str]:
-    """The prompts whose answers are on disk."""
-    with sqlite3.connect(path) as connection:
-        found = connection.execute(
-            "SELECT requests.body FROM requests JOIN responses USING (digest)"
-        ).fetchall()
-    connection.close()
-    return {msgspec.json.decode(body)[1][-1]["content"] for (body,) in found}
-
-
-def test_a_limit_stops_the_build_and_keeps_what_was_answered(built: Build, tmp_path: Path) -> None:
-    with Librarian(ENGLISH) as server:
-        with pytest.raises(BudgetReached, match="max_requests 20"):
-            built(server, max_requests=20)
-        assert len(server.bodies) == 20
-        stored = journaled(tmp_path / "set" / "journal.sqlite")
-        server.bodies.clear()
-        check(ENGLISH, built(server)[0])
-        assert not stored & set(server.prompts)
 
 
 def test_requests_that_failed_are_reported_and_asked_again(documents: Path, tmp_path: Path) -> None:

@@ -301,10 +301,9 @@ def test_a_correction_needs_the_right_answer() -> None:
     [
         ("Silverton", "words"),
         ("Diego, San; University of California", "not found"),
-        ("Niels Christiansen", "overlap"),
         ("I cannot answer.", "rejection"),
         ("The documents do not mention it.", "rejection"),
-        ("Niels or Silverton; the answer is Glenmore.", "false answer"),
+        ("It was Glenmore.", "false answer"),
         ("Rosewood.", "not found"),
     ],
 )

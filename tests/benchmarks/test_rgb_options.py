@@ -12,7 +12,7 @@ import evenkeel as ek
 from commandline import evenkeel
 from evenkeel.api import dry_run
 from evenkeel.benchmarks.rgb.benchmark import Rgb
-from evenkeel.errors import DataError, UsageError
+from evenkeel.errors import UsageError
 from evenkeel.files.datasets import data_file, published_set
 from evenkeel.harness.benchmark import Data
 from evenkeel.harness.registry import load_benchmark
@@ -301,8 +301,3 @@ def test_two_files_of_one_name_are_refused(tmp_path: Path) -> None:
     files = [data_file(tmp_path / folder / "en.json") for folder in ("one", "two")]
     with pytest.raises(UsageError, match=r"two files are named 'en': .*one.en\.json, .*two.en\.json"):
         load_benchmark("rgb", {}).samples(Data(files, langs=None, limit=None))
-
-
-def test_recorded_answers_of_another_shape_are_refused(files: Path, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="as the published script writes it"):
-        ek.score("rgb", files / "en.json", out=tmp_path / "run")

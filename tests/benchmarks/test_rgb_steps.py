@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
-import re
 from collections import Counter
 from collections.abc import Generator, Sequence
 from typing import TypeVar
@@ -21,7 +19,6 @@ from evenkeel.benchmarks.rgb.make.passages import (
     TARGET,
     Nearest,
     Passage,
-    cut,
     cut_text,
     false_version,
     length,
@@ -31,9 +28,8 @@ from evenkeel.benchmarks.rgb.make.passages import (
     sentences,
     states,
 )
-from evenkeel.benchmarks.rgb.make.questions import Question, Writer, gives, in_turn, question_fault
+from evenkeel.benchmarks.rgb.make.questions import Question, Writer, gives, question_fault
 from evenkeel.make.asking import Asking
-from evenkeel.make.documents import Document
 from evenkeel.types import Request, Response
 
 T = TypeVar("T")
@@ -79,19 +75,6 @@ def test_no_passage_is_overlong_and_no_word_is_lost(lengths: list[int]) -> None:
 )
 def test_sentences_end_where_a_reader_would_end_them(text: str, lang: Lang, expected: list[str]) -> None:
     assert sentences(text, lang) == expected
-
-
-def test_equal_passages_count_once_under_the_first_document() -> None:
-    documents = [Document(name, text) for name, text in (("a", "Same.\n"), ("b", "Other."), ("c", " Same."))]
-    assert cut(documents, "en") == [Passage("a", "Same."), Passage("b", "Other.")]
-
-
-def test_every_document_has_its_turn_before_any_has_two() -> None:
-    passages = [Passage(name, f"{name}{n}") for name in "abcd" for n in range(5)]
-    order = in_turn(passages, random.Random("x"))
-    assert sorted(order) == passages
-    for start in range(0, 20, 4):
-        assert {passage.document for passage in order[start : start + 4]} == set("abcd")
 
 
 def test_passages_are_ranked_by_the_words_they_share() -> None:
@@ -205,16 +188,6 @@ def gathering(writer: Writer, passages: Sequence[str] = PASSAGES) -> Asking[list
     return gather([draft], Nearest(passages, "en"), writer)
 
 
-def test_a_rewritten_passage_is_neither_much_longer_nor_shorter() -> None:
-    """The passage has nine words: three to twenty-seven will do."""
-    versions = ["By Bell.", "Bell built it.", "Bell " * 27, "Bell " * 28]
-    writer = Writer("en")
-    texts = [{"text": text} for text in versions]
-    (gathered,) = written(gathering(writer), [EMPTY] * 5, [], texts, [{"answer": "Bell"}] * 2)
-    assert gathered.positive == [PASSAGES[0], "Bell built it.", " ".join(["Bell"] * 27)]
-    assert writer.tally.notes()[-1] == "rewritten passages: 2 of 4 (2 dropped: much longer or shorter)"
-
-
 @pytest.mark.parametrize(
     ("text", "reading", "reason"),
     [
@@ -308,18 +281,6 @@ def test_a_question_is_dropped_for_its_real_reason(
 )
 def test_a_reading_gives_the_answer_or_does_not(reading: str, answer: str, expected: bool) -> None:
     assert gives(reading, answer, "Who built it?") == expected
-
-
-def test_a_document_with_the_false_answer_gets_no_false_version() -> None:
-    positive = ["The mill was built by Bell.", "The mill is Bell's, and the house next to it Quill's."]
-    writer = Writer("en")
-    asking = falsify([question("Who built the mill?", "Bell", *positive)], writer)
-    (fact,) = written(asking, [{"false_answer": "Quill"}], [], [{"answer": "Quill"}])
-    assert (fact.positive, fact.wrong) == (positive[:1], ["The mill was built by Quill."])
-    assert writer.tally["false versions of documents"] == {
-        "the document gives the false answer too": 1,
-        "ok": 1,
-    }
 
 
 @pytest.mark.parametrize(
@@ -418,29 +379,3 @@ def test_partners_are_alike_and_do_not_give_each_others_answers() -> None:
     assert not independent(questions[0], questions[2])
     assert partners([questions[0], questions[2]], "en") == []
     assert partners([], "en") == []
-
-
-def test_a_question_without_a_partner_is_counted() -> None:
-    writer = Writer("en")
-    lonely = question("Who built the mill?", "Bell", "The mill was built by Bell.")
-    assert written(join([lonely], Nearest([], "en"), writer), [], [], []) == []
-    assert writer.tally["two-part questions"] == {"no other question to join it with": 1}
-
-
-# Prompts
-
-
-@pytest.mark.parametrize("lang", ["en", "zh"])
-def test_every_prompt_has_the_slots_that_are_filled(lang: Lang) -> None:
-    prompts = Writer(lang).prompts
-    slots: dict[str, Sequence[str]] = {
-        "question": ["PASSAGE"],
-        "read": ["PASSAGE", "QUERY"],
-        "rewrite": ["STYLE", "ANSWER", "QUERY", "PASSAGE"],
-        "join": ["FIRST", "SECOND"],
-        "false_answer": ["QUERY", "ANSWER"],
-        "false_version": ["ANSWER", "FALSE", "PASSAGE"],
-    }
-    for name, names in slots.items():
-        assert set(re.findall(r"\{([A-Z_]+)\}", getattr(prompts, name))) == set(names), name
-    assert len(set(prompts.styles)) >= 4

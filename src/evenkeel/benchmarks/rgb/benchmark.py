@@ -73,7 +73,7 @@ class RgbOptions(Struct, frozen=True, kw_only=True):
         str, Meta(description="Shares of true documents among false ones, counterfactual.", extra=ASKING)
     ] = "0"
     passages: Annotated[
-        int, Meta(ge=0, description="Documents in a prompt; 0 asks for what is known.", extra=ASKING)
+        int, Meta(ge=0, description="Documents in a prompt; 0: what the model knows.", extra=ASKING)
     ] = 5
     closed_book: Annotated[
         bool,
@@ -286,7 +286,7 @@ class Rgb(Benchmark):
     def question(self, sample: RgbSample) -> Question:
         """The right answer of a question in several parts has one of the alternatives of each."""
         answers = product(*files.parts(sample.inputs.answer))
-        references = tuple(", ".join(each) for each in islice(answers, MOST_REFERENCES))
+        references = tuple(", ".join(parts) for parts in islice(answers, MOST_REFERENCES))
         return super().question(sample)._replace(references=references)
 
     def score(self, answered: Sequence[Answered[RgbInputs]]) -> Scoring:

@@ -51,16 +51,16 @@ def _macro_figures(scores: Sequence[Score]) -> Summary:
 
 
 def _macro_figure(asked: Sequence[Score], members: Sequence[Score], macro: str) -> Figure:
-    known = {score.sample_id: value for score in members if (value := score.values[macro]) is not None}
+    values = {score.sample_id: value for score in members if (value := score.values[macro]) is not None}
     groups = {score.sample_id: score.group for score in members}
     abilities = {score.sample_id: str(score.tags["ability"]) for score in members}
-    answered = {abilities[sample] for sample in known}
+    answered = {abilities[sample] for sample in values}
     lost = [ability for ability in dict.fromkeys(abilities.values()) if ability not in answered]
-    if lost or not known:
+    if lost or not values:
         method = f"none: nothing answered for {', '.join(lost)}" if lost else stats.NOTHING
-        interval = stats.Interval(None, None, None, method, len(known), len({groups[s] for s in known}))
+        interval = stats.Interval(None, None, None, method, len(values), len({groups[s] for s in values}))
     else:
-        terms = combined.macro_terms(known, groups, abilities)
+        terms = combined.macro_terms(values, groups, abilities)
         interval = combined.interval(terms, "share")
         if len(terms) > 1:
             interval = interval._replace(method=f"mean of {len(terms)} abilities: {interval.method}")

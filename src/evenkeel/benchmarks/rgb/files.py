@@ -252,8 +252,8 @@ def read_instances(path: Path, *, lang: Lang | None = None) -> Dataset:
 def known_language(lang: str | None) -> Lang | None:
     """A language that a person named, if it is one that RGB reads."""
     match lang:
-        case None | "en" | "zh" as known:
-            return known
+        case None | "en" | "zh":
+            return lang
     raise UsageError(f"--lang {lang}: RGB reads English and Chinese, en and zh.")
 
 

@@ -30,7 +30,6 @@ METRICS = (
         "higher",
         "The same by the lenient check, which reads words, numbers, dates and whether the answer is given.",
         "Where no document has the answer only a rejection is right; the check makes errors of its own.",
-        main=True,
         mean_over="ability",
     ),
     Metric(
@@ -57,7 +56,6 @@ METRICS = (
         "higher",
         "Answers that decline, of the prompts whose documents do not hold the answer (of a judge, Rej*).",
         "The published check sees only the exact phrase that the prompt asks for.",
-        main=True,
     ),
     Metric(
         "detected_*",
@@ -67,7 +65,6 @@ METRICS = (
         "Answers that report an error, of the prompts with at least one false document (ED; of a judge, "
         "ED*).",
         "A model that always reports errors detects all of them: see false_alarms_*.",
-        main=True,
     ),
     Metric(
         "false_alarms_*",
@@ -76,7 +73,6 @@ METRICS = (
         "lower",
         "Answers that report an error although no document is false.",
         "It needs prompts without a false document: --correct-rate 1, say.",
-        main=True,
     ),
     *(
         Metric(
@@ -86,7 +82,6 @@ METRICS = (
             "higher",
             f"Of the errors detected by the {by}, the share whose answer is right after all (CR).",
             caution,
-            main=check == "published",
             ratio_to=f"detected_{check}",
         )
         for check, by, caution in (
@@ -103,7 +98,6 @@ METRICS = (
         "Accuracy at a rate of noise minus that at the lowest rate, each question compared with itself; "
         "without a scope, that of the highest rate.",
         "Noise 1 is left out, because a rejection is right there.",
-        main=True,
     ),
     Metric(
         "states_fake",
@@ -112,7 +106,6 @@ METRICS = (
         "lower",
         "Answers from false documents that name the false answer.",
         "An answer that quotes the false statement in order to correct it counts too.",
-        main=True,
     ),
     Metric(
         "known_*",
@@ -121,7 +114,6 @@ METRICS = (
         "higher",
         "Right answers without any document: what the model knows by itself.",
         "A lucky guess counts as knowledge, and the data may be in what the model was trained on.",
-        main=True,
     ),
     Metric(
         "judge_agrees_*",
@@ -181,6 +173,7 @@ def _errors(check: str, by: str) -> Table:
 LAYOUT = Layout(
     metrics=METRICS,
     question="Does the answer survive bad retrieval?",
+    # By ability, which no metric of its own declares.
     facts=(
         Column("macro_published/ability=noise", "noise robustness: answers right"),
         Column("macro_published/ability=rejection", "negative rejection: declined, or right"),

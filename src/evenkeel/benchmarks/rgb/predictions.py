@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 from msgspec import Struct, field
@@ -21,13 +21,11 @@ from evenkeel.benchmarks.rgb.files import (
     RgbRecord,
     check_answer,
     language,
-    published_yes,
     read_lines,
 )
 from evenkeel.benchmarks.rgb.selection import Setting, ability_of
 from evenkeel.errors import DataError
 from evenkeel.files.cache import slug
-from evenkeel.files.jsonfile import BOM, NOT_JSON, decode, read_bytes
 from evenkeel.harness.benchmark import Recorded
 from evenkeel.types import Response, Sample
 
@@ -40,7 +38,7 @@ PREDICTION_SHAPE = (
 )
 JUDGED = "_chatgpt"
 """Ends the stem of a file of predictions with a judge's verdicts, whichever model the judge is."""
-LARGEST_RATES = 1 << 16
+LARGEST_RATES = 4096
 """Bytes that a file of rates has at most."""
 
 
@@ -68,53 +66,10 @@ class Prediction(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def read_predictions(path: Path) -> list[Prediction]:
-    """The lines of a file. Of one with rates, the lines beside it, from which the rates must follow."""
-    rates = _read_rates(path)
-    if rates is None:
-        return _read_lines(path)
-    judged = "rejecttt" in rates
-    answers = path.with_name(f"{_answers_stem(path.stem)}{JUDGED if judged else ''}.json")
-    listed = ", ".join(f"{name} {value}" for name, value in rates.items() if isinstance(value, float | int))
-    if not answers.is_file():
-        raise DataError(
-            path,
-            f"these are the rates of {'judged ' if judged else ''}predictions ({listed}), not the answers. "
-            f"Give the file that they were computed from, or place it beside this one: {answers.name}.",
-        )
-    rows = _read_lines(answers)
-    for name, value in _rates_of(rows, judged=judged, fact="correct_rate" in rates).items():
-        stated = rates.get(name)
-        if value is not None and (not isinstance(stated, float | int) or abs(stated - value) > 1e-9):
-            raise DataError(path, f"{name} is {stated}, and {value} by the lines of {answers.name}.")
-    return rows
-
-
-def _read_lines(path: Path) -> list[Prediction]:
+    """The lines of a file of predictions, judged or not."""
+    if path.is_file() and path.stat().st_size < LARGEST_RATES and b'"all_rate"' in path.read_bytes():
+        raise DataError(path, "these are rates. Give the file of the answers that they were computed from.")
     return [row for _, row in read_lines(path, Prediction, PREDICTION_SHAPE)]
-
-
-def _read_rates(path: Path) -> dict[str, Any] | None:
-    """What a file of rates holds; None of any other file."""
-    if not path.is_file() or path.stat().st_size > LARGEST_RATES:
-        return None
-    try:
-        rates = decode(read_bytes(path).removeprefix(BOM))
-    except (*NOT_JSON, DataError):
-        return None
-    return rates if isinstance(rates, dict) and {"all_rate", "nums"} <= rates.keys() else None
-
-
-def _rates_of(rows: Sequence[Prediction], *, judged: bool, fact: bool) -> dict[str, float | None]:
-    """The rates of lines, by their own labels and verdicts."""
-    from evenkeel.benchmarks.rgb.scoring import Published, judged_rates, published_rates
-
-    noise = rows[0].noise_rate if rows else 0.0
-    labels = [Published(row.label, row.factlabel or 0, row.noise_rate) for row in rows]
-    if not judged:
-        return published_rates(labels, noise, fact=fact)
-    phrases = published_yes()["detection" if fact else "rejection"]
-    verdicts = [any(phrase in (row.evaluation or "") for phrase in phrases) for row in rows]
-    return judged_rates(list(zip(labels, verdicts, strict=True)), noise, fact=fact)
 
 
 def _answers_stem(stem: str) -> str:

@@ -204,8 +204,7 @@ def _lenient_reasons(record: RgbRecord) -> Reasons:
             continue
         name = shortened(part[match.alternative])
         quoted = mark(joined(ranges[match.start : match.end]), "lenient", f"lenient check: '{name}'")
-        most = match.how == "overlap"
-        texts.append(f"most words of '{name}' are together{quoted}" if most else f"'{name}' is given{quoted}")
+        texts.append(f"'{name}' is given{quoted}")
     for match, part in islice(zip(examined.false, parts(inputs.fake), strict=True), MOST_MARKS):
         if match:
             name = shortened(part[match.alternative])
@@ -253,10 +252,6 @@ def examples(records: Callable[[], Iterator[RgbRecord]]) -> list[Examples]:
     rates = {float(r.sample.tags["noise"]) for r in records() if "noise" in r.sample.tags}
     most = max(rates, default=0.0)
 
-    def right_under_noise(record: RgbRecord) -> bool:
-        rate = float(record.sample.tags.get("noise", -1))
-        return rate == most and record.score.values.get("published") == 1
-
     def answered_without_answer(record: RgbRecord) -> bool:
         return record.sample.tags["ability"] == "rejection" and record.score.values.get("lenient") == 0
 
@@ -278,13 +273,8 @@ def examples(records: Callable[[], Iterator[RgbRecord]]) -> list[Examples]:
             note="The same questions, answered from the same true documents among more that do not help.",
             items=_lost_to_noise(records, min(rates), most) if len(rates) > 1 else (),
         ),
-        group("Right under the most noise", right_under_noise),
         group("Answered though no document has the answer", answered_without_answer),
         group("Misled by false documents", misled),
-        group(
-            "Reported an error though no document is false",
-            lambda record: record.score.values.get("false_alarms_published") == 1,
-        ),
         group("Where the two checks differ", checks_differ),
         group("Prompts that lack documents", lambda record: bool(record.sample.inputs.note)),
     ]

@@ -39,7 +39,7 @@ class Verdict(Struct, frozen=True):
     states_fake: bool
     """It names the false answer too, if only to report it."""
     how: str
-    """What decided: words, overlap, rejection, false answer, named only, not found."""
+    """What decided: words, rejection, false answer, named only, not found."""
 
     @property
     def corrected(self) -> bool:
@@ -86,7 +86,7 @@ def examine(
     # Of an answer in other words than the right one's, the classifier sees nothing to doubt.
     right = flags.all_parts and (decisions.right or "G" not in reading.letters)
     if right:
-        how = "overlap" if any(match and match.how == "overlap" for match in matches) else "words"
+        how = "words"
     elif decisions.rejected:
         how = "rejection"
     else:

@@ -31,7 +31,7 @@ def locate(reply: str, words: Sequence[Word]) -> list[tuple[int, int]]:
         bounds += [(piece, piece_start)] * (start - position)
         bounds += [(piece_start + offset, piece_start + offset + 1) for offset in range(size)]
         position, piece = start + size, piece_start + size
-    ends = [0, *(each.end for each in pieces)]
+    ends = [0, *(word.end for word in pieces)]
     return [
         (pieces[first].start, pieces[last - 1].end) if first < last else (ends[first], ends[first])
         for first, last in bounds
@@ -52,7 +52,7 @@ def _folded(text: str) -> str:
 
 def joined(ranges: Sequence[tuple[int, int]]) -> tuple[int, int] | None:
     """One range over several; None where there is nothing in it."""
-    filled = [each for each in ranges if each[0] < each[1]]
+    filled = [(start, end) for start, end in ranges if start < end]
     if not filled:
         return None
     return min(start for start, _ in filled), max(end for _, end in filled)

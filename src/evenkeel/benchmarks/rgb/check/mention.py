@@ -1,4 +1,4 @@
-"""An answer in a text, word by word: as it is spelt, by most of its words, by a surname or a number alone.
+"""An answer in a text, word by word: in any spelling, or by a surname or a number alone.
 
 Whether the text gives it as its answer or denies it, the classifier decides from the wording.
 """
@@ -7,29 +7,21 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import accumulate
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from evenkeel.benchmarks.rgb.check.normalization import HAN, Word, plain, spellings, words
 from evenkeel.benchmarks.rgb.check.wording import PHRASES, asks_for_person
 from evenkeel.benchmarks.rgb.files import Answer
 
-RECALL = 0.8
-"""The share of an answer's words that must be there for it to be given by overlap."""
-OVERLAPPING = 3
-"""Words that an answer needs before overlap is tried."""
-MOST_WORDS = 60
-"""Words of the longest answer that is sought by overlap."""
 UNITS = frozenset(PHRASES.units.values())
 
 
 class Match(NamedTuple):
-    """Where a text gives a part of an answer, and how."""
+    """Where a text has a part of an answer."""
 
-    how: Literal["words", "overlap"]
     alternative: int
     """Which alternative of the part, by its index."""
     start: int
@@ -40,7 +32,7 @@ class Match(NamedTuple):
 def given(
     part: Iterable[str], text: Sequence[Word], rivals: Answer, query: str, *, equal: bool = False
 ) -> Match | None:
-    """How an alternative of a part is given: by its `words`, by `overlap`, or not at all.
+    """Where an alternative of a part is, in any spelling or by the surname or the number alone; or None.
 
     A mention of a rival is not one of the part: "Palm Springs" does not give "Springs". With `equal` that
     holds for an equal rival too: what is right is never taken for the false answer.
@@ -49,12 +41,10 @@ def given(
     for number, alternative in enumerate(part):
         for sought in (target(spelling, query) for spelling in spellings(alternative)):
             masked = _masked(sought, text, rival_targets, equal=equal)
-            if whole := next(mentions(sought, masked), None):
-                return Match("words", number, *whole)
-            if most := _overlap(sought, masked):
-                return Match("overlap", number, *most)
-            if short := _surname(sought, masked, query) or _number_alone(sought, masked, query):
-                return Match("words", number, *short)
+            place = next(mentions(sought, masked), None)
+            place = place or _surname(sought, masked, query) or _number_alone(sought, masked, query)
+            if place is not None:
+                return Match(number, *place)
     return None
 
 
@@ -72,12 +62,9 @@ def _masked(sought: Target, text: Sequence[Word], rivals: Iterable[Target], *, e
 def _number_alone(sought: Target, text: Sequence[Word], query: str) -> tuple[int, int] | None:
     """Where an answer of a number and its unit is given by the number alone, at the end of a clause."""
     number, *unit = sought.words or (None,)
-    if (
-        number is None
-        or not number.number
-        or not 0 < len(unit) < 4
-        or any(w.number or w.text == "%" for w in unit)
-    ):
+    if number is None or not number.number or not 0 < len(unit) < 4:
+        return None
+    if any(word.number or word.text == "%" for word in unit):
         return None
     for start, end in mentions(target(number.cased, query), text):
         if end == len(text) or text[end].clause != text[start].clause:
@@ -172,40 +159,3 @@ def _counts(sought: Target, text: Sequence[Word], start: int, end: int) -> bool:
         if not (ends and (begins or text[start - 1].text in PHRASES.copula)):
             return False
     return True
-
-
-def _overlap(sought: Target, text: Sequence[Word]) -> tuple[int, int] | None:
-    """Where most of a longer answer's words are together, in any order.
-
-    At least RECALL of the words (middle initials aside) in one sentence, with nothing but function words
-    between them, all numbers of the answer among them; and where a word is missing, no other is beside
-    them in its place: San Francisco is not San Diego. Chinese answers are not tried: that many characters
-    are shared by a hospital and a court of the same town.
-    """
-    if not OVERLAPPING <= len(sought.words) <= MOST_WORDS or sought.han:
-        return None
-    needed = Counter(word.text for word in sought.words if not _is_slight(word))
-    numbers = [word.text for word in sought.words if word.number]
-    for start, first in enumerate(text):
-        if needed[first.text] < 1:
-            continue
-        missing, end = needed.copy(), start
-        for position in range(start, len(text)):
-            word = text[position]
-            if word.sentence != first.sentence or not (missing[word.text] > 0 or _is_slight(word)):
-                break
-            if missing[word.text] > 0:
-                missing[word.text] -= 1
-                end = position + 1
-        if missing.total() > (1 - RECALL) * needed.total() or any(missing[number] for number in numbers):
-            continue
-        neighbours = [text[position] for position in (start - 1, end) if 0 <= position < len(text)]
-        replaced = any(word.clause == first.clause and not _is_slight(word) for word in neighbours)
-        if not (missing.total() and replaced):
-            return start, end
-    return None
-
-
-def _is_slight(word: Word) -> bool:
-    """A function word or an initial."""
-    return word.text in PHRASES.function_words or (len(word.text) == 1 and "a" <= word.text <= "z")

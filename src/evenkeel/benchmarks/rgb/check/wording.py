@@ -97,7 +97,6 @@ class Phrases(Struct, frozen=True, forbid_unknown_fields=True):
     """What may be before an answer that counts only alone."""
     after_alone: tuple[str, ...]
     """What may be behind an answer of one Han character."""
-    function_words: tuple[str, ...]
     irregular: dict[str, str]
     """Forms of verbs in questions that no ending explains."""
 
@@ -150,7 +149,7 @@ def read(listed: Sequence[Word], query: str, answers: Mapping[int, tuple[int, st
         if letter[:1].isdigit():
             same = letter[0] in (asked_kinds or "0")  # a name is asked for by "which", too
             letter = ("H" if letter[1:] else "J") if same else "Q" if _form(word.text) in asked else "O"
-        if letter in LOWER_ONLY and _is_in_a_name(listed, position, end, letter, tokens, answers):
+        if letter in LOWER_ONLY and _is_part_of_name(listed, position, end):
             end, letter = position + 1, "w"
         if letter in ("", "w") or (letter == "k" and _form(word.text) in asked):
             if _form(word.text) in asked or word.text in asked_characters:
@@ -169,8 +168,8 @@ def read(listed: Sequence[Word], query: str, answers: Mapping[int, tuple[int, st
 def kinds(query: str) -> frozenset[str]:
     """The letters of the kinds of things that a question asks for."""
     listed = words(query)
-    found = (_classified(listed, position, _lexicon())[1] for position in range(len(listed)))
-    return frozenset(letter[0] for letter in found if letter[:1].isdigit())
+    letters = (_classified(listed, position, _lexicon())[1] for position in range(len(listed)))
+    return frozenset(letter[0] for letter in letters if letter[:1].isdigit())
 
 
 def asks_for_person(query: str) -> bool:
@@ -191,32 +190,13 @@ def _classified(
     return position + 1, letters.get((word.text,)) or letters.get((_base(word.text),), "")
 
 
-def _is_in_a_name(
-    listed: Sequence[Word],
-    start: int,
-    end: int,
-    letter: str,
-    tokens: Sequence[Token],
-    answers: Mapping[int, tuple[int, str]],
-) -> bool:
-    """Whether a word with a capital is a part of a name: behind a small letter, or beside another word with a
-    capital that is in no class ("Unknown Tides", "Blue Error", but "Winner Unknown")."""
+def _is_part_of_name(listed: Sequence[Word], start: int, end: int) -> bool:
+    """Whether a word with a capital is inside a sentence, behind a small letter: "the song Unknown Tides"."""
     word = listed[start]
-    if end - start > 1 or not word.cased[:1].isupper() or word.cased.isupper():
+    if not start or end - start > 1 or not word.cased[:1].isupper() or word.cased.isupper():
         return False
-    before = listed[start - 1] if start and listed[start - 1].clause == word.clause else None
-    after = listed[end] if end < len(listed) and listed[end].clause == word.clause else None
-    if before is not None and not before.cased[:1].isupper():
-        return True
-    if letter in "ey" and before is not None and tokens[-1].letter == "M":
-        return True
-    return (
-        letter != "n"
-        and after is not None
-        and after.cased[:1].isupper()
-        and end not in answers
-        and not _classified(listed, end, _lexicon())[1]
-    )
+    before = listed[start - 1]
+    return before.clause == word.clause and not before.cased[:1].isupper()
 
 
 def _is_name(listed: Sequence[Word], position: int) -> bool:

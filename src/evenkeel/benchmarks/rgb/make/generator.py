@@ -149,7 +149,9 @@ def _event_rows(lang: str, kind: str, key: str, size: int) -> list[dict[str, Any
     rng = seeded(key)
     every = cycle(shuffled(events, rng))
     local = cycle(shuffled([event for event in events if event.local], rng))
-    compared = cycle(shuffled([(event, each) for event in events for each in event.comparisons], rng))
+    compared = cycle(
+        shuffled([(event, comparison) for event in events for comparison in event.comparisons], rng)
+    )
     rows: list[dict[str, Any]] = []
     queries: set[str] = set()
     for number in range(size):
@@ -230,12 +232,12 @@ class Family:
         if self.facts and len(keys) > 1:
             key = keys[number % len(keys)]
             shared = {key: self.facts[0][key]}
-        known = [[fact[key] for key in keys] for fact in self.facts]
+        taken = [[fact[key] for key in keys] for fact in self.facts]
         while True:
             fact: dict[str, Value] = {**self.frame}
             for slot, spec in self.event.fact.items():
                 fact[slot] = shared[slot] if slot in shared else self.world.value(spec, fact)
-            if [fact[key] for key in keys] not in known:
+            if [fact[key] for key in keys] not in taken:
                 return fact
 
     def query(self, fact: Slots) -> str:
