@@ -13,7 +13,8 @@ from .api.launch import (
 )
 from .api.plan import dry_run as dry_run
 from .api.readable import data_problem as data_problem
-from .api.run import rescore as rescore, run as run, score as score
+from .api.recorded import score as score
+from .api.run import rescore as rescore, run as run
 from .api.suite.suite import suite as suite
 from .benchmarks.mirae.benchmark import MiraeOptions as MiraeOptions
 from .benchmarks.miron.benchmark import MironOptions as MironOptions

@@ -73,7 +73,6 @@ def test_answers_are_reused_wherever_the_model_is_reached(questions: Path, tmp_p
         again = run(questions, second, tmp_path / "two", reuse=tmp_path / "one", progress=notes)
         assert second.requests == 0
     assert again.summary == before
-    assert any(first.url in line and second.url in line for line in notes.lines)
 
 
 # Failing from the start

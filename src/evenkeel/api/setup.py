@@ -290,19 +290,6 @@ def note_moved_server(folder: RunFolder, spec: RunSpec, progress: Progress) -> N
         folder.write_json("spec.json", folder.spec)
 
 
-def note_other_server(other_spec: RunSpec, current: RunSpec, progress: Progress) -> None:
-    """Say where a model was reached whose answers are taken over, if that was elsewhere."""
-    for role, model in current.models.items():
-        for other, former in other_spec.models.items():
-            if former["identity"] == model["identity"]:
-                old, new = served_at(other_spec).get(other, []), served_at(current).get(role, [])
-                if old != new:
-                    progress.note(
-                        f"{model['spec']} was reached at {', '.join(old)} there and is reached at "
-                        f"{', '.join(new)} here: it is taken for the same model."
-                    )
-
-
 def with_base_url(refs: Mapping[str, ModelRef], base_url: str | None) -> dict[str, ModelRef]:
     """The models with `--base-url`, as far as it is meant for them.
 
