@@ -9,7 +9,7 @@ from typing import Annotated, NamedTuple, TypeAlias
 
 from msgspec import Meta, Struct
 
-from evenkeel.harness.ledger import ROUNDING, Cost, Ledger
+from evenkeel.harness.ledger import ROUNDING, Ledger
 from evenkeel.harness.model import Meter
 from evenkeel.journal.writer import Usage
 from evenkeel.options import parse
@@ -214,7 +214,7 @@ class Budget:
         self._others = False
         refusal = self._broken_by(role, usage)
         if not refusal and self._shared is not None:
-            refusal, self._others = self._shared.reserve(self._shared_cost(role, usage))
+            refusal, self._others = self._shared.reserve(self._cost(role, usage))
         if refusal:
             self.exhausted = refusal
             return False
@@ -224,15 +224,12 @@ class Budget:
     def _add(self, role: str, usage: Usage, *, reserved: Usage | None = None) -> None:
         self._count(role, usage)
         if self._shared is not None:
-            before = self._shared_cost(role, reserved) if reserved else Cost()
-            self._shared.settle(before, self._shared_cost(role, usage))
+            before = self._cost(role, reserved) if reserved else 0.0
+            self._shared.settle(before, self._cost(role, usage))
 
     def _count(self, role: str, usage: Usage) -> None:
         _add_to(self._usage, role, usage)
         self._store(role, usage)
-
-    def _shared_cost(self, role: str, usage: Usage) -> Cost:
-        return Cost(self._cost(role, usage), usage.tokens_in + usage.tokens_out)
 
     def _cost(self, role: str, usage: Usage) -> float:
         return self._prices.get(role, self._default_price).usd(usage.tokens_in, usage.tokens_out)
@@ -276,7 +273,7 @@ def estimate(request: Request, thinking: Mapping[str, int] | None = None) -> tup
             sampling = request.sampling
             most = sampling.max_tokens
             if sampling.length_of:
-                most = 2 * estimate_tokens(sampling.length_of) + sampling.beyond
+                most = 2 * estimate_tokens(sampling.length_of)
             thought = (thinking or {}).get(request.role, 0) if not isinstance(prompt, str) else 0
             return sum(map(estimate_tokens, texts)), min(most, sampling.max_tokens) + thought
         case LogLikelihood() | StringLikelihood():
