@@ -64,7 +64,7 @@ def test_fresh_discards_what_the_run_wrote_and_nothing_else(tmp_path: Path) -> N
 
 
 STRANGERS = {
-    "hidden files": [".exports", ".stopwords.txt", ".summary.json.bak", ".spec.json.draft"],
+    "hidden files": [".exports", ".stopwords.txt", ".summary.json.bak", ".spec.json.mine.draft"],
     "a file": ["thesis.tex"],
     "progress of something else": ["progress.json"],
     "a stop that says something": ["stop"],
