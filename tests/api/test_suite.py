@@ -151,7 +151,7 @@ def test_one_suite_writes_a_folder_and_its_end_ends_its_runs(tmp_path: Path, que
         path = write_suite(tmp_path, servers)
         process = subprocess.Popen(command("suite", path), stderr=subprocess.DEVNULL)
         until(lambda: servers["one"].requests)
-        with pytest.raises(ek.UsageError, match=f"is in use by process {process.pid} on"):
+        with pytest.raises(ek.UsageError, match="is in use by another process"):
             outcome(path)
         process.kill()
         process.wait()
