@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -251,53 +250,42 @@ def opened(name: str, **args: Any) -> OpenAI:
     return model
 
 
-def verify(name: str, folder: Path) -> list[str]:
-    """Speak to a provider's dialect by the preset's name; what was found to work, in words."""
+def verify(name: str, folder: Path) -> None:
+    """Speak to a provider's dialect by the preset's name."""
     provider, preset = PROVIDERS[name], ek.presets()[name]
     with ProviderServer(provider, words=8) as server, patch.dict(os.environ, named_at(name, server, folder)):
         model = opened(name)
         assert model.identity()["spec"] == f"{name}:loop"
-        verified = ["chat"]
         assert one(model, chat("hello")).status == "ok"
         body = server.received[-1]
-        assert [body[each] for each in provider.token_fields if each in body] == [50]
+        assert [body[field] for field in provider.token_fields if field in body] == [50]
         assert server.keys[-1] == (KEY if preset.key else "")
-        verified.append(f"key in {provider.key_header}" if preset.key else "no key sent")
-        seed, schema = _seed(name, server), _schema(name, server)
-        confirmed = {"seed": seed, "json_schema": schema}  # by the provider's documentation
-        verified += [
-            label
-            for feature, label in confirmed.items()
-            if feature in preset.supports and feature not in preset.unconfirmed
-        ]
-        verified.append(_errors(model))
-        verified += _thinking(name, model)
+        _seed(name, server)
+        _schema(name, server)
+        _errors(model)
+        _thinking(name, model)
         if provider.embeddings:
             assert one(model, Embed(text="a boat")).status == "ok"
-            verified.append("embeddings")
         elif provider.embeddings is False:
             assert "embed" not in model.capabilities
         if provider.lists:
-            [endpoint] = [each.endpoint for each in model._servers]
+            [endpoint] = [server.endpoint for server in model._servers]
             assert list_models({name: endpoint})[name].models == ["loop"]
-            verified.append("models")
-        return verified
 
 
-def _seed(name: str, server: ProviderServer) -> str:
+def _seed(name: str, server: ProviderServer) -> None:
     seeded = opened(name, send_seed="true")
     assert one(seeded, chat("seeded")).status == "ok"
     body = server.received[-1]
     if server.provider.seed:
         assert isinstance(body[server.provider.seed], int)
         assert seeded.notes() == []
-        return f"`{server.provider.seed}`"
+        return
     assert not {"seed", "random_seed"} & set(body)
     assert [note for note in seeded.notes() if "takes no seed" in note]
-    return "seed left out and noted"
 
 
-def _schema(name: str, server: ProviderServer) -> str:
+def _schema(name: str, server: ProviderServer) -> None:
     model = opened(name)
     before = len(server.received)
     assert one(model, chat("judge [as json]", schema=SCHEMA)).status == "ok"
@@ -305,17 +293,15 @@ def _schema(name: str, server: ProviderServer) -> str:
     kind = server.received[-1].get("response_format", {}).get("type", "")
     if kind != "json_schema":
         assert [note for note in model.notes() if "takes no JSON schema" in note]
-    return {"json_schema": "JSON schema", "json_object": "JSON mode", "": "schema left out and noted"}[kind]
 
 
-def _errors(model: OpenAI) -> str:
+def _errors(model: OpenAI) -> None:
     response = one(model, chat("[poison]"))
     assert response.status == "error"
     assert "HTTP 400: the text is not accepted" in response.reason
-    return "error body"
 
 
-def _thinking(name: str, model: OpenAI) -> list[str]:
+def _thinking(name: str, model: OpenAI) -> None:
     provider = PROVIDERS[name]
     assert set(ek.presets()[name].reasoning) == {*provider.thinking, *(["hidden"] if provider.hides else [])}
     for shape in provider.thinking:
@@ -324,54 +310,44 @@ def _thinking(name: str, model: OpenAI) -> list[str]:
     if provider.hides:
         response = one(model, chat("[hidden]"))
         assert (response.status, response.reason) == ("truncated", "length inside the reasoning")
-    shapes = [*provider.thinking, *(["hidden"] if provider.hides else [])]
-    return [f"thinking ({', '.join(shapes)})"]
 
 
 # The table of the documentation
 
 
-def table(folder: Path) -> str:
-    """The presets as a table in Markdown: what is known of each, and what the loopback server verified."""
+def table() -> str:
+    """The presets as a table in Markdown."""
     lines = [
-        "| preset | address | key | seed | JSON | embeddings | log-probabilities of the prompt | thinking "
-        "| verified on loopback |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+        "| preset | address | key | seed | JSON | embeddings | log-probabilities of the prompt | thinking |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     for name, preset in ek.presets().items():
         kinds: dict[Feature, str] = {"json_schema": "schema", "json_mode": "mode"}
-        json = [word for feature, word in kinds.items() if preset.supports.get(feature)]
-        unknown = "json_schema" not in preset.supports or "json_schema" in preset.unconfirmed
+        json = ", ".join(word for feature, word in kinds.items() if preset.supports.get(feature))
         seed = f"`{preset.names['seed']}`" if "seed" in preset.names else _word(preset, "seed")
+        address = preset.base_url or f"`{preset.host_variable}`"
+        key = f"`{preset.key}`" if preset.key else "none"
         lines.append(
-            f"| `{name}:` | {preset.base_url or f'`{preset.host_variable}`'} | "
-            f"{f'`{preset.key}`' if preset.key else 'none'} | {seed} | "
-            f"{(', '.join(json) or 'no') if not unknown else ', '.join([*json, 'not confirmed'])} | "
+            f"| `{name}:` | {address} | {key} | {seed} | {json or _word(preset, 'json_schema')} | "
             f"{_word(preset, 'embeddings')} | {_word(preset, 'prompt_logprobs')} | "
-            f"{', '.join(preset.reasoning)} | {'; '.join(verify(name, folder))} |"
+            f"{', '.join(preset.reasoning)} |"
         )
     return "\n".join(lines)
 
 
 def _word(preset: Preset, feature: Feature) -> str:
-    if feature not in preset.supports:
-        return "not confirmed"
-    word = "yes" if preset.supports[feature] else "no"
-    return f"{word}, not confirmed" if feature in preset.unconfirmed else word
+    return {True: "yes", False: "no", None: "tried"}[preset.supports.get(feature)]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="The table of presets, as the loopback server verifies it.")
+    parser = argparse.ArgumentParser(description="The table of presets.")
     parser.add_argument("--write", action="store_true", help="put it into docs/integrations.md")
-    arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        text = table(Path(folder))
-    if arguments.write:
+    if parser.parse_args().write:
         page = DOCS.read_text(encoding="utf-8")
         before, after = page.partition(BEGIN)[0], page.partition(END)[2]
-        DOCS.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}", encoding="utf-8")
+        DOCS.write_text(f"{before}{BEGIN}\n\n{table()}\n\n{END}{after}", encoding="utf-8")
     else:
-        print(text)
+        print(table())
 
 
 if __name__ == "__main__":

@@ -206,7 +206,7 @@ def test_the_key_is_sent_and_in_no_byte_that_is_written(
     runs = [
         ("--verbose", "run", "mirae", *asked, f"--data={questions.name}", "--levels=1", "--limit=2",
          "--samples=2", f"--embedder={embedder}", "--out=run"),
-        ("--verbose", "rescore", "run"),
+        ("rescore", "run"),
         *(("export", "run", "--to", form, "--out", f"{form}.{form}")
           for form in ("csv", "parquet", "published", "every-eval-ever", "hub")),
         ("report", "run"), ("scorecard", "run", "--out=card.html"), ("list", "runs", "."),

@@ -265,3 +265,13 @@ def test_a_field_that_the_refusal_names_is_left_out_and_noted(field: str) -> Non
     assert field not in third
     assert len({"temperature", "response_format"} & set(second)) == 1
     assert [note for note in last["notes"] if f"'{field}'" in note]
+
+
+def test_sampling_of_the_run_is_sent_with_every_request() -> None:
+    with Loopback(record=True) as server:
+        model = model_of(server, top_p=0.9, top_k=40)
+        one(model, chat("q", temperature=1.0))
+        identity = model.identity()
+    assert (server.bodies[0]["top_p"], server.bodies[0]["top_k"]) == (0.9, 40)
+    assert (identity["top_p"], identity["top_k"]) == (0.9, 40)
+    assert "top_p" not in model_of(server).identity()

@@ -12,6 +12,7 @@ import pytest
 
 from evenkeel.errors import ModelUnreachable, UsageError
 from evenkeel.models.openai.backend import OpenAI
+from evenkeel.models.openai.redaction import Redaction
 from evenkeel.models.registry import load_model
 from evenkeel.types import Embed, Generate, Request, Sampling
 from loopback import Loopback
@@ -183,3 +184,10 @@ def test_a_missing_key_is_named_before_anything_is_sent() -> None:
     for use in (lambda: model.probe(frozenset()), lambda: model.answer([])):
         with pytest.raises(UsageError, match="SOME_KEY"):
             use()
+
+
+def test_a_key_in_url_safe_base64_is_replaced() -> None:
+    secret = "sk-??>>~~??>>1234567"
+    encoded = base64.urlsafe_b64encode(secret.encode())
+    assert set(encoded) & set(b"-_")
+    assert b"[key]" in Redaction([secret])(encoded)

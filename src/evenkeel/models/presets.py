@@ -1,8 +1,7 @@
 """Providers and local servers by name: `groq:openai/gpt-oss-20b`, all reached through the one client.
 
-What is known of each is data (`presets.json`, with what was not confirmed); a person adds or changes some,
-in their own settings (`files/configuration.py`). Any other server is `openai:NAME?base_url=…`. No key is read
-here.
+What is known of each is data (`presets.json`); a person adds or changes some in their own settings
+(`files/configuration.py`). Any other server is `openai:NAME?base_url=…`. No key is read here.
 """
 
 from __future__ import annotations
@@ -60,8 +59,6 @@ class Preset(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What parameters are called there, where they have another name."""
     supports: dict[Feature, bool] = {}
     """What it takes and what it does not; of a feature that is not here, nothing is known."""
-    unconfirmed: tuple[Feature, ...] = ()
-    """Of what it supports or not: what its documentation was not seen to say."""
     max_temperature: float | None = None
     """A higher one is lowered to this by the server."""
     extra_body: dict[str, Any] = {}
@@ -77,7 +74,7 @@ class Preset(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     batch_price: float = 1.0
     """What a token costs in a batch, as a share of the usual price."""
     sources: tuple[str, ...] = ()
-    """Its documentation, for whoever checks this; `unconfirmed` says what was not seen there."""
+    """Its documentation, for whoever checks this."""
 
     def __post_init__(self) -> None:
         if self.base_url and (problem := _address_problem(self.base_url)):
