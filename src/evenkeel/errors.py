@@ -197,7 +197,7 @@ def sentence(text: str) -> str:
 
 
 class Fault(NamedTuple):
-    """What a value should be, and which one it is."""
+    """What is wrong with a value, and where that value is."""
 
     problem: str
     path: tuple[str | int, ...]

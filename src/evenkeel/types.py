@@ -49,13 +49,8 @@ class Sampling(Struct, frozen=True, kw_only=True, omit_defaults=True):
     stop: tuple[str, ...] = ()
     length_of: str = ""
     """Write as many tokens as this text has after the prompt, in the model's own tokenizer."""
-    beyond: int = 0
-    """With `length_of`: write at most so many tokens more, until the text has so many whole `words`. What is
-    longer is `Response.other`; the text itself is the same."""
     words: int = 0
     """Stop when the text has so many whole words, where the backend sees each token as it comes."""
-    marked: str = ""
-    """Give as `Response.other` what of the text has as many tokens as this one after the prompt."""
     seed: int = 0
     """Together with the prompt and the repeat it decides the text, where the backend can promise that."""
 
@@ -155,9 +150,6 @@ class Response(Struct, frozen=True, kw_only=True, omit_defaults=True):
     text: str = ""
     reasoning: str = ""
     """What the model thought aloud; never part of the answer."""
-    other: str | None = None
-    """The same text to another end, as `Sampling.beyond` or `Sampling.marked` asks; None where the backend
-    cannot tell where that is."""
     logprobs: Logprobs | None = None
     string: StringProbability | None = None
     vector: bytes | None = None

@@ -264,13 +264,6 @@ def test_no_sentence_of_a_factual_question_gives_its_answer_away(language: str) 
             assert [text for text in sentences_of(topic) if pattern.search(text.lower())] == []
 
 
-def test_no_english_sentence_begins_with_a_name() -> None:
-    every = [s for m in (*topics("en"), generic("en")) for s in sentences_of(m)]
-    inside = {word for sentence in every for word in re.findall(r"[A-Za-z'-]+", sentence)[1:]}
-    names = {word for word in inside if word[0].isupper() and word.lower() not in inside} - {"I"}
-    assert [sentence for sentence in every if re.findall(r"[A-Za-z'-]+", sentence)[0] in names] == []
-
-
 # --- questions of a person's own ---------------------------------------------------------------------
 
 
@@ -329,14 +322,6 @@ def test_korean_particles_follow_the_sound_of_the_topic(topic: str, with_particl
     slot = topic_slots(topic)
     written = [slot(f"topic.{particle}") for particle in ("은", "이", "을", "과", "으로")]
     assert [each.split()[-1] for each in written] == with_particles.split()
-
-
-def test_a_counter_of_ones_own_is_used_and_named() -> None:
-    content = compose("en", 0, TokenCounter("words", by_words), questions=[1])
-    assert content["metadata"]["token_counter"] == "words"
-    question = content["questions"][0]
-    assert question["level_5_tokens"] == by_words(question["level_5_text"])
-    assert in_tolerance(question["level_5_text"], 500, by_words)
 
 
 def test_a_question_longer_than_a_level_is_refused_with_the_reason() -> None:

@@ -13,14 +13,16 @@ import torch
 
 from evenkeel.errors import MissingExtra, UsageError
 from evenkeel.models.embedded import embedded_folder
-from evenkeel.models.hf import WINDOW, HuggingFace, generate_response
+from evenkeel.models.hf import WINDOW, HuggingFace
 from evenkeel.models.local.generation import Generation, Prompt, generate
+from evenkeel.models.local.responses import generate_response
 from evenkeel.models.local.steps.sampling import Sampler
 from evenkeel.models.reasoning import split_reasoning
 from evenkeel.models.registry import load_model
 from evenkeel.types import Embed, Generate, LogLikelihood, Message, Request
 from models.tiny import (
     ARCHITECTURES,
+    EACH_ARCHITECTURE,
     ask,
     chat,
     logprobs_of,
@@ -138,7 +140,7 @@ def test_a_gguf_file_is_a_model(tmp_path: Path) -> None:
 # Generation
 
 
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("architecture", EACH_ARCHITECTURE)
 def test_greedy_text_is_that_of_transformers(architecture: str, tmp_path: Path) -> None:
     """Though repeats share one reading, lengths differ, and short rows leave the batch early."""
     model = open_hf(tiny_model(tmp_path, architecture, **ARCHITECTURES[architecture]))

@@ -45,6 +45,12 @@ ARCHITECTURES: dict[str, dict[str, Any]] = {
     "GPTNeoConfig": {"window_size": 8, "attention_types": [[["global", "local"], 1]]},
 }
 
+COMMON = ("LlamaConfig", "Gemma3TextConfig", "MambaConfig")
+"""Plain attention, sliding windows, a recurrent state: the others are tried by `make full`."""
+EACH_ARCHITECTURE = [
+    name if name in COMMON else pytest.param(name, marks=pytest.mark.full) for name in ARCHITECTURES
+]
+
 TOKENS = 1000
 VOCABULARY = ("tokens", "merges", "token_type")
 

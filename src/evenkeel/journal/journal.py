@@ -95,10 +95,7 @@ def make_key(model: bytes, request: Request) -> Key:
     match request:
         case Generate():
             schema = [request.schema] if request.schema else []
-            # What is to be given beside the text does not change the text.
-            words = 0 if request.sampling.beyond else request.sampling.words
-            sampling = msgspec.structs.replace(request.sampling, beyond=0, words=words, marked="")
-            body = _encode(["generate", request.prompt, sampling, *schema])
+            body = _encode(["generate", request.prompt, request.sampling, *schema])
         case LogLikelihood():
             body = _encode(["loglikelihood", request.prefix, request.continuation])
         case StringLikelihood():

@@ -189,9 +189,7 @@ def _result(
         runs=tuple(runs),
         boards=boards,
         gates=gates,
-        usd=ledger.read().spent.usd
-        if ledger is not None and file.definition.budget.usd is not None
-        else None,
+        usd=ledger.read().usd if ledger is not None and file.definition.budget.usd is not None else None,
         exit_code=code,
     )
 
