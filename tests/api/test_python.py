@@ -131,7 +131,7 @@ def test_a_dry_run_counts_and_prices_without_asking() -> None:
     plan = ek.dry_run("mirae", model="openai:NAME", lang="en", limit=2, levels="1-2", samples=3, price_out=10)
     assert plan.requests["generate"] == 12
     assert plan.usd == pytest.approx(plan.tokens_out["generate"] * 10 / 1e6)
-    assert "At most about $" in shown(plan._repr_html_())
+    assert "at most about $" in shown(plan._repr_html_())
     assert ek.dry_run("mirae", lang="en", limit=2).usd is None
     with pytest.raises(UsageError, match="unknown model 'nowhere:x'"):
         ek.dry_run("mirae", model="nowhere:x")

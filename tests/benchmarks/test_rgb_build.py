@@ -252,7 +252,7 @@ def test_requests_that_failed_are_reported_and_asked_again(documents: Path, tmp_
             "docs": str(documents), "model": "openai:w", "base_url": server.url, "concurrency": 1,
             "model_args": {"retries": 0},
         }  # fmt: skip
-        server.behaviour.script = ("500", "ok")
+        server.behaviour.script = ("ok", "500", "ok")
         paths, made = api.build("rgb", tmp_path / "set", **options)
         assert made.failures == ["1 requests failed: the same command asks them again"]
         assert len(rows(paths[0])) == 13
@@ -267,9 +267,9 @@ def test_requests_that_failed_are_reported_and_asked_again(documents: Path, tmp_
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"docs": "somewhere"}, "--docs needs a --model"),
-        ({"model": "openai:x"}, "--model needs your documents"),
-        ({"text_field": "body"}, "--text-field needs your documents"),
+        ({"docs": "somewhere"}, "docs needs a model"),
+        ({"model": "openai:x"}, "model needs your documents"),
+        ({"text_field": "body"}, "needs your documents"),
         ({"lang": "en,tlh"}, "unknown language 'tlh'; available: en, zh"),
         ({"docs": "d", "model": "openai:x", "lang": "en,zh"}, "your documents are in one language"),
         ({"size": 0}, "size=0: must be at least 1"),
@@ -308,7 +308,7 @@ def test_documents_that_are_too_few_are_refused_before_anything_is_asked(
 def test_a_model_that_writes_nothing_usable_is_reported_with_counts(built: Build, tmp_path: Path) -> None:
     with Loopback(words=20) as server, pytest.raises(DataError) as caught:
         built(server, size=3)
-    assert "no question came out of it: try a stronger --model, or other documents." in str(caught.value)
+    assert "no question came out of it" in str(caught.value)
     assert "questions: 0 of 9 (9 dropped: unparsed)" in str(caught.value)
     assert not list((tmp_path / "set").glob("*.json"))
 

@@ -60,7 +60,7 @@ def test_a_dry_run_shows_dollars_and_the_date(questions: Path, tmp_path: Path) -
     assert f"$2 in, $4.5 out ({settings})" in own.stdout
     given = evenkeel(*command, "--model", GROQ, "--price-out", "3")
     assert "table of" not in given.stdout
-    assert "without the tokens read" in given.stdout
+    assert "$0 in, $3 out, as given" in given.stdout
 
 
 def test_tokens_for_thinking_are_counted_too(questions: Path) -> None:

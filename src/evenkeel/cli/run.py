@@ -9,7 +9,7 @@ import click
 
 from evenkeel.cli import options
 from evenkeel.cli.options import BenchmarkGroup, compose, examples, from_struct
-from evenkeel.cli.output import check_coverage, say, show_run
+from evenkeel.cli.output import check_coverage, print_result, say, show_run
 from evenkeel.errors import BatchesPending
 from evenkeel.harness.budget import Limits
 from evenkeel.harness.registry import chosen_class, load_benchmark, usable_benchmarks
@@ -134,7 +134,7 @@ def _run(
     engine_options(settings["engine"], settings["engine_args"])
     counted = {key: value for key, value in settings.items() if key not in NOT_COUNTED}
     plan = api.dry_run(name, **counted)
-    click.echo(as_json(plan)) if json else _print_plan(plan, price_in=settings["price_in"])
+    print_result(plan, json=json)
     return 0
 
 
@@ -149,29 +149,6 @@ def run_and_show(name: str, *, min_coverage: float, json: bool = False, **settin
         say(str(pending), err=json)
         return pending.exit_code
     return show_run(run, min_coverage=min_coverage, json=json)
-
-
-def _print_plan(plan: Any, *, price_in: float) -> None:
-    """The requests of a run by kind, their tokens, and the highest cost."""
-    width = max(10, *(len(kind) + 1 for kind in plan.requests))
-    click.echo(f"{'kind':<{width}}{'requests':>12}{'tokens in':>14}{'tokens out':>14}")
-    for kind, requests in plan.requests.items():
-        tokens_out = f"≤ {plan.tokens_out[kind]:,}" if plan.tokens_out.get(kind) else "–"
-        click.echo(f"{kind:<{width}}{requests:>12,}{plan.tokens_in[kind]:>14,}{tokens_out:>14}")
-    click.echo("Tokens are estimated; every answer is counted at its full length.")
-    if plan.usd is not None:
-        reading = ("embed", "rank", "loglikelihood", "stringlikelihood")
-        writing = [kind for kind in plan.requests if kind not in reading]
-        without = "" if price_in or plan.prices else ", without the tokens read (--price-in counts them)"
-        if not all(plan.tokens_out.get(kind) for kind in writing):
-            without += ", without what judges and writers of summaries write"
-        click.echo(f"The cost is at most about ${plan.usd:,.2f}{without}.")
-    for key in plan.keys:
-        say(f"Key: {key}.")
-    for line in plan.prices:
-        say(f"Dollars per million tokens: {line}.")
-    if plan.unpriced:
-        say(f"No cost: the price of {', '.join(plan.unpriced)} is not known (--price-in, --price-out).")
 
 
 def _make_score(name: str) -> click.Command:

@@ -75,7 +75,7 @@ class Plan(Displayed, Struct, frozen=True):
     local: bool = False
     """Whether all models run on this machine, so that nothing is paid."""
     prices: tuple[str, ...] = ()
-    """The known prices that were used, each with its date or its file; none where they were given."""
+    """The prices that were used: known ones with their date or file, or those given."""
     unpriced: tuple[str, ...] = ()
     """Models whose price is not known, so that no cost can be named."""
     keys: tuple[str, ...] = ()
@@ -92,13 +92,22 @@ class Plan(Displayed, Struct, frozen=True):
         if not rows:
             cost = ["Asks no model: costs nothing."]
         elif self.usd is not None:
-            cost = [f"At most about ${self.usd:,.2f}."]
-            cost += [f"Dollars per million tokens: {line}." for line in self.prices]
+            reading = ("embed", "rank", "loglikelihood", "stringlikelihood")
+            unknown = [
+                kind for kind in self.requests if kind not in reading and not self.tokens_out.get(kind)
+            ]
+            without = ", without what judges and writers of summaries write" if unknown else ""
+            cost = [f"The cost is at most about ${self.usd:,.2f}{without}."]
         elif self.unpriced:
-            cost = [f"The price of {', '.join(self.unpriced)} is not known: give price_in and price_out."]
+            cost = [
+                f"No cost: the price of {', '.join(self.unpriced)} is not known: give price-in and price-out."
+            ]
         else:
             cost = ["Its models run on this machine: nothing is paid."] if self.local else []
-        return Overview("What a run would ask, estimated", cost, [grid] if rows else [])
+        cost += [f"Dollars per million tokens: {line}." for line in self.prices]
+        cost += [f"Key: {key}." for key in self.keys]
+        estimated = ["Tokens are estimated; every answer is counted at its full length."] if rows else []
+        return Overview("What a run would ask", cost, [grid] if rows else [], estimated)
 
 
 class Budget:
