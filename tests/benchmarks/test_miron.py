@@ -20,7 +20,8 @@ from evenkeel.benchmarks.miron.files import CATEGORIES
 from evenkeel.benchmarks.miron.page import data_notes
 from evenkeel.files.datasets import data_file
 from evenkeel.harness.benchmark import Data
-from evenkeel.types import Generate, LogLikelihood
+from evenkeel.journal.journal import make_key
+from evenkeel.types import Generate, LogLikelihood, Sampling
 from loopback import Loopback, logprob, tokenise
 
 GOOD = {"prefix": "One ship, two", "target": " ships", "category": "Morphology"}
@@ -321,6 +322,11 @@ def test_a_text_is_written_until_the_words_of_the_longest_answer_are_complete(tm
     assert isinstance(text, Generate)
     assert (text.sampling.words, text.sampling.stop, text.sampling.temperature) == (3, ("\n",), 0)
     assert [text] == Miron(MironOptions(confidence="no")).requests(sample)
+
+
+def test_a_text_of_fewer_words_is_not_taken_for_a_longer_one() -> None:
+    one, three = (Generate(prompt="a", sampling=Sampling(words=words)) for words in (1, 3))
+    assert make_key(b"model", one) != make_key(b"model", three)
 
 
 def test_a_right_answer_in_smaller_tokens_loses_nothing(tmp_path: Path) -> None:
