@@ -500,7 +500,10 @@ def test_stopping_leaves_the_batches_and_says_how_to_go_on(server: BatchServer, 
     assert "Batches keep running at the provider: batch_0." in errors
     assert f"--batch and --out {tmp_path / 'run'}" in " ".join(errors.split())
     ended = subprocess.run(
-        command(server, "openai", tmp_path / "run", "--no-wait"), capture_output=True, text=True, check=False
+        command(server, "openai", tmp_path / "run", "--batch", "submit"),
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert ended.returncode == 0, ended.stderr
     assert "batch batch_0 (in_progress): 0 of" in ended.stdout

@@ -29,9 +29,9 @@ from evenkeel.errors import DataError, UsageError
 from evenkeel.files.cache import cache_dir, slug, write_whole
 from evenkeel.files.lock import process_began
 from evenkeel.files.remote.sources import is_elsewhere, parse_columns, without_secrets
-from evenkeel.harness.budget import Limits
 from evenkeel.harness.control import VARIABLE, clear_control
 from evenkeel.harness.folder import CONTROL, STOP, STOPPED, member
+from evenkeel.harness.limits import Limits
 from evenkeel.harness.registry import RUN_ARGUMENTS, benchmark_name, chosen_class, load_benchmark
 from evenkeel.models.registry import check_spec, split_spec, with_args
 from evenkeel.options import parse

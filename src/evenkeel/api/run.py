@@ -17,7 +17,6 @@ from evenkeel.api.setup import (
     Setup,
     budget_for,
     identities,
-    model_ref,
     model_refs,
     note_moved_server,
     prepare,
@@ -38,7 +37,7 @@ from evenkeel.journal.journal import Journal
 from evenkeel.journal.recording import Recording
 from evenkeel.models.engines.engine import load_engine
 from evenkeel.report.terminal.progress import watcher
-from evenkeel.types import RunSpec, Sample, Score, Summary
+from evenkeel.types import ModelRef, RunSpec, Sample, Score, Summary
 
 RUNS = Path("runs")
 NOT_BEGUN = "was stopped before it began: run the same command again."
@@ -59,8 +58,6 @@ def run(
     lang: str | Sequence[str] | None = None,
     limit: int | None = None,
     seed: int = 0,
-    top_p: float | None = None,
-    top_k: int | None = None,
     out: str | Path | None = None,
     fresh: bool = False,
     reuse: str | Path | None = None,
@@ -94,9 +91,9 @@ def run(
     watching = watcher(progress)
     name = benchmark_name(benchmark)
     loaded = load_benchmark(benchmark, merged_options(options, benchmark_options), seed=seed)
-    ref = model_ref(model, model_args, top_p=top_p, top_k=top_k)
+    ref = ModelRef(model, dict(model_args or {})) if model else None
     if not wait and not batch:
-        raise UsageError("--no-wait goes with --batch.")
+        raise UsageError("wait=False goes with batch=True.")
     refs = model_refs(loaded, name, ref, base_url)
     roles = batched_roles(loaded, name, refs) if batch else frozenset()
     budget = budget_for(limits, refs, loaded, watching, batched=roles)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import contextlib
 import errno
 import importlib
-import io
-import logging
 import os
 import signal
 import sys
 import traceback
 import warnings
+from pathlib import Path
 from typing import Any
 
 import click
@@ -21,10 +20,7 @@ from evenkeel.cli.options import SuggestingGroup, examples
 from evenkeel.cli.output import say, say_error
 from evenkeel.cli.signals import stopping
 from evenkeel.errors import EvenkeelError, StorageError, place_of
-from evenkeel.files.cache import NotWritten
 from evenkeel.files.remote.telemetry import switch_off_telemetry
-from evenkeel.harness.control import assigned_folder, obeying
-from evenkeel.harness.plugins import PluginWarning
 from evenkeel.page.format import visible
 
 COMMANDS = {
@@ -109,6 +105,8 @@ class LazyGroup(SuggestingGroup):
 def cli(verbose: bool) -> None:
     """Measure how reliable a language model is: published benchmarks, with intervals."""
     if verbose:
+        import logging
+
         log = logging.getLogger("evenkeel")
         log.setLevel(logging.INFO)
         log.addHandler(logging.StreamHandler())
@@ -117,11 +115,13 @@ def cli(verbose: bool) -> None:
 def main() -> None:
     """Run the command and exit: a user's mistake is one message and an exit code, never a traceback."""
     switch_off_telemetry()
-    watched = assigned_folder()
-    _wrap_output()
-    if watched is not None:
+    watching: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
+    if folder := os.environ.get("EVENKEEL_CONTROL"):
+        from evenkeel.harness.control import obeying
+
         signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever began this may have ignored it
-    with warnings.catch_warnings(), stopping() as state, obeying(watched):
+        watching = obeying(Path(folder))
+    with warnings.catch_warnings(), stopping() as state, watching:
         warnings.showwarning = _show_warning
         try:
             code = _run_command()
@@ -140,44 +140,6 @@ def main() -> None:
     sys.exit(code)
 
 
-class _Output(io.FileIO):
-    """A standard stream. Once its reader (head, less) has left, writing does nothing. Another failure (a full
-    disk) is an error once, unless it has `messages` alone."""
-
-    lost = False
-    messages = False
-
-    def write(self, data: Any) -> int:
-        if self.lost:
-            return len(data)
-        try:
-            return super().write(data)
-        except OSError as error:
-            self.lost = True
-            if not self.messages and not isinstance(error, BrokenPipeError):
-                raise OSError(error.errno, error.strerror, "standard output") from error
-        return len(data)
-
-
-def _wrapped(stream: Any, *, messages: bool = False) -> io.TextIOWrapper:
-    output = _Output(stream.fileno(), "w", closefd=False)
-    output.messages = messages
-    return io.TextIOWrapper(
-        io.BufferedWriter(output),
-        encoding=stream.encoding,
-        errors=stream.errors,
-        line_buffering=stream.line_buffering or stream.write_through,  # PYTHONUNBUFFERED
-    )
-
-
-def _wrap_output() -> None:
-    """Let a command finish with its own exit code after the reader of its output has left."""
-    if sys.__stdout__ is not None and sys.stdout is sys.__stdout__:
-        sys.stdout = _wrapped(sys.stdout)
-    if sys.__stderr__ is not None and sys.stderr is sys.__stderr__:
-        sys.stderr = _wrapped(sys.stderr, messages=True)
-
-
 def _run_command() -> int:
     """The command's exit code; errors raised on purpose are printed."""
     try:
@@ -193,6 +155,11 @@ def _run_command() -> int:
     except click.Abort:  # Ctrl-C
         raise
     except OSError as error:  # a path that cannot be read or written
+        if isinstance(error, BrokenPipeError):  # the reader of the output (head, less) has left
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 0
+        from evenkeel.files.cache import NotWritten
+
         denied = isinstance(error, NotWritten) and error.errno in (errno.EACCES, errno.EPERM)
         if error.errno not in NOT_WRITABLE and not denied:
             say_error(error)
@@ -223,6 +190,8 @@ def _passed_plugin(error: BaseException) -> bool:
 
 def _show_warning(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
     """A plug-in that cannot be used is one line, like an error; other warnings are as Python prints them."""
+    from evenkeel.harness.plugins import PluginWarning
+
     if issubclass(category, PluginWarning):
         say(f"warning: {message}", err=True)
     else:
