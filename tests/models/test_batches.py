@@ -18,7 +18,8 @@ import evenkeel as ek
 from batches import BatchServer, Fate
 from evenkeel.api.batch import note_batches, with_batches
 from evenkeel.errors import BatchesPending, DataError, EvenkeelError, ModelUnreachable, UsageError
-from evenkeel.harness.budget import Budget, Limits
+from evenkeel.harness.budget import Budget
+from evenkeel.harness.limits import Limits
 from evenkeel.harness.progress import Silent
 from evenkeel.models.openai.batches import anthropic
 from evenkeel.models.openai.batches.protocols import AnthropicBatches, OpenAIBatches

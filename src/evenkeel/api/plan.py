@@ -23,7 +23,8 @@ from evenkeel.api.run import merged_options, parse_data, parse_langs
 from evenkeel.api.setup import model_refs, read_samples
 from evenkeel.files.remote.sources import parse_columns
 from evenkeel.harness.benchmark import Benchmark
-from evenkeel.harness.budget import FREE, Budget, Limits, Plan, Price, estimate
+from evenkeel.harness.budget import FREE, Budget, Plan, estimate
+from evenkeel.harness.limits import Limits, Price
 from evenkeel.harness.progress import Silent
 from evenkeel.harness.registry import benchmark_name, load_benchmark
 from evenkeel.harness.runner import RequestPath, ask, score_chunks

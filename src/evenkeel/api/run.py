@@ -25,9 +25,10 @@ from evenkeel.errors import EvenkeelError, RunConflict, UsageError, place_of
 from evenkeel.files.cache import slug
 from evenkeel.files.remote.sources import parse_columns
 from evenkeel.harness.benchmark import Benchmark
-from evenkeel.harness.budget import Budget, Limits
+from evenkeel.harness.budget import Budget
 from evenkeel.harness.control import controlled
 from evenkeel.harness.folder import Run, member
+from evenkeel.harness.limits import Limits
 from evenkeel.harness.progress import Progress
 from evenkeel.harness.registry import benchmark_name, load_benchmark, load_stored, sample_type
 from evenkeel.harness.runner import TITLES, RequestPath, ask, check_loss, publish, score_samples

@@ -20,9 +20,10 @@ from evenkeel.errors import CapabilityError, DataError, EvenkeelError, MissingEx
 from evenkeel.files import datasets
 from evenkeel.files.remote.sources import HUB, naming_source
 from evenkeel.harness.benchmark import Benchmark, Data
-from evenkeel.harness.budget import Budget, Limits
+from evenkeel.harness.budget import Budget
 from evenkeel.harness.folder import FORMAT, served_at
 from evenkeel.harness.ledger import assigned_ledger
+from evenkeel.harness.limits import Limits
 from evenkeel.harness.model import Echoing, Model, addresses_of
 from evenkeel.harness.progress import Progress, watch
 from evenkeel.harness.writing import RunFolder
