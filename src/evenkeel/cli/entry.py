@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 import errno
 import importlib
+import io
 import os
 import signal
 import sys
 import traceback
 import warnings
-from pathlib import Path
 from typing import Any
 
 import click
@@ -42,6 +42,9 @@ COMMANDS = {
     "doctor": ("doctor", "Show what is installed, what is missing, and how to fix it."),
 }
 """By command: its module, in which it is `<command>_command`, and its line of help."""
+
+CONTROL = "EVENKEEL_CONTROL"
+"""Set for a process that `ek.start` began: only then is the module of its folder imported."""
 
 NOT_WRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO}
 """A disk that is full, fails or is read-only."""
@@ -115,12 +118,13 @@ def cli(verbose: bool) -> None:
 def main() -> None:
     """Run the command and exit: a user's mistake is one message and an exit code, never a traceback."""
     switch_off_telemetry()
+    _wrap_output()
     watching: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
-    if folder := os.environ.get("EVENKEEL_CONTROL"):
-        from evenkeel.harness.control import obeying
+    if CONTROL in os.environ:
+        from evenkeel.harness.control import assigned_folder, obeying
 
         signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever began this may have ignored it
-        watching = obeying(Path(folder))
+        watching = obeying(assigned_folder())
     with warnings.catch_warnings(), stopping() as state, watching:
         warnings.showwarning = _show_warning
         try:
@@ -140,6 +144,44 @@ def main() -> None:
     sys.exit(code)
 
 
+class _Output(io.FileIO):
+    """A standard stream. Once its reader (head, less) has left, writing does nothing. Another failure (a full
+    disk) is an error once, unless it has `messages` alone."""
+
+    lost = False
+    messages = False
+
+    def write(self, data: Any) -> int:
+        if self.lost:
+            return len(data)
+        try:
+            return super().write(data)
+        except OSError as error:
+            self.lost = True
+            if not self.messages and not isinstance(error, BrokenPipeError):
+                raise OSError(error.errno, error.strerror, "standard output") from error
+        return len(data)
+
+
+def _wrapped(stream: Any, *, messages: bool = False) -> io.TextIOWrapper:
+    output = _Output(stream.fileno(), "w", closefd=False)
+    output.messages = messages
+    return io.TextIOWrapper(
+        io.BufferedWriter(output),
+        encoding=stream.encoding,
+        errors=stream.errors,
+        line_buffering=stream.line_buffering or stream.write_through,  # PYTHONUNBUFFERED
+    )
+
+
+def _wrap_output() -> None:
+    """Let a command finish with its own exit code after the reader of its output has left."""
+    if sys.__stdout__ is not None and sys.stdout is sys.__stdout__:
+        sys.stdout = _wrapped(sys.stdout)
+    if sys.__stderr__ is not None and sys.stderr is sys.__stderr__:
+        sys.stderr = _wrapped(sys.stderr, messages=True)
+
+
 def _run_command() -> int:
     """The command's exit code; errors raised on purpose are printed."""
     try:
@@ -155,9 +197,6 @@ def _run_command() -> int:
     except click.Abort:  # Ctrl-C
         raise
     except OSError as error:  # a path that cannot be read or written
-        if isinstance(error, BrokenPipeError):  # the reader of the output (head, less) has left
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            return 0
         from evenkeel.files.cache import NotWritten
 
         denied = isinstance(error, NotWritten) and error.errno in (errno.EACCES, errno.EPERM)
