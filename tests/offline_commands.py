@@ -51,7 +51,6 @@ export runs/miron --to parquet --out exports/miron.parquet
 export runs/miron --to published --out exports/published
 export runs/miron --to every-eval-ever --out exports/every
 export runs/miron --to hub --out exports/hub
-export runs/multiview --to mteb --out exports/mteb
 tokenizers embedded --data data/miron --out pages/tokenizers.html
 """
 RAY = """

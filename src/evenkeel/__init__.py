@@ -14,8 +14,8 @@ What there is, under the names of the command line:
     build, review            make a data set, from a seed or from your own texts; look through it
     compare, gate            runs against each other; a run against a baseline
     leaderboard              runs by their headline; those that do not differ significantly share a rank
-    flips, both              the samples on which two runs differ; one of them in both
-    explained                what each metric of a benchmark says: formula, source, what to be careful about
+    flips, compare_sample    the samples on which two runs differ; one of them in both
+    explained                what each metric of a benchmark means, and what to be careful about
     scorecard, export        a model's runs side by side; a run as CSV, Parquet, published or shared files
     render                   the page of a run, or of several side by side, as HTML
     charts, tables, settings  the pictures and tables of a run, and what it was asked with
@@ -39,17 +39,8 @@ loaded until it is used: `__init__.pyi` lists each public name with its module.
 
 from __future__ import annotations
 
-import importlib
-from typing import Any
-
 import lazy_loader
 
 __version__ = "0.2.0"
 
-_load, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
-
-
-def __getattr__(name: str) -> Any:
-    value = _load(name)
-    importlib.import_module("evenkeel.report.notebook")  # how results are shown
-    return value
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

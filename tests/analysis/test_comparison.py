@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import evenkeel as ek
-from evenkeel.analysis.comparability import run_names
+from evenkeel.analysis.comparable_metrics import run_names
 from evenkeel.analysis.comparison import Comparison, group_letters
-from evenkeel.analysis.gate import gate
+from evenkeel.benchmarks.mirae.benchmark import Mirae
 from evenkeel.errors import UsageError
 from stored import NUMBERS, store_run
 
@@ -60,8 +60,6 @@ def test_a_difference_covers_the_samples_that_have_a_value_in_both_runs(tmp_path
     [found] = ek.compare(*runs).differences
     assert (found.n, found.coverage_a, found.coverage_b) == (36, 0.8, 0.75)
     assert found.coverage == pytest.approx(0.6)
-    [unpaired] = ek.compare(*runs, unpaired=True).differences
-    assert unpaired.coverage == pytest.approx(0.775)
     more = store_run(tmp_path / "c", headline(noisy(seed=3)))
     fewer = store_run(tmp_path / "d", headline(noisy(seed=4)[:15]))
     assert ek.compare(more, fewer).differences[0].coverage == 1.0
@@ -106,20 +104,6 @@ def test_only_what_both_have_is_compared(tmp_path: Path) -> None:
     assert (found.n, found.clusters) == (56, 19)
     assert found.value_a == pytest.approx(np.nanmean(np.where(np.isnan(after), np.nan, before)))
     assert not found.different
-
-
-def test_a_wider_spread_has_a_larger_detectable_difference(tmp_path: Path) -> None:
-    wide = noisy(seed=2) + np.random.default_rng(3).normal(0, 0.3, (20, 1))
-    runs = [
-        store_run(tmp_path / name, headline(v))
-        for name, v in (("a", noisy(seed=1)), ("b", noisy(seed=2)), ("c", wide))
-    ]
-    narrow, broad = (ek.compare(runs[0], other).differences[0] for other in runs[1:])
-    assert narrow.detectable is not None
-    assert broad.detectable is not None
-    assert narrow.low is not None
-    assert narrow.high is not None
-    assert (narrow.high - narrow.low) / 2 < narrow.detectable < 0.05 < broad.detectable
 
 
 def test_all_shown_metrics_are_compared_and_corrected_together(tmp_path: Path) -> None:
@@ -214,7 +198,7 @@ def test_a_refusal_names_other_data_by_short_digests_and_no_path(tmp_path: Path)
         ({"lang": "ko"}, "they have no sample in common"),
     ],
 )
-def test_runs_that_were_asked_different_things_are_refused_unless_unpaired(
+def test_runs_that_were_asked_different_things_are_refused(
     tmp_path: Path, changed: dict[str, Any], named: str
 ) -> None:
     a = store_run(tmp_path / "a", headline(noisy(seed=1)))
@@ -222,10 +206,6 @@ def test_runs_that_were_asked_different_things_are_refused_unless_unpaired(
     with pytest.raises(UsageError, match="was not asked what") as caught:
         ek.compare(a, b)
     assert named in str(caught.value)
-    found = ek.compare(a, b, unpaired=True)
-    assert any(said.startswith(named.partition(";")[0]) for said in found.differs)
-    assert found.differences[0].method == "Newcombe's square-and-add over groups"
-    assert (found.paired, found.differences[0].n) == (False, 60)
 
 
 @pytest.mark.parametrize(
@@ -238,25 +218,47 @@ def test_runs_of_another_model_seed_or_file_are_paired_by_samples(
     a = store_run(tmp_path / "a", headline(noisy(seed=1)))
     b = store_run(tmp_path / "b", headline(noisy(seed=2)[:15]), **changed)
     found = ek.compare(a, b)
-    assert (found.paired, found.differences[0].n) == (True, 45)
+    assert found.differences[0].n == 45
     assert bool(found.differs) == ("model" not in changed)
 
 
-def test_unpaired_runs_without_spread_are_judged_by_what_was_not_seen(tmp_path: Path) -> None:
-    sides = (("a", 1.0), ("b", 0.0))
-    values = {
-        name: {"mean_similarity": np.full((4, 1), v), "estimated_tokens": np.full((4, 1), v)}
-        for name, v in sides
-    }
-    a, b = (store_run(tmp_path / name, own) for name, own in values.items())
-    cosine, tokens = ek.compare(
-        a, b, metrics=["mean_similarity", "estimated_tokens"], unpaired=True
-    ).differences
-    assert cosine.low is not None
-    assert cosine.high is not None
-    assert -2 <= cosine.low < -1 < cosine.high
-    assert (tokens.low, tokens.high) == (None, None)
-    assert tokens.p == pytest.approx(2 / 70)  # 4 of 8 can be chosen in 70 ways
+def test_runs_that_ask_a_few_prompts_differently_are_refused(tmp_path: Path) -> None:
+    a, b = (store_run(tmp_path / name, headline(noisy(seed=ord(name)))) for name in "ab")
+    lines = (b.path / "records.jsonl").read_bytes().splitlines(keepends=True)
+    changed = [line.replace(b"Question", b"Quiz") for line in lines[:3]]
+    (b.path / "records.jsonl").write_bytes(b"".join([*changed, *lines[3:]]))
+    with pytest.raises(UsageError, match="3 of 60 prompts in both do not ask the same: en-0-L0"):
+        ek.compare(a, b)
+
+
+def test_a_setting_that_decides_a_metric_refuses_that_metric_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Mirae, "decides", {"options.temperature": ["drift"]})
+    runs = [
+        store_run(
+            tmp_path / name, {**headline(noisy()), "drift": noisy()}, options={"temperature": temperature}
+        )
+        for name, temperature in (("a", 0.7), ("b", 1.0))
+    ]
+    found = ek.compare(*runs)
+    assert found.metrics == ("mean_similarity",)
+    assert "drift: not compared, because options.temperature is 0.7 there and 1.0 here" in found.notes
+    with pytest.raises(UsageError, match="options.temperature is 0.7 there and 1.0 here"):
+        ek.compare(*runs, metrics="drift")
+
+
+def test_samples_with_other_numbers_of_answers_are_left_out(tmp_path: Path) -> None:
+    """`max_similarity` depends on how many answers there are; of three prompts one run has fewer."""
+    runs = [store_run(tmp_path / name, {"max_similarity": noisy(seed=ord(name))}) for name in "abc"]
+    records = runs[1].path / "records.jsonl"
+    lines = records.read_bytes().splitlines(keepends=True)
+    more = [line.replace(b'"answered":1', b'"answered":2') for line in lines[:3]]
+    records.write_bytes(b"".join([*more, *lines[3:]]))
+    found = ek.compare(*runs, metrics="max_similarity")
+    assert [each.n for each in found.differences] == [57, 60, 57]
+    note = "max_similarity: 3 prompts left out, because each run has another number of answers to them"
+    assert note in found.notes
 
 
 def test_wrong_usage_is_named(tmp_path: Path) -> None:
@@ -319,58 +321,3 @@ def test_a_comparison_is_written_to_json_and_read_back(tmp_path: Path) -> None:
     a, b = (store_run(tmp_path / name, headline(noisy(seed=ord(name)))) for name in "ab")
     found = ek.compare(a, b)
     assert msgspec.json.decode(msgspec.json.encode(found), type=Comparison) == found
-
-
-def test_the_public_name_is_a_function_however_often_it_is_looked_up() -> None:
-    assert callable(ek.compare)
-    assert callable(ek.compare)
-
-
-# The gate
-
-
-def test_a_gate_fails_only_where_the_whole_interval_is_beyond(tmp_path: Path) -> None:
-    old, new = store_run(tmp_path / "a", headline(noisy(seed=1))), tmp_path / "b"
-    store_run(new, headline(noisy(-0.05, seed=2)))
-    high = ek.compare(old, new).differences[0].high
-    assert high is not None
-    assert not gate(new, old).passed
-    assert not gate(new, old, max_drop=-high - 1e-6).passed
-    assert gate(new, old, max_drop=-high + 1e-6).passed
-    assert gate(old, new).passed
-
-
-def test_a_gate_fails_where_too_little_was_answered(tmp_path: Path) -> None:
-    values = noisy(seed=2)
-    values[:2] = np.nan
-    old = store_run(tmp_path / "a", headline(noisy(seed=1)))
-    new = store_run(tmp_path / "b", headline(values))
-    found = gate(new, old)
-    assert [check.passed for check in found.checks] == [False, True]
-    assert found.checks[0].reason == "coverage 90% is under the floor of 95%"
-    assert gate(new, old, min_coverage=0.9).passed
-    assert gate(old, new).checks[0].reason == (
-        "coverage 100% reaches the floor of 95%; the baseline's, 90%, is under it"
-    )
-
-
-def test_a_gate_looks_at_the_coverage_of_what_it_gates(tmp_path: Path) -> None:
-    """Two answers of sixty are missing, both of them among the twenty of one level."""
-    values = noisy(seed=2)
-    values[:2, 1] = np.nan
-    old = store_run(tmp_path / "a", headline(noisy(seed=1)))
-    new = store_run(tmp_path / "b", headline(values))
-    assert gate(new, old).checks[0].passed
-    assert gate(new, old, metrics=["mean_similarity/level=2"]).checks[0].passed
-    both = ["mean_similarity", "mean_similarity/level=1"]
-    assert gate(new, old, metrics=both).checks[0].reason == (
-        "coverage 90% (of mean_similarity/level=1) is under the floor of 95%"
-    )
-
-
-def test_a_gate_fails_where_there_is_nothing_to_compare(tmp_path: Path) -> None:
-    old = store_run(tmp_path / "a", headline(noisy(seed=1)))
-    new = store_run(tmp_path / "b", headline(np.full((20, 3), np.nan)))
-    found = gate(new, old, min_coverage=0)
-    assert not found.passed
-    assert found.checks[1].reason == "mean_similarity has no sample with a value in both runs"

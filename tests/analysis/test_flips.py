@@ -97,7 +97,7 @@ def block(view: View, heading: str) -> Block:
 def test_what_was_asked_is_shown_once_and_answers_side_by_side(tmp_path: Path) -> None:
     old = store(tmp_path / "old", [question("It is Paris.")], "rgb")
     new = store(tmp_path / "new", [question("It is Rome.", "truncated")], "rgb")
-    view = ek.both(old, new, "s0")
+    view = ek.compare_sample(old, new, "s0")
     assert headings(view) == [
         "question", "right answer", "false answer", "answer 1", "what the checks say (old)",
         "what the checks say (new)", "how it was asked", "document 1, true: it holds the answer",
@@ -118,11 +118,11 @@ def test_what_was_asked_is_shown_once_and_answers_side_by_side(tmp_path: Path) -
 
 def test_an_answer_that_is_the_same_is_shown_once(tmp_path: Path) -> None:
     runs = [store(tmp_path / name, [question("It is Paris.")], "rgb") for name in ("old", "new")]
-    answer = block(ek.both(runs[0], runs[1], "s0"), "answer 1, ok")
+    answer = block(ek.compare_sample(runs[0], runs[1], "s0"), "answer 1, ok")
     assert isinstance(answer, Text)
     assert (answer.body, answer.note) == ("It is Paris.", "The same in both runs.")
     with pytest.raises(UsageError, match="has no sample 's9'"):
-        ek.both(runs[0], runs[1], "s9")
+        ek.compare_sample(runs[0], runs[1], "s9")
 
 
 def continuation(generated: str | None) -> Record:
@@ -141,14 +141,14 @@ def test_a_log_likelihood_is_no_empty_answer(tmp_path: Path) -> None:
         store(tmp_path / name, [continuation(text)], "miron")
         for name, text in (("old", " cat"), ("new", " dogs"), ("failed", None))
     )
-    view = ek.both(old, new, "s0")
+    view = ek.compare_sample(old, new, "s0")
     assert headings(view)[:4] == ["prefix", "target", "generated", "tokens of the target"]
     target, generated = block(view, "target"), block(view, "generated")
     assert isinstance(target, Text)
     assert target.spans == ()  # what is marked in it differs
     assert isinstance(generated, Beside)
     assert [each.body for each in generated.columns if isinstance(each, Text)] == [" cat", " dogs"]
-    view = ek.both(old, failed, "s0")
+    view = ek.compare_sample(old, failed, "s0")
     assert "answer 1, error: HTTP 500 (only failed)" in headings(view)
     assert "generated (only old)" in headings(view)
     assert not [each for each in headings(view) if each.startswith("answer 1, ok")]

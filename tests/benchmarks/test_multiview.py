@@ -16,7 +16,7 @@ import pytest
 
 import evenkeel as ek
 from commandline import evenkeel
-from evenkeel.analysis import Side, paired_test, scope_name
+from evenkeel.analysis import mean_over, paired_test, scope_name
 from evenkeel.analysis.links import numbered
 from evenkeel.api import dry_run
 from evenkeel.benchmarks.multiview.benchmark import Multiview
@@ -163,7 +163,7 @@ def test_all_pairs_of_methods_have_p_values_corrected_by_holm(starter: Path, tmp
         differences = right[method] - right[other]
         assert figure.value == pytest.approx(differences.mean())
         documents = (tuple(sorted(record.score.links)) for record in run.records())
-        tested = paired_test(Side(differences, *numbered(documents)).estimate, unit="share")
+        tested = paired_test(mean_over(differences, *numbered(documents)), unit="share")
         p_values.append((tested.p or 0, figure.p or 0))
         assert figure.tests == 3
     p_values.sort()

@@ -141,20 +141,6 @@ def test_runs_of_one_ability_are_compared_by_what_they_have(asked: Callable[...,
         ek.compare(one, other, metrics="macro_published/ability=rejection")
 
 
-def test_a_part_with_few_groups_leaves_the_mean_of_parts_without_an_interval() -> None:
-    from evenkeel.analysis.comparability import MetricValues
-    from evenkeel.analysis.comparison import FEW_IN_A_PART, _tested
-
-    samples = "abcdefghijkl"
-    side = MetricValues(
-        groups={sample: sample for sample in samples},
-        ratio=False,
-        parts={sample: "small" if sample in "ab" else "large" for sample in samples},
-        values=dict.fromkeys(samples, 0.0),
-    )
-    assert _tested(side, side, "share", paired=True).method == FEW_IN_A_PART
-
-
 # Shares of the detected
 
 

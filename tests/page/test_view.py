@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import evenkeel.report.notebook  # noqa: F401  (registers how a view is drawn)
 from evenkeel.page.differences import MOST_WORDS, differences, side_by_side
 from evenkeel.page.format import visible
 from evenkeel.page.view import (
@@ -28,7 +27,7 @@ from evenkeel.page.view import (
     answer_texts,
     example,
 )
-from evenkeel.report.samples.view import LONG, LONGEST, pieces
+from evenkeel.page.view_html import LONG, LONGEST, pieces
 from evenkeel.types import Response
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)>\u202eevil\x1b[31m"

@@ -18,19 +18,23 @@ from msgspec.structs import replace
 from rich.console import Console
 
 import evenkeel as ek
+from evenkeel.errors import DrawingError
 from evenkeel.harness.registry import benchmark_class
 from evenkeel.page import format as text
 from evenkeel.page.examples import answer_parts, fitting
-from evenkeel.page.layout import Bars, Curve, Example, Examples
-from evenkeel.page.tables import Grid, arrange, side_by_side
-from evenkeel.report import charts
+from evenkeel.page.grid import Grid, rich_cells, show_table
+from evenkeel.page.layout import Bars, Column, Curve, Example, Examples, Table
+from evenkeel.page.metrics import scope_name
+from evenkeel.page.tables import all_figures, arrange, side_by_side
+from evenkeel.page.tables import figure as figure_of_scope
+from evenkeel.report import charts, pictures
 from evenkeel.report.html_page import render, render_grids
 from evenkeel.report.pictures import Drawn
 from evenkeel.report.samples import table as samples
 from evenkeel.report.samples.table import SCRIPT
 from evenkeel.report.scorecard import render as render_scorecard
 from evenkeel.report.scorecard import scorecard
-from evenkeel.report.terminal.tables import cells, show_run, show_side_by_side, show_table, split
+from evenkeel.report.terminal.tables import show_run, show_side_by_side, split
 from evenkeel.types import Figure, Logprobs, Response, Unit
 from loopback import Loopback
 from stored import store_run
@@ -94,7 +98,7 @@ def test_pictures_and_tables_are_shown_in_a_notebook_without_a_script(run: ek.Ru
     other = shutil.copytree(run.path, tmp_path / "<b>other")  # named in the legend
     pictures, grids = ek.charts(run, other), ek.tables(run)
     html = pictures._repr_html_()
-    assert html.count("<svg") == len([each for each in pictures if each.chart is not None]) > 1
+    assert html.count("<svg") == len([each for each in pictures if each.chart is not None]) > 0
     assert all(escape(text.visible(each.title)) in html for each in pictures)
     assert "&lt;b&gt;other" in html
     found = Elements(html + grids._repr_html_())
@@ -102,7 +106,7 @@ def test_pictures_and_tables_are_shown_in_a_notebook_without_a_script(run: ek.Ru
     assert not {name for name in found.attributes if name.startswith("on")}
     assert not found.attributes & {"src", "href", "xlink:href", "action", "data"}
     assert grids._repr_html_().count("<caption>") == len(grids) > 1
-    assert repr(pictures).startswith(f"[<Drawn {pictures[0].title}>, ")
+    assert repr(pictures).startswith(f"[<Drawn {pictures[0].title}>")
 
 
 def test_a_picture_with_too_little_to_draw_shows_its_note() -> None:
@@ -212,8 +216,8 @@ def test_hostile_text_is_shown_as_text(run: ek.Run) -> None:
 def test_the_page_gives_the_headline_with_interval_and_coverage(run: ek.Run) -> None:
     page = (run.path / "report.html").read_text()
     headline = run.summary["mean_similarity"]
-    assert f"<strong>{headline.value:.4f}</strong>" in page
-    assert f"{headline.low:.4f} to {headline.high:.4f}" in page
+    assert f"<strong>{text.value(headline)}</strong>" in page
+    assert f"95% interval {text.interval(headline) or 'not known'}" in page
     assert "coverage 100%" in page
     assert "<svg" in page
 
@@ -237,6 +241,42 @@ def test_languages_have_columns_only_where_there_are_several(run: ek.Run) -> Non
     assert grid.columns == ["all", "en", "ko"]
     one = {name: figure for name, figure in run.summary.items() if "lang=ko" not in name}
     assert arrange(one, by_language) is None
+
+
+def test_further_metrics_are_rows_below_their_value() -> None:
+    table = Table(
+        title="t", rows="level", metrics=(Column("m", "all"),), further=(Column("new_*", "new"),), total=False
+    )
+    first = levels("cosine")["m/level=1,lang=en"]
+    summary = {
+        scope_name(metric, {"level": level}): replace(first, metric=metric, scope={"level": level})
+        for metric, level in (("m", "1"), ("m", "2"), ("new_m", "2"), ("new_m", "3"))
+    }
+    grid = arrange(summary, table)
+    assert grid is not None
+    assert [name for name, _ in grid.rows] == ["1", "2", "2: new", "3: new"]
+
+
+def test_a_page_takes_no_longer_for_each_figure_of_many() -> None:
+    """A figure is found by its name, whatever the order of its tags, and not by looking at all of them."""
+
+    class Counting(dict[str, Figure]):
+        def values(self) -> Any:
+            raise AssertionError("all figures were looked at")
+
+    summary = Counting(levels("cosine"))
+    found = figure_of_scope(summary, "m", {"lang": "ko", "level": "2"})
+    assert found is summary["m/level=2,lang=ko"]
+
+
+def test_the_page_begins_with_few_figures_and_has_all_further_down(run: ek.Run) -> None:
+    page = (run.path / "report.html").read_text()
+    first, _, rest = page.partition("In the tables below")
+    assert first.count("<svg") == 1
+    assert first.count("<dt>") <= 10
+    grid = all_figures(run.summary, LAYOUT)
+    assert len(grid.rows) == len(run.summary)
+    assert "<summary>All figures" in rest
 
 
 def test_several_runs_have_a_column_each(run: ek.Run) -> None:
@@ -286,7 +326,7 @@ def test_limits_are_aligned_in_a_column() -> None:
         figure(0.5, unit="share"),
         msgspec.structs.replace(figure(0.9, 0.8, 0.95, "share"), coverage=0.5),
     ]  # fmt: skip
-    assert [str(cell) for cell in cells(column)] == [
+    assert [str(cell) for cell in rich_cells(column)] == [
         "5.0% [1.2,  14]              ",
         "100% [ 76, 100]              ",
         "   –                         ",
@@ -306,7 +346,7 @@ def test_a_table_wider_than_the_terminal_goes_on_below() -> None:
         console = Console(width=width)
         with console.capture() as captured:
             for part in parts:
-                show_table(console, part)
+                show_table(console, part.to_rich())
         assert width == 1 or max(map(len, captured.get().splitlines())) <= width
 
 
@@ -477,7 +517,7 @@ def levels(unit: Unit) -> dict[str, Figure]:
         for level in (1, 2)
         for lang in ("en", "ko")
     ]  # fmt: skip
-    return {f"m {each.scope}": each for each in figures}
+    return {scope_name("m", each.scope): each for each in figures}
 
 
 def marks(svg: str) -> dict[str, int]:
@@ -504,6 +544,24 @@ def test_bars_have_whiskers_and_a_dashed_line_where_guessing_is() -> None:
     assert svg.count('stroke="#1c2126"') == 5
     assert chart is not None
     assert chart["height"] == 2 * (2 * 18 + 12)
+
+
+def test_a_chart_that_is_not_one_is_an_error_and_the_next_is_drawn() -> None:
+    charts.start_engine()
+    with pytest.raises(DrawingError, match="could not be drawn: "):
+        charts.to_svg({"mark": 7})
+    assert charts.to_png(charts.heatmap([[1.0]])).startswith(b"\x89PNG")
+
+
+def test_a_page_without_its_charts_says_why_and_has_the_figures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = store_run(tmp_path / "run", {"mean_similarity": np.array([[0.5, 0.6], [0.7, 0.9], [0.1, 0.2]])})
+    monkeypatch.setattr(pictures, "draw", lambda *_: [Drawn("Similarity", {"mark": 7}, "")])
+    page = render(run)
+    assert "The chart could not be drawn: " in page
+    assert "<svg" not in page
+    assert f"<strong>{run.headline.value:.4f}</strong>" in page
 
 
 def test_a_picture_with_too_little_to_draw_says_so() -> None:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import json
 import os
-import subprocess
 import sys
 import zipfile
 from pathlib import Path
@@ -20,6 +18,7 @@ import evenkeel as ek
 from commandline import evenkeel
 from evenkeel.errors import DataError, UsageError
 from evenkeel.harness.folder import Run
+from evenkeel.harness.registry import benchmark_class
 from evenkeel.report.export import export
 from evenkeel.report.formats.every_eval_ever import SCHEMA
 from loopback import Loopback
@@ -231,65 +230,26 @@ def test_published_data_of_the_hub_is_named(runs: dict[str, Run], tmp_path: Path
     assert (source["source_type"], source["hf_repo"]) == ("hf_dataset", "apsua/MIRON_Benchmark")
 
 
-# MTEB
-
-
-def test_triplets_are_a_reranking_task(runs: dict[str, Run], tmp_path: Path) -> None:
-    paths = export(runs["multiview"], "mteb", tmp_path)
-    assert [path.name for path in paths[:2]] == ["task.py", "task.json"]
-    queries, corpus, qrels, ranked = (
-        samples(tmp_path / f"{name}.jsonl") for name in ("queries", "corpus", "qrels", "top_ranked")
-    )
-    texts = {(row["subset"], row["id"]): row["text"] for row in corpus}
-    by_query = {row["query-id"]: row for row in ranked}
-    for query, relevant in zip(queries, qrels, strict=True):
-        candidates = by_query[query["id"]]["corpus-ids"]
-        assert texts[relevant["subset"], relevant["corpus-id"]].startswith("good")
-        assert sorted(texts[query["subset"], each].split()[0] for each in candidates) == ["bad", "good"]
-
-
-def test_another_benchmark_is_no_task_of_mteb(runs: dict[str, Run]) -> None:
-    with pytest.raises(UsageError, match="only the triplets of multiview"):
-        export(runs["rgb"], "mteb")
-
-
-def test_mteb_gives_the_same_accuracy(tmp_path: Path) -> None:
-    python = os.environ.get("EVENKEEL_MTEB_PYTHON", sys.executable)
-    if python == sys.executable and importlib.util.find_spec("mteb") is None:
-        pytest.skip("mteb is not installed; EVENKEEL_MTEB_PYTHON may name a Python that has it")
-    from evenkeel.models.embedded import embedder_folder
-
-    run = ek.run(
-        "multiview", method=["embed:embedded-embedder"], limit=12, out=tmp_path / "run", progress=False
-    )
-    export(run, "mteb", tmp_path / "task")
-    done = subprocess.run(
-        [python, str(tmp_path / "task" / "task.py"), str(embedder_folder())],
-        capture_output=True, text=True, check=False, env={**os.environ, "HF_HUB_OFFLINE": "1"},
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-2000:]
-    lines = (line.split("\t") for line in done.stdout.splitlines() if "__" in line)
-    theirs = {task: float(accuracy) for task, accuracy in lines}
-    ours = {
-        figure.scope["task"]: figure.value
-        for figure in run.summary.values()
-        if figure.metric == "accuracy" and set(figure.scope) == {"task", "method"}
-    }
-    assert len(ours) == 4
-    assert theirs == pytest.approx(ours, abs=1e-6)
-
-
-# All of them
+def test_a_second_export_into_a_folder_adds_to_the_card(runs: dict[str, Run], tmp_path: Path) -> None:
+    """Two benchmarks of one model are both in it, and one that is exported again is in it once."""
+    for benchmark in ("rgb", "miron", "rgb"):
+        export(runs[benchmark], "hub", tmp_path)
+    [model] = yaml.safe_load((tmp_path / "model-index.yaml").read_text())["model-index"]
+    assert [result["task"]["name"] for result in model["results"]] == [
+        benchmark_class(name).layout.question for name in ("miron", "rgb")
+    ]
+    (tmp_path / "model-index.yaml").write_text("model-index:\n- {name: another, results: []}\n")
+    with pytest.raises(UsageError, match="has the results of another"):
+        export(runs["rgb"], "hub", tmp_path)
 
 
 def test_the_command_line_writes_below_the_run(runs: dict[str, Run]) -> None:
     run = runs["multiview"]
-    for form in ("every-eval-ever", "hub", "mteb"):
+    for form in ("every-eval-ever", "hub"):
         done = evenkeel("export", run.path, "--to", form)
         assert done.code == 0
         written = [Path(line) for line in done.stdout.split("\n") if line]
         assert all(path.is_file() and path.is_relative_to(run.path / "export" / form) for path in written)
-    assert [path.name for path in export(run, "published")].count("task.py") == 0
 
 
 def test_a_link_in_the_folder_is_not_followed(runs: dict[str, Run], tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ Samples of one group (all levels of a question, say) are not independent, so eve
 - a share of samples that are each 0 or 1 and a group of their own: Wilson's score interval;
 - the mean of any other bounded value (cosines, scores, shares of five answers): t on the logit scale;
 - the mean of an amount (tokens, bits): t on the logarithmic scale;
-- a difference: t over pairs, on the logit scale of what differences there can be; unpaired, square-and-add;
+- a difference: t over pairs, on the scale of Fisher's z;
 - a rank correlation: a bootstrap over groups.
 
 docs/statistics.md has the formulas, and how often such intervals contain the truth in the simulations of
@@ -32,22 +32,19 @@ from evenkeel.analysis.intervals import (
     Estimate,
     Interval,
     interval_of,
+    mean_over,
     over_clusters,
     per_cluster,
     t_interval,
     wilson,
 )
 from evenkeel.analysis.significance import (
-    Side,
     Tested,
     detectable,
     difference_range,
     holm,
     paired_test,
-    square_and_add,
     t_test,
-    unpaired_test,
-    welch,
 )
 from evenkeel.page.metrics import scope_name, scope_of
 
@@ -58,7 +55,6 @@ __all__ = [
     "TOO_FEW",
     "Estimate",
     "Interval",
-    "Side",
     "Tested",
     "detectable",
     "difference",
@@ -66,6 +62,7 @@ __all__ = [
     "figure",
     "holm",
     "interval_of",
+    "mean_over",
     "over_clusters",
     "pair_coverage",
     "paired_test",
@@ -75,12 +72,9 @@ __all__ = [
     "scope_name",
     "scope_of",
     "slope",
-    "square_and_add",
     "summarise",
     "t_interval",
     "t_test",
-    "unpaired_test",
-    "welch",
     "wilson",
     "with_values",
 ]

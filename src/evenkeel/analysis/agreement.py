@@ -50,7 +50,7 @@ def kappa_interval(decisions: Iterable[tuple[float | None, float | None, Hashabl
         tables[groups[group], first, second] += 1
     pseudo = count * value - (count - 1) * _kappa_of(tables.sum(axis=0) - tables)
     if np.isnan(pseudo).any():
-        return stats.Interval(value, None, None, "none: it hangs on one group", n, count)
+        return stats.Interval(value, None, None, "none: one group decides it", n, count)
     each = stats.interval_of(pseudo, np.arange(count), "agreement")
     if each.low is None or each.high is None:
         return each._replace(value=value, n=n)
@@ -125,7 +125,7 @@ def _difference(
     )
     n, methods = first.n + second.n, ", ".join(dict.fromkeys(side.method for side in sides))
     value = (first.value or 0.0) - (second.value or 0.0)
-    (below, above), (under, over) = first.arms, second.arms
+    (below, above), (under, over) = first.margins, second.margins
     low, high = (
         max(0.0, h**2 + f**2 - 2 * correlation * h * f) ** 0.5 for h, f in ((below, over), (above, under))
     )

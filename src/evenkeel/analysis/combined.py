@@ -96,14 +96,14 @@ def interval(terms: Sequence[Term], unit: Unit) -> stats.Interval:
     value = value_of(terms)
     if unknown := [each for each in intervals if each.low is None]:
         return stats.Interval(value, None, None, unknown[0].method, n, clusters)
-    # The arm on the side that makes T small; a negative coefficient swaps them.
-    arms = [
-        [term.coefficient * arm for arm in (each.arms if term.coefficient > 0 else each.arms[::-1])]
+    # The margin on the side that makes T small comes first; a negative coefficient swaps them.
+    margins = [
+        [term.coefficient * margin for margin in each.margins[:: 1 if term.coefficient > 0 else -1]]
         for term, each in zip(terms, intervals, strict=True)
     ]
     moves = _moves(terms, numbers)
     correlation = _correlation(moves if links is None else np.stack([links.sums(row) for row in moves]))
-    sides = np.ascontiguousarray(np.transpose(arms))
+    sides = np.ascontiguousarray(np.transpose(margins))
     low, high = (float(np.sqrt(max(0.0, side @ correlation @ side))) for side in sides)
     methods = ", ".join(dict.fromkeys(each.method for each in intervals))
     return stats.Interval(value, value - low, value + high, methods, n, clusters)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,26 +14,29 @@ from msgspec import Struct
 from evenkeel import analysis as stats
 from evenkeel.analysis import combined
 from evenkeel.analysis.comparability import (
-    MetricValues,
-    RunValues,
+    Pair,
+    differing_settings,
+    excluded,
+    paired,
+    sizes_note,
+    unknown_settings,
+)
+from evenkeel.analysis.comparable_metrics import (
     broken_down,
     check_subjects,
     comparable,
-    covered,
-    figure_of,
     layout_of,
-    read_values,
     run_names,
-    split_name,
     usual_metrics,
 )
 from evenkeel.analysis.links import independent_groups, numbered
-from evenkeel.analysis.pairing import check_pairing
+from evenkeel.analysis.sample_values import RunValues, Values, figure_of, read_values, split_name
 from evenkeel.errors import UsageError
 from evenkeel.harness.folder import Run
+from evenkeel.page.format import counted
+from evenkeel.page.grid import Displayed, Overview
 from evenkeel.page.layout import Layout
 from evenkeel.page.metrics import declaration
-from evenkeel.page.notebook import Displayed
 from evenkeel.types import Unit
 
 SIGNIFICANT = 0.05
@@ -80,9 +83,8 @@ class Difference(Struct, frozen=True, kw_only=True):
     coverage_b: float
     """Answered requests over requests asked, of each run in the metric's scope."""
     coverage: float
-    """Of the difference: paired, answered requests of the samples with a value in both runs, over the
-    requests asked in both for the samples that both have; unpaired, over both runs.
-    """
+    """Of the difference: answered requests of the samples with a value in both runs, over the requests asked
+    in both for the samples that both have."""
 
 
 class RankedRun(Struct, frozen=True, kw_only=True):
@@ -100,7 +102,6 @@ class Comparison(Displayed, Struct, frozen=True, kw_only=True):
     """What `compare` returns: every pair of runs by every metric, and the runs in order of each metric."""
 
     benchmark: str
-    paired: bool
     runs: tuple[Side, ...]
     metrics: tuple[str, ...]
     differs: tuple[str, ...]
@@ -111,89 +112,119 @@ class Comparison(Displayed, Struct, frozen=True, kw_only=True):
     ranking: tuple[RankedRun, ...]
     """Metric by metric, the best run first; the highest where neither direction is better."""
 
+    def overview(self) -> Overview:
+        from evenkeel.analysis.comparison_tables import overview
+
+        return overview(self)
+
 
 def compare(
-    *runs: Run | str | Path,
-    metrics: str | Sequence[str] | None = None,
-    by: str | Sequence[str] = (),
-    unpaired: bool = False,
+    *runs: Run | str | Path, metrics: str | Sequence[str] | None = None, by: str | Sequence[str] = ()
 ) -> Comparison:
     """Each run against each other, by the metrics named (`mean_similarity`, `mean_similarity/lang=en`).
 
     Without `metrics`, two runs are compared by all that their benchmark shows of samples (where subjects are
     set side by side, by the headline of each that both have), and more than two by its headline. `by` breaks
     each metric (the headline, if none is named) down by tags: `by="level"`. Runs that were asked different
-    things are refused, unless `unpaired` takes them for unrelated samples; `notes` of the result name what
-    runs of recorded answers do not state.
+    things are refused; `notes` of the result name what runs of recorded answers do not state.
 
     `ek.compare("runs/old", "runs/new", metrics="mean_similarity").differences[0].difference`
     """
     names = [metrics] if isinstance(metrics, str) else metrics
     tags = [by] if isinstance(by, str) else by
     opened = [run if isinstance(run, Run) else Run(run) for run in runs]
-    return compare_values(opened, names, by=tags, unpaired=unpaired)[0]
+    return compare_values(opened, names, by=tags).comparison
+
+
+class Compared(NamedTuple):
+    """A comparison, and what it was computed from."""
+
+    comparison: Comparison
+    values: list[RunValues]
+    estimates: list[stats.Estimate | None]
+    """Behind each difference; None where there is none."""
 
 
 def compare_values(
-    runs: Sequence[Run],
-    metrics: Sequence[str] | None,
-    *,
-    by: Sequence[str] = (),
-    unpaired: bool = False,
-    strict: bool = False,
-) -> tuple[Comparison, list[RunValues]]:
-    """The comparison, and the values that it was computed from; `strict` leaves nothing out that differs."""
+    runs: Sequence[Run], metrics: Sequence[str] | None, *, by: Sequence[str] = (), strict: bool = False
+) -> Compared:
+    """The comparison with its values; `strict` leaves nothing out that differs."""
     layout = layout_of(runs)
     usual = [layout.headline] if by and not runs[0].subjects else usual_metrics(layout, runs)
-    names = list(dict.fromkeys(broken_down(metrics or usual, by, runs)))
-    check_subjects(names, layout, runs)
+    rows = list(dict.fromkeys(broken_down(metrics or usual, by, runs)))
+    check_subjects(rows, layout, runs)
     asked: dict[bytes, Any] = {}
-    values = [read_values(run, names, layout.metrics, asked) for run in runs]
-    rows, names = names, comparable(names, runs, values, explicit=metrics or ())
-    empty = [name for name in rows if by and not any(each.by_metric[name].requests for each in values)]
-    partial = [name for name in rows if by and name not in names and name not in empty]
+    values = [read_values(run, rows, layout.metrics, asked) for run in runs]
+    names = comparable(rows, runs, values, explicit=metrics or ())
+    empty = [name for name in rows if by and not any(each.by_metric[name].in_scope.any() for each in values)]
+    without = [name for name in rows if by and name not in names and name not in empty]
     if not metrics and not by and len(runs) > 2 and not runs[0].subjects:
         names = names[:1]
-    pairing = check_pairing(runs, values, layout, paired=not unpaired, strict=strict)
-    units = {name: _unit(name, layout, runs, values) for name in names}
-    sides = {
-        name: {run: each.by_metric[name] for run, each in zip(run_names(runs), values, strict=True)}
-        for name in names
-    }
-    differences = _corrected(
-        [
-            _difference(name, units[name], a, (b[0], b[1].without(left.get(name, ()))), paired=not unpaired)
-            for name in names
-            for (i, a), (j, b) in combinations(enumerate(sides[name].items()), 2)
-            for left in [pairing.left_out.get((i, j), {})]
-        ]
-    )
-    for (_, later), metrics_left in pairing.left_out.items():  # the order is over samples that all can have
-        for name, samples in metrics_left.items():
-            for sample in samples:
-                values[later].by_metric[name].leave_out(sample)
+    named = dict(zip(run_names(runs), runs, strict=True))
+    pairs = [
+        paired((first, second), (named[first], named[second]), values_of_both, strict=strict)
+        for (first, second), values_of_both in zip(
+            combinations(named, 2), combinations(values, 2), strict=True
+        )
+    ]
+    names, refused = _permitted(names, pairs, values, explicit=bool(metrics))
+    tests = [_test(pair, name, _unit(name, layout, runs, values), layout) for name in names for pair in pairs]
+    differences = _corrected(tests)
     comparison = Comparison(
         benchmark=runs[0].spec.benchmark,
-        paired=not unpaired,
         runs=tuple(
             Side(name=name, path=str(run.path), coverage=_coverage(run, layout, each))
-            for name, run, each in zip(run_names(runs), runs, values, strict=True)
+            for (name, run), each in zip(named.items(), values, strict=True)
         ),
         metrics=tuple(names),
-        differs=tuple(pairing.differs),
+        differs=tuple(differing_settings(runs)),
         notes=(
-            *pairing.notes,
+            *dict.fromkeys(
+                [
+                    *unknown_settings(named),
+                    *(note for pair in pairs for note in sizes_note(pair, layout)),
+                    *refused,
+                    *(test.note for test in tests if test.note),
+                ]
+            ),
             *([f"no sample has a value: {', '.join(empty)}"] if empty else ()),
-            *([f"no figure of its own: {', '.join(partial)}"] if partial else ()),
+            *([f"no figure of its own: {', '.join(without)}"] if without else ()),
         ),
         differences=differences,
         ranking=tuple(
             ranked
             for name in names
-            for ranked in _ranking(name, units[name], sides[name], differences, layout, paired=not unpaired)
+            for ranked in _ranking(
+                name,
+                list(named),
+                values,
+                [test for test in tests if test.metric == name],
+                differences,
+                layout,
+            )
         ),
     )
-    return comparison, values
+    return Compared(comparison, values, [test.estimate for test in tests])
+
+
+def _permitted(
+    names: Sequence[str], pairs: Sequence[Pair], values: Sequence[RunValues], *, explicit: bool
+) -> tuple[list[str], list[str]]:
+    """The metrics that no setting in which runs differ decides, and why the others are not compared."""
+    metrics = set().union(*(each.metrics for each in values))
+    permitted, reasons = [], []
+    for name in names:
+        metric = split_name(name, metrics)[0]
+        reason = next(filter(None, (pair.why_not(metric) for pair in pairs)), "")
+        if reason and explicit:
+            raise UsageError(f"'{name}' cannot be compared between these runs: {reason}.")
+        if reason:
+            reasons.append(f"{name}: not compared, because {reason}")
+        else:
+            permitted.append(name)
+    if not permitted:
+        raise UsageError(f"these runs cannot be compared: {'; '.join(reasons)}.")
+    return permitted, reasons
 
 
 def _coverage(run: Run, layout: Layout, values: RunValues) -> float:
@@ -220,165 +251,169 @@ def _unit(name: str, layout: Layout, runs: Sequence[Run], values: Sequence[RunVa
     raise UsageError(f"the unit of '{name}' is unknown: no run has a figure of it in its summary.json.")
 
 
-class _Row(NamedTuple):
-    """A difference before it is corrected for the others, and the test behind it."""
+# One metric of two runs
 
+
+class Test(NamedTuple):
+    """A difference before it is corrected for the others, and what is behind it."""
+
+    metric: str
     difference: Difference
-    tested: stats.Tested
-    binary: int
-    """Of pairs that are each 0 or 1 on both sides, the number of groups; else 0."""
+    estimate: stats.Estimate | None
+    note: str
+    usable: set[str]
+    """The samples in both runs by which they can be compared."""
 
 
-def _difference(
-    name: str, unit: Unit, a: tuple[str, MetricValues], b: tuple[str, MetricValues], *, paired: bool
-) -> _Row:
-    first, second = _entering([a[1], b[1]], paired=paired)
-    tested = _tested(first, second, unit, paired=paired)
+def _test(pair: Pair, name: str, unit: Unit, layout: Layout) -> Test:
+    """A metric of two runs over the samples that both have, without those it cannot be compared by."""
+    unusable, reason = excluded(pair, name, layout)
+    first, second = (
+        of_run.by_metric[name].taken(rows[~unusable])
+        for of_run, rows in zip(pair.runs, (pair.first, pair.second), strict=True)
+    )
+    with_value = pair.runs[0].by_metric[name].known[pair.first]
+    left_out = int((unusable & with_value & pair.runs[1].by_metric[name].known[pair.second]).sum())
+    note = f"{name}: {counted(left_out, layout.counted[0])} left out, because {reason}" if left_out else ""
+    ids = list(pair.runs[0].samples)
+    usable = {ids[row] for row in pair.first[~unusable]}
+    difference, estimate = difference_of(name, unit, pair.names, first, second)
+    return Test(name, difference, estimate, note, usable)
+
+
+def difference_of(
+    name: str, unit: Unit, names: tuple[str, str], first: Values, second: Values
+) -> tuple[Difference, stats.Estimate | None]:
+    """b − a of one metric of the same samples, and the estimate behind it."""
+    coverage = _pair_coverage(first, second)
+    coverages = (first.coverage or 0.0, second.coverage or 0.0)
+    first, second = entering([first, second])
+    estimate, method = _estimate(first, second)
+    tested = stats.paired_test(estimate, unit=unit) if estimate else stats.Tested(None, None, None, method)
     value_a, value_b = first.mean, second.mean
-    clusters = min(first.clusters, second.clusters)
     difference = Difference(
-        metric=name, unit=unit, a=a[0], b=b[0], value_a=value_a, value_b=value_b,
+        metric=name, unit=unit, a=names[0], b=names[1], value_a=value_a, value_b=value_b,
         difference=None if value_a is None or value_b is None else value_b - value_a,
         low=tested.low, high=tested.high, p=tested.p, p_holm=None, different=False, detectable=None,
-        method=tested.method, n=min(len(first.values), len(second.values)), clusters=clusters,
-        coverage_a=first.coverage or 0.0, coverage_b=second.coverage or 0.0,
-        coverage=_pair_coverage(first, second, paired=paired),
+        method=tested.method, n=int(min(first.known.sum(), second.known.sum())),
+        clusters=min(first.clusters, second.clusters),
+        coverage_a=coverages[0], coverage_b=coverages[1], coverage=coverage,
     )  # fmt: skip
-    binary = paired and {*first.values.values(), *second.values.values()} <= {0, 1}
-    return _Row(difference, tested, clusters if binary else 0)
+    return difference, estimate
 
 
-def _entering(sides: Sequence[MetricValues], *, paired: bool) -> list[MetricValues]:
-    """The sides with the values that enter: where samples are paired, of those that all have.
+def entering(sides: Sequence[Values]) -> list[Values]:
+    """The sides with the values that enter: those of samples that all have.
 
     Of a ratio each side has its own denominator: the samples that all were asked and that count in it. A
     macro-average that lacks a part that any side was asked is unknown.
     """
-    if paired and any(side.ratio for side in sides):
-        common = set.intersection(*(side.samples for side in sides))
-        sides = [_subset(side, [sample for sample in side.values if sample in common]) for side in sides]
-    elif paired:
-        samples = [sample for sample in sides[0].values if all(sample in side.values for side in sides)]
-        sides = [_subset(side, samples) for side in sides]
-    parts = {side.parts[sample] for side in sides if side.parts is not None for sample in side.samples}
-    complete = all(side.parts is None or set(side.by_part()) == parts for side in sides)
-    return [side if complete else _subset(side, ()) for side in sides]
+    ratio = any(side.ratio for side in sides)
+    known = np.logical_and.reduce([side.about if ratio else side.known for side in sides])
+    asked = set().union(*(side.parts_asked for side in sides))
+    kept = [side.taken(known) for side in sides]
+    complete = all(side.parts is None or side.parts_known == asked for side in kept)
+    return kept if complete else [side.taken(np.zeros(len(side.values), dtype=bool)) for side in kept]
 
 
-def _subset(side: MetricValues, samples: Iterable[str]) -> MetricValues:
-    return msgspec.structs.replace(side, values={sample: side.values[sample] for sample in samples})
-
-
-def _tested(first: MetricValues, second: MetricValues, unit: Unit, *, paired: bool) -> stats.Tested:
-    """b − a with its interval and p-value, or why there is none."""
-    none = stats.Tested(None, None, None, stats.TOO_FEW)
-    if not first.values or not second.values:
-        return none._replace(method=stats.NOTHING)
+def _estimate(first: Values, second: Values) -> tuple[stats.Estimate | None, str]:
+    """The mean difference with its error over groups, or why there is none."""
+    if not first.known.any() or not second.known.any():
+        return None, stats.NOTHING
     # The other parts cannot make up for one with few groups.
-    fewest = min(
-        independent_groups(first.groups[sample] for sample in part) for part in first.by_part().values()
-    )
+    of_known = first.taken(first.known)
+    fewest = min(independent_groups(of_known.groups[part].tolist()) for part in of_known.by_part())
     if first.parts is not None and fewest < MIN_GROUPS:
-        return none._replace(method=FEW_IN_A_PART)
-    if first.parts is not None or first.ratio:
-        estimate = _combined(first, second, paired=paired)
-        return stats.paired_test(estimate, unit=unit) if estimate else none
-    if min(first.clusters, second.clusters) < 2:
-        return none
-    if paired:
-        return stats.paired_test(_arrays(_change(first, second)).estimate, unit=unit)
-    return stats.unpaired_test(_arrays(first), _arrays(second), unit=unit)
+        return None, FEW_IN_A_PART
+    if first.ratio:
+        terms = [(-1, term) for term in _terms(first)] + [(1, term) for term in _terms(second)]
+        weighted = [term._replace(coefficient=sign * term.coefficient) for sign, term in terms]
+        return combined.estimate(weighted), stats.TOO_FEW
+    change = msgspec.structs.replace(first, values=second.values - first.values)
+    if first.parts is not None:
+        return combined.estimate(_terms(change)), stats.TOO_FEW
+    if change.clusters < 2:
+        return None, stats.TOO_FEW
+    return stats.mean_over(change.values, *numbered(change.groups.tolist())), ""
 
 
-def _change(first: MetricValues, second: MetricValues) -> MetricValues:
-    """The difference of each pair."""
-    change = {sample: second.values[sample] - value for sample, value in first.values.items()}
-    return msgspec.structs.replace(first, values=change)
+def _terms(side: Values) -> list[combined.Term]:
+    """The terms of a mean, or macro-average, over the samples with a value."""
+    of_known = side.taken(side.known)
+    parts = of_known.by_part()
+    return [
+        combined.Term(1 / len(parts), of_known.values[part].tolist(), of_known.groups[part].tolist())
+        for part in parts
+    ]
 
 
-def _arrays(side: MetricValues) -> stats.Side:
-    """The values, the numbers of their groups from 0 on, and their links."""
-    groups = numbered(side.groups[sample] for sample in side.values)
-    return stats.Side(np.array(list(side.values.values()), dtype=float), *groups)
-
-
-def _combined(first: MetricValues, second: MetricValues, *, paired: bool) -> stats.Estimate | None:
-    """b − a of macro-averages or of ratios, with the error over groups, which both sides share if paired."""
-    if paired and first.parts is not None:
-        return combined.estimate(_terms(_change(first, second)))
-    labels = ("", "") if paired else ("first ", "second ")
-    sides = ((-1, _terms(first, labels[0])), (1, _terms(second, labels[1])))
-    return combined.estimate(
-        [term._replace(coefficient=sign * term.coefficient) for sign, terms in sides for term in terms]
-    )
-
-
-def _terms(side: MetricValues, label: str = "") -> list[combined.Term]:
-    """The terms of a mean, or macro-average; a label keeps groups of unrelated sides apart."""
-    groups = side.groups
-    if label:
-        units = {sample: g if isinstance(g, tuple) else (g,) for sample, g in side.groups.items()}
-        groups = {sample: tuple(f"{label}{unit}" for unit in each) for sample, each in units.items()}
-    return combined.macro_terms(side.values, groups, side.parts or dict.fromkeys(side.values, ""))
-
-
-def _pair_coverage(first: MetricValues, second: MetricValues, *, paired: bool) -> float:
+def _pair_coverage(first: Values, second: Values) -> float:
     """What of the requests behind a difference was answered: of a pair, as much as of its weaker side."""
-    a, b = first.requests, second.requests
-    if not paired:
-        return covered([*a.values(), *b.values()])
-    return stats.pair_coverage((a[sample], b[sample]) for sample in a if sample in b)
+    both = first.in_scope & second.in_scope
+    sides = [
+        list(zip(s.answered[both].tolist(), s.asked[both].tolist(), strict=True)) for s in (first, second)
+    ]
+    return stats.pair_coverage(zip(*sides, strict=True))
 
 
-def _corrected(rows: Sequence[_Row]) -> tuple[Difference, ...]:
+def _corrected(tests: Sequence[Test]) -> tuple[Difference, ...]:
     """Holm's correction over all differences of the comparison, and what each could have detected."""
-    corrected = stats.holm([row.tested.p for row in rows])
-    tests = sum(p is not None for p in corrected)
+    corrected = stats.holm([test.difference.p for test in tests])
+    count = max(1, sum(p is not None for p in corrected))
     return tuple(
         msgspec.structs.replace(
-            row.difference,
+            test.difference,
             p_holm=p,
             different=p is not None and p < SIGNIFICANT,
-            detectable=stats.detectable(
-                row.tested, unit=row.difference.unit, tests=max(1, tests), binary=row.binary
-            ),
+            detectable=stats.detectable(test.estimate, unit=test.difference.unit, tests=count)
+            if test.estimate
+            else None,
         )
-        for row, p in zip(rows, corrected, strict=True)
+        for test, p in zip(tests, corrected, strict=True)
     )
+
+
+# Rankings
 
 
 def _ranking(
-    name: str, unit: Unit, sides: Mapping[str, MetricValues], differences: Iterable[Difference],
-    layout: Layout, *, paired: bool,
+    name: str, runs: Sequence[str], values: Sequence[RunValues], tests: Sequence[Test],
+    differences: Iterable[Difference], layout: Layout,
 ) -> tuple[RankedRun, ...]:  # fmt: skip
-    """The runs by their means, over the samples that all have; unpaired or of a ratio, each over its own."""
-    if paired and not any(side.ratio for side in sides.values()):
-        samples = set.intersection(*(set(side.values) for side in sides.values()))
-        first = next(iter(sides.values()))
-        common = [sample for sample in first.values if sample in samples]
-        sides = {run: _subset(side, common) for run, side in sides.items()}
-    intervals = {run: _interval(side, unit) for run, side in sides.items()}
+    """The runs by their means over the samples that all have; of a ratio, each over its own."""
+    usable = set.intersection(*(test.usable for test in tests))
+    samples = [sample for sample in values[0].samples if sample in usable]
+    sides = [
+        each.by_metric[name].taken(np.array([each.samples[sample] for sample in samples], dtype=np.intp))
+        for each in values
+    ]
+    if not any(side.ratio for side in sides):
+        known = np.logical_and.reduce([side.known for side in sides])
+        sides = [side.taken(known) for side in sides]
+    unit = tests[0].difference.unit
+    intervals = {run: _interval(side, unit) for run, side in zip(runs, sides, strict=True)}
     declared = declaration(layout.metrics, name)
     sign = 1 if declared and declared.better == "lower" else -1
-    ranked = sorted(sides, key=lambda run: np.inf if (v := intervals[run].value) is None else sign * v)
+    ranked = sorted(intervals, key=lambda run: np.inf if (v := intervals[run].value) is None else sign * v)
     letters = group_letters(ranked, [(d.a, d.b) for d in differences if d.metric == name and d.different])
     return tuple(
         RankedRun(
-            metric=name, name=run, value=interval.value, low=interval.low, high=interval.high,
-            letters=letters[run],
+            metric=name, name=run, value=intervals[run].value, low=intervals[run].low,
+            high=intervals[run].high, letters=letters[run],
         )
         for run in ranked
-        if (interval := intervals[run])
     )  # fmt: skip
 
 
-def _interval(side: MetricValues, unit: Unit) -> stats.Interval:
+def _interval(side: Values, unit: Unit) -> stats.Interval:
     """The mean, or macro-average, of a run's values; unknown where a part has none."""
-    if side.values and not side.complete:
-        return stats.Interval(None, None, None, stats.NOTHING, 0, 0)
-    if side.values and side.parts is not None:
+    of_known = side.taken(side.known)
+    if side.parts is not None and len(of_known.values):
+        if side.parts_known != side.parts_asked:
+            return stats.Interval(None, None, None, stats.NOTHING, 0, 0)
         return combined.interval(_terms(side), unit)
-    return _arrays(side).interval(unit)
+    groups, links = numbered(of_known.groups.tolist())
+    return stats.interval_of(of_known.values, groups, unit, links=links)
 
 
 def group_letters(ranked: Sequence[str], different: Iterable[tuple[str, str]]) -> dict[str, str]:

@@ -18,8 +18,7 @@ from evenkeel.analysis.intervals import (
     Estimate,
     Interval,
     interval_of,
-    over_clusters,
-    per_cluster,
+    mean_over,
 )
 from evenkeel.analysis.links import Group, group_of, numbered
 from evenkeel.analysis.significance import Tested, paired_test, t_test
@@ -255,7 +254,7 @@ def _over_groups(
     n, clusters = len(means), len(set(numbers))
     tested = Tested(None, None, None, TOO_FEW if n else NOTHING)
     if clusters > 1:
-        estimate = over_clusters(per_cluster(numbers, means), per_cluster(numbers, np.ones(n)), links)
+        estimate = mean_over(means, numbers, links)
         clusters = estimate.clusters
         tested = test(estimate) if clusters > 1 else tested
     return _figure(

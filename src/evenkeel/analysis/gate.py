@@ -11,16 +11,16 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from evenkeel import analysis as stats
-from evenkeel.analysis.comparability import RunValues, check_subjects, layout_of, usual_metrics
+from evenkeel.analysis.comparable_metrics import check_subjects, layout_of, usual_metrics
 from evenkeel.analysis.comparison import MIN_GROUPS, SIGNIFICANT, Difference, compare_values
 from evenkeel.analysis.links import independent_groups
-from evenkeel.analysis.student import t_cdf, t_quantile
+from evenkeel.analysis.sample_values import RunValues
 from evenkeel.errors import UsageError
 from evenkeel.harness.folder import Run
 from evenkeel.page.format import chance, counts, number, probability, share, signed
+from evenkeel.page.grid import Cell, Content, Displayed, Grid, Overview
 from evenkeel.page.layout import Layout
-from evenkeel.page.metrics import Better, declaration
-from evenkeel.page.notebook import Displayed
+from evenkeel.page.metrics import declaration
 
 MIN_OVERLAP = 0.8
 """The share of the larger run's samples that the other must have too."""
@@ -63,14 +63,25 @@ class Gate(Displayed, Struct, frozen=True, kw_only=True):
     baseline: str
     max_drop: float
     higher_is_worse: bool
-    lower_is_worse: bool
     min_coverage: float
-    min_overlap: float
-    min_groups: int
     passed: bool
     checks: tuple[Check, ...]
     correction: str
     """How the decisions over several metrics are corrected; empty for one."""
+
+    def overview(self) -> Overview:
+        """The failed checks first: a log is often read from the top."""
+        verdict = f"Gate {'passed' if self.passed else 'FAILED'}: {self.run} against {self.baseline}"
+        rows: list[tuple[str, list[Content]]] = [
+            (
+                "pass" if check.passed else "FAIL",
+                [check.name, Cell(check.reason, "" if check.passed else "strong")],
+            )
+            for check in sorted(self.checks, key=lambda check: check.passed)
+        ]
+        grid = Grid("", "", ["check", "reason"], rows, left=3)
+        footnote = f"p is corrected for several metrics: {self.correction}."
+        return Overview(verdict, grids=[grid], footnotes=[footnote] if self.correction else [])
 
 
 def gate(
@@ -80,63 +91,55 @@ def gate(
     metrics: str | Sequence[str] | None = None,
     max_drop: float = 0.0,
     higher_is_worse: bool = False,
-    lower_is_worse: bool = False,
     min_coverage: float = 0.95,
-    min_overlap: float = MIN_OVERLAP,
-    min_groups: int = MIN_GROUPS,
 ) -> Gate:
     """Fails where a metric is worse than the baseline by more than `max_drop`, and on low coverage.
 
-    The metric's declaration says which direction is worse; `higher_is_worse` and `lower_is_worse` say it of
-    metrics that have none. A change is worse where a paired test of a change beyond `max_drop` is significant
-    after Holm's correction for all metrics named: for one metric, where the 95 % interval lies wholly beyond.
-    Runs that share too few samples or groups are refused. `metrics` is the benchmark's headline by default.
+    The metric's declaration says which direction is worse; `higher_is_worse` says it of metrics that have
+    none. A change is worse where a paired test of a change beyond `max_drop` is significant after Holm's
+    correction for all metrics named: for one metric, where the 95 % interval lies wholly beyond. Runs that
+    share less than 80 % of their samples, or less than six groups, are refused. `metrics` is the benchmark's
+    headline by default.
 
     `assert ek.gate("runs/new", baseline="runs/old", max_drop=0.02).passed`
     """
     metrics = [metrics] if isinstance(metrics, str) else metrics
-    _check_limits(max_drop, min_coverage=min_coverage, min_overlap=min_overlap)
+    if not 0 <= max_drop < inf:
+        raise UsageError(f"--max-drop is {max_drop}: it must be a number of at least 0.")
+    if not 0 <= min_coverage <= 1:
+        raise UsageError(f"--min-coverage is {min_coverage}: it must be between 0 and 1.")
     new, old = (each if isinstance(each, Run) else Run(each) for each in (run, baseline))
     layout = layout_of([old, new])
     names = list(dict.fromkeys(metrics or _headline(layout, [old, new])))
     check_subjects(names, layout, [old, new])
-    worse = _directions(names, layout, higher=higher_is_worse, lower=lower_is_worse)
-    comparison, values = compare_values([old, new], names, strict=True)
+    worse = {name: _direction(name, layout, higher_is_worse=higher_is_worse) for name in names}
+    comparison, values, estimates = compare_values([old, new], names, strict=True)
     overlaps = {name: _overlap(name, *values) for name in names}
     for name, overlap in overlaps.items():
-        _check_overlap(name, overlap, layout.counted, min_overlap, min_groups)
+        _check_overlap(name, overlap, layout.counted)
     differences = comparison.differences
-    corrected = stats.holm([_p_beyond(each, max_drop, worse[each.metric]) for each in differences])
-    tests = sum(p is not None for p in corrected)
+    tests = zip(differences, estimates, strict=True)
+    corrected = stats.holm(
+        [_p_beyond(each, estimate, max_drop, worse[each.metric]) for each, estimate in tests]
+    )
     checks = [_check_coverage(differences, min_coverage)]
     for difference, p in zip(differences, corrected, strict=True):
         overlap = overlaps[difference.metric]
         check = replace(_check(difference, max_drop, worse[difference.metric], p, layout), overlap=overlap)
-        if difference.n and (few := _too_few(difference, overlap, layout, min_overlap, min_groups)):
+        if difference.n and (few := _too_few(difference, overlap, layout)):
             check = replace(check, passed=False, reason=few)
         checks.append(check)
+    count = sum(p is not None for p in corrected)
     return Gate(
         run=str(new.path),
         baseline=str(old.path),
         max_drop=max_drop,
         higher_is_worse=higher_is_worse,
-        lower_is_worse=lower_is_worse,
         min_coverage=min_coverage,
-        min_overlap=min_overlap,
-        min_groups=min_groups,
         passed=all(check.passed for check in checks),
         checks=tuple(checks),
-        correction=f"Holm, over {tests} metrics" if tests > 1 else "",
+        correction=f"Holm, over {count} metrics" if count > 1 else "",
     )
-
-
-def _check_limits(max_drop: float, **shares: float) -> None:
-    """Refuse limits that nothing could exceed, such as NaN."""
-    if not 0 <= max_drop < inf:
-        raise UsageError(f"--max-drop is {max_drop}: it must be a number of at least 0.")
-    for name, limit in shares.items():
-        if not 0 <= limit <= 1:
-            raise UsageError(f"--{name.replace('_', '-')} is {limit}: it must be between 0 and 1.")
 
 
 def _headline(layout: Layout, runs: Sequence[Run]) -> list[str]:
@@ -148,51 +151,45 @@ def _headline(layout: Layout, runs: Sequence[Run]) -> list[str]:
     return usual_metrics(layout, runs)[:1]
 
 
-def _directions(names: Sequence[str], layout: Layout, *, higher: bool, lower: bool) -> dict[str, Direction]:
-    """Which change of each metric is for the worse: as declared, or as the options say where it is not."""
-    if higher and lower:
-        raise UsageError("--higher-is-worse and --lower-is-worse exclude each other: give one of them.")
-    declared = {name: declaration(layout.metrics, name) for name in names}
-    better = {name: metric.better if metric else None for name, metric in declared.items()}
-    option: Better | None = "lower" if higher else "higher" if lower else None
-    undirected = [name for name in names if better[name] is None]
-    if undirected and option is None:
+def _direction(name: str, layout: Layout, *, higher_is_worse: bool) -> Direction:
+    """Which change of a metric is for the worse: as declared, or as the option says where it is not."""
+    declared = declaration(layout.metrics, name)
+    if declared is not None and declared.better is not None:
+        return "rise" if declared.better == "lower" else "drop"
+    if not higher_is_worse:
         raise UsageError(
-            f"neither more nor less of '{undirected[0]}' is better in itself: "
-            "say which is worse with --higher-is-worse or --lower-is-worse."
+            f"neither more nor less of '{name}' is better in itself: gate another metric, or say with "
+            "--higher-is-worse that a rise is for the worse."
         )
-    if option and not undirected and (contrary := [name for name in names if better[name] != option]):
-        raise UsageError(
-            f"--{'higher' if higher else 'lower'}-is-worse: of '{contrary[0]}' {better[contrary[0]]} is "
-            "better, as its benchmark declares. The option is for metrics that have no direction."
-        )
-    return {name: "rise" if (better[name] or option) == "lower" else "drop" for name in names}
+    return "rise"
 
 
 def _overlap(name: str, old: RunValues, new: RunValues) -> Overlap:
-    before, after = old.by_metric[name].samples, new.by_metric[name].samples
+    before, after = (
+        {sample for sample, row in each.samples.items() if each.by_metric[name].about[row]}
+        for each in (old, new)
+    )
+    groups = old.by_metric[name].groups
     return Overlap(
         common=len(before & after),
         larger=max(len(before), len(after)),
-        groups=independent_groups(old.groups[sample] for sample in before & after),
+        groups=independent_groups(groups[old.samples[sample]] for sample in before & after),
     )
 
 
-def _check_overlap(
-    name: str, overlap: Overlap, counted: tuple[str, str], min_overlap: float, min_groups: int
-) -> None:
+def _check_overlap(name: str, overlap: Overlap, counted: tuple[str, str]) -> None:
     """Refuse runs that have too little in common to say anything about either."""
     samples, groups = counted
-    if overlap.share < min_overlap:
+    if overlap.share < MIN_OVERLAP:
         raise UsageError(
             f"'{name}': the runs have too few {samples} in common: {overlap.common:,} of {overlap.larger:,} "
-            f"({share(overlap.share)}), and the gate needs {share(min_overlap)} (--min-overlap). "
+            f"({share(overlap.share)}), and the gate needs {share(MIN_OVERLAP)}. "
             "Ask both runs the same, with the same --limit."
         )
-    if overlap.groups < min_groups:
+    if overlap.groups < MIN_GROUPS:
         raise UsageError(
             f"'{name}': the runs have too few {groups} in common to tell a change from noise: "
-            f"{overlap.groups:,}, and the gate needs {min_groups} (--min-groups). Ask more {groups}."
+            f"{overlap.groups:,}, and the gate needs {MIN_GROUPS}. Ask more {groups}."
         )
 
 
@@ -212,27 +209,16 @@ def _check_coverage(differences: Sequence[Difference], floor: float) -> Check:
     return Check(name="coverage", passed=passed, reason=reason)
 
 
-def _p_beyond(difference: Difference, allowed: float, worse: Direction) -> float | None:
-    """The p-value of a change for the worse of just `allowed`; 1 for a smaller one or an improvement.
-
-    With nothing allowed it is that of the comparison. Otherwise it follows from the interval: with r =
-    (distance of the value from `allowed`) / (distance of the value from the limit on that side), p =
-    2 · P(T > r · t₀.₉₇₅) with one degree of freedom less than groups. So p < 0.05 exactly where the interval
-    lies wholly beyond.
-    """
-    if difference.difference is None or difference.p is None:
+def _p_beyond(
+    difference: Difference, estimate: stats.Estimate | None, allowed: float, worse: Direction
+) -> float | None:
+    """The p-value of a change for the worse of just `allowed`; 1 for a smaller one or an improvement."""
+    if difference.difference is None or estimate is None or difference.p is None:
         return None
     sign = 1 if worse == "rise" else -1
-    excess = sign * difference.difference - allowed
-    if excess <= 0:
+    if sign * difference.difference <= allowed:
         return 1.0
-    limit = difference.low if worse == "rise" else difference.high
-    # Without an interval all groups changed alike, and so all of them beyond what is allowed.
-    if not allowed or limit is None or limit == difference.difference:
-        return difference.p
-    df = max(1, difference.clusters - 1)
-    upper = t_quantile((1 + stats.CONFIDENCE) / 2, df)
-    return 2 * t_cdf(-excess / abs(difference.difference - limit) * upper, df)
+    return stats.paired_test(estimate, unit=difference.unit, null=sign * allowed).p
 
 
 def _check(
@@ -251,16 +237,14 @@ def _check(
     )
 
 
-def _too_few(
-    difference: Difference, overlap: Overlap, layout: Layout, min_overlap: float, min_groups: int
-) -> str:
+def _too_few(difference: Difference, overlap: Overlap, layout: Layout) -> str:
     """Why too few samples have a value in both runs, though both were asked them; empty if enough have."""
     declared = declaration(layout.metrics, difference.metric)
     ratio = bool(declared and declared.ratio_to)  # its denominator depends on the run
-    if not ratio and difference.n < min_overlap * overlap.larger:
-        needed = f"{share(min_overlap)} (--min-overlap)"
-    elif difference.clusters < min_groups:
-        needed = f"{min_groups} {layout.counted[1]} (--min-groups)"
+    if not ratio and difference.n < MIN_OVERLAP * overlap.larger:
+        needed = share(MIN_OVERLAP)
+    elif difference.clusters < MIN_GROUPS:
+        needed = f"{MIN_GROUPS} {layout.counted[1]}"
     else:
         return ""
     return (

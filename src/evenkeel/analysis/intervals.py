@@ -21,6 +21,7 @@ TOO_FEW = "none: fewer than two groups"
 UNEVEN = "none: too few groups of like size"
 NOTHING = "none: nothing to count"
 AGREE = "none: all groups agree"
+WILSON = "Wilson score"
 
 RANGES: dict[Unit, tuple[float, float]] = {
     "cosine": (-1.0, 1.0),
@@ -39,6 +40,10 @@ ROUNDING = 2.5e-5
 """Of a unit's range: half of the last digit that is shown of a cosine. What differs by less is the same."""
 FARTHEST = 30.0
 """Half the width of an interval on the logarithmic scale, beyond which it says nothing."""
+CARRIED = 0.75
+"""The share of the variance that decides an interval."""
+FEWEST = 6
+"""Groups below which one of them nearly always carries most of the variance."""
 
 
 class Estimate(NamedTuple):
@@ -48,12 +53,12 @@ class Estimate(NamedTuple):
     error: float
     df: float
     clusters: int
-    skew: float
-    """Skewness of the estimate: that of the clusters over √G."""
-    tail: float
-    """Excess kurtosis of the clusters over G, where it is positive."""
+    kurtosis: float = 0.0
+    """Excess kurtosis of the clusters, where it is positive, over their number."""
     linked: bool = False
     """Whether clusters share units: `clusters` is then the number of independent ones that they amount to."""
+    deciding: int = 0
+    """How many clusters carry three quarters of the variance, where they are one, or at most a tenth."""
 
     @property
     def over(self) -> str:
@@ -61,14 +66,12 @@ class Estimate(NamedTuple):
         return "over linked groups" if self.linked else "over groups"
 
     @property
-    def cautious_df(self) -> float:
-        """Fewer degrees of freedom where few clusters make up the spread: 1/df′ = 1/df + tail/4.
+    def satterthwaite_df(self) -> float:
+        """Fewer degrees of freedom where few clusters make up the spread: 1/df′ = 1/df + κ/(2G).
 
-        The variance of a variance grows with the kurtosis: 1/df′ = 1/df + tail/2 (Satterthwaite 1946). One
-        half of that is enough: where the spread moves with the mean, the scale that the interval is made on
-        allows for it. The simulations of docs/statistics.md chose it.
+        The variance of a variance grows with the kurtosis κ of what it is taken over (Satterthwaite 1946).
         """
-        return 1 / (1 / self.df + self.tail / 4)
+        return 1 / (1 / self.df + self.kurtosis / 2)
 
 
 class Interval(NamedTuple):
@@ -80,9 +83,11 @@ class Interval(NamedTuple):
     method: str
     n: int
     clusters: int
+    deciding: int = 0
+    """How many groups decide it, where they are few: see `Estimate`."""
 
     @property
-    def arms(self) -> tuple[float, float]:
+    def margins(self) -> tuple[float, float]:
         """How far the limits are from the value; infinite where they are unknown."""
         if self.value is None or self.low is None or self.high is None:
             return inf, inf
@@ -99,11 +104,11 @@ def over_clusters(
 ) -> Estimate:
     """m = Σ sumᵢ / Σ sizeᵢ over two clusters or more, with the error of a jackknife that leaves out clusters.
 
-    Without cluster i, m moves by eᵢ / (N − nᵢ), where eᵢ = sumᵢ − m nᵢ, nᵢ is its size and N = Σ nᵢ; and
-    error² = (G − 1)/G · Σ (eᵢ / (N − nᵢ))² for G clusters. If all sizes are equal this is s/√G of the
-    clusters' means. The degrees of freedom are N²/Σ nᵢ² − 1: a few large clusters among many small ones
-    are worth little more than the few (Kish). Clusters that share units have the error of `links.spread`, and
-    count as the independent clusters that they amount to.
+    Without cluster i, m moves by dᵢ = (sumᵢ − m nᵢ) / (N − nᵢ), where nᵢ is its size and N = Σ nᵢ; and
+    error² = (G − 1)/G · Σ dᵢ² for G clusters (Miller 1974). If all sizes are equal this is s/√G of the
+    clusters' means. The degrees of freedom are one less than the effective number of clusters, N²/Σ nᵢ²
+    (Kish 1965; Carter, Schnepel & Steigerwald 2017): a few large clusters among many small ones are worth
+    little more than the few. Clusters that share units have the error of `links.spread`.
     """
     clusters, total = len(sums), float(sizes.sum())
     value = float(sums.sum()) / total
@@ -115,13 +120,23 @@ def over_clusters(
     error = (scale * square) ** 0.5
     # What is left of subtracting equal numbers is rounding, not spread.
     if error <= 1e-12 * float(np.abs(sums).max() / total):
-        return Estimate(value, 0.0, df, clusters, 0.0, 0.0, links is not None)
+        return Estimate(value, 0.0, df, clusters, linked=links is not None)
     moves = np.ldexp(moves, -int(np.frexp(np.abs(moves).max())[1]))  # powers of tiny numbers would be 0
-    squares = moves**2
-    total_square = float(squares.sum())
-    skew = float(moves @ squares) / total_square**1.5
-    tail = max(0.0, float(squares @ squares) / total_square**2 - 3 / len(moves))
-    return Estimate(value, error, df, clusters, skew, tail, links is not None)
+    shares = moves**2 / float((moves**2).sum())
+    kurtosis = max(0.0, float(shares @ shares) - 3 / len(moves))
+    return Estimate(value, error, df, clusters, kurtosis, links is not None, _deciding(shares))
+
+
+def mean_over(values: NDArray[np.float64], groups: NDArray[np.intp], links: Links | None = None) -> Estimate:
+    """The mean of values in groups, two or more, by their numbers from 0 on."""
+    return over_clusters(per_cluster(groups, values), per_cluster(groups, np.ones(len(values))), links)
+
+
+def _deciding(shares: NDArray[np.float64]) -> int:
+    """How many clusters carry three quarters of the variance, of which each has a share; 0 where many do."""
+    carried = np.cumsum(np.sort(shares)[::-1])
+    count = int(np.searchsorted(carried, CARRIED)) + 1
+    return count if len(shares) >= FEWEST and count <= max(1, len(shares) // 10) else 0
 
 
 def t_interval(estimate: Estimate, *, alpha: float = ALPHA) -> tuple[float, float]:
@@ -141,48 +156,38 @@ def wilson(share: float, n: float, *, alpha: float = ALPHA) -> tuple[float, floa
 def unseen(value: float, clusters: int, bounds: tuple[float, float], *, alpha: float) -> tuple[float, float]:
     """Where all clusters agree: what the clusters of which none was seen could make of the value.
 
-    They are at most u = 1 − (α/2)^(1/G) of all (Clopper & Pearson 1934), and as far off as the bounds allow.
+    They are at most u = 1 − (α/2)^(1/G) of all, Clopper & Pearson's (1934) limit for none of G, and as far
+    off as the bounds allow.
     """
     share = 1 - (alpha / 2) ** (1 / clusters)
     return value - share * max(0.0, value - bounds[0]), value + share * max(0.0, bounds[1] - value)
 
 
 class Logit(NamedTuple):
-    """A bounded estimate on the logit scale of its range: the interval is centre ± t(df′) · arm.
+    """A bounded estimate on the logit scale of its range: Student's t interval of logit p, taken back.
 
-    With p the value's place in the range [0, 1] and e its error there, centre = logit p and the arms are
-    e / (p(1 − p)). Where the clusters are more skewed than the logit allows for (3/2 · arm · (1 − 2p)), the
-    arm on the long side is longer by (2t² + 1)/6t of the excess, the first term of the t statistic's
-    skewness (Johnson 1978, Hall 1992).
+    With p the value's place in the range [0, 1] and e its error there, logit p has the error e / (p(1 − p))
+    by the delta method (Agresti 2013, 3.1). Of values between −1 and 1 it is twice Fisher's z.
     """
 
     centre: float
-    down: float
-    up: float
+    error: float
     df: float
 
     @classmethod
-    def of(cls, estimate: Estimate, bounds: tuple[float, float]) -> Logit:
-        span = bounds[1] - bounds[0]
-        p = (estimate.value - bounds[0]) / span
-        arm = estimate.error / span / (p * (1 - p))
-        df = estimate.cautious_df
-        t = t_quantile(1 - ALPHA / 2, df)
-        stretch = (2 * t**2 + 1) / (6 * t)
-        allowed = 1.5 * arm * (1 - 2 * p)
-        right = max(0.0, estimate.skew - max(0.0, allowed))
-        left = max(0.0, -estimate.skew - max(0.0, -allowed))
-        return cls(log(p / (1 - p)), arm * (1 + stretch * left), arm * (1 + stretch * right), df)
+    def of(cls, estimate: Estimate, bounds: tuple[float, float], df: float) -> Logit:
+        p = (estimate.value - bounds[0]) / (bounds[1] - bounds[0])
+        return cls(log(p / (1 - p)), estimate.error / (bounds[1] - bounds[0]) / (p * (1 - p)), df)
 
     def interval(self, bounds: tuple[float, float], *, alpha: float = ALPHA) -> tuple[float, float]:
-        t, span = t_quantile(1 - alpha / 2, self.df), bounds[1] - bounds[0]
-        low, high = (_expit(self.centre + t * arm) for arm in (-self.down, self.up))
+        half, span = t_quantile(1 - alpha / 2, self.df) * self.error, bounds[1] - bounds[0]
+        low, high = _expit(self.centre - half), _expit(self.centre + half)
         return bounds[0] + span * low, bounds[0] + span * high
 
-    def p_value(self) -> float:
-        """The two-sided p of the middle of the range: below α where an interval at 1 − α leaves it out."""
-        arm = self.down if self.centre > 0 else self.up
-        return 2 * t_cdf(-abs(self.centre) / arm, self.df)
+    def p_value(self, null: float, bounds: tuple[float, float]) -> float:
+        """The two-sided p of a true value `null`: below α where an interval at 1 − α leaves it out."""
+        p = (null - bounds[0]) / (bounds[1] - bounds[0])
+        return 2 * t_cdf(-abs(self.centre - log(p / (1 - p))) / self.error, self.df) if 0 < p < 1 else 0.0
 
 
 def _expit(logit: float) -> float:
@@ -192,15 +197,13 @@ def _expit(logit: float) -> float:
 
 
 def log_interval(estimate: Estimate, *, alpha: float) -> tuple[float, float] | None:
-    """Of a positive amount: value · exp(−x) to value · exp(x + x²/(1 + x²)), x = t(df′) · error / value.
+    """Of a positive amount: value · exp(±x), x = t(df′) · error / value, Student's t on the log scale.
 
-    That is t on the logarithmic scale; the upper arm is longer, since amounts are as skewed as a lognormal
-    and few clusters do not show it. None where the clusters are too few to say anything.
+    The error there is by the delta method, df′ Satterthwaite's. None where the clusters are too few to say
+    anything.
     """
-    x = t_quantile(1 - alpha / 2, estimate.cautious_df) * estimate.error / estimate.value
-    if not x < FARTHEST:
-        return None
-    return estimate.value * exp(-x), estimate.value * exp(x + x**2 / (1 + x**2))
+    x = t_quantile(1 - alpha / 2, estimate.satterthwaite_df) * estimate.error / estimate.value
+    return (estimate.value * exp(-x), estimate.value * exp(x)) if x < FARTHEST else None
 
 
 def interval_of(
@@ -236,14 +239,15 @@ def interval_of(
         return Interval(estimate.value, None, None, TOO_FEW, n, clusters)
     limits: tuple[float, float] | None
     if unit == "share" and links is None and n == clusters and _binary(values, weights):
-        limits, method = wilson(estimate.value, n, alpha=alpha), "Wilson score"
+        limits, method = wilson(estimate.value, n, alpha=alpha), WILSON
     else:
         positive = unit in AMOUNTS and estimate.value > 0 and bool((values >= 0).all())
         limits, method = _over_groups(estimate, RANGES.get(unit), positive=positive, alpha=alpha)
     if limits is None:
         return Interval(estimate.value, None, None, method, n, clusters)
     low, high = min(limits[0], estimate.value), max(limits[1], estimate.value)
-    return Interval(estimate.value, low, high, method, n, clusters)
+    deciding = 0 if method == WILSON else estimate.deciding
+    return Interval(estimate.value, low, high, method, n, clusters, deciding)
 
 
 def _over_groups(
@@ -254,7 +258,8 @@ def _over_groups(
         limits = unseen(estimate.value, estimate.clusters, bounds, alpha=alpha)
         return limits, f"Clopper-Pearson {estimate.over}, which all agree"
     if bounds and bounds[0] < estimate.value < bounds[1]:
-        return Logit.of(estimate, bounds).interval(bounds, alpha=alpha), f"logit t {estimate.over}"
+        logit = Logit.of(estimate, bounds, estimate.df)
+        return logit.interval(bounds, alpha=alpha), f"logit t {estimate.over}"
     if not estimate.error:
         return None, AGREE
     if positive:

@@ -69,31 +69,28 @@ def spread(moves: NDArray[np.float64], sizes: NDArray[np.float64], links: Links)
     """The square of the error of a mean that moves by `moves` without each group, of these sizes.
 
     Two groups are dependent where they share a unit, so that products of moves are summed over all pairs of
-    groups that share one, as in cluster-robust errors of crossed or dyadic data (Cameron, Gelbach & Miller
-    2011; Fafchamps & Gubert 2007). With U(u) the sum of the moves of the groups that have unit u, kᵢ the
-    number of units of group i, k their mean, and n(u) the sum of the sizes at unit u:
+    groups that share one: the cluster-robust variance of multiway and dyadic data (Cameron, Gelbach & Miller
+    2011; Fafchamps & Gubert 2007), with its factor for few clusters. With U(u) the sum of the moves of the
+    groups that have unit u, kᵢ the number of units of group i, k their mean, and n(u) the sum of the sizes at
+    unit u:
 
-        square = K/(K − k) · Σ U(u)² − Σ (kᵢ − 1) moveᵢ²,  at least Σ moveᵢ²
+        square = K/(K − 1) · (Σ U(u)² − Σ (kᵢ − 1) moveᵢ²),  at least Σ moveᵢ²
         K = (Σ n(u))² / Σ n(u)²
 
-    K is the number of units, were all used equally often (Kish). A pair that shares two units counts twice,
-    which makes up for what is lost by measuring from the mean. The degrees of freedom are the smaller of K/k
-    and (Σ n²)²/Σ n⁴ (Satterthwaite, were all spread that of the units). K/k, rounded down, is to how many
-    groups without a common unit the data amount. docs/statistics.md has how often such intervals hold.
+    A pair that shares two units counts twice. K is the effective number of units (Kish 1965), so that the
+    groups amount to K/k without a common unit; the degrees of freedom are one less (Carter, Schnepel &
+    Steigerwald 2017). docs/statistics.md has how often such intervals hold.
     """
     units, sizes_of_units = links.sums(moves), links.sums(sizes)
     units_of_groups = np.bincount(links.groups, minlength=len(moves))
-    squares, k = sizes_of_units**2, float(units_of_groups.mean())
-    kish = float(sizes_of_units.sum()) ** 2 / float(squares.sum())
-    independent = kish / k
-    least = float(moves @ moves)
-    square = least
-    if independent > 1:
-        crossed = kish / (kish - k) * float(units @ units) - float((units_of_groups - 1) @ moves**2)
-        square = max(least, crossed)
-    df = min(independent, float(squares.sum()) ** 2 / float(squares @ squares))
+    effective = float(sizes_of_units.sum()) ** 2 / float(sizes_of_units @ sizes_of_units)
+    independent = effective / float(units_of_groups.mean())
+    square = least = float(moves @ moves)
+    if effective > 1:
+        crossed = float(units @ units) - float((units_of_groups - 1) @ moves**2)
+        square = max(least, effective / (effective - 1) * crossed)
     # K/k of groups that share almost nothing is a hair below their number.
-    return Spread(square, df, max(1, int(independent + 1e-9)), units)
+    return Spread(square, independent - 1, max(1, int(independent + 1e-9)), units)
 
 
 def independent_groups(groups: Iterable[Group]) -> int:

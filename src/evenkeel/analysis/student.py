@@ -1,4 +1,4 @@
-"""Student's t, central and noncentral, as functions of single numbers, to nearly the last digit of a float.
+"""Student's t as functions of single numbers, to nearly the last digit of a float.
 
 With a = df/2, x = df / (df + t²) and y = t² / (df + t²), P(T > t) = ½ Iₓ(a, ½) and P(0 < T < t) = ½ I_y(½, a)
 for t > 0: halves of the regularised incomplete beta function (Abramowitz & Stegun 1964, 26.7.1).
@@ -7,15 +7,9 @@ for t > 0: halves of the regularised incomplete beta function (Abramowitz & Steg
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache, lru_cache
-from math import erfc, exp, gamma, inf, log, log1p, nan, pi, sqrt
+from functools import lru_cache
+from math import exp, gamma, inf, log, log1p, nan, pi, sqrt
 from statistics import NormalDist
-from typing import TYPE_CHECKING
-
-import numpy as np
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 NORMAL = NormalDist()
 REMEMBERED = 4096
@@ -25,10 +19,6 @@ STEPS = 10_000
 SMALLEST = 2.0**-53
 TINY = 2.0**-1022
 """Tails below it have lost digits of their own: their quantile is called infinite."""
-NODES = 60
-"""Points of the quadrature of each part of the noncentral t."""
-FAR = 8.5
-"""Standard deviations beyond which a normal distribution has nothing that a float can add to one."""
 
 
 def t_cdf(t: float, df: float) -> float:
@@ -165,52 +155,3 @@ def _beta_inverse(a: float) -> float:
     r = 1 / (a * a)
     series = (-1 / 8 + r * (1 / 192 + r * (-1 / 640 + r * (17 / 14336 - r * 31 / 18432)))) / a
     return sqrt(a / pi) * exp(series)
-
-
-@lru_cache(REMEMBERED)
-def noncentrality(probability: float, t: float, df: float) -> float:
-    """The δ ≥ 0 with which a noncentral t, (Z + δ) / s with s = √(χ²/df), is below t > 0 with a probability.
-
-    P(T ≤ t) = E[Φ(t s − δ)] falls with δ: Newton's method, halved back into the interval that holds the root.
-    Infinite or NaN where t is, or where it is beyond the largest float.
-    """
-    if not t < inf or not df > 0:
-        return t if df > 0 else nan
-    low, high = 0.0, inf
-    delta = t
-    for _ in range(200):
-        below, slope = _noncentral(delta, t, df)
-        low, high = (delta, high) if below > probability else (low, delta)
-        following = delta + (below - probability) / slope if slope else inf
-        if not low < following < high:
-            following = 2 * delta + 1 if high == inf else (low + high) / 2
-        step, delta = following - delta, following
-        if abs(step) <= 1e-9 * delta:  # what is left is about its square
-            break
-    return delta
-
-
-def _noncentral(delta: float, t: float, df: float) -> tuple[float, float]:
-    """P(T ≤ t) of a noncentral t, and by how much it falls as δ grows: E[Φ(t s − δ)] and E[φ(t s − δ)].
-
-    Quadrature over u = ln s, whose density is in proportion to exp(df (u − e²ᵘ/2)), between points where
-    something bends: the mode of the density, and where Φ leaves 0 and reaches 1.
-    """
-    start, end = -(40 / df + sqrt(120 / df)), log1p(sqrt(80 / df))
-    bends = [0.0, *(log(edge / t) for edge in (delta - FAR, delta, delta + FAR) if edge > 0)]
-    edges = np.array([start, *sorted(bend for bend in bends if start < bend < end), end])
-    points, weights = _gauss()
-    middles, halves = (edges[1:] + edges[:-1]) / 2, (edges[1:] - edges[:-1]) / 2
-    u = (middles[:, None] + halves[:, None] * points).ravel()
-    density = np.exp(df * (u - np.expm1(2 * u) / 2)) * (halves[:, None] * weights).ravel()
-    z = t * np.exp(u) - delta
-    below = np.array([erfc(each) for each in (-z / sqrt(2)).tolist()]) / 2
-    bell = np.exp(-z * z / 2) / sqrt(2 * pi)
-    total = density.sum()
-    return float(below @ density / total), float(bell @ density / total)
-
-
-@cache
-def _gauss() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    points, weights = np.polynomial.legendre.leggauss(NODES)
-    return points, weights

@@ -382,9 +382,9 @@ def _finish(
     progress: Progress,
 ) -> Run:
     """Score, and write what others read. The figures come first: a page that fails does not lose them."""
-    from evenkeel.report.engine.client import ENGINE
+    from evenkeel.report.charts import start_engine
 
-    ENGINE.start()  # beside the scoring
+    start_engine()  # beside the scoring
     scores = score_samples(benchmark, folder, samples, requests, progress.note)
     folder.write_summary(summarise(benchmark, scores))
     folder.add_notes(requests.notes())
@@ -400,10 +400,6 @@ def _finish(
     except Exception as error:  # noqa: BLE001  # one odd record costs the page, never the run
         (folder.path / "report.html").unlink(missing_ok=True)  # it would show the figures from before
         run.problems.append(f"the page could not be written: {place_of(error)}. The figures are whole.")
-    with contextlib.suppress(Exception):  # only a cache: a leaderboard says itself what is wrong with a run
-        from evenkeel.analysis.leaderboard import store_values
-
-        store_values(run)
     return run
 
 

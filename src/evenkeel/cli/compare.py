@@ -39,9 +39,8 @@ def compare_command(runs: tuple[str, ...], metrics: tuple[str, ...], by: tuple[s
     score`) are compared with a run over the same questions; what they do not state is named.
     """
     from evenkeel.analysis.comparison import compare
-    from evenkeel.report.comparison import show_comparison
 
-    print_result(compare(*runs, metrics=metrics, by=by), show_comparison, json=json)
+    print_result(compare(*runs, metrics=metrics, by=by), json=json)
 
 
 @click.command(

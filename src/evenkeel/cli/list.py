@@ -43,10 +43,9 @@ def list_benchmarks() -> None:
 @click.argument("benchmark", default="")
 @json_option("the metrics")
 def list_metrics(benchmark: str, json: bool) -> None:
-    """Metrics of a BENCHMARK, or of all: what each says, its formula, its source, what misleads."""
+    """Metrics of a BENCHMARK, or of all: what each means, and what to be careful about."""
     from evenkeel.api.explained import explained
     from evenkeel.harness.registry import usable_benchmarks
-    from evenkeel.report.notebook import explained_lines
 
     names = [benchmark] if benchmark else [name for name, _ in usable_benchmarks()]
     by_benchmark = {name: explained(name) for name in names}
@@ -55,7 +54,7 @@ def list_metrics(benchmark: str, json: bool) -> None:
         for name, metrics in by_benchmark.items():
             say(f"{name}\n")
             for metric in metrics:
-                say("\n".join([*explained_lines(metric), ""]))
+                say(f"{metric!r}\n")
 
     print_result(by_benchmark, show, json=json)
 
@@ -101,7 +100,7 @@ def list_models(ask: bool, json: bool) -> None:
 def list_runs(folder: Path, json: bool) -> None:
     """Runs below FOLDER, newest first: finished, running, unfinished or broken."""
     from evenkeel.harness.stored.listing import list_runs as read_runs
-    from evenkeel.report.terminal.tables import show_table
+    from evenkeel.page.grid import show_table
 
     runs = read_runs(folder)
     if not runs:
@@ -168,7 +167,7 @@ def tokenizers_command(
     """
     from evenkeel.api.run import parse_langs
     from evenkeel.harness.registry import usable_benchmarks
-    from evenkeel.report.terminal.tables import show_table
+    from evenkeel.page.grid import show_table
 
     tokenizers = next(module for _, cls in usable_benchmarks() if (module := cls.tokenizers()) is not None)
     comparison = tokenizers.compare(tokenizers.read(data, parse_langs(lang)), specs)
@@ -176,7 +175,7 @@ def tokenizers_command(
 
     def show(console: Console, _: Any) -> None:
         for grid in grids:
-            show_table(console, grid)
+            show_table(console, grid.to_rich())
             console.print()
 
     print_result(comparison.summaries, show, json=json)

@@ -30,14 +30,18 @@ def say_error(text: object) -> None:
     click.echo(f"{label} {visible(str(text))}", err=True)
 
 
-def print_result(value: Any, show: Callable[[Console, Any], None], *, json: bool) -> None:
-    """Print a value as JSON, or as `show` writes it to the terminal."""
+def print_result(value: Any, show: Callable[[Console, Any], None] | None = None, *, json: bool) -> None:
+    """Print a value as JSON, or as `show` (by default its own overview) writes it to the terminal."""
     if json:
         click.echo(as_json(value))
-    else:
-        from rich.console import Console
+        return
+    from rich.console import Console
 
-        show(Console(), value)
+    console = Console()
+    if show is not None:
+        show(console, value)
+    else:
+        value.overview().show(console)
 
 
 def show_run(run: Run, *, min_coverage: float, json: bool) -> int:

@@ -64,10 +64,10 @@ def scorecard_command(runs: tuple[str, ...], out: Path | None, json: bool) -> No
     """
     from evenkeel.files.cache import write_whole
     from evenkeel.harness.folder import load_run
-    from evenkeel.report.scorecard import render, scorecard, show_scorecard
+    from evenkeel.report.scorecard import render, scorecard
 
     card = scorecard([load_run(run) for folder in runs for run in _runs_in(folder)])
-    print_result(card, show_scorecard, json=json)
+    print_result(card, json=json)
     if not json:
         out = out or Path("scorecard.html")
         say(f"Scorecard: {out}")

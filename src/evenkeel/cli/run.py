@@ -303,7 +303,7 @@ def demo_command(ctx: click.Context) -> None:
     from evenkeel.api.run import default_folder
     from evenkeel.files.cache import write_whole
     from evenkeel.models.engines.engine import keep_models
-    from evenkeel.report.scorecard import render, scorecard, show_scorecard
+    from evenkeel.report.scorecard import render, scorecard
     from evenkeel.report.terminal.progress import Watcher
 
     folder = default_folder("demo", "embedded")
@@ -315,7 +315,7 @@ def demo_command(ctx: click.Context) -> None:
                 runs.append(api.run(name, out=folder / name, progress=Watcher(), **benchmark.demo))
     card, page = scorecard(runs), folder / "scorecard.html"
     write_whole(page, render(card, page))
-    show_scorecard(Console(), card)
+    card.overview().show(Console())
     click.echo("The slices are small, so the intervals are wide; the page links to each benchmark's report.")
     say(f"Report: {page}")
     ctx.exit(max(check_coverage(run, FLOOR) for run in runs))

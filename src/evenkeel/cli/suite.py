@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evenkeel.api.suite.suite import PlannedCost
-    from evenkeel.page.tables import Content, Grid
+    from evenkeel.page.grid import Content, Grid
 
 DEFAULT = Path("suite.yaml")
 
@@ -80,12 +80,12 @@ def suite_command(
         costs = plan_suite(file, out=out, only=only, allow_hosts=allow_hosts)
         print_result(costs, lambda console, plan: _show_plan(console, plan), json=json)
         return
-    from evenkeel.report.suite import MARKDOWN, PAGE, TABLE, show_suite
+    from evenkeel.report.suite import MARKDOWN, PAGE, TABLE
     from evenkeel.report.terminal.runs import runs_watcher
 
     watcher = runs_watcher(True, plain=True)
     result = suite(file, out=out, only=only, allow_hosts=allow_hosts, progress=watcher)
-    print_result(result, show_suite, json=json)
+    print_result(result, json=json)
     if not json:
         for name in (PAGE, TABLE, MARKDOWN):
             say(Path(result.path) / name)
@@ -106,10 +106,10 @@ def _init(path: Path) -> None:
 def _show_plan(console: object, costs: Sequence[PlannedCost]) -> None:
     from rich.console import Console
 
-    from evenkeel.report.terminal.tables import show_line, show_table
+    from evenkeel.page.grid import show_line, show_table
 
     assert isinstance(console, Console)
-    show_table(console, plan_table(costs))
+    show_table(console, plan_table(costs).to_rich())
     show_line(console, "Tokens and costs are estimated; every answer is counted at its full length.", "dim")
     for key in dict.fromkeys(key for each in costs for key in each.plan.keys):
         show_line(console, f"Key: {key}.")
@@ -124,7 +124,7 @@ def _show_plan(console: object, costs: Sequence[PlannedCost]) -> None:
 
 def plan_table(costs: Sequence[PlannedCost]) -> Grid:
     """A row for each run."""
-    from evenkeel.page.tables import Grid
+    from evenkeel.page.grid import Grid
 
     rows: list[tuple[str, list[Content]]] = [
         (

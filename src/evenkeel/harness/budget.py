@@ -13,7 +13,7 @@ from evenkeel.harness.ledger import ROUNDING, Cost, Ledger
 from evenkeel.harness.model import Meter
 from evenkeel.journal.writer import Usage
 from evenkeel.options import parse
-from evenkeel.page.notebook import Displayed
+from evenkeel.page.grid import Displayed, Grid, Overview
 from evenkeel.text.token_estimate import estimate_tokens
 from evenkeel.types import Embed, Entail, Generate, LogLikelihood, Rank, Request, Response, StringLikelihood
 
@@ -80,6 +80,25 @@ class Plan(Displayed, Struct, frozen=True):
     """Models whose price is not known, so that no cost can be named."""
     keys: tuple[str, ...] = ()
     """Which environment variable's key would be sent to which host."""
+
+    def overview(self) -> Overview:
+        """A row for each kind of request, and what it costs."""
+        rows = [
+            (kind, [f"{count:,}", f"{self.tokens_in.get(kind, 0):,}", f"≤ {written:,}" if written else "–"])
+            for kind, count in self.requests.items()
+            for written in [self.tokens_out.get(kind, 0)]
+        ]
+        grid = Grid("", "kind", ["requests", "tokens in", "tokens out"], rows, left=1)  # type: ignore[arg-type]
+        if not rows:
+            cost = ["Asks no model: costs nothing."]
+        elif self.usd is not None:
+            cost = [f"At most about ${self.usd:,.2f}."]
+            cost += [f"Dollars per million tokens: {line}." for line in self.prices]
+        elif self.unpriced:
+            cost = [f"The price of {', '.join(self.unpriced)} is not known: give price_in and price_out."]
+        else:
+            cost = ["Its models run on this machine: nothing is paid."] if self.local else []
+        return Overview("What a run would ask, estimated", cost, [grid] if rows else [])
 
 
 class Budget:

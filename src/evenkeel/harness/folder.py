@@ -21,9 +21,9 @@ from evenkeel.files.jsonfile import convert, decode_json_lines, depth, read_json
 from evenkeel.harness.benchmark import Benchmark
 from evenkeel.harness.registry import benchmark_class, benchmark_names, record_type
 from evenkeel.options import describe, parse
-from evenkeel.page.format import interval, share, value, visible
+from evenkeel.page.format import counts, interval, share, statuses, value, visible
+from evenkeel.page.grid import Displayed, Overview
 from evenkeel.page.metrics import scope_name, scope_of
-from evenkeel.page.notebook import Displayed
 from evenkeel.types import Figure, Record, RunSpec, Sample, Score, Summary, to_jsonable
 
 if TYPE_CHECKING:
@@ -255,6 +255,27 @@ class Run(Displayed):
         except ImportError:
             raise MissingExtra("to_pandas()", package="pandas", install="pip install pandas") from None
         return pandas.DataFrame(self.frame().to_dict(as_series=False))
+
+    def overview(self) -> Overview:
+        """The headline with its interval and coverage, and the benchmark's first table."""
+        from evenkeel.harness.registry import benchmark_class
+        from evenkeel.page.tables import arrange
+
+        try:
+            benchmark = benchmark_class(self.spec.benchmark)
+            layout, figure, notes = benchmark.layout, self.headline, benchmark.notes(self.spec, self.summary)
+            several = len(self.headlines) > 1  # the table has a figure for each
+        except EvenkeelError as error:  # not finished, or not a run of this version
+            return Overview(str(self.path), [str(error)])
+        lines = [
+            *([] if several else [f"95% interval {interval(figure) or 'not known'}"]),
+            f"over {counts(figure, layout)}, coverage {share(figure.coverage)} ({statuses(figure)})",
+            *(f"⚠ {note.text}" for note in notes if note.warning),
+            f"Report: {self.path / 'report.html'}",
+        ]
+        title = f"{layout.headline_title} of {self.spec.subject}" + ("" if several else f": {value(figure)}")
+        grids = [grid for table in layout.tables if (grid := arrange(self.summary, table))]
+        return Overview(title, lines, grids[:1])
 
     def __repr__(self) -> str:
         """One line: what it is, where it is, and its headline if it is finished."""

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
-from evenkeel.page.layout import Layout
-from evenkeel.page.metrics import Metric
 from evenkeel.types import Figure, Unit
+
+if TYPE_CHECKING:
+    from evenkeel.page.layout import Layout
+    from evenkeel.page.metrics import Metric
 
 FLOOR = 0.95
 """Coverage below this is shown as a warning."""
@@ -107,8 +109,13 @@ def counts(figure: Counted, layout: Layout) -> str:
     """How many samples are behind a figure: `280 prompts of 40 questions`, or `200 examples`."""
     samples, groups = layout.counted
     if figure.clusters == figure.n:
-        return f"{figure.n:,} {samples}"
-    return f"{figure.n:,} {samples} of {figure.clusters:,} {groups}"
+        return counted(figure.n, samples)
+    return f"{counted(figure.n, samples)} of {counted(figure.clusters, groups)}"
+
+
+def counted(count: int, plural: str) -> str:
+    """`1 question`, `1,200 questions`: a number with its noun."""
+    return f"{count:,} {plural.removesuffix('s') if count == 1 else plural}"
 
 
 def statuses(figure: Figure) -> str:

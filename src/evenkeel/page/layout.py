@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fnmatch import fnmatchcase
 from typing import NamedTuple, TypeAlias
 
 from msgspec import Struct
 
 from evenkeel.page.metrics import Metric
-from evenkeel.types import Summary
+from evenkeel.types import Figure, Summary
+
+MOST_MAIN = 10
+"""Figures beside the headline on the first screen of a report."""
 
 
 class Column(NamedTuple):
@@ -26,6 +30,9 @@ class Table(Struct, frozen=True, kw_only=True):
     metric: str = ""
     columns: str = ""
     metrics: tuple[Column, ...] = ()
+    further: tuple[Column, ...] = ()
+    """Further rows `VALUE: TITLE` below that of a value, of other metrics: in their names `*` stands for the
+    metric of the column, as in `Column("detected_*", "error detection")`."""
     several: bool = False
     """Shown only where there is more than one column."""
     pairs: str = ""
@@ -99,13 +106,23 @@ class Layout(Struct, frozen=True, kw_only=True):
     counted: tuple[str, str] = ("prompts", "questions")
     """The words for samples and for the groups they fall into."""
     facts: tuple[Column, ...] = ()
-    """Further single figures, shown below the headline where the run has them."""
+    """Figures shown beside the headline where the run has them. Default: the metrics declared as `main`."""
     pictures: tuple[Picture, ...] = ()
     blocks: Callable[[Summary], list[str]] | None = None
     """Lines for the terminal in the published form, before its tables."""
     tables: tuple[Table, ...] = ()
     cautions: tuple[str, ...] = ()
     citation: str = ""
+
+    def main_figures(self, summary: Summary) -> list[tuple[str, Figure]]:
+        """The titles and figures beside the headline, where the summary has them."""
+        columns = [Column(metric.name, metric.title) for metric in self.metrics[1:] if metric.main]
+        return [
+            (column.title, figure)
+            for column in columns or self.facts
+            for name, figure in summary.items()
+            if fnmatchcase(name, column.metric) and ("/" in column.metric or "/" not in name)
+        ]
 
     @property
     def headline(self) -> str:

@@ -9,12 +9,14 @@ from urllib.parse import unquote
 
 from msgspec import Struct
 
+from evenkeel.page.format import capitalised, chance
+from evenkeel.page.grid import Displayed, Overview
 from evenkeel.types import Tag, Unit
 
 Better: TypeAlias = Literal["higher", "lower"]
 
 
-class Metric(Struct, frozen=True):
+class Metric(Displayed, Struct, frozen=True):
     """A value of samples or a figure of a summary. In its name `*` matches any text: `across_*`."""
 
     name: str
@@ -45,6 +47,15 @@ class Metric(Struct, frozen=True):
     """Whether it depends on which other samples there are: runs that differ in them are not compared."""
     by: Sequence[str] = ()
     """The tags that it is broken down by, where the benchmark does not summarise by itself."""
+
+    def overview(self) -> Overview:
+        """What the metric means, its direction, and what to be careful about."""
+        direction = (
+            f"{capitalised(self.better)} is better." if self.better else "Neither direction is better."
+        )
+        guessing = f" {capitalised(chance(self))}." if self.chance is not None else ""
+        lines = [self.meaning, f"{direction}{guessing}", self.caution and f"Careful: {self.caution}"]
+        return Overview(f"{self.name}: {capitalised(self.title)}", list(filter(None, lines)))
 
     def __post_init__(self) -> None:
         if self.unit not in get_args(Unit):

@@ -1,43 +1,20 @@
-"""Tables before they are drawn: the same rows and columns for the terminal, the page and a notebook."""
+"""Which figures a table shows: its rows and columns, from the summary of a run or of several."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Literal, NamedTuple, TypeAlias
+from itertools import permutations
+from typing import NamedTuple, TypeAlias
 
-from msgspec import Struct
-
-from evenkeel.page.format import share
-from evenkeel.page.layout import Column, Table
-from evenkeel.page.notebook import Displayed
+from evenkeel.page.format import capitalised, interval, share, value
+from evenkeel.page.grid import Cell, Content, Grid, coverage_cell
+from evenkeel.page.layout import Column, Layout, Table
+from evenkeel.page.metrics import declaration, scope_name
 from evenkeel.types import Figure, Summary
 
-Style: TypeAlias = Literal["", "strong", "soft", "warn"]
-
-
-class Cell(NamedTuple):
-    """A text in a table. A link is followed on pages only."""
-
-    text: str
-    style: Style = ""
-    link: str = ""
-
-
-Content: TypeAlias = Figure | Cell | str | None
-"""A figure is drawn with its interval; None is a figure that is not there."""
-
-
-class Grid(Displayed, Struct, frozen=True):
-    """A table: the name of each column, and for each row its name and its cells."""
-
-    title: str
-    corner: str
-    columns: list[str]
-    rows: list[tuple[str, list[Content]]]
-    left: int = 0
-    """How many of the first columns, that of the row names included, are aligned to the left."""
-    sections: bool = False
-    """Whether every row with a name begins a section."""
+Row: TypeAlias = tuple[str, list[Content]]
+MOST_FIGURES = 1000
+"""Rows of the table of all figures; summary.json has every one."""
 
 
 def values_of(summary: Summary, metric: str, tag: str) -> list[str]:
@@ -58,7 +35,16 @@ def is_number(value: str) -> bool:
 
 def figure(summary: Summary, metric: str, scope: Mapping[str, str]) -> Figure | None:
     """The figure of a scope, in whatever order its name has the tags."""
-    return next((each for each in summary.values() if each.metric == metric and each.scope == scope), None)
+    names = (scope_name(metric, dict(tags)) for tags in permutations(scope.items()))
+    return next((summary[name] for name in names if name in summary), None)
+
+
+class _Head(NamedTuple):
+    """A column of a table: its title, and which figures are in it."""
+
+    title: str
+    metric: str
+    scope: dict[str, str]
 
 
 def arrange(summary: Summary, table: Table) -> Grid | None:
@@ -67,30 +53,43 @@ def arrange(summary: Summary, table: Table) -> Grid | None:
         return paired_rows(summary, table)
     metrics = {each.metric for each in summary.values()}
     shown = [each for each in table.metrics or (Column(table.metric, ""),) if each.metric in metrics]
+    further = [each.metric.replace("*", column.metric) for each in table.further for column in shown]
 
-    def values(tag: str) -> list[str]:
-        return in_order(value for each in shown for value in values_of(summary, each.metric, tag))
+    def values(tag: str, *names: str) -> list[str]:
+        return in_order(value for name in names for value in values_of(summary, name, tag))
 
-    rows, split = values(table.rows), values(table.columns) if table.columns else []
-    scopes = [(value, {table.columns: value}) for value in split] if len(split) > 1 else []
-    columns: list[tuple[str, str, dict[str, str]]]
-    if table.metrics:
-        columns = [(f"{each.title} {value}", each.metric, scope) for each in shown for value, scope in scopes]
-        columns = columns or [(each.title, each.metric, {}) for each in shown]
-        redundant = table.several and len(shown) < 2
-    else:
-        columns = [("all", table.metric, {}), *((value, table.metric, scope) for value, scope in scopes)]
-        redundant = not scopes and (table.several or len(rows) < 2)
-    if redundant or not rows or not columns:
+    rows = values(table.rows, *(each.metric for each in shown), *further)
+    split = values(table.columns, *(each.metric for each in shown)) if table.columns else []
+    heads, redundant = _heads(table, shown, split if len(split) > 1 else [], len(rows))
+    if redundant or not rows or not heads:
         return None
-    row_scopes: list[tuple[str, dict[str, str]]] = [(row, {table.rows: row}) for row in rows]
+    body: list[Row] = []
+    for row in rows:
+        for title, pattern in [("", "*"), *((each.title, each.metric) for each in table.further)]:
+            cells = [
+                figure(summary, pattern.replace("*", head.metric), {table.rows: row, **head.scope})
+                for head in heads
+            ]
+            if any(cell is not None for cell in cells):
+                body.append((f"{row}: {title}" if title else row, [*cells]))
     if table.total and len(rows) > 1:
-        row_scopes.append(("all", {}))
-    body: list[tuple[str, list[Content]]] = [
-        (name, [figure(summary, metric, {**scope, **more}) for _, metric, more in columns])
-        for name, scope in row_scopes
-    ]
-    return Grid(table.title, table.rows, [title for title, _, _ in columns], body)
+        body.append(("all", [figure(summary, head.metric, head.scope) for head in heads]))
+    return Grid(table.title, table.rows, [head.title for head in heads], body)
+
+
+def _heads(table: Table, shown: list[Column], split: list[str], rows: int) -> tuple[list[_Head], bool]:
+    """The columns of a table, and whether they show nothing that is not elsewhere."""
+    if table.metrics:
+        heads = [
+            _Head(f"{column.title} {tag}", column.metric, {table.columns: tag})
+            for column in shown
+            for tag in split
+        ]
+        heads = heads or [_Head(column.title, column.metric, {}) for column in shown]
+        return heads, table.several and len(shown) < 2
+    heads = [_Head("all", table.metric, {})]
+    heads += [_Head(tag, table.metric, {table.columns: tag}) for tag in split]
+    return heads, not split and (table.several or rows < 2)
 
 
 def paired_rows(summary: Summary, table: Table) -> Grid | None:
@@ -98,7 +97,7 @@ def paired_rows(summary: Summary, table: Table) -> Grid | None:
     figures = [each for each in summary.values() if each.metric == table.metric]
     figures = [each for each in figures if set(each.scope) == {table.rows, table.columns}]
     names = in_order(each.scope[table.rows] for each in figures)
-    rows: list[tuple[str, list[Content]]] = []
+    rows: list[Row] = []
     for name in names:
         of_name = [each for each in figures if each.scope[table.rows] == name]
         # The name is in the first of its rows only.
@@ -114,7 +113,7 @@ def side_by_side(summaries: Mapping[str, Summary], table: Table) -> Grid:
     metric = table.metric or table.metrics[0].metric
     rows = in_order(v for summary in summaries.values() for v in values_of(summary, metric, table.rows))
     totals = [figure(summary, metric, {}) for summary in summaries.values()]
-    body: list[tuple[str, list[Content]]] = [
+    body: list[Row] = [
         (row, [figure(summary, metric, {table.rows: row}) for summary in summaries.values()]) for row in rows
     ]
     if table.total:
@@ -125,3 +124,20 @@ def side_by_side(summaries: Mapping[str, Summary], table: Table) -> Grid:
         for name, total in zip(summaries, totals, strict=True)
     ]
     return Grid(f"{table.title}, run by run", table.rows, columns, body)
+
+
+def all_figures(summary: Summary, layout: Layout) -> Grid:
+    """Every figure of a run: those of all samples, then those of parts of them."""
+    figures = sorted(summary.values(), key=lambda each: len(each.scope))
+    rows: list[Row] = []
+    for each in figures[:MOST_FIGURES]:
+        declared = declaration(layout.metrics, each.metric)
+        scope = ", ".join(f"{tag} {part}" for tag, part in each.scope.items())
+        title = capitalised(declared.title) if declared else each.metric
+        limits = interval(each, short=True) or each.method
+        samples = f"{each.n:,}"
+        cells: list[Content] = [title, scope, Cell(value(each), "strong"), limits, samples]
+        rows.append((each.metric, [*cells, coverage_cell(each.coverage)]))
+    columns = ["title", "of", "value", "95% interval", "samples", "coverage"]
+    more = f" (the first {MOST_FIGURES:,} of {len(figures):,})" if len(figures) > MOST_FIGURES else ""
+    return Grid(f"All figures{more}", "metric", columns, rows, left=3)

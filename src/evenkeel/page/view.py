@@ -13,10 +13,10 @@ from typing import Any, TypeAlias
 from msgspec import Struct
 
 from evenkeel.page.examples import shortened
-from evenkeel.page.format import known, number
+from evenkeel.page.format import known, number, visible
+from evenkeel.page.grid import Displayed
 from evenkeel.page.layout import Example
 from evenkeel.page.metrics import Metric, declaration
-from evenkeel.page.notebook import Displayed
 from evenkeel.types import Record, Response
 
 MOST_ROWS = 50
@@ -111,6 +111,17 @@ class View(Displayed, Struct, frozen=True):
     title: str
     label: str
     blocks: tuple[Block, ...]
+
+    def __repr__(self) -> str:
+        """The texts under their headings."""
+        shown = example(self)
+        parts = (f"{heading}\n{body}".replace("\n", "\n  ") for heading, body in shown.parts)
+        return visible("\n\n".join([f"{shown.label} · {shown.title}", *parts]))
+
+    def _repr_html_(self) -> str:
+        from evenkeel.page.view_html import view_html
+
+        return view_html(self)
 
 
 # Parts that several benchmarks have

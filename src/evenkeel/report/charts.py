@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterable
+from threading import Thread
+from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
 from evenkeel.analysis import RANGES
+from evenkeel.errors import DrawingError
 from evenkeel.page.examples import shortened
 from evenkeel.page.layout import Bars, Curve, Points
 from evenkeel.page.tables import figure, is_number, values_of
-from evenkeel.report.engine.client import ENGINE
 from evenkeel.types import Record, Summary, Unit
 
 Chart: TypeAlias = dict[str, Any]
@@ -249,14 +250,36 @@ def heatmap(matrix: list[list[float]]) -> Chart:
     return {"data": {"values": cells}, "layer": layers, "width": side, "height": side}
 
 
+T = TypeVar("T")
+
+
 def to_svg(chart: Chart) -> str:
     """A chart as SVG text."""
-    return ENGINE.draw("svg", _styled(chart, STYLE)).decode()
+    import vl_convert
+
+    return _drawn(lambda: vl_convert.vegalite_to_svg(_styled(chart, STYLE), allowed_base_urls=[]))
 
 
 def to_png(chart: Chart) -> bytes:
     """A chart as a PNG picture on white, twice as large as on the page."""
-    return ENGINE.draw("png", _styled(chart, {**STYLE, "background": "white"}))
+    import vl_convert
+
+    white = _styled(chart, {**STYLE, "background": "white"})
+    return _drawn(lambda: vl_convert.vegalite_to_png(white, scale=2, allowed_base_urls=[]))
+
+
+def _drawn(draw: Callable[[], T]) -> T:
+    try:
+        return draw()
+    except ValueError as error:
+        reason = (str(error).strip().splitlines() or ["no reason given"])[0]
+        raise DrawingError(f"the chart could not be drawn: {reason}.") from None
+
+
+def start_engine() -> None:
+    """Start what draws charts in a thread, so that it is ready when the first chart is."""
+    empty: Chart = {"data": {"values": []}, "mark": "point"}
+    Thread(target=to_svg, args=(empty,), daemon=True).start()
 
 
 def _styled(chart: Chart, style: dict[str, Any]) -> str:
@@ -308,9 +331,10 @@ def _points(summaries: dict[str, Summary], spec: Curve | Bars) -> list[dict[str,
     names_run, names_line = len(summaries) > 1, len({line for each in lines.values() for line in each}) > 1
     points = []
     for run, summary in summaries.items():
+        positions = values_of(summary, spec.metric, spec.along)
         for line in lines[run] or [""]:
             name = " ".join(part for part, differs in ((run, names_run), (line, names_line)) if differs)
-            for x in values_of(summary, spec.metric, spec.along):
+            for x in positions:
                 each = figure(summary, spec.metric, {spec.along: x, **({tag: line} if line else {})})
                 if each is not None and each.value is not None:
                     low, high = (each.value if bound is None else bound for bound in (each.low, each.high))

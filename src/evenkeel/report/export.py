@@ -18,7 +18,7 @@ from evenkeel.harness.stored.marks import Mark
 from evenkeel.page.format import harmless
 from evenkeel.types import Record, Records
 
-Form: TypeAlias = Literal["csv", "parquet", "published", "marks", "every-eval-ever", "hub", "mteb"]
+Form: TypeAlias = Literal["csv", "parquet", "published", "marks", "every-eval-ever", "hub"]
 
 
 def export(run: Run | str | Path, to: Form, out: str | Path | None = None) -> list[Path]:
@@ -42,7 +42,7 @@ def _export(run: Run, to: Form, out: str | Path | None) -> list[Path]:
         return _publish(run, Path(out) if out else run.path / "export")
     if to == "marks":
         return _write_marks(run, Path(out) if out else run.path / "export")
-    if to in ("every-eval-ever", "hub", "mteb"):
+    if to in ("every-eval-ever", "hub"):
         return _write_shared(run, to, Path(out) if out else run.path / "export" / to)
     target = Path(out) if out else run.path / "export" / f"records.{to}"
     if target.is_dir():
@@ -94,13 +94,13 @@ def _sink(records: Records, to: Form, target: Path, extra: Extra) -> None:
 
 def _write_shared(run: Run, to: Form, folder: Path) -> list[Path]:
     """A format of another project, which has several files."""
-    from evenkeel.report.formats import every_eval_ever, hub, mteb
+    from evenkeel.report.formats import every_eval_ever, hub
 
     if folder.is_file():
         raise UsageError(f"--out {folder} is a file: give a folder.")
     if folder.is_relative_to(run.path) and (link := next(_links(folder), None)):
         raise DataError(link, "this is a link. The files of a run must lie in its own folder.")
-    writers = {"every-eval-ever": every_eval_ever.write, "hub": hub.write, "mteb": mteb.write}
+    writers = {"every-eval-ever": every_eval_ever.write, "hub": hub.write}
     return writers[to](run, folder)
 
 

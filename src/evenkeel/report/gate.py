@@ -1,62 +1,25 @@
-"""A gate as lines and a table, and in the formats that CI systems read."""
+"""A gate in the formats that CI systems read."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from xml.etree import ElementTree
 
-from evenkeel.analysis.gate import Check, Gate
-from evenkeel.page.format import as_json, as_markdown, visible
-from evenkeel.page.tables import Cell, Content, Grid
-
-
-def verdict(gate: Gate) -> str:
-    return f"{'Passed' if gate.passed else 'Failed'}: {gate.run} against {gate.baseline}"
-
-
-def gate_lines(gate: Gate) -> list[str]:
-    """A line for each check, the failed ones first, and how the decisions are corrected."""
-    lines = [f"{'pass' if each.passed else 'FAIL'}  {visible(each.reason)}" for each in _failed_first(gate)]
-    return [*lines, *_correction(gate)]
-
-
-def gate_table(gate: Gate) -> Grid:
-    checks: Sequence[tuple[str, list[Content]]] = [
-        (check.name, [Cell("pass") if check.passed else Cell("FAIL", "strong"), check.reason])
-        for check in gate.checks
-    ]
-    return Grid("", "check", ["", "reason"], list(checks), left=3)
-
-
-def _failed_first(gate: Gate) -> list[Check]:
-    """A log is often read from the top."""
-    return sorted(gate.checks, key=lambda check: check.passed)
-
-
-def _correction(gate: Gate) -> list[str]:
-    return [f"p is corrected for several metrics: {gate.correction}."] if gate.correction else []
+from evenkeel.analysis.gate import Gate
+from evenkeel.page.format import as_json, visible
+from evenkeel.page.grid import plain_cell
 
 
 def _text(gate: Gate) -> str:
-    """One line for each check."""
-    return "".join(f"{line}\n" for line in gate_lines(gate))
+    """One line for each check, the failed ones first, and how the decisions are corrected."""
+    [grid] = gate.overview().grids
+    lines = [f"{outcome}  {plain_cell(cells[1])}" for outcome, cells in grid.rows]
+    return "".join(f"{visible(line)}\n" for line in (*lines, *gate.overview().footnotes))
 
 
 def _markdown(gate: Gate) -> str:
     """A table, as for the summary of a CI job; nothing in it is read as markup."""
-    outcome = "passed" if gate.passed else "failed"
-    lines = [
-        f"**Gate {outcome}**: {as_markdown(gate.run)} against {as_markdown(gate.baseline)}",
-        "",
-        "| | check | why |",
-        "| --- | --- | --- |",
-    ]
-    for check in _failed_first(gate):
-        result = "pass" if check.passed else "**FAIL**"
-        lines.append(f"| {result} | {as_markdown(check.name)} | {as_markdown(check.reason)} |")
-    if gate.correction:
-        lines += ["", *_correction(gate)]
-    return "\n".join([*lines, ""])
+    return gate.overview().to_markdown()
 
 
 def _junit(gate: Gate) -> str:

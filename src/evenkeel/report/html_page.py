@@ -11,17 +11,19 @@ from typing import Any
 from markupsafe import Markup
 from msgspec.structs import replace
 
-from evenkeel.analysis.comparability import run_names
+from evenkeel.analysis.comparable_metrics import run_names
 from evenkeel.analysis.comparison import compare
+from evenkeel.analysis.comparison_tables import comparison_tables, footnote, run_lines
 from evenkeel.errors import DrawingError, UsageError
 from evenkeel.harness.folder import Run
 from evenkeel.harness.registry import benchmark_class
 from evenkeel.page import format as text
 from evenkeel.page.examples import fitting, shortened
-from evenkeel.page.layout import Bars, Layout, Note
-from evenkeel.page.tables import Cell, Content, Grid, side_by_side
-from evenkeel.report import charts, pictures, templates
-from evenkeel.report.comparison import comparison_tables, footnote, run_lines
+from evenkeel.page.grid import Cell, Content, Grid, coverage_cell
+from evenkeel.page.html import render as render_template
+from evenkeel.page.layout import MOST_MAIN, Bars, Layout, Note
+from evenkeel.page.tables import all_figures, side_by_side
+from evenkeel.report import charts, pictures
 from evenkeel.report.notes import notes_of
 from evenkeel.report.samples.table import sample_table
 from evenkeel.types import Figure, Summary
@@ -39,8 +41,9 @@ def render(run: Run, *others: Run) -> str:
     layout = benchmark.layout
     several = len(runs) > 1
     of_run = f", of {next(iter(runs))}" if several else ""
-    return templates.render(
-        "page.html",
+    drawn = [_shown(picture) for picture in pictures.draw(runs, layout, of_run)]
+    return render_template(
+        "report/page.html",
         title=_title(layout, list(runs)),
         layout=layout,
         of_run=of_run,
@@ -48,11 +51,12 @@ def render(run: Run, *others: Run) -> str:
         overview=_runs_table(runs, layout) if several else _subjects_table(run, layout),
         overview_note=_overview_note(run, layout, several=several),
         chance=text.chance(layout.metrics[0]),
-        facts=[] if several else _facts(run, layout),
+        main=[] if several else layout.main_figures(run.summary)[:MOST_MAIN],
         notes=_notes(runs),
-        charts=_charts(runs, layout, of_run),
+        charts=drawn,
         differences=_differences(distinct) if several else None,
         grids=_grids(runs, layout, of_run),
+        figures=all_figures(run.summary, layout),
         examples=fitting([section for section in benchmark.examples(run.scored) if section.items]),
         samples=sample_table(run),
         settings=[
@@ -89,8 +93,8 @@ def _runs_table(runs: Mapping[str, Run], layout: Layout) -> Grid:
 
 
 def _headline(figure: Figure) -> list[Content]:
-    coverage = Cell(text.share(figure.coverage), "warn" if figure.coverage < text.FLOOR else "")
-    return [Cell(text.value(figure), "strong"), text.interval(figure) or "not known", coverage]
+    interval = text.interval(figure) or "not known"
+    return [Cell(text.value(figure), "strong"), interval, coverage_cell(figure.coverage)]
 
 
 def _overview_note(run: Run, layout: Layout, *, several: bool) -> str:
@@ -107,10 +111,6 @@ def _notes(runs: Mapping[str, Run]) -> list[Note]:
         for name, run in runs.items()
         for note in notes_of(run)
     ]
-
-
-def _facts(run: Run, layout: Layout) -> list[tuple[str, Figure]]:
-    return [(c.title, run.summary[c.metric]) for c in layout.facts if c.metric in run.summary]
 
 
 def _differences(runs: Sequence[Run]) -> dict[str, Any]:
@@ -135,14 +135,13 @@ def _grids(runs: Mapping[str, Run], layout: Layout, of_run: str) -> list[Grid]:
     if len(runs) == 1:
         return grids
     summaries = {name: run.summary for name, run in runs.items()}
-    facts: list[tuple[str, list[Content]]] = [
-        (c.title, [summary.get(c.metric) for summary in summaries.values()])
-        for c in layout.facts
-        if any(c.metric in summary for summary in summaries.values())
+    main = [dict(layout.main_figures(summary)) for summary in summaries.values()]
+    titles = dict.fromkeys(title for figures in main for title in figures)
+    rows: list[tuple[str, list[Content]]] = [
+        (title, [figures.get(title) for figures in main]) for title in titles
     ]
-    beside = [side_by_side(summaries, layout.tables[0])]
-    if facts:
-        beside.append(Grid("Further figures, run by run", "figure", list(summaries), facts))
+    beside = [side_by_side(summaries, table) for table in layout.tables[:1]]
+    beside += [Grid("Further figures, run by run", "figure", list(summaries), rows)] if rows else []
     return [*beside, *(replace(grid, title=f"{grid.title}{of_run}") for grid in grids)]
 
 
@@ -160,19 +159,15 @@ def render_grids(
     drawn = (pictures.Drawn(each.title, charts.bars(dict(summaries), each), "") for each in bars)
     svgs = [_shown(each) for each in drawn if each.chart is not None]
     values = {"title": title, "lead": lead, "charts": svgs, "grids": grids, "notes": notes}
-    return templates.render("grids.html", **values, cautions=cautions)
-
-
-def _charts(runs: Mapping[str, Run], layout: Layout, of_run: str) -> list[dict[str, Any]]:
-    # vl-convert draws the SVG from numbers, our titles and the data's tags, which it escapes.
-    return [_shown(each) for each in pictures.draw(runs, layout, of_run)]
+    return render_template("report/grids.html", **values, cautions=cautions)
 
 
 def _shown(drawn: pictures.Drawn) -> dict[str, Any]:
     """A picture for the template; where it cannot be drawn, the page says why and has the figures."""
     svg, note = "", drawn.note
     try:
+        # vl-convert draws the SVG from numbers, our titles and the data's tags, which it escapes.
         svg = Markup(drawn.to_svg()) if drawn.chart is not None else ""
     except DrawingError as error:
-        note = f"{note} {text.capitalised(str(error))} Its figures are in the tables below.".strip()
+        note = f"{note} {text.capitalised(str(error))} Its figures are in the tables.".strip()
     return {"title": drawn.title, "svg": svg, "note": note}

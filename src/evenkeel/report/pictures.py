@@ -6,17 +6,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from markupsafe import Markup
 from msgspec import Struct
 
-from evenkeel.analysis.comparability import run_names
+from evenkeel.analysis.comparable_metrics import run_names
 from evenkeel.errors import UsageError
 from evenkeel.harness.folder import Run, served_at
 from evenkeel.harness.registry import benchmark_class
 from evenkeel.page import format as text
+from evenkeel.page.grid import Content, Displayed, DisplayedList, Grid
+from evenkeel.page.html import render
 from evenkeel.page.layout import Bars, Curve, Heatmap, Layout, Picture, Points
 from evenkeel.page.metrics import declaration
-from evenkeel.page.notebook import Displayed, DisplayedList
-from evenkeel.page.tables import Content, Grid, arrange
+from evenkeel.page.tables import arrange
 from evenkeel.report import charts as drawing
 from evenkeel.types import Record, RunSpec
 
@@ -35,6 +37,15 @@ class Drawn(Displayed, Struct, frozen=True):
 
     def to_png(self) -> bytes:
         return drawing.to_png(self._drawable)
+
+    def __repr__(self) -> str:
+        return text.visible(f"<Drawn {self.title}>")
+
+    def _repr_html_(self) -> str:
+        """The picture as SVG with its title and note, in the colours of the notebook."""
+        # vl-convert draws the SVG from numbers, our titles and the data's tags, which it escapes.
+        svg = Markup(self.to_svg()) if self.chart is not None else ""
+        return render("report/picture.html", title=self.title, svg=svg, note=self.note)
 
     @property
     def _drawable(self) -> drawing.Chart:

@@ -1,6 +1,6 @@
 """A model's runs of several benchmarks side by side: each with its own figures, and no overall score.
 
-Computed first, then drawn: as one table for the terminal and for notebooks, and as a page.
+Computed first, then drawn: as tables for the terminal and for notebooks, and as a page.
 """
 
 from __future__ import annotations
@@ -13,19 +13,18 @@ from urllib.parse import quote
 
 import msgspec
 from msgspec import Struct
-from rich.console import Console
 
-from evenkeel.analysis.comparability import run_names
+from evenkeel.analysis.comparable_metrics import run_names
 from evenkeel.errors import UsageError
 from evenkeel.files.cache import write_whole
 from evenkeel.harness.folder import Run, served_at
 from evenkeel.harness.registry import benchmark_class, benchmark_names, load_stored
 from evenkeel.page.examples import shortened
-from evenkeel.page.format import FLOOR, capitalised, chance, counts, interval, p_value, share, statuses, value
-from evenkeel.page.notebook import Displayed
-from evenkeel.page.tables import Cell, Content, Grid
-from evenkeel.report import templates
-from evenkeel.report.terminal.tables import show_line, show_table
+from evenkeel.page.format import capitalised, chance, counts, interval, p_value, statuses, value
+from evenkeel.page.grid import Cell, Content, Displayed, Grid, Overview, coverage_cell
+from evenkeel.page.html import render as render_template
+from evenkeel.page.layout import MOST_MAIN
+from evenkeel.page.metrics import scope_name
 from evenkeel.types import Figure
 
 
@@ -59,6 +58,20 @@ class Scorecard(Displayed, Struct, frozen=True, kw_only=True):
     others: list[Entry]
     """Methods of these runs that do not use the models, such as BM25 beside a judge."""
     notes: list[str]
+
+    @property
+    def title(self) -> str:
+        return f"Scorecard of {self.model or f'{len(self.entries)} runs'}"
+
+    def overview(self) -> Overview:
+        """The tables, and which runs they are of."""
+        runs = {entry.path: entry for entry in (*self.entries, *self.others)}
+        return Overview(
+            self.title,
+            [Cell(note, "note") for note in self.notes],
+            tables(self),
+            [f"{entry.created[:10]}  {entry.benchmark:<9}  {path}" for path, entry in runs.items()],
+        )
 
 
 def scorecard(runs: Sequence[Run | str | Path], *, out: str | Path | None = None) -> Scorecard:
@@ -119,9 +132,8 @@ def _entries(run: Run, name: str, *, alone: bool) -> list[Entry]:
     """An entry for each subject of a run: the model, or each method."""
     layout = benchmark_class(run.spec.benchmark).layout
     facts = [
-        Line(metric=column.metric, title=column.title, figure=run.summary[column.metric])
-        for column in layout.facts
-        if column.metric in run.summary
+        Line(metric=scope_name(figure.metric, figure.scope), title=title, figure=figure)
+        for title, figure in layout.main_figures(run.summary)[:MOST_MAIN]
     ]
     guessing = chance(layout.metrics[0])
     headline_title = f"{layout.headline_title} ({guessing})" if guessing else layout.headline_title
@@ -160,10 +172,6 @@ def _identity_notes(model: str, runs: Sequence[Run]) -> list[str]:
 # Drawing
 
 
-def title(card: Scorecard) -> str:
-    return f"Scorecard of {card.model or f'{len(card.entries)} runs'}"
-
-
 def tables(card: Scorecard) -> list[Grid]:
     """One table of all entries, and one of the methods that do not use the models."""
     names = {entry.name for entry in card.entries}
@@ -196,7 +204,7 @@ def _table(heading: str, entries: Sequence[Entry], *, named: bool, model: str = 
                     *([name] if named else []),
                     Cell(value(figure), "strong" if top else ""),
                     " ".join(filter(None, (interval(figure, short=True), p_value(figure)))),
-                    _coverage(figure) if top else "",
+                    coverage_cell(figure.coverage) if top else "",
                 ]
                 rows.append((benchmark if top and entry is members[0] else "", cells))
     columns = ["figure", *(["of"] if named else []), "value", "95% interval", "coverage"]
@@ -214,23 +222,6 @@ def _figure_rows(entries: Sequence[Entry]) -> list[tuple[str, list[Line | None]]
     return [(words, [each.get(metric) for each in lines]) for metric, words in titles.items()]
 
 
-def _coverage(figure: Figure, details: str = "") -> Cell:
-    return Cell(f"{share(figure.coverage)}{details}", "warn" if figure.coverage < FLOOR else "")
-
-
-def show_scorecard(console: Console, card: Scorecard) -> None:
-    """The tables, and which runs they are of."""
-    show_line(console, title(card), "bold")
-    for note in card.notes:
-        show_line(console, note, "yellow")
-    for grid in tables(card):
-        console.print()
-        show_table(console, grid)
-    console.print()
-    for path, entry in {entry.path: entry for entry in (*card.entries, *card.others)}.items():
-        show_line(console, f"{entry.created[:10]}  {entry.benchmark:<9}  {path}", "dim")
-
-
 def render(card: Scorecard, out: Path) -> str:
     """The page, to be written to `out`: reports below its folder are linked."""
     sections = [(name, name, members) for name, members in _by_benchmark(card.entries)]
@@ -238,9 +229,9 @@ def render(card: Scorecard, out: Path) -> str:
         (f"{name}-others", f"{name}: {_others_title(card)}", members)
         for name, members in _by_benchmark(card.others)
     ]
-    return templates.render(
-        "scorecard.html",
-        title=title(card),
+    return render_template(
+        "report/scorecard.html",
+        title=card.title,
         card=card,
         named=len({entry.subject for entry in card.entries}) > 1,
         sections=[
@@ -265,7 +256,7 @@ def _section(entries: Sequence[Entry], out: Path) -> Grid:
     rows += [
         ("intervals by", [figure.method for figure in figures]),
         ("over", [counts(figure, layout) for figure in figures]),
-        ("coverage", [_coverage(figure, f": {statuses(figure)}") for figure in figures]),
+        ("coverage", [coverage_cell(f.coverage, details=f": {statuses(f)}") for f in figures]),
         ("created", [entry.created[:16].replace("T", " ") or "–" for entry in entries]),
         ("run", [Cell(entry.path, link=link(Path(entry.path), out)) for entry in entries]),
     ]

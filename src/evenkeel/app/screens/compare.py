@@ -158,4 +158,4 @@ def _beside(runs: tuple[ek.Run, ek.Run], changes: Sequence[Flip]) -> None:
     selected = event.selection.rows
     index = selected[0] if selected and selected[0] < len(ids) else 0  # a choice among other rows
     current = st.selectbox("Sample", ids, index=index, format_func=visible)
-    show.result(ek.both(*runs, current))
+    show.result(ek.compare_sample(*runs, current))

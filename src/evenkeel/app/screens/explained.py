@@ -44,5 +44,5 @@ def _metrics(name: str, words: list[str]) -> None:
 
 def _text(entry: object) -> str:
     """Everything that is said about a metric, to search in."""
-    fields = ("name", "title", "what", "formula", "source", "careful")
+    fields = ("name", "title", "meaning", "caution")
     return " ".join(str(getattr(entry, field, "")) for field in fields).casefold()

@@ -15,9 +15,10 @@ from evenkeel.models.boundary import find_boundary
 from evenkeel.models.local.vocabulary import Vocabulary
 from evenkeel.models.registry import tokenizer
 from evenkeel.models.tokenizer_files import Encoded, TextTokenizer
+from evenkeel.page.grid import Content, Grid
 from evenkeel.page.layout import Bars
 from evenkeel.page.metrics import Metric, units
-from evenkeel.page.tables import Content, Grid, figure, values_of
+from evenkeel.page.tables import figure, values_of
 from evenkeel.types import Score, Summary
 
 TEXT = (

@@ -50,10 +50,28 @@ def _write(run: Run, subject: Subject, folder: Path) -> list[Path]:
     dumped = yaml.safe_dump(
         [_entry(run, subject, name, dataset) for name in subject.main], sort_keys=False, allow_unicode=True
     )
+    index = {"model-index": [_merged(card, _model(run, subject, dataset if known else ""))]}
     write_whole(entries, comment + dumped)
-    index = {"model-index": [_model(run, subject, dataset if known else "")]}
     write_whole(card, yaml.safe_dump(index, sort_keys=False, allow_unicode=True))
     return [entries, card]
+
+
+def _merged(card: Path, model: dict[str, Any]) -> dict[str, Any]:
+    """A model with the results that the card has already of other data sets or tasks."""
+    import yaml
+
+    if not card.is_file():
+        return model
+    try:
+        [stored] = yaml.safe_load(card.read_text(encoding="utf-8"))["model-index"]
+        name, results = stored["name"], list(stored["results"])
+        [new] = model["results"]
+        others = [result for result in results if any(result[key] != new[key] for key in ("task", "dataset"))]
+    except (yaml.YAMLError, UnicodeDecodeError, TypeError, KeyError, ValueError):
+        raise UsageError(f"{card} is not a model-index that Evenkeel wrote: give another --out.") from None
+    if name != model["name"]:
+        raise UsageError(f"{card} has the results of {name}, and not of {model['name']}: give another --out.")
+    return {**model, "results": [*others, new]}
 
 
 def _entry(run: Run, subject: Subject, name: str, dataset: str) -> dict[str, Any]:

@@ -16,8 +16,9 @@ from evenkeel.harness.folder import Run, served_at
 from evenkeel.harness.registry import load_stored
 from evenkeel.models.presets import presets
 from evenkeel.models.registry import split_spec
+from evenkeel.page.layout import Layout
 from evenkeel.page.metrics import scope_name
-from evenkeel.types import Figure, RunSpec
+from evenkeel.types import Figure, RunSpec, Summary
 
 Deployment: TypeAlias = Literal["self_deployed", "externally_managed", "unknown"]
 
@@ -77,11 +78,9 @@ def subjects(run: Run) -> list[Subject]:
     figures = {name: figure for name, figure in run.summary.items() if figure.value is not None}
     benchmark = load_stored(run.spec)
     layout = benchmark.layout
-    main = (layout.headline, *(column.metric for column in layout.facts))
     if not run.subjects:
-        model = identity(run, "model")
-        shown = tuple(name for name in dict.fromkeys(main) if name in figures)
-        return [Subject(name=run.spec.subject, identity=model, figures=figures, main=shown)]
+        model, main = identity(run, "model"), _main(layout, figures)
+        return [Subject(name=run.spec.subject, identity=model, figures=figures, main=main)]
     listed = []
     for name in run.subjects:
         of_subject = {
@@ -98,10 +97,17 @@ def subjects(run: Run) -> list[Subject]:
                 identity=identity(run, roles[0]) if roles else Identity(name=name, id=_joined(LOCAL, name)),
                 figures=of_subject,
                 suffix=f"@{name}",
-                main=tuple(name for name in dict.fromkeys(main) if name in of_subject),
+                main=_main(layout, of_subject),
             )
         )
     return listed
+
+
+def _main(layout: Layout, figures: Summary) -> tuple[str, ...]:
+    """The names of the headline and of the main figures, where there are such."""
+    shown = {id(figure) for _, figure in layout.main_figures(figures)}
+    names = [layout.headline, *(name for name, figure in figures.items() if id(figure) in shown)]
+    return tuple(name for name in dict.fromkeys(names) if name in figures)
 
 
 def identity(run: Run, role: str) -> Identity:

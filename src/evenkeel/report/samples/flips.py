@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evenkeel.analysis.comparability import layout_of, run_names
+from evenkeel.analysis.comparable_metrics import layout_of, run_names
 from evenkeel.errors import UsageError
 from evenkeel.harness.folder import Run
 from evenkeel.page.differences import side_by_side
 from evenkeel.page.format import known
+from evenkeel.page.grid import Content, Grid
 from evenkeel.page.layout import Layout
 from evenkeel.page.metrics import declaration
-from evenkeel.page.tables import Content, Grid
 from evenkeel.page.view import Beside, Block, Facts, Text, View
 
 if TYPE_CHECKING:
@@ -86,11 +86,11 @@ def flips(a: Run | str | Path, b: Run | str | Path, metric: str = "") -> Flips:
     return changes
 
 
-def both(a: Run | str | Path, b: Run | str | Path, sample: str) -> View:
+def compare_sample(a: Run | str | Path, b: Run | str | Path, sample: str) -> View:
     """One sample in two runs, as its benchmark shows it: what is the same in both once, texts that differ
     side by side with their differences marked, and anything else that differs once for each run.
 
-    `ek.both("runs/old", "runs/new", "en-1-L1")`
+    `ek.compare_sample("runs/old", "runs/new", "en-1-L1")`
     """
     runs = [_loaded(a), _loaded(b)]
     layout, names = layout_of(runs), run_names(runs)
@@ -111,9 +111,9 @@ def _paired(first: View, second: View, names: list[str]) -> Iterator[Block]:
     shared = [block for block in first.blocks if block in second.blocks]
     lefts, rights = (_by_key(view.blocks, shared) for view in (first, second))
     for key, right in rights.items():
-        yield from _once_or_beside(lefts.pop(key, None), right, names)
+        yield from _block_of_both(lefts.pop(key, None), right, names)
     for left in lefts.values():
-        yield from _once_or_beside(left, None, names)
+        yield from _block_of_both(left, None, names)
 
 
 def _by_key(blocks: Iterable[Block], shared: list[Block]) -> dict[tuple[type[Block], str, int], Block]:
@@ -137,7 +137,7 @@ def _topic(heading: str) -> str:
     return answer[0] if answer else heading
 
 
-def _once_or_beside(left: Block | None, right: Block | None, names: list[str]) -> Iterator[Block]:
+def _block_of_both(left: Block | None, right: Block | None, names: list[str]) -> Iterator[Block]:
     if left is None or right is None:
         only, name = (left, names[0]) if right is None else (right, names[1])
         if only is not None:

@@ -22,8 +22,9 @@ from evenkeel.harness.registry import benchmark_class
 from evenkeel.harness.stored.samples import Samples, strings_in
 from evenkeel.page.examples import answer_parts, cut_fairly, shortened
 from evenkeel.page.format import visible
+from evenkeel.page.grid import Content, Grid
 from evenkeel.page.metrics import declaration
-from evenkeel.page.tables import Content, Grid, in_order
+from evenkeel.page.tables import in_order
 from evenkeel.types import Figure, Response, Sample
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""A view of one sample as a block of HTML, and as plain text.
+"""A view of one sample as a block of HTML.
 
 The block has no script and no picture format beside HTML itself: the app's sanitiser takes SVG out. It takes
 its text colour from the page around it, so that it can be read on light and on dark ones.
@@ -12,8 +12,8 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from evenkeel.page.format import visible
-from evenkeel.page.view import Cloud, Matrix, Span, Text, Tokens, View, chance, example
-from evenkeel.report.templates import render
+from evenkeel.page.html import render
+from evenkeel.page.view import Cloud, Matrix, Span, Text, Tokens, View, chance
 
 LONG = 1_500
 """Characters of a text from which it is collapsed."""
@@ -67,14 +67,7 @@ def view_html(view: View) -> str:
         "most_tokens": MOST_TOKENS,
         "shapes": SHAPES,
     }
-    return render("samples/view.html", view=view, **limits, **{each.__name__: each for each in functions})
-
-
-def view_text(view: View) -> str:
-    """The same for a terminal: the texts under their headings."""
-    shown = example(view)
-    parts = (f"{heading}\n{body}".replace("\n", "\n  ") for heading, body in shown.parts)
-    return visible("\n\n".join([f"{shown.label} · {shown.title}", *parts]))
+    return render("page/view.html", view=view, **limits, **{each.__name__: each for each in functions})
 
 
 # Texts

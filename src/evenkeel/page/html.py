@@ -1,4 +1,4 @@
-"""HTML from the templates of this folder: escaped throughout, with filters that write figures."""
+"""HTML from the templates of the package: escaped throughout, with filters that write figures."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from evenkeel.page import format as text
-from evenkeel.page.tables import Cell, Content
+from evenkeel.page.grid import Cell, Content, plain_cell
 from evenkeel.types import Figure
 
 
 def render(template: str, **values: Any) -> str:
+    """A template by its path in the package: `report/page.html`."""
     return _environment().get_template(template).render(**values)
 
 
@@ -20,7 +21,7 @@ def render(template: str, **values: Any) -> str:
 def _environment() -> Environment:
     """Everything that is put into a template is escaped, and a missing value is an error."""
     environment = Environment(
-        loader=PackageLoader("evenkeel.report", "."),
+        loader=PackageLoader("evenkeel", ""),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -34,10 +35,7 @@ def _environment() -> Environment:
 
 
 def cell(content: Content) -> Cell:
-    """What a cell of a table shows first: a figure's value, or a text."""
-    if isinstance(content, Cell):
-        return content
-    return Cell(content if isinstance(content, str) else text.value(content))
+    return content if isinstance(content, Cell) else Cell(plain_cell(content))
 
 
 def beside(content: Content) -> list[str]:

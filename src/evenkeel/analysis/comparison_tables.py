@@ -1,15 +1,11 @@
-"""A comparison, or a leaderboard, as tables and lines, once for the terminal, the page and a notebook."""
+"""A comparison, or a leaderboard, as tables and lines: the same for the terminal, the page and a notebook."""
 
 from __future__ import annotations
 
-from rich.console import Console
-from rich.text import Text
-
 from evenkeel.analysis.comparison import Comparison, Difference
-from evenkeel.analysis.leaderboard import Leaderboard, Standing
+from evenkeel.analysis.leaderboard import Leaderboard
 from evenkeel.harness.registry import benchmark_class
 from evenkeel.page.format import (
-    FLOOR,
     capitalised,
     chance,
     counts,
@@ -22,16 +18,27 @@ from evenkeel.page.format import (
     signed_bound,
     value,
 )
+from evenkeel.page.grid import Cell, Content, Grid, Overview, Style, coverage_cell
 from evenkeel.page.metrics import declaration
-from evenkeel.page.tables import Cell, Content, Grid, Style
-from evenkeel.report.terminal.tables import show_line, show_table
 
 HEADS = ["B − A", "95% interval", "p", "minimum\ndetectable", "differ"]
+SHARED = (
+    "A rank is 1 + the number of entries that are significantly better (paired, corrected by Holm). "
+    "Entries share a rank where equally many others are significantly better than each: they need not be "
+    "equal, and as a rule do not differ significantly. "
+    "Figures are over all samples of a run, ranks over those that two runs have in common."
+)
 
 
-def heading(comparison: Comparison) -> str:
-    how = "paired by sample" if comparison.paired else "as unrelated samples"
-    return f"{comparison.benchmark}: {len(comparison.runs)} runs, {how}"
+def overview(comparison: Comparison) -> Overview:
+    """The runs, every difference (bold where it is significant), and the ranking of more than two runs."""
+    notes = [Cell(f"  {line}", "note") for line in (*comparison.differs, *comparison.notes)]
+    return Overview(
+        f"{comparison.benchmark}: {len(comparison.runs)} runs, paired by sample",
+        [*(f"  {line}" for line in run_lines(comparison)), *notes],
+        comparison_tables(comparison),
+        [footnote(comparison)],
+    )
 
 
 def run_lines(comparison: Comparison) -> list[str]:
@@ -123,72 +130,25 @@ def footnote(comparison: Comparison) -> str:
     return " ".join(sentences)
 
 
-def show_comparison(console: Console, comparison: Comparison) -> None:
-    """The runs, every difference (bold where it is significant), and the ranking of more than two runs."""
-    show_line(console, heading(comparison), "bold")
-    for line in run_lines(comparison):
-        show_line(console, f"  {line}")
-    for line in (*comparison.differs, *comparison.notes):
-        show_line(console, f"  {line}", "yellow")
-    for grid in comparison_tables(comparison):
-        console.print()
-        show_table(console, grid)
-    console.print()
-    console.print(Text(footnote(comparison), style="dim"), highlight=False)
-
-
-# Leaderboards
-
-
-SHARED = (
-    "A rank is 1 + the number of entries that are significantly better (paired, corrected by Holm). "
-    "Entries share a rank where equally many others are significantly better than each: they need not be "
-    "equal, and as a rule do not differ significantly. "
-    "Figures are over all samples of a run, ranks over those that two runs have in common."
-)
-
-
-def board_lines(board: Leaderboard) -> list[str]:
-    """What is said under the table."""
-    return [*([board.note] if board.note else []), *([SHARED] if len(board.rows) > 1 else [])]
-
-
-def rank_of(board: Leaderboard, row: Standing) -> str:
-    """`2`, `1 shared`, or a dash."""
-    shared = sum(each.rank == row.rank for each in board.rows) > 1
-    return "–" if row.rank is None else f"{row.rank}{' shared' if shared else ''}"
+def board_overview(board: Leaderboard) -> Overview:
+    notes = [*([board.note] if board.note else []), *([SHARED] if len(board.rows) > 1 else [])]
+    return Overview(board.title, grids=[board_table(board)] if board.rows else [], footnotes=notes)
 
 
 def board_table(board: Leaderboard) -> Grid:
-    return Grid(
-        "",
-        "rank",
-        ["name", "value", "95% interval", "coverage", "samples"],
-        [
-            (
-                rank_of(board, row),
-                [
-                    Cell(row.name),
-                    Cell(value(row.figure), "strong"),
-                    interval(row.figure, short=True) or "–",
-                    _coverage(row.figure.coverage),
-                    f"{row.figure.n:,}",
-                ],
-            )
-            for row in board.rows
-        ],
-        left=2,
-    )
-
-
-def _coverage(coverage: float) -> Cell:
-    """Marked where it is below the floor, also without colours."""
-    return Cell(f"⚠ {share(coverage)}", "warn") if coverage < FLOOR else Cell(share(coverage))
-
-
-def show_leaderboard(console: Console, board: Leaderboard) -> None:
-    show_line(console, board.title, "bold")
-    if board.rows:
-        show_table(console, board_table(board))
-    for line in board_lines(board):
-        show_line(console, line, "dim")
+    """A row for each entry, with its rank: `2`, `1 shared`, or a dash."""
+    ranks = [row.rank for row in board.rows]
+    rows: list[tuple[str, list[Content]]] = [
+        (
+            "–" if row.rank is None else f"{row.rank}{' shared' if ranks.count(row.rank) > 1 else ''}",
+            [
+                Cell(row.name),
+                Cell(value(row.figure), "strong"),
+                interval(row.figure, short=True) or "–",
+                coverage_cell(row.figure.coverage),
+                f"{row.figure.n:,}",
+            ],
+        )
+        for row in board.rows
+    ]
+    return Grid("", "rank", ["name", "value", "95% interval", "coverage", "samples"], rows, left=2)

@@ -1,0 +1,226 @@
+"""Tables and results that show themselves: one description, drawn for pages, terminals and Markdown."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, TypeVar
+
+from msgspec import Struct
+
+from evenkeel.page.format import FLOOR, as_markdown, bound, share, value, visible
+from evenkeel.types import Figure
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+Style: TypeAlias = Literal["", "strong", "soft", "warn", "note"]
+STYLES: dict[Style, str] = {"strong": "bold", "soft": "dim", "warn": "bold red", "note": "yellow", "": ""}
+
+
+class Cell(NamedTuple):
+    """A text in a table. A link is followed on pages only."""
+
+    text: str
+    style: Style = ""
+    link: str = ""
+
+
+Content: TypeAlias = Figure | Cell | str | None
+"""A figure is drawn with its interval; None is a figure that is not there."""
+
+
+def coverage_cell(coverage: float, *, details: str = "", floor: float = FLOOR) -> Cell:
+    """A coverage, marked where it is below the floor, also without colours."""
+    low = coverage < floor
+    return Cell(f"{'⚠ ' if low else ''}{share(coverage)}{details}", "warn" if low else "")
+
+
+class Displayed:
+    """A result that shows itself: as text by `repr`, as a block of HTML in a notebook."""
+
+    __slots__ = ()
+
+    def overview(self) -> Overview:
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return printed(self.overview().show)
+
+    def _repr_html_(self) -> str:
+        return self.overview().to_html()
+
+
+T = TypeVar("T", bound=Displayed)
+
+
+class DisplayedList(list[T]):
+    """A list of such results, shown in a notebook one below the other."""
+
+    def _repr_html_(self) -> str:
+        return "\n".join(item._repr_html_() for item in self)
+
+
+class Grid(Displayed, Struct, frozen=True):
+    """A table: the name of each column, and for each row its name and its cells."""
+
+    title: str
+    corner: str
+    columns: list[str]
+    rows: list[tuple[str, list[Content]]]
+    left: int = 0
+    """How many of the first columns, that of the row names included, are aligned to the left."""
+    sections: bool = False
+    """Whether every row with a name begins a section."""
+
+    def overview(self) -> Overview:
+        return Overview("", grids=[self])
+
+    def to_html(self) -> str:
+        """A table that scrolls by itself where the screen is narrow, escaped."""
+        from evenkeel.page.html import render
+
+        return render("page/grid.html", grid=self)
+
+    def to_rich(self) -> RichTable:
+        """A table for a terminal; those of texts have narrower gaps than those of figures."""
+        from rich import box
+        from rich.table import Table as RichTable
+        from rich.text import Text
+
+        table = RichTable(
+            title=Text(visible(self.title)) if self.title else None,
+            title_justify="left",
+            title_style="bold",
+            box=box.SIMPLE_HEAD,
+            show_edge=False,
+            pad_edge=False,
+            padding=(0, 1, 0, 0) if self.left else (0, 1),
+        )
+        for index, title in enumerate([self.corner, *self.columns]):
+            justify: Literal["left", "right"] = "left" if index < self.left else "right"
+            table.add_column(Text(visible(title)), justify=justify, no_wrap=True)
+        columns = [rich_cells([row[index] for _, row in self.rows]) for index in range(len(self.columns))]
+        for index, (name, _) in enumerate(self.rows):
+            if name == "all" or (self.sections and name):
+                table.add_section()
+            table.add_row(Text(visible(name)), *(column[index] for column in columns))
+        return table
+
+    def to_markdown(self) -> str:
+        """A table of Markdown; nothing in it is read as markup."""
+
+        def row(texts: Sequence[str]) -> str:
+            return f"| {' | '.join(map(as_markdown, texts))} |"
+
+        marks = [":--" if index < self.left else "--:" for index in range(1 + len(self.columns))]
+        lines = [row([self.corner, *self.columns]), f"| {' | '.join(marks)} |"]
+        lines += [row([name, *map(plain_cell, cells)]) for name, cells in self.rows]
+        return "\n".join(lines)
+
+
+class Overview(Struct, frozen=True):
+    """What is shown of a result: a title, lines, tables, and lines below them."""
+
+    title: str
+    lines: Sequence[Cell | str] = ()
+    grids: Sequence[Grid] = ()
+    footnotes: Sequence[str] = ()
+
+    def to_html(self) -> str:
+        from evenkeel.page.html import render
+
+        return render("page/overview.html", overview=self)
+
+    def to_markdown(self) -> str:
+        paragraphs = [f"# {as_markdown(self.title)}"] if self.title else []
+        paragraphs += [as_markdown(line.text if isinstance(line, Cell) else line) for line in self.lines]
+        for grid in self.grids:
+            paragraphs += [f"## {as_markdown(grid.title)}"] if grid.title else []
+            paragraphs += [grid.to_markdown()] if grid.rows else []
+        paragraphs += map(as_markdown, self.footnotes)
+        return "".join(f"{paragraph}\n\n" for paragraph in paragraphs)[:-1]
+
+    def show(self, console: Console) -> None:
+        """Print it to a terminal."""
+        from rich.text import Text
+
+        if self.title:
+            show_line(console, self.title, "bold")
+        for line in self.lines:
+            text = line if isinstance(line, Cell) else Cell(line)
+            show_line(console, text.text, STYLES[text.style])
+        for grid in self.grids:
+            if self.title or self.lines:
+                console.print()
+            show_table(console, grid.to_rich())
+        if self.grids and self.footnotes:
+            console.print()
+        for footnote in self.footnotes:
+            console.print(Text(visible(footnote), style="dim"), highlight=False)
+
+
+def show_line(console: Console, text: str, style: str = "") -> None:
+    """A line that is not broken where the terminal is narrow."""
+    from rich.text import Text
+
+    console.print(Text(visible(text), style=style), highlight=False, soft_wrap=True)
+
+
+def show_table(console: Console, table: RichTable) -> None:
+    """Print a table at the width it needs: a line too long is better than a figure cut off."""
+    table.width = table.__rich_measure__(console, console.options.update(max_width=10_000)).maximum
+    console.print(table, crop=False, soft_wrap=True)
+
+
+def printed(show: Callable[[Console], None]) -> str:
+    """What would be printed at a terminal, without colour."""
+    from rich.console import Console
+
+    with io.StringIO() as file:
+        show(Console(file=file, width=120, force_terminal=False, force_jupyter=False, no_color=True))
+        return file.getvalue().strip("\n")
+
+
+def plain_cell(content: Content) -> str:
+    """What a cell shows first: a figure's value, or a text."""
+    if isinstance(content, Cell):
+        return content.text
+    return content if isinstance(content, str) else value(content)
+
+
+def rich_cells(contents: Sequence[Content]) -> list[Text]:
+    """The cells of one column; figures have their intervals, with values and limits below each other."""
+    from rich.text import Text
+
+    if all(isinstance(content, str | Cell) for content in contents):
+        cells = [content if isinstance(content, Cell) else Cell(plain_cell(content)) for content in contents]
+        return [Text(visible(cell.text), style=STYLES[cell.style]) for cell in cells]
+    figures = [content if isinstance(content, Figure) else None for content in contents]
+    limits = [_limits(figure) for figure in figures]
+    # Full coverage is not mentioned.
+    partial = [
+        f" ({share(f.coverage)} covered)" if f and f.value is not None and f.coverage < 1 else ""
+        for f in figures
+    ]
+    values = [value(figure) for figure in figures]
+    width = max(map(len, values))
+    low, high = (max(map(len, side)) for side in zip(*limits, strict=True))
+    end = max(map(len, partial))
+    texts = []
+    for number, (lower, upper), note in zip(values, limits, partial, strict=True):
+        brackets = f" [{lower:>{low}}, {upper:>{high}}]" if lower else " " * (low + high + 5) * bool(low)
+        style = "dim" if number == "–" else ""
+        texts.append(
+            Text.assemble((f"{number:>{width}}", style), (brackets, "dim"), (f"{note:<{end}}", "yellow"))
+        )
+    return texts
+
+
+def _limits(figure: Figure | None) -> tuple[str, str]:
+    """Both ends of the interval; empty where it is unknown."""
+    if figure is None or figure.value is None or figure.low is None or figure.high is None:
+        return "", ""
+    return bound(figure.low, figure.unit), bound(figure.high, figure.unit)

@@ -1,1 +1,0 @@
-"""The engine that draws charts, in a process of its own."""
