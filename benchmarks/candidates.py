@@ -98,8 +98,8 @@ def main() -> None:
             seconds_plain,
             len(anchors) / seconds_plain,
         ),
-        ("sparse products: BM25, with its index", middle - start, len(anchors) / (middle - start)),
-        ("sparse products: tags", end - middle, len(anchors) / (end - middle)),
+        ("bm25s: BM25, with its index", middle - start, len(anchors) / (middle - start)),
+        ("numpy: tags", end - middle, len(anchors) / (end - middle)),
         (f"both (peak {megabytes:,.0f} MB)", end - start, len(anchors) / (end - start)),
     ]
     show(f"Candidates for {len(anchors):,} anchors among {len(texts):,} documents", rows)

@@ -20,20 +20,8 @@ from aiohttp import web
 from loopback import Loopback
 
 Fate = Literal[
-    "ok",
-    "500",
-    "429",
-    "400",
-    "401",
-    "expired",
-    "cancelled",
-    "missing",
-    "twice",
-    "broken",
-    "strange",
-    "long",
-    "page",
-]
+    "ok", "500", "429", "400", "401", "expired", "cancelled", "missing", "twice", "broken", "strange", "page",
+]  # fmt: skip
 OPENAI_TYPES = {"400": "invalid_request_error", "401": "invalid_api_key", "429": "rate_limit_exceeded"}
 ANTHROPIC_TYPES = {
     "400": "invalid_request_error",
@@ -50,7 +38,6 @@ class Submitted:
 
     id: str
     requests: list[dict[str, Any]]
-    metadata: dict[str, str]
     created: datetime
     looks: int = 0
     files: dict[str, bytes] | None = None
@@ -69,13 +56,9 @@ class BatchServer(Loopback):
     """Create a batch, and send no reply."""
     drop_created: int = 0
     """How many replies about a created batch are lost."""
-    drop_listing: bool = False
-    """Send no list of batches."""
     redirect: str = ""
     """Where files of results are said to be."""
     says: str = "the keel is cracked"
-    size: int = 0
-    """Bytes of blanks before the results."""
 
     def __post_init__(self) -> None:
         super().__init__(words=12, variants=1)  # a prompt has one answer, however often it is asked
@@ -104,8 +87,6 @@ class BatchServer(Loopback):
                 return self._upload(request, data)
             case "POST", "batches":
                 return await self._create(data, anthropic=anthropic)
-            case "GET", "batches":
-                return None if self.drop_listing else self._listing(request, anthropic=anthropic)
             case "GET", "batches", name:
                 return self._status(name, anthropic=anthropic)
             case "GET", "batches", name, "results":
@@ -142,7 +123,7 @@ class BatchServer(Loopback):
             requests = [msgspec.json.decode(line) for line in lines]
             assert all(each["method"] == "POST" and each["url"] == body["endpoint"] for each in requests)
         name = f"{'msgbatch' if anthropic else 'batch'}_{len(self.batches)}"
-        batch = Submitted(name, requests, body.get("metadata") or {}, datetime.now(UTC))
+        batch = Submitted(name, requests, datetime.now(UTC))
         self.batches.append(batch)
         self.created.set()
         while self.stall:
@@ -153,14 +134,6 @@ class BatchServer(Loopback):
         return _json(self._described(batch, anthropic=anthropic))
 
     # Telling
-
-    def _listing(self, request: web.BaseRequest, *, anthropic: bool) -> web.Response:
-        newest = self.batches[::-1]
-        after = request.query.get("after_id" if anthropic else "after")
-        begin = next((i + 1 for i, batch in enumerate(newest) if batch.id == after), 0)
-        page = newest[begin : begin + 2]  # small pages, whatever is asked for
-        data = [self._described(batch, anthropic=anthropic) for batch in page]
-        return _json({"data": data, "has_more": begin + 2 < len(newest)})
 
     def _status(self, name: str, *, anthropic: bool) -> web.Response:
         batch = next((each for each in self.batches if each.id == name), None)
@@ -201,7 +174,6 @@ class BatchServer(Loopback):
             "error_file_id": next((name for name in files if name.endswith("-error")), None),
             "request_counts": {"total": len(batch.requests), "completed": 0, "failed": 0},
             "created_at": int(batch.created.timestamp()),
-            "metadata": batch.metadata,
         }
 
     def _file(self, name: str) -> web.Response:
@@ -209,7 +181,7 @@ class BatchServer(Loopback):
             return self._error(404, "no such file", "not_found")
         if self.redirect:
             return web.Response(status=302, headers={"Location": self.redirect})
-        return web.Response(body=b" " * self.size + self.files[name], content_type="application/jsonl")
+        return web.Response(body=self.files[name], content_type="application/jsonl")
 
     # Results
 
@@ -308,8 +280,6 @@ def _lines(fate: Fate, line: dict[str, Any]) -> list[bytes]:
             return [b"<html>gateway</html>"]
         case "strange":
             return [msgspec.json.encode(line | {"custom_id": "0" * 32})]
-        case "long":
-            return [encoded[:-1] + b" " * 2**24 + b"}"]
     return [encoded]
 
 

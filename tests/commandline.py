@@ -53,6 +53,15 @@ def command(*args: object) -> list[str]:
     return [sys.executable, "-m", "evenkeel", *map(str, args)]
 
 
+def packages_without(folder: Path, *absent: str) -> Path:
+    """The packages of this environment, made of links, without those whose names begin so."""
+    for site in (Path(path) for path in sys.path if path.endswith("site-packages")):
+        for entry in site.iterdir():
+            if not entry.name.startswith(absent) and not (folder / entry.name).exists():
+                (folder / entry.name).symlink_to(entry)
+    return folder
+
+
 def evenkeel_process(*args: object, site: Path | None = None, **environment: str) -> Outcome:
     """Run the command line in another process; with `site`, on the packages in that folder alone."""
     line = command(*args)

@@ -12,10 +12,8 @@ from __future__ import annotations
 
 import argparse
 import os
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -64,28 +62,6 @@ def _fastapi_error(message: str) -> Any:
     return {"object": "error", "message": message, "type": "BadRequestError", "code": 400}
 
 
-def _openai_limits() -> dict[str, str]:
-    names = ("limit-requests", "remaining-requests", "reset-requests", "remaining-tokens", "reset-tokens")
-    return {
-        f"x-ratelimit-{name}": value
-        for name, value in zip(names, ("5000", "0", "10ms", "900", "6m0s"), strict=True)
-    }
-
-
-def _anthropic_limits() -> dict[str, str]:
-    soon = (datetime.now(UTC) + timedelta(milliseconds=10)).isoformat().replace("+00:00", "Z")
-    return {
-        "anthropic-ratelimit-requests-limit": "50",
-        "anthropic-ratelimit-requests-remaining": "0",
-        "anthropic-ratelimit-requests-reset": soon,
-    }
-
-
-def _openrouter_limits() -> dict[str, str]:
-    soon = datetime.now(UTC).timestamp() * 1000 + 10
-    return {"X-RateLimit-Limit": "20", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": f"{soon:.0f}"}
-
-
 SHAPES: dict[str, Callable[[], dict[str, Any]]] = {
     "reasoning_content": lambda: {"content": ANSWER, "reasoning_content": THINKING},
     "reasoning": lambda: {"content": ANSWER, "reasoning": THINKING},
@@ -128,7 +104,6 @@ class Provider:
     hides: bool = False
     """Whether thinking may be counted and not shown."""
     error: Callable[[str], Any] = _openai_error
-    limits: Callable[[], dict[str, str]] = dict
     query: dict[str, str] = field(default_factory=dict)
     embeddings: bool | None = None
     """None: not documented, so not tried."""
@@ -138,12 +113,12 @@ class Provider:
 
 PROVIDERS = {
     "openai": Provider(
-        token_fields=("max_tokens", "max_completion_tokens"), hides=True, limits=_openai_limits,
+        token_fields=("max_tokens", "max_completion_tokens"), hides=True,
         embeddings=True,
     ),
     "anthropic": Provider(
         token_fields=("max_tokens", "max_completion_tokens"), seed="", formats=(), refused=("logprobs",),
-        thinking=("parts",), hides=True, error=_anthropic_error, limits=_anthropic_limits, embeddings=False,
+        thinking=("parts",), hides=True, error=_anthropic_error, embeddings=False,
         completions=False,
     ),
     "gemini": Provider(
@@ -151,7 +126,7 @@ PROVIDERS = {
     ),
     "groq": Provider(
         prefix="/openai/v1", token_fields=("max_completion_tokens",), refused=("logprobs", "top_logprobs"),
-        thinking=("reasoning", "tags"), limits=_openai_limits, embeddings=False, completions=False,
+        thinking=("reasoning", "tags"), embeddings=False, completions=False,
     ),
     "mistral": Provider(
         seed="random_seed", thinking=("parts", "tags"), error=_mistral_error, embeddings=True,
@@ -162,12 +137,12 @@ PROVIDERS = {
         completions=False,
     ),
     "openrouter": Provider(
-        prefix="/api/v1", thinking=("reasoning", "reasoning_details"), limits=_openrouter_limits
+        prefix="/api/v1", thinking=("reasoning", "reasoning_details")
     ),
     "together": Provider(thinking=("reasoning", "tags"), embeddings=True),
     "fireworks": Provider(prefix="/inference/v1", thinking=("reasoning_content",), embeddings=True),
     "azure": Provider(
-        prefix="/openai/deployments/loop", key_header="api-key", hides=True, limits=_openai_limits,
+        prefix="/openai/deployments/loop", key_header="api-key", hides=True,
         token_fields=("max_tokens", "max_completion_tokens"), query={"api-version": "2024-10-21"},
         embeddings=True, lists=False,
     ),
@@ -190,7 +165,6 @@ class ProviderServer(Loopback):
         self.models = models
         self.received: list[dict[str, Any]] = []
         self.keys: list[str] = []
-        self._limited = 0
 
     @property
     def host(self) -> str:
@@ -209,9 +183,6 @@ class ProviderServer(Loopback):
         if problem := self._problem(part, body):
             return self._refusal(400, problem)
         prompt = "".join(message["content"] for message in body.get("messages", ()))
-        if "[limit]" in prompt and not self._limited:
-            self._limited = 1
-            return self._refusal(429, "Rate limit reached for requests", provider.limits())
         for name in SHAPES:
             if f"[{name}]" in prompt:
                 return _chat({"role": "assistant", **SHAPES[name]()})
@@ -234,13 +205,12 @@ class ProviderServer(Loopback):
             return f"This response_format type is unavailable: {kind}"
         return "the text is not accepted" if "[poison]" in str(body.get("messages", "")) else ""
 
-    def _refusal(self, status: int, message: str, headers: dict[str, str] | None = None) -> web.Response:
-        return _json(self.provider.error(message), status=status, headers=headers)
+    def _refusal(self, status: int, message: str) -> web.Response:
+        return _json(self.provider.error(message), status=status)
 
 
-def _json(value: Any, *, status: int = 200, headers: dict[str, str] | None = None) -> web.Response:
-    body = msgspec.json.encode(value)
-    return web.Response(status=status, body=body, headers=headers, content_type="application/json")
+def _json(value: Any, *, status: int = 200) -> web.Response:
+    return web.Response(status=status, body=msgspec.json.encode(value), content_type="application/json")
 
 
 def _chat(message: dict[str, Any], finish: str = "stop", usage: dict[str, Any] | None = None) -> web.Response:
@@ -280,55 +250,42 @@ def opened(name: str, **args: Any) -> OpenAI:
     return model
 
 
-def verify(name: str, folder: Path) -> list[str]:
-    """Speak to a provider's dialect by the preset's name; what was found to work, in words."""
+def verify(name: str, folder: Path) -> None:
+    """Speak to a provider's dialect by the preset's name."""
     provider, preset = PROVIDERS[name], ek.presets()[name]
     with ProviderServer(provider, words=8) as server, patch.dict(os.environ, named_at(name, server, folder)):
         model = opened(name)
         assert model.identity()["spec"] == f"{name}:loop"
-        verified = ["chat"]
         assert one(model, chat("hello")).status == "ok"
         body = server.received[-1]
-        assert [body[each] for each in provider.token_fields if each in body] == [50]
+        assert [body[field] for field in provider.token_fields if field in body] == [50]
         assert server.keys[-1] == (KEY if preset.key else "")
-        verified.append(f"key in {provider.key_header}" if preset.key else "no key sent")
-        seed, schema = _seed(name, server), _schema(name, server)
-        confirmed = {"seed": seed, "json_schema": schema}  # by the provider's documentation
-        verified += [
-            label
-            for feature, label in confirmed.items()
-            if feature in preset.supports and feature not in preset.unconfirmed
-        ]
-        verified.append(_errors(model))
-        verified += _thinking(name, model)
-        if limits := _limits(name, model):
-            verified.append(limits)
+        _seed(name, server)
+        _schema(name, server)
+        _errors(model)
+        _thinking(name, model)
         if provider.embeddings:
             assert one(model, Embed(text="a boat")).status == "ok"
-            verified.append("embeddings")
         elif provider.embeddings is False:
             assert "embed" not in model.capabilities
         if provider.lists:
-            [endpoint] = [each.endpoint for each in model._servers]
+            [endpoint] = [server.endpoint for server in model._servers]
             assert list_models({name: endpoint})[name].models == ["loop"]
-            verified.append("models")
-        return verified
 
 
-def _seed(name: str, server: ProviderServer) -> str:
+def _seed(name: str, server: ProviderServer) -> None:
     seeded = opened(name, send_seed="true")
     assert one(seeded, chat("seeded")).status == "ok"
     body = server.received[-1]
     if server.provider.seed:
         assert isinstance(body[server.provider.seed], int)
         assert seeded.notes() == []
-        return f"`{server.provider.seed}`"
+        return
     assert not {"seed", "random_seed"} & set(body)
     assert [note for note in seeded.notes() if "takes no seed" in note]
-    return "seed left out and noted"
 
 
-def _schema(name: str, server: ProviderServer) -> str:
+def _schema(name: str, server: ProviderServer) -> None:
     model = opened(name)
     before = len(server.received)
     assert one(model, chat("judge [as json]", schema=SCHEMA)).status == "ok"
@@ -336,17 +293,15 @@ def _schema(name: str, server: ProviderServer) -> str:
     kind = server.received[-1].get("response_format", {}).get("type", "")
     if kind != "json_schema":
         assert [note for note in model.notes() if "takes no JSON schema" in note]
-    return {"json_schema": "JSON schema", "json_object": "JSON mode", "": "schema left out and noted"}[kind]
 
 
-def _errors(model: OpenAI) -> str:
+def _errors(model: OpenAI) -> None:
     response = one(model, chat("[poison]"))
     assert response.status == "error"
     assert "HTTP 400: the text is not accepted" in response.reason
-    return "error body"
 
 
-def _thinking(name: str, model: OpenAI) -> list[str]:
+def _thinking(name: str, model: OpenAI) -> None:
     provider = PROVIDERS[name]
     assert set(ek.presets()[name].reasoning) == {*provider.thinking, *(["hidden"] if provider.hides else [])}
     for shape in provider.thinking:
@@ -355,66 +310,44 @@ def _thinking(name: str, model: OpenAI) -> list[str]:
     if provider.hides:
         response = one(model, chat("[hidden]"))
         assert (response.status, response.reason) == ("truncated", "length inside the reasoning")
-    shapes = [*provider.thinking, *(["hidden"] if provider.hides else [])]
-    return [f"thinking ({', '.join(shapes)})"]
-
-
-def _limits(name: str, model: OpenAI) -> str:
-    """A 429 without Retry-After is waited for as the headers say; they are shown as they came."""
-    names = [each.lower() for each in PROVIDERS[name].limits()]
-    prefix = ek.presets()[name].rate_limits
-    model.record_rate_limits()
-    assert one(model, chat("[limit]")).status == "ok"
-    assert sorted(model.rate_limits) == sorted(names)
-    assert all(each.startswith(prefix) for each in names)
-    assert bool(prefix) == bool(names)
-    return f"`{prefix}…` headers" if prefix else ""
 
 
 # The table of the documentation
 
 
-def table(folder: Path) -> str:
-    """The presets as a table in Markdown: what is known of each, and what the loopback server verified."""
+def table() -> str:
+    """The presets as a table in Markdown."""
     lines = [
-        "| preset | address | key | seed | JSON | embeddings | log-probabilities of the prompt | thinking "
-        "| verified on loopback |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+        "| preset | address | key | seed | JSON | embeddings | log-probabilities of the prompt | thinking |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     for name, preset in ek.presets().items():
         kinds: dict[Feature, str] = {"json_schema": "schema", "json_mode": "mode"}
-        json = [word for feature, word in kinds.items() if preset.supports.get(feature)]
-        unknown = "json_schema" not in preset.supports or "json_schema" in preset.unconfirmed
+        json = ", ".join(word for feature, word in kinds.items() if preset.supports.get(feature))
         seed = f"`{preset.names['seed']}`" if "seed" in preset.names else _word(preset, "seed")
+        address = preset.base_url or f"`{preset.host_variable}`"
+        key = f"`{preset.key}`" if preset.key else "none"
         lines.append(
-            f"| `{name}:` | {preset.base_url or f'`{preset.host_variable}`'} | "
-            f"{f'`{preset.key}`' if preset.key else 'none'} | {seed} | "
-            f"{(', '.join(json) or 'no') if not unknown else ', '.join([*json, 'not confirmed'])} | "
+            f"| `{name}:` | {address} | {key} | {seed} | {json or _word(preset, 'json_schema')} | "
             f"{_word(preset, 'embeddings')} | {_word(preset, 'prompt_logprobs')} | "
-            f"{', '.join(preset.reasoning)} | {'; '.join(verify(name, folder))} |"
+            f"{', '.join(preset.reasoning)} |"
         )
     return "\n".join(lines)
 
 
 def _word(preset: Preset, feature: Feature) -> str:
-    if feature not in preset.supports:
-        return "not confirmed"
-    word = "yes" if preset.supports[feature] else "no"
-    return f"{word}, not confirmed" if feature in preset.unconfirmed else word
+    return {True: "yes", False: "no", None: "tried"}[preset.supports.get(feature)]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="The table of presets, as the loopback server verifies it.")
+    parser = argparse.ArgumentParser(description="The table of presets.")
     parser.add_argument("--write", action="store_true", help="put it into docs/integrations.md")
-    arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        text = table(Path(folder))
-    if arguments.write:
+    if parser.parse_args().write:
         page = DOCS.read_text(encoding="utf-8")
         before, after = page.partition(BEGIN)[0], page.partition(END)[2]
-        DOCS.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}", encoding="utf-8")
+        DOCS.write_text(f"{before}{BEGIN}\n\n{table()}\n\n{END}{after}", encoding="utf-8")
     else:
-        print(text)
+        print(table())
 
 
 if __name__ == "__main__":

@@ -3,8 +3,7 @@
     with Librarian(ENGLISH, faults={"Selby": "refuse"}) as server:
         api.build("rgb", out, docs=write_documents(ENGLISH, folder), model="openai:x", base_url=server.url)
 
-It knows nothing but what it reads, except about the town in `known`, and misbehaves about the towns in
-`faults`.
+It knows nothing but what it reads, and misbehaves about the towns in `faults`.
 """
 
 from __future__ import annotations
@@ -126,11 +125,9 @@ def check(world: World, files: dict[str, Path]) -> tuple[Dataset, Dataset, Datas
 class Librarian(Loopback):
     """The server; `prompts` are those that it received."""
 
-    def __init__(
-        self, world: World, *, known: str = "", faults: dict[str, str] | None = None, **behaviour: Any
-    ) -> None:
+    def __init__(self, world: World, *, faults: dict[str, str] | None = None, **behaviour: Any) -> None:
         super().__init__(record=True, **behaviour)
-        self.mind = Mind(world, known, faults or {})
+        self.mind = Mind(world, faults or {})
 
     def __enter__(self) -> Librarian:
         super().__enter__()
@@ -150,7 +147,6 @@ class Librarian(Loopback):
 
 class Mind(NamedTuple):
     world: World
-    known: str
     faults: dict[str, str]
 
     def answer(self, prompt: str) -> str | None:
@@ -158,8 +154,7 @@ class Mind(NamedTuple):
         schema = re.search(r'"required":(\[[^\]]*\])', prompt)
         mentioned = [library for library in self.world.libraries if library.town in prompt]
         named = sorted(mentioned, key=lambda library: prompt.index(library.town))
-        if schema is None:
-            return named[0].founder if named[0].town == self.known else "Nobody ever told me."
+        assert schema is not None
         match msgspec.json.decode(schema[1]):
             case ["question", "answer"]:
                 return self._question(named[0], prompt) if named else None
@@ -243,10 +238,6 @@ class Mind(NamedTuple):
                 )
             case "blank":
                 return "\u200b "
-            case "denies":
-                return (
-                    f"The library of {library.town} was not founded by {library.founder}, as they say there."
-                )
             case "copies":
                 return self.world.document.format(**library._asdict())
         return self.world.rewritten.format(

@@ -30,7 +30,7 @@ from evenkeel.benchmarks.mirae.recorded import read_recording
 from evenkeel.benchmarks.miron.files import read_examples, read_results
 from evenkeel.benchmarks.multiview.files import read_triplets
 from evenkeel.benchmarks.multiview.make.criteria import read_criteria
-from evenkeel.benchmarks.rgb.files import load_judge_prompts, load_prompts, read_instances
+from evenkeel.benchmarks.rgb.files import load_prompts, read_instances
 from evenkeel.benchmarks.rgb.predictions import read_predictions
 from evenkeel.errors import DataError
 from evenkeel.files.datasets import data_file
@@ -192,7 +192,6 @@ PREDICTED = {
 }
 DOCUMENT = {"text": "a", "id": 1, "label": "x"}
 PROMPTS = b"en:\n  system: s\n  instruction: '{DOCS} {QUERY}'\n  closed: '{QUERY}'\n"
-JUDGE_PROMPTS = b"rejection:\n  prompt: '{REPLY}'\n  yes: [a, b]\ndetection: {prompt: '{REPLY} {QUERY}'}\n"
 CRITERIA = b"plot: What happens.\nplace:\n  description: Where.\n  hints: [a, b]\n"
 SUITE = b"""models:
   - embedded
@@ -263,6 +262,8 @@ MARK = {
     "inputs": INPUTS,
     "answers": RECORD["answers"],
     "values": {"mean_similarity": 0.5},
+    "statuses": {"ok": 1},
+    "answered": 1,
 }
 BATCH = {
     "token": "t",
@@ -519,7 +520,6 @@ READERS = [
         ],
     ),
     Reader("rgb-prompts", lambda path: load_prompts(str(path)), "x.yaml", PROMPTS),
-    Reader("rgb-judge", lambda path: load_judge_prompts(str(path)), "x.yaml", JUDGE_PROMPTS),
     Reader(
         "rgb-plain",
         read_instances,

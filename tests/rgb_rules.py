@@ -11,13 +11,12 @@ import pytest
 from msgspec.structs import replace
 
 import evenkeel as ek
-from evenkeel.benchmarks.rgb.page import LAYOUT
 from evenkeel.files import datasets
 from evenkeel.files.datasets import data_file, git_blob, published_set
 from evenkeel.harness.benchmark import Data
 from evenkeel.harness.registry import load_benchmark
-from evenkeel.page.tables import arrange
-from evenkeel.types import Sample
+from evenkeel.page.metrics import scope_of
+from evenkeel.types import Figure, Sample
 from scripted import Scripted
 
 Item: TypeAlias = dict[str, Any]
@@ -169,15 +168,30 @@ def samples(path: Path, **options: Any) -> list[Sample]:
     return load_benchmark("rgb", options).samples(Data([data_file(path)], langs=None, limit=None))
 
 
-def table(run: ek.Run) -> dict[str, dict[str, Any]]:
-    """The figures of the main table by row and column."""
-    grid = arrange(run.summary, LAYOUT.tables[0])
-    assert grid is not None
-    return {row: dict(zip(grid.columns, cells, strict=True)) for row, cells in grid.rows}
+KINDS = {
+    "": "",
+    "known": "",
+    "detected": ": error detection",
+    "corrected": ": error correction",
+    "false_alarms": ": false alarms",
+}
+
+
+def table(run: ek.Run) -> dict[str, dict[str, Figure]]:
+    """The figures of each setting by what is decided, and by the check that decides; the judge's rejections
+    are beside the answers that are right."""
+    rows: dict[str, dict[str, Figure]] = {}
+    for name, figure in run.summary.items():
+        metric, scope = scope_of(name)
+        kind, _, check = metric.rpartition("_")
+        kind = "" if metric == "rejected_judge" else kind
+        if [*scope] == ["setting"] and kind in KINDS and check in ("published", "lenient", "judge"):
+            rows.setdefault(f"{scope['setting']}{KINDS[kind]}", {})[check] = figure
+    return rows
 
 
 def values(run: ek.Run, check: str) -> dict[str, float | None]:
-    return {row: cells[check].value for row, cells in table(run).items() if cells[check]}
+    return {row: cells[check].value for row, cells in table(run).items() if check in cells}
 
 
 def exported(run: ek.Run) -> dict[str, Any]:

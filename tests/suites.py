@@ -25,7 +25,7 @@ SMALL = """
 """
 FOUR = """
   - {benchmark: mirae, data: questions.json, options: {levels: 1-2, samples: 3, embedder: "EMBED"}}
-  - {benchmark: rgb, limit: 2, options: {passages: 2, noise_rates: "0,0.5", integration_rates: "0"}}
+  - {benchmark: rgb, limit: 2, options: {passages: 2, noise_rates: "0,0.5"}}
   - {benchmark: miron, limit: 6}
   - {benchmark: multiview, limit: 2, options: {method: ["{name}=embed:{model}"]}}
 """

@@ -87,6 +87,12 @@ def test_an_option_is_named_as_it_was_given(
     assert (str(caught.value), caught.value.on_command_line) == (in_python, on_command_line)
 
 
+def test_options_are_named_as_in_python_and_as_typed_at_the_command_line() -> None:
+    error = UsageError("--max-usd 1 needs --price-in. Run: evenkeel list models --ask")
+    assert str(error) == "max_usd 1 needs price_in. Run: evenkeel list models --ask"
+    assert error.on_command_line == error.args[0]
+
+
 def test_the_nearest_known_name_is_suggested_whatever_its_case() -> None:
     assert suggestion("Mriae", ["rgb", "mirae"]) == " Did you mean 'mirae'?"
     assert suggestion("squad", ["rgb", "mirae"]) == ""

@@ -86,11 +86,6 @@ def shell(site: Path, folder: Path, *args: str) -> subprocess.CompletedProcess[s
     )  # fmt: skip
 
 
-def test_the_example_is_about_thirty_lines() -> None:
-    lines = [line for line in blocks()["parrot.py"].splitlines() if line.strip()]
-    assert len(lines) <= 32
-
-
 def test_an_installed_plugin_works_from_the_shell(site: Path, words: Path, tmp_path: Path) -> None:
     listed = shell(site, tmp_path, "list", "benchmarks")
     assert "parrot     Can it repeat a word?" in listed.stdout
@@ -148,6 +143,19 @@ def test_a_path_works_without_installing(site: Path, words: Path, tmp_path: Path
     assert unknown.returncode == 2
     assert "unknown benchmark 'bird'" in unknown.stderr
     assert "EVENKEEL_BENCHMARKS=" in unknown.stderr
+
+
+def test_an_error_in_a_plugin_is_not_called_a_damaged_run(site: Path, words: Path, tmp_path: Path) -> None:
+    args = ("--model", "constant:keel", "--data", str(words), "--out", "run")
+    assert shell(site, tmp_path, "run", "parrot", *args).returncode == 0
+    (tmp_path / "wrong").mkdir()
+    (tmp_path / "wrong" / "parrot.py").write_text(
+        f"{blocks()['parrot.py']}\n    def summarise(self, scores):\n        return 1 / 0\n"
+    )
+    path = f"{tmp_path / 'wrong'}{os.pathsep}{site}"
+    done = shell(Path(path), tmp_path, "rescore", "run")
+    assert "ZeroDivisionError" in done.stderr
+    assert "is not as Evenkeel writes it" not in done.stderr
 
 
 def test_python_takes_a_path_too(words: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

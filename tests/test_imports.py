@@ -61,7 +61,7 @@ def test_what_only_the_page_needs_is_loaded_after_the_figures(tmp_path: Path) ->
         class Watcher(Silent):
             def phase(self, title, **numbers):
                 if title == "embedding":
-                    heavy = ("altair", "polars", "scipy", "torch", "vl_convert")
+                    heavy = ("altair", "polars", "scipy", "torch")
                     print(*(name for name in heavy if name in sys.modules))
                     sys.stdout.flush()
                     os._exit(0)
@@ -109,7 +109,6 @@ def test_no_package_hides_a_public_name() -> None:
 
 OPTIONAL = (
     "altair",
-    "bm25s",
     "jsonschema",
     "narwhals",
     "pandas",

@@ -4,11 +4,16 @@ Run it after a change of the word classes, of the n-grams or of the labelled rep
 which comes with the extra `sbert`:
 
     python tools/train_check.py
+
+It prints the table of docs/rgb.md.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
@@ -17,13 +22,15 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from sklearn.svm import LinearSVC
 
-from evenkeel.benchmarks.rgb.check import accuracy
-from evenkeel.benchmarks.rgb.check.accuracy import Labelled
 from evenkeel.benchmarks.rgb.check.classifier import BITS, DECISIONS, FLAGS, Flags, features, weights
 from evenkeel.benchmarks.rgb.check.lenient import read_reply
 from evenkeel.benchmarks.rgb.files import Answer, Lang, parts
 from evenkeel.benchmarks.rgb.make.generator import compose
 from evenkeel.files.package_data import data_path
+
+sys.path.append(str(Path(__file__).parents[1] / "tests"))
+from rgb_labelled import DECISIONS as TITLES
+from rgb_labelled import LANGUAGES, Labelled, labelled, precision_recall
 
 FREEDOM = {"rejected": 3.0, "detected": 3.0, "right": 1.0}
 """How little the weights of each decision are held down (scikit-learn's C). As `SCALE` and `SHIFT`, measured
@@ -48,8 +55,8 @@ class Example(NamedTuple):
 
 def main() -> None:
     examples = []
-    for lang in accuracy.LANGUAGES:
-        for row in [*accuracy.labelled(lang, "learned"), *documents(lang)]:
+    for lang in LANGUAGES:
+        for row in [*labelled(lang, "learned"), *documents(lang)]:
             example = read_example(row, parts(row.answer), parts(row.fake), 1.0)
             examples.append(example)
             if example.named and row.right:
@@ -75,16 +82,19 @@ def main() -> None:
         coefficients = SCALE * model.coef_[0]
         coefficients[-1] += SHIFT[decision]
         learned[decision] = coefficients.astype(np.float16)
-    np.savez_compressed(data_path("evenkeel.benchmarks.rgb.check", "labelled", "weights.npz"), **learned)
+    np.savez_compressed(data_path("evenkeel.benchmarks.rgb.check", "weights.npz"), **learned)
     weights.cache_clear()
-    accuracy.write()
+    print_table()
 
 
 def documents(lang: Lang) -> Iterator[Labelled]:
-    """True documents of the starter sets, as replies: they give the answer, the question known or not."""
-    for kind in ("plain", "fact"):
-        for number, instance in enumerate(msgspec.to_builtins(compose(lang, kind))):
-            for document in instance["positive"][:2]:
+    """Documents of the starter sets as replies, the question known or not: a true one gives the answer, an
+    irrelevant one gives none and declines nothing."""
+    for kind, seed in product(("plain", "fact"), (0, 1)):
+        for number, instance in enumerate(msgspec.to_builtins(compose(lang, kind, seed=seed))):
+            listed = [(text, True) for text in instance["positive"][:1]]
+            listed += [(text, False) for text in instance["negative"][:3]]
+            for document, is_true in listed:
                 yield Labelled(
                     id=f"{kind}-{number}",
                     style="document",
@@ -92,7 +102,7 @@ def documents(lang: Lang) -> Iterator[Labelled]:
                     answer=instance["answer"],
                     fake=instance.get("fakeanswer") or [],
                     reply=document,
-                    right=True,
+                    right=is_true,
                     rejected=False,
                     detected=False,
                 )
@@ -103,6 +113,16 @@ def read_example(row: Labelled, answer: Answer, fake: Answer, weight: float) -> 
     named = bool(answer) and all(ways)
     indices, values = features(reading, Flags(bool(false) and all(false), any(ways), named))
     return Example(row, indices, values, named, weight)
+
+
+def print_table() -> None:
+    """Precision and recall on the replies that were held out, as docs/rgb.md has them."""
+    figures = [precision_recall(labelled(lang, "heldout")) for lang in LANGUAGES]
+    heads = [f"{language} {what}" for language in LANGUAGES.values() for what in ("precision", "recall")]
+    print(f"| | {' | '.join(heads)} |\n|{' --- |' * (1 + len(heads))}")
+    for decision, title in TITLES.items():
+        cells = [str(accuracy) for each in figures for accuracy in each[decision]]
+        print(f"| {title} | {' | '.join(cells)} |")
 
 
 if __name__ == "__main__":

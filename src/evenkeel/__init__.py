@@ -29,7 +29,7 @@ What there is, under the names of the command line:
     load_model               a model by its spec; it answers a stream of requests
     presets                  well-known servers of models; which keys are set
     list_benchmarks, describe  the benchmarks by name; the options of a class
-    Generate, LogLikelihood, StringLikelihood, Embed, Rank, Entail, Message, Sampling, Response
+    Generate, LogLikelihood, StringLikelihood, Embed, Rank, Message, Sampling, Response
     Benchmark, Metric, Sample, Score
     EvenkeelError, UsageError
 

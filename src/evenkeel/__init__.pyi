@@ -13,12 +13,13 @@ from .api.launch import (
 )
 from .api.plan import dry_run as dry_run
 from .api.readable import data_problem as data_problem
-from .api.run import rescore as rescore, run as run, score as score
+from .api.recorded import score as score
+from .api.run import rescore as rescore, run as run
 from .api.suite.suite import suite as suite
 from .benchmarks.mirae.benchmark import MiraeOptions as MiraeOptions
 from .benchmarks.miron.benchmark import MironOptions as MironOptions
 from .benchmarks.multiview.benchmark import MultiviewOptions as MultiviewOptions
-from .benchmarks.rgb.options import RgbOptions as RgbOptions
+from .benchmarks.rgb.benchmark import RgbOptions as RgbOptions
 from .errors import EvenkeelError as EvenkeelError, UsageError as UsageError
 from .harness.benchmark import Benchmark as Benchmark
 from .harness.control import read_progress as read_progress, stop as stop
@@ -38,7 +39,6 @@ from .report.samples.flips import compare_sample as compare_sample, flips as fli
 from .report.scorecard import scorecard as scorecard
 from .types import (
     Embed as Embed,
-    Entail as Entail,
     Generate as Generate,
     LogLikelihood as LogLikelihood,
     Message as Message,

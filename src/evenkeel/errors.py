@@ -42,6 +42,10 @@ KINDS = {
     "object": "an object",
     "null": "nothing",
 }
+OPTION = re.compile(r"`[^`]*`|\b(?:evenkeel|pip) [^\n]*|(?<![\w-])--([a-z][a-z-]*)")
+"""An option in a message, unless it is part of a command."""
+IN_PYTHON = {"model-arg": "model_args", "metric": "metrics", "no-wait": "wait=False"}
+"""Options that Python has by another name."""
 LIMITS = {">=": "at least", "<=": "at most", ">": "more than", "<": "less than"}
 LONGEST = 60
 """Characters of a value that a message repeats."""
@@ -55,6 +59,20 @@ class EvenkeelError(Exception):
     """The root of the tree: catch this to catch everything Evenkeel raises on purpose."""
 
     exit_code: ClassVar[int] = 1
+
+    @property
+    def on_command_line(self) -> str:
+        """The message with options as they are typed: `--max-usd`."""
+        return super().__str__()
+
+    def __str__(self) -> str:
+        """The message with options as Python has them: `max_usd`. Commands are left as they are."""
+
+        def as_argument(match: re.Match[str]) -> str:
+            option = match[1]
+            return match[0] if option is None else IN_PYTHON.get(option, option.replace("-", "_"))
+
+        return OPTION.sub(as_argument, super().__str__())
 
 
 class UsageError(EvenkeelError):
@@ -77,7 +95,11 @@ class OptionError(UsageError):
     def __init__(self, name: str, value: str, problem: str, *, of: str, flag: str = "") -> None:
         super().__init__(f"{name}={value}: {problem} ({of}).")
         flag = flag or f"--{name.replace('_', '-')} "
-        self.on_command_line = f"{flag}{value}: {problem}."
+        self._typed = f"{flag}{value}: {problem}."
+
+    @property
+    def on_command_line(self) -> str:
+        return self._typed
 
 
 class MissingExtra(UsageError):
@@ -164,13 +186,18 @@ def bounded(text: str) -> str:
     )
 
 
+def first_line(text: object) -> str:
+    """The first line of a message; empty where there is none."""
+    return next(iter(str(text).strip().splitlines()), "")
+
+
 def sentence(text: str) -> str:
     """A text with a full stop, where nothing else ends it."""
     return text if text.endswith((".", "?", "!")) else f"{text}."
 
 
 class Fault(NamedTuple):
-    """What a value should be, and which one it is."""
+    """What is wrong with a value, and where that value is."""
 
     problem: str
     path: tuple[str | int, ...]

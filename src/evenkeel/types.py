@@ -19,7 +19,7 @@ DetailT = TypeVar("DetailT", default=Any)
 
 Status: TypeAlias = Literal["ok", "refused", "truncated", "unparsed", "error"]
 
-Capability: TypeAlias = Literal["generate", "loglikelihood", "stringlikelihood", "embed", "rank", "entail"]
+Capability: TypeAlias = Literal["generate", "loglikelihood", "stringlikelihood", "embed", "rank"]
 
 Tag: TypeAlias = str | int
 
@@ -49,13 +49,8 @@ class Sampling(Struct, frozen=True, kw_only=True, omit_defaults=True):
     stop: tuple[str, ...] = ()
     length_of: str = ""
     """Write as many tokens as this text has after the prompt, in the model's own tokenizer."""
-    beyond: int = 0
-    """With `length_of`: write at most so many tokens more, until the text has so many whole `words`. What is
-    longer is `Response.other`; the text itself is the same."""
     words: int = 0
     """Stop when the text has so many whole words, where the backend sees each token as it comes."""
-    marked: str = ""
-    """Give as `Response.other` what of the text has as many tokens as this one after the prompt."""
     seed: int = 0
     """Together with the prompt and the repeat it decides the text, where the backend can promise that."""
 
@@ -106,23 +101,13 @@ class Rank(Struct, frozen=True, kw_only=True, tag="rank", tag_field="kind"):
     role: str = "ranker"
 
 
-class Entail(Struct, frozen=True, kw_only=True, tag="entail", tag_field="kind"):
-    """Classify whether a text follows from another: natural language inference (NLI)."""
-
-    premise: str
-    hypothesis: str
-    repeat: int = 0
-    role: str = "nli"
-
-
-Request: TypeAlias = Generate | LogLikelihood | StringLikelihood | Embed | Rank | Entail
+Request: TypeAlias = Generate | LogLikelihood | StringLikelihood | Embed | Rank
 KIND_NEEDS: dict[type[Request], Capability] = {
     Generate: "generate",
     LogLikelihood: "loglikelihood",
     StringLikelihood: "stringlikelihood",
     Embed: "embed",
     Rank: "rank",
-    Entail: "entail",
 }
 
 
@@ -165,17 +150,12 @@ class Response(Struct, frozen=True, kw_only=True, omit_defaults=True):
     text: str = ""
     reasoning: str = ""
     """What the model thought aloud; never part of the answer."""
-    other: str | None = None
-    """The same text to another end, as `Sampling.beyond` or `Sampling.marked` asks; None where the backend
-    cannot tell where that is."""
     logprobs: Logprobs | None = None
     string: StringProbability | None = None
     vector: bytes | None = None
     """An embedding: little-endian float32."""
     rank: float | None = None
     """How well a document fits a query; only the order of such scores means something."""
-    labels: dict[str, float] | None = None
-    """The probability of each label that the model chooses among; one of them is `entailment`."""
     cut: bool | None = None
     """True where the input was longer than the model reads, so that its end was not seen; None: not told."""
     reason: str = ""

@@ -290,6 +290,13 @@ def test_the_interval_of_an_amount_is_that_of_its_logarithm() -> None:
     assert figure.method == "log t over groups"
 
 
+def test_an_amount_that_nothing_is_known_of_has_no_interval() -> None:
+    """Two groups, one a hundred times the other: the limits would be beyond all bounds."""
+    figure = summarise([score("a", 1.0), score("b", 100.0)], {"m": [()]}, units={"m": "tokens"})["m"]
+    assert (figure.value, figure.low, figure.high) == (50.5, None, None)
+    assert figure.method == "none: too few groups of like size"
+
+
 def test_a_metric_without_a_unit_is_an_error_that_names_it() -> None:
     with pytest.raises(UsageError, match=r"the metric 'm' has no unit\. .*cosine, share, score"):
         summarise([score("a", 1.0)], {"m": [()]}, units={"n": "share"})

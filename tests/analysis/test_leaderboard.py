@@ -131,7 +131,7 @@ def test_macro_averages_are_tested_as_by_compare(tmp_path: Path) -> None:
     write(tmp_path / "en.json", map(plain, range(12)))
     write(tmp_path / "en_int.json", map(scattered, range(9)))
     rules: dict[str, Rule] = {"right": right, "troubled": troubled, "failing": failing}
-    options = {"noise_rates": "0.8", "integration_rates": "0.4"}
+    options = {"noise_rates": "0.8"}
     runs = [ask(tmp_path, tmp_path / "runs" / name, rule, **options) for name, rule in rules.items()]
     [board] = ek.leaderboard(runs)
     comparison = ek.compare(*runs, metrics=[board.metric])

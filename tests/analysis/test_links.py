@@ -137,7 +137,7 @@ def test_links_take_the_place_of_the_group() -> None:
 def test_intervals_of_linked_triplets_hold_where_independent_ones_do_not(
     documents: int, triplets: int
 ) -> None:
-    """Documents that are easy in any role; 300 draws with a fixed seed (benchmarks/linked.py has more)."""
+    """Documents that are easy in any role; 300 draws with a fixed seed."""
     rng = np.random.default_rng(documents)
     held = np.zeros(2)
     for _ in range(300):

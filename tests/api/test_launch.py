@@ -213,18 +213,3 @@ def test_links_and_pipes_are_not_read_as_logs(tmp_path: Path) -> None:
     (tmp_path / "5" / ".started" / "a" / "log").write_text("shown")
     tails = [tail_of(tmp_path / name / ".started" / "a" / "log") for name in "12345"]
     assert tails == ["", "", "", "", "shown"]
-
-
-def test_what_a_process_writes_has_a_limit(tmp_path: Path) -> None:
-    code = (
-        "import sys; from evenkeel.cli import entry; entry._wrap_output(1000)\n"
-        "for number in range(1000): print('x' * 9); print('y' * 9, file=sys.stderr)\n"
-        "import os; os._exit(0)  # what was printed is in the log at once"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        check=True,
-        env={**os.environ, "PYTHONUNBUFFERED": "1"},
-    )
-    assert len(done.stdout) == len(done.stderr) == 1000

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 import pty
 import subprocess
@@ -17,11 +16,10 @@ import polars as pl
 import pytest
 
 import evenkeel as ek
-from evenkeel.errors import MissingExtra, UsageError
+from evenkeel.errors import UsageError
 from evenkeel.harness.progress import Silent
-from evenkeel.report.terminal.progress import NotebookLine, watcher
+from evenkeel.report.terminal.progress import watcher
 from evenkeel.types import Response
-from loopback import Loopback
 from stored import store_run
 
 HOSTILE = "<script>alert(1)</script>\x1b[31m\u202e<b>m</b>"
@@ -71,21 +69,6 @@ def test_a_run_shows_its_headline_interval_coverage_and_table(runs: tuple[ek.Run
     assert "\n" not in line
 
 
-def test_the_main_table_has_a_row_for_each_value(tmp_path: Path) -> None:
-    items = [{"question_id": n, "domain": HOSTILE, "level_1_text": f"{n}?", "level_2_text": f"And {n}?"}
-             for n in range(3)]  # fmt: skip
-    (tmp_path / "q_english.json").write_bytes(msgspec.json.encode({"questions": items}))
-    with Loopback() as server:
-        run = ek.run(
-            "mirae", "openai:loop", base_url=server.url, data=tmp_path / "q_english.json", samples=2,
-            embedder="openai:embed", out=tmp_path / "run",
-        )  # fmt: skip
-    html = run._repr_html_()
-    shown(html)
-    assert html.count("<tr>") >= 3
-    assert "<caption>" in html
-
-
 def test_a_run_that_is_not_finished_or_damaged_shows_so(runs: tuple[ek.Run, ek.Run]) -> None:
     (runs[0].path / "summary.json").unlink()
     unfinished = ek.load_run(runs[0].path)
@@ -108,7 +91,7 @@ def test_a_comparison_a_gate_and_a_scorecard_are_shown(runs: tuple[ek.Run, ek.Ru
     gate = ek.gate(new, baseline=old, max_drop=0.01)
     assert not gate.passed
     for text in (shown(gate._repr_html_()), repr(gate)):
-        assert text.lstrip().startswith("Failed:")
+        assert "failed" in text.lower()
         assert "FAIL" in text
     card = ek.scorecard([old.path, str(new.path)])
     for text in (shown(card._repr_html_()), repr(card)):
@@ -148,7 +131,7 @@ def test_a_dry_run_counts_and_prices_without_asking() -> None:
     plan = ek.dry_run("mirae", model="openai:NAME", lang="en", limit=2, levels="1-2", samples=3, price_out=10)
     assert plan.requests["generate"] == 12
     assert plan.usd == pytest.approx(plan.tokens_out["generate"] * 10 / 1e6)
-    assert "At most about $" in shown(plan._repr_html_())
+    assert "at most about $" in shown(plan._repr_html_())
     assert ek.dry_run("mirae", lang="en", limit=2).usd is None
     with pytest.raises(UsageError, match="unknown model 'nowhere:x'"):
         ek.dry_run("mirae", model="nowhere:x")
@@ -211,14 +194,6 @@ def test_pandas_takes_the_same_columns(runs: tuple[ek.Run, ek.Run]) -> None:
     assert list(table["sample"]) == runs[0].frame()["sample"].to_list()
 
 
-def test_pandas_is_asked_for_by_name_where_it_is_missing(
-    runs: tuple[ek.Run, ek.Run], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(MissingExtra, match="pip install pandas"):
-        runs[0].to_pandas()
-
-
 # Progress
 
 
@@ -246,43 +221,3 @@ def test_progress_shows_on_a_terminal_unless_switched_off(progress: bool | None,
         os.close(ours)
         os.close(theirs)
     assert ("heard" in text) is heard
-
-
-@pytest.mark.parametrize("call", [ek.run, ek.score, ek.rescore, ek.build])
-def test_progress_is_on_by_default(call: Any) -> None:
-    assert inspect.signature(call).parameters["progress"].default is True
-
-
-class Handle:
-    """What IPython's display gives back."""
-
-    def __init__(self, texts: list[str]) -> None:
-        self.texts = texts
-
-    def update(self, shown: object) -> None:
-        self.texts.append(repr(shown))
-
-
-def test_a_notebooks_line_is_written_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    texts: list[str] = []
-
-    def display(given: object, *, display_id: bool) -> Handle:
-        assert display_id
-        texts.append(repr(given))
-        return Handle(texts)
-
-    monkeypatch.setattr("IPython.display.display", display)
-    monkeypatch.setattr("evenkeel.report.terminal.progress.NOTEBOOK_SECONDS", 0.0)
-    line = NotebookLine()
-    line.note("9 answers taken over from \x1b[31mthere")
-    line.phase("asking", total=2, done=0)
-    line.retrying(1)
-    line.retrying(0)
-    line.answered(Response(status="error", reason="timeout"), usd=0.5)
-    line.answered(Response(status="ok", text="x"), usd=1.0)
-    line.finish()
-    assert texts[0] == "9 answers taken over from ␛[31mthere"
-    assert texts[1].endswith("\nasking: 0 of 2")
-    assert any("asking: 0 of 2, 1 waiting to be tried again" in text for text in texts)
-    assert "asking: 2 of 2" in texts[-1]
-    assert "$1.00, 1 timeout" in texts[-1]

@@ -18,7 +18,7 @@ from aiohttp import web
 
 import evenkeel as ek
 from commandline import command, evenkeel
-from evenkeel.harness.ledger import Cost, Ledger
+from evenkeel.harness.ledger import Ledger
 from evenkeel.harness.stored.listing import list_runs
 from loopback import Loopback
 from suites import FOUR, PATIENCE, outcome, proof, serving, until, write_suite
@@ -29,7 +29,7 @@ def rows(folder: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_suite_that_is_killed_twice_ends_like_an_undisturbed_one(tmp_path: Path, questions: Path) -> None:
     """One of the four benchmarks."""
     with serving(one={"words": 6}, two={"words": 30, "variants": 9}) as servers:
@@ -124,7 +124,7 @@ def test_all_runs_together_keep_within_the_budget(tmp_path: Path, questions: Pat
         path.write_text(path.read_text().replace("requests: 11", "requests: 16"))
         assert outcome(path).exit_code == 0
     account = Ledger(tmp_path / "runs" / "suite" / "budget.sqlite").read()
-    assert (account.requests, account.reserved) == (16, Cost())
+    assert (account.requests, account.reserved) == (16, 0.0)
 
 
 def test_ctrl_c_stops_all_runs_and_says_how_to_go_on(tmp_path: Path, questions: Path) -> None:
@@ -141,7 +141,7 @@ def test_ctrl_c_stops_all_runs_and_says_how_to_go_on(tmp_path: Path, questions: 
         _, printed = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
     assert "0 of 2 runs are finished" in printed
-    assert "the same command goes on from there" in printed
+    assert "the same command resumes from there" in printed
     assert "Traceback" not in printed
     assert [each.state for each in ek.started(tmp_path / "runs" / "suite")] == ["stopped", "stopped"]
 
@@ -151,7 +151,7 @@ def test_one_suite_writes_a_folder_and_its_end_ends_its_runs(tmp_path: Path, que
         path = write_suite(tmp_path, servers)
         process = subprocess.Popen(command("suite", path), stderr=subprocess.DEVNULL)
         until(lambda: servers["one"].requests)
-        with pytest.raises(ek.UsageError, match=f"is in use by process {process.pid} on"):
+        with pytest.raises(ek.UsageError, match="is in use by another process"):
             outcome(path)
         process.kill()
         process.wait()

@@ -305,7 +305,9 @@ def test_a_model_is_a_spec_that_never_holds_a_key(runs: Path, monkeypatch: pytes
     assert chosen(test) == f"hf:{runs.parent / 'models' / 'tiny'}"
     preset = ek.presets()["openai"]
     test.selectbox(key="m-source").select(preset.title).run()
-    assert chosen(test) == preset.spec(preset.models[0])
+    assert chosen(test) is None
+    test.text_input(key="m-openai-model").set_value("some-model").run()
+    assert chosen(test) == "openai:some-model"
     assert "OPENAI_API_KEY, which is set" in shown(test)
     assert "secret" not in shown(test)
     monkeypatch.delenv("OPENAI_API_KEY")

@@ -68,7 +68,7 @@ def test_a_card_of_a_model_takes_the_run_that_is_chosen(
     assert "multiview" not in shown(test)
     label = test.selectbox(key="run-multiview-one").options[0]
     test.selectbox(key="run-multiview-one").select(label).run()
-    assert "Methods without one" in shown(test)
+    assert "bm25" in shown(test)
     assert not test.exception
 
 

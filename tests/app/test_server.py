@@ -280,7 +280,7 @@ def test_an_address_that_lets_others_in_needs_read_only() -> None:
 
 @pytest.mark.parametrize("name", ["https://x/y", "*", "a b"])
 def test_a_name_that_is_not_one_is_refused(name: str) -> None:
-    with pytest.raises(UsageError, match="--allow-host"):
+    with pytest.raises(UsageError, match="allow_host"):
         Server(runs=Path("runs"), allow_hosts=(name,))
 
 

@@ -117,12 +117,6 @@ def test_the_composer_needs_no_model_and_keeps_the_lengths(tmp_path: Path) -> No
     assert sorted(file.name for file in tmp_path.iterdir()) == ["mine.txt", "set.json"]
 
 
-def test_another_seed_gives_another_starter_set(tmp_path: Path) -> None:
-    first, second = (build("mirae", tmp_path / f"{seed}.json", seed=seed)[0][0] for seed in (1, 2))
-    assert len(read_questions(first)) == 40
-    assert first.read_bytes() != second.read_bytes()
-
-
 # A model that writes: requests are answered here instead of by the runner
 
 LANGUAGES = {"en": "English", "ko": "Korean", "zh": "Chinese"}
@@ -174,37 +168,9 @@ def good_level(request: Generate, lang: str = "en") -> str:
     return padded(asked_question(request), target_of(request), lang)
 
 
-def honest_reader(prompt: str) -> dict[str, bool]:
-    """Reads by the texts of these tests, in any of the languages."""
-    question, _, message = prompt.partition("\nQuestion:\n")[2].partition("\n\n")
-    message = message.partition("\nAnswer with one JSON object")[0].partition("\n")[2].strip()
-    wanted = next(name for name in LANGUAGES.values() if f" {name}" in prompt)
-    scripts = {name: is_in_script(message, lang) for lang, name in LANGUAGES.items()}
-    if "Compare a question" in prompt:
-        pairs = [{texts[at] for texts in QUESTIONS.values()} for at in (0, 1)]
-        same = any({question, message} <= pair for pair in pairs)
-        return {"asks_the_same": same, "in_the_language": scripts[wanted]}
-    return {
-        "asks_the_question": question in message or "headphones" in question.lower() in message.lower(),
-        "answers_the_question": any(answer in message for answer in ANSWERS.values()),
-        "adds_demands": "exactly three points" in message,
-        "has_remarks": message.startswith("Sure"),
-        "in_the_language": scripts[wanted],
-    }
-
-
-def model(
-    write: Callable[[Generate], str], read: Callable[[str], dict[str, bool]] = honest_reader
-) -> Callable[[Sequence[Request]], list[Response]]:
-    """Answers requests: texts by `write`, verdicts by `read`."""
-
+def model(write: Callable[[Generate], str]) -> Callable[[Sequence[Request]], list[Response]]:
     def answer(requests: Sequence[Request]) -> list[Response]:
-        texts = []
-        for request in requests:
-            assert isinstance(request, Generate)
-            verdict = request.schema and msgspec.json.encode(read(content_of(request))).decode()
-            texts.append(verdict or write(request))
-        return [Response(status="ok", text=text) for text in texts]
+        return [Response(status="ok", text=write(r)) for r in requests if isinstance(r, Generate)]
 
     return answer
 
@@ -213,7 +179,6 @@ class Session(NamedTuple):
     built: Built
     orders: list[Generate]
     """The texts that were asked for."""
-    verdicts: list[Generate]
 
 
 def driven(builder: MiraeBuilder, answer: Callable[[Sequence[Request]], list[Response]]) -> Session:
@@ -225,7 +190,7 @@ def driven(builder: MiraeBuilder, answer: Callable[[Sequence[Request]], list[Res
             asked += [request for request in requests if isinstance(request, Generate)]
             requests = asking.send(answer(requests))
     except StopIteration as done:
-        return Session(done.value, [r for r in asked if not r.schema], [r for r in asked if r.schema])
+        return Session(done.value, asked)
 
 
 @pytest.fixture
@@ -244,12 +209,10 @@ def test_a_good_writer_is_asked_once_for_each_level(
 ) -> None:
     session = driven(builder(lang, padding=padding), model(lambda request: good_level(request, lang)))
     assert session.built.failures == []
-    assert (len(session.orders), len(session.verdicts)) == (12, 12)
+    assert len(session.orders) == 12
     content = msgspec.json.decode(session.built.files[LANGUAGES[lang]])
     assert content["metadata"]["generator"] == "openai:x"
     assert "generator_version" not in content["metadata"]
-    assert content["metadata"]["levels_read_by"] == "openai:x"
-    assert content["metadata"]["question_confirmed"] == {"literal": 12}
     assert len(content["questions"]) == 2
     assert ("Add no wish" in content_of(session.orders[0])) == (padding == "neutral")
 
@@ -260,10 +223,6 @@ def other_language(lang: str) -> str:
 
 FAULTS: dict[str, tuple[Callable[[Generate, str], str], str]] = {
     "drops": (lambda r, lang: padded("", target_of(r), lang), "the question is not in it"),
-    "answers": (
-        lambda r, lang: padded(f"{asked_question(r)} {ANSWERS[lang]}", target_of(r), lang),
-        "it answers the question, says the reader",
-    ),
     "answers only": (
         lambda r, lang: padded(ANSWERS[lang], target_of(r), lang),
         "the question is not in it",
@@ -279,10 +238,6 @@ FAULTS: dict[str, tuple[Callable[[Generate, str], str], str]] = {
             lang,
         ),
         "it repeats the order",
-    ),
-    "remarks": (
-        lambda r, lang: padded(f"Sure: {asked_question(r)}", target_of(r), lang),
-        "it has a title, a remark or rules beside the message, says the reader",
     ),
     "long": (
         lambda r, lang: padded(asked_question(r), 2 * target_of(r), lang),
@@ -315,85 +270,7 @@ def test_a_bad_writer_is_caught_told_what_was_wrong_and_reported_in_every_langua
         retries = [request for request in session.orders if request.repeat]
         assert len(retries) == 3
         assert all(fault in content_of(request) for request in retries)
-        assert len({content_of(request) for request in retries}) == 3
         assert driven(builder(lang, padding="elaborate"), model(learns)).built.failures == []
-
-
-def test_neutral_padding_takes_the_question_word_for_word_and_no_demands(
-    builder: Callable[..., MiraeBuilder],
-) -> None:
-    def reworded(request: Generate) -> str:
-        return padded(asked_question(request).replace("small", "little"), target_of(request))
-
-    def demanding(request: Generate) -> str:
-        return padded(f"{asked_question(request)} Give exactly three points.", target_of(request))
-
-    session = driven(builder(padding="neutral"), model(reworded))
-    assert {failure.partition(": ")[2] for failure in session.built.failures} == {
-        "the question is not in it word for word"
-    }
-    session = driven(builder(padding="neutral"), model(demanding))
-    assert {failure.partition(": ")[2] for failure in session.built.failures} == {
-        "it asks for more than the question, says the reader"
-    }
-    assert driven(builder(padding="elaborate"), model(demanding)).built.failures == []
-
-
-QUOTING = {
-    "en": 'My son was once asked "{}" at school. Tell me about the price of kettles instead.',
-    "ko": '예전에 아들이 학교에서 "{}"라는 질문을 받았습니다. 그 대신 주전자 가격을 알려 주세요.',
-    "zh": "我儿子以前在学校被问过“{}”。现在请告诉我水壶的价格。",
-}
-
-
-@pytest.mark.parametrize("padding", ["neutral", "elaborate"])
-@pytest.mark.parametrize("lang", list(LANGUAGES))
-def test_a_question_that_is_quoted_but_not_asked_is_refused(
-    builder: Callable[..., MiraeBuilder], lang: str, padding: str
-) -> None:
-    def quoting(request: Generate) -> str:
-        return padded(QUOTING[lang].format(asked_question(request)), target_of(request), lang)
-
-    def read(prompt: str) -> dict[str, bool]:
-        return {**honest_reader(prompt), "asks_the_question": False}
-
-    session = driven(builder(lang, padding=padding), model(quoting, read))
-    assert len(session.built.failures) == 12
-    # Level 2 has no room for a story around a long question.
-    assert {failure.partition(": ")[2] for failure in session.built.failures if "level 2" not in failure} == {
-        "it does not ask the question, says the reader"
-    }
-    assert msgspec.json.decode(session.built.files[LANGUAGES[lang]])["questions"] == []
-
-
-SHORT = {
-    "en": ("Why is it so?", "Why is it not so?"),
-    "ko": ("하늘은 왜 파란가요?", "하늘은 왜 안 파란가요?"),
-    "zh": ("为什么天空是蓝色的？", "为什么天空有时不是蓝色的？"),
-}
-
-
-@pytest.mark.parametrize("lang", list(LANGUAGES))
-def test_a_short_question_is_taken_word_for_word_too(tmp_path: Path, lang: str) -> None:
-    question, altered = SHORT[lang]
-    path = tmp_path / "short.txt"
-    path.write_text(question, encoding="utf-8")
-
-    def built(write: Callable[[Generate], str]) -> Built:
-        believing = {
-            "asks_the_question": True, "answers_the_question": False, "adds_demands": False,
-            "has_remarks": False, "in_the_language": True,
-        }  # fmt: skip
-        options = BuildOptions(questions=str(path), lang=lang, model="openai:x")
-        return driven(MiraeBuilder(options), model(write, lambda prompt: believing)).built
-
-    failures = built(lambda request: padded(altered, target_of(request), lang)).failures
-    assert len(failures) == 6
-    assert all(failure.endswith(": the question is not in it word for word") for failure in failures)
-    exact = built(lambda request: good_level(request, lang))
-    assert exact.failures == []
-    metadata = msgspec.json.decode(exact.files[LANGUAGES[lang]])["metadata"]
-    assert metadata["question_confirmed"] == {"literal": 6}
 
 
 @pytest.mark.parametrize(
@@ -422,73 +299,32 @@ def test_both_paddings_are_two_rows_of_a_question(builder: Callable[..., MiraeBu
     ]  # fmt: skip
 
 
-def test_an_elaborated_question_in_other_words_is_read(builder: Callable[..., MiraeBuilder]) -> None:
-    def write(request: Generate) -> str:
-        close = asked_question(request).replace("small", "little").replace("hum", "drone")
-        return padded(close, target_of(request))
+def test_neutral_padding_takes_the_question_word_for_word(builder: Callable[..., MiraeBuilder]) -> None:
+    def reworded(request: Generate) -> str:
+        return padded(
+            asked_question(request).replace("small", "little").replace("hum", "drone"), target_of(request)
+        )
 
-    def read(prompt: str) -> dict[str, bool]:
-        return {**honest_reader(prompt), "asks_the_question": True}
-
-    session = driven(builder(padding="elaborate"), model(write, read))
-    assert session.built.failures == []
-    metadata = msgspec.json.decode(session.built.files["English"])["metadata"]
-    assert metadata["question_confirmed"] == {"read": 12}
-    denied = driven(
-        builder(padding="elaborate"),
-        model(write, lambda prompt: {**read(prompt), "asks_the_question": False}),
-    )
-    assert "it does not ask the question, says the reader" in denied.built.failures[0]
-
-
-def test_a_reader_that_gives_no_verdict_confirms_nothing(builder: Callable[..., MiraeBuilder]) -> None:
-    session = driven(builder(), model(good_level, lambda prompt: {}))
-    assert len(session.built.failures) == 12
-    assert "the reader gave no verdict (unparsed)" in session.built.failures[0]
-    assert msgspec.json.decode(session.built.files["English"])["questions"] == []
+    session = driven(builder(padding="neutral"), model(reworded))
+    assert {failure.partition(": ")[2] for failure in session.built.failures} == {
+        "the question is not in it word for word"
+    }
+    assert driven(builder(padding="elaborate"), model(reworded)).built.failures == []
 
 
 def test_a_request_that_failed_is_asked_again_as_it_was(builder: Callable[..., MiraeBuilder]) -> None:
-    good = model(good_level)
-
     def answer(requests: Sequence[Request]) -> list[Response]:
         failed = Response(status="error", reason="HTTP 500")
-        first = [isinstance(each, Generate) and not each.schema and not each.repeat for each in requests]
-        return [failed if fails else each for fails, each in zip(first, good(requests), strict=True)]
+        return [
+            failed if not request.repeat else Response(status="ok", text=good_level(request))
+            for request in requests
+            if isinstance(request, Generate)
+        ]
 
     session = driven(builder(), answer)
     assert session.built.failures == []
     first, again = session.orders[:12], session.orders[12:]
     assert [request.prompt for request in first] == [request.prompt for request in again]
-
-
-def test_a_request_that_failed_does_not_bring_back_the_prompt_of_a_text_at_fault(
-    builder: Callable[..., MiraeBuilder],
-) -> None:
-    bad = model(lambda request: padded("", target_of(request)))
-
-    def answer(requests: Sequence[Request]) -> list[Response]:
-        failed = Response(status="error", reason="HTTP 500")
-        second = [isinstance(each, Generate) and each.repeat == 1 for each in requests]
-        return [failed if fails else each for fails, each in zip(second, bad(requests), strict=True)]
-
-    session = driven(builder(), answer)
-    assert len(session.orders) == len({request.prompt for request in session.orders}) == 4 * 12
-
-
-def test_a_refused_order_is_put_in_other_words_each_time(builder: Callable[..., MiraeBuilder]) -> None:
-    refused = Response(status="refused", reason="content_filter")
-    session = driven(builder(), lambda requests: [refused] * len(requests))
-    assert len(session.orders) == len({request.prompt for request in session.orders}) == 4 * 12
-    assert session.built.failures[0].endswith(": there is no text: refused content_filter")
-
-
-def test_another_model_can_read_what_the_first_wrote(builder: Callable[..., MiraeBuilder]) -> None:
-    session = driven(builder(reader="openai:y?base_url=http://127.0.0.1:1/v1"), model(good_level))
-    assert {request.role for request in session.orders} == {"model"}
-    assert {request.role for request in session.verdicts} == {"reader"}
-    metadata = msgspec.json.decode(session.built.files["English"])["metadata"]
-    assert metadata["levels_read_by"] == "openai:y"
 
 
 # Translations
@@ -502,12 +338,10 @@ def translated(request: Generate) -> str:
     return QUESTIONS[lang][at]
 
 
-def test_a_model_that_translates_does_not_write_levels_unless_asked(
-    builder: Callable[..., MiraeBuilder],
-) -> None:
+def test_a_model_that_translates_does_not_write_levels(builder: Callable[..., MiraeBuilder]) -> None:
     session = driven(builder(translate="ko,zh"), model(translated))
     assert session.built.failures == []
-    assert (len(session.orders), len(session.verdicts)) == (4, 4)
+    assert len(session.orders) == 4
     assert list(session.built.files) == ["English", "Korean", "Chinese"]
     for lang, name in LANGUAGES.items():
         content = msgspec.json.decode(session.built.files[name])
@@ -516,16 +350,6 @@ def test_a_model_that_translates_does_not_write_levels_unless_asked(
         assert content["metadata"].get("translated_by") == (None if lang == "en" else "openai:x")
         assert [question["level_1_text"] for question in content["questions"]] == QUESTIONS[lang]
 
-    def write(request: Generate) -> str:
-        if content_of(request).startswith("Translate"):
-            return translated(request)
-        question = asked_question(request)
-        return good_level(request, next(lang for lang in LANGUAGES if question in QUESTIONS[lang]))
-
-    session = driven(builder(translate="ko", writer="model"), model(write))
-    assert session.built.failures == []
-    assert len(session.orders) == 2 + 12 + 12
-
 
 @pytest.mark.parametrize(
     ("bad", "fault"),
@@ -533,15 +357,13 @@ def test_a_model_that_translates_does_not_write_levels_unless_asked(
         ("I would rather answer in English.", "it is not in Korean"),
         (GOOD, "it is the question as it was"),
         ("", "it is empty"),
-        (QUESTIONS["ko"][1], "it does not ask the same, says the reader"),
-        (ANSWERS["ko"], "it does not ask the same, says the reader"),
         (QUESTIONS["ko"][0] * 3, "tokens, "),
         (
             QUESTIONS["ko"][0] + "ノイズキャンセリングのヘッドホンはどうやってはたらくのですか。" * 2,
             "it is not in Korean",
         ),
     ],
-    ids=["script", "unchanged", "empty", "another question", "an answer", "too long", "Japanese"],
+    ids=["script", "unchanged", "empty", "too long", "Japanese"],
 )
 def test_a_bad_translation_is_asked_for_again_with_what_was_wrong(
     builder: Callable[..., MiraeBuilder], bad: str, fault: str
@@ -557,7 +379,6 @@ def test_a_bad_translation_is_asked_for_again_with_what_was_wrong(
     assert (korean["question_id"], korean["level_1_text"]) == (2, QUESTIONS["ko"][1])
     retries = [content_of(request) for request in session.orders if request.repeat]
     assert all(fault in retry for retry in retries)
-    assert len(set(retries)) == 3
 
     def learns(request: Generate) -> str:
         return translated(request) if fault in content_of(request) else stubborn(request)
@@ -566,10 +387,7 @@ def test_a_bad_translation_is_asked_for_again_with_what_was_wrong(
 
 
 def test_one_translation_does_not_serve_two_questions(builder: Callable[..., MiraeBuilder]) -> None:
-    session = driven(
-        builder(translate="zh"),
-        model(lambda _: QUESTIONS["zh"][1], lambda _: {"asks_the_same": True, "in_the_language": True}),
-    )
+    session = driven(builder(translate="zh"), model(lambda _: QUESTIONS["zh"][1]))
     assert session.built.failures == ["line 2, zh, translation: it is the same as the translation of line 1"]
 
 
@@ -584,7 +402,7 @@ def test_what_a_model_answered_is_not_asked_again(tmp_path: Path) -> None:
         )  # fmt: skip
         done = evenkeel(*command)
         assert done.code == 1
-        assert "line 1, en, level 7, neutral:" in done.stderr
+        assert "line 1, en, level 7, elaborate:" in done.stderr
         assert "the question is not in it" in done.stderr
         asked = server.requests
         assert evenkeel(*command).code == 1
@@ -598,12 +416,6 @@ def test_what_a_model_answered_is_not_asked_again(tmp_path: Path) -> None:
         ({"translate": "ko"}, "--translate needs a --model"),
         ({"lang": "tlh"}, "unknown language 'tlh'"),
         ({"model": "openai:x"}, "--model writes levels for your --questions"),
-        ({"questions": "q.txt", "writer": "model"}, "--writer model needs a --model"),
-        (
-            {"questions": "q.txt", "model": "openai:x", "writer": "composer"},
-            "leaves the --model nothing to do",
-        ),
-        ({"questions": "q.txt", "reader": "openai:x"}, "--reader checks what a --model wrote"),
         ({"questions": "q.txt", "model": "openai:x", "translate": "en"}, "are in that language already"),
     ],
 )

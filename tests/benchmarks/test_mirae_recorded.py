@@ -12,7 +12,6 @@ import pytest
 
 import evenkeel as ek
 from commandline import evenkeel
-from evenkeel.api import group_files
 from evenkeel.benchmarks.mirae.files import MiraeInputs, asked, same_text
 from evenkeel.benchmarks.mirae.recorded import read_recording
 from evenkeel.benchmarks.mirae.scoring import probe_sentences
@@ -143,14 +142,6 @@ def test_a_file_that_states_nothing_of_itself_goes_by_its_name(tmp_path: Path) -
     assert (recording.model, recording.samples[0].id) == ("mine", "ko-1-L1")
 
 
-def test_warnings_are_few_however_much_is_damaged(tmp_path: Path) -> None:
-    recording = read_recording(write(tmp_path / "x.json", [entry(1), *[None] * 500]))
-    assert len(recording.warnings) == 9
-    assert recording.warnings[-1].startswith(
-        "x.json: places that cannot be read: 500. Not answered: 1,500 of 1,503 "
-    )
-
-
 # Several files
 
 
@@ -213,18 +204,6 @@ def test_files_of_other_models_or_the_same_questions_are_scored_side_by_side(tmp
     assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == ["again", "first", "other"]
     assert "other.json, experiment_results[8].level_analyses[1]: 9 is not a level" in done.stderr
     assert "other.json: other.json" not in done.stderr
-
-
-def test_each_language_joins_the_first_files_of_its_model_that_lack_it(tmp_path: Path) -> None:
-    """As in a clone of the published repository, where each model's answers were scored by two embedders."""
-    paths = [
-        write(tmp_path / f"{model}-{embedder}-{language}.json", [entry(1)], model=model, language=language)
-        for model in "mn"
-        for embedder in "ab"
-        for language in ("Chinese", "English")
-    ]
-    groups = group_files("mirae", paths, lang=None)
-    assert groups == [paths[:2], paths[2:4], paths[4:6], paths[6:]]
 
 
 # Compared with runs

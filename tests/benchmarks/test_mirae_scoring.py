@@ -179,7 +179,7 @@ def test_who_declines_and_then_answers_does_not_refuse() -> None:
     declined = "I can't discuss my own views. "
     assert refuses(declined, "en")
     assert refuses(declined, "ko")  # models fall back to English
-    assert not refuses(declined + "The tax was raised in 1990 and lowered again. " * 6, "en")
+    assert not refuses(declined + "The tax was raised in 1990 and lowered again. " * 20, "en")
     assert not refuses("“I cannot assist you,” said the clerk.", "en")
 
 

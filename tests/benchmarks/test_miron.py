@@ -18,10 +18,10 @@ from commandline import evenkeel
 from evenkeel.benchmarks.miron.benchmark import Miron, MironOptions
 from evenkeel.benchmarks.miron.files import CATEGORIES
 from evenkeel.benchmarks.miron.page import data_notes
-from evenkeel.errors import CapabilityError
 from evenkeel.files.datasets import data_file
 from evenkeel.harness.benchmark import Data
-from evenkeel.types import Generate, LogLikelihood
+from evenkeel.journal.journal import make_key
+from evenkeel.types import Generate, LogLikelihood, Sampling
 from loopback import Loopback, logprob, tokenise
 
 GOOD = {"prefix": "One ship, two", "target": " ships", "category": "Morphology"}
@@ -200,19 +200,6 @@ def test_texts_go_to_the_server_as_they_are_and_never_as_a_chat(finished: tuple[
     assert not texts
 
 
-def test_each_quadrant_is_shown_with_examples(finished: tuple[ek.Run, Any]) -> None:
-    run, _ = finished
-    shown = {group.title: group for group in Miron.examples(run.records)}
-    assert list(shown) == ["Knows", "Doubts", "Slips", "Does not know"]
-    for name, group in zip(("knows", "doubts", "slips", "does_not_know"), shown.values(), strict=True):
-        there = [record for record in run.records() if record.score.values[name] == 1]
-        assert bool(group.items) == bool(there)
-    parts = dict(shown["Doubts"].items[0].parts)
-    assert list(parts)[:3] == ["prefix", "target", "generated"]
-    tokens = [token.rpartition(" ")[0] for token in parts["tokens of the target"].split(" | ")]
-    assert "".join(tokens) == parts["target"]
-
-
 def test_a_replayed_and_a_rescored_run_give_the_same_figures(
     finished: tuple[ek.Run, Any], files: Path, tmp_path: Path
 ) -> None:
@@ -264,18 +251,6 @@ class Picky(Continuing):
         if re.search(self.unknown, body.prompt):
             reply["choices"][0]["logprobs"] = None
         return msgspec.json.encode(reply)
-
-
-def test_a_server_that_cannot_echo_a_language_of_the_data_is_found_first(files: Path, tmp_path: Path) -> None:
-    with Picky("in ru") as server:
-        done = run(files, tmp_path / "run", server)
-        assert done.spec.options == {"confidence": "no", "string_probability": False}
-        assert done.headline.coverage == 1.0
-        english = run(files, tmp_path / "english", server, lang="en")
-        assert english.spec.options["confidence"] == "auto"
-        assert english.summary["target_confidence"].coverage == 1.0
-        with pytest.raises(CapabilityError, match="no prompt logprobs \\(for text in 'ru'\\)"):
-            run(files, tmp_path / "asked", server, confidence="yes")
 
 
 def test_a_row_without_log_probabilities_keeps_its_text_and_its_score(
@@ -347,6 +322,11 @@ def test_a_text_is_written_until_the_words_of_the_longest_answer_are_complete(tm
     assert isinstance(text, Generate)
     assert (text.sampling.words, text.sampling.stop, text.sampling.temperature) == (3, ("\n",), 0)
     assert [text] == Miron(MironOptions(confidence="no")).requests(sample)
+
+
+def test_a_text_of_fewer_words_is_not_taken_for_a_longer_one() -> None:
+    one, three = (Generate(prompt="a", sampling=Sampling(words=words)) for words in (1, 3))
+    assert make_key(b"model", one) != make_key(b"model", three)
 
 
 def test_a_right_answer_in_smaller_tokens_loses_nothing(tmp_path: Path) -> None:

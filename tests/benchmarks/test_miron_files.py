@@ -23,7 +23,6 @@ from evenkeel.benchmarks.miron.files import (
 from evenkeel.benchmarks.miron.make.generator import compose
 from evenkeel.benchmarks.miron.matching import with_clean_versions
 from evenkeel.errors import DataError, UsageError
-from evenkeel.files import datasets
 from evenkeel.files.datasets import data_file
 from evenkeel.harness.benchmark import Data
 from evenkeel.types import Sample
@@ -105,18 +104,18 @@ def test_a_file_name_may_tell_the_language(name: str, lang: str | None) -> None:
 
 def test_the_language_comes_from_the_row_the_name_or_the_option(tmp_path: Path) -> None:
     numbers = write(tmp_path / "mine.jsonl", [{**GOOD, "prefix": "72 / 8 =", "target": " 9"}])
-    with pytest.raises(DataError, match=r"mine\.jsonl, line 1: the language is not stated.*give --lang"):
+    with pytest.raises(DataError, match=r"mine\.jsonl, line 1: the language is not stated.*give lang"):
         samples([numbers])
     (stated,) = samples([numbers], langs=["ru"])
     assert (stated.id, stated.tags["lang"]) == ("ru-1", "ru")
-    with pytest.raises(DataError, match="give --lang"):
+    with pytest.raises(DataError, match="give lang"):
         samples([numbers], langs=["en", "ru"])  # which of them?
     (german,) = samples([write(tmp_path / "other.jsonl", [GOOD])], langs=["de"])
     assert german.tags["lang"] == "de"
     named = write(tmp_path / "mine_en.jsonl", [GOOD, {**GOOD, "lang": "ru"}])
     assert [sample.tags["lang"] for sample in samples([named])] == ["en", "ru"]
     assert [sample.tags["lang"] for sample in samples([named], langs=["ru"])] == ["ru"]
-    with pytest.raises(UsageError, match="--lang fr: the data has no such language. Available: en, ru"):
+    with pytest.raises(UsageError, match="lang fr: the data has no such language. Available: en, ru"):
         samples([named], langs=["fr"])
 
 
@@ -290,23 +289,6 @@ def test_a_json_list_of_rows_is_read(tmp_path: Path) -> None:
     (tmp_path / "bad_ru.json").write_bytes(msgspec.json.encode([RUSSIAN, {**RUSSIAN, "target": ""}]))
     with pytest.raises(DataError, match="bad_ru.json, at row 2: the target is empty"):
         samples([tmp_path / "bad_ru.json"])
-
-
-def test_a_folder_may_have_its_data_inside_and_settings_beside_it(tmp_path: Path) -> None:
-    inner = tmp_path / "clone" / "data"
-    inner.mkdir(parents=True)
-    (tmp_path / "clone" / "README.md").write_text("no data\n")
-    (tmp_path / "clone" / "package.json").write_text('{"name": "x"}')
-    write(inner / "miron_en.jsonl", [{**GOOD, "generated": " ships"}])
-    (inner / "config.json").write_text('{"name": "x"}')
-    benchmark = Miron(MironOptions())
-    files = datasets.find("miron", str(tmp_path / "clone"), None, starter=Miron.starter)
-    assert [sample.id for sample in benchmark.samples(Data(files))] == ["en-1"]
-    assert benchmark.about_data([]) == {"left_out": ["config.json", "package.json"]}
-    (inner / "miron_en.jsonl").unlink()
-    files = datasets.find("miron", str(tmp_path / "clone"), None, starter=Miron.starter)
-    with pytest.raises(DataError, match="no file in it has rows with 'prefix' and 'target'"):
-        benchmark.samples(Data(files))
 
 
 def test_accepted_answers_are_read_from_json_and_csv(tmp_path: Path) -> None:

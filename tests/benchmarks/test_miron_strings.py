@@ -12,11 +12,9 @@ import pytest
 import evenkeel as ek
 from benchmarks.test_miron_tokenizers import byte_level, spelt
 from commandline import evenkeel
-from evenkeel import analysis
 from evenkeel.benchmarks.miron import strings
 from evenkeel.benchmarks.miron.benchmark import Miron
-from evenkeel.page.metrics import units
-from evenkeel.types import Response, Score, StringProbability
+from evenkeel.types import Response, StringProbability
 from loopback import Loopback
 from models.tiny import tiny_model
 
@@ -100,29 +98,6 @@ def test_the_summary_has_them_by_category_and_language(run: ek.Run) -> None:
     assert "known only within bounds" not in page
 
 
-def test_the_interval_of_a_cost_that_may_be_negative_does_not_depend_on_the_signs_that_occur() -> None:
-    values = (0.1, 0.2, 4.0, 0.3, 0.1)
-    scores = [
-        Score(
-            sample_id=str(number),
-            group=str(number),
-            tags={},
-            values={"boundary_cost": value, "tokenizer_cost": value},
-            statuses={"ok": 1},
-            answered=1,
-        )
-        for number, value in enumerate(values)
-    ]
-    breakdown: dict[str, list[tuple[str, ...]]] = {"boundary_cost": [()], "tokenizer_cost": [()]}
-    summary = analysis.summarise(scores, breakdown, units=units(strings.METRICS))
-    signed, amount = summary["boundary_cost"], summary["tokenizer_cost"]
-    assert (signed.method, amount.method) == ("t over groups", "log t over groups")
-    assert signed.value == amount.value
-    assert signed.low is not None
-    assert amount.low is not None
-    assert signed.low < 0 < amount.low
-
-
 def test_what_was_answered_is_neither_asked_nor_lost_again(run: ek.Run, data: Path, tmp_path: Path) -> None:
     again = ek.run(
         "miron", f"replay:{run.path}", data=data, out=tmp_path / "replayed", string_probability=True
@@ -130,12 +105,6 @@ def test_what_was_answered_is_neither_asked_nor_lost_again(run: ek.Run, data: Pa
     assert again.summary["tokenizer_cost"] == run.summary["tokenizer_cost"]
     rescored = ek.rescore(run.path)
     assert rescored.summary["boundary_cost"] == run.summary["boundary_cost"]
-
-
-def test_without_the_option_nothing_of_the_kind_is_asked(data: Path) -> None:
-    assert ek.dry_run("miron", "embedded", data=data).requests == {"loglikelihood": 6, "generate": 6}
-    asked = ek.dry_run("miron", "embedded", data=data, string_probability=True).requests
-    assert asked == {"stringlikelihood": 6, "loglikelihood": 6, "generate": 6}
 
 
 def test_a_server_is_refused_with_what_can_give_it(data: Path, capsys: pytest.CaptureFixture[str]) -> None:

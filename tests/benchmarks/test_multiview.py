@@ -225,12 +225,6 @@ def test_a_block_has_the_published_form() -> None:
     ]
 
 
-def test_a_long_name_of_a_method_keeps_the_block_aligned() -> None:
-    long = "rewrite:openai:writer+embed:openai:embedder"
-    (block,) = blocks(accuracies("a__b", 2, **{"bm25": 1, long: 1}))
-    assert {line.index(": 50.00%") for line in block.splitlines()[1:]} == {2 + len(long)}
-
-
 def test_results_and_triplets_are_exported(side_by_side: ek.Run, starter: Path) -> None:
     export = side_by_side.path / "export"
     assert {path.name for path in export.iterdir()} == {"results.json", "triplets.jsonl"}
@@ -290,8 +284,8 @@ def test_no_model_is_needed_and_one_is_refused(
 ) -> None:
     given = ("run", "multiview", "--data", tools, "--out", tmp_path / "run")
     assert evenkeel(*given, "--model", "embedded").code == 2
-    assert "No such option '--model'" in capsys.readouterr().err
-    with pytest.raises(UsageError, match="multiview takes no --model"):
+    assert "multiview takes no --model" in capsys.readouterr().err
+    with pytest.raises(UsageError, match="multiview takes no model"):
         ek.run("multiview", "embedded", data=tools, out=tmp_path / "run")
     assert not (tmp_path / "run").exists()
     assert evenkeel(*given).code == 0

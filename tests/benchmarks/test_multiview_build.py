@@ -191,11 +191,11 @@ def test_kill_9_half_way_then_the_same_command_asks_only_what_is_missing(docs: P
 def test_a_limit_stops_cleanly_and_the_same_command_goes_on(docs: Path, tmp_path: Path) -> None:
     out = tmp_path / "made"
     with Judge() as server:
-        with pytest.raises(BudgetReached, match="--max-requests 170"):
+        with pytest.raises(BudgetReached, match="max_requests 170"):
             build(docs, out, server, max_requests=170)
         assert not (out / "triplets.jsonl").exists()
         assert journaled(out) == 170
-        build(docs, out, server, max_requests=29)
+        build(docs, out, server, max_requests=199)  # over all starts
         assert server.requests == 199
     assert counts(out)["kept"] == 12
 
@@ -303,10 +303,6 @@ def test_a_second_judge_confirms_triplets_and_its_agreement_is_reported(docs: Pa
     share = (40 - len(disputed)) / 40
     assert agreement["confirmed"]["value"] == pytest.approx(share)
     assert (agreement["confirmed"]["low"], agreement["confirmed"]["high"]) == pytest.approx(wilson(share, 40))
-    # One of the two answers to a disputed triplet is wrong; half of the builder's answers are "first".
-    equal = 1 - len(disputed) / 80
-    assert agreement["kappa"]["value"] == pytest.approx((equal - 0.5) / 0.5)
-    assert agreement["kappa"]["low"] < agreement["kappa"]["value"] < agreement["kappa"]["high"] <= 1
     assert any(note.endswith(f"; {len(disputed)} dropped") for note in built.notes)
 
 
@@ -417,14 +413,14 @@ def test_the_starter_set_is_written_with_its_documents(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({}, "--docs FILE, or use --starter"),
-        ({"docs": "x.jsonl"}, "needs a --judge SPEC, or a --label-field"),
+        ({}, "docs FILE, or use starter"),
+        ({"docs": "x.jsonl"}, "needs a judge SPEC, or a label_field"),
         ({"docs": "x.jsonl", "judge": "embedded", "label_field": ["y"]}, "leave out one of the two"),
-        ({"starter": True, "judge": "embedded"}, "leave out --judge"),
-        ({"starter": True, "label_field": "x"}, "leave out --label-field"),
-        ({"docs": "x.jsonl", "judge": "j", "criteria": "c.yaml", "criterion": "c"}, "leave out --criterion"),
-        ({"docs": "x.jsonl", "label_field": "y", "dry_run": True}, "give a --judge"),
-        ({"docs": "x.jsonl", "set": "gsm8k", "text_field": "y"}, "leave out --text-field"),
+        ({"starter": True, "judge": "embedded"}, "leave out judge"),
+        ({"starter": True, "label_field": "x"}, "leave out label_field"),
+        ({"docs": "x.jsonl", "judge": "j", "criteria": "c.yaml", "criterion": "c"}, "leave out criterion"),
+        ({"docs": "x.jsonl", "label_field": "y", "dry_run": True}, "give a judge"),
+        ({"docs": "x.jsonl", "set": "gsm8k", "text_field": "y"}, "leave out text_field"),
     ],
 )
 def test_options_that_do_not_fit_together_are_refused(given: dict[str, Any], message: str) -> None:

@@ -54,10 +54,6 @@ def test_each_text_is_split_by_its_script() -> None:
     assert (english, korean[0], chinese[0]) == (["an", "apple"], "사과", "苹果")
 
 
-def test_a_named_language_needs_no_other_splitter() -> None:
-    assert split(["The 学校 sign"], lang="en") == [["the", "学校", "sign"]]
-
-
 @pytest.mark.parametrize(("package", "text"), [("jieba", "学校"), ("kiwipiepy", "학교")])
 def test_a_missing_splitter_names_the_line_that_installs_it(
     monkeypatch: pytest.MonkeyPatch, package: str, text: str
@@ -126,11 +122,6 @@ def test_equal_scores_keep_the_order_of_the_documents() -> None:
 @pytest.mark.parametrize("texts", [["only one"], ["", "?"], ["same", "same"]])
 def test_too_few_documents_or_none_with_words_leave_no_candidate(texts: list[str]) -> None:
     assert bm25_candidates(texts, [0], k=5) == [[]]
-
-
-def test_no_anchors_no_candidates() -> None:
-    assert bm25_candidates(TEXTS, [], k=5) == []
-    assert tag_candidates([[]] * 6, TEXTS, [], k=5) == []
 
 
 def test_candidates_are_the_same_in_every_process() -> None:

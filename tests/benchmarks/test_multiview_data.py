@@ -24,7 +24,7 @@ def tools(tmp_path: Path) -> Path:
 
 
 def test_a_language_is_refused_as_the_triplets_are_what_they_are(tools: Path, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="multiview takes no --lang"):
+    with pytest.raises(UsageError, match="multiview takes no lang"):
         ek.run("multiview", data=tools, lang="ko", out=tmp_path / "run")
     assert not (tmp_path / "run").exists()
 

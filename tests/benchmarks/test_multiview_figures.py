@@ -223,7 +223,7 @@ def placed(triplets: Sequence[Triplet]) -> list[tuple[PlacedDocument, ...]]:
     assert all(isinstance(request, Embed) for request in requests)
     with pytest.raises(StopIteration) as stopped:
         steps.send([Response(status="ok", vector=vector) for vector in vectors])
-    documents: list[tuple[PlacedDocument, ...]] = [each.documents for each in stopped.value.value]
+    documents: list[tuple[PlacedDocument, ...]] = stopped.value.value
     return documents
 
 

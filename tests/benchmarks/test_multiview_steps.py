@@ -17,16 +17,11 @@ from evenkeel.benchmarks.multiview.make.annotate import (
     Named,
     Schema,
     conform,
-    tidy,
 )
 from evenkeel.benchmarks.multiview.make.triplets import (
     CANDIDATES,
-    Proposal,
-    Selection,
     ordering_fault,
-    pick_documents,
     propose,
-    round_size,
 )
 from evenkeel.benchmarks.multiview.methods import Outcome
 from evenkeel.make.documents import Document
@@ -210,17 +205,6 @@ def test_an_anchor_without_tags_has_no_candidates(docs: Path, tmp_path: Path) ->
 # Small parts
 
 
-def test_the_names_of_a_schema_are_short_and_distinct() -> None:
-    schema = tidy(
-        Schema(
-            (Named("  A\n kind ", "x"), Named("a KIND", "y"), Named(" ")), (Named("t" * 300),), "g" * 5_000
-        )
-    )
-    assert schema.categories == (Named("A kind", "x"),)
-    assert len(schema.tags[0].name) < 90
-    assert len(schema.guidance) < 650
-
-
 def test_names_outside_the_schema_are_dropped_and_counted() -> None:
     schema = Schema((Named("Sharing"),), (Named("Many steps"), Named("money")))
     tally: Counter[str] = Counter()
@@ -231,13 +215,6 @@ def test_names_outside_the_schema_are_dropped_and_counted() -> None:
 
 def annotated(name: str, text: str, *tags: str) -> Annotated:
     return Annotated(Document(name, text), Annotation(name, "", tags, f"About {name}."))
-
-
-def test_the_same_document_for_both_is_no_triplet() -> None:
-    anchor, one, other = annotated("a", "A."), annotated("b", "B."), annotated("c", "C.")
-    proposal = Proposal(anchor, [one, other], [other, one])
-    assert pick_documents(proposal, Selection("p1", " N1. ")) == (one, other)
-    assert pick_documents(proposal, Selection("P1", "N2")) == "same_document"
 
 
 def test_candidates_come_by_tags_and_by_words() -> None:
@@ -277,9 +254,3 @@ def test_equal_tags_are_taken_from_the_anchor_on_round_the_set() -> None:
 )
 def test_only_what_is_right_in_both_orders_is_kept(picked: Any, statuses: Any, fault: str) -> None:
     assert ordering_fault(Outcome(picked, statuses)) == fault
-
-
-def test_a_round_depends_on_how_many_were_accepted_before() -> None:
-    assert round_size(100, tried=0, accepted=0) == 100
-    assert round_size(40, tried=100, accepted=60) == 67
-    assert round_size(100, tried=100, accepted=0) == 400

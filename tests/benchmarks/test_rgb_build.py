@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import re
-import signal
-import sqlite3
-import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -15,11 +11,9 @@ import msgspec
 import pytest
 
 import evenkeel as ek
-from commandline import command, evenkeel
 from evenkeel import api
-from evenkeel.benchmarks.rgb.files import read_instances
 from evenkeel.benchmarks.rgb.make import facts, generator
-from evenkeel.errors import BudgetReached, DataError, UsageError
+from evenkeel.errors import DataError, UsageError
 from librarian import CHINESE, ENGLISH, Librarian, check, write_documents
 from loopback import Loopback
 
@@ -62,14 +56,6 @@ def test_a_seed_gives_the_same_bytes_again_and_another_seed_gives_others(tmp_pat
     assert all(seven[name] != eight[name] for name in seven)
 
 
-def test_languages_and_sizes_can_be_chosen(tmp_path: Path) -> None:
-    paths, made = api.build("rgb", tmp_path / "set", lang="zh", size=70)
-    sizes = {path.name: len(rows(path)) for path in paths}
-    assert sizes == {"zh.json": 70, "zh_int.json": 70, "zh_fact.json": 70}
-    assert made.notes == []
-    assert [read_instances(path).lang for path in paths] == ["zh"] * 3
-
-
 def test_a_set_has_no_more_facts_than_the_bank(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bank = {"founder": facts.relations_of("zh")["founder"]}
     for module in (facts, generator):
@@ -83,7 +69,7 @@ def test_a_set_has_no_more_facts_than_the_bank(tmp_path: Path, monkeypatch: pyte
 
 
 def test_documents_become_sets_of_all_three_kinds(built: Build) -> None:
-    with Librarian(ENGLISH, known="Selby") as server:
+    with Librarian(ENGLISH) as server:
         files, notes = built(server)
     plain, both, fact = check(ENGLISH, files)
     assert [len(found.instances) for found in (plain, both, fact)] == [14, 7, 14]
@@ -99,12 +85,6 @@ def test_documents_become_sets_of_all_three_kinds(built: Build) -> None:
         "false answers: 14 of 14",
         "false versions of documents: 70 of 70",
         "counterfactual questions: 14 of 14",
-        "questions asked without documents: 21 of 21",
-        "plain: 1 of 14 are answered correctly without any document",
-        "fact: 1 of 14 are answered correctly without any document",
-    ]
-    assert [row["query"] for row in rows(files["en.json"]) if row["known"]] == [
-        "Who founded the town library of Selby?"
     ]
 
 
@@ -149,10 +129,10 @@ def test_what_the_model_does_badly_is_dropped_and_counted(built: Build) -> None:
 
 
 def test_a_writer_that_does_its_work_badly_gets_nothing_into_the_set(documents: Path, built: Build) -> None:
-    """Nonsense with the name in it, denials and copies are no documents; each is counted under its reason."""
+    """Nonsense with the name in it and copies are no documents; each is counted under its reason."""
     (documents / "hint.txt").write_text("Who founded the town library of Selby? In Selby every child knows.")
     faults = {
-        "Pellmouth": "nonsense", "Gorscote": "blank", "Fenden": "denies", "Calderthorpe": "copies",
+        "Pellmouth": "nonsense", "Gorscote": "blank", "Calderthorpe": "copies",
         "Wickham": "declines", "Selby": "infers", "Marlow": "misreads the false",
     }  # fmt: skip
     with Librarian(ENGLISH, faults=faults) as server:
@@ -160,8 +140,8 @@ def test_a_writer_that_does_its_work_badly_gets_nothing_into_the_set(documents: 
     check(ENGLISH, files)
     plain = {row["source"].removesuffix(".txt"): row for row in rows(files["en.json"])}
     fact = {row["source"].removesuffix(".txt"): row for row in rows(files["en_fact.json"])}
-    rewritten_badly = ("Pellmouth", "Gorscote", "Fenden", "Calderthorpe")
-    assert [len(plain[town]["positive"]) for town in rewritten_badly] == [1] * 4
+    rewritten_badly = ("Pellmouth", "Gorscote", "Calderthorpe")
+    assert [len(plain[town]["positive"]) for town in rewritten_badly] == [1] * 3
     assert "Wickham" not in plain
     assert not any("every child" in text for text in plain["Selby"]["negative"])
     assert any("every child" in text for row in plain.values() for text in row["negative"])
@@ -171,14 +151,26 @@ def test_a_writer_that_does_its_work_badly_gets_nothing_into_the_set(documents: 
         "4 dropped: empty",
         "4 dropped: in the same words",
         "4 dropped: read again, it gives no answer",
-        "4 dropped: the answer is denied, or only inside other words",
     ]
     assert "1 dropped: read again, it gives no answer" in steps["questions"]
-    assert "dropped: it answers the question" in steps["irrelevant documents"]
+    assert "dropped: an answer can be read from it" in steps["irrelevant documents"]
     assert "dropped: read again, it gives the true answer" in steps["false versions of documents"]
     assert steps["counterfactual questions"].endswith(
         "(1 dropped: none of its documents has a false version)"
     )
+
+
+def test_a_passage_with_another_answer_is_not_irrelevant(documents: Path, built: Build) -> None:
+    """One document contradicts the right one about Selby: it is in no prompt of that question."""
+    selby = ENGLISH.libraries[10]
+    other = ENGLISH.document.format(town=selby.town, founder=selby.fake)
+    (documents / "other.txt").write_text(other.replace("beside the old", "opposite the new"))
+    with Librarian(ENGLISH) as server:
+        files, notes = built(server, size=15)
+    by_answer = {row["answer"]: row for row in rows(files["en.json"]) if row["source"] == "Selby.txt"}
+    assert not any(selby.fake in text for text in by_answer[selby.founder]["negative"])
+    steps = dict(note.split(": ", 1) for note in notes if ": " in note)
+    assert "dropped: an answer can be read from it" in steps["irrelevant documents"]
 
 
 def test_irrelevant_documents_need_not_share_a_word_with_the_question(tmp_path: Path) -> None:
@@ -229,14 +221,6 @@ def test_other_passages_count_only_where_they_answer_the_question(documents: Pat
     assert "other passages with the answer: 1 of 2 (1 dropped: read again, it gives no answer)" in notes
 
 
-def test_a_joined_question_that_lost_a_part_is_dropped(built: Build) -> None:
-    with Librarian(ENGLISH, faults={"Selby": "half"}) as server:
-        files, notes = built(server)
-    assert not any("Selby" in row["query"] for row in rows(files["en_int.json"]))
-    dropped = "1 dropped: the passages, read again, do not give both answers"
-    assert f"two-part questions: 6 of 7 ({dropped})" in notes
-
-
 def test_a_question_whose_answer_is_everywhere_is_dropped(documents: Path, built: Build) -> None:
     for library in ENGLISH.libraries[1:11]:
         path = documents / f"{library.town}.txt"
@@ -247,35 +231,6 @@ def test_a_question_whose_answer_is_everywhere_is_dropped(documents: Path, built
     assert not any("Agnes Rudgard" in row["answer"] for row in rows(files["en.json"]))
     reason = "1 dropped: fewer than 5 passages without the answer"
     assert f"questions with irrelevant documents: 13 of 14 ({reason})" in notes
-
-
-def test_an_embedder_is_asked_about_every_passage_and_question_once(documents: Path, built: Build) -> None:
-    with Librarian(ENGLISH) as server:
-        files, notes = built(server, embedder="openai:embedder")
-    plain, both, _ = check(ENGLISH, files)
-    asked = [text for body in server.bodies if body["path"].endswith("/embeddings") for text in body["input"]]
-    assert sorted(asked) == sorted(
-        [path.read_text() for path in documents.iterdir()]
-        + [found.query for found in (*plain.instances, *both.instances)]
-    )
-    assert f"embeddings: {len(asked)} of {len(asked)}" in notes
-
-
-def test_only_as_many_questions_are_written_and_a_seed_chooses_which(built: Build) -> None:
-    with Librarian(ENGLISH) as server:
-        chosen = [
-            [row["source"] for row in rows(built(server, out=str(place), size=4, seed=seed)[0]["en.json"])]
-            for place, seed in enumerate((1, 1, 2))
-        ]
-    assert chosen[0] == chosen[1] != chosen[2]
-    assert len(chosen[0]) == 4
-
-
-def test_where_questions_are_dropped_further_passages_are_asked_about(built: Build) -> None:
-    faults = {library.town: "elsewhere" for library in ENGLISH.libraries[:7]}
-    with Librarian(ENGLISH, faults=faults) as server:
-        files, _ = built(server, size=4)
-    assert len(rows(files["en.json"])) == 4
 
 
 def test_a_built_folder_runs(built: Build, tmp_path: Path) -> None:
@@ -291,81 +246,13 @@ def test_a_built_folder_runs(built: Build, tmp_path: Path) -> None:
     }  # fmt: skip
 
 
-# Stopped and continued
-
-
-def journaled(path: Path) -> set[str]:
-    """The prompts whose answers are on disk."""
-    with sqlite3.connect(path) as connection:
-        found = connection.execute(
-            "SELECT requests.body FROM requests JOIN responses USING (digest)"
-        ).fetchall()
-    connection.close()
-    return {msgspec.json.decode(body)[1][-1]["content"] for (body,) in found}
-
-
-@pytest.fixture
-def half_built(documents: Path, tmp_path: Path) -> Iterator[tuple[Librarian, list[object]]]:
-    """A build that was killed when some of its answers were on disk, and its command."""
-    out = tmp_path / "set"
-    with Librarian(ENGLISH, latency=0.05) as server:
-        build: list[object] = [
-            "build", "rgb", "--docs", documents, "--model", "openai:writer", "--base-url", server.url,
-            "--out", out, "--concurrency", 2,
-        ]  # fmt: skip
-        process = subprocess.Popen(
-            command(*build),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        deadline = time.monotonic() + 30
-        while server.requests < 40 and time.monotonic() < deadline:
-            time.sleep(0.02)
-        process.send_signal(signal.SIGKILL)
-        assert process.wait() == -signal.SIGKILL
-        assert not list(out.glob("*.json"))
-        server.behaviour.latency = 0.0
-        yield server, build
-
-
-def test_a_killed_build_goes_on_without_asking_again(
-    half_built: tuple[Librarian, list[object]], built: Build, tmp_path: Path
-) -> None:
-    server, build = half_built
-    stored = journaled(tmp_path / "set" / "journal.sqlite")
-    assert len(stored) > 10
-    server.bodies.clear()
-    done = evenkeel(*build)
-    assert done.code == 0, done.stderr
-    assert "questions: 14 of 14" in done.stderr
-    assert not stored & set(server.prompts)
-    server.bodies.clear()
-    assert evenkeel(*build).code == 0
-    assert server.bodies == []
-    whole, _ = built(server, out="whole")
-    assert {path.name: path.read_bytes() for path in whole.values()} == {
-        path.name: path.read_bytes() for path in (tmp_path / "set").glob("*.json")
-    }
-
-
-def test_a_limit_stops_the_build_and_keeps_what_was_answered(built: Build, tmp_path: Path) -> None:
-    with Librarian(ENGLISH) as server:
-        with pytest.raises(BudgetReached, match="--max-requests 20"):
-            built(server, max_requests=20)
-        assert len(server.bodies) == 20
-        stored = journaled(tmp_path / "set" / "journal.sqlite")
-        server.bodies.clear()
-        check(ENGLISH, built(server)[0])
-        assert not stored & set(server.prompts)
-
-
 def test_requests_that_failed_are_reported_and_asked_again(documents: Path, tmp_path: Path) -> None:
     with Librarian(ENGLISH) as server:
         options: dict[str, Any] = {
             "docs": str(documents), "model": "openai:w", "base_url": server.url, "concurrency": 1,
             "model_args": {"retries": 0},
         }  # fmt: skip
-        server.behaviour.script = ("500", "ok")
+        server.behaviour.script = ("ok", "500", "ok")
         paths, made = api.build("rgb", tmp_path / "set", **options)
         assert made.failures == ["1 requests failed: the same command asks them again"]
         assert len(rows(paths[0])) == 13
@@ -380,10 +267,9 @@ def test_requests_that_failed_are_reported_and_asked_again(documents: Path, tmp_
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"docs": "somewhere"}, "--docs needs a --model"),
-        ({"model": "openai:x"}, "--model needs your documents"),
-        ({"embedder": "embedded-embedder"}, "--embedder needs your documents"),
-        ({"text_field": "body"}, "--text-field needs your documents"),
+        ({"docs": "somewhere"}, "docs needs a model"),
+        ({"model": "openai:x"}, "model needs your documents"),
+        ({"text_field": "body"}, "needs your documents"),
         ({"lang": "en,tlh"}, "unknown language 'tlh'; available: en, zh"),
         ({"docs": "d", "model": "openai:x", "lang": "en,zh"}, "your documents are in one language"),
         ({"size": 0}, "size=0: must be at least 1"),
@@ -422,7 +308,7 @@ def test_documents_that_are_too_few_are_refused_before_anything_is_asked(
 def test_a_model_that_writes_nothing_usable_is_reported_with_counts(built: Build, tmp_path: Path) -> None:
     with Loopback(words=20) as server, pytest.raises(DataError) as caught:
         built(server, size=3)
-    assert "no question came out of it: try a stronger --model, or other documents." in str(caught.value)
+    assert "no question came out of it" in str(caught.value)
     assert "questions: 0 of 9 (9 dropped: unparsed)" in str(caught.value)
     assert not list((tmp_path / "set").glob("*.json"))
 
@@ -446,7 +332,7 @@ def test_fields_of_a_json_lines_file_can_be_named(tmp_path: Path) -> None:
     path.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in told))
     with Librarian(ENGLISH) as server:
         options: dict[str, Any] = {"docs": str(path), "model": "openai:w", "base_url": server.url, "size": 2}
-        with pytest.raises(UsageError, match="Choose one with --text-field"):
+        with pytest.raises(UsageError, match="Choose one with text_field"):
             api.build("rgb", tmp_path / "set", **options)
         paths, _ = api.build("rgb", tmp_path / "set", text_field="body", id_field="key", **options)
     assert all(re.fullmatch(r"K\d+", row["source"]) for row in rows(paths[0]))

@@ -48,18 +48,6 @@ def test_the_kind_is_told_by_the_fields_and_not_by_the_name(tmp_path: Path) -> N
     assert read_instances(written(tmp_path / "c_int.json", FACT)).kind == "fact"
 
 
-def test_an_integration_item_keeps_its_groups(tmp_path: Path) -> None:
-    (item,) = read_instances(written(tmp_path / "x.json", INT | {"asnwer1": ["Anna"]})).instances
-    assert item.groups == (("a0", "a1"), ("b0",))
-    assert item.positive == ("a0", "a1", "b0")
-
-
-def test_a_counterfactual_item_keeps_the_false_answer_and_documents(tmp_path: Path) -> None:
-    fake = ["China", "Beijing"]
-    (item,) = read_instances(written(tmp_path / "x.json", FACT | {"fakeanswer": fake})).instances
-    assert (item.fake, item.raw_fake, item.positive_wrong) == ((("China",), ("Beijing",)), fake, ("w0", "w1"))
-
-
 @pytest.mark.parametrize(
     ("raw", "expected"),
     [
@@ -77,11 +65,6 @@ def test_an_answer_becomes_parts_of_alternatives_and_is_kept_as_it_was(
     assert item.raw_answer == raw
 
 
-def test_an_item_without_documents_is_read(tmp_path: Path) -> None:
-    (item,) = read_instances(written(tmp_path / "x.json", PLAIN | {"positive": [], "negative": []})).instances
-    assert (item.positive, item.negative) == ((), ())
-
-
 @pytest.mark.parametrize(
     ("name", "queries", "expected"),
     [
@@ -97,10 +80,6 @@ def test_the_language_is_told_by_the_name_or_else_by_the_questions(
     name: str, queries: list[str], expected: str
 ) -> None:
     assert language(name, queries) == expected
-
-
-def test_a_given_language_goes_before_both(tmp_path: Path) -> None:
-    assert read_instances(written(tmp_path / "en.json", PLAIN), lang="zh").lang == "zh"
 
 
 @pytest.mark.parametrize(
@@ -191,11 +170,6 @@ def test_a_bad_prediction_is_named(bad: Any, said: str, tmp_path: Path) -> None:
         read_predictions(written(tmp_path / "x.json", PREDICTED, bad))
     assert said in str(error.value)
     assert "as the published script writes it" in str(error.value)
-
-
-def test_no_prediction_at_all_is_named(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="nothing in it"):
-        read_predictions(written(tmp_path / "x.json", ""))
 
 
 @pytest.mark.parametrize(

@@ -1,24 +1,22 @@
-"""RGB's figures over several values: false alarms, agreement, and what is compared within questions."""
+"""RGB's figures over several values: the headline, corrections, false alarms, noise, repeats."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from statistics import NormalDist
 from typing import Any
 
-import numpy as np
+import msgspec
 import pytest
 
 import evenkeel as ek
-from evenkeel.analysis.agreement import kappa_interval
-from evenkeel.analysis.within import sampling_share
+from evenkeel.analysis.gate import gate
 from evenkeel.benchmarks.rgb.benchmark import Rgb
 from evenkeel.benchmarks.rgb.figures import summarise
 from evenkeel.types import Score
 from rgb_rules import (
     Item,
+    Rule,
     ask,
     exported,
     false,
@@ -29,89 +27,128 @@ from rgb_rules import (
     samples,
     scattered,
     table,
+    troubled,
     write,
 )
 from stored import undeclared
 
-
-def score(question: int, values: Mapping[str, float | None], *, number: int = 0, **tags: str | int) -> Score:
-    answered = all(value is not None for value in values.values())
-    return Score(
-        sample_id=f"{question}-{number}-{sorted(tags.items())}",
-        group=f"q{question}",
-        tags={"lang": "en", **tags},
-        values=dict(values),
-        statuses={"ok" if answered else "error": 1},
-        answered=int(answered),
-    )
+EACH = 12
 
 
-def facing(question: int, name: str, value: float) -> Score:
-    return score(question, {name: value}, ability="counterfactual", setting="x")
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., ek.Run]:
+    """A run by a rule, each made once."""
+    made: dict[str, ek.Run] = {}
+    folder = tmp_path_factory.mktemp("rgb")
+    for name, item in (("en", plain), ("en_int", scattered), ("en_fact", false)):
+        write(folder / f"{name}.json", map(item, range(EACH)))
+    runs = tmp_path_factory.mktemp("runs")
+
+    def run(name: str, rule: Rule, **options: str) -> ek.Run:
+        if name not in made:
+            made[name] = ask(folder, runs / name, rule, **options)
+        return made[name]
+
+    return run
 
 
-# Detection and false alarms
+# The headline
 
 
-def z(count: int, n: int) -> float:
-    return NormalDist().inv_cdf((count + 0.5) / (n + 1))
+def test_the_headline_does_not_move_with_the_rates_that_are_asked(asked: Callable[..., ek.Run]) -> None:
+    """Half of the questions are lost at a rate of 0.8 and none at a lower one."""
+    many, few = asked("many", troubled), asked("few", troubled, noise_rates="0.8")
+    for run in (many, few):
+        assert run.headline.value == (0.5 + 1 + 1 + 1) / 4
+        assert (run.headline.low, run.headline.high) == (many.headline.low, many.headline.high)
+        assert run.summary["macro_published/ability=noise"].value == 0.5
+        assert run.summary["macro_published/lang=en"].value == run.headline.value
+    assert many.summary["published"].value != few.summary["published"].value
+    assert undeclared(many) == []
 
 
-def test_detection_is_hits_and_false_alarms_with_youden_and_d_prime() -> None:
-    """166 of 800 prompts with a false document, 39 of 200 without one: 205 of 1000 is neither."""
-    hits = [facing(n % 200, "detected_published", float(n < 166)) for n in range(800)]
-    alarms = [facing(n, "false_alarms_published", float(n < 39)) for n in range(200)]
-    summary = summarise(hits + alarms)
-    assert (summary["detected_published"].value, summary["detected_published"].n) == (166 / 800, 800)
-    assert (summary["false_alarms_published"].value, summary["false_alarms_published"].n) == (39 / 200, 200)
-    youden, dprime = summary["youden_published"], summary["dprime_published"]
-    assert youden.value == pytest.approx(166 / 800 - 39 / 200)
-    assert dprime.value == pytest.approx(z(166, 800) - z(39, 200))
-    for figure in (youden, dprime):
-        assert figure.value is not None
-        assert figure.low is not None
-        assert figure.high is not None
-        assert figure.low < figure.value < figure.high
-        assert (figure.n, figure.clusters, figure.coverage) == (1000, 200, 1.0)
+def test_another_rate_replaces_the_usual_one_with_a_note(asked: Callable[..., ek.Run]) -> None:
+    run = asked("elsewhere", troubled, noise_rates="0,0.6", correct_rate="0.2")
+    assert run.headline.value == 1.0
+    listed, missing = [note.text for note in Rgb.notes(run.spec, run.summary)][:2]
+    assert "noise robustness (noise 0.6)" in listed
+    assert "counterfactual robustness (false documents, 0.2 of them true)" in listed
+    assert missing.endswith("not all asked: noise 0.8; false documents.")
 
 
-def test_d_prime_is_finite_where_all_is_detected_and_no_alarm_is_false() -> None:
-    hits = [facing(n, "detected_lenient", 1.0) for n in range(9)]
-    alarms = [facing(n, "false_alarms_lenient", 0.0) for n in range(9)]
-    figure = summarise(hits + alarms)["dprime_lenient"]
-    assert figure.value == pytest.approx(2 * NormalDist().inv_cdf(9.5 / 10))
-    assert figure.low is not None
-    assert 0 < figure.low < (figure.value or 0)
-    assert math.isfinite(figure.high or math.inf)
+def test_one_ability_alone_is_not_called_a_mean(asked: Callable[..., ek.Run]) -> None:
+    run = asked("noise", troubled, ability="noise")
+    part = run.summary["published/setting=noise 0.8"]
+    assert (run.headline.value, run.headline.low, run.headline.high) == (part.value, part.low, part.high)
+    assert run.headline.method == part.method
+    assert "mean" not in Rgb.layout.headline_title.lower()
+    note = Rgb.notes(run.spec, run.summary)[0].text
+    assert note == "The headline is that of one ability: noise robustness (noise 0.8)."
 
 
-def test_without_a_prompt_of_either_kind_there_is_no_discrimination() -> None:
-    summary = summarise([facing(n, "detected_published", 1.0) for n in range(9)])
-    assert not {"youden_published", "dprime_published", "false_alarms_published"} & summary.keys()
+def test_an_ability_without_an_answer_leaves_the_headline_unknown(asked: Callable[..., ek.Run]) -> None:
+    scores = [
+        msgspec.structs.replace(score, values=dict.fromkeys(score.values), statuses={"error": 1}, answered=0)
+        if score.tags["ability"] == "integration"
+        else score
+        for score in (record.score for record in asked("many", troubled).records())
+    ]
+    figure = summarise(scores)["macro_published"]
+    assert (figure.value, figure.low, figure.high) == (None, None, None)
+    assert figure.coverage == pytest.approx(1 - 36 / 132)
 
 
-def test_reports_that_go_together_are_told_apart_better_than_those_of_strangers() -> None:
-    rng = np.random.default_rng(1)
-    values = (rng.random(60) < 0.5).astype(float)
-    others = np.where(rng.random(60) < 0.1, 1 - values, values)
-    hits = [facing(n, "detected_published", value) for n, value in enumerate(values)]
-    same, apart = (
-        summarise(hits + [facing(n + far, "false_alarms_published", value) for n, value in enumerate(others)])
-        for far in (0, 60)
-    )
-    for name in ("youden_published", "dprime_published"):
-        together, alone = (figures[name] for figures in (same, apart))
-        assert together.value == alone.value
-        assert (together.high or 0) - (together.low or 0) < 0.7 * ((alone.high or 0) - (alone.low or 0))
-        assert (together.clusters, alone.clusters) == (60, 120)
-    # Of strangers it is Newcombe's interval: square and add the arms of Wilson's.
-    first, second = apart["detected_published"], apart["false_alarms_published"]
-    arms = (first.value or 0) - (first.low or 0), (second.high or 0) - (second.value or 0)
-    youden = apart["youden_published"]
-    assert youden.low == pytest.approx((youden.value or 0) - math.hypot(*arms))
+def test_runs_are_compared_and_gated_by_the_mean_of_the_abilities(asked: Callable[..., ek.Run]) -> None:
+    good, bad = asked("good", right), asked("many", troubled)
+    differences = {difference.metric: difference for difference in ek.compare(good, bad).differences}
+    first = differences["macro_published"]
+    assert (first.value_a, first.value_b, first.difference) == (1.0, 0.875, -0.125)
+    assert (first.n, first.clusters) == (4 * EACH, 3 * EACH)
+    # The noise of twelve questions, of which six are lost, counts for a quarter.
+    assert first.low is not None
+    assert first.high is not None
+    assert (first.high - first.low) / 2 == pytest.approx(2.2 * 0.25 * (0.25 / (EACH - 1)) ** 0.5, rel=0.1)
+    assert differences["macro_published/ability=noise"].value_b == 0.5
+    assert [check.name for check in gate(bad, good).checks if not check.passed] == ["macro_published"]
+    assert gate(good, bad).passed
 
 
-def test_a_run_counts_reports_on_true_documents_as_false_alarms(tmp_path: Path) -> None:
+# Errors in the documents
+
+
+def detecting(is_reported: Callable[[int], bool], is_corrected: Callable[[int], bool]) -> Rule:
+    """Right on all else; of false documents it reports some, and corrects some of these."""
+
+    def rule(item: Item, prompt: str) -> str:
+        if "fakeanswer" not in item or not is_reported(item["id"]):
+            return right(item, prompt)
+        wrong = misled(item, prompt)
+        return reporting(item, prompt) if is_corrected(item["id"]) else f"There are factual errors. {wrong}"
+
+    return rule
+
+
+def test_a_correction_that_a_run_does_not_know_is_not_compared(asked: Callable[..., ek.Run]) -> None:
+    unknown, known = asked("good", right), asked("reporting", reporting)
+    assert unknown.summary["corrected_published"].value is None
+    values = [
+        record.score.values for record in unknown.records() if record.sample.inputs.dataset == "en_fact"
+    ]
+    assert {value.get("corrected_published") for value in values} == {None}
+    difference = {d.metric: d for d in ek.compare(unknown, known).differences}["corrected_published"]
+    assert (difference.value_a, difference.value_b, difference.difference) == (None, 1.0, None)
+
+
+def test_correction_is_compared_over_what_each_run_detected(asked: Callable[..., ek.Run]) -> None:
+    """One detects the even questions and corrects half of them, the other all and corrects a quarter."""
+    first = asked("even", detecting(lambda n: n % 2 == 0, lambda n: n % 4 == 0), ability="counterfactual")
+    second = asked("all", detecting(lambda n: True, lambda n: n % 4 == 0), ability="counterfactual")
+    [difference] = ek.compare(first, second, metrics=["corrected_published"]).differences
+    assert (difference.value_a, difference.value_b, difference.difference) == (0.5, 0.25, -0.25)
+    assert (difference.n, difference.clusters) == (6, 6)
+
+
+def test_reports_on_true_documents_are_false_alarms(tmp_path: Path) -> None:
     data = write(tmp_path / "en_fact.json", map(false, range(6)))
 
     def rule(item: Item, prompt: str) -> str:
@@ -124,249 +161,88 @@ def test_a_run_counts_reports_on_true_documents_as_false_alarms(tmp_path: Path) 
     assert alarms.value == pytest.approx(1 / 6)
     assert alarms.n == 6
     rows = table(run)
-    assert rows["false documents, 1 of them true: false alarms"]["published"].value == pytest.approx(1 / 6)
-    assert "false documents, 1 of them true: error detection" not in rows
-    assert "false documents, 1 of them true: error correction" not in rows
+    assert rows["no false documents: false alarms"]["published"].value == pytest.approx(1 / 6)
+    assert "no false documents: error detection" not in rows
     assert undeclared(run) == []
-    shown = {group.title: group.items for group in Rgb.examples(run.records)}
-    assert len(shown["Reported an error though no document is false"]) == 1
-    # The published file of this setting pools nothing, and keeps its published name for the rate.
-    rates = exported(run)["prediction_en_fact_loop_temp0.2_noise0.0_passage5_correct1.0_result"]
-    assert rates["fact_check_rate"] == pytest.approx(1 / 6)
-    recorded = run.path / "export/prediction_en_fact_loop_temp0.2_noise0.0_passage5_correct1.0.json"
-    again = ek.score("rgb", recorded, out=tmp_path / "again")
+    # The published file of this setting keeps its published name for the rate.
+    name = "prediction_en_fact_loop_temp0.2_noise0.0_passage5_correct1.0"
+    assert exported(run)[f"{name}_result"]["fact_check_rate"] == pytest.approx(1 / 6)
+    again = ek.score("rgb", run.path / f"export/{name}.json", out=tmp_path / "again")
     assert again.summary["false_alarms_published"].value == pytest.approx(1 / 6)
     assert "detected_published" not in again.summary
     assert again.agreement() == "12 published figures, largest difference from ours 0.0e+00"
 
 
-# Agreement with a judge
+# Along noise, without documents, repeated
 
 
-def test_kappa_has_an_interval_over_questions() -> None:
-    rng = np.random.default_rng(3)
-    pairs = [(float(a), float(a if rng.random() < 0.8 else 1 - a)) for a in rng.integers(0, 2, 80)]
-    alone = kappa_interval((*pair, number) for number, pair in enumerate(pairs))
-    assert alone.value is not None
-    assert -1 < (alone.low or -1) < alone.value < (alone.high or 1) < 1
-    assert (alone.n, alone.clusters) == (80, 80)
-    # Eight copies of each question say no more than ten questions do.
-    copies = kappa_interval((*pair, number) for number, pair in enumerate(pairs[:10]) for _ in range(8))
-    ten = kappa_interval((*pair, number) for number, pair in enumerate(pairs[:10]))
-    assert (copies.value, copies.low, copies.high) == pytest.approx((ten.value, ten.low, ten.high))
-    assert (copies.n, copies.clusters) == (80, 10)
+def score(question: int, values: Mapping[str, float | None], rate: str) -> Score:
+    answered = all(value is not None for value in values.values())
+    return Score(
+        sample_id=f"{question}-{rate}",
+        group=f"q{question}",
+        tags={"lang": "en", "ability": "noise", "setting": f"noise {rate}", "noise": rate},
+        values=dict(values),
+        statuses={"ok" if answered else "error": 1},
+        answered=int(answered),
+    )
 
 
-@pytest.mark.parametrize(
-    ("pairs", "value", "method"),
-    [
-        ([], None, "none: nothing to count"),
-        ([(None, 1.0)] * 3, None, "none: nothing to count"),
-        ([(1.0, 1.0)] * 3, None, "none: chance alone explains it"),
-        ([(1.0, 1.0), (0.0, 0.0)], 1.0, "none: it hangs on one group"),
-    ],
-)
-def test_a_kappa_that_nothing_supports_has_no_interval(
-    pairs: list[tuple[float | None, float | None]], value: float | None, method: str
-) -> None:
-    interval = kappa_interval((*pair, number) for number, pair in enumerate(pairs))
-    assert (interval.value, interval.low, interval.method) == (value, None, method)
-
-
-def judged(question: int, kind: str, ours: float, judge: float, lang: str = "en") -> Score:
-    ability = "rejection" if kind == "rejected" else "counterfactual"
-    name = "judge" if kind == "rejected" else f"{kind}_judge"
-    values = {f"{kind}_published": ours, name: judge, "judge_agrees_published": float(ours == judge)}
-    return score(question, values, ability=ability, setting=ability, lang=lang)
-
-
-def test_kappa_is_broken_down_by_what_was_judged_language_and_setting() -> None:
-    scores = [judged(n, "rejected", n % 2, n % 2) for n in range(20)]
-    scores += [judged(20 + n, "detected", n % 2, (n + 1) % 2, lang="zh") for n in range(20)]
-    scores += [judged(40 + n, "false_alarms", n % 2, (n + 1) % 2, lang="zh") for n in range(4)]
-    summary = summarise(scores)
-    expected = {"ability=rejection": 1, "ability=counterfactual": -1, "lang=en": 1, "lang=zh": -1}
-    for scope, value in expected.items():
-        figure = summary[f"judge_kappa_published/{scope}"]
-        assert figure.value == pytest.approx(value)
-        assert figure.low is not None
-    assert summary["judge_kappa_published"].n == 44
-    assert summary["judge_kappa_published/setting=rejection"].n == 20
-
-
-# Along noise and positions
-
-
-def test_the_fall_with_noise_is_paired_by_question_and_corrected(tmp_path: Path) -> None:
+def test_the_fall_with_noise_is_paired_by_question() -> None:
     """Of ten questions two are wrong always, four more at 0.4, and two more at 0.8."""
     wrong = {"0": 2, "0.4": 6, "0.8": 8}
     scores = [
-        score(n, {"published": float(n >= lost)}, ability="noise", setting=f"noise {rate}", noise=rate)
-        for rate, lost in wrong.items()
-        for n in range(10)
+        score(n, {"published": float(n >= lost)}, rate) for rate, lost in wrong.items() for n in range(10)
     ]
-    summary = summarise(scores)
+    summary = summarise([*scores, *(score(n, {"published": 1.0}, "1") for n in range(10))])
     fall = summary["noise_change_published/noise=0.8"]
     assert fall.value == pytest.approx(-0.6)
     assert (fall.n, fall.tests) == (10, 2)
-    assert fall.low is not None
     assert fall.high is not None
     assert fall.high < 0
-    assert fall.p is not None
-    assert fall.p < 0.05
     assert summary["noise_change_published/noise=0.4"].value == pytest.approx(-0.4)
     assert summary["noise_change_published"] == fall
-    assert "noise_change_published/noise=0" not in summary
+    assert "noise_change_published/noise=1" not in summary  # where a rejection is right
     # A question that failed at one rate is in neither mean.
-    failed = [*scores[:-1], score(9, {"published": None}, ability="noise", setting="noise 0.8", noise="0.8")]
-    fall = summarise(failed)["noise_change_published"]
+    fall = summarise([*scores[:-1], score(9, {"published": None}, "0.8")])["noise_change_published"]
     assert fall.value == pytest.approx(-6 / 9)
     assert (fall.n, fall.coverage) == (9, 0.9)
 
 
-def test_noise_1_where_a_rejection_is_right_is_no_fall() -> None:
-    scores = [
-        score(n, {"published": 1.0}, ability="noise", setting=f"noise {rate}", noise=rate)
-        for rate in ("0.8", "1")
-        for n in range(4)
-    ]
-    assert not [name for name in summarise(scores) if name.startswith("noise_change")]
+def test_integration_questions_have_their_answer_at_noise_one_too(tmp_path: Path) -> None:
+    data = write(tmp_path / "en_int.json", map(scattered, range(4)))
+    run = ask(data, tmp_path / "run", right, ability="integration", noise_rates="0,1")
+    assert run.summary["lenient/integration_noise=1"].value == 1.0
+    assert run.summary["published/integration_noise=1"].value == 1.0
 
 
-def test_every_position_of_the_one_true_document_is_asked_and_paired(tmp_path: Path) -> None:
-    data = write(tmp_path / "en.json", map(plain, range(12)))
-    asked = samples(data, ability="noise", noise_rates="0.4,0.8", doc_order="all")
-    published = {sample.id: sample for sample in samples(data, ability="noise", noise_rates="0.4,0.8")}
-    assert len(asked) == 12 + 12 * 5
-    assert len({sample.id for sample in asked}) == len(asked)
-    for sample in asked:
-        if not sample.inputs.variant:  # the published prompt, under its usual name
-            assert sample == published.pop(sample.id)
-        assert sample.inputs.kinds.count("positive") == (1 if "position" in sample.tags else 3)
-    assert not published
-    of_one = [s for s in asked if s.group == "en-3" and "position" in s.tags]
-    assert [sample.tags["position"] for sample in of_one] == [1, 2, 3, 4, 5]
-    others = {
-        tuple(d for d, k in zip(s.inputs.docs, s.inputs.kinds, strict=True) if k == "negative")
-        for s in of_one
-    }
-    assert len(others) == 1  # in the same order: nothing but the position differs
-
-    def first_or_last(item: Item, prompt: str) -> str:
-        docs = prompt.partition("Documents:\n")[2].partition("\n\n")[0].splitlines()
-        at = next(n for n, doc in enumerate(docs, 1) if "is kept by" in doc)
-        return (right if at == 1 or (at == 5 and item["id"] % 2) else misled)(item, prompt)
-
-    run = ask(data, tmp_path / "run", first_or_last, ability="noise", noise_rates="0.8", doc_order="all")
-    values = {n: run.summary[f"published/position={n}"].value for n in range(1, 6)}
-    assert values == {1: 1, 2: 0, 3: 0, 4: 0, 5: 0.5}
-    change = {n: run.summary[f"position_change_published/position={n}"] for n in range(2, 6)}
-    assert {n: figure.value for n, figure in change.items()} == {2: -1, 3: -1, 4: -1, 5: -0.5}
-    assert {(figure.n, figure.tests) for figure in change.values()} == {(12, 4)}
-    assert all(figure.p is not None and figure.p < 0.05 for figure in change.values())
-    assert undeclared(run) == []
-    files = exported(run)
-    for n in range(1, 5):
-        assert len(files[f"prediction_en_loop_position{n}_temp0.2_noise0.8_passage5_correct0.0"]) == 12
-    assert files["prediction_en_loop_temp0.2_noise0.8_passage5_correct0.0_result"]["all_rate"] == 0.5
-
-
-# With and without documents
-
-
-def test_what_is_known_is_told_from_what_is_read(tmp_path: Path) -> None:
-    """Even questions are known. Documents teach the odd ones; noise makes it forget question 0."""
+def test_what_is_known_is_asked_beside_the_prompts_with_documents(tmp_path: Path) -> None:
     data = write(tmp_path / "en.json", map(plain, range(8)))
 
     def rule(item: Item, prompt: str) -> str:
-        if "Documents:" not in prompt:
-            return (misled if item["id"] % 2 else right)(item, prompt)
-        forgets = prompt.count("was painted") == 4 and item["id"] == 0
-        return (misled if forgets else right)(item, prompt)
+        return (misled if "Documents:" not in prompt and item["id"] % 2 else right)(item, prompt)
 
-    options = {"ability": "noise", "noise_rates": "0,0.8", "closed_book": True}
-    run = ask(data, tmp_path / "run", rule, **options)
+    run = ask(data, tmp_path / "run", rule, ability="noise", noise_rates="0", closed_book=True)
     assert run.summary["known_published"].value == 0.5
-    assert table(run)["no documents, plain questions"]["published"].value == 0.5
-    learned, retained = (
-        run.summary[f"{name}_published/setting=noise 0.8"] for name in ("learned", "retained")
-    )
-    assert (learned.value, learned.n, retained.value, retained.n) == (1.0, 4, 0.75, 4)
-    assert run.summary["retained_published/setting=noise 0"].value == 1.0
-    assert run.headline.value == 7 / 8  # the closed book is no setting of the headline
-    assert undeclared(run) == []
+    assert run.headline.value == 1.0  # the closed book is no setting of the headline
 
 
 def test_no_passages_ask_plain_questions_for_what_is_known(tmp_path: Path) -> None:
     write(tmp_path / "en.json", map(plain, range(3)))
     write(tmp_path / "en_int.json", map(scattered, range(2)))
     run = ask(tmp_path, tmp_path / "run", right, passages=0)
-    assert set(table(run)) == {"no documents, plain questions", "no documents, integration"}
     assert (run.summary["known_published"].value, run.summary["known_published"].n) == (1.0, 5)
     assert "published" not in run.summary
     assert run.headline.value == 1.0
-    prompts = {sample.inputs.docs for sample in samples(tmp_path / "en.json", passages=0)}
-    assert prompts == {()}
     path = run.path / "export/prediction_en_loop_temp0.2_noise0.0_passage0_correct0.0.json"
-    again = ek.score("rgb", path, out=tmp_path / "again")
-    assert again.summary["known_published"].value == 1.0
-
-
-# Between repeats
-
-
-def repeated(rows: Iterable[tuple[int, str, list[float]]]) -> list[Score]:
-    return [
-        score(q, {"published": value}, number=n, ability="noise", setting=f"noise {rate}", noise=rate)
-        for q, rate, values in rows
-        for n, value in enumerate(values)
-    ]
-
-
-def test_sampling_noise_is_separated_from_retrieval_noise() -> None:
-    """By hand: question 0 varies between repeats alone, question 1 between settings alone."""
-    scores = repeated(
-        [
-            (0, "0", [1, 0]),
-            (0, "0.8", [1, 0]),
-            (1, "0", [1, 1]),
-            (1, "0.8", [0, 0]),
-            (2, "0", [1, 1]),
-            (2, "0.8", [1, 0]),
-        ]
-    )
-    summary = summarise(scores)
-    # s² = 1/2 for a prompt answered both ways. Between: 0 - 1/4; 1/2 - 0; var(1, 1/2) - (0 + 1/4)/2 = 0.
-    within, between = [0.5, 0.0, 0.25], [-0.25, 0.5, 0.0]
-    assert summary["sampling_variance_published/ability=noise"].value == pytest.approx(np.mean(within))
-    assert summary["retrieval_variance_published/ability=noise"].value == pytest.approx(np.mean(between))
-    share = summary["sampling_share_published/ability=noise"]
-    assert share.value == pytest.approx(sum(within) / (sum(within) + sum(between)))
-    assert (share.n, share.clusters) == (3, 3)
-    once = summarise([each for each in scores if "-0-" in each.sample_id])
-    assert not [name for name in once if "variance" in name or "sampling" in name]
-    alone = summarise([each for each in scores if each.tags["noise"] == "0"])
-    assert "sampling_variance_published/ability=noise" in alone
-    assert "retrieval_variance_published/ability=noise" not in alone
-
-
-def test_a_share_of_sampling_stays_a_share() -> None:
-    rng = np.random.default_rng(5)
-    interval = sampling_share(np.full(30, 0.25), rng.normal(-0.01, 0.05, 30))
-    assert interval.value == 1.0
-    assert interval.high == 1.0
-    assert 0 < (interval.low or 0) <= 1
-    assert sampling_share(np.zeros(5), np.zeros(5)).value is None
+    assert ek.score("rgb", path, out=tmp_path / "again").summary["known_published"].value == 1.0
 
 
 def test_repeats_are_asked_apart_and_the_headline_is_their_mean(tmp_path: Path) -> None:
     data = write(tmp_path / "en.json", map(plain, range(4)))
     options: dict[str, Any] = {"ability": "noise", "noise_rates": "0.8", "repeats": 3}
-    asked = samples(data, **options)
-    assert len({sample.id for sample in asked}) == len(asked) == 12
-    assert [sample.inputs.repeat for sample in asked[:3]] == [0, 1, 2]
-    requests = [Rgb(Rgb.Options(**options)).requests(sample)[0] for sample in asked]
-    assert [request.repeat for request in requests] == [0, 1, 2] * 4
+    listed = samples(data, **options)
+    assert len({sample.id for sample in listed}) == len(listed) == 12
     calls: dict[int, int] = {}
 
     def rule(item: Item, prompt: str) -> str:
@@ -376,26 +252,6 @@ def test_repeats_are_asked_apart_and_the_headline_is_their_mean(tmp_path: Path) 
     run = ask(data, tmp_path / "run", rule, **options)
     assert run.headline.value == pytest.approx(1 / 3)
     assert (run.headline.n, run.headline.clusters) == (12, 4)
-    assert run.summary["sampling_variance_published/ability=noise"].value == pytest.approx(1 / 3)
-    rates = [part["tt"] for name, part in exported(run).items() if name.endswith("_result")]
-    assert (len(rates), sum(rates)) == (3, 4)
-    assert {part["nums"] for name, part in exported(run).items() if name.endswith("_result")} == {4}
-
-
-def test_integration_questions_have_their_answer_at_noise_one_too(tmp_path: Path) -> None:
-    """Their documents are in every prompt: a right answer is right, and the rate is no point of a curve."""
-    data = write(tmp_path / "en_int.json", [scattered(n) for n in range(4)])
-    run = ask(data, tmp_path / "run", right, ability="integration", integration_rates="0,1")
-    assert run.summary["lenient/integration_noise=1"].value == 1.0
-    assert run.summary["published/integration_noise=1"].value == 1.0
-    assert not [name for name in run.summary if name.startswith("noise_change") and "=1" in name]
-
-
-def test_rejections_at_noise_one_are_not_learned_from_documents() -> None:
-    scores = [score(n, {"known_published": 0.0}, ability="noise", setting="no documents") for n in range(6)]
-    for rate, value in (("0", 0.0), ("1", 1.0)):
-        scores += [
-            score(n, {"published": value}, ability="noise", setting=f"noise {rate}", noise=rate)
-            for n in range(6)
-        ]
-    assert summarise(scores)["learned_published/ability=noise"].value == 0.0
+    rates = [part for name, part in exported(run).items() if name.endswith("_result")]
+    assert (len(rates), sum(part["tt"] for part in rates)) == (3, 4)
+    assert {part["nums"] for part in rates} == {4}

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import evenkeel as ek
-from commandline import evenkeel
 from evenkeel.benchmarks.rgb.benchmark import Rgb
 from evenkeel.benchmarks.rgb.files import load_judge_prompts
 from evenkeel.errors import DataError
@@ -87,7 +85,7 @@ def test_a_judge_decides_on_rejection_and_detection_beside_the_checks(files: Pat
         "lenient": pytest.approx(1 / 3),
         "judge": pytest.approx(2 / 3),
     }
-    assert rows["noise 0"]["judge"] is None
+    assert "judge" not in rows["noise 0"]
     assert run.summary["judge_unparsed"].value == pytest.approx(1 / 7)
     # What the judge decided is compared with what the checks say of the same: that an answer declines (a
     # right one does not), 2 of 3 (published) and 3 of 3 (lenient); of the reports none, none.
@@ -96,10 +94,6 @@ def test_a_judge_decides_on_rejection_and_detection_beside_the_checks(files: Pat
     assert run.summary["judge_agrees_published"].value == pytest.approx(2 / 6)
     assert run.summary["judge_agrees_lenient"].value == pytest.approx(3 / 6)
     assert run.summary["judge_agrees_lenient"].n == 6
-    # Beyond chance: published yes 2 and judge yes 4 of 6, so e = 16/36; lenient yes 3, so e = 18/36.
-    assert run.summary["judge_kappa_published"].value == pytest.approx((12 - 16) / (36 - 16))
-    assert run.summary["judge_kappa_lenient"].value == pytest.approx(0.0)
-    assert run.summary["judge_kappa_lenient"].n == 6
     assert run.headline.coverage == 1.0
     assert [note.text for note in Rgb.notes(run.spec, run.summary) if note.warning] == [
         "14.3% of the judge's verdicts could not be read."
@@ -113,7 +107,7 @@ def test_a_judge_that_fails_has_given_no_verdict_read_or_unread(files: Path, tmp
         return f"{REJECTION} [poison]" if item["id"] == 3 else REJECTION
 
     run = ask(files / "en.json", tmp_path / "run", rule, ability="rejection", judge="openai:judge")
-    judged, unparsed = run.summary["judge"], run.summary["judge_unparsed"]
+    judged, unparsed = run.summary["rejected_judge"], run.summary["judge_unparsed"]
     assert (judged.value, judged.n, judged.coverage) == (1.0, 3, 0.75)
     assert (unparsed.value, unparsed.n, unparsed.coverage) == (0.0, 3, 0.75)
     assert run.summary["published"].n == 4
@@ -159,7 +153,7 @@ def published_judge(item: Item, prompt: str) -> str:
     return f"{REJECTION} {{QUERY}}" if "fakeanswer" not in item else "文档 有 错 Rightham"
 
 
-def test_the_published_judge_prompts_are_read_from_the_scripts_and_never_run(scripts: Path) -> None:
+def test_the_published_scripts_are_read_and_never_run(scripts: Path) -> None:
     prompts = load_judge_prompts("published")
     assert prompts["rejection"].prompt == "Can it be answered?\nQ: {QUERY}\nA: {REPLY}\n    "
     assert (prompts["rejection"].yes, prompts["detection"].yes) == (
@@ -245,7 +239,11 @@ def test_a_verdict_in_words_that_failed_is_not_a_no(scripts: Path, tmp_path: Pat
 
     options = {"ability": "rejection", "judge": "openai:judge", "judge_prompts": "published"}
     run = ask(data, tmp_path / "run", rule, **options)
-    assert (run.summary["judge"].value, run.summary["judge"].n, run.summary["judge"].coverage) == (
+    assert (
+        run.summary["rejected_judge"].value,
+        run.summary["rejected_judge"].n,
+        run.summary["rejected_judge"].coverage,
+    ) == (
         1.0,
         2,
         0.5,
@@ -253,51 +251,6 @@ def test_a_verdict_in_words_that_failed_is_not_a_no(scripts: Path, tmp_path: Pat
     assert run.summary["judge_unparsed"].value == pytest.approx(1 / 3)
     rates = exported(run)["prediction_en_loop_temp0.2_noise1.0_passage5_correct0.0_chatgptresult"]
     assert (rates["nums"], rates["reject_rate"]) == (2, 1.0)
-
-
-def test_judge_prompts_of_a_file_are_asked_and_read_as_it_says(tmp_path: Path) -> None:
-    data = write(tmp_path / "en.json", map(plain, range(4)))
-    prompts = tmp_path / "judge.yaml"
-    prompts.write_text(
-        "rejection: {prompt: 'Refused? {REPLY}', yes: [REFUSED]}\n"
-        "detection: {prompt: 'Wrong? {QUERY} {REPLY}'}\n"
-    )
-
-    def rule(item: Item, prompt: str) -> str:
-        return (
-            f"It was REFUSED: {item['id']}"
-            if prompt.startswith("Refused? ")
-            else f"{item['query']} {REJECTION}"
-        )
-
-    options = {"ability": "rejection", "judge": "openai:judge", "judge_prompts": os.fspath(prompts)}
-    run = ask(data, tmp_path / "run", rule, **options)
-    assert run.summary["judge"].value == 1.0
-    # The published script would not read these words so: they are not exported under its name.
-    assert not [name for name in exported(run) if "chatgpt" in name]
-
-
-@pytest.mark.parametrize(
-    ("content", "says"),
-    [
-        ("rejection: {prompt: 'A {REPLY}'}", "the entry 'detection' is missing"),
-        ("rejection: {prompt: A}", "the prompt lacks {REPLY}"),
-        ("rejection: {prompt: 'A {REPLY}', yes: ['']}", "the list 'yes' holds an empty text"),
-        ("rejection: {text: A}", "the field 'text' is not known"),
-        ("[]", "Expected for 'rejection' and for 'detection'"),
-    ],
-)
-def test_judge_prompts_that_cannot_be_used_are_refused(
-    content: str, says: str, files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / "judge.yaml"
-    path.write_text(content)
-    where = ("--model", "openai:loop", "--base-url", "http://127.0.0.1:9/v1", "--data", files)
-    judge = ("--judge", "openai:judge", "--judge-prompts", path)
-    assert evenkeel("run", "rgb", *where, *judge).code == 2
-    error = capsys.readouterr().err
-    assert "judge.yaml" in error
-    assert says in error
 
 
 def test_recorded_answers_are_judged_with_the_published_prompts_too(scripts: Path, tmp_path: Path) -> None:
@@ -312,4 +265,4 @@ def test_recorded_answers_are_judged_with_the_published_prompts_too(scripts: Pat
         for script in scripts.iterdir():
             script.unlink()
         assert ek.rescore(judged.path).summary == judged.summary
-    assert judged.summary["judge"].value == pytest.approx(1 / 3)
+    assert judged.summary["rejected_judge"].value == pytest.approx(1 / 3)

@@ -6,18 +6,14 @@ measured: what is quadratic in one of these texts would take minutes. Times: tes
 
 from __future__ import annotations
 
-import random
-import time
-
 import pytest
 
-from evenkeel.benchmarks.rgb.check import wording
 from evenkeel.benchmarks.rgb.check.classifier import ngrams
 from evenkeel.benchmarks.rgb.check.lenient import lenient
 from evenkeel.benchmarks.rgb.check.mention import mentions, target
+from evenkeel.benchmarks.rgb.check.normalization import plain, words
 from evenkeel.benchmarks.rgb.check.wording import read
 from evenkeel.benchmarks.rgb.scoring import published
-from evenkeel.text.normalization import Word, plain, words
 
 pytestmark = pytest.mark.slow
 ANSWER = (("Silverton", "University of California San Diego", "21"),)
@@ -46,20 +42,6 @@ def test_an_answer_as_long_as_the_text_is_found_in_linear_time(unit: str) -> Non
     assert [*mentions(target(answer), words(plain(answer)))] == [(0, len(words(plain(answer))))]
 
 
-def test_of_a_long_question_both_ends_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen = []
-
-    def noted(text: str) -> tuple[Word, ...]:
-        seen.append(len(text))
-        return words(text)
-
-    monkeypatch.setattr(wording, "words", noted)
-    question = "Who " + "x " * 200_000 + "won?"
-    assert lenient("Silverton won.", (("Silverton",),), query=question).right
-    assert seen
-    assert max(seen) <= 20_001
-
-
 @pytest.mark.parametrize(
     ("text", "right"),
     [
@@ -73,13 +55,6 @@ def test_of_a_long_question_both_ends_are_read(monkeypatch: pytest.MonkeyPatch) 
 )
 def test_reasoning_blocks_are_left_out(text: str, right: bool) -> None:
     assert lenient(text, (("Silverton",),)).right == right
-
-
-@pytest.mark.parametrize("size", [20_000, 200_000])
-def test_zeros_are_checked_in_well_under_a_second(size: int) -> None:
-    start = time.process_time()
-    lenient("0" * size, (("0",), ("Paris 12",)), fake=(("00",),), query="How many?")
-    assert time.process_time() - start < 1
 
 
 def test_the_published_check_reads_all_of_a_long_answer() -> None:
@@ -117,46 +92,3 @@ def test_a_number_too_long_to_be_one_stays_as_it_is(digit: str) -> None:
     for tail in ("", " million", "亿", "点七", "%", " percent", "月", " March"):
         assert words(plain(digit * 9999 + tail))
     assert words(plain(f"${digit * 9999}k"))
-
-
-def test_any_jumble_of_odd_characters_is_judged() -> None:
-    odd = [
-        "ı",
-        "İ",
-        "ſ",
-        "K",
-        "ß",
-        "ﬁ",
-        "①",
-        "❶",
-        "５",
-        "٣",
-        "²",
-        "½",
-        "Ⅳ",
-        "一",
-        "万",
-        "点",
-        "fıve",
-        "mıllion",
-        "Aprıl",
-        "hundred",
-        " ",
-        ".",
-        ",",
-        "-",
-        "%",
-        "$",
-        "k",
-        "\u0301",
-        "\0",
-        "千分之",
-        "百分之",
-        "\ud800",
-        "1",
-        "年",
-        "月",
-    ]
-    for seed in range(100):
-        text = "".join(random.Random(seed).choices(odd, k=30))
-        assert lenient(text, ANSWER, fake=((text,),)).parts in ((0,), (1,))

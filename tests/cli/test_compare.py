@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import random
 import re
-import subprocess
-import sys
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
 import msgspec
@@ -49,7 +46,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_reruns_of_a_model_are_not_told_apart_and_a_damaged_one_is(runs: Path) -> None:
+def test_reruns_do_not_differ_significantly_and_a_damaged_model_does(runs: Path) -> None:
     done = evenkeel("compare", runs / "first", runs / "again", runs / "damaged")
     assert done.code == 0
     ranked = re.findall(r"^\d +(\w+) +[\d.]+  [\d.]+ to [\d.]+ +(\w+) *$", done.output, re.MULTILINE)
@@ -72,30 +69,6 @@ def test_two_runs_are_shown_metric_by_metric_with_nothing_cut_off(runs: Path) ->
     assert "\x1b" not in done.output
 
 
-def test_nothing_is_broken_into_letters_where_the_terminal_is_narrow(
-    runs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for given in (("first", "damaged"), ("first", "again", "damaged")):
-        monkeypatch.setenv("COLUMNS", "300")
-        wide = evenkeel("compare", *(runs / name for name in given)).output.splitlines()
-        monkeypatch.setenv("COLUMNS", "40")
-        narrow = evenkeel("compare", *(runs / name for name in given)).output.splitlines()
-        assert [line for line in wide if "Up to" not in line] == narrow[: len(wide) - 1]
-
-
-def test_what_is_told_apart_is_bold_whichever_way_it_went(runs: Path) -> None:
-    import io
-
-    from rich.console import Console
-
-    for given in (("first", "damaged"), ("damaged", "first")):
-        shown = io.StringIO()
-        found = ek.compare(*(runs / name for name in given), metrics=["mean_similarity"])
-        found.overview().show(Console(file=shown, force_terminal=True))
-        assert re.search(r"\x1b\[1m *yes", shown.getvalue())
-        assert not re.search(r"\x1b\[[\d;]*3[12]m", shown.getvalue())  # neither red nor green
-
-
 def test_a_comparison_is_printed_as_json(runs: Path) -> None:
     done = evenkeel(
         "compare", runs / "first", runs / "damaged", "--metric", "mean_similarity/level=3", "--json"
@@ -111,13 +84,10 @@ def test_runs_with_other_settings_are_refused_with_exit_code_2(tmp_path: Path) -
         values = {"mean_similarity": np.linspace(0, 1, 12).reshape(4, 3)}
         store_run(tmp_path / name, values, options={"temperature": temperature})
     a, b = tmp_path / "a", tmp_path / "b"
-    done = evenkeel("compare", a, b)
-    assert done.code == 2
-    assert "options.temperature is 0.7 there and 1.0 here" in done.stderr
-    assert "Traceback" not in done.stderr
-    done = evenkeel("gate", b, "--baseline", a)
-    assert done.code == 2
-    assert "options.temperature is 0.7 there and 1.0 here" in done.stderr
+    for done in (evenkeel("compare", a, b), evenkeel("gate", b, "--baseline", a)):
+        assert done.code == 2
+        assert "temperature" in done.stderr
+        assert "Traceback" not in done.stderr
 
 
 # The gate
@@ -146,7 +116,7 @@ def test_a_metric_without_a_direction_is_gated_by_the_one_that_is_given(runs: Pa
 
 
 def test_several_metrics_are_each_a_check_and_the_correction_is_named(runs: Path) -> None:
-    metrics = ("--metric", "mean_similarity", "--metric", "drift")
+    metrics = ("--metric", "mean_similarity", "--metric", "mean_similarity/level=1")
     done = evenkeel("gate", runs / "damaged", "--baseline", runs / "first", *metrics)
     assert [line[:4] for line in done.output.splitlines()] == ["FAIL", "FAIL", "pass", "p is"]
     assert done.output.endswith("p is corrected for several metrics: Holm, over 2 metrics.\n")
@@ -234,14 +204,3 @@ def test_a_misspelt_scope_is_wrong_usage(tmp_path: Path) -> None:
         done = evenkeel(*command, "--metric", "mean_similarity/lang=kr")
         assert done.code == 2
         assert "has lang=kr; lang is one of en." in " ".join(done.stderr.split())
-
-
-@pytest.mark.parametrize("command", ["compare", "gate"])
-def test_help_has_examples_and_loads_nothing_heavy(command: str) -> None:
-    script = (
-        "import sys\nfrom evenkeel.cli import cli\n"
-        f"cli(['{command}', '--help'], standalone_mode=False)\nprint('numpy' in sys.modules)"
-    )
-    done: Any = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert f"evenkeel {command} runs/" in done.stdout
-    assert done.stdout.splitlines()[-1] == "False"

@@ -79,11 +79,18 @@ CASES = {
 }
 
 
+ALWAYS = ("run rgb", "score mirae", "compare", "rescore")
+"""One of each kind; `make full` adds the others."""
+
+
 def files_in(folder: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[] if name in ALWAYS else [pytest.mark.full]) for name in CASES],
+)
 def test_a_damaged_file_ends_with_one_message(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

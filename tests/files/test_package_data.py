@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evenkeel.errors import DataError
-from evenkeel.files.package_data import data_path, read_json, read_text
+from evenkeel.files.package_data import read_json
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,14 +31,6 @@ def test_json_is_read_into_a_type_and_only_once(package: str) -> None:
     ships = read_json(package, "bank", "ships.json", type=dict[str, int])
     assert ships == {"Aurora": 3}
     assert read_json(package, "bank", "ships.json", type=dict[str, int]) is ships
-
-
-def test_text_is_read_as_utf_8(package: str) -> None:
-    assert read_text(package, "motto.txt") == "Ruhig wie das Meer · 平穩"
-
-
-def test_the_path_of_a_folder_can_be_listed(package: str) -> None:
-    assert sorted(path.name for path in data_path(package, "bank").glob("s*.json")) == ["ships.json"]
 
 
 def test_a_broken_file_is_named_with_what_is_wrong(package: str) -> None:

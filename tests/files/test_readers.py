@@ -276,6 +276,7 @@ def test_what_is_no_data_is_refused_by_name(reader: Reader, tmp_path: Path) -> N
         _tries(reader, path, content[:most])
 
 
+@pytest.mark.full
 @each(READERS)
 def test_a_file_cut_off_anywhere_is_read_or_refused(reader: Reader, tmp_path: Path) -> None:
     path = reader.place(tmp_path)
@@ -283,6 +284,7 @@ def test_a_file_cut_off_anywhere_is_read_or_refused(reader: Reader, tmp_path: Pa
         _tries(reader, path, reader.content[:size])
 
 
+@pytest.mark.full
 @each(READERS)
 def test_any_damage_to_a_file_is_read_or_refused(reader: Reader, tmp_path: Path) -> None:
     path = reader.place(tmp_path)
@@ -290,6 +292,7 @@ def test_any_damage_to_a_file_is_read_or_refused(reader: Reader, tmp_path: Path)
         _tries(reader, path, _damaged(reader.content, random.Random(seed), text=reader in TEXTS))
 
 
+@pytest.mark.full
 @each(IN_JSON)
 def test_a_value_of_any_kind_in_any_place_is_read_or_refused(reader: Reader, tmp_path: Path) -> None:
     path = reader.place(tmp_path)
@@ -300,6 +303,7 @@ def test_a_value_of_any_kind_in_any_place_is_read_or_refused(reader: Reader, tmp
             _tries(reader, path, lines(*changed))
 
 
+@pytest.mark.full
 @each(IN_JSON)
 def test_a_value_nested_too_deeply_is_refused_or_skipped(reader: Reader, tmp_path: Path) -> None:
     """With a stack as deep as Python 3.14 has it: it is no error of the decoder that ends this."""

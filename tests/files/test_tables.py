@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from evenkeel.errors import DataError
 from evenkeel.files import frame
-from evenkeel.files.tables import Row, kind_of, read_rows, read_text
+from evenkeel.files.tables import Row, read_rows
 
 ROWS = [
     {"prefix": "The ship", "target": " sails, and\nlands", "note": 'a "keel"'},
@@ -130,11 +130,6 @@ def test_a_missing_field_is_named_with_those_that_are_there() -> None:
         Row(Path("f.jsonl"), {}, "1", line=1).text("b")
 
 
-def test_a_value_is_called_by_its_kind() -> None:
-    values: list[Any] = [None, {}, 1]
-    assert [kind_of(value) for value in values] == ["nothing", "a dict", "an int"]
-
-
 # What is wrong with a file
 
 
@@ -162,14 +157,6 @@ def test_a_broken_file_is_named_with_the_line(tmp_path: Path, name: str, content
         read(path)
     assert said in str(raised.value)
     assert str(path) in str(raised.value)
-
-
-def test_two_csv_files_with_long_cells_are_read_in_turns(tmp_path: Path) -> None:
-    short = read_rows(write(tmp_path / "short.csv", [{"a": "x"}]))
-    long = read_rows(write(tmp_path / "long.csv", [{"a": "y"}, {"a": "z" * 200_000}]))
-    next(short)
-    next(long)
-    assert [len(list(each)) for each in (short, long)] == [0, 1]
 
 
 def test_a_small_parquet_file_that_stands_for_long_texts_is_refused(
@@ -204,17 +191,3 @@ def test_a_parquet_file_that_lost_its_middle_is_damaged(tmp_path: Path) -> None:
 def test_a_file_that_is_not_there_is_named(tmp_path: Path, name: str) -> None:
     with pytest.raises(DataError, match=rf"{name}: cannot be read: .*No such file"):
         read(tmp_path / name)
-
-
-def test_a_folder_is_no_text_file(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="cannot be read: Is a directory"):
-        read_text(tmp_path)
-
-
-def test_rows_before_a_broken_one_are_given_first(tmp_path: Path) -> None:
-    path = tmp_path / "r.jsonl"
-    path.write_bytes(b'{"a": 1}\n{"a"\n')
-    rows = read_rows(path)
-    assert next(rows).fields == {"a": 1}
-    with pytest.raises(DataError, match="line 2"):
-        next(rows)

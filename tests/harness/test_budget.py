@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 import evenkeel as ek
 from evenkeel.errors import BudgetReached
 from evenkeel.harness.budget import Budget, Limits, estimate
+from evenkeel.journal.journal import Journal
 from evenkeel.journal.writer import Usage
 from evenkeel.types import Embed, Generate, Request, Response, Sampling
 from loopback import Loopback
@@ -113,3 +115,26 @@ def test_a_runs_budget_holds_over_all_its_starts(
                 assert 0 < asked <= 6  # one of them may be a probe
         assert server.requests <= asked + 2
         ek.run("mirae", "openai:loop", base_url=server.url, **settings)
+
+
+class Broken(Loopback):
+    """A server whose first replies lack the last brace, and are paid for all the same."""
+
+    def _answer(self, path: str, body: Any, key: str) -> bytes:
+        reply = super()._answer(path, body, key)
+        return reply[:-1] if path.endswith("/chat/completions") and self.requests <= 8 else reply
+
+
+@pytest.mark.parametrize("limit", [{"max_requests": 5}, {"max_usd": 0.002, "price_out": 10.0}])
+def test_replies_that_cannot_be_used_count(questions: Path, tmp_path: Path, limit: dict[str, Any]) -> None:
+    with Broken(words=30, record=True) as server, pytest.raises(BudgetReached):
+        ek.run(
+            "mirae", "openai:loop", base_url=server.url, data=questions, levels="1", samples=5,
+            embedder="openai:embed", max_tokens=64, concurrency=2, out=tmp_path / "run", progress=False,
+            **limit,
+        )  # fmt: skip
+    with closing(Journal(tmp_path / "run" / "journal.sqlite")) as journal:
+        usage = journal.usage()["model"]
+    assert usage.requests == sum(body["path"].endswith("/chat/completions") for body in server.bodies)
+    assert usage.requests <= limit.get("max_requests", usage.requests)
+    assert usage.tokens_out * limit.get("price_out", 0.0) / 1e6 <= limit.get("max_usd", 0.0)

@@ -35,7 +35,7 @@ CANARY = "sk-Canary7f3a9b2cXy4Zt8Qw1d0e"
 def spellings(secret: str = CANARY) -> list[bytes]:
     """What is searched for: the secret itself, and as people encode it, at every offset of base64."""
     raw = secret.encode()
-    forms = [raw, raw.hex().encode(), urllib.parse.quote(secret, safe="").encode(), raw.swapcase()]
+    forms = [raw, urllib.parse.quote(secret, safe="").encode()]
     for before in range(3):
         encoded = base64.b64encode(b"\0" * before + raw)
         forms.append(encoded[4:-4])
@@ -79,8 +79,6 @@ class Echo(Hostile):
                 base64.urlsafe_b64encode(b"ab" + each.encode()).decode(),
                 urllib.parse.quote(each, safe=""),
                 "".join(f"\\u{ord(character):04x}" for character in each[:2000]),
-                each.encode().hex(),
-                each.upper(),
                 html.escape(each),
             )
         )
@@ -186,7 +184,13 @@ def written(folder: Path, *, but: set[str]) -> dict[str, bytes]:
     return contents
 
 
-@pytest.mark.parametrize("way", WAYS)
+FEW = ("environment", "password in the address")
+"""The others are run by `make full`."""
+
+
+@pytest.mark.parametrize(
+    "way", [pytest.param(way, marks=[] if way in FEW else pytest.mark.full) for way in WAYS]
+)
 def test_the_key_is_sent_and_in_no_byte_that_is_written(
     way: str, echo: Echo, questions: Path, tmp_path: Path
 ) -> None:
@@ -201,8 +205,8 @@ def test_the_key_is_sent_and_in_no_byte_that_is_written(
     embedder = f"openai:e?base_url={url}&api_key_env=NO_KEY"
     runs = [
         ("run", "mirae", *asked, f"--data={questions.name}", "--levels=1", "--limit=2", "--samples=2",
-         "--verbose", f"--embedder={embedder}", "--out=run"),
-        ("rescore", "run", "--verbose"),
+         f"--embedder={embedder}", "--out=run"),
+        ("rescore", "run"),
         *(("export", "run", "--to", form, "--out", f"{form}.{form}")
           for form in ("csv", "parquet", "published", "every-eval-ever", "hub")),
         ("report", "run"), ("scorecard", "run", "--out=card.html"), ("list", "runs", "."),

@@ -17,7 +17,7 @@ import evenkeel as ek
 from commandline import command
 from evenkeel.errors import UsageError
 from evenkeel.files import lock
-from evenkeel.harness.control import RunProgress, controlled, read_progress, stop
+from evenkeel.harness.control import RunProgress, clear_control, controlled, read_progress, stop
 from evenkeel.harness.progress import Silent
 from loopback import Loopback
 from stored import store_run
@@ -82,7 +82,7 @@ def test_a_run_says_how_far_it_is_and_stops_when_asked(questions: Path, tmp_path
         stop(out)
         _, told = process.communicate(timeout=PATIENCE)
         assert process.returncode == 130
-        assert f"kept in {out}: the same command with --out {out} goes on" in told
+        assert f"saved in {out}: the same command with --out {out} resumes" in told
         assert set(os.listdir(out)) & CONTROL == {"stopped"}
         assert read_progress(out) is None
     with Loopback() as server:
@@ -199,3 +199,11 @@ def test_a_run_that_nobody_writes_cannot_be_stopped(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no such folder"):
         stop(tmp_path / "absent")
     assert not (tmp_path / "run" / "stop").exists()
+
+
+def test_only_what_evenkeel_left_is_cleared(tmp_path: Path) -> None:
+    for name in ("stop", "progress.json"):
+        (tmp_path / name).write_text("mine")
+    (tmp_path / "stopped").touch()
+    clear_control(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {"stop", "progress.json"}

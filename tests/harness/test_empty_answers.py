@@ -12,7 +12,6 @@ import pytest
 import evenkeel as ek
 from commandline import evenkeel
 from evenkeel.models.openai.protocol import read_chat, read_completion
-from evenkeel.models.openai.transport import Reply, RequestError
 from evenkeel.report.notes import ending_notes, endings
 from evenkeel.text.answers import Rule, is_blank
 from evenkeel.types import Response, Status
@@ -22,31 +21,17 @@ Choice = dict[str, Any]
 
 EMPTY_CHOICES: dict[str, tuple[Choice, Status]] = {
     "null": ({"message": {"content": None}, "finish_reason": "length"}, "truncated"),
-    "nothing": ({"message": {"content": ""}, "finish_reason": "length"}, "truncated"),
     "spaces": ({"message": {"content": " \n"}, "finish_reason": "length"}, "truncated"),
     "open": ({"message": {"content": "<think>well now"}, "finish_reason": "length"}, "truncated"),
-    "Open": ({"message": {"content": "<THINK>\nwell now"}, "finish_reason": "length"}, "truncated"),
-    "thinking": ({"message": {"content": "<thinking>well"}, "finish_reason": "length"}, "truncated"),
     "later": ({"message": {"content": "Let me see.\n<think>\nwell"}, "finish_reason": "length"}, "truncated"),
-    "channel": (
-        {"message": {"content": "<|channel|>analysis<|message|>well"}, "finish_reason": "length"},
-        "truncated",
-    ),
     "apart": (
         {"message": {"content": "", "reasoning_content": "well"}, "finish_reason": "length"},
         "truncated",
     ),
     "stopped": ({"message": {"content": ""}, "finish_reason": "stop"}, "unparsed"),
-    "stopped null": ({"message": {"content": None}, "finish_reason": "stop"}, "unparsed"),
     "invisible": ({"message": {"content": "\u200b\ufeff\n"}, "finish_reason": "stop"}, "unparsed"),
-    "framing tokens": ({"message": {"content": "<|im_end|>\n</s>"}, "finish_reason": "stop"}, "unparsed"),
-    "no shape": ({"message": {"content": "\u2800\u3164\ufe0f"}, "finish_reason": "stop"}, "unparsed"),
     "never closed": ({"message": {"content": "<think>well"}, "finish_reason": "stop"}, "unparsed"),
     "only thought": ({"message": {"content": "<think>well</think>\n"}, "finish_reason": "stop"}, "unparsed"),
-    "only reasoning": (
-        {"message": {"content": "", "reasoning": "well"}, "finish_reason": "stop"},
-        "unparsed",
-    ),
     "parts": (
         {
             "message": {"content": [{"type": "image_url"}, {"type": "text", "text": " "}]},
@@ -153,21 +138,12 @@ def test_a_count_of_tokens_that_is_none_is_not_known(usage: Any) -> None:
     assert (response.status, response.tokens_in, response.tokens_out) == ("ok", None, None)
 
 
-def test_a_reply_that_is_nested_without_end_is_a_broken_one() -> None:
-    for reply in (
-        b'{"choices":[{"message":{"content":' + b"[" * 100_000,
-        b'{"choices":[],"more":' + b'{"a":' * 100_000,
-    ):
-        with pytest.raises(RequestError, match="nested"):
-            Reply(200, "application/json", reply, None, "").parse(read_chat)
-
-
 # Whole runs
 
 
 def run(server: Loopback, out: Path, benchmark: str = "mirae", **options: Any) -> ek.Run:
     own = {
-        "mirae": {"lang": "en", "limit": 4, "levels": "1", "samples": 3, "embedder": ("openai:embedder",)},
+        "mirae": {"lang": "en", "limit": 4, "levels": "1", "samples": 3, "embedder": "openai:embedder"},
         "rgb": {"lang": "en", "limit": 4, "ability": "noise", "noise_rates": "0"},
     }
     return ek.run(benchmark, "openai:m", base_url=server.url, out=out, **{**own[benchmark], **options})
@@ -208,23 +184,6 @@ def test_the_terminal_and_the_page_say_why_and_what_to_do(
     assert "reasoning_effort" in page
 
 
-def test_a_run_that_was_mostly_cut_off_while_thinking_says_so_with_the_remedy(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with Answering(lambda prompt, turn: EMPTY_CHOICES["open"][0] if turn % 4 else text("Paris")) as server:
-        evenkeel(
-            "run", "rgb", "--model", "deepseek:m", "--base-url", server.url, "--lang", "en",
-            "--limit", 4, "--ability", "noise", "--noise-rates", "0", "--out", tmp_path / "run",
-        )  # fmt: skip
-    out = " ".join(capsys.readouterr().out.split())
-    most = "Most answers were cut off while the model was still thinking: 3 of 4 requests have no answer"
-    remedies = ("reasoning_tokens=8192", """extra_body='{"thinking":{"type":"disabled"}}'""")
-    assert all(words in out for words in (most, *remedies))
-    page = (tmp_path / "run" / "report.html").read_text()
-    assert most in page
-    assert "reasoning_tokens=8192" in page
-
-
 def test_answers_that_are_cut_off_count_and_carry_a_warning(tmp_path: Path) -> None:
     with Answering(lambda prompt, turn: text(f"well {turn % 5}", "length" if turn > 1 else "stop")) as server:
         done = run(server, tmp_path / "run")
@@ -236,13 +195,6 @@ def test_answers_that_are_cut_off_count_and_carry_a_warning(tmp_path: Path) -> N
         "11 of 12 answers were cut off: they are scored as they are. Try a larger --max-tokens (here 256)."
     )
     assert note.text in (done.path / "report.html").read_text()
-
-
-def test_few_cuts_are_no_reason_to_warn(tmp_path: Path) -> None:
-    with Answering(lambda prompt, turn: text(f"a {turn}", "length" if turn == 1 else "stop")) as server:
-        done = run(server, tmp_path / "run", samples=6)
-    assert done.headline.statuses == {"ok": 23, "truncated": 1}
-    assert ending_notes(done) == []
 
 
 # Answers that were recorded
@@ -281,7 +233,7 @@ def test_recorded_predictions_that_are_empty_are_none(tmp_path: Path) -> None:
     assert done.headline.statuses == {"ok": 1, "unparsed": 2}
 
 
-def test_an_answer_that_an_older_journal_calls_ok_is_none(tmp_path: Path) -> None:
+def test_a_stored_answer_that_is_empty_is_none(tmp_path: Path) -> None:
     """The rule holds when stored answers are scored, not only when they arrive."""
     import sqlite3
 
@@ -298,10 +250,3 @@ def test_an_answer_that_an_older_journal_calls_ok_is_none(tmp_path: Path) -> Non
         again = ek.rescore(done.path)
     assert (again.headline.value, again.headline.coverage) == (None, 0.0)
     assert again.headline.statuses == {"unparsed": 12}
-
-
-def test_an_answer_is_not_lost_for_an_absurd_count_of_its_tokens() -> None:
-    choice = msgspec.json.encode(text("Paris"))
-    data = b'{"choices": [' + choice + b'], "usage": {"prompt_tokens": ' + b"9" * 5000 + b"}}"
-    response = read_chat(data)
-    assert (response.status, response.text, response.tokens_in) == ("ok", "Paris", None)

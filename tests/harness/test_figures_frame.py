@@ -73,15 +73,3 @@ def test_other_programs_read_the_parquet_alike(folder: Path, tmp_path: Path) -> 
     assert theirs["level"].dtype == "int64"
     as_pandas = run.to_pandas()
     assert as_pandas["mean_similarity"].to_list() == ours["mean_similarity"].to_list()
-
-
-def test_duckdb_reads_the_parquet_alike(folder: Path) -> None:
-    duckdb = pytest.importorskip("duckdb")
-    for name in ("one", "two"):
-        ek.export(folder / name, to="parquet")
-    rows = duckdb.sql(
-        f"select filename, avg(mean_similarity) from read_parquet('{folder}/*/export/records.parquet', "
-        "union_by_name=true, filename=true) group by filename order by filename"
-    ).fetchall()
-    means = [ek.load_run(folder / name).frame()["mean_similarity"].mean() for name in ("one", "two")]
-    assert [mean for _, mean in rows] == pytest.approx(means)

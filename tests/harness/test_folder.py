@@ -64,7 +64,7 @@ def test_fresh_discards_what_the_run_wrote_and_nothing_else(tmp_path: Path) -> N
 
 
 STRANGERS = {
-    "hidden files": [".exports", ".stopwords.txt", ".summary.json.bak", ".spec.json.draft"],
+    "hidden files": [".exports", ".stopwords.txt", ".summary.json.bak", ".spec.json.mine.draft"],
     "a file": ["thesis.tex"],
     "progress of something else": ["progress.json"],
     "a stop that says something": ["stop"],
@@ -126,13 +126,15 @@ def test_differences_are_named_field_by_field() -> None:
     assert spec_differences(there, here) == ["seed is 0 there and 2 here", "limit is 8 there and null here"]
 
 
-def test_what_a_killed_process_was_writing_is_removed(tmp_path: Path) -> None:
+def test_only_what_a_killed_process_was_writing_is_removed(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / ".spec.json.0123456789ab.draft").write_text("half")
     with RunFolder.open(tmp_path / "run", spec()) as folder:
         folder.write_bytes("export/whole.json", b"{}")
-    for name in (".records.jsonl.0123456789ab.draft", "export/.whole.json.0123456789ab.draft"):
+    mine = [".records.jsonl.bak", ".records.jsonl.mine.draft"]
+    drafts = [".records.jsonl.0123456789ab.draft", "export/.whole.json.0123456789ab.draft"]
+    for name in (*mine, *drafts):
         (tmp_path / "run" / name).write_text("half")
     with RunFolder.open(tmp_path / "run", spec()) as folder:
-        assert names(folder.path) == [LOCK, "export", "spec.json"]
+        assert names(folder.path) == [LOCK, *mine, "export", "spec.json"]
         assert names(folder.path / "export") == ["whole.json"]

@@ -9,6 +9,8 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
+import pytest
+
 from commandline import evenkeel
 from killing import Killed, Timed, contents
 
@@ -95,6 +97,7 @@ def test_a_build_that_is_killed_goes_on(tmp_path: Path) -> None:
     assert names(tmp_path / "built") == names(tmp_path / "whole")
 
 
+@pytest.mark.full
 def test_rescoring_and_exporting_that_are_killed_harm_nothing(tmp_path: Path) -> None:
     folder, log = tmp_path / "run", tmp_path / "files"
     with Timed(words=10) as server:
@@ -119,6 +122,7 @@ def test_rescoring_and_exporting_that_are_killed_harm_nothing(tmp_path: Path) ->
     assert len(server.sent) == asked
 
 
+@pytest.mark.full
 def test_scoring_recorded_answers_that_is_killed_goes_on(tmp_path: Path) -> None:
     whole, folder, log = tmp_path / "whole", tmp_path / "scored", tmp_path / "files"
     with Timed(words=10) as server:

@@ -10,19 +10,19 @@ import pytest
 
 from evenkeel.errors import DataError
 from evenkeel.harness.budget import Budget, Limits
-from evenkeel.harness.ledger import Ceiling, Cost, Ledger
+from evenkeel.harness.ledger import Ceiling, Ledger
 from evenkeel.types import Generate, Response, Sampling
 
 SPENDER = """
 import sys
 from pathlib import Path
-from evenkeel.harness.ledger import Cost, Ledger
+from evenkeel.harness.ledger import Ledger
 ledger = Ledger(Path(sys.argv[1]))
 sent = 0
-while not ledger.reserve(Cost(3, 5))[0]:
+while not ledger.reserve(3)[0]:
     sent += 1
     if sent % 3:
-        ledger.settle(Cost(3, 5), Cost(2, 4))
+        ledger.settle(3, 2)
     if sent == int(sys.argv[2]):
         import os
         os.kill(os.getpid(), 9)
@@ -50,28 +50,27 @@ def test_processes_together_never_spend_more_than_is_allowed(tmp_path: Path) -> 
     ]
     account = ledger.begin(Ceiling(usd=300))
     assert account.requests == sum(sent)
-    assert account.reserved == Cost()
+    assert account.reserved == 0
     spent = sum(3 * (number // 3) + 2 * (number - number // 3) for number in sent)
-    assert account.spent.usd == spent
+    assert account.usd == spent
     assert 295 < spent <= 300
 
 
 def test_what_a_killed_process_had_reserved_is_spent(tmp_path: Path) -> None:
     path = tmp_path / "budget.sqlite"
     Ledger(path).begin(Ceiling(requests=10))
-    Ledger(path, "1").reserve(Cost(7, 3))
-    Ledger(path, "2").reserve(Cost(5, 1))
+    Ledger(path, "1").reserve(7)
+    Ledger(path, "2").reserve(5)
     Ledger(path, "1").close()
     account = Ledger(path).read()
-    assert (account.spent, account.reserved) == (Cost(7, 3), Cost(5, 1))
-    assert Ledger(path).begin(Ceiling()).spent == Cost(12, 4)
+    assert (account.usd, account.reserved) == (7, 5)
+    assert Ledger(path).begin(Ceiling()).usd == 12
 
 
 @pytest.mark.parametrize(
     ("ceiling", "shown", "sent"),
     [
         (Ceiling(requests=2), "2 requests", 2),
-        (Ceiling(tokens=450), "450 tokens", 3),
         (Ceiling(usd=0.00045), "$0.00045", 3),
     ],
 )
@@ -87,20 +86,19 @@ def test_a_run_stops_at_the_budget_that_it_shares(
     assert shown in budget.exhausted
     assert not budget.wait_for_others()
     account = ledger.read()
-    assert (account.requests, account.spent.tokens) == (sent, sent * 140)
-    assert account.spent.usd == pytest.approx(sent * 140e-6)
-    assert account.reserved.tokens == 0
+    assert account.requests == sent
+    assert (account.usd, account.reserved) == pytest.approx((sent * 140e-6, 0.0))
 
 
 def test_a_run_waits_where_only_the_requests_of_others_hold_it_back(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "budget.sqlite")
-    ledger.begin(Ceiling(tokens=200))
+    ledger.begin(Ceiling(usd=200e-6))
     other = Ledger(ledger.path, "other")
-    other.reserve(Cost(0, 150))
-    budget = Budget(Limits(), shared=ledger)
+    other.reserve(150e-6)
+    budget = Budget(Limits(price_in=1.0, price_out=1.0), shared=ledger)
     assert list(budget.admit([request()])) == []
     assert budget.wait_for_others()
-    other.settle(Cost(0, 150), Cost(0, 10))
+    other.settle(150e-6, 10e-6)
     (sent,) = budget.admit([request()])
     budget.spend(sent, Response(status="ok", text="x", tokens_in=90, tokens_out=90))
     assert list(budget.admit([request()])) == []

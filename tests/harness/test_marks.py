@@ -177,20 +177,6 @@ def test_a_marked_sample_is_as_answered_as_its_score_says(tmp_path: Path) -> Non
     assert rows == [("s0", 1, 1, 0), ("s1", 0, 0, 1)]
 
 
-def test_a_mark_that_does_not_say_how_it_was_answered_is_read(run: Run) -> None:
-    mark = run.mark("s0")
-    fields = msgspec.to_builtins(mark)
-    (run.path / "marks.jsonl").write_bytes(
-        msgspec.json.encode({name: fields[name] for name in fields if name not in ("answered", "statuses")})
-    )
-    (earlier,) = run.marks()
-    assert (earlier.answered, earlier.record.score.answered, earlier.record.score.statuses) == (
-        None,
-        1,
-        {"ok": 1},
-    )
-
-
 def test_a_table_of_records_says_what_is_marked(run: Run) -> None:
     (before,) = ek.export(run, to="csv")
     assert "marked" not in before.read_text()
@@ -201,8 +187,3 @@ def test_a_table_of_records_says_what_is_marked(run: Run) -> None:
     assert rows == [("s0", None, None), ("s1", "wrong; x: right", "=1+1"), ("s2", None, None)]
     (table,) = ek.export(run, to="csv")
     assert "'=1+1" in table.read_text()
-
-
-def test_nothing_marked_is_said(run: Run) -> None:
-    with pytest.raises(UsageError, match="nothing is marked"):
-        ek.export(run, to="marks")

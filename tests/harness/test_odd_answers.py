@@ -11,9 +11,7 @@ import pytest
 import evenkeel as ek
 from commandline import evenkeel
 from evenkeel.benchmarks.mirae import files as mirae_data
-from evenkeel.benchmarks.mirae import scoring as mirae_scoring
 from evenkeel.benchmarks.mirae.benchmark import Mirae
-from evenkeel.benchmarks.miron import scoring as miron_scoring
 from evenkeel.benchmarks.multiview import scoring as multiview_scoring
 from evenkeel.benchmarks.rgb import scoring as rgb_scoring
 from evenkeel.harness.progress import Silent
@@ -69,37 +67,8 @@ def check(whole: ek.Run, odd: ek.Run, sample: str, notes: Notes, *, told: str) -
     assert not odd.problems
 
 
-def test_mirae(questions: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with Loopback() as server:
-        whole = ek.run(
-            "mirae", "openai:loop", base_url=server.url, data=questions, levels="1", samples=2,
-            embedder="openai:embed", out=tmp_path / "run",
-        )  # fmt: skip
-    notes, text = Notes(), next(whole.records()).answers[0].text
-    breaking(monkeypatch, mirae_scoring, "opening_of", lambda answer, _: answer == text)
-    whole = _copied(whole, tmp_path)
-    check(whole, ek.rescore(tmp_path / "run", progress=notes), "en-1-L1", notes, told="4")
-
-
 def _copied(run: ek.Run, tmp_path: Path) -> ek.Run:
     return ek.load_run(shutil.copytree(run.path, tmp_path / "whole"))
-
-
-def test_a_level_that_fails_leaves_its_question_no_other_shortest(
-    questions: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with Loopback() as server:
-        whole = ek.run(
-            "mirae", "openai:loop", base_url=server.url, data=questions, levels="1-3", samples=2,
-            embedder="openai:embed", out=tmp_path / "run",
-        )  # fmt: skip
-    text = next(whole.records()).answers[0].text
-    breaking(monkeypatch, mirae_scoring, "opening_of", lambda answer, _: answer == text)
-    records = {record.sample.id: record.score.values for record in ek.rescore(tmp_path / "run").records()}
-    assert records["en-1-L1"]["mean_similarity"] is None
-    assert records["en-1-L2"]["mean_similarity"] is not None
-    assert records["en-1-L2"]["drift"] is records["en-1-L3"]["drift"] is None
-    assert records["en-2-L3"]["drift"] is not None
 
 
 def test_rgb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,21 +80,6 @@ def test_rgb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     breaking(monkeypatch, rgb_scoring, "published", lambda text, *_: text == record.answers[0].text)
     notes, whole = Notes(), _copied(whole, tmp_path)
     check(whole, ek.rescore(tmp_path / "run", progress=notes), record.sample.id, notes, told="4")
-
-
-def test_miron(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    data = tmp_path / "miron_en.jsonl"
-    data.write_text(
-        "".join(
-            f'{{"prefix": "Prefix {n} is", "target": " word{n}", "category": "Facts"}}\n' for n in range(4)
-        )
-    )
-    with Loopback() as server:
-        whole = ek.run("miron", "openai:x", base_url=server.url, data=data, out=tmp_path / "run")
-    sample = list(whole.records())[1].sample
-    breaking(monkeypatch, miron_scoring, "lev_score", lambda _, target: target == " word1")
-    notes, whole = Notes(), _copied(whole, tmp_path)
-    check(whole, ek.rescore(tmp_path / "run", progress=notes), sample.id, notes, told="4")
 
 
 def test_multiview(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

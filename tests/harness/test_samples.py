@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
-import msgspec
-import numpy as np
 import pytest
 from msgspec.structs import replace
 
 from evenkeel.errors import DataError, UsageError
-from evenkeel.files import record_index
-from evenkeel.files.cache import cache_dir
-from evenkeel.harness.stored import samples as samples_module
 from evenkeel.types import Tag
 from records import record, store
 
@@ -59,7 +53,7 @@ def test_rows_are_chosen_by_tags_and_sorted_with_missing_values_last(tmp_path: P
     assert samples.select(sort="x", descending=True) == [0, 3, 2, 1]
     assert samples.select(tags={"level": 0}) == [0, 3]
     assert samples.select(tags={"level": ["0", 2], "lang": ["en"]}) == [2, 3]
-    with pytest.raises(UsageError, match="no tag 'levels'.*Available: level, lang"):
+    with pytest.raises(UsageError, match="no tag 'levels'"):
         samples.select(tags={"levels": 1})
     with pytest.raises(UsageError, match="no column 'nothing'"):
         samples.select(sort="nothing")
@@ -113,35 +107,15 @@ def test_texts_are_found_in_any_case_and_script(search: str, rows: list[int], tm
     assert run.samples().select(search=search, sort="x", descending=True) == rows[::-1]
 
 
-def test_a_search_is_right_for_every_choice_of_rows_and_every_portion(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A text that most samples of one portion have and few of the next; rows that were searched before."""
-    monkeypatch.setattr(samples_module, "CHUNK", 2000)
-    texts = ["a river" if n < 30 or n % 7 == 0 else "a lake" for n in range(60)]
-    records = [record(n, text=texts[n], tags={"river": n % 2}, values={"x": -n}) for n in range(60)]
+def test_a_search_is_right_for_every_choice_of_rows(tmp_path: Path) -> None:
+    texts = ["a river" if n % 3 == 0 else "a lake" for n in range(12)]
+    records = [record(n, text=texts[n], tags={"river": n % 2}, values={"x": -n}) for n in range(12)]
     samples = store(tmp_path / "run", records).samples()
-    rows = [n for n in range(60) if texts[n] == "a river"]
-    odd = [n for n in rows if n % 2]
-    for _ in range(2):
-        assert samples.select(search="RIVER", tags={"river": 1}) == odd
-        assert samples.select(search="River", sort="x") == rows[::-1]
-        assert samples.select(search="RIVER") == rows
-        assert samples.select(search="RIVER", tags={"river": 1}, sort="x") == odd[::-1]
+    for _ in range(2):  # the second time from memory
+        assert samples.select(search="RIVER", tags={"river": 1}) == [3, 9]
+        assert samples.select(search="River", sort="x") == [9, 6, 3, 0]
     for number in range(20):
         assert samples.select(search=f"text {number}") == []
-
-
-def test_a_text_is_searched_for_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A page selects again at every click; a run that is scored again in between is noticed all the same."""
-    run = store(tmp_path / "run", [record(n, text=f"text {n % 3}") for n in range(9)])
-    samples = run.samples()
-    assert samples.select(search="text 1", failed=False) == [1, 4, 7]
-    monkeypatch.setattr(samples, "_texts", None)  # no line can be read again
-    assert samples.select(search="text 1", sort="x", descending=True) == [7, 4, 1]
-    store(tmp_path / "run", [record(0, text="text 1")])
-    with pytest.raises(DataError, match="written again"):
-        samples.select(search="text 1")
 
 
 def test_a_search_text_has_a_limit(tmp_path: Path) -> None:
@@ -184,14 +158,16 @@ def test_a_record_is_read_by_its_row_and_related_ones_by_their_group(tmp_path: P
         (b'{"sample": {"id": "s9", "gro', "line 3.*not JSON: it ends too early"),
         (b'{"sample": 1}\n', "line 3"),
         (b'{"sample":{"id":"\xff","group":"g","tags":{},"inputs":{}}}\n', "line 3"),
+        (b'{"sample":{"id":"a","group":"g","tags":{"n":1e999},"inputs":{}}}\n', "line 3.*too large"),
     ],
 )
 def test_a_broken_line_is_named(line: bytes, problem: str, tmp_path: Path) -> None:
     run = store(tmp_path / "run", [record(0), record(1)])
     with (run.path / "records.jsonl").open("ab") as file:
         file.write(line)
-    with pytest.raises(DataError, match=problem):
-        run.samples()
+    for read in (run.samples, lambda: list(run.records()), lambda: list(run.scores())):
+        with pytest.raises(DataError, match=problem):
+            read()
 
 
 def test_more_names_than_a_table_can_have_are_refused(tmp_path: Path) -> None:
@@ -212,59 +188,12 @@ def test_a_run_that_is_scored_again_meanwhile_is_noticed(tmp_path: Path) -> None
     assert len(run.samples()) == 2
 
 
-def test_the_index_of_a_large_file_is_stored_and_never_trusted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """In the cache folder, not in the run's; one that does not fit the file is made again."""
-    monkeypatch.setenv("EVENKEEL_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(record_index, "STORED_FROM", 0)
-    run = store(tmp_path / "run", [record(n, tags={"level": n}, values={"x": None}) for n in range(9)])
-    files = sorted(os.listdir(run.path))
-    table = run.samples().frame
-    (stored,) = (cache_dir() / "samples").iterdir()
-    assert sorted(os.listdir(run.path)) == files
-    ids, groups, failed, tags, values, positions = msgspec.msgpack.decode(stored.read_bytes())
-    far = np.full(9, 2**62).tobytes()
-    levels, names = tags["level"]
-    wrong: list[Any] = [
-        b"not an index",
-        [ids, groups, failed, tags, values, positions],
-        [[], [b"", []], b"", {}, {}, [b""] * 3],
-        [ids, groups, failed, tags, values, positions[:2]],
-        [ids, groups, failed, tags, values, [np.arange(9).tobytes(), *positions[1:]]],
-        [ids, groups, failed, tags, values, [far, far, positions[2]]],
-        [ids, groups, failed, tags, values, [positions[0][:-3], *positions[1:]]],
-        [ids, groups, failed, tags, {"x": "text"}, positions],
-        [ids, groups, failed, tags, {"x": values["x"][:-8]}, positions],
-        [ids, groups, failed[:-1], tags, values, positions],
-        [ids, [np.full(9, -1, dtype=np.int32).tobytes(), groups[1]], failed, tags, values, positions],
-        [ids, groups, failed, {"level": [levels, names[:-1]]}, values, positions],
-        [ids, groups, failed, {"level": [levels, ["0", *names[1:]]]}, values, positions],
-        [ids, groups, failed, {"level": [levels, [None, *names[1:]]]}, values, positions],
-    ]
-    for content in wrong:
-        stored.write_bytes(content if isinstance(content, bytes) else msgspec.msgpack.encode(content))
-        record_index.record_index.cache_clear()
-        samples = run.samples()
-        assert samples.frame.equals(table)
-        assert samples.record(8).sample.id == "s8"
-
-
 def test_any_name_can_be_that_of_a_tag_or_a_value(tmp_path: Path) -> None:
     tags: dict[str, Tag] = {"\0row": "a", "x": "b"}
     values: dict[str, float | None] = {"x": 1.0, "tag_x": 2.0, "\0": 3.0}
     samples = store(tmp_path / "run", [record(0, tags=tags, values=values)]).samples()
     assert samples.select(tags={"\0row": "a", "x": "b"}, sort="tag_tag_x") == [0]
     assert samples.frame["tag_x"].to_list() == [2.0]
-
-
-def test_stored_indexes_are_bounded_in_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("EVENKEEL_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(record_index, "STORED_FROM", 0)
-    monkeypatch.setattr(record_index, "MOST_STORED", 2)
-    for number in range(4):
-        store(tmp_path / f"run{number}", [record(number)]).samples()
-    assert len(list((cache_dir() / "samples").iterdir())) == 2
 
 
 def test_a_sample_is_shown_by_its_benchmark_where_that_knows_it(tmp_path: Path) -> None:

@@ -140,11 +140,11 @@ def test_a_named_model_must_be_the_one_of_the_run(run: Path, server: Loopback) -
 
 
 def test_a_model_that_the_run_does_not_have_is_refused(run: Path) -> None:
-    with pytest.raises(UsageError, match="--model openai:other: the run has no such model. It has: model"):
+    with pytest.raises(UsageError, match="model openai:other: the run has no such model. It has: model"):
         ek.rescore(run, models=["openai:other"])
-    with pytest.raises(UsageError, match="--base-url goes with"):
+    with pytest.raises(UsageError, match="base_url goes with"):
         ek.rescore(run, base_url="http://127.0.0.1:1/v1")
-    with pytest.raises(UsageError, match="--model-arg goes with one --model"):
+    with pytest.raises(UsageError, match="model_args goes with one model"):
         ek.rescore(run, model_args={"dtype": "float32"})
 
 

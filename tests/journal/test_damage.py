@@ -106,7 +106,7 @@ def test_a_damaged_journal_is_refused_and_left_as_it_is(tmp_path: Path, damage: 
     else:
         scribbled(path, 1 if damage == "head" else leaf_pages(path)[2])
     before = path.read_bytes()
-    with pytest.raises(RunConflict, match=r"is damaged.*\.recover.*--reuse"):
+    with pytest.raises(RunConflict, match=r"is damaged.*\.recover.*reuse"):
         Journal(path)
     assert [(file.name, file.read_bytes()) for file in tmp_path.iterdir()] == [(path.name, before)]
 

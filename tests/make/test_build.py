@@ -53,7 +53,7 @@ def test_a_second_build_of_the_same_data_set_is_refused(
             process.send_signal(signal.SIGTERM)
             _, said = process.communicate(timeout=60)
     assert process.returncode == 143
-    assert "kept" not in said  # nothing was answered
+    assert "saved in" not in said  # nothing was answered
 
 
 def test_a_build_leaves_its_data_set_and_nothing_else(tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ def test_a_stopped_build_says_what_is_kept_if_something_is(mine: Path, tmp_path:
     with Loopback(dies_after=3) as server, pytest.raises(ModelUnreachable) as caught:
         build("mirae", tmp_path / "a.json", base_url=server.url, concurrency=1, **options)
     (note,) = caught.value.__notes__
-    assert note.startswith(f"What was answered is kept in {tmp_path / 'a.journal.sqlite'}: the same command")
+    assert note.startswith(f"Answers are saved in {tmp_path / 'a.journal.sqlite'}: the same command")
     with Loopback(always=500) as server, pytest.raises(ModelUnreachable) as caught:
         build("mirae", tmp_path / "b.json", base_url=server.url, **options)
     assert not hasattr(caught.value, "__notes__")

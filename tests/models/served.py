@@ -49,7 +49,7 @@ class Served(Loopback):
             return str(self.tokenizer.convert_ids_to_tokens(token))
         text = str(self.tokenizer.decode([token]))
         if self.shown == "bytes" and "\ufffd" in text:
-            from evenkeel.models.openai.logprobs import byte_letters
+            from evenkeel.models.local.vocabulary import byte_letters
 
             letters = byte_letters()
             return "bytes:" + "".join(

@@ -13,14 +13,16 @@ import torch
 
 from evenkeel.errors import MissingExtra, UsageError
 from evenkeel.models.embedded import embedded_folder
-from evenkeel.models.hf import WINDOW, HuggingFace, generate_response
+from evenkeel.models.hf import WINDOW, HuggingFace
 from evenkeel.models.local.generation import Generation, Prompt, generate
+from evenkeel.models.local.responses import generate_response
 from evenkeel.models.local.steps.sampling import Sampler
 from evenkeel.models.reasoning import split_reasoning
 from evenkeel.models.registry import load_model
 from evenkeel.types import Embed, Generate, LogLikelihood, Message, Request
 from models.tiny import (
     ARCHITECTURES,
+    EACH_ARCHITECTURE,
     ask,
     chat,
     logprobs_of,
@@ -138,7 +140,7 @@ def test_a_gguf_file_is_a_model(tmp_path: Path) -> None:
 # Generation
 
 
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("architecture", EACH_ARCHITECTURE)
 def test_greedy_text_is_that_of_transformers(architecture: str, tmp_path: Path) -> None:
     """Though repeats share one reading, lengths differ, and short rows leave the batch early."""
     model = open_hf(tiny_model(tmp_path, architecture, **ARCHITECTURES[architecture]))
@@ -257,6 +259,21 @@ def test_top_p_keeps_the_fewest_tokens_that_reach_it() -> None:
     tokens = Sampler(prompts, torch.device("cpu")).pick(logits.expand(2_000, -1), 0).tolist()
     assert set(tokens) == {0, 1}
     assert tokens.count(0) / 2_000 == pytest.approx(0.5 / 0.8, abs=0.04)
+
+
+def test_top_k_keeps_the_likeliest_tokens() -> None:
+    logits = torch.tensor([0.5, 0.3, 0.15, 0.05]).log()
+    prompts = [Prompt((1,), 1.0, 1.0, seed, 1, (), top_k=3) for seed in range(2_000)]
+    tokens = Sampler(prompts, torch.device("cpu")).pick(logits.expand(2_000, -1), 0).tolist()
+    assert set(tokens) == {0, 1, 2}
+    assert tokens.count(2) / 2_000 == pytest.approx(0.15 / 0.95, abs=0.04)
+
+
+def test_sampling_of_the_run_takes_the_place_of_the_requests_own(folder: Path) -> None:
+    [greedy] = ask(open_hf(folder), say("Hello"))
+    request = say("Hello", temperature=1.0)
+    assert ask(open_hf(folder, top_k=1), request)[0].text == greedy.text
+    assert ask(open_hf(folder, top_p=1e-9), request)[0].text == greedy.text
 
 
 def test_a_sampled_text_depends_on_its_request_alone(shared: HuggingFace, folder: Path) -> None:

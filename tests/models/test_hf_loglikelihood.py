@@ -10,11 +10,11 @@ import pytest
 import torch
 
 from evenkeel.models.boundary import find_boundary
-from evenkeel.models.hf import HuggingFace, couples_in
+from evenkeel.models.hf import HuggingFace
+from evenkeel.models.local.prompts import scored_prompts
 from evenkeel.models.registry import token_counter, tokenizer
-from evenkeel.text.word_splitting import first_words
 from evenkeel.types import Generate, LogLikelihood, Logprobs, Request, Sampling
-from models.tiny import ARCHITECTURES, ask, chat, logprobs_of, open_hf, say, tiny_model
+from models.tiny import ARCHITECTURES, EACH_ARCHITECTURE, ask, chat, logprobs_of, open_hf, say, tiny_model
 
 TEXTS = ("The quick brown fox jumps over the lazy dog and runs", "Hello", "Once upon a time there was")
 PREFIXES = ("The quick brown fox", "Hello", "", "Par", "A long way from home, and")
@@ -57,7 +57,7 @@ def test_tokens_that_merge_across_the_boundary_are_marked(shared: HuggingFace) -
     assert logprobs_of(merged) == Logprobs((), (), merged=True, last_word=1)
 
 
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("architecture", EACH_ARCHITECTURE)
 def test_one_reading_for_both_gives_what_two_would(architecture: str, tmp_path: Path) -> None:
     model = open_hf(tiny_model(tmp_path, architecture, **ARCHITECTURES[architecture]))
     drafts = ["", " the lazy dog runs", " over there and further still, as ever"]
@@ -68,7 +68,7 @@ def test_one_reading_for_both_gives_what_two_would(architecture: str, tmp_path: 
     scored = [LogLikelihood(prefix=text, continuation=draft) for text, draft in pairs]
     written = [say(text, length_of=draft, stop=("\n",)) for text, draft in pairs]
     together = ask(model, *scored, *written)
-    assert len(couples_in(model._causal(), [*scored, *written])) > len(pairs) / 2
+    assert len(scored_prompts(model._causal(), [*scored, *written])) > len(pairs) / 2
     apart = [*ask(model, *scored), *ask(model, *written)]
     for joint, alone in zip(together, apart, strict=True):
         assert (joint.status, joint.text, joint.tokens_out) == (alone.status, alone.text, alone.tokens_out)
@@ -83,32 +83,6 @@ def test_a_text_may_be_as_long_as_another(shared: HuggingFace) -> None:
     )
     assert (longer.status, longer.tokens_out) == ("ok", 4)
     assert (shorter.status, shorter.tokens_out) == ("ok", 1)
-
-
-def test_a_text_that_goes_further_is_the_same_as_far_as_it_was_to_go(shared: HuggingFace) -> None:
-    """The other end is a whole word, or unknown; and one reading for both gives what two would."""
-    texts = [(text, draft) for text in TEXTS for draft in (" the", " the lazy dog", " Москва")]
-    plain = [say(text, length_of=draft, stop=("\n",)) for text, draft in texts]
-    counts = [len(draft.split()) for _, draft in texts]
-    further = [
-        say(text, length_of=draft, stop=("\n",), beyond=12, words=words)
-        for (text, draft), words in zip(texts, counts, strict=True)
-    ]
-    longest = [say(text, max_tokens=20, stop=("\n",), marked=draft) for text, draft in texts]
-    scored = [LogLikelihood(prefix=text, continuation=draft) for text, draft in texts]
-    known = 0
-    for short, long, coupled, whole, count in zip(
-        ask(shared, *plain), ask(shared, *further), ask(shared, *scored, *further)[len(scored) :],
-        ask(shared, *longest), counts, strict=True,
-    ):  # fmt: skip
-        assert (long.status, long.text, short.other) == (short.status, short.text, None)
-        assert (coupled.text, coupled.other) == (long.text, long.other)
-        assert (whole.other, whole.tokens_out) == (short.text, 20)
-        if long.other is not None:
-            known += 1
-            assert whole.text.startswith(long.other)
-            assert first_words(long.other, count) == first_words(whole.text, count)
-    assert known > len(texts) / 2
 
 
 def test_what_the_draft_has_right_is_not_read_again(shared: HuggingFace) -> None:

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 import torch
 
 import evenkeel as ek
 from evenkeel.cli.output import show_run
 from evenkeel.models.embedded import Embedded, EmbeddedOptions, embedded_folder
-from evenkeel.models.hf import HuggingFace, couples_in
-from evenkeel.models.local import causal
-from evenkeel.models.local.loglikelihood import batch_dependence
+from evenkeel.models.local.precision import batch_dependence
+from evenkeel.models.local.prompts import scored_prompts
 from evenkeel.types import LogLikelihood, Request
-from models.tiny import ARCHITECTURES, ask, logprobs_of, open_hf, same_bits, say, tiny_model
+from models.tiny import ARCHITECTURES, ask, logprobs_of, open_hf, say, tiny_model
 
 TEXTS = ("The quick brown fox jumps over the lazy dog", "Hello", "Once upon a time there was", "A keel")
 LOGPROBS = [
@@ -27,22 +24,6 @@ WRITING = [
     *(say(text, length_of=" and more") for text in TEXTS),
     *(say(text, temperature=1.0, repeat=repeat) for text in TEXTS for repeat in range(3)),
 ]
-
-
-@pytest.fixture
-def _padded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Texts of unequal length are read together, as on a GPU: a CPU would keep them apart."""
-    monkeypatch.setattr(causal, "use_row_attention", lambda model: None)
-    monkeypatch.setattr(
-        causal.Causal, "_of_equal_length", lambda loaded, texts, *, apart: [list(range(len(texts)))]
-    )
-
-
-@pytest.fixture
-def half(folder: Path, _padded: None) -> Iterator[HuggingFace]:
-    model = open_hf(folder, dtype="bfloat16")
-    yield model
-    model.close()
 
 
 def test_log_probabilities_are_computed_in_float32(folder: Path) -> None:
@@ -68,7 +49,7 @@ def test_a_deterministic_model_does_not_depend_on_the_batch(folder: Path, dtype:
     if dtype == "float16":  # which a CPU computes slowly
         requests = requests[::3]
     model = open_hf(folder, dtype=dtype, deterministic=True, concurrency=16)
-    assert couples_in(model._causal(), requests)  # what would be read together otherwise
+    assert scored_prompts(model._causal(), requests)  # what would be read together otherwise
     together = ask(model, *requests)
     one_by_one = open_hf(folder, dtype=dtype, deterministic=True, concurrency=1)
     assert ask(one_by_one, *requests[::-1]) == together[::-1]
@@ -95,37 +76,12 @@ def test_only_a_chosen_option_enters_the_identity(folder: Path) -> None:
     assert "deterministic" not in Embedded(EmbeddedOptions()).identity()
 
 
-def test_the_dependence_is_measured(half: HuggingFace, folder: Path) -> None:
-    shared = open_hf(folder)
-    measured, in_float32 = batch_dependence(half._causal()), batch_dependence(shared._causal())
-    print(f"bfloat16 {measured:.2g}, float32 {in_float32:.2g}")
-    assert 1e-4 < measured < 1
-    assert 0 < in_float32 < 1e-4
-    [note] = half.notes()
-    assert f"differ by up to {measured:.2g} " in note
-    assert "Computed in float32: answers depend on what shares a batch." in shared.notes()[0]
-
-
-@same_bits
-def test_a_recurrent_model_notes_that_equal_lengths_share_a_batch(tmp_path: Path) -> None:
+def test_what_depends_on_the_batch_is_measured(tmp_path: Path) -> None:
     """On a CPU nothing is padded, and the state of some models still depends on the number of rows."""
     model = open_hf(tiny_model(tmp_path, "MambaConfig", **ARCHITECTURES["MambaConfig"]))
-    assert 0 < batch_dependence(model._causal()) < 1e-4
-    assert "Computed in float32: answers depend on what shares a batch." in model.notes()[0]
-
-
-def rows(path: Path) -> Path:
-    examples = [{"prefix": text, "target": " and more", "category": "Logic", "lang": "en"} for text in TEXTS]
-    path.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in examples))
-    return path
-
-
-def shows(run: ek.Run, capsys: pytest.CaptureFixture[str], text: str) -> tuple[bool, bool]:
-    """Whether a text is on the page, and on the terminal."""
-    capsys.readouterr()
-    show_run(run, min_coverage=0, json=False)
-    shown = " ".join(capsys.readouterr().out.split())
-    return text in (run.path / "report.html").read_text(), text in shown
+    assert batch_dependence(model._causal()) < 1e-4
+    for note in model.notes():
+        assert "Computed in float32: answers depend on what shares a batch." in note
 
 
 def test_half_precision_on_a_cpu_does_not_depend_on_the_batch(folder: Path) -> None:
@@ -134,25 +90,16 @@ def test_half_precision_on_a_cpu_does_not_depend_on_the_batch(folder: Path) -> N
     assert model.notes() == []
 
 
-@pytest.mark.usefixtures("_padded")
 def test_the_report_shows_what_was_measured(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    data = rows(tmp_path / "rows.jsonl")
-
-    def run(out: str, **args: Any) -> ek.Run:
-        return ek.run(
-            "miron", f"hf:{folder}", model_args={"device": "cpu", **args}, data=data, out=tmp_path / out
-        )
-
-    first = run("half", dtype="bfloat16")
-    [note] = first.spec.provenance["notes"]["model"]
-    assert note.startswith("Computed in bfloat16: answers depend on what shares a batch.")
-    assert shows(first, capsys, note) == (True, True)
-    # A run that goes on, with nothing left to ask and at another concurrency, is the same run.
-    again = run("half", dtype="bfloat16", concurrency=1)
-    assert again.spec == first.spec
-    assert shows(ek.rescore(first.path), capsys, note) == (True, True)
-    other = run("alone", dtype="bfloat16", deterministic=True)
-    assert "notes" not in other.spec.provenance
-    assert shows(other, capsys, "shares a batch") == (False, False)
+    note = "Computed in bfloat16: answers depend on what shares a batch."
+    monkeypatch.setattr("evenkeel.models.local.precision.precision_notes", lambda causal: [note])
+    settings: dict[str, Any] = {"limit": 1, "lang": "en", "progress": False, "out": tmp_path / "run"}
+    run = ek.run("miron", f"hf:{folder}", model_args={"device": "cpu", "dtype": "bfloat16"}, **settings)
+    assert run.spec.provenance["notes"]["model"] == [note]
+    capsys.readouterr()
+    show_run(run, min_coverage=0, json=False)
+    assert note in " ".join(capsys.readouterr().out.split())
+    assert note in (run.path / "report.html").read_text()
+    assert ek.rescore(run.path, progress=False).spec == run.spec

@@ -19,6 +19,7 @@ from evenkeel.models.local.checks import check_causal, reads_padded
 from evenkeel.types import LogLikelihood
 from models.tiny import (
     ARCHITECTURES,
+    EACH_ARCHITECTURE,
     ask,
     change_tensors,
     drop_tensors,
@@ -280,7 +281,7 @@ def test_every_kind_of_leak_is_found(shared: HuggingFace, leak: Any, dtype: str)
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("architecture", EACH_ARCHITECTURE)
 def test_a_causal_model_in_half_precision_is_not_refused(
     architecture: str, dtype: str, tmp_path: Path
 ) -> None:

@@ -6,16 +6,18 @@ from typing import Any
 
 import msgspec
 import pytest
+from aiohttp import web
 
 from evenkeel.errors import UsageError
 from evenkeel.models.openai.backend import OpenAI
-from evenkeel.models.openai.protocol import Dialect, read_chat, seed_of
-from evenkeel.models.openai.transport import repaired
+from evenkeel.models.openai.dialect import Dialect, seed_of
+from evenkeel.models.openai.protocol import read_chat
+from evenkeel.models.openai.transport import RequestError, repaired
 from evenkeel.models.registry import load_model
 from evenkeel.options import describe
 from evenkeel.types import Generate, Message, Sampling
 from loopback import Loopback
-from models.hostile import answers, chat, model_of, one
+from models.hostile import Hostile, answers, chat, model_of, one, says
 
 
 def test_every_request_is_answered_once_with_its_own_text() -> None:
@@ -203,9 +205,10 @@ def test_a_server_that_takes_no_bounds_is_sent_the_schema_without_them() -> None
     dialect = Dialect("m", token_field="max_tokens", seeded=False, extra={})
     body = dialect.generate_body(requests[0])
     for _ in range(2):
-        dialect.learn(complaint, body)
+        dialect.learn(RequestError("HTTP 400", complaint, status=400), body)
     assert b"response_format" in dialect.generate_body(requests[0])
-    dialect.learn(complaint, dialect.generate_body(requests[0]))
+    body = dialect.generate_body(requests[0])
+    dialect.learn(RequestError("HTTP 400", complaint, status=400), body)
     assert b"response_format" not in dialect.generate_body(requests[0])
 
 
@@ -219,3 +222,56 @@ def test_another_complaint_does_not_cost_the_schema() -> None:
 def test_half_a_character_does_not_cost_the_answer() -> None:
     reply = rb'{"choices":[{"message":{"content":"a \ud83d b \ud83d\ude00"},"finish_reason":"stop"}]}'
     assert read_chat(repaired(reply)).text == "a \ufffd b \U0001f600"
+
+
+def refused(text: str, *, field: str = "", complaint: str = "Unknown: {}") -> list[dict[str, Any]]:
+    """What is sent for a prompt that the server refuses with a message that repeats it, and for the next."""
+    error = {"message": complaint.format(text), "param": field or None}
+
+    async def respond(server: Hostile, request: web.BaseRequest) -> web.StreamResponse:
+        bodies.append(msgspec.json.decode(await request.read()))
+        if server.requests == 1:
+            return web.Response(status=400, body=msgspec.json.encode({"error": error}))
+        return web.Response(body=says("fine"))
+
+    bodies: list[dict[str, Any]] = []
+    with Hostile(respond) as server:
+        model = model_of(server, concurrency=1)
+        one(model, msgspec.structs.replace(judged(text), sampling=Sampling(temperature=0.5)))
+        one(model, msgspec.structs.replace(judged("another"), sampling=Sampling(temperature=0.5)))
+        bodies.append({"notes": model.notes()})
+    return bodies
+
+
+@pytest.mark.parametrize("text", ["an unknown star's surface temperature", "the grammar of Latin"])
+def test_a_refusal_that_quotes_the_prompt_teaches_nothing(text: str) -> None:
+    first, second, last = refused(text)
+    assert {"temperature", "response_format"} <= set(second)
+    assert last["notes"] == []
+    assert first["messages"] != second["messages"]
+
+
+def test_a_refusal_that_repeats_the_body_teaches_nothing() -> None:
+    _, second, last = refused("a star", complaint='Unknown error in {{"temperature": 0.5, "text": "{}"}}')
+    assert "temperature" in second
+    assert last["notes"] == []
+
+
+@pytest.mark.parametrize("field", ["temperature", "response_format"])
+def test_a_field_that_the_refusal_names_is_left_out_and_noted(field: str) -> None:
+    text = "an unknown star's surface temperature in the grammar of Latin"
+    _, second, third, last = refused(text, field=field)
+    assert field not in second
+    assert field not in third
+    assert len({"temperature", "response_format"} & set(second)) == 1
+    assert [note for note in last["notes"] if f"'{field}'" in note]
+
+
+def test_sampling_of_the_run_is_sent_with_every_request() -> None:
+    with Loopback(record=True) as server:
+        model = model_of(server, top_p=0.9, top_k=40)
+        one(model, chat("q", temperature=1.0))
+        identity = model.identity()
+    assert (server.bodies[0]["top_p"], server.bodies[0]["top_k"]) == (0.9, 40)
+    assert (identity["top_p"], identity["top_k"]) == (0.9, 40)
+    assert "top_p" not in model_of(server).identity()

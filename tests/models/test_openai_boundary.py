@@ -18,10 +18,10 @@ from evenkeel.models.openai.logprobs import (
     read_prefix,
 )
 from evenkeel.models.registry import load_model
-from evenkeel.types import Generate, LogLikelihood, Logprobs, Request, Response, Sampling
+from evenkeel.types import Generate, LogLikelihood, Logprobs, Response, Sampling
 from loopback import Loopback
 from models.served import Served
-from models.tiny import ask, logprobs_of, open_hf, tiny_model
+from models.tiny import logprobs_of, open_hf, tiny_model
 
 ROWS = [
     ("The capital of France is Par", "is"),
@@ -167,25 +167,6 @@ def written(model: Any, target: str) -> Response:
     [(_, response)] = model.answer([request])
     assert isinstance(response, Response)
     return response
-
-
-def test_a_text_whose_log_probabilities_fail_is_written_to_the_same_length(folder: Path) -> None:
-    """The server counts what it reads, so that the length is that of the model's own tokenizer."""
-    request: Request = Generate(
-        prompt="Столица Франции —", sampling=Sampling(length_of=" Париж, и это так", stop=("\n",))
-    )
-    (local,) = ask(open_hf(folder, dtype="float32"), request)
-    with Served(folder, echoes=lambda prompt: not cyrillic(prompt)) as server:
-        response = written(load_model("openai:m", base_url=server.url), " Париж, и это так")
-    assert (response.status, response.reason) == ("ok", "")
-    assert response.text == local.text
-
-
-def test_where_nothing_counts_the_length_is_marked_as_estimated(folder: Path) -> None:
-    with Served(folder, echoes=lambda prompt: not cyrillic(prompt), counts=False, record=True) as server:
-        response = written(load_model("openai:m", base_url=server.url), " Париж, и это так")
-    assert (response.status, response.reason) == ("ok", "length estimated")
-    assert server.bodies[-1]["max_tokens"] > 1
 
 
 # Reading an echo

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 import pytest
 
 from evenkeel.errors import CapabilityError, ModelUnreachable
 from evenkeel.models.openai.logprobs import read_loglikelihood
-from evenkeel.types import Capability, Generate, LogLikelihood, Response, Sampling
+from evenkeel.types import Capability, LogLikelihood, Response
 from loopback import Loopback, logprob, tokenise
 from models.hostile import model_of, one
 
@@ -123,149 +121,21 @@ def test_tokens_find_their_place_in_the_text(
         assert not response.logprobs.merged
 
 
-# As long as another text
+@pytest.mark.parametrize("status", ["500", "501", "404"])
+def test_a_probe_that_fails_means_that_there_are_no_log_probabilities(status: str) -> None:
+    with Loopback(fail=1.0, faults=(status,), says="max_tokens must be positive") as server:
+        with pytest.raises(CapabilityError) as raised:
+            model_of(server, retries=1).probe(frozenset({"loglikelihood"}))
+        assert raised.value.lacking == {"loglikelihood"}
 
 
-class Writer(Loopback):
-    """A base model: it writes as many tokens as it may, and says that it was cut off."""
-
-    def _completion(self, body: Any, key: str) -> bytes:
-        text = " keel" * body.max_tokens
-        usage = {"prompt_tokens": len(tokenise(body.prompt)), "completion_tokens": body.max_tokens}
-        ends = "content_filter" if "[filter]" in body.prompt else "length"
-        return msgspec.json.encode({"choices": [{"text": text, "finish_reason": ends}], "usage": usage})
-
-
-def as_long_as(prompt: str, text: str, **sampling: Any) -> Generate:
-    return Generate(prompt=prompt, sampling=Sampling(length_of=text, stop=("\n",), **sampling))
-
-
-def test_a_text_as_long_as_another_is_counted_by_the_server_then_written() -> None:
-    with Writer(record=True) as server:
-        response = one(model_of(server), as_long_as("The ship is", " unsinkable"))
-    tokens = len(tokenise(" unsinkable"))
-    assert tokens == 3
-    counted, written = server.bodies
-    assert (counted["prompt"], counted["echo"], counted["path"]) == (
-        "The ship is unsinkable",
-        True,
-        "/v1/completions",
-    )
-    assert (written["prompt"], written["max_tokens"], written["stop"]) == ("The ship is", tokens, ["\n"])
-    assert "length_of" not in written
-    # It has the length that it was to have, so that it is whole.
-    assert (response.status, response.reason, response.text) == ("ok", "", " keel" * tokens)
-    assert response.tokens_out == tokens
-
-
-class Shown(Writer):
-    """One that shows the tokens of what it writes, or something else."""
-
-    tokens: Any = (" un", "sink", "able", ",", " they", " say", " so", " still")
-
-    def _completion(self, body: Any, key: str) -> bytes:
-        tokens = list(self.tokens[: body.max_tokens])
-        text = "".join(tokens).replace("\ufffd\ufffd", "д")
-        choice: dict[str, Any] = {"text": text, "finish_reason": "length"}
-        if body.logprobs:
-            choice["logprobs"] = {"tokens": tokens, "token_logprobs": [-1.0] * len(tokens)}
-        return msgspec.json.encode({"choices": [choice], "usage": {"prompt_tokens": 3}})
-
-
-def test_a_text_goes_beyond_its_length_where_the_server_shows_tokens() -> None:
-    request = as_long_as("The ship", " is", beyond=4, words=1)
-    with Shown(record=True) as server:
-        model = model_of(server)
-        first, second = one(model, request), one(model, request)
-        asked = [body["max_tokens"] for body in server.bodies if "echo" not in body]
-    assert asked == [1, 5, 5]  # the first reply shows whether tokens are shown
-    for response in (first, second):
-        assert (response.status, response.text, response.other) == ("ok", " un", " unsinkable, they")
-    with Shown() as server:  # within so few tokens the word does not end
-        response = one(model_of(server), as_long_as("The ship", " is", beyond=1, words=1))
-    assert (response.text, response.other) == (" un", None)
-
-
-@pytest.mark.parametrize(
-    ("tokens", "requests"),
-    [
-        (("Ġun", "sink", "Ġit"), [1, 5, 1, 5]),  # not what the text has: how it goes on is asked for
-        (("\ufffd", "\ufffd", "а", " и"), [1, 5, 1, 5, 1]),  # halves of a letter: its length is asked for
-    ],
-)
-def test_tokens_that_do_not_spell_the_text_do_not_cut_it(
-    tokens: tuple[str, ...], requests: list[int]
-) -> None:
-    class Odd(Shown):
-        def _completion(self, body: Any, key: str) -> bytes:
-            reply = msgspec.json.decode(super()._completion(body, key))
-            reply["choices"][0]["text"] = reply["choices"][0]["text"].replace("Ġ", " ")
-            return msgspec.json.encode(reply)
-
-    Odd.tokens = tokens
-    with Odd(record=True) as server:
-        model = model_of(server)
-        request = as_long_as("The ship", " is", beyond=4, words=1)
-        first, second = one(model, request), one(model, request)
-        assert [body["max_tokens"] for body in server.bodies if "echo" not in body] == requests
-    text = "".join(tokens).replace("Ġ", " ").replace("\ufffd\ufffd", "д")
-    other = (
-        text if text.startswith(tokens[0].replace("Ġ", " ")) else None
-    )  # half a letter is not its beginning
-    assert (first.text, first.other) == (second.text, second.other) == (tokens[0].replace("Ġ", " "), other)
-
-
-def test_how_a_text_goes_on_is_unknown_where_the_server_writes_another() -> None:
-    class Fickle(Writer):
-        def _completion(self, body: Any, key: str) -> bytes:
-            text = " unsinkable, they" if body.max_tokens > 1 else " afloat"
-            return msgspec.json.encode({"choices": [{"text": text, "finish_reason": "length"}]})
-
-    with Fickle() as server:
-        response = one(model_of(server), as_long_as("The ship", " is", beyond=4, words=1))
-    assert (response.status, response.text, response.other) == ("ok", " afloat", None)
-
-
-def test_a_text_says_where_it_has_as_many_tokens_as_another() -> None:
-    request = Generate(prompt="The ship", sampling=Sampling(max_tokens=6, marked=" is not"))
-    with Shown(record=True) as server:
-        response = one(model_of(server), request)
-        assert len(server.bodies) == 2  # counted, and written
-    assert (response.text, response.other) == (" unsinkable, they say", " unsink")
-    with Writer() as server:
-        assert one(model_of(server), request).other is None
-
-
-def test_a_text_as_long_as_another_keeps_its_limit() -> None:
-    with Writer(record=True) as server:
-        one(model_of(server), as_long_as("The", " ship is unsinkable", max_tokens=2))
-    assert server.bodies[1]["max_tokens"] == 2
-
-
-def test_only_a_cut_at_the_wanted_length_is_taken_for_an_end() -> None:
-    with Writer() as server:
-        response = one(model_of(server), as_long_as("The [filter] ship", " sails"))
-    assert (response.status, response.reason) == ("refused", "content_filter")
-
-
-def test_where_log_probabilities_fail_the_server_counts_by_what_it_reads() -> None:
-    with Writer(logprobs="missing", record=True) as server:
-        response = one(model_of(server), as_long_as("The ship is", " unsinkable"))
-    tokens = len(tokenise(" unsinkable"))
-    assert (response.status, response.reason, response.text) == ("ok", "", " keel" * tokens)
-    assert [(body["prompt"], body["max_tokens"]) for body in server.bodies] == [
-        ("The ship is unsinkable", 0),
-        ("The ship is unsinkable", 1),
-        ("The ship is", 1),
-        ("The ship is", tokens),
-    ]
-
-
-def test_a_count_that_fails_fails_the_text() -> None:
-    with Loopback() as server:
-        response = one(model_of(server), as_long_as("The [poison] ship", " sails"))
-    assert response.status == "error"
-    assert response.reason.startswith("HTTP 400")
+@pytest.mark.parametrize("status", ["401", "503"])
+def test_a_server_that_is_not_available_is_not_probed(status: str) -> None:
+    with (
+        Loopback(fail=1.0, faults=(status,)) as server,
+        pytest.raises(ModelUnreachable),
+    ):
+        model_of(server, retries=0).probe(frozenset({"loglikelihood"}))
 
 
 @pytest.mark.parametrize("offsets", ["given", "absent"])

@@ -11,8 +11,9 @@ from evenkeel.errors import CapabilityError, UsageError
 from evenkeel.harness.budget import Budget, Limits
 from evenkeel.journal.journal import Journal, make_key
 from evenkeel.models.embedded import embedder_folder
+from evenkeel.models.local.cross_encoder import PAIR_ROWS
 from evenkeel.models.registry import load_model
-from evenkeel.models.sbert import PAIR_ROWS, SentenceTransformer
+from evenkeel.models.sbert import SentenceTransformer
 from evenkeel.types import Generate, Rank, Response, Sampling
 from models.tiny import ask, change_tensors, tiny_cross_encoder
 
@@ -93,7 +94,7 @@ def test_a_folder_that_cannot_be_loaded_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="is not a complete weights file"):
         ask(opened(tmp_path), Rank(query="a", document="b"))
     (tmp_path / "model.safetensors").unlink()
-    with pytest.raises(UsageError, match="cannot be loaded to rank or entail"):
+    with pytest.raises(UsageError, match="cannot be loaded to rank"):
         ask(opened(tmp_path), Rank(query="a", document="b"))
 
 

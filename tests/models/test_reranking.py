@@ -13,7 +13,9 @@ import torch
 from evenkeel.errors import CapabilityError
 from evenkeel.models.embedded import embedder_folder
 from evenkeel.models.hf import HuggingFace
-from evenkeel.models.openai.protocol import Dialect, read_scores
+from evenkeel.models.openai.dialect import Dialect
+from evenkeel.models.openai.protocol import read_scores
+from evenkeel.models.openai.transport import RequestError
 from evenkeel.models.registry import load_model
 from evenkeel.types import Embed, Rank, Response
 from loopback import Loopback, shared_words
@@ -205,7 +207,7 @@ def test_a_score_that_is_not_a_number_fails_alone() -> None:
 )
 def test_a_field_is_left_out_only_where_it_is_refused_as_such(message: str, left_out: list[str]) -> None:
     dialect = Dialect("m", token_field="max_tokens", seeded=True, extra={})
-    dialect.learn(message)
+    dialect.learn(RequestError("HTTP 400", message, status=400))
     assert [note.split("'")[1] for note in dialect.notes()] == left_out
     body = dialect._encoded({"temperature": 0, "top_p": 0.5, "seed": 1, "prompt": "x"})
     assert [name for name in ("temperature", "top_p", "seed") if f'"{name}"'.encode() not in body] == left_out

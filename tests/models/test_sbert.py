@@ -16,8 +16,9 @@ import pytest
 from evenkeel.errors import MissingExtra, UsageError
 from evenkeel.models.embedded import EmbeddedEmbedder, EmbeddedEmbedderOptions
 from evenkeel.models.local.checks import Loading
+from evenkeel.models.local.embedder import Embedder
 from evenkeel.models.registry import load_model
-from evenkeel.models.sbert import Embedder, SentenceTransformer
+from evenkeel.models.sbert import SentenceTransformer
 from evenkeel.types import Embed, LogLikelihood, Rank, Request
 from models.tiny import ask, change_tensors, drop_tensors
 

@@ -238,7 +238,7 @@ def test_steps_with_places_to_spare_give_the_same_texts(
         for repeat in range(3)
     ]
     requests += [LogLikelihood(prefix=text, continuation=" and more of it") for text in TEXTS]
-    requests += [say(text, length_of=" and more of it", beyond=9, words=5) for text in TEXTS]
+    requests += [say(text, words=5) for text in TEXTS]
     requests += [say("word " * 120, max_tokens=40)]  # to the end of the context
     expected, read, reads = ask(model, *requests), RecordedSteps.read, 0
 
@@ -266,7 +266,7 @@ def test_the_next_part_is_asked_for_when_the_last_is_used_up() -> None:
             asked.append(number)
             yield part
 
-    results = batching.run(parts(), lambda size: size, Budget(rows=2, tokens=100), lambda batch: batch)
+    results = batching.run(parts(), lambda size: size, Budget(rows=2, tokens=100), lambda batch, _: batch)
     assert [next(results), asked] == [(5, 5), [0]]
     assert [item for item, _ in results] == [3, 9, 1, 1]
     assert asked == [0, 1, 2]

@@ -45,6 +45,12 @@ ARCHITECTURES: dict[str, dict[str, Any]] = {
     "GPTNeoConfig": {"window_size": 8, "attention_types": [[["global", "local"], 1]]},
 }
 
+COMMON = ("LlamaConfig", "Gemma3TextConfig", "MambaConfig")
+"""Plain attention, sliding windows, a recurrent state: the others are tried by `make full`."""
+EACH_ARCHITECTURE = [
+    name if name in COMMON else pytest.param(name, marks=pytest.mark.full) for name in ARCHITECTURES
+]
+
 TOKENS = 1000
 VOCABULARY = ("tokens", "merges", "token_type")
 
@@ -158,48 +164,6 @@ def tiny_cross_encoder(folder: Path, *, labels: int = 1) -> Path:
         num_labels=labels,
     )
     BertForSequenceClassification(config).save_pretrained(folder)
-    for name in ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.txt"):
-        shutil.copy(embedder_folder() / name, folder)
-    return folder
-
-
-NLI_LABELS = ("contradiction", "entailment", "neutral")
-
-
-def tiny_nli(folder: Path, cities: tuple[str, str], labels: Sequence[str] = NLI_LABELS) -> Path:
-    """Write a model for natural language inference whose weights are set by hand: two texts that name both
-    cities contradict each other, any other two entail each other.
-
-    Every token attends to all others alike. The vector of a city's token has one dimension of its own; the
-    pooler turns each dimension into −1 (absent) or 1 (present), and the classifier adds them up.
-    """
-    import torch
-    from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
-
-    width = 32
-    config = BertConfig(
-        hidden_size=width, intermediate_size=8, num_hidden_layers=1, num_attention_heads=1,
-        max_position_embeddings=128, id2label=dict(enumerate(labels)),
-        label2id={label: at for at, label in enumerate(labels)},
-    )  # fmt: skip
-    model = BertForSequenceClassification(config)
-    tokenizer = AutoTokenizer.from_pretrained(embedder_folder())
-    with torch.no_grad():
-        for name, parameter in model.named_parameters():
-            parameter.fill_(1.0 if name.endswith("LayerNorm.weight") else 0.0)
-        attention = model.bert.encoder.layer[0].attention
-        attention.self.value.weight.copy_(torch.eye(width))
-        attention.output.dense.weight.copy_(torch.eye(width))
-        for dimension, city in enumerate(cities):
-            [token] = tokenizer(city, add_special_tokens=False)["input_ids"]
-            model.bert.embeddings.word_embeddings.weight[token, dimension] = 1.0
-            model.bert.pooler.dense.weight[dimension, dimension] = 20.0
-            model.bert.pooler.dense.bias[dimension] = -10.0
-        for name, sign in (("contradiction", 1.0), ("entailment", -1.0)):
-            at = [label.lower() for label in labels].index(name)
-            model.classifier.weight[at, :2] = 10.0 * sign
-            model.classifier.bias[at] = -10.0 * sign
-    model.save_pretrained(folder)
     for name in ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.txt"):
         shutil.copy(embedder_folder() / name, folder)
     return folder

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from typing import Any
 
 import html5lib
@@ -16,10 +15,8 @@ from evenkeel.page.format import visible
 from evenkeel.page.view import (
     Beside,
     Block,
-    Cloud,
     Facts,
     Matrix,
-    Point,
     Span,
     Text,
     Tokens,
@@ -70,7 +67,6 @@ def test_everything_is_drawn_as_text() -> None:
         Tokens(HOSTILE, (HOSTILE,), (0.5,), HOSTILE),
         Matrix(HOSTILE, (HOSTILE, HOSTILE), ((1.0, 0.5), (0.5, 1.0)), HOSTILE),
         Facts(HOSTILE, ((HOSTILE, HOSTILE),), (HOSTILE, HOSTILE), HOSTILE),
-        Cloud(HOSTILE, (Point(0, 0, HOSTILE, HOSTILE), Point(1, 1)), HOSTILE),
         Beside(HOSTILE, (Text(HOSTILE, HOSTILE),), HOSTILE),
     )
     tree = parsed(*blocks, title=HOSTILE, label=HOSTILE)
@@ -155,23 +151,6 @@ def test_the_likest_answers_have_the_fullest_colour() -> None:
     tree = parsed(Matrix("m", ("1", "2", "3"), values))
     strengths = [float(td.get("style").split()[1]) for td in tree.iter("td") if td.get("style")]
     assert strengths == [1.0, 0.0, 0.5, 0.0, 1.0, 0.25, 0.5, 0.25, 1.0]
-
-
-def test_a_cloud_keeps_its_points_inside_and_names_some() -> None:
-    points = [Point(x * 1e9, -x, f"label {x}") for x in range(20)]
-    cloud = Cloud("c", (*points, Point(math.nan, 0), Point(3, math.inf), Point(5e9, -5, "label 5", "anchor")))
-    tree = parsed(cloud)
-    drawn = by_class(tree, "ek-point")
-    assert len(drawn) == 21
-    places = [tuple(map(float, re.findall(r"[\d.]+", point.get("style")))) for point in drawn]
-    assert all(0 < left < 100 and 0 < top < 100 for left, top in places)
-    assert [content(each) for each in by_class(tree, "ek-named")] == ["●anchor"]
-    assert places[5] == places[-1]
-    assert "13 other labels" in content(tree)
-
-
-def test_a_cloud_of_one_point_is_drawn() -> None:
-    assert len(by_class(parsed(Cloud("c", (Point(2, 2, "a"),))), "ek-point")) == 1
 
 
 def test_the_same_as_plain_text() -> None:

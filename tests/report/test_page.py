@@ -23,7 +23,7 @@ from evenkeel.harness.registry import benchmark_class
 from evenkeel.page import format as text
 from evenkeel.page.examples import answer_parts, fitting
 from evenkeel.page.grid import Grid, rich_cells, show_table
-from evenkeel.page.layout import Bars, Column, Curve, Example, Examples, Table
+from evenkeel.page.layout import Bars, Curve, Example, Examples
 from evenkeel.page.metrics import scope_name
 from evenkeel.page.tables import all_figures, arrange, side_by_side
 from evenkeel.page.tables import figure as figure_of_scope
@@ -241,20 +241,6 @@ def test_languages_have_columns_only_where_there_are_several(run: ek.Run) -> Non
     assert grid.columns == ["all", "en", "ko"]
     one = {name: figure for name, figure in run.summary.items() if "lang=ko" not in name}
     assert arrange(one, by_language) is None
-
-
-def test_further_metrics_are_rows_below_their_value() -> None:
-    table = Table(
-        title="t", rows="level", metrics=(Column("m", "all"),), further=(Column("new_*", "new"),), total=False
-    )
-    first = levels("cosine")["m/level=1,lang=en"]
-    summary = {
-        scope_name(metric, {"level": level}): replace(first, metric=metric, scope={"level": level})
-        for metric, level in (("m", "1"), ("m", "2"), ("new_m", "2"), ("new_m", "3"))
-    }
-    grid = arrange(summary, table)
-    assert grid is not None
-    assert [name for name, _ in grid.rows] == ["1", "2", "2: new", "3: new"]
 
 
 def test_a_page_takes_no_longer_for_each_figure_of_many() -> None:
@@ -544,6 +530,16 @@ def test_bars_have_whiskers_and_a_dashed_line_where_guessing_is() -> None:
     assert svg.count('stroke="#1c2126"') == 5
     assert chart is not None
     assert chart["height"] == 2 * (2 * 18 + 12)
+
+
+def test_a_question_that_decides_the_interval_is_named(tmp_path: Path) -> None:
+    values = np.full((20, 1), 0.99) - 0.0001 * np.arange(20).reshape(20, 1)
+    values[3] = 0.4
+    page = render(store_run(tmp_path / "run", {"mean_similarity": values}))
+    assert "Answer consistency: 1 question in 20 decides this interval." in page
+    assert "Other questions may give a figure outside of it." in page
+    steady = store_run(tmp_path / "steady", {"mean_similarity": np.linspace(0.4, 0.9, 20).reshape(20, 1)})
+    assert "this interval" not in render(steady)
 
 
 def test_a_chart_that_is_not_one_is_an_error_and_the_next_is_drawn() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -77,8 +78,9 @@ def runs(tmp_path: Path) -> list[Run]:
 def test_each_benchmark_has_its_headline_and_its_facts(runs: list[Run]) -> None:
     card = scorecard(runs)
     assert card.model == "one"
-    assert [entry.benchmark for entry in card.entries] == ["mirae", "rgb", "miron", "multiview"]
-    for entry in card.entries:
+    entries = [entry for entry in card.entries if entry.uses_model]
+    assert [entry.benchmark for entry in entries] == ["mirae", "rgb", "miron", "multiview"]
+    for entry in entries:
         run = next(run for run in runs if run.spec.benchmark == entry.benchmark)
         judged = run.headlines.get("accuracy/method=judge:openai:one+logprobs")
         assert entry.headline.figure == (judged or run.headline)
@@ -86,27 +88,23 @@ def test_each_benchmark_has_its_headline_and_its_facts(runs: list[Run]) -> None:
 
 
 def test_there_is_no_score_over_all(runs: list[Run]) -> None:
-    assert set(Scorecard.__struct_fields__) == {"model", "entries", "others", "notes"}
+    assert set(Scorecard.__struct_fields__) == {"model", "entries", "notes"}
     assert "there is no overall score" in render(scorecard(runs), Path("x.html"))
 
 
-def test_methods_that_do_not_use_the_model_are_listed_apart(runs: list[Run], tmp_path: Path) -> None:
-    card = scorecard(runs)
-    *_, entry = card.entries
-    assert (entry.benchmark, entry.subject, entry.name) == ("multiview", *["judge:openai:one+logprobs"] * 2)
-    assert entry.headline.figure.value == pytest.approx(0.3)
-    assert entry.headline.title == "Triplet accuracy (chance 50%)"
-    assert [(other.subject, other.headline.figure.value) for other in card.others] == [
-        ("bm25", 0.1), ("embed:x", 0.2),
+def test_methods_that_do_not_use_the_model_have_no_card(runs: list[Run], tmp_path: Path) -> None:
+    """They are beside those that do in the table of their benchmark."""
+    views = [entry for entry in scorecard(runs).entries if entry.benchmark == "multiview"]
+    assert [(entry.subject, entry.headline.figure.value, entry.uses_model) for entry in views] == [
+        ("bm25", 0.1, False), ("embed:x", 0.2, False),
+        ("judge:openai:one+logprobs", pytest.approx(0.3), True),
     ]  # fmt: skip
     done = evenkeel("scorecard", *(run.path for run in runs), "--out", tmp_path / "x.html")
-    own, _, apart = done.output.partition("Methods without one")
-    assert "bm25" not in own
-    assert "judge:openai:one+logprobs" in own
-    assert "bm25" in apart
+    assert re.search(r"figure +bm25 +embed:x +judge:openai:one\+logprobs", done.output)
     page = (tmp_path / "x.html").read_text()
-    assert "<h2>multiview: methods without one</h2>" in page
-    assert "bm25" not in page.partition('<section id="multiview-others">')[0]
+    cards, _, tables = page.partition('<section id="mirae">')
+    assert "bm25" not in cards
+    assert "bm25" in tables
 
 
 def test_the_models_of_a_rewriting_method_both_took_part(tmp_path: Path) -> None:
@@ -119,13 +117,13 @@ def test_the_models_of_a_rewriting_method_both_took_part(tmp_path: Path) -> None
     (run.path / "spec.json").write_bytes(msgspec.json.encode(spec))
     (run.path / "summary.json").write_bytes(msgspec.json.encode(summary))
     card = scorecard([Run(run.path), stored(tmp_path / "asked")])
-    assert [entry.subject for entry in card.entries] == ["one", name]
-    assert [other.subject for other in card.others] == ["bm25"]
+    assert [entry.subject for entry in card.entries if entry.uses_model] == ["one", name]
+    assert [entry.subject for entry in card.entries if not entry.uses_model] == ["bm25"]
 
 
 def test_without_a_model_under_test_every_method_has_its_entry(runs: list[Run]) -> None:
     card = scorecard(runs[:1])
-    assert (card.model, card.others) == ("", [])
+    assert (card.model, [entry.uses_model for entry in card.entries]) == ("", [True] * 3)
     assert [entry.subject for entry in card.entries] == methods("one")
 
 

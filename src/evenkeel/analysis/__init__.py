@@ -22,7 +22,6 @@ from evenkeel.analysis.figures import (
     ratio,
     slope,
     summarise,
-    with_values,
 )
 from evenkeel.analysis.intervals import (
     CONFIDENCE,
@@ -76,5 +75,4 @@ __all__ = [
     "t_interval",
     "t_test",
     "wilson",
-    "with_values",
 ]

@@ -70,7 +70,7 @@ def paired(
     if reasons:
         raise UsageError(
             f"{names[1]} was not asked what {names[0]} was: {'; '.join(reasons)}. "
-            f"Compare runs over the same data with the same settings.{_advice(*runs)}"
+            "Compare runs over the same data with the same settings."
         )
     return Pair(names, values, first, second, refused)
 
@@ -158,19 +158,12 @@ def _unrecorded(run: Run) -> list[str]:
 
 
 def unknown_settings(runs: Mapping[str, Run]) -> list[str]:
-    """For each run of recorded answers: what it does not state, and what that is in the others."""
-    notes = []
-    for run_name, run in runs.items():
-        in_samples = _options(run, "in_samples")
-        if names := [name for name in _unrecorded(run) if name not in in_samples]:
-            others = [
-                f"{other_name}: {', '.join(f'{name} {other.spec.options[name]}' for name in stated)}"
-                for other_name, other in runs.items()
-                if (stated := [name for name in names if name in other.spec.options])
-            ]
-            elsewhere = f" ({'; '.join(others)})" if others else ""
-            notes.append(f"not recorded in {run_name}: {', '.join(names)}{elsewhere}")
-    return notes
+    """For each run of recorded answers: what it does not state."""
+    return [
+        f"not recorded in {name}: {', '.join(unrecorded)}"
+        for name, run in runs.items()
+        if (unrecorded := [o for o in _unrecorded(run) if o not in _options(run, "in_samples")])
+    ]
 
 
 def sizes_note(pair: Pair, layout: Layout) -> list[str]:
@@ -206,20 +199,6 @@ def excluded(pair: Pair, name: str, layout: Layout, other_name: str = "") -> tup
         if about[0] != about[1]:
             return ~none, f"it depends on the other {layout.counted[0]}, and each run has others"
     return none, ""
-
-
-def _advice(stored: Run, current: Run) -> str:
-    """What helps where helpers differ and a run is of recorded answers, which can be scored with any."""
-    recorded = [run for run in (stored, current) if run.spec.data.get("source") == "recorded"]
-    options = [option.name for option in describe(benchmark_class(stored.spec.benchmark).Options)]
-    helpers = [role for role in stored.spec.models if role in options]
-    differ = [r for r in helpers if stored.spec.models[r] != current.spec.models.get(r)]
-    if not recorded or not differ:
-        return ""
-    other = current if recorded[0] is stored else stored
-    role = differ[0]
-    spec = other.spec.models.get(role, {}).get("spec", "SPEC")
-    return f" Recorded answers can be scored with the other run's {role}: evenkeel score … --{role} {spec}."
 
 
 def _difference(name: str, there: Any, here: Any) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from math import isclose
 
 from evenkeel.analysis.sample_values import RunValues, Values, figure_of, split_name, tag_order
@@ -155,7 +155,11 @@ def comparable(
     in_scope = [name for name in means if any(of_run.by_metric[name].in_scope.any() for of_run in values)]
     for name in means:
         if name not in in_scope and (name in explicit or not in_scope):
-            raise UsageError(f"'{name}': {_empty_scope(split_name(name, common)[1], common, values)}.")
+            listed = (
+                f"{tag}: {', '.join(map(str, list(known)[:MOST_LISTED]))}"
+                for tag, known in values[0].tags.items()
+            )
+            raise UsageError(f"'{name}': no sample of these runs has it. Their tags are {'; '.join(listed)}.")
     return in_scope
 
 
@@ -167,23 +171,6 @@ def figure_bases(name: str, runs: Iterable[Run]) -> list[str]:
 
 def differ_in_kind(bases: Sequence[str]) -> bool:
     return len(bases) > 1 or any(basis.startswith(MIXED) for basis in bases)
-
-
-def _empty_scope(scope: Mapping[str, str], metrics: Iterable[str], values: Sequence[RunValues]) -> str:
-    """Why no sample of any run is in a scope, and what is available."""
-    tags: dict[str, list[str]] = {}
-    for of_run in values:
-        for tag, tag_values in of_run.tags.items():
-            tags[tag] = list(dict.fromkeys([*tags.get(tag, ()), *map(str, tag_values)]))
-    for tag, value in scope.items():
-        if tag not in tags:
-            available = f"{', '.join(tags) or 'none'}, their values {', '.join(sorted(metrics))}"
-            return f"no sample of these runs has the tag '{tag}'; their tags are {available}"
-        if value not in tags[tag]:
-            more = ", …" if len(tags[tag]) > MOST_LISTED else ""
-            available = ", ".join(tags[tag][:MOST_LISTED])
-            return f"no sample of these runs has {tag}={value}; {tag} is one of {available}{more}"
-    return "no sample of these runs with these tags has a value of it"
 
 
 def is_mean(run: Run, name: str, values: Values) -> bool:

@@ -29,8 +29,9 @@ from evenkeel.analysis.comparable_metrics import (
     run_names,
     usual_metrics,
 )
+from evenkeel.analysis.letters import group_letters
 from evenkeel.analysis.links import independent_groups, numbered
-from evenkeel.analysis.sample_values import RunValues, Values, figure_of, read_values, split_name
+from evenkeel.analysis.sample_values import RunValues, Values, read_values, split_name
 from evenkeel.errors import UsageError
 from evenkeel.harness.folder import Run
 from evenkeel.page.format import counted
@@ -168,7 +169,7 @@ def compare_values(
         )
     ]
     names, refused = _permitted(names, pairs, values, explicit=bool(metrics))
-    tests = [_test(pair, name, _unit(name, layout, runs, values), layout) for name in names for pair in pairs]
+    tests = [_test(pair, name, _unit(name, layout), layout) for name in names for pair in pairs]
     differences = _corrected(tests)
     comparison = Comparison(
         benchmark=runs[0].spec.benchmark,
@@ -234,21 +235,11 @@ def _coverage(run: Run, layout: Layout, values: RunValues) -> float:
     return headline.coverage if headline else min(coverages, default=0.0)
 
 
-def _unit(name: str, layout: Layout, runs: Sequence[Run], values: Sequence[RunValues]) -> Unit:
-    """The unit that the benchmark declares; of a metric that it does not declare, that of the figure."""
-    if (declared := declaration(layout.metrics, name)) is not None:
-        return declared.unit
-    metric = split_name(name, values[0].metrics)[0]
-    candidates = (name, metric, metric.partition("@")[0])
-    for run in runs:
-        for candidate in candidates:
-            if figure := figure_of(run, candidate):
-                return figure.unit
-        # There may be figures of its parts only: `accuracy/task=colours` where the task was asked for.
-        scoped = (figure.unit for figure in run.summary.values() if figure.metric in candidates)
-        if unit := next(scoped, None):
-            return unit
-    raise UsageError(f"the unit of '{name}' is unknown: no run has a figure of it in its summary.json.")
+def _unit(name: str, layout: Layout) -> Unit:
+    declared = declaration(layout.metrics, name)
+    if declared is None:
+        raise UsageError(f"'{name}' cannot be compared: the benchmark does not declare it, nor its unit.")
+    return declared.unit
 
 
 # One metric of two runs
@@ -414,24 +405,3 @@ def _interval(side: Values, unit: Unit) -> stats.Interval:
         return combined.interval(_terms(side), unit)
     groups, links = numbered(of_known.groups.tolist())
     return stats.interval_of(of_known.values, groups, unit, links=links)
-
-
-def group_letters(ranked: Sequence[str], different: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """A letter for each largest set of runs of which no two differ significantly (Piepho 2004).
-
-    All begin in one set. A pair that differs splits every set that has both; a set within another is dropped.
-    """
-    sets = [frozenset(ranked)]
-    for pair in different:
-        split = [
-            part
-            for members in sets
-            for part in ([members - {name} for name in pair] if members.issuperset(pair) else [members])
-        ]
-        sets = [part for part in dict.fromkeys(split) if not any(part < other for other in split)]
-    sets.sort(key=lambda members: [name not in members for name in ranked])
-    return {name: "".join(_letter(i) for i, each in enumerate(sets) if name in each) for name in ranked}
-
-
-def _letter(index: int) -> str:
-    return chr(ord("a") + index % 26) + "'" * (index // 26)

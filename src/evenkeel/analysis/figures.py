@@ -121,11 +121,6 @@ def _figure(members: Sequence[Score], entered: Sequence[bool], **fields: Any) ->
     return _Table(members).figure(np.arange(len(members)), known, **fields)
 
 
-def with_values(score: Score, **values: float | None) -> Score:
-    """A sample with other values: those that a figure is computed from."""
-    return msgspec.structs.replace(score, values=values)
-
-
 def ratio(scores: Sequence[Score], numerator: str, denominator: str, *, unit: Unit) -> Figure:
     """Σ numerator / Σ denominator over the samples that have both, as a share of the detected is corrected.
 

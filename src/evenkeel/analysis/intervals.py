@@ -38,8 +38,9 @@ AMOUNTS: frozenset[Unit] = frozenset({"tokens", "count", "nats", "bits"})
 
 ROUNDING = 2.5e-5
 """Of a unit's range: half of the last digit that is shown of a cosine. What differs by less is the same."""
-FARTHEST = 30.0
-"""Half the width of an interval on the logarithmic scale, beyond which it says nothing."""
+FARTHEST = log(100)
+"""Half the width of an interval on the logarithmic scale, beyond which it says nothing: from a hundredth of
+the value to a hundred times as much."""
 CARRIED = 0.75
 """The share of the variance that decides an interval."""
 FEWEST = 6

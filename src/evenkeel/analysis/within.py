@@ -1,19 +1,14 @@
-"""Comparisons within groups: along a tag, and between the repeats of a prompt and its variants."""
+"""Comparisons within groups along a tag."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
 
-import numpy as np
 from msgspec.structs import replace
 
 from evenkeel import analysis as stats
 from evenkeel.types import Figure, Score, Tag, Unit, tags_match
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 def scopes(scores: Sequence[Score], *names: tuple[str, ...]) -> Iterator[tuple[dict[str, Tag], list[Score]]]:
@@ -63,72 +58,3 @@ def changes(scores: Iterable[Score], metric: str, tag: str, *, unit: Unit) -> di
         other: replace(figure, p=p, tests=tests)
         for (other, figure), p in zip(figures.items(), corrected, strict=True)
     }
-
-
-def variation(scores: Iterable[Score], metric: str, variant: Sequence[str]) -> dict[str, Figure]:
-    """Where prompts were asked several times: how much answers vary between the repeats of a prompt, and how
-    much the prompts of a group, which differ in the tags of `variant`, vary beyond that.
-
-    In a group with prompts p of nₚ repeats each, sₚ² is the variance of the repeats (over nₚ − 1):
-    sampling_variance W = mean sₚ²; prompt_variance B = variance of the prompts' means − mean sₚ²/nₚ; both
-    unbiased, so that B may be negative. sampling_share is Σ W / Σ (W + B).
-    """
-    groups: defaultdict[str, defaultdict[tuple[Tag | None, ...], list[Score]]]
-    groups = defaultdict(lambda: defaultdict(list))
-    for score in scores:
-        if metric in score.values:
-            groups[score.group][tuple(score.tags.get(tag) for tag in variant)].append(score)
-    if not any(len(answers) > 1 for prompts in groups.values() for answers in prompts.values()):
-        return {}
-    members = []
-    for prompts in groups.values():
-        values = _components([[s.values[metric] for s in answers] for answers in prompts.values()])
-        asked = [score for answers in prompts.values() for score in answers]
-        members.append(merged(asked, {}, within=values[0], between=values[1]))
-
-    def known(name: str, beside: str) -> NDArray[np.float64]:
-        return np.array([s.values[name] for s in members if s.values[beside] is not None], dtype=float)
-
-    within = known("within", "within")
-    interval = stats.interval_of(within, np.arange(len(within)), "variance")
-    figures = {"sampling_variance": stats.figure(members, "within", interval, unit="variance")}
-    if any(len(prompts) > 1 for prompts in groups.values()):
-        between = known("between", "between")
-        share = sampling_share(known("within", "between"), between)
-        figures["prompt_variance"] = stats.figure(members, "between", _t_interval(between), unit="variance")
-        figures["sampling_share"] = stats.figure(members, "between", share, unit="share")
-    return figures
-
-
-def _components(prompts: Sequence[Sequence[float | None]]) -> tuple[float | None, float | None]:
-    """W and B of one group; None where there are too few answers."""
-    known = [[value for value in answers if value is not None] for answers in prompts]
-    repeated = [np.array(answers) for answers in known if len(answers) > 1]
-    variances = [float(np.var(answers, ddof=1)) for answers in repeated]
-    if len(repeated) < 2:
-        return (variances[0] if variances else None), None
-    noise = np.mean([v / len(answers) for v, answers in zip(variances, repeated, strict=True)])
-    spread = np.var([answers.mean() for answers in repeated], ddof=1)
-    return float(np.mean(variances)), float(spread - noise)
-
-
-def _t_interval(values: NDArray[np.float64]) -> stats.Interval:
-    """The mean of what may be negative by chance, one value for each group: a plain t interval."""
-    return stats.interval_of(values, np.arange(len(values)), "deviations")
-
-
-def sampling_share(within: NDArray[np.float64], between: NDArray[np.float64]) -> stats.Interval:
-    """S = Σ W / Σ (W + B) over groups, each of which moves it by (W − S (W + B)) / mean (W + B).
-
-    S and its limits are cut to what a share can be: a B that is negative by chance takes them beyond.
-    """
-    both, count = within + between, len(within)
-    if not count or both.sum() <= 0:
-        method = "none: nothing varies" if count else stats.NOTHING
-        return stats.Interval(None, None, None, method, count, count)
-    share = float(within.sum() / both.sum())
-    each = _t_interval(share + (within - share * both) / both.mean())
-    value, low, high = (
-        None if limit is None else min(1.0, max(0.0, limit)) for limit in (share, each.low, each.high)
-    )
-    return each._replace(value=value, low=low, high=high)

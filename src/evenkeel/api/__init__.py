@@ -2,6 +2,7 @@
 
 from evenkeel.api.build import build
 from evenkeel.api.plan import dry_run
-from evenkeel.api.run import group_files, rescore, run, score
+from evenkeel.api.recorded import group_files, score
+from evenkeel.api.run import rescore, run
 
 __all__ = ["build", "dry_run", "group_files", "rescore", "run", "score"]

@@ -59,8 +59,8 @@ def with_batches(
 
 @contextlib.contextmanager
 def note_batches(folder: Path, progress: Progress, *, batch: bool) -> Iterator[None]:
-    """Say of batches that are under way what becomes of them: where a run is stopped they go on, and where it
-    goes on without them they are paid for and not read."""
+    """Say of batches that are under way what becomes of them: where a run is stopped they keep running, and
+    where it resumes without them they are paid for and not read."""
     from evenkeel.models.openai.batches.stored import unfetched
 
     open_batches = unfetched(folder)
@@ -76,7 +76,7 @@ def note_batches(folder: Path, progress: Progress, *, batch: bool) -> Iterator[N
             if batch and (names := [each.id or "one being created" for each in unfetched(folder)]):
                 more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
                 error.add_note(
-                    f"Batches go on at the provider: {', '.join(names[:NAMED])}{more}. The same command with "
-                    f"--batch and --out {folder} fetches their answers."
+                    f"Batches keep running at the provider: {', '.join(names[:NAMED])}{more}. The same "
+                    f"command with --batch and --out {folder} fetches their answers."
                 )
         raise

@@ -38,8 +38,6 @@ def build(
     model_args: Mapping[str, Any] | None = None,
     base_url: str | None = None,
     column: Mapping[str, str] | Sequence[str] = (),
-    engine: str = "local",
-    engine_args: Mapping[str, Any] | None = None,
     concurrency: int | None = None,
     max_requests: int | None = None,
     max_usd: float | None = None,
@@ -55,7 +53,7 @@ def build(
 
     The options are those of `evenkeel build BENCHMARK --help`; `docs` may be a path, an address or
     `hf:NAME:SPLIT`, and `column` maps fields to columns of other names. What a model answered is journaled
-    beside `out`, so that a build that was stopped goes on.
+    beside `out`, so that a build that was stopped resumes.
     """
     limits = Limits.of(max_requests, max_usd, price_in, price_out)
     cls = chosen_class(benchmark).builder()
@@ -69,7 +67,7 @@ def build(
     if resolved(target) in sources:
         raise UsageError(f"--out {out} is a file that you gave to build from: choose another.")
     watching = watcher(progress)
-    loaded_engine = load_engine(engine, engine_args, concurrency=concurrency)
+    loaded_engine = load_engine(concurrency=concurrency)
     with loaded_engine as running, contextlib.ExitStack() as stack:
         stack.callback(watching.finish)
         stack.enter_context(_locked(target, folder=in_folder))
@@ -94,7 +92,7 @@ def build(
             budget=budget,
             progress=watching,
         )
-        with note_stored_answers(journal, f"{beside}: the same command goes on from there."), naming_source():
+        with note_stored_answers(journal, f"{beside}: the same command resumes from there."), naming_source():
             built = complete(builder.build(), requests.answer)
         built = built._replace(notes=[named(note) for note in built.notes])
         paths = _paths(target, built, folder=in_folder)

@@ -1,4 +1,4 @@
-"""Runs and builds as processes of their own, which go on when whoever began them ends.
+"""Runs and builds as processes of their own, which keep running when whoever started them ends.
 
 What is known of a process lies below the runs folder: `.started/NAME/started.json`, from which the process
 reads its settings, and `.started/NAME/log`; its run or data are where `Started.path` says. No process is
@@ -11,7 +11,6 @@ import contextlib
 import hashlib
 import inspect
 import os
-import stat
 import subprocess
 import sys
 import threading
@@ -31,7 +30,7 @@ from evenkeel.files.cache import cache_dir, slug, write_whole
 from evenkeel.files.lock import process_began
 from evenkeel.files.remote.sources import is_elsewhere, parse_columns, without_secrets
 from evenkeel.harness.budget import Limits
-from evenkeel.harness.control import VARIABLE
+from evenkeel.harness.control import VARIABLE, clear_control
 from evenkeel.harness.folder import CONTROL, STOP, STOPPED, member
 from evenkeel.harness.registry import RUN_ARGUMENTS, benchmark_name, chosen_class, load_benchmark
 from evenkeel.models.registry import check_spec, split_spec, with_args
@@ -104,23 +103,17 @@ class Started(Struct, frozen=True, kw_only=True):
 
     def log_tail(self, lines: int = 40) -> str:
         """The last lines that it printed, with control characters made visible."""
-        path = Path(self.log)
+        folder = Path(self.log).parent
         try:
-            if any(folder.is_symlink() for folder in (path.parent, path.parent.parent)):
-                return ""  # what lies in the runs folder may be a stranger's: a link may lead anywhere
-            with open(path, "rb", opener=_open_plain) as file:
-                if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                    return ""
-                file.seek(max(0, file.seek(0, os.SEEK_END) - TAIL))
+            path = None if folder.is_symlink() or folder.parent.is_symlink() else member(folder, "log")
+            if path is None:
+                return ""
+            with path.open("rb") as file:
+                file.seek(max(0, path.stat().st_size - TAIL))
                 text = file.read(TAIL).decode(errors="replace")
-        except OSError:
+        except (OSError, DataError):
             return ""
         return visible("\n".join(text.splitlines()[-lines:]))
-
-
-def _open_plain(path: str, flags: int) -> int:
-    """Open a file that is no link, without waiting for the other end of a pipe."""
-    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
 
 
 def start(
@@ -182,7 +175,7 @@ def start_again(process: Started) -> Started:
     if stored is None or stored.task != process.task:
         raise UsageError(f"'{name}' is not what was started there. Start a new one.")
     if stored.state not in ("stopped", "failed"):
-        raise UsageError(f"'{name}' is {stored.state}: only what stopped or failed can go on.")
+        raise UsageError(f"'{name}' is {stored.state}: only what stopped or failed can be resumed.")
     target = Path(process.path)
     if target.is_symlink():
         raise UsageError(f"{target} is a link. Start a new one.")
@@ -195,8 +188,7 @@ def start_again(process: Started) -> Started:
             f"'{name}' was not started from here: what it runs, and where a key goes, comes from its "
             "folder alone. Start a new one."
         )
-    for each in CONTROL:
-        (target / each).unlink(missing_ok=True)
+    clear_control(target)
     return _launch(folder, target, stored.task)[0]
 
 
@@ -209,8 +201,7 @@ def start_named(
         if each.is_symlink():
             raise UsageError(f"{each} is a link: remove it.")
         each.mkdir(parents=True, exist_ok=True)
-    for control in CONTROL:
-        (target / control).unlink(missing_ok=True)
+    clear_control(target)
     return _launch(folder, target, task, environment)
 
 
@@ -388,14 +379,9 @@ def _is_data(path: Path) -> bool:
 
 def _alive(process: _Process) -> bool:
     """Whether it runs. Its number alone does not say so: the system may have given it to another."""
-    if process.pid <= 0:
-        return False
-    if process.began:
-        return process_began(process.pid) == process.began
-    try:
+    if process.began or process.pid <= 0:
+        return process.pid > 0 and process_began(process.pid) == process.began
+    with contextlib.suppress(OSError, OverflowError):
         os.kill(process.pid, 0)  # sends nothing
-    except (ProcessLookupError, OverflowError):
-        return False
-    except OSError:
         return True
-    return True
+    return False

@@ -19,7 +19,7 @@ from evenkeel.harness.folder import served_at
 from evenkeel.harness.model import Model
 from evenkeel.harness.runner import Refusal
 from evenkeel.models.engines.engine import Engine
-from evenkeel.models.registry import BACKENDS, backend, backend_class, own_preset
+from evenkeel.models.registry import BACKENDS, backend, backend_class, preset_of
 from evenkeel.options import describe
 from evenkeel.types import ModelRef, RunSpec
 
@@ -85,7 +85,7 @@ class Permitted:
         stored = self._models[role]
         address = ", ".join(self._addresses.get(role, ()))
         command = ["evenkeel", "rescore", str(self._path), "--model", stored["spec"]]
-        preset = own_preset(stored["spec"])
+        preset = preset_of(stored["spec"])
         own = preset is not None and (not preset.base_url or preset.base_url in self._addresses.get(role, ()))
         command += ["--base-url", str(address)] if address and not own else []
         for name, value in _options(stored).items():

@@ -40,7 +40,6 @@ from evenkeel.types import (
     KIND_NEEDS,
     Capability,
     Embed,
-    Entail,
     Generate,
     LogLikelihood,
     Logprobs,
@@ -101,10 +100,16 @@ def dry_run(
     return msgspec.structs.replace(
         count_requests(loaded, samples, prices, thinking_by_role(refs)),
         local=named and all(is_local(each) for each in refs.values()),
-        prices=tuple(shown_prices(prices, refs)),
+        prices=tuple(shown_prices(prices, refs)) or given_prices(limits),
         unpriced=tuple(unpriced),
         keys=tuple(dict.fromkeys(str(key) for each in refs.values() for key in sent_keys(each))),
     )
+
+
+def given_prices(limits: Limits) -> tuple[str, ...]:
+    """The prices of the call, which are those of every model."""
+    price = limits.price
+    return (f"${price.input:g} in, ${price.output:g} out, as given",) if price else ()
 
 
 def count_requests(
@@ -188,8 +193,6 @@ class CountingModel:
                 return Response(status="ok", vector=struct.pack("<2f", 1.0, 0.0))
             case Rank():
                 return Response(status="ok", rank=0.0)
-            case Entail():
-                return Response(status="ok", labels={"neutral": 1.0})
 
     def close(self) -> None:
         """It holds nothing."""

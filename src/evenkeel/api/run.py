@@ -1,4 +1,4 @@
-"""Ask and score: `run`, `score` and `rescore`, each of which ends with a run's folder."""
+"""Ask and score: `run` and `rescore`, each of which ends with a run's folder."""
 
 from __future__ import annotations
 
@@ -17,41 +17,34 @@ from evenkeel.api.setup import (
     Setup,
     budget_for,
     identities,
-    make_spec,
     model_ref,
     model_refs,
     note_moved_server,
-    note_other_server,
-    open_models,
     prepare,
-    probe,
 )
 from evenkeel.errors import EvenkeelError, RunConflict, UsageError, place_of
-from evenkeel.files import datasets
 from evenkeel.files.cache import slug
 from evenkeel.files.remote.sources import parse_columns
-from evenkeel.harness.benchmark import Benchmark, Recorded
+from evenkeel.harness.benchmark import Benchmark
 from evenkeel.harness.budget import Budget, Limits
 from evenkeel.harness.control import controlled
-from evenkeel.harness.folder import Run, member, read_spec
+from evenkeel.harness.folder import Run, member
 from evenkeel.harness.progress import Progress
-from evenkeel.harness.registry import benchmark_name, chosen_class, load_benchmark, load_stored, sample_type
+from evenkeel.harness.registry import benchmark_name, load_benchmark, load_stored, sample_type
 from evenkeel.harness.runner import TITLES, RequestPath, ask, check_loss, publish, score_samples
 from evenkeel.harness.scoring import UNCAUGHT
 from evenkeel.harness.writing import RunFolder
 from evenkeel.journal.journal import Journal
 from evenkeel.journal.recording import Recording
 from evenkeel.models.engines.engine import load_engine
-from evenkeel.models.replay import RecordedAnswers
-from evenkeel.options import describe
 from evenkeel.report.terminal.progress import watcher
-from evenkeel.types import Response, RunSpec, Sample, Score, Summary
+from evenkeel.types import RunSpec, Sample, Score, Summary
 
 RUNS = Path("runs")
 NOT_BEGUN = "was stopped before it began: run the same command again."
 EMPTIED = "Put back the journal, start over with --fresh (all is asked again), or choose another --out."
-RECORDED = ("recorded", "inspect")
-"""Sources of data that come with the answers."""
+RECORDED = "recorded"
+"""The source of data that comes with its answers."""
 
 
 def run(
@@ -121,7 +114,7 @@ def run(
             progress=watching,
         )
         folder = Path(out) if out else default_folder(setup.spec.benchmark, setup.spec.subject)
-        return _carry_out(
+        return carry_out(
             setup, folder, budget, fresh=fresh, reuse=reuse, progress=watching, batched=roles, wait=wait
         )
 
@@ -134,107 +127,12 @@ def parse_data(data: str | Path | Sequence[str | Path]) -> list[str]:
     return [str(each) for each in several]
 
 
-def score(
-    benchmark: str | Path,
-    file: str | Path | Sequence[str | Path],
-    *,
-    options: Struct | None = None,
-    lang: str | None = None,
-    base_url: str | None = None,
-    out: str | Path | None = None,
-    fresh: bool = False,
-    engine: str = "local",
-    engine_args: Mapping[str, Any] | None = None,
-    concurrency: int | None = None,
-    progress: Progress | bool | None = True,
-    **benchmark_options: Any,
-) -> Run:
-    """Score answers that were recorded elsewhere, in one of the benchmark's published formats.
-
-    `ek.score("mirae", "MIRAE_claude_haiku_results_english.json").summary["mean_similarity/level=7"]`
-
-    Several files of one model are one run where the benchmark can combine them, as MIRAE does languages.
-    """
-    paths = [Path(file)] if isinstance(file, str | Path) else [Path(each) for each in file]
-    asking = {option.name for option in describe(chosen_class(benchmark).Options) if option.asking}
-    if unfit := sorted(asking & set(benchmark_options)):
-        raise UsageError(f"'{unfit[0]}' is about asking a model; these answers were given elsewhere.")
-    watching = watcher(progress)
-    loaded = load_benchmark(benchmark, merged_options(options, benchmark_options))
-    recorded = _combined(loaded, paths, lang)
-    hashes = [datasets.data_file(path).sha256 for path in paths]
-    identity = {
-        "spec": f"replay:{'+'.join(path.name for path in paths)}",
-        "model": recorded.model,
-        "sha256": "+".join(hashes),
-    }
-    answers = RecordedAnswers(identity, _answers_by_request(loaded, recorded), recorded.warnings)
-    name = benchmark_name(benchmark)
-    with load_engine(engine, engine_args, concurrency=concurrency) as running:
-        models = {
-            "model": answers,
-            **open_models(running, loaded, name, model_refs(loaded, name, None, base_url)),
-        }
-        about: dict[str, Any] = {"source": "recorded", "sha256": hashes, "lang": None}
-        if recorded.embedder:
-            about["embedder"] = recorded.embedder
-        spec = make_spec(name, loaded, models, about)
-        setup = Setup(loaded, spec, recorded.samples, models)
-        folder = Path(out) if out else default_folder(name, recorded.model)
-        return score_setup(setup, folder, fresh=fresh, progress=watching)
-
-
-def score_setup(setup: Setup, folder: Path, *, fresh: bool, progress: Progress) -> Run:
-    """Score answers that were given elsewhere: the models of the setup give them again."""
-    probe(setup.benchmark, setup.models, progress)
-    return _carry_out(setup, folder, Budget(Limits()), fresh=fresh, reuse=None, progress=progress)
-
-
-def _combined(benchmark: Benchmark, paths: Sequence[Path], lang: str | None) -> Recorded:
-    """The recording of one file, or of several as one."""
-    if not paths:
-        raise UsageError("give at least one file of recorded answers.")
-    recordings = [_read(benchmark, path, lang) for path in paths]
-    combined = recordings[0] if len(recordings) == 1 else benchmark.combined(recordings)
-    if combined is None:
-        listed = ", ".join(
-            f"{path.name} ({each.model})" for path, each in zip(paths, recordings, strict=True)
-        )
-        raise UsageError(
-            f"these files cannot be scored as one run: {listed}. They must be of one model and have no "
-            "sample in common. Score each by itself."
-        )
-    return combined
-
-
-def group_files(benchmark: str | Path, files: Sequence[Path], *, lang: str | None) -> list[list[Path]]:
-    """The files of each run to score: those that the benchmark can combine are one, the others one by one."""
-    loaded = load_benchmark(benchmark, {})
-    groups: list[dict[Path, Recorded]] = []
-    for file in dict.fromkeys(files):
-        recorded = _read(loaded, file, lang)
-        fitting = (group for group in groups if loaded.combined([*group.values(), recorded]) is not None)
-        if (group := next(fitting, None)) is None:
-            groups.append({file: recorded})
-        else:
-            group[file] = recorded
-    return [list(group) for group in groups]
-
-
-def _read(benchmark: Benchmark, path: Path, lang: str | None) -> Recorded:
-    if lang and "," in lang:
-        raise UsageError(f"--lang {lang}: a file of recorded answers has one language.")
-    return benchmark.recorded(path, lang=lang)
-
-
 def rescore(
     path: str | Path,
     *,
     models: Sequence[str] = (),
     model_args: Mapping[str, Any] | None = None,
     base_url: str | None = None,
-    engine: str = "local",
-    engine_args: Mapping[str, Any] | None = None,
     progress: Progress | bool | None = True,
 ) -> Run:
     """Score a run's stored answers again, in place: `ek.rescore("runs/yesterday").headline`.
@@ -248,7 +146,7 @@ def rescore(
     if member(target, "journal.sqlite") is None:
         raise RunConflict(f"{path} has no journal.sqlite: there are no stored answers to score.")
     with (
-        load_engine(engine, engine_args) as running,
+        load_engine() as running,
         RunFolder.open(target, spec) as folder,
         controlled(target, watcher(progress)) as watching,
         contextlib.closing(Journal(folder.journal)) as journal,
@@ -316,11 +214,11 @@ def note_stored_answers(journal: Journal, where: str) -> Iterator[None]:
     except (EvenkeelError, KeyboardInterrupt) as error:
         with contextlib.suppress(EvenkeelError):
             if journal.holds_answers():
-                error.add_note(f"What was answered is kept in {where}")
+                error.add_note(f"Answers are saved in {where}")
         raise
 
 
-def _carry_out(
+def carry_out(
     setup: Setup,
     path: Path,
     budget: Budget,
@@ -331,12 +229,15 @@ def _carry_out(
     batched: frozenset[str] = frozenset(),
     wait: bool = True,
 ) -> Run:
+    """Ask for what is not stored, score, and write the run\'s folder."""
     models = with_batches(setup.models, batched, path, wait=wait)
     with contextlib.ExitStack() as stack:
         for role in batched:
             stack.callback(models[role].close)
         other = Path(reuse) if reuse and Path(reuse).resolve() != path.resolve() else None
-        recording = stack.enter_context(_recording(other, setup.spec, progress)) if other else None
+        recording = Recording(other / "journal.sqlite") if other else None
+        if recording is not None:
+            stack.callback(recording.close)
         folder = stack.enter_context(RunFolder.open(path, setup.spec, fresh=fresh))
         progress = stack.enter_context(controlled(path, progress))
         journal = stack.enter_context(contextlib.closing(Journal(folder.journal)))
@@ -352,25 +253,16 @@ def _carry_out(
             opener=models.__getitem__,
             budget=budget,
             progress=progress,
-            titles={**TITLES, "model": "reading"} if setup.spec.data["source"] in RECORDED else TITLES,
+            titles={**TITLES, "model": "reading"} if setup.spec.data["source"] == RECORDED else TITLES,
             reuse=recording,
         )
         with (
-            note_stored_answers(journal, f"{path}: the same command with --out {path} goes on from there."),
+            note_stored_answers(journal, f"{path}: the same command with --out {path} resumes from there."),
             note_batches(path, progress, batch=bool(batched)),
         ):
             ask(setup.benchmark, setup.samples, requests)
             return _finish(setup.benchmark, folder, setup.spec, setup.samples, requests, progress)
     raise AssertionError("unreachable")
-
-
-@contextlib.contextmanager
-def _recording(folder: Path, current: RunSpec, progress: Progress) -> Iterator[Recording]:
-    """Another run's answers."""
-    if member(folder, "spec.json") is not None:
-        note_other_server(read_spec(folder), current, progress)
-    with contextlib.closing(Recording(folder / "journal.sqlite")) as recording:
-        yield recording
 
 
 def _finish(
@@ -420,11 +312,3 @@ def summarise(benchmark: Benchmark, scores: Sequence[Score]) -> Summary:
         )
     units = {metric.name: metric.unit for metric in benchmark.metrics}
     return analysis.summarise(scores, breakdown, units=units)
-
-
-def _answers_by_request(benchmark: Benchmark, recorded: Recorded) -> dict[bytes, Response]:
-    return {
-        RecordedAnswers.key(request): response
-        for sample, responses in zip(recorded.samples, recorded.responses, strict=True)
-        for request, response in zip(benchmark.requests(sample), responses, strict=True)
-    }

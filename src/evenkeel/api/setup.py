@@ -23,13 +23,13 @@ from evenkeel.harness.benchmark import Benchmark, Data
 from evenkeel.harness.budget import Budget, Limits
 from evenkeel.harness.folder import FORMAT, served_at
 from evenkeel.harness.ledger import assigned_ledger
-from evenkeel.harness.model import Echoing, Model
+from evenkeel.harness.model import Echoing, Model, addresses_of
 from evenkeel.harness.progress import Progress, watch
 from evenkeel.harness.writing import RunFolder
 from evenkeel.make.builder import Builder
 from evenkeel.models.engines.engine import Engine
 from evenkeel.models.prices import prices_by_role, require_prices, shown_prices, thinking_by_role
-from evenkeel.models.registry import on_server, own_preset, split_spec
+from evenkeel.models.registry import on_server, preset_of, split_spec
 from evenkeel.options import identity_options
 from evenkeel.types import LogLikelihood, ModelRef, RunSpec, Sample, to_jsonable
 
@@ -77,7 +77,7 @@ def prepare(
             less = benchmark.without(error.lacking)
             if less is None:
                 raise
-            progress.note(f"{error} The run goes on without.")
+            progress.note(f"{error} The run continues without.")
             benchmark = less
         else:
             spec = make_spec(name, benchmark, models, source, limit=limit, seed=benchmark.seed)
@@ -258,7 +258,7 @@ def make_spec(
 
 def addresses(models: Mapping[str, Model]) -> dict[str, list[str]]:
     """By role: where a model on a server is reached. That is no part of what it is."""
-    return {role: urls for role, model in models.items() if (urls := getattr(model, "addresses", []))}
+    return {role: urls for role, model in models.items() if (urls := addresses_of(model))}
 
 
 def _described(identity: dict[str, Any]) -> dict[str, Any]:
@@ -275,7 +275,7 @@ def identities(spec: RunSpec) -> dict[str, dict[str, Any]]:
 
 
 def note_moved_server(folder: RunFolder, spec: RunSpec, progress: Progress) -> None:
-    """Say, and write down, that a run goes on with a server at another address than before."""
+    """Say, and write down, that a run resumes with a server at another address than before."""
     before, now = served_at(folder.spec), served_at(spec)
     moved = {role: urls for role, urls in now.items() if not set(urls) <= set(before.get(role, urls))}
     for role, urls in moved.items():
@@ -290,19 +290,6 @@ def note_moved_server(folder: RunFolder, spec: RunSpec, progress: Progress) -> N
         folder.write_json("spec.json", folder.spec)
 
 
-def note_other_server(other_spec: RunSpec, current: RunSpec, progress: Progress) -> None:
-    """Say where a model was reached whose answers are taken over, if that was elsewhere."""
-    for role, model in current.models.items():
-        for other, former in other_spec.models.items():
-            if former["identity"] == model["identity"]:
-                old, new = served_at(other_spec).get(other, []), served_at(current).get(role, [])
-                if old != new:
-                    progress.note(
-                        f"{model['spec']} was reached at {', '.join(old)} there and is reached at "
-                        f"{', '.join(new)} here: it is taken for the same model."
-                    )
-
-
 def with_base_url(refs: Mapping[str, ModelRef], base_url: str | None) -> dict[str, ModelRef]:
     """The models with `--base-url`, as far as it is meant for them.
 
@@ -311,7 +298,7 @@ def with_base_url(refs: Mapping[str, ModelRef], base_url: str | None) -> dict[st
     """
     if not base_url:
         return dict(refs)
-    served = {role: own_preset(ref.spec) for role, ref in refs.items() if on_server(ref.spec)}
+    served = {role: preset_of(ref.spec) for role, ref in refs.items() if on_server(ref.spec)}
     if not served:
         raise UsageError("--base-url goes with a model on a server: --model openai:NAME, or a preset's name.")
     hosted = [role for role, preset in served.items() if preset is not None and preset.key]

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import statistics
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeAlias
 
-import msgspec
 from msgspec import Struct
 
 from evenkeel.api.setup import with_base_url
 from evenkeel.errors import CapabilityError, EvenkeelError, ModelUnreachable, UsageError
-from evenkeel.files.jsonfile import shallow
 from evenkeel.files.package_data import read_json
-from evenkeel.harness.model import Model
+from evenkeel.harness.model import Model, Noted, addresses_of
 from evenkeel.harness.registry import load_benchmark, usable_benchmarks
 from evenkeel.models.registry import check_spec, load_model, option_names, split_spec
 from evenkeel.text.answers import IN_REASONING, is_blank
@@ -36,7 +35,7 @@ PATIENCE = {"retries": 2, "timeout": 60.0}
 """Options of a server's backend, where they are not given: someone waits for the table."""
 REFUSALS = ("HTTP 400", "HTTP 404", "HTTP 405", "HTTP 415", "HTTP 422", "HTTP 501")
 """How the reason of a failure begins where a server does not take such a request."""
-FAILURES = ("HTTP", "timeout", "no connection", "connection lost", "broken reply", "reply ")
+FAILURES = ("HTTP", "timeout", "no connection", "connection lost", "broken reply", "web page")
 """How the reason of any other failure begins."""
 MAX_TOKENS = 48
 LONGEST = 200
@@ -49,8 +48,6 @@ class Prompts(Struct, frozen=True):
     chat: str
     repeats: str
     text: str
-    schema: str
-    answer_schema: dict[str, Any]
     embed: str
 
 
@@ -81,21 +78,19 @@ class ModelTrial(Struct, frozen=True, kw_only=True):
     """How many were sent, tries that failed and came again not counted."""
     latency_s: float | None
     """The median over the texts that were generated."""
-    rate_limits: dict[str, str]
-    """The headers about rate limits, as they came last."""
     trials: list[Trial]
     benchmarks: list[Enough]
     notes: list[str]
 
 
-MOST_REQUESTS = 12
-"""Chat, two repeats, two with a seed, stop, schema, plain text, three for log-probabilities, embedding."""
+MOST_REQUESTS = 8
+"""Chat, two repeats, plain text, three for log-probabilities, embedding."""
 
 
 def try_model(
     spec: str, *, model_args: Mapping[str, Any] | None = None, base_url: str | None = None
 ) -> ModelTrial:
-    """Try a model out: `try_model("groq:llama-3.3-70b-versatile").trials`.
+    """Try a model out: `try_model("groq:openai/gpt-oss-20b").trials`.
 
     ModelUnreachable where the server is not there, or refuses the first request of all.
     """
@@ -103,44 +98,28 @@ def try_model(
     check_spec(ref.spec, ref.args)
     known = option_names(split_spec(spec)[0].partition(":")[0])
     patient = {name: value for name, value in PATIENCE.items() if name in known}
-    trying = _Trying(ref, {**patient, **ref.args}, seeds="send_seed" in known)
-    try:
-        return trying.all()
-    finally:
-        trying.close()
+    with contextlib.closing(load_model(ref.spec, **{**patient, **ref.args})) as model:
+        return _Trying(model).all()
 
 
 class _Trying:
     """The model under trial, and what was measured so far."""
 
-    def __init__(self, ref: ModelRef, args: Mapping[str, Any], *, seeds: bool) -> None:
-        self._ref = ref
-        self._args = dict(args)
-        self._seeds = seeds
+    def __init__(self, model: Model) -> None:
         self._prompts = read_json(__package__, "trial.json", type=Prompts)
-        self._model: Model = load_model(ref.spec, **self._args)
-        self._models = [self._model]
+        self._model = model
         self._requests = 0
         self._seconds: list[float] = []
-        if record := getattr(self._model, "record_rate_limits", None):
-            record()
-
-    def close(self) -> None:
-        for model in self._models:
-            model.close()
 
     def all(self) -> ModelTrial:
         self._model.probe(frozenset())
-        chat, first = self._chat()
+        chat = self._chat()
+        name = split_spec(str(self._model.identity()["spec"]))[0].partition(":")[2]
+        if chat.state == "not supported" and name and name in chat.detail and "model" in chat.detail.lower():
+            raise ModelUnreachable(f"The server has no model '{name}'. {chat.detail}")
         trials = [chat]
         if chat.state == "ok":
-            repeats = self._repeats()
-            trials += [
-                repeats,
-                self._tried("seed", lambda: self._seed(differ=repeats.state == "ok")),
-                self._tried("stop", lambda: self._stop(first)),
-                self._tried("JSON schema", self._schema),
-            ]
+            trials.append(self._repeats())
         trials += [
             self._tried("plain text", self._text),
             self._tried("log-probabilities of the prompt", self._logprobs),
@@ -149,20 +128,19 @@ class _Trying:
         identity = self._model.identity()
         return ModelTrial(
             model=str(identity["spec"]),
-            addresses=list(getattr(self._model, "addresses", [])),
+            addresses=addresses_of(self._model),
             enough=chat.state == "ok",
             requests=self._requests,
             latency_s=statistics.median(self._seconds) if self._seconds else None,
-            rate_limits=dict(getattr(self._model, "rate_limits", {})),
             trials=trials,
             benchmarks=_enough({trial.name: trial.state for trial in trials}),
-            notes=list(dict.fromkeys(note for model in self._models for note in _notes(model))),
+            notes=_notes(self._model),
         )
 
-    def _ask(self, request: Request, model: Model | None = None) -> Response:
+    def _ask(self, request: Request) -> Response:
         self._requests += 1
         began = time.monotonic()
-        [(_, response)] = (model or self._model).answer([request])
+        [(_, response)] = self._model.answer([request])
         if isinstance(request, Generate) and response.status != "error":
             self._seconds.append(time.monotonic() - began)
         return response
@@ -180,13 +158,12 @@ class _Trying:
             state, detail = "failed", str(error)
         return Trial(name=name, state=state, detail=_short(detail))
 
-    def _chat(self) -> tuple[Trial, str]:
+    def _chat(self) -> Trial:
         """Chat, without which the rest cannot be judged. A server that is not there is not caught here."""
         if "generate" not in self._model.capabilities:
-            return Trial(name="chat", state="not supported", detail=self._offers()), ""
-        response = self._ask(_chat(self._prompts.chat))
-        state, detail = _usable(response)
-        return Trial(name="chat", state=state, detail=_short(detail)), response.text
+            return Trial(name="chat", state="not supported", detail=self._offers())
+        state, detail = _usable(self._ask(_chat(self._prompts.chat)))
+        return Trial(name="chat", state=state, detail=_short(detail))
 
     def _repeats(self) -> Trial:
         def attempt() -> tuple[State, str]:
@@ -202,54 +179,6 @@ class _Trying:
 
         return self._tried("repeats", attempt)
 
-    def _seed(self, *, differ: bool) -> tuple[State, str]:
-        model = self._model
-        if self._seeds:
-            model = load_model(self._ref.spec, **{**self._args, "send_seed": True})
-            self._models.append(model)
-        request = _chat(self._prompts.repeats, temperature=1.0)
-        first, second = (self._ask(request, model) for _ in range(2))
-        for response in (first, second):
-            if response.status == "error":
-                return _usable(response)
-        if notes := [note for note in _notes(model) if "seed" in note]:
-            return "not supported", notes[0]
-        if first.text != second.text:
-            return "not supported", "two answers with the same seed differ"
-        if not differ:
-            return "unclear", "two answers with the same seed are equal, and so are those without"
-        return "ok", "two answers with the same seed are equal"
-
-    def _stop(self, first: str) -> tuple[State, str]:
-        """The answer from before, stopped at a word from its second half."""
-        words = first.split()
-        word = next(
-            (word for word in words[len(words) // 2 :] if len(word) > 1 and word not in words[:2]), ""
-        )
-        if not word:
-            return "unclear", "the answer is too short to be stopped"
-        response = self._ask(_chat(self._prompts.chat, stop=(word,)))
-        if response.status == "error":
-            return _usable(response)
-        if word in response.text:
-            return "not supported", f"the answer goes on past the stop sequence '{word}'"
-        return "ok", f"the answer ends before '{word}'"
-
-    def _schema(self) -> tuple[State, str]:
-        schema = msgspec.json.encode(self._prompts.answer_schema).decode()
-        response = self._ask(msgspec.structs.replace(_chat(self._prompts.schema), schema=schema))
-        state, detail = _usable(response)
-        if state != "ok":
-            return state, detail
-        try:
-            answer = msgspec.json.decode(shallow(response.text))
-        except (msgspec.DecodeError, RecursionError):
-            return "not supported", f"the answer is not JSON: {response.text}"
-        for name, rule in self._prompts.answer_schema["properties"].items():
-            if not isinstance(answer, dict) or answer.get(name) not in rule["enum"]:
-                return "not supported", f"the answer does not follow the schema: {response.text}"
-        return "ok", response.text
-
     def _text(self) -> tuple[State, str]:
         if "generate" not in self._model.capabilities:
             return "not supported", self._offers()
@@ -262,7 +191,7 @@ class _Trying:
     def _logprobs(self) -> tuple[State, str]:
         if "loglikelihood" not in self._model.capabilities:
             return "not supported", self._offers()
-        self._requests += bool(getattr(self._model, "addresses", None))
+        self._requests += bool(addresses_of(self._model))
         self._model.probe(frozenset({"loglikelihood"}))
         response = self._ask(LogLikelihood(prefix=self._prompts.text, continuation=" blue"))
         if response.logprobs is None:
@@ -281,8 +210,8 @@ class _Trying:
         return f"the model offers: {', '.join(sorted(self._model.capabilities)) or 'nothing'}"
 
 
-def _chat(text: str, *, temperature: float = 0.0, repeat: int = 0, stop: tuple[str, ...] = ()) -> Generate:
-    sampling = Sampling(temperature=temperature, max_tokens=MAX_TOKENS, stop=stop)
+def _chat(text: str, *, temperature: float = 0.0, repeat: int = 0) -> Generate:
+    sampling = Sampling(temperature=temperature, max_tokens=MAX_TOKENS)
     return Generate(prompt=(Message("user", text),), sampling=sampling, repeat=repeat)
 
 
@@ -308,7 +237,7 @@ def _short(text: str) -> str:
 
 
 def _notes(model: Model) -> list[str]:
-    return list(model.notes()) if hasattr(model, "notes") else []
+    return model.notes() if isinstance(model, Noted) else []
 
 
 NEEDS: dict[Capability, str] = {
@@ -342,5 +271,8 @@ def _enough_for(name: str, states: Mapping[str, State]) -> Enough:
         return Enough(benchmark=name, state="ok", detail=f"without {lacking[0]}")
     if lacking:
         return Enough(benchmark=name, state="not supported", detail=f"lacks: {', '.join(lacking)}")
-    detail = "the repeats do not differ" if states.get("repeats") == "failed" else ""
-    return Enough(benchmark=name, state="ok", detail=detail)
+    if states.get("repeats") == "failed":
+        return Enough(
+            benchmark=name, state="unclear", detail="repeats do not differ: a cache or a fixed seed?"
+        )
+    return Enough(benchmark=name, state="ok", detail="")

@@ -266,15 +266,8 @@ def model(settings: Settings, *, key: str, label: str = "Model", none: bool = Fa
 
 
 def _preset(preset: Preset, key: str) -> str | None:
-    """A well-known model of a provider or of a local server, or one whose name is typed in."""
-    chosen = st.selectbox(
-        "Name of the model",
-        list(preset.models),
-        accept_new_options=True,
-        index=0 if preset.models else None,
-        placeholder="Choose one, or type a name",
-        key=f"{key}-{preset.name}-model",
-    )
+    """A model of a provider or of a local server, by the name that is typed in."""
+    chosen = st.text_input("Name of the model", key=f"{key}-{preset.name}-model")
     if preset.key and preset.key_is_set:
         show.text(f"The key is read from the variable {preset.key}, which is set.", "soft")
     elif preset.key:
@@ -284,7 +277,7 @@ def _preset(preset: Preset, key: str) -> str | None:
         )
     else:
         show.text(f"The server is at {preset.address()}. No key is needed.", "soft")
-    name = _model_name(chosen or "")
+    name = _model_name(chosen)
     return preset.spec(name) if name else None
 
 

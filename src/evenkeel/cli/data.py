@@ -27,7 +27,6 @@ MODEL_OPTIONS = compose(
     options.model_args_option,
     options.base_url_option,
     options.concurrency_option,
-    options.engine_options,
     from_struct(Limits),
 )
 """For builders that ask a model."""
@@ -93,8 +92,7 @@ def list_command() -> None:
             click.echo(f"        {datasets.state(name, file):<9}  by {file.pinned_by}  {file.path}")
     click.echo(
         "\nby digest: the content is checked against a digest that comes with Evenkeel.\n"
-        "by commit: fetched at that commit, and checked against the commit and digest the server gives;\n"
-        "           Evenkeel has no digest of it, so the digest of the first fetch is recorded and checked."
+        "by commit: fetched at that commit; Evenkeel has no digest of it."
     )
 
 
@@ -109,10 +107,6 @@ def fetch_command(name: str) -> None:
     """
     for path in datasets.fetch(name, progress=_show_progress):
         say(path)
-    for file in datasets.published_set(name).files:
-        if file.pinned_by == "commit":
-            digest = datasets.recorded_sha256(datasets.cached_path(name, file))
-            click.echo(f"{file.path}: pinned by commit only; recorded as sha256 {digest}", err=True)
 
 
 def _show_progress(file: datasets.PublishedFile, done: int, total: int | None) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
 import platform
@@ -48,33 +49,18 @@ EXTRAS = {
     "sbert": "embedders, including the embedded one",
     "words": "Chinese and Korean word splitting, for BM25",
     "frames": "Parquet files and data frames, with polars",
-    "data": "data sets of the Hub, fsspec addresses, zstandard (--data hf:…)",
+    "data": "data sets of the Hub, addresses and compressed files (--data)",
     "app": "the web app",
     "ray": "models on a Ray cluster: --engine ray",
 }
-VARIABLES = {
-    "OPENAI_API_KEY": "the key of a server that requires one",
-    "OPENAI_BASE_URL": "the address of openai: models, unless --base-url gives it",
-    "OLLAMA_HOST": "the address of ollama: models, if it is not the usual one",
-    "AZURE_OPENAI_ENDPOINT": "the address of your resource, for azure: models",
-    "OPENAI_API_VERSION": "the api-version of azure: models, if it is not the usual one",
-    "RAY_ADDRESS": "the Ray cluster of --engine ray, unless --engine-arg address=HOST:PORT gives it",
-    "OMP_NUM_THREADS": "how many threads a model on CPU uses",
-    "HF_TOKEN": "for gated models of the Hugging Face Hub",
-    "HF_HUB_OFFLINE": "1: load models only from this machine",
-    "EVENKEEL_CACHE": "the folder for fetched data and converted models",
-    "EVENKEEL_CONFIG": "the file with your own presets and prices",
-    "EVENKEEL_MIRROR": "another host for published data, with the same paths",
-    "EVENKEEL_BATCH_POLL": "the longest pause between two looks at batches, in seconds",
-    "EVENKEEL_BENCHMARKS": "Python files with benchmarks of your own",
-    "EVENKEEL_TRACEBACK": "1: show the whole error where a run's folder is damaged",
-    "EVENKEEL_APP_RUNS": "the folder of runs of the web app, unless --runs gives it",
-    "EVENKEEL_APP_MODELS": "the folder of models of the web app, unless --models gives it",
-    "EVENKEEL_APP_DATA": "the folder of data of the web app, unless --data gives it",
-    "EVENKEEL_APP_READ_ONLY": "1: the web app shows runs and starts nothing",
-    "EVENKEEL_APP_ALLOW_HOST": "further names of the web app's server, separated by commas",
-    "NO_COLOR": "1: no colours",
-}
+VARIABLES = (
+    "OPENAI_API_KEY", "OPENAI_BASE_URL", "OLLAMA_HOST", "AZURE_OPENAI_ENDPOINT", "OPENAI_API_VERSION",
+    "RAY_ADDRESS", "OMP_NUM_THREADS", "HF_TOKEN", "HF_HUB_OFFLINE", "EVENKEEL_CACHE", "EVENKEEL_CONFIG",
+    "EVENKEEL_MIRROR", "EVENKEEL_BATCH_POLL", "EVENKEEL_BENCHMARKS", "EVENKEEL_TRACEBACK",
+    "EVENKEEL_APP_RUNS", "EVENKEEL_APP_MODELS", "EVENKEEL_APP_DATA", "EVENKEEL_APP_READ_ONLY",
+    "EVENKEEL_APP_ALLOW_HOST", "NO_COLOR",
+)  # fmt: skip
+"""What Evenkeel reads from the environment: docs/environment.md."""
 
 
 class Check(Struct, frozen=True, kw_only=True):
@@ -100,7 +86,7 @@ class Diagnosis(Struct, frozen=True, kw_only=True):
     epilog=examples(
         "evenkeel doctor",
         "evenkeel doctor --json",
-        "evenkeel doctor --model groq:llama-3.3-70b-versatile",
+        "evenkeel doctor --model groq:openai/gpt-oss-20b",
         "evenkeel doctor --model openai:NAME --base-url http://127.0.0.1:8000/v1",
     ),
 )
@@ -129,7 +115,7 @@ def doctor_command(
     from evenkeel.api.trial import MOST_REQUESTS, try_model
     from evenkeel.models.registry import parse_args, split_spec
 
-    bare, _ = split_spec(model)
+    bare = split_spec(model)[0].rstrip(":")
     say(f"{bare}: at most {MOST_REQUESTS} small requests are sent.", err=True)
     trial = try_model(model, model_args=parse_args(model_args), base_url=base_url)
     print_result(trial, show_trial, json=json)
@@ -157,8 +143,6 @@ def show_trial(console: Console, trial: ModelTrial) -> None:
             line(Text.assemble("  ", (mark, style), text))
     if trial.latency_s is not None:
         line(Text(f"latency: {trial.latency_s:.2f} s, the median of the texts"))
-    for name, value in sorted(trial.rate_limits.items()):
-        line(Text(visible(f"{name}: {value}")))
     for note in trial.notes:
         line(Text(visible(note), style="yellow"))
     line(Text(f"requests sent: {trial.requests}"))
@@ -234,10 +218,17 @@ def _requirements(extra: str = "") -> list[Requirement]:
         return package.marker is None or package.marker.evaluate({"extra": extra})
 
     try:
-        packages = [Requirement(line) for line in metadata.requires("evenkeel") or ()]
+        packages = [Requirement(line) for line in metadata.requires(_distribution()) or ()]
     except metadata.PackageNotFoundError:
         return []
     return [p for p in packages if required(p, extra) and not (extra and required(p, ""))]
+
+
+def _distribution() -> str:
+    """The name under which Evenkeel is installed; `evenkeel` in environments made before it was renamed."""
+    with contextlib.suppress(metadata.PackageNotFoundError):
+        return metadata.distribution("evenkeel-bench").name
+    return "evenkeel"
 
 
 def _problem(package: Requirement) -> str:
@@ -258,11 +249,7 @@ def _devices() -> Iterator[Check]:
     try:
         for name, detail in devices().items():
             yield Check(part="devices", name=name, state="absent" if name == "CUDA" else "ok", detail=detail)
-    except (
-        ImportError,
-        OSError,
-        RuntimeError,
-    ) as error:  # another machine's build
+    except (ImportError, OSError, RuntimeError) as error:  # another machine's build
         reason = next(iter(str(error).strip().splitlines()), type(error).__name__).rstrip(".")
         detail, fix = f"cannot be loaded: {reason}", "pip install --force-reinstall torch"
         yield Check(part="devices", name="torch", state="missing", detail=detail, fix=fix)
@@ -306,10 +293,7 @@ def _published() -> Iterator[Check]:
 
 
 def _variables() -> Iterator[Check]:
-    """Whether the variables are set, never their values."""
-    for name, purpose in VARIABLES.items():
+    """The variables that are set, never their values."""
+    for name in VARIABLES:
         if os.environ.get(name):
             yield Check(part="environment", name=name, detail="set")
-        else:
-            fix = f"export {name}=…  # {purpose}"
-            yield Check(part="environment", name=name, state="absent", detail="not set", fix=fix)

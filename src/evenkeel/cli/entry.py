@@ -7,7 +7,6 @@ import errno
 import importlib
 import io
 import logging
-import math
 import os
 import signal
 import sys
@@ -21,7 +20,7 @@ from evenkeel import __version__
 from evenkeel.cli.options import SuggestingGroup, examples
 from evenkeel.cli.output import say, say_error
 from evenkeel.cli.signals import stopping
-from evenkeel.errors import EvenkeelError, OptionError, StorageError, place_of
+from evenkeel.errors import EvenkeelError, StorageError, place_of
 from evenkeel.files.cache import NotWritten
 from evenkeel.files.remote.telemetry import switch_off_telemetry
 from evenkeel.harness.control import assigned_folder, obeying
@@ -47,9 +46,6 @@ COMMANDS = {
     "doctor": ("doctor", "Show what is installed, what is missing, and how to fix it."),
 }
 """By command: its module, in which it is `<command>_command`, and its line of help."""
-
-LOG_BYTES = 2**24
-"""What a process of the web app writes at most: a hostile server's words may be in it."""
 
 NOT_WRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO}
 """A disk that is full, fails or is read-only."""
@@ -77,7 +73,7 @@ Environment (`evenkeel doctor` shows which are set):
   EVENKEEL_BENCHMARKS              Python files with benchmarks of your own, separated as in PATH
 
 Exit codes: 0 done, 1 gate or coverage failed, 2 wrong usage or bad input, 3 a server was not reached;
-130 stopped by Ctrl-C, 143 by SIGTERM, 129 by SIGHUP: the answers received so far are kept."""
+130 stopped by Ctrl-C, 143 by SIGTERM, 129 by SIGHUP: the answers received so far are saved."""
 
 
 class LazyGroup(SuggestingGroup):
@@ -122,7 +118,7 @@ def main() -> None:
     """Run the command and exit: a user's mistake is one message and an exit code, never a traceback."""
     switch_off_telemetry()
     watched = assigned_folder()
-    _wrap_output(math.inf if watched is None else LOG_BYTES)
+    _wrap_output()
     if watched is not None:
         signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever began this may have ignored it
     with warnings.catch_warnings(), stopping() as state, obeying(watched):
@@ -139,36 +135,32 @@ def main() -> None:
                 cause = error.__cause__ or error  # click wraps the interrupt, which carries the note
                 _show_notes(cause)
                 if not getattr(cause, "__notes__", ()):
-                    click.echo("Run the same command again to go on.", err=True)
+                    click.echo("Run the same command again to resume.", err=True)
             code = state.exit_code
     sys.exit(code)
 
 
 class _Output(io.FileIO):
-    """A standard stream. Once its reader (head, less) has left, or its `most` bytes are written, writing does
-    nothing. Where it fails otherwise (a full disk) that is an error once, unless it has `messages` alone."""
+    """A standard stream. Once its reader (head, less) has left, writing does nothing. Another failure (a full
+    disk) is an error once, unless it has `messages` alone."""
 
-    most: float = math.inf
+    lost = False
     messages = False
 
     def write(self, data: Any) -> int:
-        left, self.most = self.most, max(0, self.most - len(data))
-        if left <= 0:
+        if self.lost:
             return len(data)
         try:
-            if left >= len(data):
-                return super().write(data)
-            super().write(data[: int(left)])
+            return super().write(data)
         except OSError as error:
-            self.most = 0
+            self.lost = True
             if not self.messages and not isinstance(error, BrokenPipeError):
                 raise OSError(error.errno, error.strerror, "standard output") from error
         return len(data)
 
 
-def _wrapped(stream: Any, most: float, *, messages: bool = False) -> io.TextIOWrapper:
+def _wrapped(stream: Any, *, messages: bool = False) -> io.TextIOWrapper:
     output = _Output(stream.fileno(), "w", closefd=False)
-    output.most = most
     output.messages = messages
     return io.TextIOWrapper(
         io.BufferedWriter(output),
@@ -178,13 +170,12 @@ def _wrapped(stream: Any, most: float, *, messages: bool = False) -> io.TextIOWr
     )
 
 
-def _wrap_output(most: float) -> None:
-    """Let a command finish with its own exit code after the reader of its output has left; what a process
-    writes that is watched from outside goes to a log, which has a limit."""
+def _wrap_output() -> None:
+    """Let a command finish with its own exit code after the reader of its output has left."""
     if sys.__stdout__ is not None and sys.stdout is sys.__stdout__:
-        sys.stdout = _wrapped(sys.stdout, most)
+        sys.stdout = _wrapped(sys.stdout)
     if sys.__stderr__ is not None and sys.stderr is sys.__stderr__:
-        sys.stderr = _wrapped(sys.stderr, most, messages=True)
+        sys.stderr = _wrapped(sys.stderr, messages=True)
 
 
 def _run_command() -> int:
@@ -196,7 +187,7 @@ def _run_command() -> int:
         error.show()
         return error.exit_code
     except EvenkeelError as error:
-        say_error(error.on_command_line if isinstance(error, OptionError) else error)
+        say_error(error.on_command_line)
         _show_notes(error)
         return error.exit_code
     except click.Abort:  # Ctrl-C

@@ -191,7 +191,6 @@ min_coverage_option = click.option(
     show_default=True,
     help="Exit with 1 if a smaller share of the requests was answered.",
 )
-outcome_options = compose(min_coverage_option, json_option("the summary"))
 run_folder_options = compose(
     click.option(
         "--out", type=click.Path(file_okay=False), help="The run's folder.  [default: runs/<date>-<time>-…]"

@@ -74,7 +74,7 @@ def check_coverage(run: Run, floor: float) -> int:
                 del failures[reason]
             reasons = ", ".join(f"{reason} ×{count:,}" for reason, count in failures.most_common(8))
             retry = f" The command that made the run, with --out {run.path}, asks again what ended in error."
-            asked = run.spec.data.get("source") not in ("recorded", "inspect")
+            asked = run.spec.data.get("source") != "recorded"
             say_error(
                 f"{name} {share(coverage)} is under the floor of {share(floor)} (--min-coverage): "
                 f"{reasons or 'there are no answers'}."

@@ -9,7 +9,7 @@ import click
 
 from evenkeel.cli import options
 from evenkeel.cli.options import BenchmarkGroup, compose, examples, from_struct
-from evenkeel.cli.output import check_coverage, say, show_run
+from evenkeel.cli.output import check_coverage, print_result, say, show_run
 from evenkeel.errors import BatchesPending
 from evenkeel.harness.budget import Limits
 from evenkeel.harness.registry import chosen_class, load_benchmark, usable_benchmarks
@@ -56,7 +56,7 @@ RUN_OPTIONS = compose(
     click.option(
         "--batch",
         is_flag=True,
-        help="Ask through the provider's batches, at its lower price; the same command goes on with them.",
+        help="Ask through the provider's batches, at its lower price; the same command resumes with them.",
     ),
     click.option(
         "--wait/--no-wait",
@@ -65,7 +65,8 @@ RUN_OPTIONS = compose(
     ),
     click.option("--dry-run", is_flag=True, help="Count requests and estimate tokens; ask nothing."),
     from_struct(Limits),
-    options.outcome_options,
+    options.min_coverage_option,
+    options.json_option("the summary"),
 )
 
 
@@ -133,7 +134,7 @@ def _run(
     engine_options(settings["engine"], settings["engine_args"])
     counted = {key: value for key, value in settings.items() if key not in NOT_COUNTED}
     plan = api.dry_run(name, **counted)
-    click.echo(as_json(plan)) if json else _print_plan(plan, price_in=settings["price_in"])
+    print_result(plan, json=json)
     return 0
 
 
@@ -150,38 +151,13 @@ def run_and_show(name: str, *, min_coverage: float, json: bool = False, **settin
     return show_run(run, min_coverage=min_coverage, json=json)
 
 
-def _print_plan(plan: Any, *, price_in: float) -> None:
-    """The requests of a run by kind, their tokens, and the highest cost."""
-    width = max(10, *(len(kind) + 1 for kind in plan.requests))
-    click.echo(f"{'kind':<{width}}{'requests':>12}{'tokens in':>14}{'tokens out':>14}")
-    for kind, requests in plan.requests.items():
-        tokens_out = f"≤ {plan.tokens_out[kind]:,}" if plan.tokens_out.get(kind) else "–"
-        click.echo(f"{kind:<{width}}{requests:>12,}{plan.tokens_in[kind]:>14,}{tokens_out:>14}")
-    click.echo("Tokens are estimated; every answer is counted at its full length.")
-    if plan.usd is not None:
-        reading = ("embed", "rank", "entail", "loglikelihood", "stringlikelihood")
-        writing = [kind for kind in plan.requests if kind not in reading]
-        without = "" if price_in or plan.prices else ", without the tokens read (--price-in counts them)"
-        if not all(plan.tokens_out.get(kind) for kind in writing):
-            without += ", without what judges and writers of summaries write"
-        click.echo(f"The cost is at most about ${plan.usd:,.2f}{without}.")
-    for key in plan.keys:
-        say(f"Key: {key}.")
-    for line in plan.prices:
-        say(f"Dollars per million tokens: {line}.")
-    if plan.unpriced:
-        say(f"No cost: the price of {', '.join(plan.unpriced)} is not known (--price-in, --price-out).")
-
-
 def _make_score(name: str) -> click.Command:
     @click.argument("files", nargs=-1, required=True, metavar="FILE…", type=click.Path(path_type=Path))
     @from_struct(chosen_class(name).Options, asking=False)
     @options.lang_option
     @options.base_url_option
     @options.run_folder_options
-    @options.concurrency_option
-    @options.engine_options
-    @options.outcome_options
+    @options.json_option("the summary")
     @click.pass_context
     def score(ctx: click.Context, /, **settings: Any) -> None:
         ctx.exit(_score(name, **settings))
@@ -207,7 +183,6 @@ def _score(
     files: tuple[Path, ...],
     out: str | None,
     resume: bool,
-    min_coverage: float,
     json: bool,
     **settings: Any,
 ) -> int:
@@ -229,7 +204,7 @@ def _score(
         if (agreement := run.agreement()) is not None:
             say(f"{files_of_run}: {agreement}", err=True)
     if len(runs) == 1:
-        return show_run(runs[0], min_coverage=min_coverage, json=json)
+        return show_run(runs[0], min_coverage=FLOOR, json=json)
     for group, files_of_run, run in zip(groups, names, runs, strict=True):
         for note in notes_of(run):  # what could not be read begins with the name of its file
             named = note.text.startswith(tuple(file.name for file in group))
@@ -244,7 +219,7 @@ def _score(
         show_side_by_side(Console(), runs, chosen_class(benchmark).layout)
         for run in runs:
             say(f"Report: {run.path / 'report.html'}")
-    return max(check_coverage(run, min_coverage) for run in runs)
+    return max(check_coverage(run, FLOOR) for run in runs)
 
 
 @click.command(
@@ -264,8 +239,7 @@ def _score(
 )
 @options.model_args_option
 @options.base_url_option
-@options.engine_options
-@options.outcome_options
+@options.json_option("the summary")
 @click.pass_context
 def rescore_command(
     ctx: click.Context,
@@ -274,9 +248,7 @@ def rescore_command(
     models: tuple[str, ...],
     model_args: tuple[str, ...],
     base_url: str | None,
-    min_coverage: float,
     json: bool,
-    **where: Any,
 ) -> None:
     """Score a run's stored answers again, in place; no stored answer is asked for again.
 
@@ -288,9 +260,9 @@ def rescore_command(
     from evenkeel.report.terminal.progress import Watcher
 
     scored = api.rescore(
-        run, models=models, model_args=parse_args(model_args), base_url=base_url, progress=Watcher(), **where
+        run, models=models, model_args=parse_args(model_args), base_url=base_url, progress=Watcher()
     )
-    ctx.exit(show_run(scored, min_coverage=min_coverage, json=json))
+    ctx.exit(show_run(scored, min_coverage=FLOOR, json=json))
 
 
 @click.command(name="demo")

@@ -128,18 +128,6 @@ def write_whole(target: Path, content: str | bytes) -> None:
         draft.write_bytes(content.encode() if isinstance(content, str) else content)
 
 
-def trim(folder: Path, *, files: int, size: int) -> None:
-    """Remove the oldest files of a folder of the cache until it has at most so many, of so many bytes."""
-    by_age = sorted(
-        ((path, path.stat()) for path in folder.iterdir()), key=lambda each: each[1].st_mtime_ns, reverse=True
-    )
-    total = 0
-    for number, (path, status) in enumerate(by_age, 1):
-        total += status.st_size
-        if number > files or total > size:
-            path.unlink(missing_ok=True)
-
-
 def file_sha256(path: Path) -> str:
     """SHA-256 of a file; stored by path, size and time, since weights run to gigabytes."""
     state = path.stat()

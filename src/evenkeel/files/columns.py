@@ -46,7 +46,7 @@ def cells(record: Record) -> dict[Key, Cell]:
 
 def answer_text(answer: Response) -> str | None:
     """The text of an answer, which may be empty; None where there is none, or no text was asked for."""
-    others = (answer.logprobs, answer.string, answer.vector, answer.rank, answer.labels)
+    others = (answer.logprobs, answer.string, answer.vector, answer.rank)
     silent = answer.status != "ok" or any(other is not None for other in others)
     return answer.text or (None if silent else "")
 

@@ -22,9 +22,6 @@ NAME = "evenkeel.toml"
 SECTIONS = ("presets", "prices", "hosts")
 LARGEST = 2**20
 """Bytes of a file of settings; nobody writes more."""
-KEY = r"""(?:[\w-]+|"[^"\\]*"|'[^']*')"""
-HEADER = re.compile(rf"\s*\[\s*({KEY}(?:\s*\.\s*{KEY})*)\s*\]")
-PAIR = re.compile(rf"\s*({KEY}(?:\s*\.\s*{KEY})*)\s*=")
 
 
 def config_path() -> Path:
@@ -51,11 +48,9 @@ def read_section(name: str) -> dict[str, dict[str, Any]]:
 
 
 def fault(section: str, entry: str, problem: str, *, field: str = "") -> DataError:
-    """An error about the table `[section.entry]` or one of its fields, with the line where that is."""
-    path = config_path()
-    names = [name for name in (section, entry, field) if name]
+    """An error about the table `[section.entry]` or one of its fields."""
     where = f"[{section}.{entry}]{f', field {field!r}' if field else ''}"
-    return DataError(path, problem, line=line_of(_text(path), names), where=where)
+    return DataError(config_path(), problem, where=where)
 
 
 @cache
@@ -77,15 +72,14 @@ def _read(path: Path, _modified: int, size: int) -> dict[str, dict[str, dict[str
         raise DataError(path, "is not TOML: a number or date in it is out of range.") from None
     for section, tables in content.items():
         if section not in SECTIONS:
-            raise DataError(path, _unknown(section, SECTIONS), line=line_of(text, [section]))
+            raise DataError(path, _unknown(section, SECTIONS))
         for entry, table in tables.items() if isinstance(tables, dict) else ((section, tables),):
             if not isinstance(table, dict):
                 problem = f"expected a table: write [{section}.NAME] and below it FIELD = VALUE."
-                raise DataError(path, problem, line=line_of(text, [section, entry]))
+                raise DataError(path, problem, where=f"[{section}.{entry}]")
             for field, value in table.items():
                 if isinstance(value, float) and not math.isfinite(value):
-                    problem = f"{field} is {value}: write a number."
-                    raise DataError(path, problem, line=line_of(text, [section, entry, field]))
+                    raise fault(section, entry, f"it is {value}: write a number.", field=field)
     return content
 
 
@@ -101,24 +95,3 @@ def _text(path: Path) -> str:
 def _unknown(name: str, known: Collection[str]) -> str:
     available = ", ".join(f"[{section}.NAME]" for section in known)
     return f"there is no section '{name}'.{suggestion(name, known)} Available: {available}."
-
-
-def line_of(text: str, names: list[str]) -> int | None:
-    """The line of a value in TOML, as far as it can be found: that of its key, else of its table."""
-    table: list[str] = []
-    line, matched = None, 0
-    for number, content in enumerate(text.split("\n"), 1):
-        if header := HEADER.match(content):
-            keys = table = _keys(header[1])
-        elif pair := PAIR.match(content):
-            keys = [*table, *_keys(pair[1])]
-        else:
-            continue
-        common = min(len(keys), len(names))
-        if common > matched and keys[:common] == names[:common]:
-            line, matched = number, common
-    return line
-
-
-def _keys(dotted: str) -> list[str]:
-    return [key.strip("\"'") for key in re.findall(KEY, dotted)]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib import resources
@@ -30,11 +29,8 @@ DESCRIPTIONS = ("dataset_infos.json", "dataset_info.json")
 """Files of the Hugging Face Hub that describe data and hold none."""
 SETTINGS = ("config.json", "package.json", "metadata.json")
 """Files beside which data may be in folders inside."""
-DIGEST = re.compile("[0-9a-f]{64}|[0-9a-f]{40}")
-
-State: TypeAlias = Literal["missing", "whole", "changed", "unchecked"]
-"""`unchecked` is a file that was put there by hand and has no digest to be compared with yet."""
-PROBLEMS = {"missing": "not fetched yet", "unchecked": "not checked yet", "changed": "not as published"}
+State: TypeAlias = Literal["missing", "whole", "changed"]
+PROBLEMS = {"missing": "not fetched yet", "changed": "not as published"}
 
 
 class DataFile(Struct, frozen=True):
@@ -71,7 +67,7 @@ class PublishedFile(Struct, frozen=True):
 
     @property
     def pinned_by(self) -> Literal["digest", "commit"]:
-        """By the digest of its content, or by the commit alone; the digest is then recorded when fetched."""
+        """By the digest of its content, or by the commit that it is fetched at."""
         return "digest" if self.blob else "commit"
 
 
@@ -238,29 +234,11 @@ def _published_file(name: str, file: PublishedFile) -> DataFile:
 
 
 def state(name: str, file: PublishedFile) -> State:
-    """Whether a published file is in the cache, and as it was published or first fetched."""
+    """Whether a published file is in the cache, and as it was published, where its digest is known."""
     path = cached_path(name, file)
     if not path.is_file():
         return "missing"
-    expected = file.blob or recorded_sha256(path)
-    if expected is None:
-        return "unchecked"
-    return "whole" if expected == (git_blob(path) if file.blob else data_file(path).sha256) else "changed"
-
-
-def recorded_sha256(path: Path) -> str | None:
-    """The SHA-256 that a published file had when it was first fetched, or first accepted as it was."""
-    record = _record_path(path)
-    return record.read_text().partition(" ")[0].strip() if record.is_file() else None
-
-
-def _record_sha256(path: Path) -> None:
-    """Write a file's SHA-256 beside it, as sha256sum does."""
-    write_whole(_record_path(path), f"{data_file(path).sha256}  {path.name}\n")
-
-
-def _record_path(path: Path) -> Path:
-    return path.with_name(f"{path.name}.sha256")
+    return "whole" if file.blob in ("", git_blob(path)) else "changed"
 
 
 def git_blob(path: Path) -> str:
@@ -274,28 +252,21 @@ def git_blob(path: Path) -> str:
 
 
 def fetch(name: str, *, progress: Progress | None = None) -> list[Path]:
-    """Download a published set into the cache. Files that are whole are kept, interrupted ones resumed.
-
-    A file that was put there by hand and has no published digest is accepted, and its digest recorded.
-    """
+    """Download a published set into the cache. Files that are whole are kept, interrupted ones resumed."""
     files = published_set(name).files
     for file in files:
-        match state(name, file):
-            case "unchecked":
-                _record_sha256(cached_path(name, file))
-            case "missing" | "changed":
-                _download(name, file, progress)
+        if state(name, file) != "whole":
+            _download(name, file, progress)
     return [cached_path(name, file) for file in files]
 
 
 def _download(name: str, file: PublishedFile, progress: Progress | None) -> None:
     published, path = published_set(name), cached_path(name, file)
     part = path.with_name(f"{path.name}.part")
-    claims: dict[str, str] = {}
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with part.open("ab") as out:
-            for chunk, total in stream(published.address(file), part.stat().st_size, claims, hint=HINT):
+            for chunk, total in stream(published.address(file), part.stat().st_size, hint=HINT):
                 if chunk is None:  # the server sends the whole file again
                     out.truncate(0)
                 else:
@@ -304,41 +275,13 @@ def _download(name: str, file: PublishedFile, progress: Progress | None) -> None
                     progress(file, out.tell(), total)
     except DataUnreachable as error:
         for other in published.files:
-            if state(name, other) in ("missing", "changed"):
+            if state(name, other) != "whole":
                 error.add_note(f"  {published.origin(other)}\n    to {cached_path(name, other)}")
         raise
     except OSError as error:
         raise StorageError(f"{part}: cannot be written ({error.strerror or error}).") from error
-    if problem := _problem(published, file, part, path, claims):
+    if file.blob and (blob := git_blob(part)) != file.blob:
         part.unlink()
-        raise DataError(published.origin(file), problem)
-    part.replace(path)
-    _record_sha256(path)
-
-
-def _problem(
-    published: PublishedSet, file: PublishedFile, part: Path, path: Path, claims: Mapping[str, str]
-) -> str:
-    """Why a download is not what it should be; empty if it is.
-
-    It is checked against its pinned digest; without one, against the commit and the digest that the server
-    names (the Hugging Face Hub does), and against what was recorded at the first fetch.
-    """
-    blob, sha256 = git_blob(part), data_file(part).sha256
-    if file.blob:
         expected = f"(git blob {blob}, expected {file.blob})"
-        return "" if blob == file.blob else f"the content is not the published one {expected}."
-    commit = claims.get("x-repo-commit", "")
-    if commit and commit != published.revision:
-        return f"the server sent it at commit {commit}, not at {published.revision}."
-    named = claims.get("x-linked-etag") or (claims.get("etag", "") if commit else "")
-    named = named.removeprefix("W/").strip('"').lower()
-    if DIGEST.fullmatch(named) and named not in (sha256, blob):
-        return f"the content is not what the server names (sha256 {sha256}, expected {named})."
-    recorded = recorded_sha256(path)
-    if recorded not in (None, sha256):
-        return (
-            f"the content is not the one that was fetched first (sha256 {sha256}, expected {recorded}). "
-            f"To accept it, delete {_record_path(path)} and fetch again."
-        )
-    return ""
+        raise DataError(published.origin(file), f"the content is not the published one {expected}.")
+    part.replace(path)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evenkeel.errors import DataError, MissingExtra
+from evenkeel.errors import DataError, MissingExtra, first_line
 from evenkeel.files.columns import Cell, Extra, Key, cells, columns, titles, typed_rows
 from evenkeel.files.jsonfile import open_file
 from evenkeel.types import Record, Records
@@ -111,40 +109,13 @@ def parquet_rows(path: Path) -> Iterator[dict[str, Any]]:
 
 @contextlib.contextmanager
 def _read_errors(polars: Any, path: Path) -> Iterator[None]:
-    """Errors of polars about a file as ours. Over one whose parts do not fit together it panics: what Rust
-    then writes to standard error, past Python, is left out."""
-    with tempfile.TemporaryFile() as written:
-        try:
-            with _stderr_to(written.fileno()):
-                yield
-        except polars.exceptions.PanicException:  # no PolarsError
-            raise DataError(path, "cannot be read: the file is damaged.") from None
-        except (OSError, polars.exceptions.PolarsError) as error:
-            raise DataError(path, f"cannot be read: {str(error).splitlines()[0]}.") from None
-        written.seek(0)
-        if text := written.read():
-            os.write(2, text)
-
-
-@contextlib.contextmanager
-def _stderr_to(handle: int) -> Iterator[None]:
-    try:
-        stderr = os.dup(2)
-    except OSError:  # there is none
-        yield
-        return
-    os.dup2(handle, 2)
+    """Errors of polars about a file as ours. Over one whose parts do not fit together it panics."""
     try:
         yield
-    finally:
-        os.dup2(stderr, 2)
-        os.close(stderr)
-
-
-def copy_parquet(source: Path, rows: Sequence[int], target: Path) -> None:
-    """Some rows of a Parquet file, by their numbers from 0 on."""
-    table = load_polars(f"{source}: reading Parquet").read_parquet(source, glob=False)
-    table[list(rows)].write_parquet(target)
+    except polars.exceptions.PanicException:  # no PolarsError
+        raise DataError(path, "cannot be read: the file is damaged.") from None
+    except (OSError, polars.exceptions.PolarsError) as error:
+        raise DataError(path, f"cannot be read: {first_line(error)}.") from None
 
 
 def typed_frame(rows: Iterable[Mapping[str, Cell]], types: Mapping[str, type]) -> DataFrame:

@@ -57,14 +57,12 @@ def decode_json_lines(path: Path, kind: Any) -> Iterator[Any]:
 
 
 def _decode_line(path: Path, content: bytes, kind: Any, number: int) -> Any:
+    raw = decode_line(path, content, number)
     try:
-        raw = decode(content)
         return msgspec.json.decode(msgspec.json.encode(raw), type=kind)
     except msgspec.ValidationError as error:
         fault = explain(error, raw)
         raise DataError(path, f"{fault.problem}.", line=number, where=fault.field) from None
-    except NOT_JSON as error:
-        raise DataError(path, f"this line is not JSON: {_problem(error)}.", line=number) from None
 
 
 def json_lines(path: Path) -> Iterator[tuple[int, Any]]:

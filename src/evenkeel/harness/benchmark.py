@@ -148,8 +148,6 @@ class Benchmark:
     """Metrics that must reach the coverage floor beside the headline, where the run has them."""
     usage: ClassVar[Mapping[str, Sequence[str]]] = {}
     """Examples of use by command: `{"run": ["evenkeel run …"]}`."""
-    related_by: ClassVar[str] = ""
-    """The tag whose samples are shown beside one that has the same value of it. Empty: those of its group."""
     demo: ClassVar[Mapping[str, Any]] = {}
     """Arguments of `run` for a small run on the embedded models. Empty: not part of `evenkeel demo`."""
     inspect_options: ClassVar[Mapping[str, Any]] = {}
@@ -358,5 +356,5 @@ def _layout(cls: type[Benchmark]) -> Layout:
 
 def _other_answer(response: Response) -> bool:
     """Log-probabilities, a vector, a rank or labels: an answer that is not a text."""
-    others = (response.logprobs, response.string, response.vector, response.rank, response.labels)
+    others = (response.logprobs, response.string, response.vector, response.rank)
     return response.status == "ok" and any(other is not None for other in others)

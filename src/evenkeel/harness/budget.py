@@ -9,15 +9,15 @@ from typing import Annotated, NamedTuple, TypeAlias
 
 from msgspec import Meta, Struct
 
-from evenkeel.harness.ledger import ROUNDING, Cost, Ledger
+from evenkeel.harness.ledger import ROUNDING, Ledger
 from evenkeel.harness.model import Meter
 from evenkeel.journal.writer import Usage
 from evenkeel.options import parse
 from evenkeel.page.grid import Displayed, Grid, Overview
 from evenkeel.text.token_estimate import estimate_tokens
-from evenkeel.types import Embed, Entail, Generate, LogLikelihood, Rank, Request, Response, StringLikelihood
+from evenkeel.types import Embed, Generate, LogLikelihood, Rank, Request, Response, StringLikelihood
 
-FREE = (Embed, Rank, Entail)
+FREE = (Embed, Rank)
 WAIT_SECONDS = 0.2
 """Before a request is tried again that others' requests keep from being sent."""
 Count: TypeAlias = Annotated[int, Meta(ge=1)]
@@ -75,7 +75,7 @@ class Plan(Displayed, Struct, frozen=True):
     local: bool = False
     """Whether all models run on this machine, so that nothing is paid."""
     prices: tuple[str, ...] = ()
-    """The known prices that were used, each with its date or its file; none where they were given."""
+    """The prices that were used: known ones with their date or file, or those given."""
     unpriced: tuple[str, ...] = ()
     """Models whose price is not known, so that no cost can be named."""
     keys: tuple[str, ...] = ()
@@ -92,13 +92,22 @@ class Plan(Displayed, Struct, frozen=True):
         if not rows:
             cost = ["Asks no model: costs nothing."]
         elif self.usd is not None:
-            cost = [f"At most about ${self.usd:,.2f}."]
-            cost += [f"Dollars per million tokens: {line}." for line in self.prices]
+            reading = ("embed", "rank", "loglikelihood", "stringlikelihood")
+            unknown = [
+                kind for kind in self.requests if kind not in reading and not self.tokens_out.get(kind)
+            ]
+            without = ", without what judges and writers of summaries write" if unknown else ""
+            cost = [f"The cost is at most about ${self.usd:,.2f}{without}."]
         elif self.unpriced:
-            cost = [f"The price of {', '.join(self.unpriced)} is not known: give price_in and price_out."]
+            cost = [
+                f"No cost: the price of {', '.join(self.unpriced)} is not known: give price-in and price-out."
+            ]
         else:
             cost = ["Its models run on this machine: nothing is paid."] if self.local else []
-        return Overview("What a run would ask, estimated", cost, [grid] if rows else [])
+        cost += [f"Dollars per million tokens: {line}." for line in self.prices]
+        cost += [f"Key: {key}." for key in self.keys]
+        estimated = ["Tokens are estimated; every answer is counted at its full length."] if rows else []
+        return Overview("What a run would ask", cost, [grid] if rows else [], estimated)
 
 
 class Budget:
@@ -205,7 +214,7 @@ class Budget:
         self._others = False
         refusal = self._broken_by(role, usage)
         if not refusal and self._shared is not None:
-            refusal, self._others = self._shared.reserve(self._shared_cost(role, usage))
+            refusal, self._others = self._shared.reserve(self._cost(role, usage))
         if refusal:
             self.exhausted = refusal
             return False
@@ -215,15 +224,12 @@ class Budget:
     def _add(self, role: str, usage: Usage, *, reserved: Usage | None = None) -> None:
         self._count(role, usage)
         if self._shared is not None:
-            before = self._shared_cost(role, reserved) if reserved else Cost()
-            self._shared.settle(before, self._shared_cost(role, usage))
+            before = self._cost(role, reserved) if reserved else 0.0
+            self._shared.settle(before, self._cost(role, usage))
 
     def _count(self, role: str, usage: Usage) -> None:
         _add_to(self._usage, role, usage)
         self._store(role, usage)
-
-    def _shared_cost(self, role: str, usage: Usage) -> Cost:
-        return Cost(self._cost(role, usage), usage.tokens_in + usage.tokens_out)
 
     def _cost(self, role: str, usage: Usage) -> float:
         return self._prices.get(role, self._default_price).usd(usage.tokens_in, usage.tokens_out)
@@ -267,7 +273,7 @@ def estimate(request: Request, thinking: Mapping[str, int] | None = None) -> tup
             sampling = request.sampling
             most = sampling.max_tokens
             if sampling.length_of:
-                most = 2 * estimate_tokens(sampling.length_of) + sampling.beyond
+                most = 2 * estimate_tokens(sampling.length_of)
             thought = (thinking or {}).get(request.role, 0) if not isinstance(prompt, str) else 0
             return sum(map(estimate_tokens, texts)), min(most, sampling.max_tokens) + thought
         case LogLikelihood() | StringLikelihood():
@@ -276,5 +282,3 @@ def estimate(request: Request, thinking: Mapping[str, int] | None = None) -> tup
             return estimate_tokens(request.text), 0
         case Rank():
             return estimate_tokens(request.query + request.document), 0
-        case Entail():
-            return estimate_tokens(request.premise + request.hypothesis), 0

@@ -13,7 +13,7 @@ import signal
 import stat
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, TypeAlias
@@ -87,6 +87,16 @@ def stop(path: str | Path) -> None:
         os.close(os.open(folder / STOP, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644))
 
 
+def clear_control(folder: Path) -> None:
+    """Remove what an earlier process left: its progress, where the folder is a run, and requests to stop,
+    which are empty files. Anything else of these names is not Evenkeel's."""
+    if (folder / "spec.json").is_file():
+        _remove(folder / PROGRESS)
+    for path in (folder / STOP, folder / STOPPED):
+        if path.is_file() and not path.is_symlink() and not path.stat().st_size:
+            _remove(path)
+
+
 def assigned_folder() -> Path | None:
     """The folder that whoever began this process looks at."""
     name = os.environ.get(VARIABLE, "")
@@ -94,29 +104,39 @@ def assigned_folder() -> Path | None:
 
 
 @contextlib.contextmanager
-def obeying(folder: Path | None) -> Iterator[None]:
-    """While the block runs, a file `stop` in the folder interrupts the main thread, and so does the end of
-    the process that this one depends on."""
-    if folder is None:
-        yield
-        return
+def _every_so_often(look: Callable[[], None], name: str) -> Iterator[None]:
+    """Have a thread call a function again and again while the block runs."""
     ended = threading.Event()
-    parent = os.environ.get(PARENT_VARIABLE, "")
 
-    def look() -> None:
-        orphaned = False
+    def repeat() -> None:
         while not ended.wait(SECONDS):
-            left_alone = not orphaned and bool(parent) and str(os.getppid()) != parent
-            orphaned = orphaned or left_alone
-            if _take_stop(folder) or left_alone:
-                _interrupt_main_thread()
+            look()
 
-    thread = threading.Thread(target=look, name="evenkeel-stop", daemon=True)
+    thread = threading.Thread(target=repeat, name=name, daemon=True)
     thread.start()
     try:
         yield
     finally:
         ended.set()
+        thread.join()
+
+
+@contextlib.contextmanager
+def obeying(folder: Path | None) -> Iterator[None]:
+    """While the block runs, a file `stop` in the folder interrupts the main thread, and so does the end of
+    the process that this one depends on."""
+    parent = os.environ.get(PARENT_VARIABLE, "")
+    orphaned = False
+
+    def look() -> None:
+        nonlocal orphaned
+        left_alone = not orphaned and bool(parent) and str(os.getppid()) != parent
+        orphaned = orphaned or left_alone
+        if (folder is not None and _take_stop(folder)) or left_alone:
+            _interrupt_main_thread()
+
+    with _every_so_often(look, "evenkeel-stop") if folder is not None else contextlib.nullcontext():
+        yield
 
 
 @contextlib.contextmanager
@@ -131,20 +151,19 @@ def controlled(folder: Path, progress: Progress) -> Iterator[Progress]:
     for name in (PROGRESS,) if fresh else (PROGRESS, STOP, STOPPED):
         _remove(folder / name)
     watcher = _Controlled(folder, progress)
-    thread = threading.Thread(target=watcher.write, name="evenkeel-progress", daemon=True)
+    watcher.look()
     try:
-        thread.start()
-        yield watcher
+        with _every_so_often(watcher.look, "evenkeel-progress"):
+            yield watcher
     finally:
-        watcher.ended.set()
-        thread.join()
+        _remove(folder / PROGRESS)
+        _remove(folder / STOP)
 
 
 class _Controlled:
     """Passes on to another watcher what it is told, and counts it."""
 
     def __init__(self, folder: Path, progress: Progress) -> None:
-        self.ended = threading.Event()
         self._folder = folder
         self._progress = progress
         self._thread = threading.current_thread()
@@ -152,6 +171,8 @@ class _Controlled:
         self._state = RunProgress(started=_now())
         self._before = 0
         self._begun = time.monotonic()
+        self._written: tuple[RunProgress | None, float] = (None, 0.0)
+        """What was last written, and when."""
 
     def phase(self, title: str, *, total: int, done: int) -> None:
         self._check()
@@ -189,26 +210,18 @@ class _Controlled:
             self._stop = False
             raise KeyboardInterrupt
 
-    def write(self) -> None:
-        """Write how far it is and look for `stop`, until the run has ended."""
-        written, at = None, 0.0
-        try:
-            while True:
-                state = self._state
-                if state is not written or time.monotonic() - at >= SILENT_SECONDS:
-                    written, at = state, time.monotonic()
-                    with contextlib.suppress(OSError):  # a full disk is told by what the run itself writes
-                        write_whole(self._folder / PROGRESS, msgspec.json.encode(self._now(state)))
-                if self.ended.wait(SECONDS):
-                    return
-                if _take_stop(self._folder):
-                    if self._thread is threading.main_thread() and _is_handled(signal.SIGINT):
-                        _interrupt_main_thread()
-                    else:
-                        self._stop = True
-        finally:
-            _remove(self._folder / PROGRESS)
-            _remove(self._folder / STOP)
+    def look(self) -> None:
+        """Write how far it is, where that has changed, and look for `stop`."""
+        state, (written, at) = self._state, self._written
+        if state is not written or time.monotonic() - at >= SILENT_SECONDS:
+            self._written = (state, time.monotonic())
+            with contextlib.suppress(OSError):  # a full disk is reported by what the run itself writes
+                write_whole(self._folder / PROGRESS, msgspec.json.encode(self._now(state)))
+        if _take_stop(self._folder):
+            if self._thread is threading.main_thread() and _is_handled(signal.SIGINT):
+                _interrupt_main_thread()
+            else:
+                self._stop = True
 
     def _now(self, state: RunProgress) -> RunProgress:
         new, left = state.done - self._before, state.total - state.done

@@ -46,8 +46,6 @@ FILES = ("spec.json", "journal.sqlite", *RESULTS, BATCHES, *CONTROL)
 LOGS = ("journal.sqlite-wal", "journal.sqlite-shm")
 LARGEST = {"spec.json": 2**24, "summary.json": 2**28, PROGRESS: 2**16}
 """Bytes of a file that is read as a whole."""
-ROUNDED = 1e-4
-"""Figures of the same embedder differ by less."""
 DEEPEST = 8
 """Levels of lists and objects in a spec."""
 
@@ -219,21 +217,9 @@ class Run(Displayed):
 
     def agreement(self) -> str | None:
         """How our figures compare with those that the recorded file itself gave; None where it gave none."""
-        differences = [
-            abs(value - published[name])
-            for record in self.records()
-            if (published := published_figures(record.sample.inputs))
-            for name, value in record.score.values.items()
-            if name in published and value is not None
-        ]
-        if not differences:
-            return None
-        text = f"{len(differences):,} published figures, largest difference from ours {max(differences):.1e}"
-        theirs = str(self.spec.data.get("embedder") or "")
-        ours = str(self.spec.models.get("embedder", {}).get("name") or "")
-        if max(differences) > ROUNDED and theirs and model_name(theirs) != model_name(ours):
-            return f"{text}: the file's figures are of another embedder ({theirs}; ours is {ours})"
-        return text
+        from evenkeel.harness.stored.agreement import agreement
+
+        return agreement(self)
 
     def frame(self) -> DataFrame:
         """The records as a polars data frame, one row a sample.
@@ -300,11 +286,6 @@ def _naming_remedy() -> Iterator[None]:
     except DataError as error:
         error.add_note("`evenkeel rescore` writes the run's results again from its stored answers.")
         raise
-
-
-def model_name(name: str) -> str:
-    """A model's name without the folder or the organisation before it, in any case."""
-    return name.replace("\\", "/").rstrip("/").rpartition("/")[2].casefold()
 
 
 def member(folder: Path, name: str) -> Path | None:
@@ -390,12 +371,6 @@ def _check_options(path: Path, spec: RunSpec) -> None:
         parse(kind, options, of=f"the benchmark '{spec.benchmark}'")
     except UsageError as error:
         raise DataError(path, str(error), where="options") from None
-
-
-def published_figures(inputs: Any) -> Mapping[str, float]:
-    """The figures that a recorded file itself gave for a sample."""
-    figures = inputs.get("published") if isinstance(inputs, Mapping) else getattr(inputs, "published", None)
-    return figures or {}
 
 
 def load_run(path: str | Path) -> Run:

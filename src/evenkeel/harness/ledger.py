@@ -1,7 +1,8 @@
 """A budget that several processes share: a SQLite file in which each reserves and settles its requests.
 
-A request is reserved at what it may cost at most before it is sent, and settled at what it did cost. What a
-process had reserved when it ended counts as spent: its requests may have been answered and billed.
+A request is reserved at what it may cost at most before it is sent, and settled at what it did cost, in
+dollars. What a process had reserved when it ended counts as spent: its requests may have been answered and
+billed.
 """
 
 from __future__ import annotations
@@ -24,24 +25,17 @@ VARIABLE = "EVENKEEL_BUDGET"
 ROUNDING = 1e-9
 """Dollars that the sum of many costs may be off."""
 SCHEMA = """
-CREATE TABLE IF NOT EXISTS ceiling (usd REAL, requests INTEGER, tokens INTEGER);
+CREATE TABLE IF NOT EXISTS ceiling (usd REAL, requests INTEGER);
 CREATE TABLE IF NOT EXISTS spending (
-    holder TEXT PRIMARY KEY, requests INTEGER NOT NULL DEFAULT 0,
-    usd REAL NOT NULL DEFAULT 0, tokens INTEGER NOT NULL DEFAULT 0,
-    reserved_usd REAL NOT NULL DEFAULT 0, reserved_tokens INTEGER NOT NULL DEFAULT 0
+    holder TEXT PRIMARY KEY, requests INTEGER NOT NULL, usd REAL NOT NULL, reserved REAL NOT NULL
 );
 """
-SPEND_RESERVED = (
-    "UPDATE spending SET usd = usd + reserved_usd, tokens = tokens + reserved_tokens, reserved_usd = 0, "
-    "reserved_tokens = 0"
-)
-
-
-class Cost(NamedTuple):
-    """What a request costs, or may cost at most."""
-
-    usd: float = 0.0
-    tokens: int = 0
+ADD = """
+INSERT INTO spending VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET requests = requests + excluded.requests,
+usd = usd + excluded.usd, reserved = reserved + excluded.reserved
+"""
+SPEND_RESERVED = "UPDATE spending SET usd = usd + reserved, reserved = 0"
+SUMS = "SELECT ifnull(sum(requests), 0), ifnull(sum(usd), 0.0), ifnull(sum(reserved), 0.0) FROM spending"
 
 
 class Ceiling(NamedTuple):
@@ -49,15 +43,22 @@ class Ceiling(NamedTuple):
 
     usd: float | None = None
     requests: int | None = None
-    tokens: int | None = None
+
+    def refusal(self, requests: int, usd: float) -> str:
+        """The limit that one more request would break, where so much would be spent with it."""
+        if self.requests is not None and requests >= self.requests:
+            return f"the suite's budget of {self.requests:,} requests"
+        if self.usd is not None and usd > self.usd + ROUNDING:
+            return f"the suite's budget of ${self.usd:g}"
+        return ""
 
 
 class Account(NamedTuple):
     """What all processes have spent, and what is on its way."""
 
     requests: int
-    spent: Cost
-    reserved: Cost
+    usd: float
+    reserved: float
 
 
 class Ledger:
@@ -72,32 +73,32 @@ class Ledger:
         """Set the limits. No process may be at work: what one left reserved is spent."""
         with self._changing(create=True) as connection:
             connection.execute("DELETE FROM ceiling")
-            connection.execute("INSERT INTO ceiling VALUES (?, ?, ?)", ceiling)
+            connection.execute("INSERT INTO ceiling VALUES (?, ?)", ceiling)
             connection.execute(SPEND_RESERVED)
-            return _account(connection)
+            return Account(*connection.execute(SUMS).fetchone())
 
     def read(self) -> Account:
         with self._changing() as connection:
-            return _account(connection)
+            return Account(*connection.execute(SUMS).fetchone())
 
-    def reserve(self, cost: Cost) -> tuple[str, bool]:
+    def reserve(self, usd: float) -> tuple[str, bool]:
         """Reserve a request; or the limit that it would break, and whether only other processes' requests,
         which are still on their way, keep it from being sent."""
         with self._changing() as connection:
-            ceiling = Ceiling(*connection.execute("SELECT usd, requests, tokens FROM ceiling").fetchone())
-            account = _account(connection)
-            if refusal := _refusal(ceiling, account, cost, account.reserved):
-                query = "SELECT reserved_usd, reserved_tokens FROM spending WHERE holder = ?"
-                usd, tokens = connection.execute(query, (self._holder,)).fetchone() or Cost()
-                holds_none = usd < ROUNDING and not tokens
-                return refusal, holds_none and not _refusal(ceiling, account, cost, Cost())
-            self._add(connection, requests=1, reserved=cost)
-            return "", False
+            ceiling = Ceiling(*connection.execute("SELECT usd, requests FROM ceiling").fetchone())
+            account = Account(*connection.execute(SUMS).fetchone())
+            refusal = ceiling.refusal(account.requests, account.usd + account.reserved + usd)
+            if not refusal:
+                connection.execute(ADD, (self._holder, 1, 0.0, usd))
+                return "", False
+            query = "SELECT coalesce(sum(reserved), 0.0) FROM spending WHERE holder = ?"
+            own = connection.execute(query, (self._holder,)).fetchone()[0]
+            return refusal, own < ROUNDING and not ceiling.refusal(account.requests, account.usd + usd)
 
-    def settle(self, reserved: Cost, cost: Cost) -> None:
+    def settle(self, reserved: float, usd: float) -> None:
         """Replace what was reserved by what it did cost."""
         with self._changing() as connection:
-            self._add(connection, spent=cost, reserved=Cost(-reserved.usd, -reserved.tokens))
+            connection.execute(ADD, (self._holder, 0, usd, -reserved))
 
     def close(self) -> None:
         """Count what the process has reserved and not settled as spent."""
@@ -111,21 +112,6 @@ class Ledger:
         harden(connection)
         connection.execute("PRAGMA synchronous = OFF")  # a kill harms nothing; a power failure is rare
         return connection
-
-    def _add(
-        self,
-        connection: sqlite3.Connection,
-        *,
-        requests: int = 0,
-        spent: Cost = Cost(),  # noqa: B008  # immutable
-        reserved: Cost = Cost(),  # noqa: B008
-    ) -> None:
-        connection.execute("INSERT OR IGNORE INTO spending (holder) VALUES (?)", (self._holder,))
-        connection.execute(
-            "UPDATE spending SET requests = requests + ?, usd = usd + ?, tokens = tokens + ?, "
-            "reserved_usd = reserved_usd + ?, reserved_tokens = reserved_tokens + ? WHERE holder = ?",
-            (requests, *spent, *reserved, self._holder),
-        )
 
     @contextlib.contextmanager
     def _changing(self, *, create: bool = False) -> Iterator[sqlite3.Connection]:
@@ -143,29 +129,6 @@ class Ledger:
                 self.path,
                 "this is not a suite's budget. Delete it to begin a new one: what was spent is then unknown.",
             ) from None
-
-
-def _account(connection: sqlite3.Connection) -> Account:
-    sums = ", ".join(
-        f"coalesce(sum({name}), 0)"
-        for name in ("requests", "usd", "tokens", "reserved_usd", "reserved_tokens")
-    )
-    requests, usd, tokens, reserved_usd, reserved_tokens = connection.execute(
-        f"SELECT {sums} FROM spending"
-    ).fetchone()
-    return Account(requests, Cost(usd, tokens), Cost(reserved_usd, reserved_tokens))
-
-
-def _refusal(ceiling: Ceiling, account: Account, cost: Cost, reserved: Cost) -> str:
-    """The limit that one more request would break, with what is reserved."""
-    if ceiling.requests is not None and account.requests >= ceiling.requests:
-        return f"the suite's budget of {ceiling.requests:,} requests"
-    if ceiling.tokens is not None and account.spent.tokens + reserved.tokens + cost.tokens > ceiling.tokens:
-        return f"the suite's budget of {ceiling.tokens:,} tokens"
-    usd = account.spent.usd + reserved.usd + cost.usd
-    if ceiling.usd is not None and usd > ceiling.usd + ROUNDING:
-        return f"the suite's budget of ${ceiling.usd:g}"
-    return ""
 
 
 def assigned_ledger() -> Ledger | None:

@@ -66,3 +66,16 @@ class Echoing(Protocol):
 
     def probe_logprobs(self, examples: Mapping[str, Sequence[LogLikelihood]]) -> None:
         """Raise CapabilityError where the examples of a language, taken from the data, cannot be scored."""
+
+
+@runtime_checkable
+class Served(Protocol):
+    """A model on a server."""
+
+    addresses: list[str]
+    """Where it is reached, without credentials; that is no part of its identity."""
+
+
+def addresses_of(model: Model) -> list[str]:
+    """Where a model is reached; nothing for one that computes here."""
+    return list(model.addresses) if isinstance(model, Served) else []

@@ -73,7 +73,7 @@ class RequestPath:
         """
         digest = self._digests[role]
         total = len({make_key(digest, request).key for request in requests()})
-        title = self._titles.get(role, role)
+        title = self._title(role)
         if self._reuse is not None:
             self._take_over(self._reuse, title, role, requests, total)
         pending = total if self.journal.empty else sum(1 for _ in self._unanswered(role, requests()))
@@ -95,6 +95,13 @@ class RequestPath:
             while self._send(model, role, self._unanswered(role, requests())):
                 self.journal.flush()
             self.journal.flush()
+
+    def _title(self, role: str) -> str:
+        """What a phase is called: `judging`, or `judging vllm:NAME` for a role that names its model."""
+        kind, _, spec = role.partition(":")
+        name = spec.partition("?")[0].rstrip(":")
+        title = self._titles.get(kind, kind)
+        return f"{title} {name}" if name else title
 
     def _take_over(
         self, reuse: Recording, title: str, role: str, requests: Callable[[], Iterator[Request]], total: int
@@ -333,5 +340,5 @@ def _requests(benchmark: Benchmark, sample: Sample) -> tuple[Request, ...]:
         raise DataError(f"sample {sample.id}", problem) from error
     if odd := [request for request in requests if type(request) not in KIND_NEEDS]:
         kind = type(odd[0]).__name__
-        raise DataError(f"sample {sample.id}", f"requests must give Generate, …, Entail, and gave a {kind}.")
+        raise DataError(f"sample {sample.id}", f"requests must give Generate, …, Rank, and gave a {kind}.")
     return requests

@@ -1,8 +1,8 @@
 """Scoring that one odd answer cannot stop: whatever fails is that sample's `error`, and the rest goes on.
 
-A benchmark scores a portion of samples together. Where that fails, the samples that fail alone are found by
-halving; their answers count as errors, and the portion is scored again. What was asked further on the way is
-in the journal by then, so that trying again costs no request.
+A benchmark scores a portion of samples together. Where that fails, each is scored by itself; the answers of
+those that fail count as errors, and the portion is scored again. What was asked further on the way is in the
+journal by then, so that trying again costs no request.
 """
 
 from __future__ import annotations
@@ -57,49 +57,32 @@ class Portion:
         try:
             return list(self._together(items).values())
         except Unscorable:
-            self._mark_by_halving(items)
+            for item in items:
+                self._mark_if_failing([item])
         try:
             scored = self._together(items)
-        except Unscorable:  # some samples fail only beside others: each group is searched by itself
+        except Unscorable:  # some fail only beside others: the whole group then counts as failed
             groups: defaultdict[str, list[Answered]] = defaultdict(list)
             for item in items:
                 groups[item.sample.group].append(item)
             scored = {}
             for members in groups.values():
-                scored |= self._group(members)
+                self._mark_if_failing(members)
+                scored |= self._together(members)
         excluded = self._without_values(scored)
         return [scored.get(name) or excluded[name] for name in self._items]
 
-    def _mark_by_halving(self, items: Sequence[Answered]) -> None:
-        """Mark the samples that fail by themselves."""
+    def _mark_if_failing(self, items: Sequence[Answered]) -> None:
+        """Have the answers of samples that cannot be scored together count as errors; exclude the samples
+        where not even those can be scored."""
         try:
             self._together(items)
         except Unscorable as failure:
-            if len(items) == 1:
-                self._mark(items[0], str(failure), beside=[])
-            else:
-                half = len(items) // 2
-                self._mark_by_halving(items[:half])
-                self._mark_by_halving(items[half:])
-
-    def _group(self, members: Sequence[Answered]) -> dict[str, Scored]:
-        """One group's scores: a sample that fails beside those before it is marked."""
-        try:
-            return self._together(members)
-        except Unscorable:
-            for end in range(1, len(members) + 1):
-                try:
-                    self._together(members[:end])
-                except Unscorable as failure:
-                    self._mark(members[end - 1], str(failure), beside=members[: end - 1])
-            return self._together(members)
-
-    def _mark(self, item: Answered, failure: str, beside: Sequence[Answered]) -> None:
-        self.failed[item.sample.id] = failure
-        try:
-            self._together([*beside, item])  # its answers count as errors now
-        except Unscorable:
-            self._excluded[item.sample.id] = self._unanswered(item)
+            self.failed |= {item.sample.id: str(failure) for item in items}
+            try:
+                self._together(items)
+            except Unscorable:
+                self._excluded |= {item.sample.id: self._unanswered(item) for item in items}
 
     def _together(self, items: Sequence[Answered]) -> dict[str, Scored]:
         """The scores of some samples in one go, by sample, without those that are excluded."""

@@ -29,7 +29,6 @@ from evenkeel.errors import RunConflict, StorageError
 from evenkeel.journal.writer import Usage, Writer
 from evenkeel.types import (
     Embed,
-    Entail,
     Generate,
     LogLikelihood,
     Rank,
@@ -96,10 +95,7 @@ def make_key(model: bytes, request: Request) -> Key:
     match request:
         case Generate():
             schema = [request.schema] if request.schema else []
-            # What is to be given beside the text does not change the text.
-            words = 0 if request.sampling.beyond else request.sampling.words
-            sampling = msgspec.structs.replace(request.sampling, beyond=0, words=words, marked="")
-            body = _encode(["generate", request.prompt, sampling, *schema])
+            body = _encode(["generate", request.prompt, request.sampling, *schema])
         case LogLikelihood():
             body = _encode(["loglikelihood", request.prefix, request.continuation])
         case StringLikelihood():
@@ -108,8 +104,6 @@ def make_key(model: bytes, request: Request) -> Key:
             body = _encode(["embed", request.text])
         case Rank():
             body = _encode(["rank", request.query, request.document])
-        case Entail():
-            body = _encode(["entail", request.premise, request.hypothesis])
     digest = hashlib.sha256(body).digest()
     return Key(_key(model, digest, request.repeat), digest, body)
 

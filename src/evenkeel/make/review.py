@@ -6,13 +6,11 @@ row that a later build changes is undecided again.
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import re
 import time
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from fnmatch import fnmatch
 from functools import cached_property
 from pathlib import Path
@@ -22,9 +20,9 @@ import msgspec
 from msgspec import Struct
 
 from evenkeel.errors import DataError, StorageError, UsageError
-from evenkeel.files.cache import replacing, write_whole
+from evenkeel.files.cache import write_whole
 from evenkeel.files.jsonfile import BOM, indented, open_file, read_bytes, read_json, read_json_lines
-from evenkeel.files.tables import ENDINGS, read_rows
+from evenkeel.files.tables import read_rows
 from evenkeel.page.view import Facts, Text, View
 
 DECISIONS = "review.jsonl"
@@ -35,6 +33,8 @@ COMPANIONS = (
     DECISIONS,
 )  # fmt: skip
 """What builders write beside the samples."""
+ENDINGS = (".jsonl", ".json")
+"""Of the files that builders write."""
 LONG = 600
 MOST_LINES = 12
 """Characters and lines of a field that is shown without a click."""
@@ -181,6 +181,8 @@ def _sample_files(path: Path) -> list[Path]:
     if not path.is_dir():
         if not path.exists():
             raise DataError(path, "there is no such file or folder.")
+        if path.suffix.lower() not in ENDINGS:
+            raise DataError(path, f"a review takes what a build wrote: {' or '.join(ENDINGS)}.")
         return [path]
     files = [
         each
@@ -231,12 +233,7 @@ def _is_rows(value: Any) -> bool:
 
 
 def _digest(fields: Mapping[str, Any]) -> str:
-    return hashlib.sha256(_json(fields)).hexdigest()
-
-
-def _json(value: Any) -> bytes:
-    """Canonical JSON; what JSON has no form for (a date of a Parquet file) as text."""
-    return msgspec.json.encode(value, enc_hook=str, order="sorted")
+    return hashlib.sha256(msgspec.json.encode(fields, order="sorted")).hexdigest()
 
 
 def _text(value: Any) -> str:
@@ -247,7 +244,7 @@ def _text(value: Any) -> str:
         return "\n\n".join(value)
     if value is None:
         return ""
-    return msgspec.json.format(msgspec.json.encode(value, enc_hook=str), indent=2).decode()
+    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
 
 
 # Writing
@@ -264,30 +261,8 @@ def _clear(folder: Path, names: Collection[str]) -> None:
 
 def _write(source: Path, numbers: frozenset[int], target: Path) -> None:
     """Some rows of a file, in its format."""
-    ending = source.suffix.lower()
-    if ending == ".parquet":
-        _write_parquet(source, numbers, target)
-    elif ending == ".csv":
-        write_whole(target, _csv([row.fields for row in read_rows(source)], numbers))
-    elif document := _document(source):
-        write_whole(target, _json_document(*document, numbers))
-    else:
-        write_whole(target, _json_rows(source, numbers))
-
-
-def _write_parquet(source: Path, numbers: frozenset[int], target: Path) -> None:
-    from evenkeel.files.frame import copy_parquet
-
-    with replacing(target) as draft:
-        copy_parquet(source, [number - 1 for number in sorted(numbers)], draft)
-
-
-def _csv(rows: Sequence[Mapping[str, Any]], numbers: frozenset[int]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(rows[0])
-    writer.writerows(row.values() for number, row in enumerate(rows, 1) if number in numbers)
-    return text.getvalue()
+    document = _document(source)
+    write_whole(target, _json_document(*document, numbers) if document else _json_rows(source, numbers))
 
 
 def _json_document(

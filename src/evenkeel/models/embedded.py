@@ -18,17 +18,17 @@ from msgspec import Struct
 from evenkeel.errors import UsageError
 from evenkeel.files.cache import cache_dir, file_sha256
 from evenkeel.files.lock import in_turn
-from evenkeel.models.hf import (
+from evenkeel.models.hf import HuggingFace, HuggingFaceOptions
+from evenkeel.models.local.checks import REPORTED, check_tensors, loading_of
+from evenkeel.models.local.embedder import Rows, SentenceTransformerOptions
+from evenkeel.models.local.options import (
     BatchTokens,
     Concurrency,
     Deterministic,
     Device,
     Dtype,
-    HuggingFace,
-    HuggingFaceOptions,
     chosen_options,
 )
-from evenkeel.models.local.checks import check_tensors, watched_loading
 from evenkeel.models.local.weights import (
     Weights,
     announced,
@@ -38,7 +38,7 @@ from evenkeel.models.local.weights import (
     require_packages,
     safetensors_problem,
 )
-from evenkeel.models.sbert import Late, Rows, SentenceTransformer, SentenceTransformerOptions
+from evenkeel.models.sbert import SentenceTransformer
 from evenkeel.models.tokenizer_files import TextTokenizer
 from evenkeel.options import TopK, TopP
 from evenkeel.types import Capability
@@ -105,7 +105,6 @@ class EmbeddedEmbedderOptions(Struct, frozen=True, kw_only=True):
     device: Device = "cpu"
     concurrency: Rows = 1024
     batch_tokens: BatchTokens = None
-    late: Late = False
 
 
 class EmbeddedEmbedder(SentenceTransformer):
@@ -118,7 +117,6 @@ class EmbeddedEmbedder(SentenceTransformer):
         require_packages("sentence_transformers", what="the embedded embedder", extra="sbert")
         self.folder = embedder_folder()
         super().__init__(str(self.folder), SentenceTransformerOptions(**msgspec.structs.asdict(options)))
-        self.capabilities = frozenset({"embed", "rank"} if options.late else {"embed"})
         self._alias_options = options
 
     def identity(self) -> dict[str, Any]:
@@ -171,7 +169,7 @@ def _is_whole(folder: Path) -> bool:
 
 
 def _make_folder(gguf: Path, folder: Path) -> None:
-    from evenkeel.models.local.causal import LOAD_ERRORS
+    from evenkeel.models.local.loading import LOAD_ERRORS
 
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.{ASIDE}") as aside:
         draft = Path(aside) / "model"
@@ -195,9 +193,8 @@ def _convert(gguf: Path, folder: Path) -> None:
         warnings.simplefilter("ignore")
         source = {"gguf_file": gguf.name, "local_files_only": True}
         tokenizer = AutoTokenizer.from_pretrained(gguf.parent, **source)
-        with watched_loading() as loadings:
-            model = AutoModelForCausalLM.from_pretrained(gguf.parent, dtype="float32", **source)
-        check_tensors("embedded", gguf, loadings)
+        model, info = AutoModelForCausalLM.from_pretrained(gguf.parent, dtype="float32", **REPORTED, **source)
+        check_tensors("embedded", gguf, loading_of(model, info))
         # transformers refuses to save what it thinks is still quantised; the weights are float32 by now.
         model.hf_quantizer, model.is_quantized = None, False
         del model.config.quantization_config

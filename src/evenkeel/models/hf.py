@@ -6,7 +6,7 @@ import logging
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 
 from msgspec import Meta, Struct
 
@@ -14,53 +14,57 @@ from evenkeel.errors import CapabilityError, UsageError
 from evenkeel.files.cache import expanded
 from evenkeel.models.local import batching
 from evenkeel.models.local.batching import Budget
-from evenkeel.models.local.constrained import closed_json
+from evenkeel.models.local.options import (
+    BatchTokens,
+    Concurrency,
+    Deterministic,
+    Device,
+    Dtype,
+    RemoteCode,
+    Revision,
+    chosen_options,
+)
+from evenkeel.models.local.responses import (
+    does_not_fit,
+    failed,
+    generate_response,
+    logprobs_response,
+    too_long,
+    too_long_response,
+)
 from evenkeel.models.local.weights import (
     Weights,
-    first_line,
     locate,
-    quiet_transformers,
     require_packages,
     use_expandable_memory,
 )
-from evenkeel.models.reasoning import THINK, opens_reasoning, split_reasoning
 from evenkeel.models.tokenizer_files import Encoded, TextTokenizer, is_alone, needs_conversion, read_tokenizer
-from evenkeel.options import RUNTIME, TopK, TopP, identity_options
-from evenkeel.text.answers import BEFORE_TEXT, ending
-from evenkeel.text.word_splitting import has_whole_words
+from evenkeel.options import TopK, TopP
 from evenkeel.types import (
     Capability,
     Embed,
-    Entail,
     Generate,
     LogLikelihood,
     Logprobs,
     Rank,
     Request,
     Response,
-    Sampling,
-    Status,
     StringLikelihood,
 )
 
 if TYPE_CHECKING:
     from evenkeel.models.local.causal import Causal
-    from evenkeel.models.local.generation import Generation, Prompt
+    from evenkeel.models.local.generation import Prompt
     from evenkeel.models.local.loglikelihood import Pair
+    from evenkeel.models.local.prompts import ScoredPrompt
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 log = logging.getLogger(__name__)
 
-LATER = ("deterministic", "late", "rank_template", "top_p", "top_k")
-"""Options that came after the first runs were stored."""
-
 WINDOW = 4096
 """Requests read ahead, so that texts of like length can share a batch."""
-
-TAIL = 16
-"""Tokens at the end of a chat's prompt that may hold the tag of an open block of reasoning."""
 
 ROWS = {"cpu": 32, "mps": 32}
 TOKENS = {"cpu": 16_384, "mps": 16_384}
@@ -73,35 +77,6 @@ FEWEST_ROWS = 16
 
 CPU_TOKENS = 32_768
 """Padded tokens in all batches that run side by side on a CPU."""
-
-Dtype: TypeAlias = Annotated[
-    Literal["auto", "float32", "bfloat16", "float16"],
-    Meta(description="number format of the weights; auto: as they are stored"),
-]
-Device: TypeAlias = Annotated[
-    str,
-    Meta(
-        pattern=r"^(auto|cpu|mps|cuda(:\d+)?)$",
-        description="auto (a GPU where there is one), cpu, cuda, cuda:N or mps",
-        extra=RUNTIME,
-    ),
-]
-Concurrency: TypeAlias = Annotated[
-    Annotated[int, Meta(ge=1)] | None,
-    Meta(
-        description="rows in one batch at most; by default 32 on CPU, on CUDA by the free memory",
-        extra=RUNTIME,
-    ),
-]
-BatchTokens: TypeAlias = Annotated[
-    Annotated[int, Meta(ge=1)] | None,
-    Meta(description="padded tokens in one batch at most; by default chosen by device", extra=RUNTIME),
-]
-Deterministic: TypeAlias = Annotated[
-    bool, Meta(description="read every text alone, so that no answer depends on what else is asked; slower")
-]
-Revision: TypeAlias = Annotated[str | None, Meta(description="branch, tag or commit of a Hub model")]
-RemoteCode: TypeAlias = Annotated[bool, Meta(description="run Python code that comes with the model")]
 
 
 class HuggingFaceOptions(Struct, frozen=True, kw_only=True):
@@ -174,10 +149,11 @@ class HuggingFace:
         """
         weights = self._weights()
         if "stringlikelihood" in needs:
+            from evenkeel.models.local.loading import load_tokenizer
             from evenkeel.models.local.vocabulary import read_vocabulary
 
             remote = self._options.trust_remote_code
-            loaded = load_tokenizer(self._spec, weights, trust_remote_code=remote)
+            loaded = load_tokenizer(weights, trust_remote_code=remote)
             backend = getattr(loaded, "backend_tokenizer", None)
             if backend is None or read_vocabulary(backend) is None:
                 raise CapabilityError(
@@ -192,22 +168,19 @@ class HuggingFace:
 
     def _answer(self, window: Sequence[Request]) -> Iterator[tuple[Request, Response]]:
         from evenkeel.models.local.loglikelihood import texts_of
+        from evenkeel.models.local.prompts import scored_prompts
 
         causal = self._causal()
         causal.read_ahead(text for request in window for text in texts_of(request))
-        # Read together with another request, a text would depend on which others are asked; on a CPU only
-        # where rows cannot be joined.
-        joint = causal.joins or causal.device.type != "cpu"
-        couples = couples_in(causal, window) if joint and not self._options.deterministic else []
-        yield from self._loglikelihood_and_generate(causal, couples)
-        coupled = {id(request) for couple in couples for request in couple[:2]}
-        single = [request for request in window if id(request) not in coupled]
+        pairs = [] if self._options.deterministic else scored_prompts(causal, window)
+        yield from self._loglikelihood_and_generate(causal, pairs)
+        paired = {id(request) for pair in pairs for request in pair[:2]}
+        single = [request for request in window if id(request) not in paired]
         yield from self._generate(causal, [r for r in single if isinstance(r, Generate)])
         yield from self._loglikelihood(causal, [r for r in single if isinstance(r, LogLikelihood)])
         yield from self._strings(causal, [r for r in single if isinstance(r, StringLikelihood)])
         yield from self._embed(causal, [r for r in single if isinstance(r, Embed)])
         yield from self._rank(causal, [r for r in single if isinstance(r, Rank)])
-        yield from ((r, failed(f"{self._spec} cannot entail")) for r in single if isinstance(r, Entail))
 
     def notes(self) -> list[str]:
         return [*self._notes, *(self._loaded.schema_problems() if self._loaded else self._schema_problems)]
@@ -224,10 +197,12 @@ class HuggingFace:
         if is_alone(path := expanded(name)):
             return read_tokenizer(path)
         require_packages("transformers", what="a tokenizer", extra="hf")
+        from evenkeel.models.local.loading import load_tokenizer
+
         spec = f"hf:{name}"
         located = locate(spec, weights=False)
         try:
-            loaded = load_tokenizer(spec, located)
+            loaded = load_tokenizer(located)
         except UsageError:
             if not needs_conversion(located.path):
                 raise
@@ -250,7 +225,8 @@ class HuggingFace:
     def _causal(self) -> Causal:
         if self._loaded is None:
             use_expandable_memory()
-            from evenkeel.models.local.causal import load
+            from evenkeel.models.local.loading import load
+            from evenkeel.models.local.precision import precision_notes
 
             options = self._options
             self._loaded = causal = load(
@@ -282,6 +258,7 @@ class HuggingFace:
 
     def _generate(self, causal: Causal, requests: list[Generate]) -> Iterator[tuple[Request, Response]]:
         from evenkeel.models.local.generation import generate
+        from evenkeel.models.local.prompts import prompt_of
 
         groups: dict[tuple[int, ...], list[tuple[Generate, Prompt]]] = {}
         for request in requests:
@@ -293,8 +270,7 @@ class HuggingFace:
         for (request, prompt), generation in self._run(
             groups.values(),
             lambda row: len(row[1].ids) + row[1].max_tokens,
-            lambda batch: generate(causal, [prompt for _, prompt in batch]),
-            kind=lambda row: len(row[1].ids) if self._workers and not causal.joins else 0,
+            lambda batch, emit: generate(causal, [prompt for _, prompt in batch], emit),
         ):
             yield request, generate_response(request, prompt, generation)
 
@@ -318,7 +294,7 @@ class HuggingFace:
         for (request, pair), logprobs in self._run(
             groups.values(),
             lambda row: len(row[1].ids),
-            lambda batch: loglikelihoods(causal, [pair for _, pair in batch]),
+            lambda batch, _: loglikelihoods(causal, [pair for _, pair in batch]),
         ):
             yield request, logprobs_response(pair, logprobs)
 
@@ -339,7 +315,7 @@ class HuggingFace:
         for (request, target), string in self._run(
             [[row] for row in rows],
             lambda row: row[1].tokens,
-            lambda batch: string_probabilities(
+            lambda batch, _: string_probabilities(
                 causal, [target for _, target in batch], rows=self._budget.rows
             ),
         ):
@@ -392,240 +368,37 @@ class HuggingFace:
     ) -> Iterator[tuple[tuple[T, list[int]], R | None]]:
         """What `work` makes of the ids of each request."""
         return self._run(
-            [[row] for row in rows], lambda row: len(row[1]), lambda batch: work([ids for _, ids in batch])
+            [[row] for row in rows], lambda row: len(row[1]), lambda batch, _: work([ids for _, ids in batch])
         )
 
     def _run(
         self,
         groups: Iterable[list[T]],
         size: Callable[[T], int],
-        work: Callable[[list[T]], Sequence[R]],
-        *,
-        kind: Callable[[T], int] | None = None,
+        work: Callable[[list[T], batching.Emit[R]], Sequence[R]],
     ) -> Iterator[tuple[T, R | None]]:
         """What `work` makes of each row; on a CPU several batches at once, each on one core."""
         if not self._workers:
-            yield from batching.run([groups], size, self._budget, work, kind=kind)
+            yield from batching.run([groups], size, self._budget, work)
             return
         groups = list(groups)
         each = -(-sum(map(len, groups)) // self._workers)  # so that no core is without a batch
         self._budget.rows = min(self._rows, max(FEWEST_ROWS, each))
         with batching.cpu_pool(self._workers) as pool:
-            yield from batching.run(
-                [groups], size, self._budget, work, pool=pool, ahead=self._workers + 1, kind=kind
-            )
+            yield from batching.run([groups], size, self._budget, work, pool=pool, ahead=self._workers + 1)
 
     def _loglikelihood_and_generate(
-        self, causal: Causal, couples: list[Couple]
+        self, causal: Causal, pairs: list[ScoredPrompt]
     ) -> Iterator[tuple[Request, Response]]:
         from evenkeel.models.local.loglikelihood import loglikelihood_and_generate
 
-        for couple, results in self._run(
-            [[couple] for couple in couples],
-            lambda couple: len(couple.pair.ids),
-            lambda batch: loglikelihood_and_generate(causal, [(c.pair, c.prompt) for c in batch]),
+        for pair, results in self._run(
+            [[pair] for pair in pairs],
+            lambda row: len(row.pair.ids),
+            lambda batch, emit: loglikelihood_and_generate(
+                causal, [(row.pair, row.prompt) for row in batch], emit
+            ),
         ):
             logprobs, generation = results or (None, None)
-            if couple.loglikelihood is not None:
-                yield couple.loglikelihood, logprobs_response(couple.pair, logprobs)
-            yield couple.generate, generate_response(couple.generate, couple.prompt, generation)
-
-
-def load_tokenizer(spec: str, weights: Weights, *, trust_remote_code: bool = False) -> Any:
-    """The tokenizer of transformers that comes with a model's files."""
-    quiet_transformers()
-    from transformers import AutoTokenizer
-
-    from evenkeel.models.local.causal import LOAD_ERRORS
-
-    source: dict[str, Any] = {"gguf_file": weights.gguf_file} if weights.gguf_file else {}
-    source |= {"trust_remote_code": True} if trust_remote_code else {}
-    try:
-        return AutoTokenizer.from_pretrained(weights.folder, local_files_only=True, **source)
-    except LOAD_ERRORS as error:
-        raise UsageError(f"{spec}: its tokenizer cannot be loaded: {first_line(error)}.") from error
-
-
-def chosen_options(options: Struct) -> dict[str, Any]:
-    """The options that enter a model's identity: later ones only where they are chosen, so that the identity
-    of all other runs stays what it was before there was such a choice."""
-    values = identity_options(options)
-    return {name: value for name, value in values.items() if name not in LATER or value}
-
-
-def precision_notes(causal: Causal) -> list[str]:
-    """What the rows beside a text do to its digits, measured on this model and device.
-
-    In full precision nothing that a figure shows, except on a CPU where rows cannot be joined: experts that
-    compute with few rows, say.
-    """
-    from evenkeel.models.local.loglikelihood import PRECISION_TEXTS, batch_dependence
-
-    dtype = str(causal.model.dtype).removeprefix("torch.")
-    on_cpu = causal.device.type == "cpu"
-    if dtype not in ("bfloat16", "float16") and not (on_cpu and not causal.joins):
-        return []
-    if on_cpu:
-        with batching.cpu_pool(1) as pool:
-            difference = pool.submit(batch_dependence, causal).result()
-    else:
-        difference = batch_dependence(causal)
-    if on_cpu and not difference:
-        return []
-    return [
-        f"Computed in {dtype}: answers depend on what shares a batch. Log-probabilities of "
-        f"{PRECISION_TEXTS} short texts differ by up to {difference:.2g} between reading them "
-        "alone and together; --model-arg deterministic=true reads every text alone."
-    ]
-
-
-class Couple(NamedTuple):
-    """A continuation to score, and a text to generate greedily in its place: one reading serves both."""
-
-    loglikelihood: LogLikelihood | None
-    """None where the continuation is not asked for: it then only helps to generate, with the same digits."""
-    generate: Generate
-    pair: Pair
-    prompt: Prompt
-
-
-def couples_in(causal: Causal, window: Sequence[Request]) -> list[Couple]:
-    """What can be scored and generated at once, unless tokens merge across the boundary."""
-    from evenkeel.models.local.generation import Prompt
-    from evenkeel.models.local.loglikelihood import pair_of
-
-    by_text = {(r.prefix, r.continuation): r for r in window if isinstance(r, LogLikelihood)}
-    couples = []
-    for request in window:
-        if not isinstance(request, Generate) or not isinstance(request.prompt, str):
-            continue
-        if request.sampling.temperature or request.schema:
-            continue
-        continuation = request.sampling.length_of or request.sampling.marked
-        scored = by_text.pop((request.prompt, continuation), None)
-        # Whether both are asked at once must not change a digit: it may be otherwise after a kill.
-        alone = causal.joins and bool(continuation)
-        pair = pair_of(causal, request.prompt, continuation) if scored or alone else None
-        if pair and pair.target and not pair.merged and not too_long(causal, len(pair.ids)):
-            prompt = prompt_of(causal, request)
-            if isinstance(prompt, Prompt):
-                couples.append(Couple(scored, request, pair, prompt))
-    return couples
-
-
-def prompt_of(causal: Causal, request: Generate) -> Prompt | Response:
-    """A request as token ids with its sampling, or how it ends before it begins."""
-    from jinja2 import TemplateError
-
-    from evenkeel.models.local.causal import FALLBACK_STOP
-    from evenkeel.models.local.generation import Prompt, seed_of
-    from evenkeel.models.local.loglikelihood import pair_of
-
-    sampling, stop, text = request.sampling, request.sampling.stop, request.prompt
-    max_tokens = sampling.max_tokens
-    if isinstance(text, str):
-        ids = causal.tokenise(text)
-    else:
-        try:
-            ids = causal.chat(text)
-        except TemplateError as error:
-            return failed(f"the chat template refuses this chat: {error}")
-        if causal.tokenizer.chat_template is None:
-            stop = (*stop, FALLBACK_STOP)
-    if not ids:
-        if causal.start_id is None:
-            return failed("an empty prompt, and no start token to condition on")
-        ids = [causal.start_id]
-    if too_long(causal, len(ids) + 1):
-        return too_long_response(causal, len(ids))
-    mark = 0
-    if (counted := sampling.length_of or sampling.marked) and isinstance(text, str):
-        pair = pair_of(causal, text, counted)
-        length = max(1, pair.target if pair else len(causal.tokenise(counted, special=False)))
-        if sampling.length_of:
-            mark = min(length, max_tokens) if sampling.beyond else 0
-            max_tokens = min(max_tokens, length + sampling.beyond)
-        else:
-            mark = length if length <= max_tokens else 0
-    room = causal.context - len(ids) if causal.context else max_tokens
-    return Prompt(
-        ids=tuple(ids),
-        temperature=sampling.temperature,
-        top_p=sampling.top_p if causal.top_p is None else causal.top_p,
-        top_k=causal.top_k or 0,
-        seed=seed_of(request),
-        max_tokens=min(max_tokens, room),
-        clipped=room < max_tokens,
-        stop=tuple(filter(None, stop)),
-        thinking=not isinstance(text, str) and opens_reasoning(causal.text(ids[-TAIL:])),
-        schema=request.schema,
-        mark=mark,
-        words=sampling.words,
-    )
-
-
-def generate_response(request: Generate, prompt: Prompt, generation: Generation | None) -> Response:
-    if generation is None:
-        return does_not_fit(len(prompt.ids))
-    written, other, ended = ends_of(request.sampling, prompt, generation)
-    status: Status = "ok" if ended else "truncated"
-    if isinstance(request.prompt, str):
-        text, reasoning = written, ""
-        reason = "" if ended else "length" if text else f"length {BEFORE_TEXT}"
-    else:
-        opening = THINK if prompt.thinking else ""
-        text, reasoning, closed = split_reasoning(opening + generation.text, cut=not ended)
-        status, reason = ending(status, text, reasoning, closed=closed, cut="length")
-    if status == "truncated" and generation.in_schema:
-        text = closed_json(text)
-    return Response(
-        status=status,
-        text=text,
-        reasoning=reasoning,
-        other=other,
-        reason=reason,
-        tokens_in=len(prompt.ids),
-        tokens_out=generation.tokens,
-    )
-
-
-def ends_of(sampling: Sampling, prompt: Prompt, generation: Generation) -> tuple[str, str | None, bool]:
-    """A text, the same to its other end where that is known, and whether the text is complete.
-
-    A text that was to have a certain length, and has it, is complete; one that was cut off before it began is
-    none.
-    """
-    length = prompt.mark or (prompt.max_tokens if sampling.length_of and not prompt.clipped else 0)
-    if not length:
-        return generation.text, None, generation.ended
-    up_to_length = generation.marked_text if prompt.mark else generation.text
-    ended_before = generation.ended and generation.tokens <= length
-    complete = ended_before or (generation.tokens >= length and bool(up_to_length))
-    if sampling.marked:
-        return generation.text, up_to_length if complete else None, generation.ended
-    whole = generation.ended or has_whole_words(generation.text, prompt.words)
-    return up_to_length, generation.text if sampling.beyond and whole else None, complete
-
-
-def logprobs_response(pair: Pair, logprobs: Logprobs | None) -> Response:
-    if logprobs is None:
-        return does_not_fit(len(pair.ids))
-    if not all(map(math.isfinite, logprobs.values)):  # weights that overflow in half precision, say
-        return failed("the model gave a log-probability that is not finite")
-    return Response(status="ok", logprobs=logprobs, tokens_in=len(pair.ids), tokens_out=0)
-
-
-def failed(reason: str) -> Response:
-    return Response(status="error", reason=reason)
-
-
-def too_long(causal: Causal, tokens: int) -> bool:
-    return causal.context is not None and tokens > causal.context
-
-
-def too_long_response(causal: Causal, tokens: int) -> Response:
-    return failed(f"{tokens} tokens are more than the model's context of {causal.context} holds")
-
-
-def does_not_fit(tokens: int) -> Response:
-    return failed(f"out of memory: a single text of {tokens} tokens does not fit")
+            yield pair.loglikelihood, logprobs_response(pair.pair, logprobs)
+            yield pair.generate, generate_response(pair.generate, pair.prompt, generation)

@@ -1,8 +1,7 @@
-"""Providers and local servers by name: `groq:llama-3.3-70b-versatile`, all reached through the one client.
+"""Providers and local servers by name: `groq:openai/gpt-oss-20b`, all reached through the one client.
 
-What is known of each is data (`presets.json`, with what was not confirmed); a person adds or changes some,
-in their own settings (`files/configuration.py`). Any other server is `openai:NAME?base_url=…`. No key is read
-here.
+What is known of each is data (`presets.json`); a person adds or changes some in their own settings
+(`files/configuration.py`). Any other server is `openai:NAME?base_url=…`. No key is read here.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ SECTION = "presets"
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*")
 TOKENS = "TOKENS"
-"""Stands for the number of tokens in `Preset.reasoning_budget`."""
+"""Stands for the number of tokens in `Preset.reasoning_budgets`."""
 
 Feature: TypeAlias = Literal[
     "completions", "embeddings", "rerank", "seed", "json_schema", "json_mode", "logprobs", "prompt_logprobs"
@@ -49,8 +48,6 @@ class Preset(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     key: str = ""
     """The environment variable that holds the key; empty for a server that asks for none."""
     key_header: Literal["Authorization", "api-key", "x-api-key"] = "Authorization"
-    models: tuple[str, ...] = ()
-    """Some that it is known for. Servers add and retire models: any other name may be given."""
     host_variable: str = ""
     """The environment variable that holds another address, as the server's own programs read it."""
     path: str = ""
@@ -62,8 +59,6 @@ class Preset(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What parameters are called there, where they have another name."""
     supports: dict[Feature, bool] = {}
     """What it takes and what it does not; of a feature that is not here, nothing is known."""
-    unconfirmed: tuple[Feature, ...] = ()
-    """Of what it supports or not: what its documentation was not seen to say."""
     max_temperature: float | None = None
     """A higher one is lowered to this by the server."""
     extra_body: dict[str, Any] = {}
@@ -71,22 +66,21 @@ class Preset(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     reasoning: tuple[Shape, ...] = ()
     less_reasoning: dict[str, Any] = {}
     """Fields that make a model think less."""
-    reasoning_budget: dict[str, Any] = {}
-    """Fields that limit thinking to as many tokens as are put for TOKENS."""
-    rate_limits: str = ""
-    """What the names of its headers about rate limits begin with."""
+    reasoning_budgets: tuple[dict[str, Any], ...] = ()
+    """Fields that allow thinking, with the number of tokens for TOKENS; where a model refuses the first, the
+    next are sent."""
     batches: Literal["", "openai", "anthropic"] = ""
     """The interface of its batches, if it has any."""
     batch_price: float = 1.0
     """What a token costs in a batch, as a share of the usual price."""
     sources: tuple[str, ...] = ()
-    """Its documentation, for whoever checks this; `unconfirmed` says what was not seen there."""
+    """Its documentation, for whoever checks this."""
 
     def __post_init__(self) -> None:
         if self.base_url and (problem := _address_problem(self.base_url)):
             raise ValueError(f"base_url {problem}")
-        for field in ("key", "host_variable"):
-            if (value := getattr(self, field)) and not VARIABLE.fullmatch(value):
+        for field, value in (("key", self.key), ("host_variable", self.host_variable)):
+            if value and not VARIABLE.fullmatch(value):
                 # What is not a variable's name may be the key itself: it is not repeated.
                 raise ValueError(f"{field} must be the name of an environment variable, such as MY_API_KEY")
 
@@ -103,8 +97,9 @@ class Preset(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def spec(self, model: str) -> str:
         """The model as `evenkeel.run` names it."""
         if not model.strip() or "?" in model:
-            known = f", such as {self.models[0]}" if self.models else ""
-            raise UsageError(f"{self.title}: give the name of a model{known}.")
+            raise UsageError(
+                f"{self.title}: give the name of a model, as `evenkeel list models --ask` lists them."
+            )
         return f"{self.name}:{model.strip()}"
 
     def supports_all(self, *features: Feature) -> bool:
@@ -145,11 +140,11 @@ class Preset(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 def presets() -> dict[str, Preset]:
-    """Providers and local servers by name: `ek.presets()["groq"].spec("llama-3.3-70b-versatile")`."""
-    known = dict(_built_in())
+    """Providers and local servers by name: `ek.presets()["groq"].spec("openai/gpt-oss-20b")`."""
+    available = dict(_built_in())
     for name, fields in configuration.read_section(SECTION).items():
-        known[name] = _of_person(name, fields, known.get(name))
-    return known
+        available[name] = _customised(name, fields, available.get(name))
+    return available
 
 
 def find_preset(name: str) -> Preset | None:
@@ -171,9 +166,9 @@ def _built_in() -> dict[str, Preset]:
     return {name: msgspec.structs.replace(preset, name=name) for name, preset in stored.items()}
 
 
-def _of_person(name: str, fields: Mapping[str, Any], known: Preset | None) -> Preset:
-    """A preset of the settings. One that is known keeps what they leave out, except its key where they give
-    another address: a key goes only where it was meant for."""
+def _customised(name: str, fields: Mapping[str, Any], built_in: Preset | None) -> Preset:
+    """A preset of the person's settings. One that is built in keeps what they leave out, except its key where
+    they give another address: a key goes only where it was meant for."""
     if name in RESERVED or not NAME.fullmatch(name):
         problem = "is taken" if name in RESERVED else "is not one: use a-z, 0-9, - and _"
         raise configuration.fault(SECTION, name, f"the name '{name}' {problem}.")
@@ -184,8 +179,8 @@ def _of_person(name: str, fields: Mapping[str, Any], known: Preset | None) -> Pr
                 f"there is no such field.{suggestion(field, available)} Available: {', '.join(available)}."
             )
             raise configuration.fault(SECTION, name, problem, field=field)
-    former = msgspec.to_builtins(known) if known else {"title": name}
-    if known and "base_url" in fields:
+    former = msgspec.to_builtins(built_in) if built_in else {"title": name}
+    if built_in and "base_url" in fields:
         former |= {"key": "", "host_variable": ""}
     try:
         preset = msgspec.convert({**former, **fields, "name": name}, Preset)

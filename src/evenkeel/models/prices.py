@@ -17,7 +17,7 @@ from evenkeel.files import configuration
 from evenkeel.files.package_data import read_json
 from evenkeel.harness.budget import Limits, Price
 from evenkeel.models.presets import batch_preset
-from evenkeel.models.registry import backend, own_preset, split_spec
+from evenkeel.models.registry import backend, preset_of, split_spec
 from evenkeel.types import Capability, ModelRef
 
 SECTION = "prices"
@@ -68,10 +68,10 @@ def price_of(ref: ModelRef) -> Price | None:
     bare, args = split_spec(ref.spec)
     scheme, _, name = bare.partition(":")
     if (written := configuration.read_section(SECTION).get(bare)) is not None:
-        return _of_person(bare, written)
+        return _customised(bare, written)
     if is_local(ref):
         return FREE
-    preset = own_preset(bare)
+    preset = preset_of(bare)
     moved = preset is not None and not preset.at_built_in_address
     elsewhere = moved or "base_url" in args or ref.args.get("base_url")
     if elsewhere or (scheme == "openai" and os.environ.get("OPENAI_BASE_URL", "").strip()):
@@ -90,7 +90,7 @@ def is_local(ref: ModelRef) -> bool:
     is asked, one of a preset for this machine does not."""
     bare, args = split_spec(ref.spec)
     scheme = bare.partition(":")[0]
-    if (preset := own_preset(bare)) is not None:
+    if (preset := preset_of(bare)) is not None:
         return (
             not preset.key and not args.get("base_url", ref.args.get("base_url")) and preset.on_this_machine
         )
@@ -143,7 +143,7 @@ def shown_prices(prices: Mapping[str, Price], refs: Mapping[str, ModelRef]) -> l
     return list(dict.fromkeys(lines))
 
 
-def _of_person(spec: str, fields: Mapping[str, Any]) -> Price:
+def _customised(spec: str, fields: Mapping[str, Any]) -> Price:
     try:
         cost = msgspec.convert(fields, Cost)
     except msgspec.ValidationError as error:

@@ -66,7 +66,7 @@ BACKENDS: dict[str, Backend] = {
     "sbert": Backend(
         "evenkeel.models.sbert:SentenceTransformer",
         True,
-        "any model of sentence-transformers: embed, rank, entail",
+        "any model of sentence-transformers: embed, rank",
     ),
     "replay": Backend(
         "evenkeel.models.replay:Replay",
@@ -104,7 +104,7 @@ def on_server(spec: str) -> bool:
     return scheme == "openai" or find_preset(scheme) is not None
 
 
-def own_preset(spec: str) -> Preset | None:
+def preset_of(spec: str) -> Preset | None:
     """The preset of a spec."""
     return find_preset(split_spec(spec)[0].partition(":")[0])
 
@@ -116,7 +116,7 @@ def sent_keys(ref: ModelRef) -> list[SentKey]:
     if not on_server(ref.spec):
         return []
     args = {**ref.args, **split_spec(ref.spec)[1]}
-    return keys_of(args.get("base_url"), args.get("api_key_env"), own_preset(ref.spec))
+    return keys_of(args.get("base_url"), args.get("api_key_env"), preset_of(ref.spec))
 
 
 def load_model(spec: str, **args: Any) -> Model:
@@ -132,12 +132,10 @@ def load_model(spec: str, **args: Any) -> Model:
     scheme, colon, name = bare.partition(":")
     cls = backend_class(scheme)
     model: Model
-    if (preset := find_preset(scheme)) is not None:
-        model = cls(name, options, preset)
+    if on_server(spec):
+        model = cls(name, options, find_preset(scheme), server_in_spec="base_url" in in_spec)
     else:
         model = cls(name, options) if colon else cls(options)
-    if "base_url" in in_spec and hasattr(model, "name_server"):
-        model.name_server()
     return model
 
 

@@ -30,9 +30,6 @@ class Table(Struct, frozen=True, kw_only=True):
     metric: str = ""
     columns: str = ""
     metrics: tuple[Column, ...] = ()
-    further: tuple[Column, ...] = ()
-    """Further rows `VALUE: TITLE` below that of a value, of other metrics: in their names `*` stands for the
-    metric of the column, as in `Column("detected_*", "error detection")`."""
     several: bool = False
     """Shown only where there is more than one column."""
     pairs: str = ""
@@ -80,8 +77,6 @@ class Points(Struct, frozen=True, kw_only=True):
     colour: str
     items: str = ""
     position: str = ""
-    absent: str = ""
-    """What is said in place of the picture where samples have points, but none at this position."""
     split: str = ""
     x_title: str = ""
     y_title: str = ""
@@ -116,10 +111,10 @@ class Layout(Struct, frozen=True, kw_only=True):
 
     def main_figures(self, summary: Summary) -> list[tuple[str, Figure]]:
         """The titles and figures beside the headline, where the summary has them."""
-        columns = [Column(metric.name, metric.title) for metric in self.metrics[1:] if metric.main]
+        main = [Column(metric.name, metric.title) for metric in self.metrics[1:] if metric.main]
         return [
             (column.title, figure)
-            for column in columns or self.facts
+            for column in self.facts or main
             for name, figure in summary.items()
             if fnmatchcase(name, column.metric) and ("/" in column.metric or "/" not in name)
         ]

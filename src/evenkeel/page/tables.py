@@ -53,25 +53,19 @@ def arrange(summary: Summary, table: Table) -> Grid | None:
         return paired_rows(summary, table)
     metrics = {each.metric for each in summary.values()}
     shown = [each for each in table.metrics or (Column(table.metric, ""),) if each.metric in metrics]
-    further = [each.metric.replace("*", column.metric) for each in table.further for column in shown]
 
     def values(tag: str, *names: str) -> list[str]:
         return in_order(value for name in names for value in values_of(summary, name, tag))
 
-    rows = values(table.rows, *(each.metric for each in shown), *further)
+    rows = values(table.rows, *(each.metric for each in shown))
     split = values(table.columns, *(each.metric for each in shown)) if table.columns else []
     heads, redundant = _heads(table, shown, split if len(split) > 1 else [], len(rows))
     if redundant or not rows or not heads:
         return None
-    body: list[Row] = []
-    for row in rows:
-        for title, pattern in [("", "*"), *((each.title, each.metric) for each in table.further)]:
-            cells = [
-                figure(summary, pattern.replace("*", head.metric), {table.rows: row, **head.scope})
-                for head in heads
-            ]
-            if any(cell is not None for cell in cells):
-                body.append((f"{row}: {title}" if title else row, [*cells]))
+    body: list[Row] = [
+        (row, [figure(summary, head.metric, {table.rows: row, **head.scope}) for head in heads])
+        for row in rows
+    ]
     if table.total and len(rows) > 1:
         body.append(("all", [figure(summary, head.metric, head.scope) for head in heads]))
     return Grid(table.title, table.rows, [head.title for head in heads], body)

@@ -1,4 +1,4 @@
-"""What is shown of one sample: its texts with marks in them, tables, a matrix, a cloud of points.
+"""What is shown of one sample: its texts with marks in them, tables, a matrix.
 
 A benchmark describes a sample by these (`Benchmark.view`); the app, a notebook and the examples of the report
 draw the same description. Everything in it is text: whoever draws it escapes it.
@@ -77,23 +77,6 @@ class Facts(Struct, frozen=True, tag=True):
     collapsed: bool = False
 
 
-class Point(Struct, frozen=True):
-    """A point of a cloud: `label` decides colour and shape, `name` is written beside it."""
-
-    x: float
-    y: float
-    label: str = ""
-    name: str = ""
-
-
-class Cloud(Struct, frozen=True, tag=True):
-    """Points in two dimensions; only their distances mean something."""
-
-    heading: str
-    points: tuple[Point, ...]
-    note: str = ""
-
-
 class Beside(Struct, frozen=True, tag=True):
     """Blocks side by side, or one below the other where the screen is narrow."""
 
@@ -102,7 +85,7 @@ class Beside(Struct, frozen=True, tag=True):
     note: str = ""
 
 
-Block: TypeAlias = Text | Tokens | Matrix | Facts | Cloud | Beside
+Block: TypeAlias = Text | Tokens | Matrix | Facts | Beside
 
 
 class View(Displayed, Struct, frozen=True):
@@ -145,7 +128,7 @@ def answer_texts(answers: Sequence[Response]) -> list[Text]:
 
 
 def _has_numbers(answer: Response) -> bool:
-    parts = (answer.logprobs, answer.string, answer.vector, answer.rank, answer.labels)
+    parts = (answer.logprobs, answer.string, answer.vector, answer.rank)
     return any(part is not None for part in parts)
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from evenkeel.page.format import visible
 from evenkeel.page.html import render
-from evenkeel.page.view import Cloud, Matrix, Span, Text, Tokens, View, chance
+from evenkeel.page.view import Matrix, Span, Text, Tokens, View, chance
 
 LONG = 1_500
 """Characters of a text from which it is collapsed."""
@@ -24,11 +24,8 @@ MOST_TOKENS = 2_000
 MOST_ANSWERS = 30
 """Rows and columns of a matrix."""
 MOST_ROWS = 500
-MOST_POINTS = 1_200
 MOST_TITLES = 8
 """Entries of a legend."""
-SHAPES = ("●", "▲", "■", "◆", "✚", "▼", "★", "⬟")
-"""The shapes of a cloud's labels, by their order; each has a colour too. Further labels share the last."""
 KINDS = frozenset(
     {"right", "wrong", "reason", "published", "lenient", "differs", "shared", "edited"}
     | {"true", "false", "irrelevant", "refusal", "nearest", "target"}
@@ -45,27 +42,14 @@ class Piece(NamedTuple):
     title: str
 
 
-class Place(NamedTuple):
-    """Where a point is drawn, in per cent of the picture's width and height."""
-
-    left: float
-    top: float
-    shape: int
-    text: str
-    name: str
-    side: int
-    """On which side of the point its name is: names of points that are close do not cover each other."""
-
-
 def view_html(view: View) -> str:
-    functions = (pieces, legend, shown_tokens, shown_cells, places, labels_of, left_out, kind_class, is_long)
+    functions = (pieces, legend, shown_tokens, shown_cells, left_out, kind_class, is_long)
     limits = {
         "longest": LONGEST,
         "most_answers": MOST_ANSWERS,
         "most_rows": MOST_ROWS,
         "most_spans": MOST_SPANS,
         "most_tokens": MOST_TOKENS,
-        "shapes": SHAPES,
     }
     return render("page/view.html", view=view, **limits, **{each.__name__: each for each in functions})
 
@@ -160,50 +144,3 @@ def _cell(value: float) -> str:
 
 def _strength(share: float) -> float:
     return round(min(1.0, max(0.0, share)), 3) if math.isfinite(share) else 0.0
-
-
-# Clouds
-
-
-def labels_of(cloud: Cloud) -> list[tuple[int, str]]:
-    """The shape of each label and its words; labels beyond the number of shapes share the last."""
-    labels = list(_shapes(cloud))
-    shown = list(enumerate(labels[: len(SHAPES)]))
-    if len(labels) > len(SHAPES):
-        shown[-1] = (len(SHAPES) - 1, f"{len(labels) - len(SHAPES) + 1:,} other labels")
-    return shown
-
-
-def _shapes(cloud: Cloud) -> dict[str, int]:
-    """The number of the shape of each label; those of points with a name come first."""
-    points = sorted(cloud.points, key=lambda point: not point.name)
-    labels = dict.fromkeys(point.label for point in points if point.label)
-    return {label: min(index, len(SHAPES) - 1) for index, label in enumerate(labels)}
-
-
-def places(cloud: Cloud) -> list[Place]:
-    """The points inside of the picture; those with a name are drawn last, above the others."""
-    points = [p for p in cloud.points if math.isfinite(p.x) and math.isfinite(p.y)]
-    step = -(-len(points) // MOST_POINTS) or 1
-    points = [p for index, p in enumerate(points) if p.name or index % step == 0]
-    points.sort(key=lambda point: bool(point.name))
-    shapes = _shapes(cloud)
-    left, width = _extent([point.x for point in points])
-    bottom, height = _extent([point.y for point in points])
-    return [
-        Place(
-            round(8 + 80 * (point.x - left) / width, 1),
-            round(90 - 80 * (point.y - bottom) / height, 1),
-            shapes.get(point.label, 0),
-            visible(point.label),
-            visible(point.name),
-            index % 3,
-        )
-        for index, point in enumerate(points)
-    ]
-
-
-def _extent(values: Sequence[float]) -> tuple[float, float]:
-    low, high = min(values, default=0.0), max(values, default=0.0)
-    width = high - low
-    return (low, width) if width > 0 and math.isfinite(width) else (low - 0.5, 1.0)

@@ -124,7 +124,7 @@ def points(records: Iterable[Record], spec: Points) -> tuple[Chart | None, str]:
     rows = {row: samples[:: -(-len(samples) // MOST_POINTS)] for row, samples in rows.items()}
     charts = [_panels(samples, spec, row) for row, samples in rows.items() if len(samples) > 2]
     if not charts:
-        return None, spec.absent if without else ""
+        return None, ""
     drawn = sum(map(len, rows.values()))
     thinned = drawn < total or (without and spec.items)
     note = f"{drawn:,} of {total + without:,} {spec.items or 'samples'} are drawn." if thinned else ""

@@ -12,9 +12,10 @@ import msgspec
 from evenkeel.errors import EvenkeelError
 from evenkeel.harness.folder import Run
 from evenkeel.harness.registry import benchmark_class
-from evenkeel.models.registry import on_server, own_preset
-from evenkeel.page.layout import Note
-from evenkeel.text.answers import ESTIMATED_LENGTH, IN_REASONING, is_blank
+from evenkeel.models.registry import on_server, preset_of
+from evenkeel.page.format import capitalised, counted
+from evenkeel.page.layout import MOST_MAIN, Note
+from evenkeel.text.answers import IN_REASONING, is_blank
 from evenkeel.types import Record, Response, RunSpec
 
 LESS_REASONING = {"reasoning_effort": "low"}
@@ -32,7 +33,23 @@ def notes_of(run: Run) -> list[Note]:
         for text in texts
     ]
     by_benchmark = benchmark_class(run.spec.benchmark).notes(run.spec, run.summary)
-    return [*by_benchmark, *ending_notes(run), *failure_notes(run), *map(Note, texts)]
+    return [*by_benchmark, *deciding_notes(run), *ending_notes(run), *failure_notes(run), *map(Note, texts)]
+
+
+def deciding_notes(run: Run) -> list[Note]:
+    """Warnings: which of the figures shown first have an interval that few groups decide."""
+    layout = benchmark_class(run.spec.benchmark).layout
+    figures = [(layout.headline_title, run.headline), *layout.main_figures(run.summary)]
+    return [
+        Note(
+            f"{capitalised(title)}: {counted(figure.deciding, layout.counted[1])} in {figure.clusters:,} "
+            f"{'decides' if figure.deciding == 1 else 'decide'} this interval. "
+            f"Other {layout.counted[1]} may give a figure outside of it.",
+            warning=True,
+        )
+        for title, figure in figures[: 1 + MOST_MAIN]
+        if figure.deciding
+    ]
 
 
 class Endings(NamedTuple):
@@ -47,8 +64,6 @@ class Endings(NamedTuple):
     """Ended by the model itself with no text, or with nothing but reasoning."""
     cut: int
     """Cut off at the token limit, and scored as far as they go."""
-    estimated: int
-    """Written to an estimated length, because the server does not count tokens."""
 
 
 def endings(records: Iterable[Record]) -> Endings:
@@ -71,8 +86,6 @@ def _kind(answer: Response, scored: dict[str, int]) -> str:
             return "cut"
         case "ok" | "unparsed" if blank and scored.get("unparsed"):
             return "empty"
-        case "ok" if answer.reason == ESTIMATED_LENGTH:
-            return "estimated"
         case _:
             return "other"
 
@@ -111,11 +124,6 @@ def ending_notes(run: Run) -> list[Note]:
     if counts.cut > MANY * counts.requests:
         text = f"{counts.cut:,} of {counts.requests:,} answers were cut off: they are scored as they are."
         texts.append(f"{text} {_advice(run.spec, reasons=False)}")
-    if counts.estimated:
-        texts.append(
-            f"{counts.estimated:,} of {counts.requests:,} continuations have an estimated length: the server "
-            "gives neither log-probabilities of these texts nor a count of their tokens."
-        )
     return [Note(text.rstrip(), warning=True) for text in texts]
 
 
@@ -133,7 +141,7 @@ def _reasoning_advice(model: str) -> list[str]:
     try:
         if not on_server(model):
             return []
-        preset = own_preset(model)
+        preset = preset_of(model)
     except EvenkeelError:  # settings that cannot be read do not cost the page
         return []
     less = preset.less_reasoning if preset else LESS_REASONING

@@ -19,8 +19,7 @@ from evenkeel.errors import UsageError
 from evenkeel.files.cache import write_whole
 from evenkeel.harness.folder import Run, served_at
 from evenkeel.harness.registry import benchmark_class, benchmark_names, load_stored
-from evenkeel.page.examples import shortened
-from evenkeel.page.format import capitalised, chance, counts, interval, p_value, statuses, value
+from evenkeel.page.format import chance, counted, counts, statuses
 from evenkeel.page.grid import Cell, Content, Displayed, Grid, Overview, coverage_cell
 from evenkeel.page.html import render as render_template
 from evenkeel.page.layout import MOST_MAIN
@@ -47,6 +46,8 @@ class Entry(Struct, frozen=True, kw_only=True):
     created: str
     headline: Line
     facts: list[Line]
+    uses_model: bool
+    """False for a method that does not need the model of the card."""
 
 
 class Scorecard(Displayed, Struct, frozen=True, kw_only=True):
@@ -55,21 +56,19 @@ class Scorecard(Displayed, Struct, frozen=True, kw_only=True):
     model: str
     """The one model under test; empty where there are several, or none."""
     entries: list[Entry]
-    others: list[Entry]
-    """Methods of these runs that do not use the models, such as BM25 beside a judge."""
     notes: list[str]
 
     @property
     def title(self) -> str:
-        return f"Scorecard of {self.model or f'{len(self.entries)} runs'}"
+        return f"Scorecard of {self.model or counted(len(self.entries), 'runs')}"
 
     def overview(self) -> Overview:
         """The tables, and which runs they are of."""
-        runs = {entry.path: entry for entry in (*self.entries, *self.others)}
+        runs = {entry.path: entry for entry in self.entries}
         return Overview(
             self.title,
             [Cell(note, "note") for note in self.notes],
-            tables(self),
+            [_table(members) for members in _by_benchmark(self.entries)],
             [f"{entry.created[:10]}  {entry.benchmark:<9}  {path}" for path, entry in runs.items()],
         )
 
@@ -77,8 +76,8 @@ class Scorecard(Displayed, Struct, frozen=True, kw_only=True):
 def scorecard(runs: Sequence[Run | str | Path], *, out: str | Path | None = None) -> Scorecard:
     """Put runs on one card, and with `out` on a page. All must be of one model.
 
-    Of a benchmark that compares methods, those in which a model of the card judges, writes, ranks or embeds
-    are its entries; the others are apart. Where no run has a model under test, all methods are entries.
+    Of a benchmark that compares methods, those in which the model of the card judges, writes, ranks or embeds
+    are set beside those that need none, such as BM25; the cards of the page are of the former.
 
     `ek.scorecard(["runs/mirae", "runs/rgb"], out="scorecard.html").entries[0].headline`
     """
@@ -101,16 +100,13 @@ def _card(runs: Sequence[Run]) -> Scorecard:
             "`evenkeel compare` compares several."
         )
     entries: list[Entry] = []
-    others: list[Entry] = []
     for benchmark in benchmark_names():
         members = [run for run in runs if run.spec.benchmark == benchmark]
         for run, name in zip(members, run_names(members), strict=True):
-            for entry in _entries(run, name, alone=len(members) == 1):
-                (entries if not models or _uses(run, entry.subject, models) else others).append(entry)
+            entries += _entries(run, name, alone=len(members) == 1, models=models)
     return Scorecard(
-        model=models[0] if len(models) == 1 else "",
+        model=models[0] if models else "",
         entries=entries,
-        others=others,
         notes=[note for model in models for note in _identity_notes(model, runs)],
     )
 
@@ -121,14 +117,14 @@ def _tests_model(run: Run) -> bool:
 
 
 def _uses(run: Run, subject: str, models: Sequence[str]) -> bool:
-    """Whether a subject is one of the models, or needs one: `rewrite:A+embed:B` has two roles."""
-    if _tests_model(run):
+    """Whether a subject is the model, or needs it: `rewrite:A+embed:B` has two roles."""
+    if _tests_model(run) or not models:
         return True
     roles = (run.spec.models.get(role) for role in load_stored(run.spec).roles_of(subject))
     return any(role["name"] in models for role in roles if role)
 
 
-def _entries(run: Run, name: str, *, alone: bool) -> list[Entry]:
+def _entries(run: Run, name: str, *, alone: bool, models: Sequence[str]) -> list[Entry]:
     """An entry for each subject of a run: the model, or each method."""
     layout = benchmark_class(run.spec.benchmark).layout
     facts = [
@@ -147,6 +143,7 @@ def _entries(run: Run, name: str, *, alone: bool) -> list[Entry]:
             # Under one metric in every entry, so that methods have their figures in one row.
             headline=Line(metric=layout.headline, title=headline_title, figure=figure),
             facts=facts,
+            uses_model=_uses(run, subject, models),
         )
         for subject, figure in zip(run.spec.subjects, run.headlines.values(), strict=True)
     ]
@@ -172,47 +169,8 @@ def _identity_notes(model: str, runs: Sequence[Run]) -> list[str]:
 # Drawing
 
 
-def tables(card: Scorecard) -> list[Grid]:
-    """One table of all entries, and one of the methods that do not use the models."""
-    names = {entry.name for entry in card.entries}
-    several = len(card.entries) > len({entry.benchmark for entry in card.entries})
-    named = len(names) > 1 and (several or not card.model)
-    grids = [_table("", card.entries, named=named, model=card.model)]
-    if card.others:
-        grids.append(_table(capitalised(_others_title(card)), card.others, named=True))
-    return grids
-
-
-def _others_title(card: Scorecard) -> str:
-    return f"methods without {card.model}" if card.model else "methods without these models"
-
-
-def _table(heading: str, entries: Sequence[Entry], *, named: bool, model: str = "") -> Grid:
-    """A row for each figure of each entry. Whose it is, is in a column where entries of one benchmark differ,
-    and with the headline where one differs from the model of the title."""
-    rows: list[tuple[str, list[Content]]] = []
-    for benchmark, members in _by_benchmark(entries):
-        for figure_title, lines in _figure_rows(members):
-            for entry, line in zip(members, lines, strict=True):
-                if line is None:
-                    continue
-                figure, top = line.figure, line is entry.headline
-                name = shortened(entry.name, 40) if top or len(members) > 1 else ""
-                by = f" by {name}" if top and not named and model and entry.name != model else ""
-                cells: list[Content] = [
-                    f"{figure_title}{by}" if top else f"  {figure_title}",
-                    *([name] if named else []),
-                    Cell(value(figure), "strong" if top else ""),
-                    " ".join(filter(None, (interval(figure, short=True), p_value(figure)))),
-                    coverage_cell(figure.coverage) if top else "",
-                ]
-                rows.append((benchmark if top and entry is members[0] else "", cells))
-    columns = ["figure", *(["of"] if named else []), "value", "95% interval", "coverage"]
-    return Grid(heading, "benchmark", columns, rows, left=3 if named else 2, sections=True)
-
-
-def _by_benchmark(entries: Sequence[Entry]) -> list[tuple[str, list[Entry]]]:
-    return [(name, list(members)) for name, members in groupby(entries, key=lambda entry: entry.benchmark)]
+def _by_benchmark(entries: Sequence[Entry]) -> list[list[Entry]]:
+    return [list(members) for _, members in groupby(entries, key=lambda entry: entry.benchmark)]
 
 
 def _figure_rows(entries: Sequence[Entry]) -> list[tuple[str, list[Line | None]]]:
@@ -222,33 +180,10 @@ def _figure_rows(entries: Sequence[Entry]) -> list[tuple[str, list[Line | None]]
     return [(words, [each.get(metric) for each in lines]) for metric, words in titles.items()]
 
 
-def render(card: Scorecard, out: Path) -> str:
-    """The page, to be written to `out`: reports below its folder are linked."""
-    sections = [(name, name, members) for name, members in _by_benchmark(card.entries)]
-    sections += [
-        (f"{name}-others", f"{name}: {_others_title(card)}", members)
-        for name, members in _by_benchmark(card.others)
-    ]
-    return render_template(
-        "report/scorecard.html",
-        title=card.title,
-        card=card,
-        named=len({entry.subject for entry in card.entries}) > 1,
-        sections=[
-            {
-                "id": anchor,
-                "heading": heading,
-                "layout": benchmark_class(members[0].benchmark).layout,
-                "grid": _section(members, out),
-            }
-            for anchor, heading, members in sections
-        ],
-    )
-
-
-def _section(entries: Sequence[Entry], out: Path) -> Grid:
+def _table(entries: Sequence[Entry], out: Path | None = None) -> Grid:
     """Runs of one benchmark side by side: their figures, and what is behind the headlines."""
-    layout = benchmark_class(entries[0].benchmark).layout
+    benchmark = entries[0].benchmark
+    layout = benchmark_class(benchmark).layout
     rows: list[tuple[str, list[Content]]] = [
         (words, [line.figure if line else None for line in lines]) for words, lines in _figure_rows(entries)
     ]
@@ -258,9 +193,23 @@ def _section(entries: Sequence[Entry], out: Path) -> Grid:
         ("over", [counts(figure, layout) for figure in figures]),
         ("coverage", [coverage_cell(f.coverage, details=f": {statuses(f)}") for f in figures]),
         ("created", [entry.created[:16].replace("T", " ") or "–" for entry in entries]),
-        ("run", [Cell(entry.path, link=link(Path(entry.path), out)) for entry in entries]),
     ]
-    return Grid("", "figure", [entry.name for entry in entries], rows, left=1)
+    if out is not None:
+        rows.append(("run", [Cell(entry.path, link=link(Path(entry.path), out)) for entry in entries]))
+    return Grid(benchmark, "figure", [entry.name for entry in entries], rows, left=1)
+
+
+def render(card: Scorecard, out: Path) -> str:
+    """The page, to be written to `out`: reports below its folder are linked."""
+    groups = _by_benchmark(card.entries)
+    return render_template(
+        "report/scorecard.html",
+        title=card.title,
+        card=card,
+        entries=[entry for entry in card.entries if entry.uses_model],
+        named=len({entry.subject for entry in card.entries if entry.uses_model}) > 1,
+        sections=[(benchmark_class(each[0].benchmark).layout, _table(each, out)) for each in groups],
+    )
 
 
 def link(run: Path, out: Path) -> str:

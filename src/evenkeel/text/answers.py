@@ -13,8 +13,6 @@ EMPTY = "empty answer"
 """Why a text that ended by itself is `unparsed`: there is nothing in it to score."""
 IN_REASONING, BEFORE_TEXT = "inside the reasoning", "before any text"
 """Where an answer was cut off that has no text."""
-ESTIMATED_LENGTH = "length estimated"
-"""Said of a text that was to have as many tokens as another, where the server does not count them."""
 
 
 class Rule(NamedTuple):

@@ -24,9 +24,6 @@ Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=60)]
 Scalar: TypeAlias = str | bool | int | float
 Options: TypeAlias = dict[str, Scalar | list[Scalar]]
 
-MOST_RUNS = 1000
-"""Runs of a suite: more than that is a slip of the pen."""
-
 
 class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What may be set for all runs, for a benchmark, or for a model: the last of these decides."""

@@ -14,7 +14,6 @@ from msgspec import Struct
 from evenkeel.api.launch import checked_settings
 from evenkeel.api.run import parse_data, parse_langs
 from evenkeel.api.suite.definition import (
-    MOST_RUNS,
     BenchmarkEntry,
     ModelEntry,
     Options,
@@ -26,6 +25,7 @@ from evenkeel.files import configuration, datasets
 from evenkeel.files.cache import slug
 from evenkeel.harness.benchmark import Benchmark
 from evenkeel.harness.budget import Limits
+from evenkeel.harness.model import addresses_of
 from evenkeel.harness.registry import benchmark_class, load_benchmark
 from evenkeel.models.presets import NO_KEY
 from evenkeel.models.prices import is_local, prices_by_role
@@ -41,8 +41,6 @@ from evenkeel.models.registry import (
 from evenkeel.options import Option, describe
 from evenkeel.types import ModelRef
 
-RESERVED = ("suite.json", "budget.sqlite", "leaderboard.html", "leaderboard.csv", "leaderboard.md")
-"""Files in the folder of a suite: no run has such a name."""
 THIS_MACHINE = "this machine"
 SMALL = "embedded-embedder"
 """A model of this machine that takes next to no memory: runs that use it go side by side."""
@@ -97,8 +95,6 @@ def planned_runs(file: SuiteFile, allowed: Collection[str] = ()) -> list[Planned
     models = _models(file)
     variants = [each for step in range(len(file.definition.benchmarks)) for each in _variants(file, step)]
     chosen = [(variant, *each) for variant in variants for each in _chosen(file, variant, models)]
-    if len(chosen) > MOST_RUNS:
-        raise file.error(f"there are more than {MOST_RUNS:,} runs: make several suites", "benchmarks")
     by_name: dict[str, PlannedRun] = {}
     hashes: dict[str, list[str]] = {}
     for variant, name, model in chosen:
@@ -109,10 +105,6 @@ def planned_runs(file: SuiteFile, allowed: Collection[str] = ()) -> list[Planned
                 f"benchmark {run.step + 1}. Give one of them a name: `name: …`",
                 "benchmarks",
                 run.step,
-            )
-        if run.name.casefold() in RESERVED:
-            raise file.error(
-                f"'{run.name}' is a file of the suite: give another name", "benchmarks", run.step
             )
         by_name[run.name.casefold()] = run
     return list(by_name.values())
@@ -358,7 +350,7 @@ def _addresses(ref: ModelRef) -> set[str]:
     except EvenkeelError:
         return {ref.spec}
     try:
-        addresses = getattr(model, "addresses", [])
+        addresses = addresses_of(model)
     finally:
         model.close()
     return {urllib.parse.urlsplit(each).netloc or each for each in addresses}

@@ -58,7 +58,7 @@ def read_state(folder: Path) -> State:
     path = folder / FILE
     if not path.exists() and not path.is_symlink():
         return State()
-    problem = "this is not the state of a suite. Choose another --out, or move it away: its runs are kept."
+    problem = "this is not the state of a suite. Choose another --out, or move it away: its runs stay."
     try:
         if path.is_symlink() or path.stat().st_size > LARGEST:
             raise DataError(path, problem)

@@ -54,7 +54,7 @@ def suite(
         result = ek.suite("suite.yaml")
         result.boards[0].rows[0].rank
 
-    Called again it goes on: what is finished is left as it is, what was answered is not asked again. `only`
+    Called again it resumes: what is finished is left as it is, what was answered is not asked again. `only`
     are patterns of the names of runs (`rgb-*`). A key is sent only to its provider and to `allow_hosts`.
     `evenkeel suite --init` writes a file to begin with.
     """
@@ -82,8 +82,8 @@ def suite(
             carried_out = {run.name: run for run in scheduler.carry_out()}
         except KeyboardInterrupt as interrupt:
             interrupt.add_note(
-                f"{scheduler.finished()} of {len(chosen)} runs are finished. What was answered is kept in "
-                f"{root}: the same command goes on from there."
+                f"{scheduler.finished()} of {len(chosen)} runs are finished. Answers are saved in "
+                f"{root}: the same command resumes from there."
             )
             raise
         runs = [
@@ -152,8 +152,6 @@ def _chosen(assigned: Sequence[Assigned], patterns: Sequence[str]) -> list[Assig
 def _make_folder(root: Path) -> None:
     try:
         root.mkdir(parents=True, exist_ok=True)
-    except (FileExistsError, NotADirectoryError):
-        raise UsageError(f"{root} is, or lies in, a file: choose another --out.") from None
     except OSError as error:
         raise StorageError(f"{root}: cannot be made ({error.strerror}). Choose another --out.") from None
     if (root / "spec.json").exists():
@@ -165,7 +163,7 @@ def _note_changes(assigned: Sequence[Assigned], state: State, watcher: RunsWatch
         if each.earlier and state.folders[each.folder].state != "finished":
             watcher.note(
                 f"{each.run.name}: its options or data differ from before, so it is in {each.folder}. The "
-                f"earlier run is kept in {each.earlier}; its answers to the same requests are taken over."
+                f"earlier run stays in {each.earlier}; its answers to the same requests are taken over."
             )
 
 
@@ -191,9 +189,7 @@ def _result(
         runs=tuple(runs),
         boards=boards,
         gates=gates,
-        usd=ledger.read().spent.usd
-        if ledger is not None and file.definition.budget.usd is not None
-        else None,
+        usd=ledger.read().usd if ledger is not None and file.definition.budget.usd is not None else None,
         exit_code=code,
     )
 

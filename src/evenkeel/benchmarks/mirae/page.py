@@ -294,11 +294,9 @@ LAYOUT = Layout(
     ),
     facts=tuple(Column(metric.name, metric.title) for metric in ADDED if metric.main),
     cautions=(
-        "The cosine says how similar two answers are, not whether either is right.",
         "The published cosine does not begin at 0: answers to different questions have one too, the chance "
         "floor, which differs by embedder, language and length. Compare languages by the corrected figure.",
         "An embedder reads only the first part of a long answer (256 tokens for all-MiniLM-L6-v2).",
-        "Answers cut by max-tokens are scored as far as they go, as the published script does.",
         "Meanings by cosine join answers in chains: paraphrases may count as several, and different answers "
         "in like words as one. --judge SPEC asks whether answers entail each other.",
     ),

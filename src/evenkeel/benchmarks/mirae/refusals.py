@@ -11,8 +11,9 @@ from evenkeel.text.word_splitting import normalized
 
 OPENING = 300
 """Characters in which an answer declines, if it does."""
-ANSWERING = 40
-"""Tokens after the words that decline from which an answer is given all the same: fewer give a reason."""
+ANSWERING = 150
+"""Tokens after the words that decline from which an answer is given all the same: fewer give a reason, or
+offer something else."""
 
 
 def refuses(text: str, lang: str) -> bool:

@@ -112,13 +112,11 @@ class Miron(Benchmark):
         samples = with_baseline([files.make_sample(example) for example in examples])
         chosen = files.balanced(examples, data.limit)
         self._facts = files.facts_of(chosen)
-        if left_out := [file.path.name for file in data if files.is_settings(file)]:
-            self._facts["left_out"] = left_out
         ids = {example.id for example in chosen}
         return [sample for sample in samples if sample.id in ids]
 
     def about_data(self, samples: Sequence[Sample]) -> dict[str, Any]:
-        """What the files did not state, and those of a folder that hold no rows."""
+        """What the files did not state."""
         return self._facts
 
     def requests(self, sample: Sample[MironInputs]) -> list[Request]:

@@ -15,8 +15,6 @@ from msgspec.structs import replace
 
 from evenkeel.benchmarks.miron.matching import language, script_of, with_clean_versions
 from evenkeel.errors import DataError, suggestion
-from evenkeel.files.datasets import DataFile
-from evenkeel.files.jsonfile import BOM, NOT_JSON, decode, read_bytes
 from evenkeel.files.tables import Row, read_rows
 from evenkeel.harness.benchmark import Data, Recorded
 from evenkeel.text.word_splitting import UNSPACED
@@ -112,17 +110,10 @@ def read_files(data: Data) -> list[Example]:
 
     Where an id is in more than one file, all ids carry their file's name.
     """
-    by_file = {
-        file.path: read_examples(file.path, file.lang or data.only_lang)
-        for file in data
-        if not is_settings(file)
-    }
-    if not by_file:
-        raise DataError(data[0].folder or data[0].path, "no file in it has rows with 'prefix' and 'target'.")
-    by_file = {path: _spaced(of_file) for path, of_file in by_file.items()}
+    by_file = {file.path: _spaced(read_examples(file.path, file.lang or data.only_lang)) for file in data}
     examples = [example for of_file in by_file.values() for example in of_file]
     if len({example.id for example in examples}) < len(examples):
-        examples = _named_by_file(data, by_file)
+        examples = _named_by_file(by_file)
     examples = with_clean_versions(examples)
     langs = data.choose_langs(example.lang for example in examples)
     return [example for example in examples if example.lang in langs]
@@ -152,18 +143,13 @@ def _lacks_space(example: Example) -> bool:
     return not (spaced or last in ATTACHING or first in ATTACHED or UNSPACED.match(first))
 
 
-def _named_by_file(data: Data, by_file: Mapping[Path, Sequence[Example]]) -> list[Example]:
+def _named_by_file(by_file: Mapping[Path, Sequence[Example]]) -> list[Example]:
     """Examples of files whose ids collide, each id with its file's name.
 
     A clean version is an example without typos: of the same file, or else of the one other that has the id.
     """
     stems = len({path.stem for path in by_file}) == len(by_file)
-    roots = {file.path: file.folder or file.path.parent for file in data}
-    inside = {
-        path: path.relative_to(root) if path.is_relative_to(root) else Path(path.name)
-        for path, root in roots.items()
-    }
-    names = {path: path.stem if stems else inside[path].as_posix() for path in by_file}
+    names = {path: path.stem if stems else f"{path.parent.name}/{path.stem}" for path in by_file}
     clean = {
         path: {example.id for example in of_file if example.category != "Noise"}
         for path, of_file in by_file.items()
@@ -192,17 +178,6 @@ def facts_of(examples: Sequence[Example]) -> dict[str, Any]:
         "spaced": sum(example.spaced for example in examples),
     }
     return {name: count for name, count in facts.items() if count}
-
-
-def is_settings(file: DataFile) -> bool:
-    """Whether a JSON file of a folder is one object that is no row, as `config.json` of a repository is."""
-    if file.folder is None or file.path.suffix.lower() != ".json":
-        return False
-    try:
-        content = decode(read_bytes(file.path).removeprefix(BOM))
-    except NOT_JSON:  # JSON lines, or damaged: reading the rows will say
-        return False
-    return isinstance(content, dict) and not {"prefix", "target", "category"}.intersection(content)
 
 
 def _rows(path: Path, lang: str | None) -> Iterator[tuple[Example, Row]]:

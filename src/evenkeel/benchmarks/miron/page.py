@@ -301,15 +301,8 @@ LAYOUT = Layout(
         "target has, or at a line break.",
         "Text goes to the model as it is: no chat template, and a start token only where the model's own "
         "tokenizer puts one.",
-        "Confidence is a mean over tokens, so that tokenizers are not compared by it; bits per byte are.",
-        "A target that the tokenizer merges wholly into the prefix has confidence 0, as published; such "
-        "targets are counted.",
         "A Levenshtein score gives most of its points to a wrong form of the right word: see what copying a "
         "word of the prefix scores, and the rescaled score.",
-        "The quadrants take a text as right where it begins with the target or an accepted answer, word for "
-        "word, and a model as sure where it gives these one half or more.",
-        "Correlations are means of those within each category of each language: that a category is harder "
-        "and has longer targets makes none.",
     ),
     citation="MIRON: base models and their tokenizers, https://huggingface.co/datasets/apsua/MIRON_Benchmark",
 )
@@ -331,8 +324,6 @@ def notes(spec: RunSpec, summary: Summary) -> list[Note]:
 def data_notes(facts: Mapping[str, Any]) -> list[Note]:
     """What the files did not state, in words; the facts are those of `files.facts_of`."""
     notes = []
-    if left_out := facts.get("left_out"):
-        notes.append(Note(f"Files without rows were left out: {', '.join(left_out)}."))
     if spaced := facts.get("spaced"):
         notes.append(
             Note(

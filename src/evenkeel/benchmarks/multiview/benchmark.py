@@ -95,7 +95,6 @@ class Multiview(Benchmark):
     notes = staticmethod(notes)
     examples = staticmethod(examples)
     view = staticmethod(view)
-    related_by = "docset"
 
     def __init__(self, options: MultiviewOptions, *, seed: int = 0) -> None:
         super().__init__(options, seed=seed)
@@ -156,7 +155,7 @@ class Multiview(Benchmark):
         return Question(text, (triplet.positive,), tuple(sorted((triplet.positive, triplet.negative))))
 
     def score(self, answered: Sequence[Answered[Triplet]]) -> Scoring:
-        from evenkeel.benchmarks.multiview.projection import NOWHERE, place
+        from evenkeel.benchmarks.multiview.projection import Placed, place
         from evenkeel.benchmarks.multiview.scoring import difficulties, measure
 
         samples = [item.sample for item in answered]
@@ -166,13 +165,13 @@ class Multiview(Benchmark):
             outcomes[method.name] = yield from order(method, triplets)
         # The pictures show the documents as the first method sees them that embeds texts as they are.
         embedder = next((m for m in self.methods if m.kind == "embed" and not m.options), None)
-        placements = [NOWHERE] * len(triplets)
+        documents: list[Placed] = [()] * len(triplets)
         if embedder:
-            placements = yield from place(embedder.role, triplets)
+            documents = yield from place(embedder.role, triplets)
         return [
             measure(sample, dict(zip(outcomes, each, strict=True)), difficulty, placed)
             for sample, difficulty, placed, *each in zip(
-                samples, difficulties(triplets), placements, *outcomes.values(), strict=True
+                samples, difficulties(triplets), documents, *outcomes.values(), strict=True
             )
         ]
 

@@ -99,8 +99,6 @@ class MultiviewDetail(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Of the positive and of the negative, by methods that score each."""
     documents: tuple[PlacedDocument, ...] = ()
     """The documents of this triplet that are labelled and in no triplet before it."""
-    positions: dict[str, dict[str, tuple[float, float]]] = {}
-    """Where its documents lie, by role and projection."""
 
 
 class Location(NamedTuple):

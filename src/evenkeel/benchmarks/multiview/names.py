@@ -165,7 +165,9 @@ def _model(text: str, part: str, entry: Kind, shared: Mapping[str, str]) -> tupl
     model_args = {**{key: value for key, value in shared.items() if key in backend_options}, **args}
     shown = [f"{key}={value}" for key, value in {**args, **settings}.items() if not backend_options.get(key)]
     server = urllib.parse.urlsplit(args.get("base_url", "")).netloc
-    label = f"{kind}:{bare}{f'@{server}' if server else ''}{'?' if shown else ''}{'&'.join(shown)}"
+    label = (
+        f"{kind}:{bare.rstrip(':')}{f'@{server}' if server else ''}{'?' if shown else ''}{'&'.join(shown)}"
+    )
     return with_args(bare, model_args), label, settings
 
 

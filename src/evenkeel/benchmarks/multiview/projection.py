@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Generator, Sequence
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from evenkeel.benchmarks.multiview.files import ROLES, PlacedDocument, Triplet
 from evenkeel.models.vectors import unit_vector, usable
-from evenkeel.types import Embed, Request, Response
+from evenkeel.types import Asking, Embed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -18,25 +18,12 @@ if TYPE_CHECKING:
 MOST_DOCUMENTS = 1200
 """Of a set of documents in a picture: more would hide each other. Of more, as many evenly spaced ones."""
 
-Position: TypeAlias = tuple[float, float]
+Placed: TypeAlias = tuple[PlacedDocument, ...]
+"""Of one triplet: the labelled documents that are in no triplet before it."""
 
 
-class Placement(NamedTuple):
-    """Where the documents of a triplet are."""
-
-    documents: tuple[PlacedDocument, ...] = ()
-    """The labelled ones that are in no triplet before it."""
-    positions: dict[str, dict[str, Position]] = {}  # noqa: RUF012
-    """Those of all that are placed, by role and projection."""
-
-
-NOWHERE = Placement()
-
-
-def place(
-    role: str, triplets: Sequence[Triplet]
-) -> Generator[Sequence[Request], Sequence[Response], list[Placement]]:
-    """For each triplet its labelled documents that are in no triplet before it, and the positions of all.
+def place(role: str, triplets: Sequence[Triplet]) -> Asking[list[Placed]]:
+    """For each triplet its labelled documents that are in no triplet before it, in the plane.
 
     Each set of documents is projected by itself: anchors, positives and negatives of all its tasks together.
     """
@@ -54,7 +41,7 @@ def place(
     texts = list(dict.fromkeys(text for members in chosen.values() for text in members))
     responses = usable((yield [Embed(text=text, role=role) for text in texts]))
     vectors = {text: unit_vector(r.vector) for text, r in zip(texts, responses, strict=True) if r.vector}
-    positions: dict[tuple[str, str], dict[str, Position]] = {}
+    positions: dict[tuple[str, str], dict[str, tuple[float, float]]] = {}
     for docset, members in chosen.items():
         embedded = [text for text in members if text in vectors]
         if len(embedded) > 2:
@@ -64,17 +51,7 @@ def place(
     documents: list[list[PlacedDocument]] = [[] for _ in triplets]
     for key, index in first.items() if positions else ():
         documents[index].append(PlacedDocument(views[key], positions.get(key, {})))
-    return [
-        Placement(
-            tuple(each),
-            {
-                name: positions[triplet.docset, text]
-                for name, text in zip(ROLES, triplet.documents, strict=True)
-                if (triplet.docset, text) in positions
-            },
-        )
-        for each, triplet in zip(documents, triplets, strict=True)
-    ]
+    return [tuple(each) for each in documents]
 
 
 def _spaced(texts: Sequence[str], most: int) -> Sequence[str]:

@@ -19,7 +19,7 @@ from evenkeel.analysis.links import group_of
 from evenkeel.benchmarks.multiview.files import MultiviewDetail, Triplet
 from evenkeel.benchmarks.multiview.methods import Outcome, by_bm25
 from evenkeel.benchmarks.multiview.page import UNITS
-from evenkeel.benchmarks.multiview.projection import NOWHERE, Placement
+from evenkeel.benchmarks.multiview.projection import Placed
 from evenkeel.types import Figure, Sample, Score, Summary
 
 BY_TRIPLET = ("accuracy", "ties", "flips", "cut_by_model")
@@ -67,7 +67,7 @@ def measure(
     sample: Sample[Triplet],
     outcomes: Mapping[str, Outcome],
     difficulty: Difficulty,
-    placement: Placement = NOWHERE,
+    documents: Placed = (),
 ) -> Score[MultiviewDetail]:
     """The score of a triplet: `accuracy@METHOD` and so on; `accuracy` alone where there is one method."""
     triplet = sample.inputs
@@ -95,8 +95,7 @@ def measure(
             orders={name: outcome.orders for name, outcome in outcomes.items() if outcome.orders},
             margins={name: o.margin for name, o in outcomes.items() if o.margin is not None},
             scores={name: o.scores for name, o in outcomes.items() if o.scores is not None},
-            documents=placement.documents,
-            positions=placement.positions,
+            documents=documents,
         ),
     )
 
@@ -171,7 +170,7 @@ def _of_method(score: Score, method: str) -> Score:
         score,
         tags={**score.tags, "method": method},
         values=values,
-        statuses=dict(Counter(ends)),
+        statuses=dict(Counter(ends)) if ends else score.statuses,  # none: it could not be scored at all
         answered=len(ends) if values["accuracy"] is not None else 0,
     )
 

@@ -1,4 +1,4 @@
-"""One triplet of multiview: its documents, what each method made of them, and where they lie."""
+"""One triplet of multiview: its documents, and what each method made of them."""
 
 from __future__ import annotations
 
@@ -14,9 +14,7 @@ from evenkeel.page.layout import Examples
 from evenkeel.page.view import (
     Beside,
     Block,
-    Cloud,
     Facts,
-    Point,
     Span,
     Text,
     View,
@@ -34,17 +32,14 @@ VERDICTS = {
     "tie": "tie",
     None: "no verdict",
 }
-PROJECTION = "pca"
 SHORT = 3
 """Letters of a word that is not marked as shared: most such words are in every text."""
 MOST_VIEWS = 8
-"""Views (kinds of labels) that have a picture."""
-MOST_DOCUMENTS = 1_200
-"""Documents in a picture."""
+"""Views (kinds of labels) that are shown."""
 
 
 def view(record: TripletRecord, related: Sequence[TripletRecord] = ()) -> View:
-    """One triplet. `related` are those of the same documents, for the pictures."""
+    """One triplet: its documents, what each method made of them, and what is known of it."""
     triplet, detail = record.sample.inputs, record.score.detail
     blocks: list[Block] = [
         Text("criterion", f"{triplet.criterion}: {triplet.description}"),
@@ -52,10 +47,7 @@ def view(record: TripletRecord, related: Sequence[TripletRecord] = ()) -> View:
     ]
     if detail is not None:
         blocks.append(_methods(detail))
-    blocks += [_annotations(triplet), *_about(record)]
-    if detail is not None:
-        blocks += _clouds(record, related)
-    blocks.append(value_facts(record.score.values, METRICS))
+    blocks += [_annotations(triplet), _about(record), value_facts(record.score.values, METRICS)]
     title = f"{record.sample.id} · {shortened(triplet.anchor)}"
     return View(title, _label(detail), tuple(blocks))
 
@@ -128,7 +120,7 @@ def _annotations(triplet: Triplet) -> Facts:
     return Facts("annotations", tuple(rows), columns)
 
 
-def _about(record: TripletRecord) -> Iterator[Facts]:
+def _about(record: TripletRecord) -> Facts:
     triplet, tags = record.sample.inputs, record.score.tags
     rows = [
         ("task", triplet.task),
@@ -139,43 +131,7 @@ def _about(record: TripletRecord) -> Iterator[Facts]:
         ("confirmed by", triplet.confirmed_by),
         ("hints", " · ".join(triplet.hints)),
     ]
-    yield Facts("about the triplet", tuple(row for row in rows if row[1]))
-
-
-# Documents in two dimensions
-
-
-def _clouds(record: TripletRecord, related: Sequence[TripletRecord]) -> Iterator[Cloud]:
-    """For each view (each kind of label) all documents of the set in the same plane, this triplet named."""
-    triplet, detail = record.sample.inputs, record.score.detail
-    records = {each.sample.id: each for each in (*related, record)}.values()
-    documents = [
-        document
-        for each in records
-        if each.score.detail is not None and each.sample.inputs.docset == triplet.docset
-        for document in each.score.detail.documents
-    ][:MOST_DOCUMENTS]
-    if not any(PROJECTION in positions for positions in detail.positions.values()):
-        return
-    views = dict.fromkeys(view for labels in triplet.labels.values() for view in labels)
-    for view in [*views][:MOST_VIEWS]:
-        others = [
-            Point(*document.positions[PROJECTION], document.views.get(view, ""))
-            for document in documents
-            if PROJECTION in document.positions
-        ]
-        named = [
-            Point(*positions[PROJECTION], triplet.labels.get(role, {}).get(view, ""), role)
-            for role, positions in detail.positions.items()
-            if PROJECTION in positions
-        ]
-        name = f"{view}, the criterion" if view == triplet.criterion else view
-        yield Cloud(
-            f"the documents by {name}",
-            (*others, *named),
-            "Positions are the principal components of the embeddings, the same under each view; colour and "
-            "shape are the labels.",
-        )
+    return Facts("about the triplet", tuple(row for row in rows if row[1]))
 
 
 # Examples

@@ -1,38 +1,35 @@
-"""RGB: its samples, and what is asked for each."""
+"""RGB: its options, its samples, and what is asked for each."""
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import count, islice, product
+from itertools import islice, product
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
+from msgspec import Meta, Struct
 
-from evenkeel.benchmarks.rgb import files, page, view
+from evenkeel.benchmarks.rgb import files, page, predictions, view
 from evenkeel.benchmarks.rgb.files import RgbDetail, RgbInputs, RgbSample
-from evenkeel.benchmarks.rgb.options import RgbOptions
-from evenkeel.benchmarks.rgb.predictions import (
-    JUDGED,
-    Prediction,
-    PredictionFile,
-    prediction_files,
-    read_predictions,
-)
 from evenkeel.benchmarks.rgb.selection import (
     DATA,
-    Selection,
+    NOISE_RATES,
+    Ability,
+    Order,
     Setting,
-    ability_of,
     parse_abilities,
+    parse_rates,
+    rate_text,
     select,
 )
 from evenkeel.errors import UsageError, listed
-from evenkeel.files.datasets import DataFile, Starter
+from evenkeel.files.datasets import Starter
 from evenkeel.harness.benchmark import Benchmark, Data, Question, Recorded, Scoring
-from evenkeel.types import Answered, Generate, Records, Response, RunSpec, Sample, Sampling, Score, Summary
+from evenkeel.options import ASKING, FILE
+from evenkeel.types import Answered, Generate, Records, RunSpec, Sample, Sampling, Score, Summary
 
 MOST_REFERENCES = 100
 """Ways to write the right answer that other formats are given: alternatives of several parts multiply."""
@@ -40,10 +37,10 @@ MOST_REFERENCES = 100
 STARTER_SHA256 = {
     "en": "adc7aac9e73411e62f666c1af5a047b8cf1e6a8cf56298f03eba692fcc179389",
     "en_int": "d5864cd6837ae3fd925fd9f1c9d99adc978e33505ba6e1b095d96afc2f5997d2",
-    "en_fact": "c06bacf7ef239f55575191a0dbc43e86169423f674fff5990c93798e7ed7f89e",
+    "en_fact": "a5a5f3f59299e2919cb60cc86740fb7b3cde7c613b17954428bdb86a1e64deec",
     "zh": "6f5e57397b45747bc2229a2a31970db67cbdaab26bd5340aef7082e8497a2a7d",
     "zh_int": "a57d532fb4e2a803223174be6ae1d548ef82faaf2d18ee63e11cf7ed147fdd07",
-    "zh_fact": "7dbf07a487d335babdbcf4917bd730866a216c94ed76d9171442edfa704f6900",
+    "zh_fact": "d0e0277812f48156f9ddc52d1f1ea1a0903f12697a2bac0582cd6366579ae527",
 }
 
 
@@ -52,6 +49,92 @@ def make_starter(stem: str) -> bytes:
 
     lang, _, kind = stem.partition("_")
     return b"".join(msgspec.json.encode(row) + b"\n" for row in compose(lang, kind or "plain"))
+
+
+class RgbOptions(Struct, frozen=True, kw_only=True):
+    """The options of an RGB run."""
+
+    ability: Annotated[
+        str,
+        Meta(
+            description="all that there is data for, or some of noise,rejection,integration,counterfactual.",
+            extra=ASKING,
+        ),
+    ] = "all"
+    noise_rates: Annotated[
+        str | None,
+        Meta(
+            description="Shares of irrelevant documents, for noise and for other abilities that --ability "
+            "names.  [default: 0,0.2,0.4,0.6,0.8; integration 0,0.2,0.4; counterfactual 0]",
+            extra=ASKING,
+        ),
+    ] = None
+    correct_rate: Annotated[
+        str, Meta(description="Shares of true documents among false ones, counterfactual.", extra=ASKING)
+    ] = "0"
+    passages: Annotated[
+        int, Meta(ge=0, description="Documents in a prompt; 0: what the model knows.", extra=ASKING)
+    ] = 5
+    closed_book: Annotated[
+        bool,
+        Meta(description="Ask every question without documents too, as counterfactual does.", extra=ASKING),
+    ] = False
+    doc_order: Annotated[
+        Order,
+        Meta(description="Balanced: the true document is at every position alike.", extra=ASKING),
+    ] = "published"
+    repeats: Annotated[int, Meta(ge=1, le=1000, description="Answers to each prompt.", extra=ASKING)] = 1
+    prompts: Annotated[str, Meta(description="own, published (fetched) or a YAML file.", extra=FILE)] = "own"
+    temperature: Annotated[float, Meta(ge=0, description="Sampling temperature.", extra=ASKING)] = 0.2
+    max_tokens: Annotated[int, Meta(ge=1, description="The longest answer, in tokens.", extra=ASKING)] = 256
+    judge: Annotated[str | None, Meta(description="A model that also judges rejection and detection.")] = None
+    judge_prompts: Annotated[Literal["own", "published"], Meta(description="What the judge is asked.")] = (
+        "own"
+    )
+
+    def __post_init__(self) -> None:
+        abilities = parse_abilities(self.ability)
+        for name in ("noise_rates", "correct_rate"):
+            if getattr(self, name) is not None:
+                rates = parse_rates(getattr(self, name), f"--{name.replace('_', '-')}")
+                # One way to write it, so that 0,.2 and 0,0.2 are the same run.
+                msgspec.structs.force_setattr(self, name, ",".join(map(rate_text, rates)))
+        if self.judge_prompts != "own" and not self.judge:
+            raise ValueError("--judge-prompts: there is no judge to ask. Name one with --judge")
+        if abilities == ["rejection"] and not self.passages:
+            raise ValueError("--ability rejection asks about documents: --passages must be at least 1")
+        for setting in self.settings:
+            if setting.ability == "counterfactual" and setting.false_documents < 0:
+                raise ValueError(
+                    f"--correct-rate {rate_text(setting.correct)} with noise {rate_text(setting.noise)}: the "
+                    f"true and the irrelevant documents are more than --passages {self.passages}. "
+                    "Give lower rates"
+                )
+
+    def _noise_rates(self, ability: Ability) -> tuple[float, ...]:
+        """`all` leaves the other abilities at their own rates: the headline does not depend on those of
+        noise robustness."""
+        applies = ability == "noise" or self.ability.strip() != "all"
+        rates = self.noise_rates if self.noise_rates and applies else NOISE_RATES[ability]
+        return parse_rates(NOISE_RATES["rejection"] if ability == "rejection" else rates, "--noise-rates")
+
+    @property
+    def settings(self) -> list[Setting]:
+        """The settings of each ability; a counterfactual question is also asked without documents."""
+        settings: list[Setting] = []
+        for ability in parse_abilities(self.ability):
+            if ability != "rejection" and (
+                self.closed_book or not self.passages or ability == "counterfactual"
+            ):
+                settings.append(Setting(ability, 0.0, 0))
+            correct = parse_rates(self.correct_rate, "") if ability == "counterfactual" else (0.0,)
+            if self.passages:
+                settings += [
+                    Setting(ability, noise, self.passages, true)
+                    for noise in self._noise_rates(ability)
+                    for true in correct
+                ]
+        return settings
 
 
 class Rgb(Benchmark):
@@ -90,7 +173,6 @@ class Rgb(Benchmark):
         "limit": 2,
         "passages": 3,
         "noise_rates": "0,0.6",
-        "integration_rates": "0",
         "max_tokens": 24,
     }
     notes = staticmethod(page.notes)
@@ -111,44 +193,27 @@ class Rgb(Benchmark):
         return files.load_judge_prompts(self.options.judge_prompts)
 
     def samples(self, data: Data) -> list[Sample]:
-        """`limit` questions of each data set, at every setting that its kind has an ability for; of each, as
-        many repeats as asked for, and where every position is asked for, one at each."""
+        """`limit` questions of each data set, at every setting that its kind has an ability for, as often as
+        repeats are asked for."""
         datasets = self._datasets(data)
         return [
-            self._sample(dataset, instance, setting, selection, variant, repeat)
+            self._sample(dataset, instance, setting, index, repeat)
             for setting in self.options.settings
             for dataset in datasets
             if dataset.kind == DATA[setting.ability]
             for index, instance in enumerate(dataset.instances[: data.limit])
-            for variant, selection in self._selections(instance, setting, index)
             for repeat in range(self.options.repeats)
         ]
-
-    def _selections(
-        self, instance: files.Instance, setting: Setting, index: int
-    ) -> Iterator[tuple[str, Selection]]:
-        """The documents of a question at a setting, and which position of the true one was not published."""
-        order = self.options.doc_order
-        selection = select(
-            instance, setting, order="balanced" if order == "balanced" else "published", index=index
-        )
-        if order != "all" or setting.ability != "noise" or selection.kinds.count("positive") != 1:
-            yield "", selection
-            return
-        published = selection.kinds.index("positive")
-        for position in range(len(selection.docs)):
-            moved = select(instance, setting, order="all", index=position)
-            yield "" if position == published else f"position{position + 1}", moved
 
     def choose(self, samples: Sequence[Sample], data: Data) -> Sequence[Sample]:
         """`samples` has chosen already: its limit counts by data set."""
         return samples
 
     def _datasets(self, data: Data) -> list[files.Dataset]:
-        datasets = [
-            files.read_instances(file.path, lang=files.known_language(file.lang))
-            for file in self._chosen_files(data)
-        ]
+        # The published data has every plain set twice, the second time with corrected documents.
+        stems = {file.path.stem for file in data}
+        chosen = [f for f in data if f.path.stem.removesuffix("_refine") not in stems - {f.path.stem}]
+        datasets = [files.read_instances(file.path, lang=files.known_language(file.lang)) for file in chosen]
         langs = dict.fromkeys(dataset.lang for dataset in datasets)
         if absent := [lang for lang in data.langs or () if lang not in langs]:
             raise UsageError(f"the data has no questions in '{absent[0]}'. Available: {', '.join(langs)}.")
@@ -168,33 +233,19 @@ class Rgb(Benchmark):
                 )
         names = Counter(dataset.name for dataset in datasets)
         if twice := [name for name, number in names.items() if number > 1]:
-            paths = [str(file.path) for file in self._chosen_files(data) if file.path.stem == twice[0]]
+            paths = [str(file.path) for file in chosen if file.path.stem == twice[0]]
             raise UsageError(f"two files are named '{twice[0]}': {listed(paths)}. Give one of them.")
         return datasets
 
-    def _chosen_files(self, data: Data) -> list[DataFile]:
-        stems = [file.path.stem for file in data]
-        chosen = [part.strip() for part in self.options.dataset.split(",") if part.strip()]
-        if unknown := [stem for stem in chosen if stem not in stems]:
-            raise UsageError(f"--dataset {unknown[0]}: the data has {', '.join(stems)}.")
-        # The published data has every plain set twice, the second time with corrected documents.
-        chosen = chosen or [stem for stem in stems if stem.removesuffix("_refine") not in {*stems} - {stem}]
-        return [file for file in data if file.path.stem in chosen]
-
     def _sample(
-        self,
-        dataset: files.Dataset,
-        instance: files.Instance,
-        setting: Setting,
-        selection: Selection,
-        variant: str,
-        repeat: int,
+        self, dataset: files.Dataset, instance: files.Instance, setting: Setting, index: int, repeat: int
     ) -> RgbSample:
-        variant = "_".join(filter(None, (variant, f"repeat{repeat + 1}" if repeat else "")))
+        selection = select(instance, setting, order=self.options.doc_order, index=index)
         tags = setting.tags(dataset.lang)
         # Where several documents are true, the position of one of them says little.
         if setting.ability == "noise" and selection.kinds.count("positive") == 1:
             tags["position"] = selection.kinds.index("positive") + 1
+        variant = f"repeat{repeat + 1}" if repeat else ""
         return Sample(
             id=f"{dataset.name}-{instance.id}-{setting.name}{variant and f'-{variant}'}",
             group=f"{dataset.name}-{instance.id}",
@@ -235,7 +286,7 @@ class Rgb(Benchmark):
     def question(self, sample: RgbSample) -> Question:
         """The right answer of a question in several parts has one of the alternatives of each."""
         answers = product(*files.parts(sample.inputs.answer))
-        references = tuple(", ".join(each) for each in islice(answers, MOST_REFERENCES))
+        references = tuple(", ".join(parts) for parts in islice(answers, MOST_REFERENCES))
         return super().question(sample)._replace(references=references)
 
     def score(self, answered: Sequence[Answered[RgbInputs]]) -> Scoring:
@@ -243,7 +294,7 @@ class Rgb(Benchmark):
 
         counted = [item for item in answered if self.answers.counts(item.responses[0])]
         if self.options.judge:
-            judged = yield from judging.ask(counted, self._judge_prompts)
+            judged = yield from judging.ask(counted, lambda kind: self._judge_prompts[kind])
         else:
             judged = judging.recorded(counted)
         settings = scoring.headline_settings(item.sample for item in answered)
@@ -268,77 +319,17 @@ class Rgb(Benchmark):
         return summarise(scores)
 
     def recorded(self, path: Path, *, lang: str | None) -> Recorded:
-        """The lines of a prediction file. Each keeps its answer, where several have the same prompt too."""
-        rows = read_predictions(path)
-        file = PredictionFile.parse(path.stem)
-        dataset = file.dataset if file else path.stem.removesuffix(JUDGED)
-        known = files.known_language(lang) or files.language(dataset, [row.query for row in rows])
-        repeats: defaultdict[tuple[str, tuple[str, ...]], Iterator[int]] = defaultdict(count)
-        return Recorded(
-            model=file.model if file else path.stem,
-            samples=[
-                self._recorded_sample(row, file, dataset, known, next(repeats[row.query, row.docs]))
-                for row in rows
-            ],
-            responses=[[Response(status="ok", text=row.prediction)] for row in rows],
-        )
+        return predictions.recorded(path, files.known_language(lang), self._judge_prompt)
 
-    def _recorded_sample(
-        self, row: Prediction, file: PredictionFile | None, dataset: str, lang: str, repeat: int
-    ) -> RgbSample:
-        """What the name of a prediction file does not say is read from the line."""
-        setting = Setting(
-            ability_of(dataset, row.noise_rate),
-            row.noise_rate,
-            file.passages if file else len(row.docs),
-            file.correct if file else 0.0,
-        )
-        return Sample(
-            id=f"{dataset}-{row.id}",
-            group=f"{dataset}-{row.id}",
-            tags=setting.tags(lang),
-            inputs=RgbInputs(
-                dataset=dataset,
-                instance=row.id,
-                query=row.query,
-                answer=row.answer,
-                fake=row.fakeanswer,
-                docs=row.docs,
-                kinds=(),
-                note="",
-                noise=setting.noise,
-                passages=setting.passages,
-                correct=setting.correct,
-                temperature=file.temperature if file else 0.0,
-                repeat=repeat,
-                judge=self._judge_prompt(setting),
-                evaluation=row.evaluation,
-                published=_published_figures(row, setting),
-            ),
-        )
+    def combined(self, recordings: Sequence[Recorded]) -> Recorded | None:
+        return predictions.combine(recordings)
 
     def publish(self, spec: RunSpec, records: Records) -> Iterator[tuple[str, Iterator[bytes]]]:
         temperature = spec.options.get("temperature", 0.0)
-        return prediction_files(spec.models["model"]["name"], temperature, records)
+        return predictions.prediction_files(spec.models["model"]["name"], temperature, records)
 
     @classmethod
     def builder(cls) -> Any:
         from evenkeel.benchmarks.rgb.make.builder import RgbBuilder
 
         return RgbBuilder
-
-
-def _published_figures(row: Prediction, setting: Setting) -> dict[str, float]:
-    """What the line itself says of its answer, to be compared with our values."""
-    from evenkeel.benchmarks.rgb.scoring import Published
-
-    if not row.label:
-        return {}
-    right = float(Published(row.label, row.factlabel or 0, row.noise_rate).right)
-    if setting.closed_book:
-        return {"known_published": right}
-    figures = {"published": right}
-    if setting.ability == "counterfactual" and row.factlabel is not None:
-        reported = "detected" if row.docs and setting.false_documents > 0 else "false_alarms"
-        figures[f"{reported}_published"] = float(row.factlabel)
-    return figures

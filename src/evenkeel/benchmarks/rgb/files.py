@@ -11,7 +11,7 @@ import ast
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 from msgspec import Struct, field
@@ -43,11 +43,6 @@ PROMPTS_SHAPE = (
     "for each language (en, zh) a 'system' text and an 'instruction' with {DOCS} and {QUERY}, and, if "
     "wanted, a text 'closed' with {QUERY}"
 )
-JUDGE_PROMPTS_SHAPE = (
-    "for 'rejection' and for 'detection' a 'prompt' with {REPLY} and, if wanted, {QUERY}, and, if the "
-    "verdict is to be read as the published scripts read it, a list 'yes' of the texts that make it a yes"
-)
-PromptT = TypeVar("PromptT", bound=Struct)
 
 
 def parts(answer: RawAnswer | None) -> Answer:
@@ -97,7 +92,7 @@ def load_prompts(source: str) -> dict[str, Prompts]:
         path = package_data.data_path(__package__, "prompts.yaml")
     elif source == "published":
         path = datasets.published_path("rgb", PUBLISHED_PROMPTS)
-    return _read_prompts(path, Prompts, PROMPTS_SHAPE)
+    return _read_prompts(path)
 
 
 class JudgePrompt(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -108,12 +103,6 @@ class JudgePrompt(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
     """The verdict is yes where its text has one of these, to the letter, and no otherwise, as the published
     scripts read it. Empty: the verdict is asked for as JSON."""
 
-    def __post_init__(self) -> None:
-        if "{REPLY}" not in self.prompt:
-            raise ValueError("the prompt lacks {REPLY}")
-        if not all(self.yes):
-            raise ValueError("the list 'yes' holds an empty text")
-
 
 class _JudgePrompts(Struct, frozen=True):
     """The data file: the prompts of this package, and where the published ones are."""
@@ -123,22 +112,15 @@ class _JudgePrompts(Struct, frozen=True):
     yes: dict[str, tuple[str, ...]]
 
 
-def load_judge_prompts(source: str) -> dict[str, JudgePrompt]:
-    """For `rejection` and `detection`: those of this package (`own`), the `published` ones from the fetched
-    scripts, or those of a YAML file."""
+def load_judge_prompts(source: Literal["own", "published"]) -> dict[str, JudgePrompt]:
+    """For `rejection` and `detection`: those of this package (`own`) or those of the fetched scripts."""
     data = _judge_data()
     if source == "own":
         return data.own
-    if source == "published":
-        return {
-            name: JudgePrompt(_prompt_in(datasets.published_path("rgb", script)), data.yes[name])
-            for name, script in data.scripts.items()
-        }
-    path = Path(source)
-    prompts = _read_prompts(path, JudgePrompt, JUDGE_PROMPTS_SHAPE)
-    if missing := [name for name in data.own if name not in prompts]:
-        raise DataError(path, f"the entry '{missing[0]}' is missing. Expected {JUDGE_PROMPTS_SHAPE}.")
-    return prompts
+    return {
+        name: JudgePrompt(_prompt_in(datasets.published_path("rgb", script)), data.yes[name])
+        for name, script in data.scripts.items()
+    }
 
 
 def published_yes() -> dict[str, tuple[str, ...]]:
@@ -165,21 +147,21 @@ def _prompt_in(script: Path) -> str:
     raise DataError(script, "no judge prompt was found in it. Run: evenkeel data fetch rgb")
 
 
-def _read_prompts(path: Path, kind: type[PromptT], shape: str) -> dict[str, PromptT]:
-    prompts: dict[str, PromptT] = {}
+def _read_prompts(path: Path) -> dict[str, Prompts]:
+    prompts: dict[str, Prompts] = {}
     for line, name, raw in read_entries(path, read_text(path)) or ():
         if not name:
             break
         if name in prompts:
             raise DataError(path, f"the entry '{name}' appears twice.", line=line)
         try:
-            prompts[name] = msgspec.convert(raw, kind)
+            prompts[name] = msgspec.convert(raw, Prompts)
         except msgspec.ValidationError as error:
             fault = explain(error, raw)
-            problem = f"{fault.problem}. Expected {shape}."
+            problem = f"{fault.problem}. Expected {PROMPTS_SHAPE}."
             raise DataError(path, problem, line=line, where=fault.field) from None
     if not prompts:
-        raise DataError(path, f"Expected {shape}.")
+        raise DataError(path, f"Expected {PROMPTS_SHAPE}.")
     return prompts
 
 
@@ -270,8 +252,8 @@ def read_instances(path: Path, *, lang: Lang | None = None) -> Dataset:
 def known_language(lang: str | None) -> Lang | None:
     """A language that a person named, if it is one that RGB reads."""
     match lang:
-        case None | "en" | "zh" as known:
-            return known
+        case None | "en" | "zh":
+            return lang
     raise UsageError(f"--lang {lang}: RGB reads English and Chinese, en and zh.")
 
 
@@ -326,7 +308,7 @@ class RgbInputs(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Of recorded answers."""
     repeat: int = 0
     variant: str = ""
-    """Which of several answers to the question at the setting: `position2_repeat3`; the first has none."""
+    """Which of several answers to the question at the setting: `repeat3`; the first has none."""
     prompts: Prompts | None = None
     """Where they are not those of this package: a run's folder is scored again without their file."""
     judge: JudgePrompt | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from msgspec import Struct
@@ -73,16 +73,16 @@ def recorded(answered: Iterable[Answered[RgbInputs]]) -> dict[str, Judgement]:
 
 
 def ask(
-    answered: Iterable[Answered[RgbInputs]], prompts: Mapping[str, JudgePrompt]
+    answered: Iterable[Answered[RgbInputs]], prompt_for: Callable[[Judged], JudgePrompt]
 ) -> Asking[dict[str, Judgement]]:
-    """A verdict on each answer that is judged, by sample. A sample's stored prompt goes before `prompts`."""
+    """A verdict on each answer that is judged, by sample. A prompt stored with a sample comes first."""
     judgements: dict[str, Judgement] = {}
     for kind, verdict_type in KINDS.items():
         items = [item for item in answered if judged_as(item.sample) == kind]
-        asked = [(item, item.sample.inputs.judge or prompts[kind]) for item in items]
+        asked = [(item, item.sample.inputs.judge or prompt_for(kind)) for item in items]
         in_words = [(item, prompt) for item, prompt in asked if prompt.yes]
         as_json = [(item, prompt) for item, prompt in asked if not prompt.yes]
-        verdicts: list[Any] = yield from judge.ask(verdict_type, [_question(*each) for each in as_json])
+        verdicts: list[Any] = yield from judge.ask(verdict_type, [_question(*pair) for pair in as_json])
         for (item, _), verdict in zip(as_json, verdicts, strict=True):
             decision = None if verdict.value is None else bool(astuple(verdict.value)[0])
             judgements[item.sample.id] = Judgement(decision, verdict.status)
@@ -90,7 +90,7 @@ def ask(
         if in_words:
             sampling = Sampling(max_tokens=judge.MAX_TOKENS)
             responses = yield [
-                Generate(prompt=_question(*each), sampling=sampling, role="judge") for each in in_words
+                Generate(prompt=_question(*pair), sampling=sampling, role="judge") for pair in in_words
             ]
         for (item, prompt), response in zip(in_words, responses, strict=True):
             exported = prompt.yes == published_yes()[kind]

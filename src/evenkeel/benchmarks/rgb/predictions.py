@@ -3,17 +3,34 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from itertools import count
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 from msgspec import Struct, field
+from msgspec.structs import replace
 
-from evenkeel.benchmarks.rgb.files import RawAnswer, RgbRecord, check_answer, published_yes, read_lines
+from evenkeel.benchmarks.rgb.files import (
+    JudgePrompt,
+    Lang,
+    RawAnswer,
+    RgbInputs,
+    RgbRecord,
+    check_answer,
+    language,
+    read_lines,
+)
+from evenkeel.benchmarks.rgb.selection import Setting, ability_of
 from evenkeel.errors import DataError
 from evenkeel.files.cache import slug
-from evenkeel.files.jsonfile import BOM, NOT_JSON, decode, read_bytes
+from evenkeel.harness.benchmark import Recorded
+from evenkeel.types import Response, Sample
+
+if TYPE_CHECKING:
+    from evenkeel.benchmarks.rgb.scoring import Published
 
 PREDICTION_SHAPE = (
     "each line is a JSON object as the published script writes it, with 'id', 'query', 'ans', 'label', "
@@ -21,7 +38,7 @@ PREDICTION_SHAPE = (
 )
 JUDGED = "_chatgpt"
 """Ends the stem of a file of predictions with a judge's verdicts, whichever model the judge is."""
-LARGEST_RATES = 1 << 16
+LARGEST_RATES = 4096
 """Bytes that a file of rates has at most."""
 
 
@@ -49,53 +66,10 @@ class Prediction(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def read_predictions(path: Path) -> list[Prediction]:
-    """The lines of a file. Of one with rates, the lines beside it, from which the rates must follow."""
-    rates = _read_rates(path)
-    if rates is None:
-        return _read_lines(path)
-    judged = "rejecttt" in rates
-    answers = path.with_name(f"{_answers_stem(path.stem)}{JUDGED if judged else ''}.json")
-    listed = ", ".join(f"{name} {value}" for name, value in rates.items() if isinstance(value, float | int))
-    if not answers.is_file():
-        raise DataError(
-            path,
-            f"these are the rates of {'judged ' if judged else ''}predictions ({listed}), not the answers. "
-            f"Give the file that they were computed from, or place it beside this one: {answers.name}.",
-        )
-    rows = _read_lines(answers)
-    for name, value in _rates_of(rows, judged=judged, fact="correct_rate" in rates).items():
-        stated = rates.get(name)
-        if value is not None and (not isinstance(stated, float | int) or abs(stated - value) > 1e-9):
-            raise DataError(path, f"{name} is {stated}, and {value} by the lines of {answers.name}.")
-    return rows
-
-
-def _read_lines(path: Path) -> list[Prediction]:
+    """The lines of a file of predictions, judged or not."""
+    if path.is_file() and path.stat().st_size < LARGEST_RATES and b'"all_rate"' in path.read_bytes():
+        raise DataError(path, "these are rates. Give the file of the answers that they were computed from.")
     return [row for _, row in read_lines(path, Prediction, PREDICTION_SHAPE)]
-
-
-def _read_rates(path: Path) -> dict[str, Any] | None:
-    """What a file of rates holds; None of any other file."""
-    if not path.is_file() or path.stat().st_size > LARGEST_RATES:
-        return None
-    try:
-        rates = decode(read_bytes(path).removeprefix(BOM))
-    except (*NOT_JSON, DataError):
-        return None
-    return rates if isinstance(rates, dict) and {"all_rate", "nums"} <= rates.keys() else None
-
-
-def _rates_of(rows: Sequence[Prediction], *, judged: bool, fact: bool) -> dict[str, float | None]:
-    """The rates of lines, by their own labels and verdicts."""
-    from evenkeel.benchmarks.rgb.scoring import Published, judged_rates, published_rates
-
-    noise = rows[0].noise_rate if rows else 0.0
-    labels = [Published(row.label, row.factlabel or 0, row.noise_rate) for row in rows]
-    if not judged:
-        return published_rates(labels, noise, fact=fact)
-    phrases = published_yes()["detection" if fact else "rejection"]
-    verdicts = [any(phrase in (row.evaluation or "") for phrase in phrases) for row in rows]
-    return judged_rates(list(zip(labels, verdicts, strict=True)), noise, fact=fact)
 
 
 def _answers_stem(stem: str) -> str:
@@ -139,44 +113,155 @@ class PredictionFile(NamedTuple):
         return cls(dataset, model, float(temperature), float(noise), int(passages), float(correct))
 
 
+# Answers recorded in these files
+
+
+def recorded(
+    path: Path, lang: Lang | None, judge_prompt: Callable[[Setting], JudgePrompt | None]
+) -> Recorded:
+    """The lines of a prediction file as samples with their answers."""
+    rows = read_predictions(path)
+    file = PredictionFile.parse(path.stem)
+    dataset = file.dataset if file else path.stem.removesuffix(JUDGED)
+    lang = lang or language(dataset, [row.query for row in rows])
+    samples: list[Sample] = []
+    for row in rows:
+        # What the name of the file does not say is read from the line.
+        setting = Setting(
+            ability_of(dataset, row.noise_rate),
+            row.noise_rate,
+            file.passages if file else len(row.docs),
+            file.correct if file else 0.0,
+        )
+        inputs = RgbInputs(
+            dataset=dataset,
+            instance=row.id,
+            query=row.query,
+            answer=row.answer,
+            fake=row.fakeanswer,
+            docs=row.docs,
+            kinds=(),
+            note="",
+            noise=setting.noise,
+            passages=setting.passages,
+            correct=setting.correct,
+            temperature=file.temperature if file else 0.0,
+            judge=judge_prompt(setting),
+            evaluation=row.evaluation,
+            published=_published_figures(row, setting),
+        )
+        samples.append(
+            Sample(
+                id=f"{dataset}-{row.id}-{setting.name}",
+                group=f"{dataset}-{row.id}",
+                tags=setting.tags(lang),
+                inputs=inputs,
+            )
+        )
+    responses = [[Response(status="ok", text=row.prediction)] for row in rows]
+    return Recorded(file.model if file else path.stem, _numbered(samples), responses)
+
+
+def combine(recordings: Sequence[Recorded]) -> Recorded | None:
+    """The files of one model as one; None where two of them answer a question at the same setting."""
+    samples = [sample for recording in recordings for sample in recording.samples]
+    models = {recording.model for recording in recordings}
+    if len(models) > 1 or len({sample.id for sample in samples}) < len(samples):
+        return None
+    responses = [response for recording in recordings for response in recording.responses]
+    return Recorded(models.pop(), _numbered(samples), responses)
+
+
+def _numbered(samples: Sequence[Sample]) -> list[Sample]:
+    """The samples with numbers for those of the same prompt, so that each keeps its own answer."""
+    repeats: defaultdict[tuple[str, tuple[str, ...]], Iterator[int]] = defaultdict(count)
+    return [
+        replace(sample, inputs=replace(sample.inputs, repeat=next(repeats[prompt])))
+        for sample in samples
+        for prompt in [(sample.inputs.query, sample.inputs.docs)]
+    ]
+
+
+def _published_figures(row: Prediction, setting: Setting) -> dict[str, float]:
+    """What the line itself says of its answer, to be compared with our values."""
+    from evenkeel.benchmarks.rgb.scoring import Published
+
+    if not row.label:
+        return {}
+    right = float(Published(row.label, row.factlabel or 0, row.noise_rate).right)
+    if setting.closed_book:
+        return {"known_published": right}
+    figures = {"published": right}
+    if setting.ability == "counterfactual" and row.factlabel is not None:
+        reported = "detected" if row.docs and setting.false_documents > 0 else "false_alarms"
+        figures[f"{reported}_published"] = float(row.factlabel)
+    return figures
+
+
+# A run in these files
+
+
+class _Lines:
+    """What one file of predictions holds, with or without a judge's verdicts."""
+
+    def __init__(self) -> None:
+        self.lines: list[bytes] = []
+        self.labels: list[Published] = []
+        self.verdicts: list[bool] = []
+        self.instances: set[int | str] = set()
+        self.fact = False
+
+    def add(self, record: RgbRecord, *, verdict: bool | None = None) -> None:
+        """Each question once, as in the published script: at noise 1 it may have been asked for two
+        abilities, with the same prompt."""
+        from evenkeel.benchmarks.rgb.scoring import Published, is_detection
+
+        inputs, detail = record.sample.inputs, record.score.detail
+        if inputs.instance in self.instances:
+            return
+        self.instances.add(inputs.instance)
+        self.labels.append(Published(detail.label, detail.factlabel, inputs.noise))
+        if verdict is None:
+            self.fact = record.sample.tags["ability"] == "counterfactual"
+            self.lines.append(_line(record))
+        else:
+            self.fact = is_detection(record.sample)
+            self.verdicts.append(verdict)
+            self.lines.append(_line(record, detail.evaluation))
+
+
 def prediction_files(
     model: str, temperature: float, records: Callable[[], Iterator[RgbRecord]]
 ) -> Iterator[tuple[str, Iterator[bytes]]]:
     """For every data set and setting the predictions as JSON lines, and `…_result.json` with the rates; where
     a judge was asked as published, the same with its verdicts, `…_chatgpt.json` and `…_chatgptresult.json`.
 
-    A further position or repeat has files of its own, under the name of the model with it.
+    A further repeat has files of its own, under the name of the model with it. What failed is in none, as in
+    the published script.
     """
+    from evenkeel.benchmarks.rgb.judging import published_verdict
+    from evenkeel.benchmarks.rgb.scoring import judged_rates, published_rates
 
-    def file_of(record: RgbRecord) -> PredictionFile:
-        inputs = record.sample.inputs
+    contents: defaultdict[PredictionFile, tuple[_Lines, _Lines]] = defaultdict(lambda: (_Lines(), _Lines()))
+    for record in records():
+        inputs, detail = record.sample.inputs, record.score.detail
         used = temperature if inputs.temperature is None else inputs.temperature
         name = "_".join(filter(None, (slug(model), inputs.variant)))
-        return PredictionFile(inputs.dataset, name, used, inputs.noise, inputs.passages, inputs.correct)
-
-    def answered(file: PredictionFile, *, judged: bool = False) -> Iterator[RgbRecord]:
-        """As in the published script without what failed, and each question once: at noise 1 it may have
-        been asked for two abilities, with the same prompt."""
-        seen: set[int | str] = set()
-        for record in records():
-            instance, detail = record.sample.inputs.instance, record.score.detail
-            if file_of(record) != file or not detail or (judged and detail.evaluation is None):
-                continue
-            if instance not in seen:
-                seen.add(instance)
-                yield record
-
-    judged_files = {file_of(record) for record in records() if _evaluation(record) is not None}
-    for file in dict.fromkeys(map(file_of, records())):
-        yield f"{file.stem}.json", map(_line, answered(file))
-        yield f"{file.stem}_result.json", _rates(answered(file), file.noise)
-        if file in judged_files:
-            yield f"{file.stem}{JUDGED}.json", (_line(r, _evaluation(r)) for r in answered(file, judged=True))
-            yield f"{file.stem}{JUDGED}result.json", _judged_rates(answered(file, judged=True), file.noise)
-
-
-def _evaluation(record: RgbRecord) -> str | None:
-    return record.score.detail.evaluation if record.score.detail else None
+        file = PredictionFile(inputs.dataset, name, used, inputs.noise, inputs.passages, inputs.correct)
+        answered, judged = contents[file]
+        if detail:
+            answered.add(record)
+        if detail and detail.evaluation is not None:
+            judged.add(record, verdict=published_verdict(record.sample, detail.evaluation))
+    for file, (answered, judged) in contents.items():
+        yield f"{file.stem}.json", iter(answered.lines)
+        rates = published_rates(answered.labels, file.noise, fact=answered.fact)
+        yield f"{file.stem}_result.json", iter([_indented(rates)])
+        if judged.lines:
+            results = list(zip(judged.labels, judged.verdicts, strict=True))
+            rates = judged_rates(results, file.noise, fact=judged.fact)
+            yield f"{file.stem}{JUDGED}.json", iter(judged.lines)
+            yield f"{file.stem}{JUDGED}result.json", iter([_indented(rates)])
 
 
 def _line(record: RgbRecord, evaluation: str | None = None) -> bytes:
@@ -195,29 +280,6 @@ def _line(record: RgbRecord, evaluation: str | None = None) -> bytes:
         evaluation=evaluation,
     )
     return msgspec.json.encode(prediction) + b"\n"
-
-
-def _rates(records: Iterator[RgbRecord], noise: float) -> Iterator[bytes]:
-    from evenkeel.benchmarks.rgb.scoring import Published, published_rates
-
-    labels, fact = [], False
-    for record in records:
-        labels.append(Published(record.score.detail.label, record.score.detail.factlabel, noise))
-        fact = fact or record.sample.tags["ability"] == "counterfactual"
-    yield _indented(published_rates(labels, noise, fact=fact))
-
-
-def _judged_rates(records: Iterator[RgbRecord], noise: float) -> Iterator[bytes]:
-    from evenkeel.benchmarks.rgb.judging import judged_as, published_verdict
-    from evenkeel.benchmarks.rgb.scoring import Published, judged_rates
-
-    results, fact = [], False
-    for record in records:
-        detail = record.score.detail
-        fact = judged_as(record.sample) == "detection"
-        verdict = published_verdict(record.sample, detail.evaluation or "")
-        results.append((Published(detail.label, detail.factlabel, noise), verdict))
-    yield _indented(judged_rates(results, noise, fact=fact))
 
 
 def _indented(rates: dict[str, float | None]) -> bytes:

@@ -1,4 +1,4 @@
-"""RGB's scores: by the published check, by the lenient one and by a judge, from the same answer."""
+"""RGB's scores of an answer: the published formulas first, then the lenient check and the judge."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DECIDED = ("detected", "false_alarms", "rejected")
 Values: TypeAlias = dict[str, float | None]
 
 
-# Formulas
+# Published: labels of an answer, and rates over answers
 
 
 class Published(Struct, frozen=True):
@@ -79,7 +79,7 @@ def published_matches(prediction: str, answer: Answer, lang: str) -> PublishedMa
     text = published_text(prediction, lang)
     lower = text.lower()
     return PublishedMatches(
-        tuple(next((each for each in part if each.lower() in lower), None) for part in answer),
+        tuple(next((text for text in part if text.lower() in lower), None) for part in answer),
         next((phrase for phrase in REJECTIONS if phrase in text), None),
         next((phrase for phrase in ERRORS if phrase in text), None),
     )
@@ -140,7 +140,7 @@ def judged_rates(results: Sequence[tuple[Published, bool]], noise: float, *, fac
     }
 
 
-# Scores per sample
+# Scores per sample, by each check and the judge
 
 
 def is_rejection(sample: RgbSample) -> bool:
@@ -216,7 +216,7 @@ def judge_values(verdict: Judgement, values: Values, labels: Published) -> Value
     """
     kind = next(kind for kind in DECIDED if f"{kind}_published" in values)
     decision = None if verdict.decision is None else float(verdict.decision)
-    result: Values = {"judge" if kind == "rejected" else f"{kind}_judge": decision}
+    result: Values = {f"{kind}_judge": decision}
     if kind == "detected":
         result["corrected_judge"] = float(labels.found) if decision else None
     # A request that failed brought no verdict, neither one to be read nor one that could not be.
@@ -234,9 +234,9 @@ def headline_settings(samples: Iterable[RgbSample]) -> dict[str, str]:
     """The setting at which each ability enters: the reference, or the nearest to it that was asked."""
     asked = dict.fromkeys(setting_of(sample) for sample in samples)
     return {
-        ability: min(settings, key=lambda each: (each.distance(reference), -each.noise, -each.correct)).name
+        ability: min(settings, key=lambda s: (s.distance(reference), -s.noise, -s.correct)).name
         for ability, reference in REFERENCE.items()
-        if (settings := [each for each in asked if each.ability == ability and not each.closed_book])
+        if (settings := [s for s in asked if s.ability == ability and not s.closed_book])
     }
 
 

@@ -8,20 +8,18 @@ but reads its file afresh for every setting, so that leaves no trace either.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from itertools import zip_longest
 from math import ceil
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from evenkeel.benchmarks.rgb.files import DocKind, Instance, Kind
 from evenkeel.errors import suggestion
 from evenkeel.types import Tag
 
 SEED = 2333
-NOISE_RATES = "0,0.2,0.4,0.6,0.8"
-"""Those of noise robustness, where none are given."""
 Ability: TypeAlias = Literal["noise", "rejection", "integration", "counterfactual"]
-Order: TypeAlias = Literal["published", "balanced", "all"]
+Order: TypeAlias = Literal["published", "balanced"]
 _Docs: TypeAlias = list[tuple[str, DocKind]]
 
 ABILITIES: dict[Ability, str] = {
@@ -34,6 +32,10 @@ DATA: dict[Ability, Kind] = {
     "noise": "plain", "rejection": "plain", "integration": "int", "counterfactual": "fact",
 }  # fmt: skip
 """The kind of data set that each is asked with."""
+NOISE_RATES: dict[Ability, str] = {
+    "noise": "0,0.2,0.4,0.6,0.8", "rejection": "1", "integration": "0,0.2,0.4", "counterfactual": "0",
+}  # fmt: skip
+"""The published shares of irrelevant documents."""
 
 
 # Settings
@@ -59,8 +61,14 @@ class Setting(NamedTuple):
                 return "no documents, integration" if self.closed_book else f"integration, {noise}"
             case "counterfactual" if self.closed_book:
                 return "no documents"
-        true = f"{rate_text(self.correct)} of them true" if self.correct else ""
-        return ", ".join(filter(None, ("false documents", true, noise if self.noise else "")))
+        some_false = self.false_documents > 0
+        true = f"{rate_text(self.correct)} of them true" if some_false else f"{rate_text(self.correct)} true"
+        parts = (
+            "false documents" if some_false else "no false documents",
+            true if self.correct and (some_false or self.correct < 1) else "",
+            noise if self.noise else "",
+        )
+        return ", ".join(filter(None, parts))
 
     @property
     def closed_book(self) -> bool:
@@ -74,11 +82,6 @@ class Setting(NamedTuple):
         """
         counts = (ceil(self.passages * rate) for rate in (self.noise, self.correct))
         return self.passages - sum(counts)
-
-    @property
-    def possible(self) -> bool:
-        """Whether the rates leave room for each other."""
-        return self.false_documents >= 0
 
     def distance(self, other: Setting) -> float:
         """How far the rates of two settings are apart."""
@@ -139,19 +142,6 @@ def parse_rates(text: str, option: str) -> tuple[float, ...]:
     return rates
 
 
-def mixtures(options: Mapping[str, Any]) -> list[Setting]:
-    """The counterfactual settings of a run's options: the product of their rates, possible or not."""
-    noises, corrects = (
-        parse_rates(options.get(name) or "0", f"--{name.replace('_', '-')}")
-        for name in ("counterfactual_noise_rates", "correct_rate")
-    )
-    return [
-        Setting("counterfactual", noise, options.get("passages") or 0, correct)
-        for noise in noises
-        for correct in corrects
-    ]
-
-
 # Documents
 
 
@@ -170,7 +160,7 @@ def select(instance: Instance, setting: Setting, *, order: Order = "published", 
     `published` is the published selection, element for element. `balanced` takes the same documents, but
     the first true one is at position `index mod (others + 1)`, where `others` counts the documents that
     are not true: with one true document of n that is `index mod n`. The rest is shuffled with a seed of
-    the question. `all` is the published selection with its one true document moved to position `index`.
+    the question.
     """
     if not setting.passages:
         return Selection((), (), "")
@@ -180,10 +170,6 @@ def select(instance: Instance, setting: Setting, *, order: Order = "published", 
         docs = _balanced(docs, index, random.Random(f"{SEED}:{instance.id}"))
     else:
         rng.shuffle(docs)
-        if order == "all":
-            true = next(doc for doc in docs if doc[1] == "positive")
-            docs.remove(true)
-            docs.insert(index, true)
     kinds = tuple(kind for _, kind in docs)
     lacks = [f"{len(docs)} of {setting.passages} documents"] if len(docs) < setting.passages else []
     expected = setting.correct > 0 if setting.ability == "counterfactual" else setting.noise < 1

@@ -3,47 +3,28 @@
 from __future__ import annotations
 
 import base64
+import time
 from collections.abc import Iterator
-from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from evenkeel.errors import DataUnreachable
 
 CHUNK = 1 << 16
 TIMEOUT = 30
-CLAIMS = ("x-repo-commit", "x-linked-etag", "etag")
-"""Headers of the Hugging Face Hub: a file's commit; SHA-256 of a large file, Git's id of a small one."""
+LONGEST = 3600.0
+"""Seconds that a file may take to arrive."""
 
 
-def stream(
-    address: str,
-    start: int = 0,
-    claims: dict[str, str] | None = None,
-    *,
-    hint: str,
-    shown: str = "",
-) -> Iterator[tuple[bytes | None, int | None]]:
+def stream(address: str, start: int = 0, *, hint: str) -> Iterator[tuple[bytes | None, int | None]]:
     """Chunks of a file from byte `start` on, each with the total size; None first where it starts again.
 
-    `claims` receives what the server says of the file: the headers of the first response that has each. An
-    error names the address as `shown` (default: without login) and ends with `hint`.
+    An error names the address without its login, and ends with `hint`.
     """
     import urllib.error
     import urllib.request
-    from http.client import HTTPException, HTTPMessage
+    from http.client import HTTPException
 
-    def keep_claims(headers: HTTPMessage) -> None:
-        for name in CLAIMS:
-            if claims is not None and headers.get(name):
-                claims.setdefault(name, headers[name])
-
-    class Redirects(urllib.request.HTTPRedirectHandler):
-        """The Hub names commit and digest where it redirects; the storage behind it does not."""
-
-        def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
-            keep_claims(headers)
-            return super().redirect_request(req, fp, code, msg, headers, newurl)
-
+    deadline = time.monotonic() + LONGEST
     parts = urlsplit(address)
     login, _, host = parts.netloc.rpartition("@")
     public = urlunsplit(parts._replace(netloc=host))
@@ -55,25 +36,26 @@ def stream(
         request.add_unredirected_header("Authorization", f"Basic {encoded}")
     try:
         try:
-            response = urllib.request.build_opener(Redirects).open(request, timeout=TIMEOUT)
+            response = urllib.request.urlopen(request, timeout=TIMEOUT)
         except urllib.error.HTTPError as error:
             with error:
                 if error.code == 416:  # nothing is left to send: the part is the whole file
                     return
                 raise OSError(f"HTTP {error.code} {error.reason}") from None
         with response:
-            keep_claims(response.headers)
             received = start if response.status == 206 else 0
             length = response.headers.get("Content-Length")
             total = int(length) + received if length else None
             if start and not received:
                 yield None, total
-            while chunk := response.read(CHUNK):
+            while chunk := response.read1(CHUNK):  # what is there: a full block may take for ever to come
+                if time.monotonic() > deadline:
+                    raise OSError(f"it took more than {LONGEST / 60:.0f} minutes")
                 received += len(chunk)
                 yield chunk, total
             if total is not None and received < total:
                 raise OSError(f"the connection was lost after {received:,} of {total:,} bytes")
     except (OSError, HTTPException, ValueError) as error:  # urllib's errors are OSErrors
         raise DataUnreachable(
-            f"{shown or public} could not be fetched ({getattr(error, 'reason', None) or error}). {hint}"
+            f"{public} could not be fetched ({getattr(error, 'reason', None) or error}). {hint}"
         ) from None

@@ -9,7 +9,6 @@ A login or a token in an address is in no name and in no message.
 from __future__ import annotations
 
 import atexit
-import bz2
 import contextlib
 import gzip
 import lzma
@@ -18,11 +17,11 @@ import shutil
 import tempfile
 import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import chain, count
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 import msgspec
@@ -33,28 +32,25 @@ from evenkeel.errors import (
     EvenkeelError,
     MissingExtra,
     UsageError,
+    first_line,
     listed,
     sentence,
     suggestion,
 )
 from evenkeel.files.cache import slug
 from evenkeel.files.jsonfile import NOT_JSON, decode, open_file
-from evenkeel.files.remote.download import stream
 from evenkeel.files.remote.telemetry import switch_off_telemetry
 from evenkeel.files.tables import ENDINGS, Row, kind_of, read_rows
 
 HUB = "hf:"
-COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
+COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz"}
+"""The name that fsspec has for a compression, by the ending of a file."""
 TABLES = (".csv", ".parquet")
 LARGEST = 1 << 31
 """Bytes of a file that is fetched, unpacked or converted."""
-MEMORY = 1 << 28
-"""Bytes that unpacking may take: an xz file can ask for more than a machine has."""
 LONGEST = 3600.0
 """Seconds that a file may take to arrive."""
 CHUNK = 1 << 20
-SMALL = 1 << 10
-"""Bytes that are unpacked at a time where nothing bounds what they become: of zstandard 32 KiB for each."""
 INSTALL = "pip install 'evenkeel-bench[data]'"
 
 
@@ -103,13 +99,16 @@ def local(
     """
     if isinstance(data, str) and data.startswith(HUB):
         return _renamed(_from_hub(data, split), columns or {})
-    path = _fetched(data) if isinstance(data, str) and is_elsewhere(data) else Path(data)
+    path = Path(data)
+    if isinstance(data, str) and is_elsewhere(data):
+        path = _fetched(data)
     if path.is_dir():
         if columns:
             raise UsageError(f"--column goes with one file: {data} is a folder.")
         return path
     if path.suffix.lower() in COMPRESSED and path.is_file():
-        path = _unpacked(path)
+        with open_file(path):  # or an error that says why not
+            path = _copied(str(path), str(path), path.name)
     if columns or (not tables and path.suffix.lower() in TABLES and path.is_file()):
         return _renamed(path, columns or {})
     return path
@@ -126,7 +125,7 @@ def naming_source() -> Iterator[None]:
     try:
         yield
     except EvenkeelError as error:
-        error.args = (named(str(error)), *error.args[1:])
+        error.args = (named(str(error.args[0])), *error.args[1:])
         raise
 
 
@@ -188,15 +187,48 @@ def _write(path: Path, chunks: Iterable[bytes], done: str) -> None:
 
 
 def _fetched(address: str) -> Path:
-    """A file at a web address or any other that fsspec knows."""
+    """The file at an address that fsspec knows."""
     shown = without_secrets(address)
     name = Path(unquote(urlsplit(shown).path)).name
     if not name:
         raise UsageError(f"{shown}: this address names no file. Give that of a file ({', '.join(ENDINGS)}).")
-    path = _new_file(name, Source(shown))
-    reader = _web_chunks if urlsplit(address).scheme.lower() in ("http", "https") else _filesystem_chunks
-    _write(path, _before_deadline(reader(address, shown), shown), "as it arrives")
+    return _copied(address, shown, name)
+
+
+def _copied(origin: str, shown: str, name: str) -> Path:
+    """A file of this process with what a file elsewhere, or a compressed one, holds."""
+    compression = COMPRESSED.get(Path(name).suffix.lower())
+    path = _new_file(Path(name).stem if compression else name, Source(shown))
+    _write(path, _chunks(origin, shown, compression), "unpacked")
     return path
+
+
+def _chunks(origin: str, shown: str, compression: str | None) -> Iterator[bytes]:
+    try:
+        import fsspec
+    except ImportError:
+        raise MissingExtra(f"--data {shown}", package="fsspec", install=INSTALL) from None
+    start = time.monotonic()
+    try:
+        with fsspec.open(origin, "rb", compression=compression) as file:
+            while chunk := file.read(CHUNK):
+                if time.monotonic() - start > LONGEST:
+                    raise DataUnreachable(f"{shown} could not be fetched in {LONGEST / 60:.0f} minutes.")
+                yield chunk
+    except FileNotFoundError:
+        raise DataError(shown, "there is no such file.") from None
+    except ImportError as error:
+        raise UsageError(f"{shown} cannot be read here. {sentence(str(error))}") from None
+    except EvenkeelError:
+        raise
+    except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile):
+        raise DataError(shown, "cannot be unpacked: the file is damaged.") from None
+    except Exception as error:  # noqa: BLE001  # a file system may raise anything, and its text may hold the login
+        if not is_elsewhere(origin):  # bz2 raises OSError
+            raise DataError(shown, "cannot be unpacked: the file is damaged.") from None
+        status = getattr(error, "status", None)
+        reason = f"HTTP {status}" if status else getattr(error, "strerror", None) or type(error).__name__
+        raise DataUnreachable(f"{shown} could not be fetched ({reason}).") from None
 
 
 def without_secrets(address: str) -> str:
@@ -219,115 +251,6 @@ def _without_secrets(address: str) -> str:
         host, _, path = path.rpartition("@")[2].partition("/") if "@" in path else ("…", "", "")
         path = f"/{path}" if path else ""
     return urlunsplit((parts.scheme, host, path, "", ""))
-
-
-def _before_deadline(chunks: Iterator[bytes], shown: str) -> Iterator[bytes]:
-    """The chunks, as long as they do not take longer than a patient person waits."""
-    start = time.monotonic()
-    for chunk in chunks:
-        if time.monotonic() - start > LONGEST:
-            raise DataUnreachable(f"{shown} could not be fetched in {LONGEST / 60:.0f} minutes.")
-        yield chunk
-
-
-def _web_chunks(address: str, shown: str) -> Iterator[bytes]:
-    hint = "Check the address, or download the file by hand and give its path."
-    for chunk, _ in stream(address, hint=hint, shown=shown):
-        yield chunk or b""
-
-
-def _filesystem_chunks(address: str, shown: str) -> Iterator[bytes]:
-    try:
-        import fsspec
-    except ImportError:
-        raise MissingExtra(f"--data {shown}", package="fsspec", install=INSTALL) from None
-    try:
-        with fsspec.open(address, "rb") as file:
-            while chunk := file.read(CHUNK):
-                yield chunk
-    except FileNotFoundError:
-        raise DataError(shown, "there is no such file.") from None
-    except ImportError as error:
-        raise UsageError(f"{shown} cannot be read here. {sentence(str(error))}") from None
-    except EvenkeelError:
-        raise
-    except Exception as error:  # noqa: BLE001  # a file system may raise anything, and its text may hold the login
-        reason = getattr(error, "strerror", None) or type(error).__name__
-        raise DataUnreachable(f"{shown} could not be fetched ({reason}).") from None
-
-
-# Compressed files
-
-
-def _unpacked(path: Path) -> Path:
-    """A compressed file, unpacked."""
-    source = _source_of(path)
-    target = _new_file(path.stem, source)
-    with open_file(path) as file:
-        try:
-            _write(target, UNPACKERS[path.suffix.lower()](file), "unpacked")
-        except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
-            needy = "memory" in str(error).lower()
-            reason = "it needs too much memory" if needy else "the file is damaged"
-            raise DataError(source.name, f"cannot be unpacked: {reason}.") from None
-    return target
-
-
-def _unpack_gz(file: BinaryIO) -> Iterator[bytes]:
-    with gzip.open(file) as unpacked:
-        while chunk := unpacked.read(CHUNK):
-            yield chunk
-
-
-def _unpack_bz2(file: BinaryIO) -> Iterator[bytes]:
-    return _unpack_streams(file, bz2.BZ2Decompressor)
-
-
-def _unpack_xz(file: BinaryIO) -> Iterator[bytes]:
-    return _unpack_streams(file, lambda: lzma.LZMADecompressor(memlimit=MEMORY))
-
-
-def _unpack_streams(file: BinaryIO, new_decoder: Callable[[], Any]) -> Iterator[bytes]:
-    """Streams one after the other, with zeros between them or not. `bz2.open` takes a damaged stream after
-    the first for the end, and `lzma.open` has no limit on memory."""
-    rest = file.read(CHUNK)
-    while rest:
-        decoder = new_decoder()
-        while not decoder.eof:
-            if decoder.needs_input and not rest and not (rest := file.read(CHUNK)):
-                raise EOFError
-            chunk, rest = decoder.decompress(rest, max_length=CHUNK), b""
-            yield chunk
-        rest = decoder.unused_data.lstrip(b"\0")
-        while not rest and (more := file.read(CHUNK)):
-            rest = more.lstrip(b"\0")
-
-
-def _unpack_zst(file: BinaryIO) -> Iterator[bytes]:
-    try:
-        import zstandard
-    except ImportError:
-        raise MissingExtra("a file that ends in .zst", package="zstandard", install=INSTALL) from None
-    try:
-        rest = file.read(SMALL)
-        while rest:
-            decoder = zstandard.ZstdDecompressor(max_window_size=MEMORY).decompressobj()
-            while not decoder.eof:
-                if not rest and not (rest := file.read(SMALL)):
-                    raise EOFError  # which a stream of that package does not tell from the end
-                chunk, rest = decoder.decompress(rest), b""
-                yield chunk
-            rest = decoder.unused_data or file.read(SMALL)
-    except zstandard.ZstdError as error:
-        raise EOFError(str(error)) from None
-
-
-UNPACKERS: Mapping[str, Callable[[BinaryIO], Iterator[bytes]]] = {
-    ".gz": _unpack_gz,
-    ".bz2": _unpack_bz2,
-    ".xz": _unpack_xz,
-    ".zst": _unpack_zst,
-}
 
 
 # Rows
@@ -412,8 +335,8 @@ def _from_hub(data: str, split: str) -> Path:
         from huggingface_hub import get_token
 
         text = str(error).replace(get_token() or "\0", "[key]")  # a server may repeat it
-        lines = text.strip().splitlines() or [type(error).__name__]
-        raise DataUnreachable(f"{data} could not be loaded ({lines[0].rstrip('.')}).") from None
+        reason = first_line(text) or type(error).__name__
+        raise DataUnreachable(f"{data} could not be loaded ({reason.rstrip('.')}).") from None
     if isinstance(loaded, dict):
         names = [str(each) for each in loaded]
         chosen = chosen or (names[0] if len(names) == 1 else split if split in names else "")

@@ -6,11 +6,8 @@ afresh, and so that marked answers of many runs can be put together.
 
 from __future__ import annotations
 
-import contextlib
 import os
-import time
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
@@ -18,7 +15,7 @@ from typing import Any, Literal, TypeAlias, get_args
 import msgspec
 from msgspec import Struct
 
-from evenkeel.errors import DataError, RunConflict, StorageError, UsageError, suggestion
+from evenkeel.errors import DataError, StorageError, UsageError, suggestion
 from evenkeel.files.jsonfile import BOM, NOT_JSON, convert, decode, decode_line, open_file
 from evenkeel.files.lock import writing_file
 from evenkeel.harness.folder import MARKS, Run, member
@@ -54,9 +51,9 @@ class Mark(Struct, frozen=True, kw_only=True):
     answers: tuple[Response, ...]
     """As they were, without what is no text."""
     values: dict[str, float | None]
-    statuses: dict[str, int] = {}
-    answered: int | None = None
-    """How its requests ended and how many can be scored, as its score says; None in earlier marks."""
+    statuses: dict[str, int]
+    answered: int
+    """How its requests ended and how many can be scored, as its score says."""
 
     def is_about(self, record: Record) -> bool:
         """Whether the record still has the answers and the values that were marked."""
@@ -70,14 +67,10 @@ class Mark(Struct, frozen=True, kw_only=True):
     @property
     def record(self) -> Record:
         """The marked record, as far as it is kept."""
-        statuses = self.statuses or dict(Counter(answer.status for answer in self.answers))
-        answered = self.answered
-        if answered is None:
-            answered = statuses.get("ok", 0) + statuses.get("truncated", 0)
         sample = Sample(id=self.sample, group=self.group, tags=self.tags, inputs=self.inputs)
         score = Score(
-            sample_id=self.sample, group=self.group, tags=self.tags, values=self.values, statuses=statuses,
-            answered=answered,
+            sample_id=self.sample, group=self.group, tags=self.tags, values=self.values,
+            statuses=self.statuses, answered=self.answered,
         )  # fmt: skip
         return Record(sample=sample, answers=self.answers, score=score)
 
@@ -98,7 +91,7 @@ def add_mark(run: Run, sample_id: str, verdict: Verdict, metric: str, comment: s
     content = msgspec.json.encode(mark) + b"\n"
     path = run.path / MARKS
     try:
-        with _alone(path):
+        with writing_file(path, seconds=PATIENCE):
             _append(path, _content(run.path), content)
     except OSError as error:
         raise StorageError(
@@ -134,22 +127,6 @@ def _texts_of(answers: Iterable[Response]) -> tuple[Response, ...]:
 def _storable(text: str) -> str:
     """A text that a file can hold: half of a surrogate pair becomes U+FFFD."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
-@contextlib.contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    """Hold the file for this process, when those that mark the same run at the moment are done."""
-    until = time.monotonic() + PATIENCE
-    with contextlib.ExitStack() as stack:
-        while True:
-            try:
-                stack.enter_context(writing_file(path))
-                break
-            except RunConflict:
-                if time.monotonic() >= until:
-                    raise StorageError(f"{path}: other processes keep writing it. Try again later.") from None
-                time.sleep(0.02)
-        yield
 
 
 def _append(path: Path, before: bytes, line: bytes) -> None:

@@ -1,12 +1,12 @@
 """The samples of a run, to look through: a table of all, which of them match, and any record by its row.
 
 The table comes from an index over records.jsonl (`files/record_index.py`). A record is read from its line
-when it is looked at, so that a run of 100,000 samples opens in seconds once, and at once from then on.
+when it is looked at.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from evenkeel.files.frame import DataFrame
     from evenkeel.harness.benchmark import Benchmark
 
-CHUNK = 2**24
-"""Bytes of lines that are searched at a time."""
 RELATED = 300
 """Records of the same group that are read to show one of them."""
 LONGEST = 500
@@ -49,7 +47,7 @@ LONGEST = 500
 OPENING = 200
 """Characters of a text that begins a row of a table."""
 MOST_SEARCHES = 8
-"""Texts whose rows are kept: a page searches again at every click on it."""
+"""Texts whose rows are remembered: a page searches again at every click on it."""
 MOST_NAMED = 20
 """Values of a tag that an error lists."""
 
@@ -92,8 +90,8 @@ class Samples:
         A sample has failed where a request was not answered, or where it lacks the benchmark's headline value
         or anything else that scoring needed.
         """
-        self._searches: dict[str, tuple[NDArray[np.bool_], NDArray[np.bool_]]] = {}
-        """By text: the rows that were searched for it, and those that have it."""
+        self._searches: dict[str, frozenset[int]] = {}
+        """By text: the rows that contain it."""
 
     @property
     def index(self) -> Index:
@@ -227,11 +225,9 @@ class Samples:
         return self._rows.get(sample_id)
 
     def related(self, row: int) -> list[int]:
-        """The other samples of the same group (the other levels of a question, say), or, where the benchmark
-        has `related_by`, of the same value of that tag."""
+        """The other samples of the same group: the other levels of a question, say."""
         self._check(row)
-        tag = self._benchmark.related_by if self._benchmark else ""
-        codes = self._index.tags.get(tag, self._index.groups).codes
+        codes = self._index.groups.codes
         rows = np.flatnonzero((codes == codes[row]) & (codes >= 0)).tolist()
         return [each for each in rows if each != row]
 
@@ -270,72 +266,29 @@ class Samples:
         return file.read(self._index.lengths[row])
 
     def _containing(self, text: str, rows: Sequence[int]) -> list[int]:
-        """Those of the rows that contain a text, ignoring case; no row is searched for it twice."""
+        """Those of the rows that contain a text, ignoring case."""
         if len(text) > LONGEST:
             raise UsageError(
                 f"a text to search for has at most {LONGEST} characters; this has {len(text):,}."
             )
-        searched, hits = self._searches.get(text, (np.zeros(len(self), dtype=bool),) * 2)
-        asked = np.zeros(len(self), dtype=bool)
-        asked[rows] = True
-        matching = self._search(text, np.flatnonzero(asked & ~searched).tolist())
-        hits = hits.copy()
-        hits[matching] = True
-        self._searches.pop(text, None)
-        self._searches[text] = (searched | asked, hits)  # the last searches are at the end
-        for old in list(self._searches)[:-MOST_SEARCHES]:
-            self._searches.pop(old, None)
-        return [row for row, hit in zip(rows, hits[rows].tolist(), strict=True) if hit]
+        if text not in self._searches:
+            self._searches[text] = self._search(text)
+            for old in list(self._searches)[:-MOST_SEARCHES]:
+                del self._searches[old]
+        return [row for row in rows if row in self._searches[text]]
 
-    def _search(self, text: str, rows: Sequence[int]) -> list[int]:
-        """Those of the rows that contain a text, from their lines.
-
-        Most lines are ruled out before they are decoded, by a part of the text that JSON writes as it is and
-        whose letters have the same bytes in either case, but for those of ASCII.
-        """
-        fold = _ascii_folded if text.isascii() else _folded
-        wanted = fold(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
-        plain = (
-            max("".join(c if _is_verbatim(c) else "\0" for c in text).split("\0"), key=len).encode().lower()
-        )
-        matching: list[int] = []
-        common = False
-        for chunk, lines in self._chunks(rows):
-            possible: Iterable[int] = range(len(lines))
-            if plain and not common:
-                # All lines at once first: most often there is nothing in any of them.
-                possible = range(len(lines)) if _may_hold(plain, b"".join(lines)) else ()
-                possible = [each for each in possible if _may_hold(plain, lines[each])]
-            hits = [chunk[each] for each in possible if wanted in fold(self._texts(chunk[each], lines[each]))]
-            matching += hits
-            common = 2 * len(hits) > len(lines)  # then hardly any line of the next can be ruled out
-        return matching
-
-    def _chunks(self, rows: Sequence[int]) -> Iterator[tuple[list[int], list[bytes]]]:
-        """The lines of some rows, many at a time."""
-        chunk: list[int] = []
-        lines: list[bytes] = []
-        size = 0
+    def _search(self, text: str) -> frozenset[int]:
+        wanted = _folded(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
         with unchanged(self.path, self._state) as file:
-            for row in rows:
-                chunk.append(row)
-                lines.append(self._line(file, row))
-                size += len(lines[-1])
-                if size >= CHUNK:
-                    yield chunk, lines
-                    chunk, lines, size = [], [], 0
-        if chunk:
-            yield chunk, lines
+            return frozenset(
+                row for row in range(len(self)) if wanted in _folded(self._texts(row, self._line(file, row)))
+            )
 
     def _texts(self, row: int, line: bytes) -> str:
         """All that is searched of a line, one text below the other."""
         texts = self._decode(row, line)
-        parts = strings_in(texts.sample.inputs)
-        for answer in texts.answers:
-            parts.append(answer.text)
-            if answer.reasoning:
-                parts.append(answer.reasoning)
-        return "\n\0\n".join(parts)
+        answers = [part for answer in texts.answers for part in (answer.text, answer.reasoning)]
+        return "\n\0\n".join([*strings_in(texts.sample.inputs), *answers])
 
     def _decode(self, row: int, line: bytes) -> _Texts:
         try:
@@ -381,26 +334,9 @@ def _is_code(text: str) -> bool:
     return text.isascii() and not any(map(str.isspace, text.strip()))
 
 
-def _may_hold(plain: bytes, content: bytes) -> bool:
-    """Whether bytes of JSON have a plain text in any case, or \\u escapes, which may be any text."""
-    return plain in content.lower() or (b"\\" in content and b"\\u" in content)
-
-
-def _is_verbatim(character: str) -> bool:
-    """Whether JSON writes a character as it is, and `bytes.lower` brings both of its cases to one form."""
-    if character in '"\\/\x7f' or character < " " or "\ud800" <= character <= "\udfff":
-        return False
-    return character.isascii() or character.lower() == character.upper()
-
-
-def _ascii_folded(text: str) -> bytes:
-    """For texts to search of which the letters are ASCII: bytes are faster."""
-    return text.encode().lower()
-
-
-def _folded(text: str) -> bytes:
+def _folded(text: str) -> str:
     """In small letters; a sigma at the end of a word is a sigma."""
-    return text.lower().replace("ς", "σ").encode()
+    return text.lower().replace("ς", "σ")
 
 
 def _known(name: str, columns: Collection[str], kind: str) -> str:

@@ -10,9 +10,10 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
+from itertools import count, islice
+from queue import SimpleQueue
 from threading import Event, local
-from typing import TypeVar
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 from evenkeel.errors import place_of
 from evenkeel.types import Request, Response
@@ -32,6 +33,17 @@ BROKEN = ("CUDA error", "device-side assert", "HIP error")
 """In the message of an error: after it, nothing works any more in this process."""
 
 _WORKER = local()
+
+
+Emit: TypeAlias = Callable[[int, R], None]
+"""Takes the result of an item of a batch by its index, before the batch has ended."""
+
+
+class Batch(NamedTuple, Generic[T]):
+    """Items that are computed together, and those whose results were emitted."""
+
+    items: list[T]
+    emitted: set[int]
 
 
 @dataclass
@@ -92,13 +104,16 @@ def run(
     parts: Iterable[Iterable[list[T]]],
     size: Callable[[T], int],
     budget: Budget,
-    work: Callable[[list[T]], Sequence[R]],
+    work: Callable[[list[T], Emit[R]], Sequence[R]],
     *,
     pool: Executor | None = None,
     ahead: int = 1,
     kind: Callable[[T], Hashable] | None = None,
 ) -> Iterator[tuple[T, R | None]]:
     """Do `work` on every item, in batches; yield each item with its result, or None where it does not fit.
+
+    `work` gives the results of a batch, and may emit some of them before: with a `pool` those are yielded at
+    once.
 
     Longest first in each part, so that a batch pads little and memory runs out at the start of a run or
     never. Items of one group (of one size) share work, and stay in one batch where it can hold them; items
@@ -117,28 +132,40 @@ def run(
             kinds.setdefault(kind(group[0]), []).append(group)
         return [group for several in kinds.values() for group in several]
 
-    running: deque[tuple[list[T], Callable[[], Sequence[R] | None]]] = deque()
+    running: dict[int, Batch[T]] = {}
+    events: SimpleQueue[tuple[int, int | None, Any]] = SimpleQueue()
+    """The number of a batch, and a result with its index; or none, and how the batch ended."""
+    numbers = count()
     while True:
         while len(running) < ahead:
             while not pending and (part := next(parts, None)) is not None:
                 pending.extend(ordered(part))
             if not pending:
                 break
-            batch = _next_batch(pending, size, budget, kind)
-            task = partial(_attempt, work, batch)
-            running.append((batch, pool.submit(task).result if pool else task))
+            number = next(numbers)
+            running[number] = Batch(_next_batch(pending, size, budget, kind), set())
+            task = partial(_attempt, work, running[number].items, number, events)
+            pool.submit(task) if pool else task()
         if not running:
             return
-        batch, result = running.popleft()
-        results = result()
-        if results is not None:
-            yield from zip(batch, results, strict=True)
-        elif len(batch) == 1:
-            yield batch[0], None
+        number, index, value = events.get()
+        items, emitted = running[number]
+        if index is not None:
+            emitted.add(index)
+            yield items[index], value
+            continue
+        del running[number]
+        if isinstance(value, BaseException):
+            raise value
+        rest = [at for at in range(len(items)) if at not in emitted]
+        if value is not None:
+            yield from ((items[at], value[at]) for at in rest)
+        elif len(items) == 1:
+            yield items[0], None
         else:
-            budget.tokens = min(budget.tokens, len(batch) * size(batch[0]) // 2)
+            budget.tokens = min(budget.tokens, len(items) * size(items[0]) // 2)
             log.info("The memory ran out: batches of at most %s tokens from here on.", f"{budget.tokens:,}")
-            pending.extendleft([item] for item in reversed(batch))
+            pending.extendleft([items[at]] for at in reversed(rest))
 
 
 def _next_batch(
@@ -165,18 +192,26 @@ def _next_batch(
     return batch
 
 
-def _attempt(work: Callable[[list[T]], Sequence[R]], batch: list[T]) -> Sequence[R] | None:
-    """The work's results, or None where memory ran out.
+def _attempt(
+    work: Callable[[list[T], Emit[R]], Sequence[R]],
+    batch: list[T],
+    number: int,
+    events: SimpleQueue[tuple[int, int | None, Any]],
+) -> None:
+    """Do the work, and put how it ended: its results, None where memory ran out, or an error.
 
     The memory is given back only after the error is gone: its traceback holds on to every tensor.
     """
     try:
-        return work(batch)
-    except (RuntimeError, MemoryError) as error:
+        results = work(batch, lambda index, result: events.put((number, index, result)))
+        events.put((number, None, results))
+        return
+    except BaseException as error:  # noqa: BLE001  # raised where the results are waited for
         if not _is_out_of_memory(error):
-            raise
+            events.put((number, None, error))
+            return
     free_memory()
-    return None
+    events.put((number, None, None))
 
 
 def failing_alone(

@@ -1,4 +1,4 @@
-"""A causal model of transformers in memory: how it is loaded, its tokenizer, one forward call, its limits.
+"""A causal model of transformers in memory: its tokenizer, one forward call, its limits.
 
 This file imports torch; it is itself imported when the first request comes.
 """
@@ -6,45 +6,21 @@ This file imports torch; it is itself imported when the first request comes.
 from __future__ import annotations
 
 import inspect
-import pickle
-import struct
-import warnings
 from collections.abc import Iterable, Sequence
 from functools import cached_property, lru_cache
-from importlib.util import find_spec
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
 from jinja2 import TemplateError
-from safetensors import SafetensorError
 from torch import Tensor
 
-from evenkeel.errors import MissingExtra, UsageError
 from evenkeel.models.boundary import appended_tokens, without_appended
 from evenkeel.models.local.batching import check_stopped
-from evenkeel.models.local.checks import (
-    check_causal,
-    check_config,
-    check_tensors,
-    first_position,
-    joins_rows,
-    reads_padded,
-    watched_loading,
-)
 from evenkeel.models.local.constrained import Grammars
-from evenkeel.models.local.steps.attention import use_step_attention
-from evenkeel.models.local.steps.caches import Piece, joined
-from evenkeel.models.local.steps.rows import fill_products, use_row_attention
+from evenkeel.models.local.reading import Reading, State, is_padded, pad
 from evenkeel.models.local.vocabulary import Vocabulary, read_vocabulary
-from evenkeel.models.local.weights import Weights, first_line, quiet_transformers
+from evenkeel.models.local.weights import tokenizer_errors
 from evenkeel.types import Message
-
-LOAD_ERRORS = (
-    *(OSError, ValueError, RuntimeError, LookupError, ImportError, AttributeError, TypeError),
-    *(struct.error, pickle.UnpicklingError, EOFError, SafetensorError),
-)
-"""All that the libraries raise over files that are not what they should be."""
 
 CACHES = ("past_key_values", "cache_params")
 """What a model calls its state between steps: keys and values, or a recurrent state."""
@@ -72,24 +48,6 @@ class Step(NamedTuple):
     cache: Any
 
 
-class Reading(NamedTuple):
-    """Texts that were read, of which some may have been read before the others."""
-
-    logits: Tensor
-    """At the last places of each text, as many as were to be kept at most."""
-    caches: list[tuple[Any, int]]
-    """For each text the cache that it is in, and the row there."""
-
-    def join(self, rows: Sequence[int], places: Sequence[int]) -> Any:
-        """A cache of some of the texts, repeats allowed, and of so many first places of each."""
-        return joined([Piece(*self.caches[row], count) for row, count in zip(rows, places, strict=True)])
-
-
-def is_padded(rows: Sequence[Sequence[int]]) -> bool:
-    """Whether rows are of unequal length."""
-    return len(set(map(len, rows))) > 1
-
-
 class Causal:
     """A loaded model. `spec` is how a person named it."""
 
@@ -109,7 +67,7 @@ class Causal:
         self.end_ids = frozenset(end for end in (*ends, tokenizer.eos_token_id) if end is not None)
         starts = (tokenizer.bos_token_id, tokenizer.eos_token_id)
         self.start_id: int | None = next((start for start in starts if start is not None), None)
-        self._appended = appended_tokens(lambda text: tokenizer(text)["input_ids"])
+        self._appended = appended_tokens(self._encode)
         leading, before_a = (self._tokenise(text, special=True)[:1] for text in ("", "a"))
         self.start: str = tokenizer.decode(leading) if leading == before_a else ""
         """The start token that the tokenizer puts before every text by itself."""
@@ -176,7 +134,7 @@ class Causal:
     def read_ahead(self, texts: Iterable[str]) -> None:
         """Tokenise texts that will be asked for next, all at once, which takes a fraction of the time."""
         distinct = list(dict.fromkeys(texts))
-        rows = self.tokenizer(distinct)["input_ids"] if distinct else []
+        rows = self._encode(distinct) if distinct else []
         self._ahead = dict(zip(distinct, rows, strict=True))
 
     def tokenise(self, text: str, *, special: bool = True) -> list[int]:
@@ -186,8 +144,12 @@ class Causal:
         return list(self._tokenised(text, special))
 
     def _tokenise(self, text: str, special: bool) -> list[int]:
-        ids = self.tokenizer(text, add_special_tokens=special)["input_ids"]
+        ids = self._encode(text, special=special)
         return without_appended(ids, self._appended) if special else ids
+
+    def _encode(self, text: str | list[str], *, special: bool = True) -> Any:
+        with tokenizer_errors(self.tokenizer.name_or_path):
+            return self.tokenizer(text, add_special_tokens=special)["input_ids"]
 
     def chat(self, messages: Sequence[Message]) -> list[int]:
         """A chat by the model's own template; without one, as `User: …` lines and an open `Assistant:`.
@@ -218,13 +180,9 @@ class Causal:
         return str(self.tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False))
 
     def pad(self, rows: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
-        """Rows of ids, padded on the left so that all end together, and the mask of what is not padding."""
-        width = max(map(len, rows))
-        ids, mask = np.zeros((2, len(rows), width), np.int64)
-        for line, row in enumerate(rows):
-            ids[line, width - len(row) :] = row
-            mask[line, width - len(row) :] = 1
-        return torch.from_numpy(ids).to(self.device), torch.from_numpy(mask).to(self.device)
+        """Padded rows and their mask, on the model's device."""
+        ids, mask = pad(rows)
+        return ids.to(self.device), mask.to(self.device)
 
     def forward(
         self,
@@ -262,15 +220,19 @@ class Causal:
     def read(self, rows: Sequence[Sequence[int]], keep: Sequence[int], *, use_cache: bool = True) -> Reading:
         """Read texts from their beginnings; `keep`: for each the number of places at its end with logits.
 
-        On a CPU those of equal length are read together, so that nothing is padded.
+        On a CPU those of equal length are read together, so that nothing is padded; unless they are to be
+        continued together, and the model's cache does not allow to join them.
         """
-        if self.device.type != "cpu":
+        if self.device.type != "cpu" or (use_cache and not self.joins):
             ids, mask = self.pad(rows)
-            step = self.forward(ids, mask, keep=max(keep), use_cache=use_cache, padded=is_padded(rows))
-            return Reading(step.logits, [(step.cache, row) for row in range(len(rows))])
+            padded = is_padded(rows)
+            step = self.forward(ids, mask, keep=max(keep), use_cache=use_cache, padded=padded)
+            batch = State(step.cache, ids, mask, padded, shrinks=False)
+            in_batch = [(step.cache, row) for row in range(len(rows))]
+            return Reading(rows, step.logits, in_batch, batch, self.skips)
         logits: Tensor | None = None
         caches: list[tuple[Any, int]] = [(None, 0)] * len(rows)
-        for lines in self._of_equal_length(rows, apart=self.joins or not use_cache):
+        for lines in self._of_equal_length(rows):
             check_stopped()
             texts = [rows[line] for line in lines]
             ids, mask = self.pad(texts)
@@ -282,16 +244,16 @@ class Causal:
             for row, line in enumerate(lines):
                 caches[line] = step.cache, row
         assert logits is not None
-        return Reading(logits, caches)
+        return Reading(rows, logits, caches)
 
-    def _of_equal_length(self, rows: Sequence[Sequence[int]], *, apart: bool) -> list[list[int]]:
-        """Rows by number, those of equal length together; `apart` where they would be too many at once."""
+    def _of_equal_length(self, rows: Sequence[Sequence[int]]) -> list[list[int]]:
+        """Rows by number, those of equal length together, but no more than the CPU's cache holds."""
         by_length: dict[int, list[int]] = {}
         for line, row in enumerate(rows):
             by_length.setdefault(len(row), []).append(line)
         parts = []
         for length, lines in by_length.items():
-            most = max(1, READ_TOKENS // max(1, length)) if apart else len(lines)
+            most = max(1, READ_TOKENS // max(1, length))
             parts += [lines[start : start + most] for start in range(0, len(lines), most)]
         return parts
 
@@ -306,7 +268,7 @@ class Causal:
         known = inspect.signature(base.forward).parameters
         vectors = [b""] * len(rows)
         on_cpu = self.device.type == "cpu"
-        for lines in self._of_equal_length(rows, apart=True) if on_cpu else [list(range(len(rows)))]:
+        for lines in self._of_equal_length(rows) if on_cpu else [list(range(len(rows)))]:
             check_stopped()
             ids, mask = self.pad([rows[line] for line in lines])
             arguments = {
@@ -320,60 +282,3 @@ class Causal:
             for line, state in zip(lines, states, strict=True):
                 vectors[line] = state.astype("<f4").tobytes()
         return vectors
-
-
-def load(spec: str, weights: Weights, *, dtype: str, device: str, trust_remote_code: bool) -> Causal:
-    """Load a model, or refuse it: complete files, every tensor present, and proof that it is causal."""
-    quiet_transformers()
-    from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
-
-    target = pick_device(device, spec)
-    if target.type == "cuda":
-        # cuDNN's attention plans anew for every length of keys, which takes longer than the attention itself.
-        torch.backends.cuda.enable_cudnn_sdp(False)
-    source: dict[str, Any] = {"trust_remote_code": trust_remote_code, "local_files_only": True}
-    if weights.gguf_file:
-        source["gguf_file"] = weights.gguf_file
-        # "auto" would ask the file for its type, and a quantised file has none that torch could compute in.
-        dtype = "float32" if dtype == "auto" else dtype
-    if (weights.folder / "adapter_config.json").is_file() and not find_spec("peft"):
-        # Without its package transformers ignores an adapter, and gives the base model's figures.
-        raise MissingExtra(f"{spec}, which has an adapter,", package="peft", install="pip install peft")
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            if not weights.gguf_file:
-                check_config(spec, AutoConfig.from_pretrained(weights.folder, **source))
-            tokenizer = AutoTokenizer.from_pretrained(weights.folder, **source)
-            with watched_loading() as loadings:
-                model = AutoModelForCausalLM.from_pretrained(
-                    weights.folder, dtype=dtype, weights_only=True, **source
-                )
-            check_tensors(spec, weights.path, loadings)
-            if target.type == "cuda":
-                use_step_attention(model)
-            if target.type == "cpu":
-                use_row_attention(model)
-                fill_products(model)
-            causal = Causal(spec, model.to(target).eval(), tokenizer)
-            causal.first_position = first_position(causal)
-            if causal.context is not None:
-                causal.context -= causal.first_position
-            check_causal(causal)
-            causal.pads = causal.pads and reads_padded(causal)
-            causal.joins = target.type == "cpu" and joins_rows(causal)
-            return causal
-    except LOAD_ERRORS as error:
-        reason = first_line(error)
-        raise UsageError(f"{spec}: the model in {weights.path} cannot be loaded: {reason}.") from error
-
-
-def pick_device(device: str, spec: str) -> torch.device:
-    has_mps = torch.backends.mps.is_available()
-    if device == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "mps" if has_mps else "cpu")
-    chosen = torch.device(device)
-    count = {"cuda": torch.cuda.device_count(), "mps": int(has_mps)}.get(chosen.type, 1)
-    if (chosen.index or 0) >= count:
-        raise UsageError(f"{spec}: there is no device '{device}' here; use device=auto or device=cpu.")
-    return chosen

@@ -8,11 +8,8 @@ A model that reads to the right sees the target that it is to predict, and gives
 
 from __future__ import annotations
 
-import contextlib
-import functools
 import re
-import traceback
-from collections.abc import Iterable, Iterator
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -59,66 +56,34 @@ class Loading(NamedTuple):
     """Each with its shape in the file and in the model."""
 
 
-@contextlib.contextmanager
-def watched_loading() -> Iterator[list[Loading]]:
-    """Collect what transformers reports of every model that is loaded inside, whoever calls it.
-
-    A tensor of another shape is then reported too, where transformers would raise without naming it.
-    """
-    from transformers import PreTrainedModel
-
-    loadings: list[Loading] = []
-    original = PreTrainedModel.__dict__["from_pretrained"]
-
-    @functools.wraps(original.__func__)
-    def from_pretrained(cls: type[Any], *args: Any, **kwargs: Any) -> Any:
-        wants_info = kwargs.pop("output_loading_info", False)
-        kwargs |= {"output_loading_info": True, "ignore_mismatched_sizes": True}
-        try:
-            model, info = original.__func__(cls, *args, **kwargs)
-        except RuntimeError as error:
-            if names := _conversion_errors(error):
-                raise RuntimeError(f"{_listed(names)} incomplete in the checkpoint") from error
-            raise
-        mismatched = (
-            f"{name}: {list(stored)} in the file, {list(expected)} in the model"
-            for name, stored, expected in info["mismatched_keys"]
-        )
-        keys = (info["missing_keys"], info["unexpected_keys"], mismatched)
-        loadings.append(Loading(model, *(tuple(sorted(each)) for each in keys)))
-        return (model, info) if wants_info else model
-
-    PreTrainedModel.from_pretrained = classmethod(from_pretrained)
-    try:
-        yield loadings
-    finally:
-        PreTrainedModel.from_pretrained = original
+REPORTED: dict[str, Any] = {"output_loading_info": True, "ignore_mismatched_sizes": True}
+"""Arguments of `from_pretrained` for a report of its loading, in which tensors of another shape are named
+too, where transformers would raise without naming them."""
 
 
-def _conversion_errors(error: RuntimeError) -> tuple[str, ...]:
-    """The tensors that could not be put together from the checkpoint's: experts, one of which is missing.
+def loading_of(model: Any, info: Mapping[str, Any]) -> Loading:
+    """transformers' report in lists of names."""
+    mismatched = (
+        f"{name}: {list(stored)} in the file, {list(expected)} in the model"
+        for name, stored, expected in info["mismatched_keys"]
+    )
+    keys = (info["missing_keys"], info["unexpected_keys"], mismatched)
+    return Loading(model, *(tuple(sorted(names)) for names in keys))
 
-    transformers writes their names into a report that is only logged, so they are read where it failed.
-    """
-    for frame, _ in traceback.walk_tb(error.__traceback__):
-        if names := getattr(frame.f_locals.get("loading_info"), "conversion_errors", None):
-            return tuple(sorted(names))
-    return ()
 
-
-def check_tensors(spec: str, path: Path, loadings: Iterable[Loading]) -> None:
+def check_tensors(spec: str, path: Path, loading: Loading) -> None:
     """Refuse a checkpoint whose tensors are not those of the model, naming them."""
     kinds = ("missing, and would be random", "unexpected", "of another shape")
-    for model, *differing in loadings:
-        parts = [f"{_listed(names)} {kind}" for names, kind in zip(differing, kinds, strict=True) if names]
-        if parts:
-            saved = ", ".join(model.config.architectures or ())
-            class_name = type(model).__name__
-            saved_as = f" (its config names {saved})" if saved and saved != class_name else ""
-            raise UsageError(
-                f"{spec}: the tensors in {path}{saved_as} are not those of {class_name}: "
-                f"{'; '.join(parts)}. Give a complete checkpoint of that class."
-            )
+    model, *differing = loading
+    parts = [f"{_listed(names)} {kind}" for names, kind in zip(differing, kinds, strict=True) if names]
+    if parts:
+        saved = ", ".join(model.config.architectures or ())
+        class_name = type(model).__name__
+        saved_as = f" (its config names {saved})" if saved and saved != class_name else ""
+        raise UsageError(
+            f"{spec}: the tensors in {path}{saved_as} are not those of {class_name}: "
+            f"{'; '.join(parts)}. Give a complete checkpoint of that class."
+        )
 
 
 def _listed(names: tuple[str, ...]) -> str:

@@ -10,15 +10,16 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from functools import partial
 
 import msgspec
 import torch
 from torch import Tensor
 
 from evenkeel.models.local import batching
-from evenkeel.models.local.causal import Causal, is_padded
+from evenkeel.models.local.causal import Causal
 from evenkeel.models.local.constrained import Constraint
+from evenkeel.models.local.reading import State
 from evenkeel.models.local.steps.caches import is_plain, select_rows
 from evenkeel.models.local.steps.recorded import RecordedSteps
 from evenkeel.models.local.steps.sampling import Sampler
@@ -55,12 +56,10 @@ class Prompt:
     """Whether the chat template ends in an open block of reasoning, so that the text begins inside it."""
     schema: str = ""
     """A JSON schema that the text follows, after the reasoning."""
-    mark: int = 0
-    """Tokens after which the text is kept beside the whole one."""
     top_k: int = 0
     """Tokens to choose among, the likeliest; 0 for all."""
     words: int = 0
-    """Words that end the text once they are whole, but not before the mark."""
+    """Words that end the text once they are whole."""
 
 
 @dataclass
@@ -72,8 +71,6 @@ class Generation:
     tokens: int = 0
     """The number of tokens generated, with the one that ends it."""
     text: str = ""
-    marked_text: str = ""
-    """The text of the tokens up to the prompt's mark."""
     ended: bool = False
     """Whether the model came to an end, rather than being cut off."""
     done: bool = False
@@ -86,18 +83,6 @@ class Generation:
         return self.constraint is not None and not self.constraint.thinking
 
 
-class State(NamedTuple):
-    """A batch between two steps."""
-
-    cache: Any
-    ids: Tensor
-    mask: Tensor
-    padded: bool
-    """Whether there are places that the mask leaves out."""
-    shrinks: bool
-    """Whether rows can be taken out of the cache."""
-
-
 def seed_of(request: Generate) -> int:
     """One seed for one request, whatever shares its batch: repeats differ, a rerun does not."""
     content = msgspec.json.encode([request.sampling.seed, request.prompt, request.repeat])
@@ -105,13 +90,22 @@ def seed_of(request: Generate) -> int:
 
 
 @torch.inference_mode()
-def generate(causal: Causal, prompts: Sequence[Prompt]) -> list[Generation]:
-    """Continue every prompt until it ends, meets a stop string, or has its full length."""
+def generate(
+    causal: Causal, prompts: Sequence[Prompt], emit: Callable[[int, Generation], None] | None = None
+) -> list[Generation]:
+    """Continue every prompt until it ends, meets a stop string, or has its full length; `emit` gets each row
+    as it ends."""
     state, logits = _read(causal, prompts)
     generations = [Generation(constraint=_constraint(causal, prompt)) for prompt in prompts]
     sampler = Sampler(prompts, causal.device, [generation.constraint for generation in generations])
-    continue_rows(causal, prompts, generations, state, sampler, sampler.pick(logits[:, -1], 0))
+    tokens = sampler.pick(logits[:, -1], 0)
+    ended = partial(_emit_row, emit, generations) if emit else None
+    continue_rows(causal, prompts, generations, state, sampler, tokens, ended)
     return generations
+
+
+def _emit_row(emit: Callable[[int, Generation], None], generations: Sequence[Generation], row: int) -> None:
+    emit(row, generations[row])
 
 
 def _constraint(causal: Causal, prompt: Prompt) -> Constraint | None:
@@ -126,26 +120,14 @@ def _read(causal: Causal, prompts: Sequence[Prompt]) -> tuple[State, Tensor]:
     distinct = list(dict.fromkeys(prompt.ids for prompt in prompts))
     row_of = {ids: row for row, ids in enumerate(distinct)}
     rows = [row_of[prompt.ids] for prompt in prompts]
-    if causal.joins:
-        reading = causal.read(distinct, [1] * len(distinct))
-        texts = [prompt.ids for prompt in prompts]
-        state = state_of(causal, texts, reading.join(rows, [len(text) for text in texts]))
+    reading = causal.read(distinct, [1] * len(distinct))
+    state = reading.state(rows, [len(prompt.ids) for prompt in prompts])
+    if state is not None:
         return state, reading.logits[rows]
-    ids, mask = causal.pad(distinct)
-    padded = is_padded(distinct)
-    step = causal.forward(ids, mask, padded=padded)
-    ids, mask = ids[rows], mask[rows]
-    if select_rows(step.cache, rows, of=len(distinct)):
-        return State(step.cache, ids, mask, padded, shrinks=True), step.logits[rows]
     if len(distinct) < len(rows):
-        step = causal.forward(ids, mask, padded=padded)
-    return State(step.cache, ids, mask, padded, shrinks=False), step.logits
-
-
-def state_of(causal: Causal, texts: Sequence[Sequence[int]], cache: Any) -> State:
-    """The state of a batch whose joined cache holds these texts."""
-    ids, mask = causal.pad(texts)
-    return State(cache, ids, mask, is_padded(texts), shrinks=True)
+        reading = causal.read([prompt.ids for prompt in prompts], [1] * len(rows))
+    assert reading.batch is not None
+    return reading.batch, reading.logits
 
 
 def continue_rows(
@@ -155,8 +137,10 @@ def continue_rows(
     state: State,
     sampler: Sampler,
     tokens: Tensor,
+    ended: Callable[[int], None] | None = None,
 ) -> None:
-    """Continue the rows that are not done with each one's next of `tokens`, which the state has not read yet.
+    """Continue the rows that are not done with each one's next of `tokens`, which the state has not read yet;
+    `ended` is called for each row as it ends.
 
     A GPU is given the next step before the tokens of the last one are looked at here, so that it does not
     wait for that; a row that has ended goes along for one step more.
@@ -168,7 +152,7 @@ def continue_rows(
     while True:
         batching.check_stopped()
         if unread and not ahead:
-            _add_tokens(causal, prompts, generations, *unread)
+            _add_tokens(causal, prompts, generations, *unread, ended)
             unread = None
         active = [
             line for line, row in enumerate(rows) if _goes_on(prompts[row], generations[row], bool(unread))
@@ -181,10 +165,10 @@ def continue_rows(
             rows = [rows[line] for line in active]
         steps.read()
         if unread:
-            _add_tokens(causal, prompts, generations, *unread)
+            _add_tokens(causal, prompts, generations, *unread, ended)
         unread = rows, _copied(steps.pick())
     if unread:
-        _add_tokens(causal, prompts, generations, *unread)
+        _add_tokens(causal, prompts, generations, *unread, ended)
 
 
 class Steps:
@@ -265,10 +249,12 @@ def _add_tokens(
     generations: Sequence[Generation],
     rows: Sequence[int],
     read: Callable[[], list[int]],
+    ended: Callable[[int], None] | None,
 ) -> None:
     for row, token in zip(rows, read(), strict=True):
-        if not generations[row].done:
-            add_token(causal, prompts[row], generations[row], token)
+        goes_on = generations[row].done or add_token(causal, prompts[row], generations[row], token)
+        if not goes_on and ended is not None:
+            ended(row)
 
 
 def add_token(causal: Causal, prompt: Prompt, generation: Generation, token: int) -> bool:
@@ -280,14 +266,12 @@ def add_token(causal: Causal, prompt: Prompt, generation: Generation, token: int
         generation.ids.append(token)
         generation.ended = _completes_schema(causal, generation) or _meets_stop(causal, prompt, generation)
     if not generation.ended and generation.tokens < prompt.max_tokens:
-        if not prompt.words or generation.tokens < prompt.mark:
+        if not prompt.words:
             return True
         if not has_whole_words(causal.text(generation.ids, after=prompt.ids), prompt.words):
             return True
     generation.done = True
     generation.text = _text_of(causal, prompt, generation.ids)
-    if prompt.mark:
-        generation.marked_text = _text_of(causal, prompt, generation.ids[: prompt.mark])
     return False
 
 

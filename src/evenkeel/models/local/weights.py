@@ -270,7 +270,7 @@ def quiet_transformers() -> None:
 
 
 @contextlib.contextmanager
-def tokenizer_errors(path: Path) -> Iterator[None]:
+def tokenizer_errors(path: Path | str) -> Iterator[None]:
     """Whatever a tokenizer raises as an error that names its file: a panic of its library is no Exception."""
     try:
         yield

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import hashlib
 import weakref
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import msgspec
 from msgspec import Meta, Struct
@@ -16,6 +15,7 @@ from evenkeel.errors import CapabilityError, ModelUnreachable, UsageError
 from evenkeel.files.jsonfile import shallow
 from evenkeel.harness.progress import Progress, Silent
 from evenkeel.models.openai.background import Outbox, Relay, iterate
+from evenkeel.models.openai.dialect import Dialect, texts_in
 from evenkeel.models.openai.endpoint import KEY_VARIABLE, endpoints
 from evenkeel.models.openai.listing import sole_model
 from evenkeel.models.openai.logprobs import echo_problem, language_problem, loglikelihood
@@ -25,51 +25,44 @@ from evenkeel.models.openai.protocol import (
     EMBEDDINGS,
     MISPLACED,
     RERANK,
-    Dialect,
-    Marked,
-    completion,
     read_chat,
     read_completion,
-    read_marked,
     read_scores,
     read_vectors,
 )
-from evenkeel.models.openai.retry import Call, Client, RequestFailed, Sender, ServerHealth
+from evenkeel.models.openai.retry import (
+    OVERLOADED,
+    Call,
+    Client,
+    RequestFailed,
+    Sender,
+    ServerHealth,
+    is_no_api,
+)
 from evenkeel.models.openai.servers import Server, Servers
-from evenkeel.models.openai.transport import RequestError
+from evenkeel.models.openai.source import Answer, Batch, Source
+from evenkeel.models.openai.transport import BROKEN, NO_CONNECTION, PAGE, RequestError
 from evenkeel.models.presets import batch_preset
 from evenkeel.options import RUNTIME, TopK, TopP, identity_options
-from evenkeel.text.answers import BEFORE_TEXT, ESTIMATED_LENGTH
-from evenkeel.text.token_estimate import estimate_tokens
-from evenkeel.text.word_splitting import has_whole_words
 from evenkeel.types import (
     Capability,
     Embed,
-    Entail,
     Generate,
     LogLikelihood,
     Rank,
     Request,
     Response,
-    Sampling,
     StringLikelihood,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Mapping, Sequence
 
+    from evenkeel.harness.model import Meter
     from evenkeel.models.openai.batches.session import Access
     from evenkeel.models.presets import Feature, Preset
 
-Batch: TypeAlias = list[Embed | Rank]
-"""Texts to embed, or documents to rank for one query."""
-Job: TypeAlias = Generate | LogLikelihood | StringLikelihood | Entail | Batch
-Answer: TypeAlias = tuple[Request, Response]
-
 OPENAI_HOST = "api.openai.com"
-CACHED_LOGPROBS = 1024
-SHORT = 3
-"""Tokens, as estimated, of a text that may merge wholly into what comes before it."""
 NEEDED: dict[Capability, tuple[Feature, ...]] = {
     "loglikelihood": ("completions", "prompt_logprobs"),
     "embed": ("embeddings",),
@@ -80,15 +73,6 @@ NEEDED: dict[Capability, tuple[Feature, ...]] = {
 
 def _runtime(description: str, **limits: Any) -> Meta:
     return Meta(description=description, extra=RUNTIME, **limits)
-
-
-class LogprobsCache(dict[tuple[str, str], "asyncio.Future[Response]"]):
-    """Texts whose log-probabilities were asked for, and may be needed once more."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.first_tokens = asyncio.Lock()
-        """Held by the request whose reply says whether the server shows the tokens of a text."""
 
 
 class OpenAI:
@@ -145,12 +129,19 @@ class OpenAI:
     ALL: ClassVar[frozenset[Capability]] = frozenset({"generate", "loglikelihood", "embed", "rank"})
     capabilities: frozenset[Capability] = ALL
 
-    def __init__(self, name: str, options: Options | None = None, preset: Preset | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        options: Options | None = None,
+        preset: Preset | None = None,
+        *,
+        server_in_spec: bool = False,
+    ) -> None:
         self._options = options = options or self.Options()
         self._preset = preset
         self._extra = {**(preset.extra_body if preset else {}), **_json_object(options.extra_body)}
         several = endpoints(
-            options.base_url, options.api_key_env, _texts(self._extra), preset=preset, model=name
+            options.base_url, options.api_key_env, texts_in(self._extra), preset=preset, model=name
         )
         if preset is not None:
             lacking = (kind for kind, needs in NEEDED.items() if not preset.supports_all(*needs))
@@ -176,9 +167,9 @@ class OpenAI:
             Server(each, self._health if alone else ServerHealth(each.shown)) for each in several
         ]
         self._progress: Progress = Silent()
-        self._server_in_spec = False
-        self._shows_tokens: bool | None = None
-        """Whether the server shows the tokens of a text that it writes; None until a reply says so."""
+        self._server_in_spec = server_in_spec
+        """Whether the address is part of the model's identity: its spec names the server."""
+        self._meter: Meter | None = None
         self._streams: weakref.WeakSet[Generator[Any, None, None]] = weakref.WeakSet()
 
     def __repr__(self) -> str:
@@ -193,28 +184,16 @@ class OpenAI:
     def address(self) -> str:
         return ", ".join(self.addresses)
 
-    def name_server(self) -> None:
-        """Make the address part of the model's identity: its spec names the server."""
-        self._server_in_spec = True
-
     def notes(self) -> list[str]:
         return self._dialect.notes()
-
-    def record_rate_limits(self) -> None:
-        """Have the headers about rate limits noted from now on."""
-        for server in self._servers:
-            server.endpoint.rate_limits = {}
-
-    @property
-    def rate_limits(self) -> dict[str, str]:
-        """The headers about rate limits as they came last, where they are recorded."""
-        return {
-            name: value for each in self._servers for name, value in (each.endpoint.rate_limits or {}).items()
-        }
 
     def watch(self, progress: Progress) -> None:
         """Report retries to this watcher from now on."""
         self._progress = progress
+
+    def count_with(self, meter: Meter) -> None:
+        """Ask this meter before every further try from now on."""
+        self._meter = meter
 
     def identity(self) -> dict[str, Any]:
         # An extra body may hold a key of some kind: its hash distinguishes bodies and shows nothing else.
@@ -267,17 +246,19 @@ class OpenAI:
     async def _probe_problem(
         self, find_problem: Callable[[Sender], Awaitable[str]], client: Sender, address: str
     ) -> str:
+        """A server that answers, and fails here, has no log-probabilities."""
         try:
             return await find_problem(client)
         except RequestFailed as failure:
-            if failure.error.transient:
-                raise ModelUnreachable(f"{address} does not answer. {failure}") from None
-            return str(failure)
+            error = failure.error
+            if (error.status and error.status not in OVERLOADED) or error.kind in (BROKEN, PAGE):
+                return str(failure)
+            raise ModelUnreachable(f"{address} does not answer. {failure}") from None
         except ModelUnreachable as refusal:
-            error = refusal.__cause__
+            cause = refusal.__cause__
             # A chat-only server has no such path; a server without such a model names the model.
-            if isinstance(error, RequestError) and error.status == 404 and error.no_such_api:
-                return str(error)
+            if isinstance(cause, RequestError) and is_no_api(cause):
+                return str(cause)
             raise
 
     def batch_access(self) -> Access | None:
@@ -293,10 +274,11 @@ class OpenAI:
         if len(self._servers) > 1:
             raise UsageError(f"--batch goes with one server, and '{self.spec}' has {len(self._servers)}.")
         if endpoint.url("").host == OPENAI_HOST and options.token_field is None:
-            self._dialect.learn("max_completion_tokens")  # all its models take it, and some nothing else
+            self._dialect.use_completion_tokens()  # all its models take them, and some nothing else
         return Access(
             protocol.name,
-            endpoint.with_headers(protocol.key_header, protocol.headers),
+            endpoint,
+            endpoint.headers_with(protocol.key_header, protocol.headers),
             self._dialect,
             options.timeout,
             options.retries,
@@ -348,17 +330,17 @@ class OpenAI:
             dialect=self._dialect,
             health=server.health,
             relay=relay,
+            meter=self._meter,
             concurrency=concurrency,
             timeout=self._options.timeout,
             retries=self._options.retries,
         )
 
     async def _answer_all(self, requests: Iterable[Request], outbox: Outbox[Answer]) -> None:
-        source = _Source(requests, self._options.embed_batch)
-        cache = LogprobsCache()
+        source = Source(requests, self._options.embed_batch)
         at_once = self._options.concurrency * len(self._servers)
         async with self._client(outbox) as client:
-            workers = [asyncio.create_task(self._work(client, source, outbox, cache)) for _ in range(at_once)]
+            workers = [asyncio.create_task(self._work(client, source, outbox)) for _ in range(at_once)]
             try:
                 done, _ = await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
             finally:
@@ -371,9 +353,7 @@ class OpenAI:
             raise source.error
         self._health.ended()
 
-    async def _work(
-        self, client: Sender, source: _Source, outbox: Outbox[Answer], cache: LogprobsCache
-    ) -> None:
+    async def _work(self, client: Sender, source: Source, outbox: Outbox[Answer]) -> None:
         """One of the workers that share the stream; each has one job at a time."""
         while True:
             await outbox.room()
@@ -384,9 +364,9 @@ class OpenAI:
                 await self._answer_batch(client, job, outbox)
                 continue
             try:
-                response = await self._answer_one(client, job, cache)
+                response = await self._answer_one(client, job)
             except RequestFailed as failure:
-                self._fail(failure, [job], outbox)
+                self._fail(failure, [job], outbox, client)
             else:
                 outbox.put((job, response))
                 await asyncio.sleep(0)  # the answers that have come are stored before the next is asked for
@@ -394,15 +374,12 @@ class OpenAI:
     async def _answer_one(
         self,
         client: Sender,
-        request: Generate | LogLikelihood | StringLikelihood | Entail,
-        cache: LogprobsCache,
+        request: Generate | LogLikelihood | StringLikelihood,
     ) -> Response:
-        if isinstance(request, Entail):
-            return Response(status="error", reason=f"{self.address} cannot entail")
         if isinstance(request, StringLikelihood):
             return Response(status="error", reason="a server cannot give the probability of a string")
         if isinstance(request, LogLikelihood):
-            return await self._loglikelihood(client, request, cache)
+            return await loglikelihood(client, self._dialect, request)
         if not isinstance(request.prompt, str):
             return await client.send(Call(CHAT, partial(self._dialect.generate_body, request), read_chat))
         if self._preset is not None and not self._preset.supports_all("completions"):
@@ -412,174 +389,27 @@ class OpenAI:
                 lacking=frozenset({"generate"}),
             )
         if request.sampling.length_of:
-            return await self._generate_to_length(client, request, request.prompt, cache)
-        if request.sampling.marked:
-            return await self._generate_marked(client, request, request.prompt, cache)
-        return await self._complete(client, request)
-
-    async def _complete(self, client: Sender, request: Generate) -> Response:
+            return Response(status="error", reason="a server does not count the tokens of a text")
         body = partial(self._dialect.generate_body, request)
         return await client.send(Call(COMPLETIONS, body, read_completion))
-
-    async def _generate_to_length(
-        self, client: Sender, request: Generate, prompt: str, cache: LogprobsCache
-    ) -> Response:
-        """A text of as many tokens as another has."""
-        text = request.sampling.length_of
-        length = await self._length(client, prompt, text, cache)
-        tokens = length if length is not None else estimate_tokens(text)
-        max_tokens = max(1, min(request.sampling.max_tokens, tokens))
-        response = await self._go_beyond(client, request, max_tokens, cache)
-        if response is None:
-            response = await self._complete(client, _plain(request, max_tokens))
-            response = await self._with_longer(client, request, max_tokens, response)
-        # It has the length that it was to have, unless nothing of it can be seen.
-        if response.status == "truncated" and response.text:
-            response = msgspec.structs.replace(response, status="ok", reason="")
-        if response.status == "ok" and length is None:
-            response = msgspec.structs.replace(response, reason=ESTIMATED_LENGTH)
-        return response
-
-    async def _go_beyond(
-        self, client: Sender, request: Generate, length: int, cache: LogprobsCache
-    ) -> Response | None:
-        """A text to its length and, as the other one, further; None where the server shows no tokens.
-
-        Whether the server shows tokens is seen in its first reply, to a request that goes no further.
-        """
-        sampling = request.sampling
-        if not sampling.beyond:
-            return None
-        async with cache.first_tokens if self._shows_tokens is None else contextlib.nullcontext():
-            if self._shows_tokens is None:
-                try:
-                    first = await self._complete_marked(client, request, length, length)
-                except RequestFailed as failure:
-                    if failure.error.transient:
-                        raise
-                    self._shows_tokens = False  # it does not take such a request
-                else:
-                    self._shows_tokens = first.shown
-                    if not first.shown:
-                        return await self._with_longer(client, request, length, first.response)
-        if not self._shows_tokens:
-            return None
-        longest = min(sampling.max_tokens, length + sampling.beyond)
-        response, text, _ = await self._complete_marked(client, request, length, longest)
-        if text is None:
-            short = await self._complete(client, _plain(request, length))
-            return await self._with_longer(client, request, length, short, longer=response)
-        whole = response.status == "ok" or has_whole_words(response.text, sampling.words)
-        status, reason = response.status, response.reason
-        if response.text and not text:
-            status, reason = "truncated", f"length {BEFORE_TEXT}"
-        other = response.text if whole else None
-        return msgspec.structs.replace(response, status=status, reason=reason, text=text, other=other)
-
-    async def _with_longer(
-        self,
-        client: Sender,
-        request: Generate,
-        length: int,
-        response: Response,
-        *,
-        longer: Response | None = None,
-    ) -> Response:
-        """A text and, as the other one, how it goes on in the answer to another request, where they agree."""
-        sampling = request.sampling
-        if response.status != "truncated" or not sampling.beyond:
-            longer = response
-        elif longer is None:
-            longest = min(sampling.max_tokens, length + sampling.beyond)
-            longer = await self._complete(client, _plain(request, longest))
-        whole = longer.status == "ok" or has_whole_words(longer.text, sampling.words)
-        known = sampling.beyond and whole and longer.text.startswith(response.text)
-        return msgspec.structs.replace(response, other=longer.text if known else None)
-
-    async def _generate_marked(
-        self, client: Sender, request: Generate, prompt: str, cache: LogprobsCache
-    ) -> Response:
-        """A text and, as the other one, as many tokens of it as another text has, where tokens are shown."""
-        sampling, logprobs = request.sampling, None
-        if self._shows_tokens is not False:
-            with contextlib.suppress(RequestFailed):
-                counted = LogLikelihood(prefix=prompt, continuation=sampling.marked)
-                logprobs = (await self._loglikelihood(client, counted, cache)).logprobs
-        if logprobs is not None:
-            length = max(1, len(logprobs.tokens))
-            try:
-                marked = await self._complete_marked(client, request, length, sampling.max_tokens)
-            except RequestFailed as failure:
-                if failure.error.transient:
-                    raise
-                self._shows_tokens = False  # it does not take such a request
-            else:
-                if self._shows_tokens is None:
-                    self._shows_tokens = marked.shown
-                known = marked.text or not marked.response.text
-                return msgspec.structs.replace(marked.response, other=marked.text if known else None)
-        return await self._complete(client, _plain(request, sampling.max_tokens))
-
-    async def _complete_marked(
-        self, client: Sender, request: Generate, length: int, max_tokens: int
-    ) -> Marked:
-        sampling = msgspec.structs.replace(request.sampling, max_tokens=max_tokens)
-        body = partial(self._dialect.generate_body, msgspec.structs.replace(request, sampling=sampling))
-        return await client.send(Call(COMPLETIONS, body, lambda data: read_marked(data, length)))
-
-    async def _length(self, client: Sender, prompt: str, text: str, cache: LogprobsCache) -> int | None:
-        """How many tokens `text` has after `prompt`, in the model's own tokenizer; None where unknown.
-
-        Log-probabilities come token by token, and so counted. Where they fail, the server still counts
-        what it reads: a text's tokens are those of both together less those of the prompt alone. A request
-        that fails here is not needed; a server that is out of reach shows at the next.
-        """
-        with contextlib.suppress(RequestFailed):
-            request = LogLikelihood(prefix=prompt, continuation=text)
-            if (logprobs := (await self._loglikelihood(client, request, cache)).logprobs) is not None:
-                return len(logprobs.tokens)
-        with contextlib.suppress(RequestFailed):
-            whole = await self._count(client, prompt + text)
-            before = await self._count(client, prompt) if prompt else None
-            if whole is not None and before is not None:
-                # A text may merge into the prompt, but only a short one: else the server does not count.
-                return whole - before if whole > before or estimate_tokens(text) <= SHORT else None
-        return None
-
-    async def _count(self, client: Sender, text: str) -> int | None:
-        """How many tokens the server reads in a text."""
-        request = Generate(prompt=text, sampling=Sampling(max_tokens=1))
-        body = partial(self._dialect.generate_body, request)
-        return await client.send(Call(COMPLETIONS, body, lambda data: completion(data)[1]))
-
-    async def _loglikelihood(self, client: Sender, request: LogLikelihood, cache: LogprobsCache) -> Response:
-        """Asked for once, though needed twice: for itself, and to count its tokens."""
-        key = (request.prefix, request.continuation)
-        if key in cache:
-            return await cache.pop(key)
-        task = cache[key] = asyncio.ensure_future(loglikelihood(client, self._dialect, request))
-        while len(cache) > CACHED_LOGPROBS:
-            cache.pop(next(iter(cache)))
-        return await asyncio.shield(task)
 
     def _batch_call(self, batch: Batch) -> Call[list[Response]]:
         count, first = len(batch), batch[0]
         if isinstance(first, Rank):
             documents = [request.document for request in batch if isinstance(request, Rank)]
             body = partial(self._dialect.rank_body, first.query, documents)
-            return Call(RERANK, body, lambda data: read_scores(data, count))
+            return Call(RERANK, body, lambda data: read_scores(data, count), paid=False)
         texts = [request.text for request in batch if isinstance(request, Embed)]
-        return Call(
-            EMBEDDINGS, partial(self._dialect.embed_body, texts), lambda data: read_vectors(data, count)
-        )
+        body = partial(self._dialect.embed_body, texts)
+        return Call(EMBEDDINGS, body, lambda data: read_vectors(data, count), paid=False)
 
     async def _answer_batch(self, client: Sender, batch: Batch, outbox: Outbox[Answer]) -> None:
         parts: Sequence[Batch]
         try:
             responses = await client.send(self._batch_call(batch))
         except RequestFailed as failure:
-            if len(batch) == 1 or failure.error.no_contact:
-                self._fail(failure, batch, outbox)
+            if len(batch) == 1 or failure.error.kind == NO_CONNECTION:
+                self._fail(failure, batch, outbox, client)
                 return
             # One text that the server does not take must not fail its neighbours.
             half = len(batch) // 2
@@ -594,55 +424,13 @@ class OpenAI:
         for part in parts:
             await self._answer_batch(client, part, outbox)
 
-    def _fail(self, failure: RequestFailed, requests: Iterable[Request], outbox: Outbox[Answer]) -> None:
+    def _fail(
+        self, failure: RequestFailed, requests: Iterable[Request], outbox: Outbox[Answer], client: Sender
+    ) -> None:
         for request in requests:
             outbox.put((request, Response(status="error", reason=str(failure))))
-        self._health.failed(failure)
-
-
-class _Source:
-    """The stream of requests as jobs, read one at a time and only when a worker is free."""
-
-    def __init__(self, requests: Iterable[Request], batch_size: int) -> None:
-        self._requests = iter(requests)
-        self._batch_size = batch_size
-        self._next_request: Request | None = None
-        self._ended = False
-        self.error: Exception | None = None
-
-    def next(self) -> Job | None:
-        """A single request, or as many texts to embed, or to rank for a query, as go into one call; None at
-        the end."""
-        request = self._pull()
-        if not isinstance(request, Embed | Rank):
-            return request
-        batch: Batch = [request]
-        while len(batch) < self._batch_size:
-            more = self._pull()
-            if not isinstance(more, Embed | Rank) or _query(more) != _query(request):
-                self._next_request = more
-                break
-            batch.append(more)
-        return batch
-
-    def _pull(self) -> Request | None:
-        if self._next_request is not None:
-            request, self._next_request = self._next_request, None
-            return request
-        if self._ended:
-            return None
-        try:
-            return next(self._requests)
-        except StopIteration:
-            self._ended = True
-        except Exception as error:  # noqa: BLE001  # raised again when what is running has been answered
-            self._ended, self.error = True, error
-        return None
-
-
-def _query(request: Embed | Rank) -> str | None:
-    """What documents are ranked for; None of a text to embed."""
-    return request.query if isinstance(request, Rank) else None
+        if not failure.by_budget:
+            self._health.failed(failure, under_way=client.under_way)
 
 
 def _json_object(text: str) -> dict[str, Any]:
@@ -652,20 +440,3 @@ def _json_object(text: str) -> dict[str, Any]:
         raise UsageError("extra_body is not a JSON object: write '{\"name\": value}'.") from None
     except (msgspec.DecodeError, RecursionError):
         raise UsageError("extra_body is not JSON: write '{\"name\": value}'.") from None
-
-
-def _texts(value: Any) -> Iterator[str]:
-    """All texts inside a JSON value."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict | list):
-        for part in value.values() if isinstance(value, dict) else value:
-            yield from _texts(part)
-
-
-def _plain(request: Generate, max_tokens: int) -> Generate:
-    """The same text, with nothing beside it."""
-    sampling = msgspec.structs.replace(
-        request.sampling, max_tokens=max_tokens, length_of="", beyond=0, words=0, marked=""
-    )
-    return msgspec.structs.replace(request, sampling=sampling)

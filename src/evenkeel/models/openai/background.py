@@ -79,6 +79,9 @@ class Relay:
     def note(self, text: str) -> None:
         self._outbox.call(lambda: self._progress.note(text))
 
+    def waiting(self, text: str) -> None:
+        self._outbox.call(lambda: self._progress.waiting(text))
+
     def retrying(self, change: int) -> None:
         """So many requests more, or fewer, wait to be tried again."""
         self._retrying += change

@@ -50,6 +50,7 @@ class Endpoint:
         self.local = is_loopback(url.host or "")
         user, password = url.user or "", url.password or ""
         basic = base64.b64encode(f"{user}:{password}".encode()).decode() if user or password else ""
+        self._key = "" if basic else key
         self.headers = {"Content-Type": "application/json", "Accept-Encoding": "gzip, deflate"}
         if basic:
             self.headers["Authorization"] = f"Basic {basic}"
@@ -63,24 +64,17 @@ class Endpoint:
         secrets = [*keys, password or user, basic, *values, url.fragment, *filter(is_random, further)]
         self.redacted = Redaction([*secrets, *_credentials(self.proxy())])
         self.shown = self.redacted.text(_shown(self._url, url.query))
-        self.rate_limits: dict[str, str] | None = None
-        """The headers about rate limits as they came last, where someone wants to know them."""
 
     def __reduce__(self) -> str:
         raise TypeError("an endpoint holds credentials and cannot be pickled: pickle the model's spec.")
 
-    def with_headers(self, key_header: str, headers: Mapping[str, str]) -> Endpoint:
-        """The same server with its key in another header, and with further headers."""
-        other = object.__new__(Endpoint)
-        other.__dict__.update(self.__dict__)
-        other.headers = {**self.headers, **headers}
-        bearer = "Bearer "
-        if key_header != "Authorization" and (value := self.headers.get("Authorization", "")).startswith(
-            bearer
-        ):
-            del other.headers["Authorization"]
-            other.headers[key_header] = value.removeprefix(bearer)
-        return other
+    def headers_with(self, key_header: str, further: Mapping[str, str]) -> dict[str, str]:
+        """The headers of another interface of the same server, which has the key in its own header."""
+        headers = {**self.headers, **further}
+        if key_header != "Authorization" and self._key:
+            headers.pop("Authorization", None)
+            headers[key_header] = self._key
+        return headers
 
     def url(self, path: str) -> URL:
         return self._url.joinpath(*path.split("/")).with_query(self._url.query)

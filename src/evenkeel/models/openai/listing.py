@@ -79,9 +79,9 @@ async def _ask(endpoint: Endpoint, timeout: float) -> Listed:
     transport = Transport(endpoint, timeout)
     try:
         async with asyncio.timeout(timeout):
-            reply = await transport.fetch("models")
+            reply = await transport.send("GET", "models")
         if reply.status != 200:
-            return Listed([], f"HTTP {reply.status}: {reply.message()}".rstrip(".: "))
+            raise reply.failure()
         return Listed(reply.parse(read_models))
     except TimeoutError:
         return Listed([], f"no reply within {timeout:g} s")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from functools import cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from evenkeel.models.boundary import find_boundary
-from evenkeel.models.openai.protocol import COMPLETIONS, Dialect, Version, completion
+from evenkeel.models.local.vocabulary import byte_letters
+from evenkeel.models.openai.dialect import Dialect
+from evenkeel.models.openai.protocol import COMPLETIONS, Version, completion
 from evenkeel.models.openai.retry import Call, RequestFailed, Sender
 from evenkeel.types import LogLikelihood, Logprobs, Response
 
@@ -278,14 +280,6 @@ def _as_stored(token: str) -> Iterator[bytes]:
     """The bytes of a token as byte-level vocabularies write it: `Ġship`."""
     letters = byte_letters()
     yield bytes(letters[letter] for letter in token) if all(letter in letters for letter in token) else b""
-
-
-@cache
-def byte_letters() -> dict[str, int]:
-    """The letter that is written for each byte in GPT-2's vocabulary and those made like it."""
-    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-    others = [byte for byte in range(256) if byte not in printable]
-    return {chr(byte): byte for byte in printable} | {chr(256 + i): byte for i, byte in enumerate(others)}
 
 
 def _is_part(token: str) -> bool:

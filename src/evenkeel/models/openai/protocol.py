@@ -1,4 +1,4 @@
-"""The OpenAI protocol as pure functions: a request to the bytes sent, the bytes received to a response.
+"""Replies of the OpenAI protocol as pure functions: the bytes received to a response.
 
 A reply that does not have the expected shape raises `msgspec.DecodeError`, `RecursionError` or `ValueError`.
 """
@@ -6,26 +6,17 @@ A reply that does not have the expected shape raises `msgspec.DecodeError`, `Rec
 from __future__ import annotations
 
 import base64
-import re
 import sys
-import zlib
 from array import array
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 from msgspec import Struct
 
-from evenkeel.models.presets import TOKENS
 from evenkeel.models.reasoning import split_reasoning
 from evenkeel.models.vectors import vector_problem
 from evenkeel.text.answers import BEFORE_TEXT, IN_REASONING, ending
-from evenkeel.text.judge import without_bounds
-from evenkeel.types import Generate, Response, Status
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from evenkeel.models.presets import Feature, Preset
+from evenkeel.types import Response, Status
 
 CHAT, COMPLETIONS, EMBEDDINGS, RERANK = "chat/completions", "completions", "embeddings", "rerank"
 
@@ -41,8 +32,6 @@ FINISH_STATUS: dict[str, Status] = {
 
 TEXT_PARTS = ("text", "output_text")
 THINKING_PARTS = ("thinking", "reasoning", "thought")
-THINKING_FIELDS = ("reasoning_content", "reasoning", "thinking", "reasoning_details")
-"""Of a message: where servers put thinking, the most used first. OpenRouter fills two with the same."""
 PART_FIELDS = ("text", "thinking", "summary", "content")
 DEEPEST = 4
 """Lists and objects inside each other in which thinking is looked for."""
@@ -54,164 +43,9 @@ MAX_COUNT = 10_000_000
 
 MISPLACED = "it is not clear which result belongs to which text"
 
-OPTIONAL = ("temperature", "top_p", "top_k", "seed")
-"""Fields that some models take only at their default: a request is sent without one that was refused."""
-REFUSED = re.compile(
-    r"unsupported|not support|unrecognized|unknown|unexpected|not permitted|not allowed|not accept|deprecated"
-    r"|only (the default|\d)|must be (1\b|strictly positive)|cannot be (set|changed|specified)"
-    r"|extra (inputs|fields)",
-    re.IGNORECASE,
-)
-
-BOUND = re.compile(r"\b(min|max)(Length|Items)\b")
-SENT_BOUND = re.compile(rb'"(min|max)(Length|Items)":')
-"""In a schema, and not in a prompt that quotes it: there the quotation marks are escaped."""
-
-T = TypeVar("T")
+V = TypeVar("V", "_Vector", "_Score")
 S = TypeVar("S", bound="_Served")
 C = TypeVar("C", "_ChatChoice", "_Choice")
-
-
-LEFT_OUT: dict[Feature, str] = {
-    "seed": "takes no seed: requests were sent without one, so that the same answers cannot be had again.",
-    "json_schema": "takes no JSON schema: the form of an answer was asked for in words alone.",
-}
-
-
-class Dialect:
-    """Requests to one model as its server takes them: as its preset says, and as its error messages teach."""
-
-    def __init__(
-        self,
-        model: str,
-        *,
-        token_field: str,
-        seeded: bool,
-        extra: dict[str, Any],
-        preset: Preset | None = None,
-        reasoning_tokens: int = 0,
-        top_p: float | None = None,
-        top_k: int | None = None,
-    ) -> None:
-        self._model = model
-        self._seeded = seeded
-        self._extra = extra
-        self._preset = preset
-        self._supports = preset.supports if preset else {}
-        self._seed_field = preset.names.get("seed", "seed") if preset else "seed"
-        self._reasoning_tokens = reasoning_tokens
-        self._top_p = top_p
-        self._top_k = top_k
-        self._unsupported: dict[Feature, str] = {}
-        self._hottest = 0.0
-        self._token_field = token_field
-        self._logprobs_max_tokens = 0
-        self._encoding_format = "base64"
-        self._takes_schema = self._supports.get("json_schema", True)
-        self._takes_json_mode = not self._takes_schema and self._supports.get("json_mode", False)
-        self._takes_bounds = True
-        self._rank_field = "documents"
-        self._left_out: dict[str, str] = {}
-
-    def notes(self) -> list[str]:
-        """What the server did not take, and was left out of the requests."""
-        title = self._preset.title if self._preset else "The server"
-        known = [f"{title} {problem}" for problem in self._unsupported.values()]
-        if self._preset and self._preset.max_temperature is not None:
-            limit = self._preset.max_temperature
-            if self._hottest > limit:
-                known.append(f"{title} lowers a temperature of {self._hottest:g} to {limit:g}.")
-        return known + [
-            f"The server refused the field '{name}' ({message}): requests were sent without it, so that the "
-            "server's default applied."
-            for name, message in self._left_out.items()
-        ]
-
-    def learn(self, message: str, body: bytes = b"") -> None:
-        """Adapt to a refusal's message about a body. Each field changes once, so that retries end."""
-        if "max_completion_tokens" in message:
-            self._token_field = "max_completion_tokens"
-        if re.search(r"max_(new_)?tokens", message):
-            self._logprobs_max_tokens = 1
-        if "encoding_format" in message or "base64" in message:
-            self._encoding_format = "float"
-        if BOUND.search(message) and SENT_BOUND.search(body):
-            self._takes_bounds = False
-        elif re.search(r"response_format|json_schema|guided|grammar", message):
-            self._takes_schema = self._takes_json_mode = False
-        if re.search(r"\btexts\b", message):
-            self._rank_field = "texts"  # Text Embeddings Inference
-        if REFUSED.search(message):
-            for name in dict.fromkeys((*OPTIONAL, self._seed_field)):
-                if re.search(rf"\b{name}\b", message):
-                    self._left_out.setdefault(name, message)
-
-    def generate_body(self, request: Generate) -> bytes:
-        sampling, chat = request.sampling, not isinstance(request.prompt, str)
-        body: dict[str, Any] = {
-            "messages" if chat else "prompt": request.prompt,
-            "temperature": sampling.temperature,
-            self._token_field if chat else "max_tokens": sampling.max_tokens,
-        }
-        self._hottest = max(self._hottest, sampling.temperature)
-        if chat and self._reasoning_tokens:
-            body[self._token_field] += self._reasoning_tokens
-            if self._preset:
-                body |= _filled(self._preset.reasoning_budget, self._reasoning_tokens)
-        if (top_p := sampling.top_p if self._top_p is None else self._top_p) != 1:
-            body["top_p"] = top_p
-        if self._top_k is not None:
-            body["top_k"] = self._top_k
-        if sampling.stop:
-            body["stop"] = sampling.stop
-        if sampling.beyond or sampling.marked:
-            body["logprobs"] = 1  # for the texts of the tokens
-        if request.schema and not self._takes_schema:
-            self._leave_out("json_schema")
-            if self._takes_json_mode:
-                body["response_format"] = {"type": "json_object"}
-        elif request.schema:
-            text = request.schema if self._takes_bounds else without_bounds(request.schema)
-            schema = {"name": "answer", "strict": True, "schema": msgspec.Raw(text.encode())}
-            body["response_format"] = {"type": "json_schema", "json_schema": schema}
-        if self._seeded and self._supports.get("seed", True):
-            body[self._seed_field] = seed_of(request)
-        elif self._seeded:
-            self._leave_out("seed")
-        return self._encoded(body)
-
-    def _leave_out(self, feature: Feature) -> None:
-        """Note what the server does not take, by its preset; what it refused itself is noted elsewhere."""
-        if self._supports.get(feature) is False:
-            self._unsupported[feature] = LEFT_OUT[feature]
-
-    def logprobs_body(self, text: str) -> bytes:
-        """Have a text echoed with the log-probability of each of its tokens."""
-        max_tokens = self._logprobs_max_tokens
-        body = {"prompt": text, "echo": True, "logprobs": 1, "max_tokens": max_tokens, "temperature": 0}
-        return self._encoded(body)
-
-    def embed_body(self, texts: Sequence[str]) -> bytes:
-        return self._encoded({"input": texts, "encoding_format": self._encoding_format})
-
-    def rank_body(self, query: str, documents: Sequence[str]) -> bytes:
-        return self._encoded({"query": query, self._rank_field: documents})
-
-    def _encoded(self, body: dict[str, Any]) -> bytes:
-        body = {name: value for name, value in body.items() if name not in self._left_out}
-        return msgspec.json.encode({"model": self._model} | body | self._extra)
-
-
-def _filled(value: Any, tokens: int) -> Any:
-    """A preset's fields with a number for TOKENS."""
-    if isinstance(value, dict):
-        return {name: _filled(part, tokens) for name, part in value.items()}
-    return tokens if value == TOKENS else value
-
-
-def seed_of(request: Generate) -> int:
-    """A seed that differs from repeat to repeat: CRC-32 of `seed:repeat`, as a positive int32."""
-    return zlib.crc32(f"{request.sampling.seed}:{request.repeat}".encode()) & 0x7FFFFFFF
 
 
 NO_USAGE = msgspec.Raw(b"null")
@@ -387,7 +221,9 @@ def _chat_answer(choice: _ChatChoice) -> tuple[Status, str, str, str]:
         raise ValueError("the content is not text")
     content = _content(message.content)
     status, finish = _finish_status(choice.finish_reason)
-    fields = (_thinking(getattr(message, name)) for name in THINKING_FIELDS)
+    # Where servers put thinking, the most used first. OpenRouter fills two with the same.
+    named = (message.reasoning_content, message.reasoning, message.thinking, message.reasoning_details)
+    fields = map(_thinking, named)
     separate = next(filter(None, fields), "") or _thinking_parts(message.content)
     text, inline, closed = split_reasoning(content or "", cut=status == "truncated")
     reasoning = "\n".join(filter(None, (separate, inline)))
@@ -476,32 +312,6 @@ def read_completion(data: bytes) -> Response:
     )
 
 
-class Marked(NamedTuple):
-    """The continuation of a plain text, and what its first tokens spell."""
-
-    response: Response
-    text: str | None
-    """None where that is not known."""
-    shown: bool
-    """Whether the server shows the tokens of what it writes."""
-
-
-def read_marked(data: bytes, length: int) -> Marked:
-    """A continuation with its first `length` tokens, where they spell what the text begins with."""
-    response, (choice, _, written, _) = read_completion(data), completion(data)
-    tokens, text = choice.logprobs.tokens if choice.logprobs else None, response.text
-    ended_before = response.status == "ok" and written is not None and written <= length
-    spelled = "".join(tokens or ())
-    if ended_before or not text or not tokens:
-        # The tokens of an empty text spell nothing, and show nothing wrong.
-        return Marked(response, text if ended_before or not text else None, shown=tokens is not None)
-    if spelled.startswith(text) and (response.status == "ok" or len(tokens) >= length):
-        # The stop string, or the end, may be among the tokens.
-        return Marked(response, "".join(tokens[:length])[: len(text)], shown=True)
-    # Tokens that are parts of a character do not spell the text, and others of the same server may.
-    return Marked(response, None, shown="\ufffd" in spelled or "bytes:" in spelled)
-
-
 def read_vectors(data: bytes, count: int) -> list[Response]:
     """One response for each text, in the order of the texts.
 
@@ -540,9 +350,9 @@ def _score_response(item: _Score) -> Response:
     return Response(status="ok", rank=float(score))
 
 
-def _in_order(items: list[T], count: int, *, needs_index: bool = False) -> tuple[list[T], str]:
+def _in_order(items: list[V], count: int, *, needs_index: bool = False) -> tuple[list[V], str]:
     """The items of a reply in the order of the texts that they belong to; else why that is not clear."""
-    indexes: list[Any] = [getattr(item, "index", None) for item in items]
+    indexes = [item.index for item in items]
     if not items:
         raise ValueError("the reply holds no results")
     if len(items) != count:

@@ -11,8 +11,8 @@ import contextlib
 from collections import deque
 from typing import TYPE_CHECKING, TypeVar
 
-from evenkeel.models.openai.retry import OVERLOADED, THIS_REQUEST, Call, Client, RequestFailed, Tries
-from evenkeel.models.openai.transport import RequestError
+from evenkeel.models.openai.retry import OVERLOADED, Call, Client, Fate, RequestFailed, Tries, fate_of
+from evenkeel.models.openai.transport import NO_CONNECTION, RequestError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -47,11 +47,16 @@ class Server:
         self.out, self.refuses, self.pause, self._failures = False, False, PAUSE_S, 0
 
     def failed(self, error: RequestError, *, under_way: int) -> bool:
-        """Count a failure; True where the server is to be left out now."""
+        """Count a failure; True where the server is to be left out now. A refusal that would end a run at
+        its start leaves out one of several servers at any time."""
+        if error.status in OVERLOADED and fate_of(error, answered=True) is Fate.RETRY:
+            return False  # it is there, and its throttle knows
         self._failures += 1
-        pointless = self.health.is_pointless(error, under_way=under_way)
-        self.refuses = self.refuses or pointless
-        was_out, self.out = self.out, self.out or pointless or error.no_contact or self._failures >= FAILURES
+        refuses = self.health.fate(error, under_way=under_way) is Fate.END
+        refuses |= self.health.ever_answered and fate_of(error, answered=False) is Fate.END
+        self.refuses = self.refuses or refuses
+        unreachable = error.kind == NO_CONNECTION or self._failures >= FAILURES
+        was_out, self.out = self.out, self.out or refuses or unreachable
         return self.out and not was_out
 
     def try_again(self) -> None:
@@ -74,7 +79,7 @@ class Servers:
         self._health = health
         self._relay = relay
         self._waiting: deque[asyncio.Future[None]] = deque()
-        self._visits: dict[Server, asyncio.Task[None]] = {}
+        self._watches: dict[Server, asyncio.Task[None]] = {}
         for client in self._clients.values():
             client.throttle.on_room = self._wake
 
@@ -82,17 +87,21 @@ class Servers:
         for server, client in self._clients.items():
             await client.__aenter__()
             if server.out:
-                self._visit(server)
+                self._watch(server)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for visit in self._visits.values():
-            visit.cancel()
-        await asyncio.gather(*self._visits.values(), return_exceptions=True)
+        for watch in self._watches.values():
+            watch.cancel()
+        await asyncio.gather(*self._watches.values(), return_exceptions=True)
         for client in self._clients.values():
             await client.__aexit__(kind, error, trace)
+
+    @property
+    def under_way(self) -> int:
+        return sum(client.under_way for client in self._clients.values())
 
     async def send(self, call: Call[R]) -> R:
         """The reply of any server, after as many tries as it takes; else as `Client.send`."""
@@ -101,16 +110,20 @@ class Servers:
         while True:
             server = await self._choose(failed)
             client = self._clients[server]
+            tries.count += 1
             try:
-                reply = await client.attempt(call)
+                reply = await client.attempt(call, tries)
             except RequestError as error:
                 failed.add(server)
-                if error.status in THIS_REQUEST and server.health.ever_answered:
+                if fate_of(error, answered=False) is Fate.FAIL and server.health.ever_answered:
                     raise RequestFailed(error, tries.count) from None
                 self._count(server, error)
-                if all(other.refuses for other in self._clients):
+                fate = fate_of(error, answered=self._health.ever_answered)
+                if fate is Fate.END and all(other.refuses for other in self._clients):
                     raise client.unreachable(error) from error
                 if not self._others(failed):
+                    if fate is Fate.FAIL:
+                        raise RequestFailed(error, tries.count) from None
                     await client.before_next(error, tries, self._health)
                     failed.clear()
             else:
@@ -142,20 +155,17 @@ class Servers:
                 room -= 1
 
     def _count(self, server: Server, error: RequestError) -> None:
-        under_way = self._clients[server].throttle.active
-        if error.status in OVERLOADED and not server.health.is_pointless(error, under_way=under_way):
-            return  # it is there, and its throttle knows
-        if server.failed(error, under_way=under_way):
+        if server.failed(error, under_way=self._clients[server].under_way):
             self._relay.note(
                 f"{error.at(server.endpoint.shown).rstrip('.')}. It is left out, and tried again later."
             )
-            self._visit(server)
+            self._watch(server)
 
-    def _visit(self, server: Server) -> None:
-        """Look after a server that is left out until something answers there."""
-        before = self._visits.get(server)
+    def _watch(self, server: Server) -> None:
+        """Look from time to time whether a server that is left out answers again."""
+        before = self._watches.get(server)
         if before is None or before.done():
-            self._visits[server] = asyncio.create_task(self._until_it_answers(server))
+            self._watches[server] = asyncio.create_task(self._until_it_answers(server))
 
     async def _until_it_answers(self, server: Server) -> None:
         while server.out:

@@ -8,7 +8,7 @@ from collections import Counter
 from typing import Any
 
 from evenkeel.harness.progress import Progress, Silent
-from evenkeel.page.format import visible
+from evenkeel.page.format import counted, visible
 from evenkeel.types import Response
 
 NOTEBOOK_SECONDS = 0.5
@@ -51,7 +51,9 @@ class _Tally(Silent):
         self._begin("", total=0, done=0)
 
     def _begin(self, title: str, *, total: int, done: int) -> None:
-        self._title, self._total, self._done, self._before = title, total, done, done
+        # A model's address is no part of what is being done: `judge:llamacpp:?base_url=…`.
+        self._title = title.partition("?")[0].rstrip(":")
+        self._total, self._done, self._before = total, done, done
         self._start = time.monotonic()
         self._next = self._start + self.seconds
         self._tokens = self._retrying = 0
@@ -80,7 +82,7 @@ class _Tally(Silent):
         self._update()
 
     def _update(self) -> None:
-        if time.monotonic() >= self._next:
+        if self._title and time.monotonic() >= self._next:
             self._next = time.monotonic() + self.seconds
             self._show()
 
@@ -123,6 +125,7 @@ class Watcher(_Tally):
         self.finish()
         self.seconds = BAR_SECONDS if self._console.is_terminal else PLAIN_SECONDS
         self._begin(title, total=total, done=done)
+        title = self._title
         if done and not (done == total and title in self._titles):
             self.note(f"{title}: {done:,} of {total:,} were answered before")
         self._titles.add(title)
@@ -132,7 +135,7 @@ class Watcher(_Tally):
             self._next = 0.0
             self._draw(title, total=total, done=done)
         else:
-            self.note(f"{title}: {total - done:,} requests")
+            self.note(f"{title}: {counted(total - done, 'requests')}")
 
     def _draw(self, title: str, *, total: int, done: int) -> None:
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import product
 from pathlib import Path
@@ -12,15 +11,13 @@ import msgspec
 from msgspec import Meta, Struct
 
 from evenkeel.benchmarks.mirae.files import LANGUAGES, TARGETS
-from evenkeel.benchmarks.mirae.make import generator, lengths
-from evenkeel.benchmarks.mirae.make.lengths import positions_of
-from evenkeel.benchmarks.mirae.make.phrases import PADDINGS, Bank, Padding, generic_bank
+from evenkeel.benchmarks.mirae.make import generator
+from evenkeel.benchmarks.mirae.make.lengths import Composer
+from evenkeel.benchmarks.mirae.make.phrases import PADDINGS, Padding, generic_bank
 from evenkeel.benchmarks.mirae.make.questions import UserQuestion, read_user_questions
-from evenkeel.benchmarks.mirae.make.subject import topics_of
-from evenkeel.benchmarks.mirae.make.writer import LONGEST, TRIES, Writer
+from evenkeel.benchmarks.mirae.make.writer import LONGEST, Writer
 from evenkeel.errors import DataError, UsageError
 from evenkeel.make.builder import Built, parse_languages
-from evenkeel.make.grammar import seeded
 from evenkeel.models.registry import split_spec, token_counter
 from evenkeel.options import FILE
 from evenkeel.text.token_estimate import APPROXIMATE
@@ -34,7 +31,6 @@ class _Written(NamedTuple):
     line: int
     padding: Padding
     texts: Sequence[str]
-    positions: Sequence[lengths.Position | None]
 
 
 class BuildOptions(Struct, frozen=True, kw_only=True):
@@ -50,26 +46,18 @@ class BuildOptions(Struct, frozen=True, kw_only=True):
     seed: Annotated[int, Meta(description="Another seed gives another set.")] = 0
     model: Annotated[
         str | None,
-        Meta(description="A model that writes the levels instead of the composer, or that translates."),
-    ] = None
-    writer: Annotated[
-        Literal["composer", "model"] | None,
         Meta(
-            description="Who writes levels 2 to 7. Default: the --model where it is given and does not "
-            "translate, else the composer."
+            description="A model that writes the levels instead of the composer; with --translate it only "
+            "translates."
         ),
-    ] = None
-    reader: Annotated[
-        str | None,
-        Meta(description="A model that checks what the --model wrote. Default: the --model itself."),
     ] = None
     padding: Annotated[
         Literal["neutral", "elaborate", "both"],
         Meta(
-            description="What is put around a question: neutral adds only length, elaborate adds "
-            "demands, both writes two rows of each question."
+            description="What is put around a question: elaborate adds demands, neutral adds only length, "
+            "both writes two rows of each question."
         ),
-    ] = "neutral"
+    ] = "elaborate"
     translate: Annotated[str, Meta(description="Add these languages, translated by the model: ko,zh.")] = ""
     tokenizer: Annotated[
         str | None, Meta(description="Count lengths as the model under test would: hf:ID.")
@@ -83,12 +71,6 @@ class BuildOptions(Struct, frozen=True, kw_only=True):
             raise ValueError("--translate needs a --model that translates")
         if self.model and not self.questions:
             raise ValueError("--model writes levels for your --questions; a seed alone needs no model")
-        if self.writer == "model" and not self.model:
-            raise ValueError("--writer model needs a --model that writes")
-        if self.writer == "composer" and self.model and not self.translate:
-            raise ValueError("--writer composer leaves the --model nothing to do without --translate")
-        if self.reader and not self.model:
-            raise ValueError("--reader checks what a --model wrote: give one")
         if parse_languages(self.lang, LANGUAGES) != [self.lang]:
             raise ValueError("--lang takes one language; --translate adds others")
         if self.lang in parse_languages(self.translate, LANGUAGES):
@@ -96,10 +78,8 @@ class BuildOptions(Struct, frozen=True, kw_only=True):
 
     @property
     def by_model(self) -> bool:
-        """Whether the model writes the levels; one that is there to translate does not, unless asked to."""
-        return (
-            bool(self.model) and self.writer != "composer" and (self.writer == "model" or not self.translate)
-        )
+        """Whether the model writes the levels; one that is there to translate does not."""
+        return bool(self.model) and not self.translate
 
 
 class MiraeBuilder:
@@ -108,19 +88,13 @@ class MiraeBuilder:
     Options = BuildOptions
     folder = False
     asks = True
-    roles: Mapping[str, frozenset[Capability]] = {
-        "model": frozenset({"generate"}),
-        "reader": frozenset({"generate"}),
-    }
+    roles: Mapping[str, frozenset[Capability]] = {"model": frozenset({"generate"})}
 
     def __init__(self, options: BuildOptions) -> None:
         self.options = options
-        specs = {"model": options.model, "reader": options.reader}
-        self.helpers: Mapping[str, str] = {role: spec for role, spec in specs.items() if spec}
+        self.helpers: Mapping[str, str] = {"model": options.model} if options.model else {}
         self._counter = token_counter(options.tokenizer) if options.tokenizer else APPROXIMATE
-        self._writer = Writer(
-            self._counter, seed=options.seed, reader="reader" if options.reader else "model"
-        )
+        self._writer = Writer(self._counter, seed=options.seed)
 
     def build(self) -> Asking[Built]:
         options = self.options
@@ -131,32 +105,25 @@ class MiraeBuilder:
         questions, notes = self._read(Path(options.questions))
         by_lang = {options.lang: questions}
         failures: list[str] = []
-        reader = _name(options.reader or options.model)
+        model = _name(options.model)
         made_by: dict[str, dict[str, Any]] = {
             options.lang: {"generator": generator.GENERATOR, "seed": options.seed}
         }
         for lang in parse_languages(options.translate, LANGUAGES):
             by_lang[lang], faults = yield from self._writer.translate(questions, lang)
-            translators = {"translated_by": _name(options.model), "translation_read_by": reader}
-            made_by[lang] = made_by[options.lang] | translators
+            made_by[lang] = made_by[options.lang] | {"translated_by": model}
             failures += faults
         if options.by_model:
             written: list[_Written] = []
             for lang, translated in by_lang.items():
-                confirmed: Counter[str] = Counter()
                 for padding in paddings:
                     by_model = yield from self._writer.write_levels(translated, lang, padding)
                     failures += by_model.failures
-                    confirmed += by_model.confirmed
                     written += [
-                        _Written(lang, question.line, padding, texts, positions_of(texts))
+                        _Written(lang, question.line, padding, texts)
                         for question, texts in by_model.levels.items()
                     ]
-                made_by[lang] |= {
-                    "generator": _name(options.model),
-                    "levels_read_by": reader,
-                    "question_confirmed": dict(confirmed),
-                }
+                made_by[lang]["generator"] = model
         else:
             written, faults = self._compose(by_lang, paddings)
             failures += faults
@@ -186,7 +153,7 @@ class MiraeBuilder:
         """The rows of one language. A question has the same number in every language."""
         numbers = {question.line: (number, question.domain) for number, question in enumerate(questions, 1)}
         rows = [
-            generator.row(*numbers[each.line], each.padding, each.texts, each.positions, self._counter.count)
+            generator.row(*numbers[each.line], each.padding, each.texts, self._counter.count)
             for each in written
             if each.lang == lang
         ]
@@ -197,57 +164,32 @@ class MiraeBuilder:
     def _compose(
         self, by_lang: Mapping[str, Sequence[UserQuestion]], paddings: Sequence[Padding]
     ) -> tuple[list[_Written], list[str]]:
-        """Levels by the composer: one plan for a question in all its languages, about its own words."""
+        """Levels by the composer: one plan for a question in all its languages."""
         questions = next(iter(by_lang.values()))
         texts = {lang: {each.line: each.text for each in of_lang} for lang, of_lang in by_lang.items()}
         key = (generator.GENERATOR, generator.VERSION, self.options.seed)
-        lines = [question.line for question in questions]
-        positions = lengths.balanced_positions(lines, seeded(*key, "positions"), len(TARGETS) - 1)
         written: list[_Written] = []
         failures: list[str] = []
         for padding, question in product(paddings, questions):
             of_question = {
                 lang: by_line[question.line] for lang, by_line in texts.items() if question.line in by_line
             }
-            topics = topics_of(of_question)
             # Few tokenizers count all languages alike, so that lengths by one of them are fitted one by one.
             together = (
                 [list(of_question)] if self._counter is APPROXIMATE else [[lang] for lang in of_question]
             )
             for langs in together:
+                banks = {lang: generic_bank(lang) for lang in langs}
+                composer = Composer({lang: of_question[lang] for lang in langs}, banks, self._counter.count)
                 try:
-                    levels = self._composed(
-                        {lang: of_question[lang] for lang in langs},
-                        {lang: generic_bank(lang, topics[lang]) for lang in langs},
-                        padding,
-                        positions[question.line],
-                        (*key, question.text),
-                    )
+                    levels = composer.levels(padding, (*key, question.text), TARGETS)
                 except UsageError as error:
                     failures.append(f"line {question.line}, {', '.join(langs)}: {error}")
                     continue
                 written += [
-                    _Written(lang, question.line, padding, texts_of_lang, levels.positions)
-                    for lang, texts_of_lang in levels.texts.items()
+                    _Written(lang, question.line, padding, of_lang) for lang, of_lang in levels.texts.items()
                 ]
         return written, failures
-
-    def _composed(
-        self,
-        texts: Mapping[str, str],
-        banks: Mapping[str, Bank],
-        padding: Padding,
-        positions: Sequence[lengths.Position],
-        key: Sequence[object],
-    ) -> lengths.Levels:
-        """One question. A draw that misses the tolerance is drawn again."""
-        composer = lengths.Composer(texts, banks, self._counter.count)
-        for attempt in range(1, TRIES):
-            try:
-                return composer.levels(padding, positions, seeded(*key, attempt), TARGETS)
-            except UsageError:
-                continue
-        return composer.levels(padding, positions, seeded(*key, TRIES), TARGETS)
 
 
 def _name(spec: str | None) -> str:

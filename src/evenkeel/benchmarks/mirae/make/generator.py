@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from evenkeel.benchmarks.mirae.files import TARGETS
-from evenkeel.benchmarks.mirae.make.lengths import Composer, Count, Levels, Position, balanced_positions
+from evenkeel.benchmarks.mirae.make.lengths import Composer, Count, Levels
 from evenkeel.benchmarks.mirae.make.phrases import (
     PADDINGS,
     Bank,
@@ -18,11 +18,10 @@ from evenkeel.benchmarks.mirae.make.phrases import (
     topics,
 )
 from evenkeel.errors import UsageError
-from evenkeel.make.grammar import seeded
 from evenkeel.text.token_estimate import APPROXIMATE, TokenCounter
 
 GENERATOR = "evenkeel-mirae"
-VERSION = 2
+VERSION = 3
 """Goes up whenever the code or a bank changes the texts of a seed."""
 
 
@@ -52,7 +51,6 @@ def compose(
             topic.domain,
             padding,
             levels[padding, topic.id].texts[language],
-            levels[padding, topic.id].positions,
             counter.count,
         )
         for padding in paddings
@@ -66,13 +64,11 @@ def compose(
 def planned_levels(
     topic_id: int, padding: Padding, seed: int, langs: tuple[str, ...], counter: TokenCounter
 ) -> Levels:
-    """One question of the starter set at every level, in each of the languages.
-
-    Both kinds of padding have the question in the same positions and the same person asking.
-    """
-    rng = seeded(GENERATOR, VERSION, seed, topic_id)
+    """One question of the starter set at every level, in each of the languages."""
     try:
-        return _composer(topic_id, langs, counter).levels(padding, _positions(seed)[topic_id], rng, TARGETS)
+        return _composer(topic_id, langs, counter).levels(
+            padding, (GENERATOR, VERSION, seed, topic_id), TARGETS
+        )
     except UsageError as error:
         raise UsageError(f"Question {topic_id}: {error}") from None
 
@@ -84,12 +80,6 @@ def _composer(topic_id: int, langs: tuple[str, ...], counter: TokenCounter) -> C
         lang: Bank(connectives(lang), topic.topic, (topic, generic(lang))) for lang, topic in of_langs.items()
     }
     return Composer({lang: topic.question for lang, topic in of_langs.items()}, banks, counter.count)
-
-
-@lru_cache(maxsize=8)
-def _positions(seed: int) -> dict[int, list[Position]]:
-    ids = [topic.id for topic in topics(languages()[0])]
-    return balanced_positions(ids, seeded(GENERATOR, VERSION, seed, "positions"), len(TARGETS) - 1)
 
 
 def question_file(
@@ -123,13 +113,10 @@ def row(
     domain: str,
     padding: Padding,
     texts: Sequence[str],
-    positions: Sequence[Position | None],
     count: Count,
 ) -> dict[str, Any]:
     """One question with its levels in the published format, and what surrounds it."""
     fields: dict[str, Any] = {"question_id": question_id, "domain": domain, "padding": padding}
-    for level, (text, position) in enumerate(zip(texts, positions, strict=True), start=1):
+    for level, text in enumerate(texts, start=1):
         fields |= {f"level_{level}_text": text, f"level_{level}_tokens": count(text)}
-        if position:
-            fields[f"level_{level}_position"] = position
     return fields

@@ -2,18 +2,17 @@
 
 A plan says which sentences of the banks surround the question at each level, and how they are laid out. It
 is made once and written in every language, so that the prompts of one question are translations of each
-other; it is fitted so that the length is right in all of them.
+other. Levels are filled greedily; a plan of which a text is too far from its length is drawn again.
 """
 
 from __future__ import annotations
 
-import heapq
 import random
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import combinations, groupby
-from typing import Literal, NamedTuple, TypeAlias, get_args
+from collections.abc import Callable, Mapping, Sequence
+from itertools import groupby
+from typing import Literal, NamedTuple, TypeAlias
 
 from evenkeel.benchmarks.mirae.make.phrases import (
     KINDS,
@@ -26,24 +25,18 @@ from evenkeel.benchmarks.mirae.make.phrases import (
     Sentence,
 )
 from evenkeel.errors import UsageError
-from evenkeel.make.grammar import pick, shuffled
+from evenkeel.make.grammar import pick, seeded, shuffled
 
 TOLERANCE = 0.15
-WINDOW = 48
-"""How many of the next sentences by priority are looked at when one is chosen."""
-FEW = 8
-TRIED = 4
-"""How many of the moves that look best are tried out."""
-SATISFYING = 0.12
-CLOSE_ENOUGH = 0.10
-"""A level within this of its target, in every language, is not fitted further; one within the value above
-is not begun again."""
+TRIES = 40
+"""Plans that are drawn before a question is given up."""
+FILLED = 0.9
+"""The share of a gap that is filled at once: connectives come on top."""
 
 Count: TypeAlias = Callable[[str], int]
 Position: TypeAlias = Literal["first", "middle", "last"]
-POSITIONS: tuple[Position, ...] = get_args(Position)
+POSITIONS: tuple[Position, ...] = ("first", "middle", "last")
 """Where the question is in its prompt."""
-ENDS: tuple[Position, ...] = ("first", "last")
 
 PARTS: tuple[tuple[Kind, ...], ...] = (
     ("situation", "purpose"),
@@ -67,40 +60,8 @@ class Levels(NamedTuple):
 
     texts: dict[str, list[str]]
     """By language, one text for each target."""
-    positions: list[Position | None]
-    """Where the question is at each level; None where there is nothing around it."""
     sentences: list[list[Sentence]]
     """What surrounds the question at each level: the same in every language."""
-
-
-def balanced_positions(
-    questions: Sequence[int], rng: random.Random, levels: int
-) -> dict[int, list[Position]]:
-    """For each question, the position at levels 2, 3 and so on.
-
-    A Latin square: at every level each position is taken by a third of the questions (and of any run of
-    `questions`, such as a domain), and every question has each position at a third of its levels.
-    """
-    start = int(rng.random() * len(POSITIONS))
-    squares = [shuffled(questions[at : at + 3], rng) for at in range(0, len(questions), 3)]
-    return {
-        question: [POSITIONS[(start + rank + level) % 3] for level in range(levels)]
-        for square in squares
-        for rank, question in enumerate(square)
-    }
-
-
-def positions_of(texts: Sequence[str]) -> list[Position | None]:
-    """Where the first text, the question, is in each of the others; None where it is not there literally."""
-    question = texts[0].strip()
-    positions: list[Position | None] = [None]
-    for text in texts[1:]:
-        before, literal, after = text.partition(question)
-        position: Position = (
-            "middle" if before.strip() and after.strip() else "last" if before.strip() else "first"
-        )
-        positions.append(position if literal else None)
-    return positions
 
 
 def _by_priority(bank: Bank, padding: Padding, rng: random.Random) -> list[Sentence]:
@@ -125,14 +86,6 @@ def _by_priority(bank: Bank, padding: Padding, rng: random.Random) -> list[Sente
             for rank, sentence in enumerate(shuffled(of_kind, rng)):
                 ranked.append((source + share * (rank + rng.random()) / len(of_kind), sentence))
     return [sentence for _, sentence in sorted(ranked)]
-
-
-def _next(unused: Sequence[Sentence], added: Sequence[Sentence]) -> list[Sentence]:
-    """The sentences that may be taken next: the topic's own for as long as there are several."""
-    taken = set(added)
-    free = [sentence for sentence in unused if sentence not in taken][:WINDOW]
-    last = free[FEW - 1].source if len(free) >= FEW else max((each.source for each in free), default=0)
-    return [sentence for sentence in free if sentence.source <= last]
 
 
 class _Line(NamedTuple):
@@ -160,33 +113,74 @@ class Composer:
         self.question_apart = not all(map(_END.search, questions.values()))
         self._sizes: dict[Piece, tuple[int, ...]] = {}
 
-    def levels(
-        self, padding: Padding, positions: Sequence[Position], rng: random.Random, targets: Sequence[int]
-    ) -> Levels:
+    def levels(self, padding: Padding, key: Sequence[object], targets: Sequence[int]) -> Levels:
         """The question alone, then with ever more around it: one text for each target and language.
 
-        A level keeps every sentence of the level before and adds to them. A level that cannot come within
-        the tolerance of its target is an error: the bank is too small, or the question too long.
+        A level keeps every sentence of the level before and adds to them. Where no plan comes within the
+        tolerance of every target that is an error: the bank is too small, or the question too long.
         """
+        for attempt in range(TRIES):
+            levels, problem = self._plan(padding, seeded(*key, attempt), targets)
+            if not problem:
+                return levels
+        raise UsageError(problem)
+
+    def _plan(self, padding: Padding, rng: random.Random, targets: Sequence[int]) -> tuple[Levels, str]:
+        """One draw, and what is wrong with its first text that has another length than it should."""
         pool = _by_priority(self.bank, padding, rng)
-        levels = Levels({lang: [question] for lang, question in self.questions.items()}, [None], [[]])
-        for level, (target, position) in enumerate(zip(targets[1:], positions, strict=True), start=2):
-            layout = _Layout(self.bank, rng.getrandbits(64))
-            used = levels.sentences[-1]
-            for taken in (position, pick(ENDS, rng)):
-                sentences = self.fit(used, pool, target, taken, layout)
-                texts = self.write(self.lay_out(sentences, taken, layout))
-                sizes = {lang: self.count(text) for lang, text in texts.items()}
-                # One sentence cannot have the question in its middle, and two may be too long beside it.
-                if taken != "middle" or _worst(sizes.values(), target) <= TOLERANCE:
-                    break
-            for lang, size in sizes.items():
+        levels = Levels({lang: [question] for lang, question in self.questions.items()}, [[]])
+        for level, target in enumerate(targets[1:], start=2):
+            layout, position = _Layout(self.bank, rng.getrandbits(64)), pick(POSITIONS, rng)
+            sentences = self.fill(levels.sentences[-1], pool, target, position, layout)
+            texts = self.write(self.lay_out(sentences, position, layout))
+            for lang, text in texts.items():
                 topic = f"{self.banks[lang].topic} ({lang})"
-                _check(size, level, target, topic, exhausted=len(sentences) == len(pool))
-                levels.texts[lang].append(texts[lang])
-            levels.positions.append(taken)
+                exhausted = len(sentences) == len(pool)
+                if problem := _problem(self.count(text), level, target, topic, exhausted=exhausted):
+                    return levels, problem
+                levels.texts[lang].append(text)
             levels.sentences.append(sentences)
-        return levels
+        return levels, ""
+
+    def fill(
+        self,
+        used: Sequence[Sentence],
+        pool: Sequence[Sentence],
+        target: int,
+        position: Position,
+        layout: _Layout,
+    ) -> list[Sentence]:
+        """All sentences of the level before, by their priority those more that fit, and one that leaves the
+        smallest gap. What brings connectives that are too long is left out again."""
+        sentences = list(used)
+
+        def gap() -> float:
+            sizes = self.measure(sentences, position, layout)
+            return target - (max(sizes) + min(sizes)) / 2
+
+        while more := self._fitting(pool, sentences, FILLED * gap()):
+            sentences += more
+            if gap() < 0:
+                while gap() < 0:
+                    sentences.pop()
+                break
+        left = gap()
+        unused = [sentence for sentence in pool if sentence not in set(sentences)]
+        last = min(unused, key=lambda sentence: abs(left - self.centre(sentence)), default=None)
+        if last and abs(left - self.centre(last)) < left:
+            sentences.append(last)
+            if abs(gap()) > left:
+                sentences.pop()
+        return sentences
+
+    def _fitting(self, pool: Sequence[Sentence], used: Sequence[Sentence], room: float) -> list[Sentence]:
+        """Sentences by their priority, for as long as there is room."""
+        taken, fitting = set(used), []
+        for sentence in pool:
+            if sentence not in taken and self.centre(sentence) <= room:
+                fitting.append(sentence)
+                room -= self.centre(sentence)
+        return fitting
 
     def size(self, piece: Piece) -> tuple[int, ...]:
         """A piece's tokens in each language."""
@@ -207,126 +201,6 @@ class Composer:
         pieces = [piece for block in blocks for line in block for piece in line if piece is not None]
         sizes = zip(self.question_sizes, *map(self.size, pieces), strict=True)
         return [sum(of_language) + self.break_size * (len(blocks) - 1) for of_language in sizes]
-
-    # --- fitting -------------------------------------------------------------------------------------
-
-    def fit(
-        self, used: list[Sentence], pool: Sequence[Sentence], target: int, position: Position, layout: _Layout
-    ) -> list[Sentence]:
-        """All sentences of the level before and some more, as near to the target as whole ones allow.
-
-        Near means: with the smallest deviation in the language that deviates most.
-        """
-        taken = set(used)
-        unused = [sentence for sentence in pool if sentence not in taken]
-        fewest = 2 if position == "middle" and not used else 1
-        if not unused:
-            return used
-        added = self._filling(used, unused, target, position, layout, fewest)
-        fits: list[tuple[float, list[Sentence]]] = []
-        # One more sentence may turn a note into paragraphs with connectives: fewer and longer ones may fit.
-        for start in range(len(added), max(fewest, len(added) - 3) - 1, -1):
-            fits.append(self._improved(used, added[:start], unused, target, position, layout, fewest))
-            if fits[-1][0] <= SATISFYING:
-                break
-        else:
-            if fewest == 2:
-                pair = self._pair(unused, target, position, layout)
-                fits.append(self._improved(used, pair, unused, target, position, layout, fewest))
-        return [*used, *min(fits, key=lambda fit: fit[0])[1]]
-
-    def _improved(
-        self,
-        used: Sequence[Sentence],
-        added: list[Sentence],
-        unused: Sequence[Sentence],
-        target: int,
-        position: Position,
-        layout: _Layout,
-        fewest: int,
-    ) -> tuple[float, list[Sentence]]:
-        """Single sentences exchanged, added or dropped for as long as that helps."""
-
-        def deviation(candidate: Sequence[Sentence]) -> float:
-            return _worst(self.measure([*used, *candidate], position, layout), target)
-
-        best = deviation(added)
-        while best > CLOSE_ENOUGH:
-            sizes = self.measure([*used, *added], position, layout)
-            # Connectives come and go with the sentences, so that the best move by their sizes may not be.
-            moves = self._moves(sizes, added, unused, target, fewest)
-            worst, move = min(((deviation(move), move) for move in moves), key=lambda pair: pair[0])
-            if worst >= best:
-                break
-            added, best = move, worst
-        return best, added
-
-    def _filling(
-        self,
-        used: Sequence[Sentence],
-        unused: Sequence[Sentence],
-        target: int,
-        position: Position,
-        layout: _Layout,
-        fewest: int,
-    ) -> list[Sentence]:
-        """Sentences by their priority, for nine tenths of the gap at a time: connectives come on top."""
-        added: list[Sentence] = []
-        while True:
-            sizes = self.measure([*used, *added], position, layout)
-            room = 0.9 * (target - (max(sizes) + min(sizes)) / 2)
-            more: list[Sentence] = []
-            for sentence in _next(unused, added):
-                # Where two are needed, the first of them leaves room for the second.
-                limit = 0.5 * room if len(added) + len(more) + 1 < fewest else room
-                if self.centre(sentence) <= limit:
-                    more.append(sentence)
-                    room -= self.centre(sentence)
-            if not more:
-                break
-            added += more
-        if fewest == 2 and len(added) < fewest:
-            return self._pair(unused, target, position, layout)
-        return added or [min(unused, key=self.centre)]
-
-    def _pair(
-        self, unused: Sequence[Sentence], target: int, position: Position, layout: _Layout
-    ) -> list[Sentence]:
-        """The first two sentences by priority, of the shortest, with which the target is met, or nearly."""
-        empty = self.measure([], position, layout)
-
-        def deviation(pair: tuple[Sentence, Sentence]) -> float:
-            sizes = zip(empty, *map(self.size, pair), strict=True)
-            return max(CLOSE_ENOUGH, _worst(map(sum, sizes), target))
-
-        shortest = set(sorted(unused, key=self.centre)[:WINDOW])
-        pairs = combinations([sentence for sentence in unused if sentence in shortest], 2)
-        return list(min(pairs, key=deviation, default=()))
-
-    def _moves(
-        self,
-        sizes: Sequence[float],
-        added: Sequence[Sentence],
-        unused: Sequence[Sentence],
-        target: int,
-        fewest: int,
-    ) -> list[list[Sentence]]:
-        """With one sentence exchanged, more or less: what should come nearest to the target."""
-        free: list[Sentence | None] = [*_next(unused, added)]
-        nothing = (0,) * len(sizes)
-        moves: list[tuple[float, int, Sentence | None]] = []
-        # The last added are the last by priority: exchanging them changes the plan least.
-        for at in range(max(0, len(added) - 4), len(added) + 1):
-            old = self.size(added[at]) if at < len(added) else nothing
-            left = [size - less for size, less in zip(sizes, old, strict=True)]
-            for option in [*free, None] if at < len(added) > fewest else free:
-                new = self.size(option) if option else nothing
-                moved = (size + more for size, more in zip(left, new, strict=True))
-                moves.append((max(CLOSE_ENOUGH, _worst(moved, target)), at, option))
-        nearest = heapq.nsmallest(TRIED, moves, key=lambda move: move[0])
-        return [
-            [*added[:at], *([option] if option else []), *added[at + 1 :]] for _, at, option in nearest
-        ] or [list(added)]
 
     # --- layout --------------------------------------------------------------------------------------
 
@@ -458,24 +332,18 @@ def _written(blocks: _Blocks, question: str, bank: Bank) -> str:
     return "\n\n".join(gap.join(map(line, block)) for block in blocks)
 
 
-def _worst(sizes: Iterable[float], target: int) -> float:
-    """The largest relative deviation from the target."""
-    return max(abs(size - target) for size in sizes) / target
-
-
-def _check(size: int, level: int, target: int, topic: str, *, exhausted: bool) -> None:
+def _problem(size: int, level: int, target: int, topic: str, *, exhausted: bool) -> str:
+    """What is wrong with a text of so many tokens; empty where it is near enough to its target."""
     low, high = (1 - TOLERANCE) * target, (1 + TOLERANCE) * target
     if low <= size <= high:
-        return
+        return ""
     if size > high:
         advice = "the question is too long for it, or every sentence of the bank is; shorten the question"
     elif exhausted:
         advice = "every sentence of the bank is used; add sentences to it"
     else:
         advice = "no sentence of the bank is short enough to fill the gap; add shorter ones"
-    raise UsageError(
-        f"level {level} about {topic} comes to {size} tokens, outside {low:.0f} to {high:.0f}: {advice}."
-    )
+    return f"level {level} about {topic} comes to {size} tokens, outside {low:.0f} to {high:.0f}: {advice}."
 
 
 def _decapitalised(sentence: str) -> str:

@@ -1,10 +1,9 @@
 """The phrase banks that MIRAE prompts are composed from: what is in them, and how they are read.
 
-A language is a folder `bank/<code>/` of seven files: `connectives.json`, shared by all topics;
+A language is a folder `bank/<code>/` of six files: `connectives.json`, shared by all topics;
 `factual.json`, `analytical.json`, `opinion.json` and `creative.json`, ten questions each with their
-material; `generic.json`, material with the slot `{topic}` that fits any question; and `subject.json`,
-what finds the topic of a user's question. The banks are parallel: the same place in the files of two
-languages says the same thing.
+material; and `generic.json`, material with the slot `{topic}` that fits any question. The banks are
+parallel: the same place in the files of two languages says the same thing.
 """
 
 from __future__ import annotations
@@ -74,6 +73,8 @@ class Connectives(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     """The language as the published files write it."""
     gap: str
     """What separates two sentences: a space, or nothing in Chinese."""
+    subject: str
+    """What a user's question is about, in the slot `{topic}`."""
     openings: dict[Kind, tuple[str, ...]]
     """Whole sentences that open a kind's first paragraph."""
     further: dict[Kind, tuple[str, ...]]
@@ -200,9 +201,10 @@ def topics(language: str) -> list[Topic]:
     return sorted((topic for group in by_domain for topic in group), key=lambda topic: topic.id)
 
 
-def generic_bank(language: str, topic: str) -> Bank:
+def generic_bank(language: str) -> Bank:
     """The bank of a question that has no material of its own."""
-    return Bank(connectives(language), topic, (generic(language),))
+    shared = connectives(language)
+    return Bank(shared, shared.subject, (generic(language),))
 
 
 def generic(language: str) -> Material:

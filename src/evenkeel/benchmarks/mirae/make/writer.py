@@ -1,29 +1,24 @@
 """Has a model translate questions and write their levels, and checks every text before it is used.
 
-What can be checked without reading is: the length, the script, the question itself word for word, the words
-that it shares with the question, and whether the order was copied. The rest takes a reader of the language:
-the model itself, or another one, is asked what the text does. A text at fault is asked for again with what
-was wrong, in other words each time.
+Checked is what can be seen without reading: the length, the script, the question itself word for word, the
+words that it shares with the question, and whether the order was copied. A text at fault is asked for again
+with what was wrong.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
-from typing import NamedTuple, TypeVar
-
-from msgspec import Struct
+from typing import NamedTuple
 
 from evenkeel.benchmarks.mirae.files import LANGUAGES, TARGETS
 from evenkeel.benchmarks.mirae.make.phrases import Padding
 from evenkeel.benchmarks.mirae.make.questions import UserQuestion
 from evenkeel.files.package_data import read_json
 from evenkeel.make.asking import Draft, ask_until_usable
-from evenkeel.text import judge
 from evenkeel.text.answers import is_blank
-from evenkeel.text.prompts import fill, user_prompt
+from evenkeel.text.prompts import fill
 from evenkeel.text.token_estimate import TokenCounter
 from evenkeel.text.word_splitting import normalized
 from evenkeel.types import Asking, Generate, Message, Response, Sampling
@@ -32,7 +27,7 @@ LONGEST = 48
 """Tokens of a question: with more, level 2 (about 60) has no room for anything around it."""
 TOLERANCE = 0.20
 MIN_OVERLAP = 0.5
-"""The share of a question's words from which a text that has it in other words is read at all."""
+"""The share of a question's words that a text has which asks it in other words."""
 COPIED = 8
 """Words in a row of the order that a message has by copying them."""
 FAILED = "the request failed"
@@ -41,26 +36,6 @@ TRIES = 4
 SCRIPTS = {"en": r"[A-Za-z]", "ko": r"[\uac00-\ud7a3]", "zh": r"[\u4e00-\u9fff]"}
 KANA = r"[\u3040-\u30ff]"
 WORD = r"[\u4e00-\u9fff]|[^\W_\u4e00-\u9fff]+"
-
-Fields = TypeVar("Fields", bound=Struct)
-Key = TypeVar("Key", bound=Hashable)
-
-
-class LevelReading(Struct):
-    """What a message does."""
-
-    asks_the_question: bool
-    answers_the_question: bool
-    adds_demands: bool
-    has_remarks: bool
-    in_the_language: bool
-
-
-class TranslationReading(Struct):
-    """How a translation compares with its question."""
-
-    asks_the_same: bool
-    in_the_language: bool
 
 
 class Level(NamedTuple):
@@ -75,63 +50,50 @@ class Level(NamedTuple):
 
 
 class Written(NamedTuple):
-    """Levels by question, what failed, and how the question was confirmed in how many texts."""
+    """Levels by question, and what failed."""
 
     levels: dict[UserQuestion, list[str]]
     failures: list[str]
-    confirmed: Counter[str]
 
 
 class Writer:
-    """A model that writes, and one that reads: the same, unless `reader` names another role."""
+    """A model that writes."""
 
-    def __init__(self, counter: TokenCounter, *, seed: int, reader: str = "model") -> None:
+    def __init__(self, counter: TokenCounter, *, seed: int) -> None:
         self._counter = counter
         self._seed = seed
-        self._reader = reader
 
     # Levels
 
     def write_levels(self, questions: Sequence[UserQuestion], lang: str, padding: Padding) -> Asking[Written]:
         """Levels 2 to 7 of each question; a question of which one cannot be written has none."""
-        parts = [Level(question, number) for question in questions for number in range(2, 8)]
-        confirmed: dict[Level, str] = {}
-        text_faults: dict[Level, str] = {}
 
         def attempt(pending: Mapping[Level, str], number: int) -> Asking[list[Draft]]:
-            text_faults.update(_of_texts(pending))
             orders = [
-                self._order(level, lang, padding) + _again(text_faults.get(level, ""), number)
-                for level in pending
+                self._order(level, lang, padding) + _again(fault, number) for level, fault in pending.items()
             ]
             responses = yield [
-                self._request(level, order, number) for level, order in zip(pending, orders, strict=True)
+                self._request(order, 2 * level.target + 64, number, temperature=0.7)
+                for level, order in zip(pending, orders, strict=True)
             ]
-            faults = {
-                level: self._fault(level, lang, padding, order, response)
+            return [
+                Draft(response.text.strip(), self._fault(level, lang, padding, order, response))
                 for level, order, response in zip(pending, orders, responses, strict=True)
-            }
-            texts = {level: response.text.strip() for level, response in zip(pending, responses, strict=True)}
-            sound = [level for level, fault in faults.items() if not fault]
-            readings = yield from self._read(
-                LevelReading, "read_level", lang, [(level.question.text, texts[level]) for level in sound]
-            )
-            for level, reading in zip(sound, readings, strict=True):
-                faults[level] = reading_fault(reading, lang, padding)
-                literal = has_question(texts[level], level.question.text)
-                confirmed[level] = "literal" if literal else "read"
-            return [Draft(texts[level], fault) for level, fault in faults.items()]
+            ]
 
+        parts = [Level(question, number) for question in questions for number in range(2, 8)]
         texts, faults = yield from ask_until_usable(parts, attempt, TRIES)
         failed = {level.question for level in faults}
-        usable = [question for question in questions if question not in failed]
         return Written(
-            {q: [q.text, *(texts[Level(q, number)] for number in range(2, 8))] for q in usable},
+            {
+                question: [question.text, *(texts[Level(question, number)] for number in range(2, 8))]
+                for question in questions
+                if question not in failed
+            },
             [
-                f"line {q.line}, {lang}, level {number}, {padding}: {fault}"
-                for (q, number), fault in faults.items()
+                f"line {question.line}, {lang}, level {number}, {padding}: {fault}"
+                for (question, number), fault in faults.items()
             ],
-            Counter(how for level, how in confirmed.items() if level.question not in failed),
         )
 
     def _order(self, level: Level, lang: str, padding: Padding) -> str:
@@ -147,12 +109,12 @@ class Writer:
             QUESTION=question,
         )
 
-    def _request(self, level: Level, order: str, number: int) -> Generate:
-        sampling = Sampling(temperature=0.7, max_tokens=2 * level.target + 64, seed=self._seed)
+    def _request(self, order: str, max_tokens: int, number: int, *, temperature: float) -> Generate:
+        sampling = Sampling(temperature=temperature, max_tokens=max_tokens, seed=self._seed)
         return Generate(prompt=(Message("user", order),), sampling=sampling, repeat=number)
 
     def _fault(self, level: Level, lang: str, padding: Padding, order: str, response: Response) -> str:
-        """What is wrong with a level, as far as nobody has to read it."""
+        """What is wrong with a level."""
         text, question = response.text, level.question.text
         if fault := _ending_fault(response):
             return fault
@@ -176,42 +138,26 @@ class Writer:
     def translate(
         self, questions: Sequence[UserQuestion], lang: str
     ) -> Asking[tuple[list[UserQuestion], list[str]]]:
-        """The questions in another language, checked and compared with the original by the reader."""
+        """The questions in another language."""
         taken: dict[str, UserQuestion] = {}
-        text_faults: dict[UserQuestion, str] = {}
 
         def attempt(pending: Mapping[UserQuestion, str], number: int) -> Asking[list[Draft]]:
-            text_faults.update(_of_texts(pending))
-            sampling = Sampling(temperature=0.7 if number else 0.0, max_tokens=256, seed=self._seed)
             orders = [
                 fill(_prompt("translate"), LANGUAGE=LANGUAGES[lang], QUESTION=question.text)
-                + _again(text_faults.get(question, ""), number)
-                for question in pending
+                + _again(fault, number)
+                for question, fault in pending.items()
             ]
             responses = yield [
-                Generate(prompt=(Message("user", order),), sampling=sampling, repeat=number)
-                for order in orders
+                self._request(order, 256, number, temperature=0.7 if number else 0.0) for order in orders
             ]
-            texts = [" ".join(response.text.split()) for response in responses]
-            faults = {
-                question: self._translation_fault(question, lang, order, text, response)
-                for question, order, text, response in zip(pending, orders, texts, responses, strict=True)
-            }
-            drafts = dict(zip(pending, texts, strict=True))
-            sound = [question for question, fault in faults.items() if not fault]
-            readings = yield from self._read(
-                TranslationReading, "read_translation", lang, [(q.text, drafts[q]) for q in sound]
-            )
-            for question, (reading, reason) in zip(sound, readings, strict=True):
-                if reading is None:
-                    faults[question] = reason
-                elif not reading.in_the_language:
-                    faults[question] = f"it is not in {LANGUAGES[lang]}, says the reader"
-                elif not reading.asks_the_same:
-                    faults[question] = "it does not ask the same, says the reader"
-                elif (other := taken.setdefault(_squeezed(drafts[question]), question)) != question:
-                    faults[question] = f"it is the same as the translation of line {other.line}"
-            return [Draft(drafts[question], fault) for question, fault in faults.items()]
+            drafts = []
+            for question, order, response in zip(pending, orders, responses, strict=True):
+                text = " ".join(response.text.split())
+                fault = self._translation_fault(question, lang, order, text, response)
+                if not fault and (other := taken.setdefault(_squeezed(text), question)) != question:
+                    fault = f"it is the same as the translation of line {other.line}"
+                drafts.append(Draft(text, fault))
+            return drafts
 
         texts, faults = yield from ask_until_usable(questions, attempt, TRIES)
         failures = [f"line {question.line}, {lang}, translation: {why}" for question, why in faults.items()]
@@ -233,50 +179,12 @@ class Writer:
             return f"it has {tokens} tokens, {tokens - LONGEST} too many"
         return ""
 
-    # Reading
-
-    def _read(
-        self, kind: type[Fields], prompt: str, lang: str, pairs: Sequence[tuple[str, str]]
-    ) -> Asking[list[tuple[Fields | None, str]]]:
-        """What the reader finds in each message for a question; nothing, and why, where that is unknown."""
-        if not pairs:
-            return []
-        prompts = [
-            user_prompt(_prompt(prompt), LANGUAGE=LANGUAGES[lang], QUESTION=question, MESSAGE=message)
-            for question, message in pairs
-        ]
-        verdicts = yield from judge.ask(kind, prompts, role=self._reader)
-        return [
-            (verdict.value, "" if verdict.value else f"the reader gave no verdict ({verdict.status})")
-            for verdict in verdicts
-        ]
-
-
-def reading_fault(reading: tuple[LevelReading | None, str], lang: str, padding: Padding) -> str:
-    """What is wrong with a level by its reading. A question that is only quoted in it is not asked."""
-    found, reason = reading
-    if found is None:
-        return reason
-    checks = {
-        f"it is not in {LANGUAGES[lang]}": not found.in_the_language,
-        "it does not ask the question": not found.asks_the_question,
-        "it answers the question": found.answers_the_question,
-        "it asks for more than the question": padding == "neutral" and found.adds_demands,
-        "it has a title, a remark or rules beside the message": found.has_remarks,
-    }
-    return next((f"{fault}, says the reader" for fault, applies in checks.items() if applies), "")
-
-
-def _of_texts(faults: Mapping[Key, str]) -> dict[Key, str]:
-    """The faults that a text had: not those of requests that failed, nor of the first attempt."""
-    return {item: fault for item, fault in faults.items() if fault and not fault.startswith(FAILED)}
-
 
 def _again(fault: str, number: int) -> str:
-    """What follows an order where a text was at fault: firmer each time, so that no prompt is repeated."""
-    if not fault:
+    """What follows an order where a text was at fault."""
+    if not fault or fault.startswith(FAILED):
         return ""
-    return fill(_prompt(f"again_{number}"), FAULT=fault, ATTEMPT=str(number + 1), TRIES=str(TRIES))
+    return fill(_prompt("again"), FAULT=fault, ATTEMPT=str(number + 1), TRIES=str(TRIES))
 
 
 def _ending_fault(response: Response) -> str:
@@ -289,7 +197,7 @@ def _ending_fault(response: Response) -> str:
     return "it is empty" if is_blank(response.text) else ""
 
 
-# What can be seen without reading
+# Checks
 
 
 def has_question(text: str, question: str) -> bool:
@@ -334,7 +242,7 @@ def _terms(text: str) -> Iterator[str]:
     for word in re.findall(r"\w+", normalized("NFKC", text).casefold()):
         if re.search(rf"{SCRIPTS['ko']}|{SCRIPTS['zh']}", word) and len(word) > 1:
             yield from (word[at : at + 2] for at in range(len(word) - 1))
-        elif word not in read_json("evenkeel.text", "stop_words.json", type=list[str]):
+        elif len(word) > 3:  # not a function word
             yield word
 
 

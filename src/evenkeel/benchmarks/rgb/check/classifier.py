@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cache
-from typing import Literal, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 from zlib import crc32
 
 import numpy as np
@@ -78,7 +78,7 @@ def decide(reading: Reading, flags: Flags) -> Decisions:
     return Decisions(declines, detected > 0, is_right)
 
 
-def telling_sentence(reading: Reading, flags: Flags, decision: Literal["rejected", "detected"]) -> int | None:
+def telling_sentence(reading: Reading, flags: Flags, decision: str) -> int | None:
     """The number of the sentence that by itself speaks most for a decision; None for an empty reply."""
     sentences: dict[int, list[Token]] = {}
     for token in reading.tokens:
@@ -154,5 +154,5 @@ def _sentences(row: Sequence[str]) -> list[list[str]]:
 
 @cache
 def weights() -> Weights:
-    with np.load(data_path(__package__, "labelled", "weights.npz"), allow_pickle=False) as file:
+    with np.load(data_path(__package__, "weights.npz"), allow_pickle=False) as file:
         return {decision: file[decision].astype(np.float32) for decision in DECISIONS}

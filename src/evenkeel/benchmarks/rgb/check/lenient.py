@@ -9,15 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from msgspec import Struct
 
 from evenkeel.benchmarks.rgb.check.classifier import Decisions, Flags, decide, telling_sentence
 from evenkeel.benchmarks.rgb.check.mention import Match, given, mentions, target
+from evenkeel.benchmarks.rgb.check.normalization import Word, plain, spellings, words
 from evenkeel.benchmarks.rgb.check.wording import Reading, read, simplified, titles
 from evenkeel.benchmarks.rgb.files import Answer
-from evenkeel.text.normalization import Word, plain, words
 
 LONGEST = 20_000
 """Characters of an answer that are read: more is a model that does not stop."""
@@ -39,7 +39,7 @@ class Verdict(Struct, frozen=True):
     states_fake: bool
     """It names the false answer too, if only to report it."""
     how: str
-    """What decided: words, overlap, rejection, false answer, named only, not found."""
+    """What decided: words, rejection, false answer, named only, not found."""
 
     @property
     def corrected(self) -> bool:
@@ -58,8 +58,8 @@ class Examined(NamedTuple):
     false: Sequence[Match | None]
     """The same of the false answer."""
 
-    def telling(self, decision: Literal["rejected", "detected"]) -> int | None:
-        """The number of the sentence that speaks most for a decision."""
+    def telling(self, decision: str) -> int | None:
+        """The number of the sentence that speaks most for a decision, `rejected` or `detected`."""
         return telling_sentence(self.reading, self.flags, decision)
 
 
@@ -86,7 +86,7 @@ def examine(
     # Of an answer in other words than the right one's, the classifier sees nothing to doubt.
     right = flags.all_parts and (decisions.right or "G" not in reading.letters)
     if right:
-        how = "overlap" if any(match and match.how == "overlap" for match in matches) else "words"
+        how = "words"
     elif decisions.rejected:
         how = "rejection"
     else:
@@ -149,8 +149,9 @@ def _shortened(fake: Answer) -> Answer:
 def _spans(answer: Answer, listed: Sequence[Word], letter: str, query: str) -> dict[int, tuple[int, str]]:
     """The mentions of an answer: the end and the letter of the longest by its start."""
     spans: dict[int, tuple[int, str]] = {}
-    for alternative in (alternative for part in answer for alternative in part):
-        for start, end in mentions(target(alternative, query), listed):
+    alternatives = [alternative for part in answer for alternative in part]
+    for spelling in (spelling for alternative in alternatives for spelling in spellings(alternative)):
+        for start, end in mentions(target(spelling, query), listed):
             spans[start] = max(spans.get(start, (0, letter)), (end, letter))
     return spans
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from evenkeel.benchmarks.rgb.check.lenient import LONGEST
+from evenkeel.benchmarks.rgb.check.normalization import Word
 from evenkeel.benchmarks.rgb.check.wording import simplified
 from evenkeel.page.differences import Word as LocatedWord
 from evenkeel.page.differences import located_words, matching
-from evenkeel.text.normalization import Word
 from evenkeel.text.word_splitting import normalized
 
 MOST_WORDS = 3_000
@@ -31,7 +31,7 @@ def locate(reply: str, words: Sequence[Word]) -> list[tuple[int, int]]:
         bounds += [(piece, piece_start)] * (start - position)
         bounds += [(piece_start + offset, piece_start + offset + 1) for offset in range(size)]
         position, piece = start + size, piece_start + size
-    ends = [0, *(each.end for each in pieces)]
+    ends = [0, *(word.end for word in pieces)]
     return [
         (pieces[first].start, pieces[last - 1].end) if first < last else (ends[first], ends[first])
         for first, last in bounds
@@ -52,7 +52,7 @@ def _folded(text: str) -> str:
 
 def joined(ranges: Sequence[tuple[int, int]]) -> tuple[int, int] | None:
     """One range over several; None where there is nothing in it."""
-    filled = [each for each in ranges if each[0] < each[1]]
+    filled = [(start, end) for start, end in ranges if start < end]
     if not filled:
         return None
     return min(start for start, _ in filled), max(end for _, end in filled)

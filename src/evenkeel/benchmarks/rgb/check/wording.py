@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
+from evenkeel.benchmarks.rgb.check.normalization import HAN, Word, plain, words
 from evenkeel.files.package_data import read_json
-from evenkeel.text.normalization import HAN, Word, plain, words
 
 LETTERS = {
     "content": "w",
@@ -61,6 +61,7 @@ letters, `w` any other word, `#` another number, `,` and `.` the ends of clauses
 in several classes is of the first."""
 LOWER_ONLY = frozenset("nlvey")
 """Classes whose words, with a capital inside a sentence, are a part of a name: "Unknown Tides"."""
+NUMERALS = "零一二两三四五六七八九十百千万亿"
 MOST_TITLES = 20
 """Titles of a text that are looked for in it."""
 _HAN = re.compile(f"[{HAN}]")
@@ -88,20 +89,6 @@ class Phrases(Struct, frozen=True, forbid_unknown_fields=True):
     """Traditional characters, and the simplified ones in the same order."""
     units: dict[str, str]
     """Other spellings of a unit."""
-    not_the_answer: ByLanguage
-    """Before an answer: it is named only to be ruled out."""
-    rivals: ByLanguage
-    """Directly before an answer: it is that of someone else who lost."""
-    contest: tuple[str, ...]
-    """The words of a question that asks who won."""
-    ruled_out_after: ByLanguage
-    """Behind an answer: the same, unless the question asks for it."""
-    verb_denied_after: ByLanguage
-    """Behind an answer: the same, if the verb that follows is the one asked for."""
-    adverbs: ByLanguage
-    """What may be between such a negation and its verb."""
-    affirms_after_all: ByLanguage
-    """Next to a negation: nothing is ruled out ("not only", "not until")."""
     titles: tuple[str, ...]
     """What may be before a surname that is given alone."""
     bare: tuple[str, ...]
@@ -110,7 +97,8 @@ class Phrases(Struct, frozen=True, forbid_unknown_fields=True):
     """What may be before an answer that counts only alone."""
     after_alone: tuple[str, ...]
     """What may be behind an answer of one Han character."""
-    function_words: tuple[str, ...]
+    irregular: dict[str, str]
+    """Forms of verbs in questions that no ending explains."""
 
 
 PHRASES = read_json(__package__, "phrases.json", type=Phrases)
@@ -161,7 +149,7 @@ def read(listed: Sequence[Word], query: str, answers: Mapping[int, tuple[int, st
         if letter[:1].isdigit():
             same = letter[0] in (asked_kinds or "0")  # a name is asked for by "which", too
             letter = ("H" if letter[1:] else "J") if same else "Q" if _form(word.text) in asked else "O"
-        if letter in LOWER_ONLY and _is_in_a_name(listed, position, end, letter, tokens, answers):
+        if letter in LOWER_ONLY and _is_part_of_name(listed, position, end):
             end, letter = position + 1, "w"
         if letter in ("", "w") or (letter == "k" and _form(word.text) in asked):
             if _form(word.text) in asked or word.text in asked_characters:
@@ -180,8 +168,8 @@ def read(listed: Sequence[Word], query: str, answers: Mapping[int, tuple[int, st
 def kinds(query: str) -> frozenset[str]:
     """The letters of the kinds of things that a question asks for."""
     listed = words(query)
-    found = (_classified(listed, position, _lexicon())[1] for position in range(len(listed)))
-    return frozenset(letter[0] for letter in found if letter[:1].isdigit())
+    letters = (_classified(listed, position, _lexicon())[1] for position in range(len(listed)))
+    return frozenset(letter[0] for letter in letters if letter[:1].isdigit())
 
 
 def asks_for_person(query: str) -> bool:
@@ -202,32 +190,13 @@ def _classified(
     return position + 1, letters.get((word.text,)) or letters.get((_base(word.text),), "")
 
 
-def _is_in_a_name(
-    listed: Sequence[Word],
-    start: int,
-    end: int,
-    letter: str,
-    tokens: Sequence[Token],
-    answers: Mapping[int, tuple[int, str]],
-) -> bool:
-    """Whether a word with a capital is a part of a name: behind a small letter, or beside another word with a
-    capital that is in no class ("Unknown Tides", "Blue Error", but "Winner Unknown")."""
+def _is_part_of_name(listed: Sequence[Word], start: int, end: int) -> bool:
+    """Whether a word with a capital is inside a sentence, behind a small letter: "the song Unknown Tides"."""
     word = listed[start]
-    if end - start > 1 or not word.cased[:1].isupper() or word.cased.isupper():
+    if not start or end - start > 1 or not word.cased[:1].isupper() or word.cased.isupper():
         return False
-    before = listed[start - 1] if start and listed[start - 1].clause == word.clause else None
-    after = listed[end] if end < len(listed) and listed[end].clause == word.clause else None
-    if before is not None and not before.cased[:1].isupper():
-        return True
-    if letter in "ey" and before is not None and tokens[-1].letter == "M":
-        return True
-    return (
-        letter != "n"
-        and after is not None
-        and after.cased[:1].isupper()
-        and end not in answers
-        and not _classified(listed, end, _lexicon())[1]
-    )
+    before = listed[start - 1]
+    return before.clause == word.clause and not before.cased[:1].isupper()
 
 
 def _is_name(listed: Sequence[Word], position: int) -> bool:
@@ -289,11 +258,12 @@ def _base(word: str) -> str:
 
 @lru_cache(maxsize=8192)
 def _form(word: str) -> str:
-    """A word without its ending, and a short one without its vowels: won, win and winner are equal."""
-    stem = re.sub(r"(?:ies|y|ings?|e?d|e?s|[eo]rs?|ions?|ment|e)$", "", word) if word.isascii() else word
-    stem = re.sub(r"([b-z])\1$", r"\1", stem) if len(stem) > 2 else word
-    consonants = re.sub("[aeiou]", "", stem)
-    return consonants if len(stem) < 5 and len(consonants) > 1 else stem
+    """A word without the ending of a verb or of a plural: hosts, hosted and hosting are host."""
+    word = PHRASES.irregular.get(word, word)
+    if not word.isascii():
+        return word
+    stem = re.sub(r"(?:ing|ed|es|s|er|or|e)$", "", word)
+    return stem if len(stem) > 2 else word
 
 
 @cache
@@ -328,4 +298,7 @@ def _units() -> re.Pattern[str]:
     spellings = sorted(PHRASES.units, key=len, reverse=True)
     latin = "|".join(re.escape(spelling) for spelling in spellings if spelling[0].isascii())
     other = "|".join(re.escape(spelling) for spelling in spellings if not spelling[0].isascii())
-    return re.compile(rf"(?<![a-zA-Z])(?:{latin})(?![a-zA-Z])|(?<=[\d百千万亿十 ])(?:{other})", re.IGNORECASE)
+    return re.compile(
+        rf"(?<![a-zA-Z])(?:{latin})(?![a-zA-Z])|(?<=[\d零一二两三四五六七八九十百千万亿 ])(?:{other})",
+        re.IGNORECASE,
+    )

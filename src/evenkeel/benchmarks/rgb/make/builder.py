@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_args
 import msgspec
 from msgspec import Meta, Struct
 
-from evenkeel.benchmarks.rgb.check.lenient import lenient
-from evenkeel.benchmarks.rgb.files import Kind, Lang, language, load_prompts
+from evenkeel.benchmarks.rgb.files import Kind, Lang, language
 from evenkeel.errors import DataError
 from evenkeel.make.asking import Asking
 from evenkeel.make.builder import Built, parse_languages
 from evenkeel.make.documents import read_documents
 from evenkeel.options import FILE
 from evenkeel.text.word_splitting import split
-from evenkeel.types import Capability, Generate, Sampling
+from evenkeel.types import Capability
 
 if TYPE_CHECKING:
     from evenkeel.benchmarks.rgb.make.derived import Counterfactual, TwoPart
@@ -61,16 +60,13 @@ class BuildOptions(Struct, frozen=True, kw_only=True):
         ),
     ] = None
     model: Annotated[str | None, Meta(description="Writes questions about your documents.")] = None
-    embedder: Annotated[
-        str | None, Meta(description="Finds near documents by meaning, besides BM25: embedded-embedder.")
-    ] = None
     text_field: Annotated[str | None, Meta(description="The field of --docs with the text.")] = None
     id_field: Annotated[str | None, Meta(description="The field of --docs with the id.")] = None
 
     def __post_init__(self) -> None:
         languages = parse_languages(self.lang, LANGUAGES)
         if self.docs is None:
-            for name in ("model", "embedder", "text_field", "id_field"):
+            for name in ("model", "text_field", "id_field"):
                 if getattr(self, name) is not None:
                     flag = f"--{name.replace('_', '-')}"
                     raise ValueError(f"{flag} needs your documents: add --docs FOLDER or FILE")
@@ -88,16 +84,12 @@ class RgbBuilder:
     Options = BuildOptions
     folder = True
     asks = True
-    roles: Mapping[str, frozenset[Capability]] = {
-        "model": frozenset({"generate"}),
-        "embedder": frozenset({"embed"}),
-    }
+    roles: Mapping[str, frozenset[Capability]] = {"model": frozenset({"generate"})}
 
     def __init__(self, options: BuildOptions) -> None:
         self.options = options
         self.languages = parse_languages(options.lang, LANGUAGES)
-        roles = {"model": options.model, "embedder": options.embedder}
-        self.helpers: Mapping[str, str] = {role: spec for role, spec in roles.items() if spec}
+        self.helpers: Mapping[str, str] = {"model": options.model} if options.model else {}
 
     def build(self) -> Asking[Built]:
         if self.options.docs is None:
@@ -139,9 +131,7 @@ class RgbBuilder:
             )
         split([passages[0].text], lang)  # a missing splitter shows before anything is asked
         writer = Writer(lang)
-        texts = [passage.text for passage in passages]
-        embeds = options.embedder is not None
-        nearest = Nearest(texts, lang, writer.tally, embeds=embeds, seed=options.seed)
+        nearest = Nearest([passage.text for passage in passages], lang, options.seed)
         rows = yield from self._rows(passages, nearest, writer)
         notes = [
             *read.notes,
@@ -177,37 +167,15 @@ class RgbBuilder:
         questions = yield from gather(drafts, nearest, writer)
         pairs = yield from join(questions, nearest, writer)
         facts = yield from falsify(questions, writer)
-        answers = [(question.query, [question.answer]) for question in questions]
-        known = yield from _known_without_documents(answers, writer)
-        answers = [(pair.query, pair.answers) for pair in pairs]
-        known |= yield from _known_without_documents(answers, writer)
         rows: dict[Kind, list[Row]] = {
             "plain": list(map(_plain_row, questions)),
             "int": list(map(_int_row, pairs)),
             "fact": list(map(_fact_row, facts)),
         }
         return {
-            kind: [{"id": number, **row, "known": row["query"] in known} for number, row in enumerate(listed)]
+            kind: [{"id": number, **row} for number, row in enumerate(listed)]
             for kind, listed in rows.items()
         }
-
-
-def _known_without_documents(
-    questions: Sequence[tuple[str, Sequence[str]]], writer: Writer
-) -> Asking[set[str]]:
-    """Of queries with their answers, the queries that the model answers correctly without any document."""
-    prompts = load_prompts("own")[writer.lang]
-    responses = yield [
-        Generate(prompt=prompts.messages(query, (), closed=True), sampling=Sampling(max_tokens=256))
-        for query, _ in questions
-    ]
-    known = set()
-    for (query, answers), response in zip(questions, responses, strict=True):
-        fault = "" if response.status in ("ok", "truncated") else response.status
-        writer.tally.accept("questions asked without documents", fault)
-        if lenient(response.text, tuple((answer,) for answer in answers), query=query).right:
-            known.add(query)
-    return known
 
 
 def _plain_row(question: Question) -> Row:
@@ -244,17 +212,12 @@ def _remarks(rows: Mapping[Kind, Sequence[Row]]) -> list[str]:
     """What to know about the set as it came out."""
     from evenkeel.benchmarks.rgb.make.evidence import POSITIVES
 
-    remarks = [
-        f"{kind}: {known} of {len(listed)} are answered correctly without any document"
-        for kind, listed in rows.items()
-        if (known := sum(row["known"] for row in listed))
-    ]
     if short := sum(len(row["positive"]) < POSITIVES for row in rows["plain"]):
-        remarks.append(
+        return [
             f"plain: {short} of {len(rows['plain'])} have fewer than {POSITIVES} documents with the answer; "
             "in prompts without noise, irrelevant documents replace them"
-        )
-    return remarks
+        ]
+    return []
 
 
 def file_name(lang: str, kind: Kind) -> str:

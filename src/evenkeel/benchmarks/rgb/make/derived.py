@@ -108,7 +108,7 @@ def join(questions: Sequence[Question], nearest: Nearest, writer: Writer) -> Ask
         for draft, reading in (yield from writer.read(TWO_PARTS, texts))
         if writer.tally.passes(TWO_PARTS, _joined_reading_fault(reading, draft))
     ]
-    rankings = yield from nearest.of([draft.query for draft in confirmed])
+    rankings = nearest.of([draft.query for draft in confirmed])
     asked = [Asked(draft.query, draft.answers) for draft in confirmed]
     irrelevant = yield from read_irrelevant(asked, rankings, writer)
     return [

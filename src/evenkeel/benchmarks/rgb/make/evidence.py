@@ -1,7 +1,7 @@
 """The documents of a question: some that give its answer, some that do not, each read by the model.
 
 A document counts only with what the model reads in it: one with the answer must give it, whoever wrote it,
-and an irrelevant one must not.
+and an irrelevant one must give no answer to the question, neither the right one nor another.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from evenkeel.benchmarks.rgb.make.questions import (
     Question,
     TextFields,
     Writer,
-    gives,
+    gives_none,
     reading_fault,
 )
 from evenkeel.make.asking import Asking
@@ -37,7 +37,7 @@ PASSAGE_TOKENS = 1024
 IRRELEVANT = "irrelevant documents"
 OTHERS = "other passages with the answer"
 REWRITTEN = "rewritten passages"
-ANSWERS = "it answers the question"
+ANSWERS = "an answer can be read from it"
 
 
 class PassageText(TextFields):
@@ -46,7 +46,7 @@ class PassageText(TextFields):
 
 def gather(questions: Sequence[Question], nearest: Nearest, writer: Writer) -> Asking[list[Question]]:
     """The questions with their documents; one with too few irrelevant ones is dropped."""
-    rankings = yield from nearest.of([question.query for question in questions])
+    rankings = nearest.of([question.query for question in questions])
     asked = [Asked(question.query, [question.answer]) for question in questions]
     gathered: list[Question] = []
     candidates: list[tuple[Question, str]] = []
@@ -82,7 +82,8 @@ class Irrelevant(NamedTuple):
 def read_irrelevant(
     asked: Sequence[Asked], rankings: Sequence[Iterable[str]], writer: Writer
 ) -> Asking[list[Irrelevant]]:
-    """For each query the nearest texts that reveal none of its answers and in which the model reads none.
+    """For each query the nearest texts that reveal none of its answers and in which the model reads none,
+    not even another one: that would contradict the documents that have the right one.
 
     Where one is dropped the next is read: at most TRIES times as many as are needed.
     """
@@ -99,7 +100,7 @@ def read_irrelevant(
         if not batch:
             break
         for (index, text), reading in (yield from writer.read(IRRELEVANT, batch)):
-            fault = ANSWERS if _answers(reading, asked[index]) else ""
+            fault = "" if gives_none(reading, asked[index].query) else ANSWERS
             if writer.tally.accept(IRRELEVANT, fault):
                 accepted[index].append(text)
             answering[index] += bool(fault)
@@ -113,13 +114,6 @@ def _silent(asked: Asked, near: Iterable[str], limit: int) -> list[str]:
     """The nearest texts that reveal none of the answers."""
     texts = (text for text in near if not any(reveals(text, a, asked.query) for a in asked.answers))
     return list(islice(texts, limit))
-
-
-def _answers(reading: str, asked: Asked) -> bool:
-    return any(
-        reveals(reading, answer, asked.query) or gives(reading, answer, asked.query)
-        for answer in asked.answers
-    )
 
 
 def _lack(silent: int, accepted: int, answering: int) -> str:

@@ -1,4 +1,4 @@
-"""Well-known facts with false answers, for counterfactual robustness: the documents of one, and of a seed.
+"""Well-known facts with false answers, for counterfactual robustness, and the documents of each.
 
 A relation (capitals, authors) says what is asked and how documents state it. Some of its facts are written
 out with notes of their own; the others are rows of a table, in English and Chinese side by side.
@@ -7,10 +7,10 @@ out with notes of their own; the others are rows of a table, in English and Chin
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cache
 from itertools import cycle, islice
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 import msgspec
 from msgspec import Struct
@@ -26,18 +26,15 @@ from evenkeel.benchmarks.rgb.make.world import (
     write,
     write_document,
 )
-from evenkeel.make.grammar import fill, pick, seeded, shuffled
+from evenkeel.make.grammar import fill, pick, shuffled
 
 POSITIVES = 6
 NEGATIVES = 12
 ATTEMPTS = 200
 """Other facts that are tried for irrelevant documents."""
-ROWS, COLUMNS = 60, 19
-"""How facts are laid out for seeds to choose from: COLUMNS is prime."""
 NEAR = 4
 """The false answer of a fact in a table is at most so many rows away from it."""
 
-T = TypeVar("T")
 Form: TypeAlias = tuple[str, ...]
 """The sentences of one kind of document."""
 
@@ -94,26 +91,6 @@ def _listed(relation: Relation, lang: str, table: Table) -> Iterator[Fact]:
 def _alike(answer: str, other: str) -> bool:
     """Whether one answer gives the other away: it is in it, or both are people of one last name."""
     return states(other, _giveaways(answer)) or states(answer, _giveaways(other))
-
-
-def choose_facts(facts: Sequence[T], key: str, seed: int, size: int) -> list[T]:
-    """The facts of a seed: any two of COLUMNS² consecutive seeds, from 0 on, share few.
-
-    The facts are laid out in ROWS rows of COLUMNS. A seed gives a start and a step, and of row r it takes the
-    fact in column (start + step · r) mod COLUMNS. COLUMNS is prime, so two seeds with the same step take
-    different facts throughout, and two others meet in one row of COLUMNS: in at most ⌈ROWS / COLUMNS⌉. A
-    larger set takes the next column of every row, and so on; later seeds lay the facts out anew.
-    """
-    layout, offset = divmod(seed, COLUMNS**2)
-    step, start = divmod(offset, COLUMNS)
-    grid = shuffled(facts, seeded(key, "layout", layout))
-    order = [
-        COLUMNS * row + (start + step * row + turn) % COLUMNS
-        for turn in range(COLUMNS)
-        for row in range(ROWS)
-    ]
-    rest = range(len(order), len(grid))
-    return [grid[index] for index in (*order, *rest) if index < len(grid)][:size]
 
 
 def fact_row(relation: Relation, fact: Fact, lang: str, rng: random.Random) -> dict[str, Any]:

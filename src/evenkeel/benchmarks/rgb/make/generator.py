@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 from msgspec import Struct
 
-from evenkeel.benchmarks.rgb.make.facts import Form, choose_facts, fact_row, relations_of
+from evenkeel.benchmarks.rgb.make.facts import Form, fact_row, relations_of
 from evenkeel.benchmarks.rgb.make.world import (
     Slots,
     Value,
@@ -33,7 +33,7 @@ from evenkeel.errors import UsageError
 from evenkeel.make.grammar import fill, pick, seeded, shuffled
 
 GENERATOR = "evenkeel-rgb"
-VERSIONS = {"plain": 1, "int": 2, "fact": 2}
+VERSIONS = {"plain": 1, "int": 2, "fact": 3}
 """By kind of set: goes up whenever the code or a bank changes the texts of a seed."""
 
 LANGUAGES = ("en", "zh")
@@ -62,7 +62,7 @@ def compose(lang: str, kind: str, *, seed: int = 0, size: int | None = None) -> 
     if size < 1:
         raise UsageError(f"The size of a set must be at least 1, not {size}.")
     key = f"{GENERATOR}/{VERSIONS[kind]}/{seed}/{lang}/{kind}"
-    return _fact_rows(lang, key, seed, size) if kind == "fact" else _event_rows(lang, kind, key, size)
+    return _fact_rows(lang, key, size) if kind == "fact" else _event_rows(lang, kind, key, size)
 
 
 # --- invented events --------------------------------------------------------------------------------
@@ -125,7 +125,7 @@ class Part(NamedTuple):
 
 
 class Draft(NamedTuple):
-    """A question before it is known to be sound."""
+    """A question before it is checked."""
 
     query: str
     parts: list[Part]
@@ -149,7 +149,9 @@ def _event_rows(lang: str, kind: str, key: str, size: int) -> list[dict[str, Any
     rng = seeded(key)
     every = cycle(shuffled(events, rng))
     local = cycle(shuffled([event for event in events if event.local], rng))
-    compared = cycle(shuffled([(event, each) for event in events for each in event.comparisons], rng))
+    compared = cycle(
+        shuffled([(event, comparison) for event in events for comparison in event.comparisons], rng)
+    )
     rows: list[dict[str, Any]] = []
     queries: set[str] = set()
     for number in range(size):
@@ -163,7 +165,7 @@ def _event_rows(lang: str, kind: str, key: str, size: int) -> list[dict[str, Any
             draw = partial(_two_events, next(local), next(local), world)
         else:
             draw = partial(_two_facts, next(every), world)
-        draft = _sound_draft(draw, queries)
+        draft = _usable_draft(draw, queries)
         queries.add(draft.query)
         rows.append({"id": number, "query": draft.query, **_parts(draft), "negative": draft.negative})
     return rows
@@ -183,16 +185,16 @@ def _parts(draft: Draft) -> dict[str, Any]:
     }
 
 
-def _sound_draft(draw: Callable[[], Draft], queries: set[str]) -> Draft:
+def _usable_draft(draw: Callable[[], Draft], queries: set[str]) -> Draft:
     """The first draft that gives nothing away and is not yet among the queries."""
     for _ in range(ATTEMPTS):
         draft = draw()
-        if draft.query not in queries and _is_sound(draft):
+        if draft.query not in queries and _is_usable(draft):
             return draft
-    raise UsageError(f"No sound question in {ATTEMPTS} attempts: this set is too large for the word bank.")
+    raise UsageError(f"No usable question in {ATTEMPTS} attempts: this set is too large for the word bank.")
 
 
-def _is_sound(draft: Draft) -> bool:
+def _is_usable(draft: Draft) -> bool:
     """Whether every part is stated in its positives and nowhere else, and no document appears twice."""
     groups = [*(part.positive for part in draft.parts), *draft.further]
     texts = [text for group in groups for text in group] + draft.negative
@@ -230,12 +232,12 @@ class Family:
         if self.facts and len(keys) > 1:
             key = keys[number % len(keys)]
             shared = {key: self.facts[0][key]}
-        known = [[fact[key] for key in keys] for fact in self.facts]
+        taken = [[fact[key] for key in keys] for fact in self.facts]
         while True:
             fact: dict[str, Value] = {**self.frame}
             for slot, spec in self.event.fact.items():
                 fact[slot] = shared[slot] if slot in shared else self.world.value(spec, fact)
-            if [fact[key] for key in keys] not in known:
+            if [fact[key] for key in keys] not in taken:
                 return fact
 
     def query(self, fact: Slots) -> str:
@@ -336,14 +338,12 @@ def _two_events(one: Event, other: Event, world: World) -> Draft:
 # --- well-known facts -------------------------------------------------------------------------------
 
 
-def _fact_rows(lang: str, key: str, seed: int, size: int) -> list[dict[str, Any]]:
+def _fact_rows(lang: str, key: str, size: int) -> list[dict[str, Any]]:
     facts = [(relation, fact) for relation in relations_of(lang).values() for fact in relation.facts]
     if size > len(facts):
         raise UsageError(f"There are {len(facts)} facts in '{lang}', not {size}: ask for fewer.")
     rows = []
-    for number, (relation, fact) in enumerate(
-        choose_facts(facts, f"{GENERATOR}/{VERSIONS['fact']}/{lang}", seed, size)
-    ):
+    for number, (relation, fact) in enumerate(shuffled(facts, seeded(key))[:size]):
         rng = seeded(key, number)
         fact = msgspec.structs.replace(fact, fake=fact.fake or pick(fact.fakes, rng))
         rows.append({"id": number, **fact_row(relation, fact, lang, rng)})

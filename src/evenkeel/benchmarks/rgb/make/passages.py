@@ -5,24 +5,18 @@ from __future__ import annotations
 import random
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import chain, islice, zip_longest
+from itertools import chain, islice
 from math import ceil
-from typing import NamedTuple, TypeAlias
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import NamedTuple
 
 from evenkeel.benchmarks.rgb.check import mention as matching
+from evenkeel.benchmarks.rgb.check.normalization import HAN, Word, plain, words
 from evenkeel.benchmarks.rgb.files import Lang
-from evenkeel.make.asking import Asking, Tally
 from evenkeel.make.documents import Document
 from evenkeel.make.grammar import between, shuffled
-from evenkeel.models.vectors import usable
-from evenkeel.text.bm25 import DIGITS, best, bm25_rows
-from evenkeel.text.normalization import HAN, Word, plain, words
-from evenkeel.types import Embed
+from evenkeel.text.bm25 import best, bm25_rows
 
 LONGEST: dict[Lang, int] = {"en": 150, "zh": 250}
 """Of a passage: words, in Chinese characters. A document that is no longer stays whole."""
@@ -35,8 +29,6 @@ SHORT = 2
 """Answers of so few characters must be whole words to be revealed, except in Chinese, which has no gaps."""
 NAME = 5
 """Letters from which a last name reveals who is meant."""
-
-Vector: TypeAlias = NDArray[np.float64]
 
 _HEADING = re.compile(r"(?m)^#{1,6}[ \t]+(.*?[^\s.!?。！？#])[ \t#]*$")
 _TITLES = r"(?<!\b[A-Z]\.)(?<!\b(?:Mr|Ms|Dr|St|No)\.)(?<!\b(?:Mrs|Rev|Gen|Col)\.)(?<!\bProf\.)"
@@ -110,29 +102,18 @@ def _break_up(sentence: str, lang: Lang) -> Iterator[str]:
 
 
 class Nearest:
-    """Ranks passages by nearness to a question: by BM25, and by embedding where there is an embedder.
+    """Ranks passages by nearness to a question: by BM25, then others in a random order, since an irrelevant
+    document need not share a word with the question."""
 
-    Behind the near ones come others in a random order: an irrelevant document need not share a word with
-    the question.
-    """
-
-    def __init__(
-        self, passages: Sequence[str], lang: Lang, tally: Tally, *, embeds: bool, seed: int = 0
-    ) -> None:
+    def __init__(self, passages: Sequence[str], lang: Lang, seed: int = 0) -> None:
         self._passages = passages
+        self._lang = lang
         self._seed = seed
         self._order = shuffled(range(len(passages)), random.Random(f"{seed}:others"))
-        self._lang = lang
-        self._tally = tally
-        self._embeds = embeds
-        self._vectors: list[Vector | None] = []
 
-    def of(self, queries: Sequence[str]) -> Asking[list[list[str]]]:
-        """For each query the passages, nearest first; those of BM25 and of the embedder take turns."""
+    def of(self, queries: Sequence[str]) -> list[list[str]]:
+        """For each query the passages, nearest first."""
         rankings = rank_by_words(self._passages, queries, self._lang)
-        if self._embeds:
-            by_embedding = yield from self._rank_by_embedding(queries)
-            rankings = [_interleave(*pair) for pair in zip(rankings, by_embedding, strict=True)]
         return [
             [self._passages[index] for index in (*ranking, *self._others(ranking, query))]
             for query, ranking in zip(queries, rankings, strict=True)
@@ -144,27 +125,6 @@ class Nearest:
         start = between(0, len(self._order) - 1, random.Random(f"{self._seed}:{query}"))
         order = chain(self._order[start:], self._order[:start])
         return islice((index for index in order if index not in near), DEPTH)
-
-    def _rank_by_embedding(self, queries: Sequence[str]) -> Asking[list[list[int]]]:
-        """By the cosine of the embeddings. What could not be embedded is near to nothing."""
-        if not self._vectors:
-            self._vectors = yield from self._embed(self._passages)
-        known = [index for index, vector in enumerate(self._vectors) if vector is not None]
-        matrix = np.array([self._vectors[index] for index in known])
-        rankings: list[list[int]] = []
-        for vector in (yield from self._embed(queries)):
-            scores = np.zeros(0)
-            if vector is not None and matrix.shape[1:] == vector.shape:
-                scores = np.round(matrix @ vector, DIGITS)
-            rankings.append([known[index] for index in np.argsort(-scores, kind="stable")[:DEPTH]])
-        return rankings
-
-    def _embed(self, texts: Sequence[str]) -> Asking[list[Vector | None]]:
-        vectors: list[Vector | None] = []
-        for response in usable((yield [Embed(text=text) for text in texts])):
-            self._tally.accept("embeddings", "" if response.vector else response.status)
-            vectors.append(_unit(response.vector) if response.vector else None)
-        return vectors
 
 
 def rank_by_words(passages: Sequence[str], queries: Sequence[str], lang: Lang) -> list[list[int]]:
@@ -180,24 +140,14 @@ def rank_by_words(passages: Sequence[str], queries: Sequence[str], lang: Lang) -
     return rankings
 
 
-def _unit(encoded: bytes) -> Vector:
-    vector = np.frombuffer(encoded, dtype="<f4").astype(np.float64)
-    return vector / max(float(np.linalg.norm(vector)), 1e-12)
-
-
-def _interleave(first: Iterable[int], second: Iterable[int]) -> list[int]:
-    mixed = chain.from_iterable(zip_longest(first, second))
-    return list(dict.fromkeys(index for index in mixed if index is not None))
-
-
 # --- answers ----------------------------------------------------------------------------------------
 # Two checks for two uses: a document with the answer must state it as whole words; one without it must not
 # contain even its letters, nor the last name of the person it names.
 
 
 def states(text: str, answer: str) -> bool:
-    """Whether the text has the answer as whole words, in whatever spelling, and does not deny it."""
-    return any(True for _ in matching.occurrences(_target(answer), _words(text)))
+    """Whether the text has the answer as whole words, in whatever spelling."""
+    return any(True for _ in matching.mentions(_target(answer), _words(text)))
 
 
 def reveals(text: str, answer: str, query: str | None = None) -> bool:

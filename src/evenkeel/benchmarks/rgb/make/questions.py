@@ -45,7 +45,7 @@ READ_AGAIN = "read again: "
 """Before the status of a reading that failed."""
 NO_ANSWER = "read again, it gives no answer"
 OTHER_ANSWER = "read again, it gives another answer"
-NOT_STATED = "the answer is denied, or only inside other words"
+NOT_STATED = "the answer is only inside other words"
 
 
 class Prompts(Struct, frozen=True, forbid_unknown_fields=True):

@@ -175,7 +175,7 @@ class World:
         template = next(deck) if deck else pick(self.names.rules[rule], self.rng)
         return fill(choose(template, self.rng), self.name)
 
-    def value(self, spec: str, known: Slots) -> Value:
+    def value(self, spec: str, slots: Slots) -> Value:
         """A new value: a name by its rule, a figure by its range, or a template over what is known.
 
         Figures are `year 1992 2023`, `number 40 900`, `decimal 1.2 9.6`, `score 26 38 3 9`
@@ -196,11 +196,11 @@ class World:
                 won = between(int(low), int(high), self.rng)
                 lost = won - between(int(least), int(most), self.rng)
                 return self.names.score.value({"high": str(won), "low": str(lost)})
-            case "date", slot, years if slot in known:
-                return self._date(int(known[slot].parts["year"]) + int(years))
+            case "date", slot, years if slot in slots:
+                return self._date(int(slots[slot].parts["year"]) + int(years))
             case "date", first, last:
                 return self._date(between(int(first), int(last), self.rng))
-        return text_value(write(spec, known, self.rng))
+        return text_value(write(spec, slots, self.rng))
 
     def _number(self, low: int, high: int) -> Value:
         figure = between(low, high, self.rng)

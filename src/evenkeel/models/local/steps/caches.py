@@ -92,7 +92,7 @@ def is_plain(cache: Any) -> bool:
     )
 
 
-class Piece(NamedTuple):
+class CachedText(NamedTuple):
     """The first places of one row of a plain cache."""
 
     cache: Any
@@ -100,16 +100,14 @@ class Piece(NamedTuple):
     places: int
 
 
-def joined(pieces: Sequence[Piece]) -> DynamicCache:
-    """A cache whose rows are these pieces, which end together and have room to grow."""
+def joined(texts: Sequence[CachedText]) -> DynamicCache:
+    """A cache whose rows are these texts, which end together and have room to grow."""
     cache = DynamicCache()
-    width = max(piece.places for piece in pieces)
-    for number in range(len(pieces[0].cache.layers)):
-        layers = [piece.cache.layers[number] for piece in pieces]
+    width = max(text.places for text in texts)
+    for number in range(len(texts[0].cache.layers)):
+        layers = [text.cache.layers[number] for text in texts]
         stores = tuple(
-            _store(
-                [states[piece.row, :, : piece.places] for states, piece in zip(several, pieces, strict=True)]
-            )
+            _store([states[text.row, :, : text.places] for states, text in zip(several, texts, strict=True)])
             for several in ([layer.keys for layer in layers], [layer.values for layer in layers])
         )
         keys, values = (store[..., :width, :] for store in stores)

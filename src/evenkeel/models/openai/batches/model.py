@@ -12,13 +12,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from evenkeel.harness.model import Model, Noted
+from evenkeel.harness.model import Meter, Metered, Model, Noted
 from evenkeel.harness.progress import Progress, Silent, watch
 from evenkeel.journal.journal import make_key, model_digest
-from evenkeel.models.openai.background import Outbox, iterate
+from evenkeel.models.openai.background import Outbox, Relay, iterate
 from evenkeel.models.openai.batches.session import Access, Answer, Session, poll_limit
-from evenkeel.models.openai.retry import ServerHealth
-from evenkeel.models.openai.transport import Transport
+from evenkeel.models.openai.retry import Client, ServerHealth
 from evenkeel.types import Capability, Generate, Request
 
 ID_LENGTH = 32
@@ -38,6 +37,7 @@ class BatchModel:
         self._pause_limit = poll_limit()
         self._health = ServerHealth(access.endpoint.shown)
         self._progress: Progress = Silent()
+        self._meter: Meter | None = None
         self._streams: weakref.WeakSet[Generator[Any, None, None]] = weakref.WeakSet()
 
     def identity(self) -> dict[str, Any]:
@@ -52,6 +52,11 @@ class BatchModel:
     def watch(self, progress: Progress) -> None:
         self._progress = progress
         watch(self._live, progress)
+
+    def count_with(self, meter: Meter) -> None:
+        self._meter = meter
+        if isinstance(self._live, Metered):
+            self._live.count_with(meter)
 
     def close(self) -> None:
         for stream in list(self._streams):
@@ -77,19 +82,28 @@ class BatchModel:
             yield from stream
 
     async def _answer_all(self, chats: dict[str, list[Generate]], outbox: Outbox[Answer]) -> None:
-        transport = Transport(self._access.endpoint, self._access.timeout)
-        try:
+        access, relay = self._access, Relay(outbox, self._progress)
+        async with Client(
+            access.endpoint,
+            dialect=access.dialect,
+            health=self._health,
+            relay=relay,
+            meter=self._meter,
+            concurrency=1,
+            timeout=access.timeout,
+            retries=access.retries,
+            headers=access.headers,
+        ) as client:
             session = Session(
-                self._access,
-                transport,
+                access,
+                client,
                 chats,
                 outbox,
                 folder=self._folder,
                 wait=self._wait,
-                progress=self._progress,
+                relay=relay,
                 health=self._health,
+                meter=self._meter,
                 pause_limit=self._pause_limit,
             )
             await session.run()
-        finally:
-            await transport.close()

@@ -7,23 +7,17 @@ requests in one body and gives one file of results. A reply of another shape rai
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from datetime import datetime
+from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
 from msgspec import Struct
 
 from evenkeel.models.openai.batches import anthropic
-from evenkeel.models.openai.batches.stored import BATCH_ID, Batch
+from evenkeel.models.openai.batches.stored import BATCH_ID
 from evenkeel.models.openai.transport import Reply, RequestError, shorten
 
-METADATA = "evenkeel_batch"
-CLOCK_S = 600.0
-"""How far a server's clock may be from this one's."""
 MAX_COUNT = 10**9
-LISTED = 100
-SHOWN_PROBLEMS = 3
 LATER = ("token_limit", "rate_limit", "server_error", "overloaded", "timeout", "expired")
 """In the code of an error: the same may succeed later."""
 
@@ -45,15 +39,6 @@ class Status(NamedTuple):
     cancelled: bool = False
 
 
-class Listed(NamedTuple):
-    """One page of an account's batches, the newest first."""
-
-    batches: list[tuple[str, float, Any]]
-    """Of each: its id, when it was created, and the reply's own object."""
-    next: dict[str, str] | None
-    """The query of the next page."""
-
-
 class Result(NamedTuple):
     """One line of a file of results."""
 
@@ -71,13 +56,11 @@ class BatchProtocol(Protocol):
     key_header: str
     headers: Mapping[str, str]
     path: str
-    """Where batches are created and listed."""
+    """Where batches are created."""
     most_requests: int
     most_bytes: int
     uploads: bool
     """Whether requests are uploaded as a file first."""
-    has_metadata: bool
-    """Whether a batch can carry a name of ours, by which it is known again for certain."""
     head: bytes
     separator: bytes
     tail: bytes
@@ -86,15 +69,7 @@ class BatchProtocol(Protocol):
     def request(self, custom_id: str, body: bytes, max_temperature: float | None) -> bytes:
         """One request of a batch."""
 
-    def create_body(self, file_id: str, token: str) -> bytes:
-        """What creates a batch of an uploaded file."""
-
     def status(self, data: bytes) -> Status: ...
-
-    def listing(self, data: bytes) -> Listed: ...
-
-    def is_ours(self, listed: Any, batch: Batch) -> bool:
-        """Whether a batch of a listing is, or may be, one that was being created."""
 
     def result(self, data: bytes) -> Result: ...
 
@@ -106,17 +81,6 @@ class _OpenAIBatch(Struct):
     error_file_id: str | None = None
     errors: Any = None
     request_counts: Any = None
-
-
-class _OpenAIListed(Struct):
-    id: str
-    created_at: float
-    metadata: Any = None
-
-
-class _Page(Struct):
-    data: list[msgspec.Raw]
-    has_more: bool = False
 
 
 class _OpenAIResponse(Struct):
@@ -137,7 +101,7 @@ class OpenAIBatches:
     path = "batches"
     most_requests = 50_000
     most_bytes = 200_000_000
-    uploads = has_metadata = True
+    uploads = True
     head, separator, tail = b"", b"\n", b"\n"
     ENDED = frozenset({"completed", "failed", "expired", "cancelled"})
 
@@ -147,35 +111,19 @@ class OpenAIBatches:
             {"custom_id": custom_id, "method": "POST", "url": url, "body": msgspec.Raw(body)}
         )
 
-    def create_body(self, file_id: str, token: str) -> bytes:
-        return msgspec.json.encode(
-            {
-                "input_file_id": file_id,
-                "endpoint": "/v1/chat/completions",
-                "completion_window": "24h",
-                "metadata": {METADATA: token},
-            }
-        )
-
     def status(self, data: bytes) -> Status:
         batch = msgspec.json.decode(data, type=_OpenAIBatch)
-        files = [checked_id(each) for each in (batch.output_file_id, batch.error_file_id) if each]
+        files = [checked_id(name) for name in (batch.output_file_id, batch.error_file_id) if name]
         return Status(
             checked_id(batch.id),
             shorten(batch.status),
             batch.status in self.ENDED,
             _count(batch.request_counts, "completed"),
             _count(batch.request_counts, "failed"),
-            tuple(f"files/{each}/content" for each in files),
+            tuple(f"files/{name}/content" for name in files),
             _refusal(batch.errors) if batch.status == "failed" else None,
             batch.status == "cancelled",
         )
-
-    def listing(self, data: bytes) -> Listed:
-        return _listed(data, _OpenAIListed, lambda each: each.created_at, "after")
-
-    def is_ours(self, listed: Any, batch: Batch) -> bool:
-        return isinstance(listed.metadata, dict) and listed.metadata.get(METADATA) == batch.token
 
     def result(self, data: bytes) -> Result:
         line = msgspec.json.decode(data, type=_OpenAILine)
@@ -186,19 +134,12 @@ class OpenAIBatches:
         status, body = line.response.status_code, bytes(line.response.body)
         if status == 200:
             return Result(line.custom_id, body)
-        message = Reply(status, "application/json", body, None, "").message()
-        return Result(line.custom_id, b"", RequestError(f"HTTP {status}", message, status=status))
+        return Result(line.custom_id, b"", Reply(status, "application/json", body).failure())
 
 
 class _AnthropicBatch(Struct):
     id: str
     processing_status: str
-    request_counts: Any = None
-
-
-class _AnthropicListed(Struct):
-    id: str
-    created_at: datetime
     request_counts: Any = None
 
 
@@ -220,16 +161,12 @@ class AnthropicBatches:
     path = "messages/batches"
     most_requests = 100_000
     most_bytes = 256_000_000
-    uploads = has_metadata = False
+    uploads = False
     head, separator, tail = b'{"requests":[', b",", b"]}"
-    COUNTS = ("processing", "succeeded", "errored", "canceled", "expired")
 
     def request(self, custom_id: str, body: bytes, max_temperature: float | None) -> bytes:
         params = anthropic.message_body(msgspec.json.decode(body), max_temperature=max_temperature)
         return msgspec.json.encode({"custom_id": custom_id, "params": params})
-
-    def create_body(self, file_id: str, token: str) -> bytes:
-        raise AssertionError("nothing is uploaded")
 
     def status(self, data: bytes) -> Status:
         batch = msgspec.json.decode(data, type=_AnthropicBatch)
@@ -245,13 +182,6 @@ class AnthropicBatches:
             (f"{self.path}/{name}/results",),
         )
 
-    def listing(self, data: bytes) -> Listed:
-        return _listed(data, _AnthropicListed, lambda each: each.created_at.timestamp(), "after_id")
-
-    def is_ours(self, listed: Any, batch: Batch) -> bool:
-        """It takes no metadata: the number of requests must do, until the results tell."""
-        return sum(_count(listed.request_counts, kind) for kind in self.COUNTS) == len(batch.requests)
-
     def result(self, data: bytes) -> Result:
         line = msgspec.json.decode(data, type=_AnthropicLine)
         kind, result = line.result.type, line.result
@@ -265,7 +195,9 @@ class AnthropicBatches:
         return Result(line.custom_id, b"", RequestError(f"HTTP {status}", message or code, status=status))
 
 
-PROTOCOLS: dict[str, BatchProtocol] = {each.name: each for each in (OpenAIBatches(), AnthropicBatches())}
+PROTOCOLS: dict[str, BatchProtocol] = {
+    protocol.name: protocol for protocol in (OpenAIBatches(), AnthropicBatches())
+}
 
 
 def checked_id(name: str) -> str:
@@ -273,13 +205,6 @@ def checked_id(name: str) -> str:
     if not BATCH_ID.fullmatch(name) or not name.strip("."):
         raise ValueError(f"'{shorten(name)[:60]}' is not the id of a batch or a file")
     return name
-
-
-def _listed(data: bytes, kind: type[Any], created: Callable[[Any], float], after: str) -> Listed:
-    page = msgspec.json.decode(data, type=_Page)
-    batches = [msgspec.json.decode(each, type=kind) for each in page.data[: 10 * LISTED]]
-    more = {"limit": str(LISTED), after: checked_id(batches[-1].id)} if page.has_more and batches else None
-    return Listed([(checked_id(each.id), created(each), each) for each in batches], more)
 
 
 def _count(counts: Any, name: str) -> int:
@@ -298,23 +223,16 @@ def _problem(error: Any) -> tuple[str, str]:
 
 def _coded(code: str, message: str) -> RequestError:
     """An error that is known by its code alone: what is invalid stays so, anything else may pass."""
-    kind = code.removeprefix("batch_") or "no result"
     final = any(word in code for word in ("invalid", "cancel"))
-    return RequestError(kind, message, final=final)
+    return RequestError(code.removeprefix("batch_") or "no result", message, status=400 if final else 0)
 
 
 def _refusal(errors: Any) -> RequestError:
-    """Why a batch as a whole was refused: the first of its problems, each with its line."""
+    """Why a batch as a whole was refused: the first of its problems, with its line."""
     listed = errors.get("data") if isinstance(errors, dict) else None
-    problems = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
-    texts = []
-    for each in problems[:SHOWN_PROBLEMS]:
-        code, message = _problem(each)
-        line = each.get("line")
-        at = f"line {line}: " if type(line) is int else ""
-        texts.append(f"{at}{message or code}{f' ({code})' if message and code else ''}")
-    if len(problems) > SHOWN_PROBLEMS:
-        texts.append(f"and {len(problems) - SHOWN_PROBLEMS:,} more")
-    codes = [_problem(each)[0] for each in problems]
-    later = bool(codes) and all(any(word in code for word in LATER) for code in codes)
-    return RequestError("batch refused", "; ".join(texts) or "no reason is given", final=not later)
+    first = listed[0] if isinstance(listed, list) and listed and isinstance(listed[0], dict) else {}
+    code, message = _problem(first)
+    at = f"line {first['line']}: " if type(first.get("line")) is int else ""
+    detail = f"{at}{message or code or 'no reason is given'}{f' ({code})' if message and code else ''}"
+    later = any(word in code for word in LATER)
+    return RequestError("batch refused", detail, status=0 if later else 400)

@@ -1,7 +1,7 @@
 """`batches.json` in a run's folder: which batches were handed in, and which requests are in each.
 
-A batch is written down before it is created and again when its id is known, so that a process that is killed
-in between leaves a trace by which the next one looks for it.
+A batch is written down before it is created and again when its id is known. Where a process is killed in
+between, the next one asks the same again: one batch may be paid for twice.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from evenkeel.files.cache import write_whole
 from evenkeel.files.jsonfile import read_json
 from evenkeel.harness.folder import BATCHES, member
 
-FORMAT = 1
+FORMAT = 2
 LARGEST = 2**30
 """Bytes of a file that is read."""
 BATCH_ID = re.compile(r"[A-Za-z0-9_.-]{1,200}")
@@ -31,8 +31,6 @@ BatchId = Annotated[str, Meta(pattern=rf"^(?!\.+$)({BATCH_ID.pattern})?$")]
 class Batch(Struct, kw_only=True):
     """A batch of this run."""
 
-    token: Name
-    """A random name of Evenkeel's own, sent as metadata where that is taken."""
     protocol: Name
     address: Name
     """The server, without credentials."""
@@ -42,8 +40,6 @@ class Batch(Struct, kw_only=True):
     """The `custom_id` of each: the beginning of the journal's key."""
     id: BatchId = ""
     """Empty until the server has named it."""
-    candidates: list[BatchId] = []
-    """Ids of which one may be this batch, where the server takes no metadata: its results will tell."""
     fetched: bool = False
     """Whether its results were read to the end."""
 

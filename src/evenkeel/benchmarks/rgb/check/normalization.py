@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from decimal import Decimal
+from functools import lru_cache
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -278,19 +279,58 @@ def _han_value(run: str) -> Decimal | None:
     return total + section + (digit or 0)
 
 
+# Other spellings of an answer
+
+_ROMAN = {"i": 1, "ii": 2, "iii": 3, "iv": 4, "v": 5, "vi": 6, "vii": 7, "viii": 8, "ix": 9, "x": 10,
+          "xi": 11, "xii": 12, "xiii": 13, "xiv": 14, "xv": 15, "xvi": 16}  # fmt: skip
+_REGNAL = re.compile(rf"(?<=[a-z] )({'|'.join(_ROMAN).upper()})$")
+_ORDINAL = re.compile(r"(?<![\d.])(\d{1,2})(?:st|nd|rd|th)\b")
+_LENGTH = re.compile(r"(?P<number>\d+(?:\.\d+)?) ?(?P<unit>k?m)")
+_COUNTED = re.compile(r"(?P<number>\d+)(?P<counter>[人名位个项枚])")
+
+
+@lru_cache(maxsize=4096)
+def spellings(answer: str) -> tuple[str, ...]:
+    """An answer, and what means the same: Henry the Eighth for Henry VIII, twelfth for 12th and the other
+    way round, 55000 m for 55 km, 12名 for 12人."""
+    listed = [answer]
+    ordinals = _NUMBERS.ordinals
+    if regnal := _REGNAL.search(answer):
+        listed.append(f"{answer[: regnal.start()]}{ordinals[_ROMAN[regnal[1].lower()] - 1]}")
+    listed.append(_ORDINAL.sub(lambda m: ordinals[int(m[1]) - 1] if 0 < int(m[1]) <= 31 else m[0], answer))
+    listed.append(_ORDINAL_WORD.sub(lambda m: _ordinal(ordinals.index(_folded(m[0])) + 1), answer))
+    figures = digits(answer)
+    if length := _LENGTH.fullmatch(figures):
+        number = Decimal(length["number"][:LONGEST_NUMBER])
+        is_km = length["unit"] == "km"
+        listed.append(f"{_decimal(number * 1000)} m" if is_km else f"{_decimal(number / 1000)} km")
+    if counted := _COUNTED.fullmatch(figures):
+        listed += [f"{counted['number']}{counter}" for counter in "人名位个"]
+    return tuple(dict.fromkeys(listed))
+
+
+def _ordinal(number: int) -> str:
+    ending = "th" if number in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"
+
+
 # Dates
 
 _MONTH = rf"(?P<m>{'|'.join(rf'{name[:3]}(?:{name[3:]})?' for name in _MONTHS)}|sept)\.?"
 _DAY = r"(?P<d>\d{1,2})(?:st|nd|rd|th)?"
 _YEAR = r"(?P<y>[12]\d{3})"
+_START = r"(?<![A-Za-z\d])"
+"""Not inside a word or a number; it may be next to Chinese characters."""
 _ORDINALS = "|".join(sorted(_NUMBERS.ordinals, key=len, reverse=True))
+_ORDINAL_WORD = re.compile(rf"\b(?:{_ORDINALS})\b", re.IGNORECASE)
 _ORDINAL_DAY = re.compile(
     rf"\b(?:the )?(?P<day>{_ORDINALS})\b(?= (?:day )?(?:of )?(?:{'|'.join(_MONTHS)})\b)", re.IGNORECASE
 )
 _BARE_MONTH = (
-    rf"\b(?P<m>March|May|(?i:{'|'.join(name for name in _MONTHS if name not in ('march', 'may'))}))\b"
+    rf"(?<![A-Za-z])(?P<m>March|May|(?<=\b[Ii]n )(?:march|may)"
+    rf"|(?i:{'|'.join(name for name in _MONTHS if name not in ('march', 'may'))}))(?![A-Za-z])"
 )
-"""A month by itself; "march" and "may" with a small letter are other words."""
+"""A month by itself; "march" and "may" with a small letter are other words, except after "in"."""
 _DATES = [
     *(
         re.compile(pattern, re.IGNORECASE)
@@ -301,11 +341,11 @@ _DATES = [
             r"(?<!\d)(?P<m>\d{1,2}) ?月 ?(?P<d>\d{1,2}) ?[日号]",
             r"(?<!\d)(?P<m>\d{1,2}) ?月",
             rf"(?<!\d){_YEAR} ?年",
-            rf"\b{_MONTH} {_DAY}(?:, ?| )(?:of )?{_YEAR}\b",
+            rf"{_START}{_MONTH} {_DAY}(?:, ?| )(?:of )?{_YEAR}(?!\d)",
             r"(?<![\d.])(?P<d>\d{1,2})\.(?P<m>\d{1,2})\.(?P<y>[12]\d{3})(?![\d.])",
-            rf"\b{_DAY}-{_MONTH}-{_YEAR}\b",
-            rf"\b{_DAY} (?:of )?{_MONTH},? (?:of )?{_YEAR}\b",
-            rf"\b{_MONTH},? (?:of )?{_YEAR}\b",
+            rf"{_START}{_DAY}-{_MONTH}-{_YEAR}(?!\d)",
+            rf"{_START}{_DAY} (?:of )?{_MONTH},? (?:of )?{_YEAR}(?!\d)",
+            rf"{_START}{_MONTH},? (?:of )?{_YEAR}(?!\d)",
             rf"\b{_MONTH} {_DAY}\b(?![.:%]\d)",
             rf"\b{_DAY} (?:of )?{_MONTH}(?!\w)",
             r"(?<!\d)(?P<m>0?\d|1[0-2])/(?P<d>1[3-9]|2\d|3[01])/(?P<y>[12]\d{3})\b",

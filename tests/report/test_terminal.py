@@ -1,4 +1,4 @@
-"""The progress of several runs: a line for each, whatever the width and height of the terminal."""
+"""The progress of one run and of several: a line for each, whatever the size of the terminal."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import io
 import pytest
 from rich.console import Console
 
+from evenkeel.report.terminal.progress import Watcher
 from evenkeel.report.terminal.runs import PlainRuns, RunLine, duration, runs_table
+from evenkeel.types import Response
 
 LINES = [
     RunLine(name="mirae-one", state="finished"),
@@ -41,6 +43,19 @@ def test_without_a_terminal_a_line_is_printed_when_a_run_begins_and_ends(
     for state in ("waiting", "running", "running", "failed", "failed"):
         watcher.update([RunLine(name="rgb-one", state=state, problem="why" if state == "failed" else "")])
     assert capsys.readouterr().err.splitlines() == ["rgb-one: running", "rgb-one: failed (why)"]
+
+
+def test_a_line_of_progress_has_a_name_without_addresses(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evenkeel.report.terminal.progress.PLAIN_SECONDS", 0.0)
+    watcher = Watcher()
+    watcher.retrying(3)  # before anything was asked
+    watcher.phase("judge:llamacpp:?base_url=http%3A%2F%2F127.0.0.1", total=1, done=0)
+    watcher.answered(Response(status="ok"), usd=0.0)
+    first, second = capsys.readouterr().err.splitlines()
+    assert first == "judge:llamacpp: 1 request"
+    assert second.startswith("judge:llamacpp: 1 of 1")
 
 
 def test_durations_are_short() -> None:

@@ -1,0 +1,102 @@
+"""Loads a causal model and its tokenizer, or refuses them: files, tensors and causality are checked."""
+
+from __future__ import annotations
+
+import pickle
+import struct
+import warnings
+from importlib.util import find_spec
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+
+from evenkeel.errors import MissingExtra, UsageError
+from evenkeel.models.local.causal import Causal
+from evenkeel.models.local.checks import (
+    REPORTED,
+    check_causal,
+    check_config,
+    check_tensors,
+    first_position,
+    joins_rows,
+    loading_of,
+    reads_padded,
+)
+from evenkeel.models.local.steps.attention import use_step_attention
+from evenkeel.models.local.steps.rows import fill_products, use_row_attention
+from evenkeel.models.local.weights import Weights, first_line, quiet_transformers, tokenizer_errors
+
+LOAD_ERRORS = (
+    *(OSError, ValueError, RuntimeError, LookupError, ImportError, AttributeError, TypeError),
+    *(struct.error, pickle.UnpicklingError, EOFError, SafetensorError),
+)
+"""All that the libraries raise over files that are not what they should be."""
+
+
+def load_tokenizer(weights: Weights, *, trust_remote_code: bool = False) -> Any:
+    """The tokenizer of transformers that comes with a model's files."""
+    quiet_transformers()
+    from transformers import AutoTokenizer
+
+    source: dict[str, Any] = {"gguf_file": weights.gguf_file} if weights.gguf_file else {}
+    source |= {"trust_remote_code": True} if trust_remote_code else {}
+    with tokenizer_errors(weights.path):
+        return AutoTokenizer.from_pretrained(weights.folder, local_files_only=True, **source)
+
+
+def load(spec: str, weights: Weights, *, dtype: str, device: str, trust_remote_code: bool) -> Causal:
+    """Load a model, or refuse it: complete files, every tensor present, and proof that it is causal."""
+    quiet_transformers()
+    from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
+
+    target = pick_device(device, spec)
+    if target.type == "cuda":
+        # cuDNN's attention plans anew for every length of keys, which takes longer than the attention itself.
+        torch.backends.cuda.enable_cudnn_sdp(False)
+    source: dict[str, Any] = {"trust_remote_code": trust_remote_code, "local_files_only": True}
+    if weights.gguf_file:
+        source["gguf_file"] = weights.gguf_file
+        # "auto" would ask the file for its type, and a quantised file has none that torch could compute in.
+        dtype = "float32" if dtype == "auto" else dtype
+    if (weights.folder / "adapter_config.json").is_file() and not find_spec("peft"):
+        # Without its package transformers ignores an adapter, and gives the base model's figures.
+        raise MissingExtra(f"{spec}, which has an adapter,", package="peft", install="pip install peft")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            if not weights.gguf_file:
+                check_config(spec, AutoConfig.from_pretrained(weights.folder, **source))
+            with tokenizer_errors(weights.path):
+                tokenizer = AutoTokenizer.from_pretrained(weights.folder, **source)
+            model, info = AutoModelForCausalLM.from_pretrained(
+                weights.folder, dtype=dtype, weights_only=True, **REPORTED, **source
+            )
+            check_tensors(spec, weights.path, loading_of(model, info))
+            if target.type == "cuda":
+                use_step_attention(model)
+            if target.type == "cpu":
+                use_row_attention(model)
+                fill_products(model)
+            causal = Causal(spec, model.to(target).eval(), tokenizer)
+            causal.first_position = first_position(causal)
+            if causal.context is not None:
+                causal.context -= causal.first_position
+            check_causal(causal)
+            causal.pads = causal.pads and reads_padded(causal)
+            causal.joins = target.type == "cpu" and joins_rows(causal)
+            return causal
+    except LOAD_ERRORS as error:
+        reason = first_line(error)
+        raise UsageError(f"{spec}: the model in {weights.path} cannot be loaded: {reason}.") from error
+
+
+def pick_device(device: str, spec: str) -> torch.device:
+    has_mps = torch.backends.mps.is_available()
+    if device == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "mps" if has_mps else "cpu")
+    chosen = torch.device(device)
+    count = {"cuda": torch.cuda.device_count(), "mps": int(has_mps)}.get(chosen.type, 1)
+    if (chosen.index or 0) >= count:
+        raise UsageError(f"{spec}: there is no device '{device}' here; use device=auto or device=cpu.")
+    return chosen

@@ -1,0 +1,48 @@
+"""Options that the backends of this machine share, and which of them enter a model's identity."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, TypeAlias
+
+from msgspec import Meta, Struct
+
+from evenkeel.options import RUNTIME, identity_options
+
+LATER = ("deterministic", "late", "rank_template", "top_p", "top_k")
+"""Options that came after the first runs were stored."""
+
+Dtype: TypeAlias = Annotated[
+    Literal["auto", "float32", "bfloat16", "float16"],
+    Meta(description="number format of the weights; auto: as they are stored"),
+]
+Device: TypeAlias = Annotated[
+    str,
+    Meta(
+        pattern=r"^(auto|cpu|mps|cuda(:\d+)?)$",
+        description="auto (a GPU where there is one), cpu, cuda, cuda:N or mps",
+        extra=RUNTIME,
+    ),
+]
+Concurrency: TypeAlias = Annotated[
+    Annotated[int, Meta(ge=1)] | None,
+    Meta(
+        description="rows in one batch at most; by default 32 on CPU, on CUDA by the free memory",
+        extra=RUNTIME,
+    ),
+]
+BatchTokens: TypeAlias = Annotated[
+    Annotated[int, Meta(ge=1)] | None,
+    Meta(description="padded tokens in one batch at most; by default chosen by device", extra=RUNTIME),
+]
+Deterministic: TypeAlias = Annotated[
+    bool, Meta(description="read every text alone, so that no answer depends on what else is asked; slower")
+]
+Revision: TypeAlias = Annotated[str | None, Meta(description="branch, tag or commit of a Hub model")]
+RemoteCode: TypeAlias = Annotated[bool, Meta(description="run Python code that comes with the model")]
+
+
+def chosen_options(options: Struct) -> dict[str, Any]:
+    """The options that enter a model's identity: later ones only where they are chosen, so that the identity
+    of all other runs stays what it was before there was such a choice."""
+    values = identity_options(options)
+    return {name: value for name, value in values.items() if name not in LATER or value}

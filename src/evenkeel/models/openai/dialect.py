@@ -1,0 +1,209 @@
+"""Requests as one server takes them: as its preset says, and as its refusals teach."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from evenkeel.models.presets import TOKENS
+from evenkeel.text.judge import without_bounds
+from evenkeel.types import Generate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from evenkeel.models.openai.transport import RequestError
+    from evenkeel.models.presets import Feature, Preset
+
+OPTIONAL = ("temperature", "top_p", "top_k", "seed")
+"""Fields that some models take only at their default: a request is sent without one that was refused."""
+REFUSED = re.compile(
+    r"unsupported|not support|unrecognized|unknown|unexpected|not permitted|not allowed|not accept|deprecated"
+    r"|only (the default|\d)|must be (1\b|strictly positive)|cannot be (set|changed|specified)"
+    r"|extra (inputs|fields)",
+    re.IGNORECASE,
+)
+
+SENT_FIELD = re.compile(r"""["'`]\w+["'`]\s*[:=]""")
+"""In a message that repeats the request: a field with its value."""
+BOUND = re.compile(r"\b(min|max)(Length|Items)\b")
+SENT_BOUND = re.compile(rb'"(min|max)(Length|Items)":')
+"""In a schema, and not in a prompt that quotes it: there the quotation marks are escaped."""
+
+LEFT_OUT: dict[Feature, str] = {
+    "seed": "takes no seed: requests were sent without one, so that the same answers cannot be had again.",
+    "json_schema": "takes no JSON schema: the form of an answer was asked for in words alone.",
+}
+
+
+class Dialect:
+    """Requests to one model as its server takes them: as its preset says, and as its error messages teach."""
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        token_field: str,
+        seeded: bool,
+        extra: dict[str, Any],
+        preset: Preset | None = None,
+        reasoning_tokens: int = 0,
+        top_p: float | None = None,
+        top_k: int | None = None,
+    ) -> None:
+        self._model = model
+        self._seeded = seeded
+        self._extra = extra
+        self._preset = preset
+        self._supports = preset.supports if preset else {}
+        self._seed_field = preset.names.get("seed", "seed") if preset else "seed"
+        self._reasoning_tokens = reasoning_tokens
+        self._top_p = top_p
+        self._top_k = top_k
+        self._unsupported: dict[Feature, str] = {}
+        self._hottest = 0.0
+        self._token_field = token_field
+        self._logprobs_max_tokens = 0
+        self._encoding_format = "base64"
+        self._takes_schema = self._supports.get("json_schema", True)
+        self._takes_json_mode = not self._takes_schema and self._supports.get("json_mode", False)
+        self._takes_bounds = True
+        self._rank_field = "documents"
+        self._refused: dict[str, str] = {}
+        """Fields that the server refused, with its message; requests are sent without them."""
+        self._thinking = list(preset.reasoning_budgets) if preset else []
+        """Ways to allow tokens for thinking; the first is used until the server refuses it."""
+
+    def notes(self) -> list[str]:
+        """What the server did not take, and was left out of the requests."""
+        title = self._preset.title if self._preset else "The server"
+        known = [f"{title} {problem}" for problem in self._unsupported.values()]
+        if self._preset and self._preset.max_temperature is not None:
+            limit = self._preset.max_temperature
+            if self._hottest > limit:
+                known.append(f"{title} lowers a temperature of {self._hottest:g} to {limit:g}.")
+        return known + [
+            f"The server refused the field '{name}' ({message}): requests were sent without it, so that the "
+            "server's default applied."
+            for name, message in self._refused.items()
+        ]
+
+    def use_completion_tokens(self) -> None:
+        self._token_field = "max_completion_tokens"
+
+    def learn(self, error: RequestError, body: bytes = b"") -> None:
+        """Adapt to a refusal of a body. Each field changes once, so that retries end.
+
+        The server's own `param` or `loc` decides; where it names none, the words of its message, unless the
+        prompt has the same word: servers repeat what they were sent.
+        """
+        sent = _sent_texts(body)
+        message = SENT_FIELD.sub("", error.detail)
+
+        def names(pattern: str) -> bool:
+            if error.field:
+                return re.search(pattern, error.field) is not None
+            return re.search(pattern, message) is not None and not re.search(pattern, sent)
+
+        if re.search(r"\bmax_completion_tokens\b", message) and names(r"max_(completion_)?tokens"):
+            self._token_field = "max_completion_tokens"
+        if names(r"max_(new_)?tokens"):
+            self._logprobs_max_tokens = 1
+        if names(r"encoding_format|base64"):
+            self._encoding_format = "float"
+        if BOUND.search(message) and SENT_BOUND.search(body):
+            self._takes_bounds = False
+        elif names(r"response_format|json_schema|guided|grammar") and b'"response_format"' in body:
+            self._takes_schema = self._takes_json_mode = False
+            self._refused["response_format"] = error.detail
+        if names(r"\btexts\b"):
+            self._rank_field = "texts"  # Text Embeddings Inference
+        if names(r"\bthinking\b") and b'"thinking"' in body and len(self._thinking) > 1:
+            del self._thinking[0]
+        if REFUSED.search(message):
+            for name in dict.fromkeys((*OPTIONAL, self._seed_field)):
+                if names(rf"\b{name}\b"):
+                    self._refused.setdefault(name, error.detail)
+
+    def generate_body(self, request: Generate) -> bytes:
+        sampling, chat = request.sampling, not isinstance(request.prompt, str)
+        body: dict[str, Any] = {
+            "messages" if chat else "prompt": request.prompt,
+            "temperature": sampling.temperature,
+            self._token_field if chat else "max_tokens": sampling.max_tokens,
+        }
+        self._hottest = max(self._hottest, sampling.temperature)
+        if chat and self._reasoning_tokens:
+            body[self._token_field] += self._reasoning_tokens
+            if self._thinking:
+                body |= _filled(self._thinking[0], self._reasoning_tokens)
+        if (top_p := sampling.top_p if self._top_p is None else self._top_p) != 1:
+            body["top_p"] = top_p
+        if self._top_k is not None:
+            body["top_k"] = self._top_k
+        if sampling.stop:
+            body["stop"] = sampling.stop
+        if request.schema and not self._takes_schema:
+            self._leave_out("json_schema")
+            if self._takes_json_mode:
+                body["response_format"] = {"type": "json_object"}
+        elif request.schema:
+            text = request.schema if self._takes_bounds else without_bounds(request.schema)
+            schema = {"name": "answer", "strict": True, "schema": msgspec.Raw(text.encode())}
+            body["response_format"] = {"type": "json_schema", "json_schema": schema}
+        if self._seeded and self._supports.get("seed", True):
+            body[self._seed_field] = seed_of(request)
+        elif self._seeded:
+            self._leave_out("seed")
+        return self._encoded(body)
+
+    def _leave_out(self, feature: Feature) -> None:
+        """Note what the server does not take, by its preset; what it refused itself is noted elsewhere."""
+        if self._supports.get(feature) is False:
+            self._unsupported[feature] = LEFT_OUT[feature]
+
+    def logprobs_body(self, text: str) -> bytes:
+        """Have a text echoed with the log-probability of each of its tokens."""
+        max_tokens = self._logprobs_max_tokens
+        body = {"prompt": text, "echo": True, "logprobs": 1, "max_tokens": max_tokens, "temperature": 0}
+        return self._encoded(body)
+
+    def embed_body(self, texts: Sequence[str]) -> bytes:
+        return self._encoded({"input": texts, "encoding_format": self._encoding_format})
+
+    def rank_body(self, query: str, documents: Sequence[str]) -> bytes:
+        return self._encoded({"query": query, self._rank_field: documents})
+
+    def _encoded(self, body: dict[str, Any]) -> bytes:
+        body = {name: value for name, value in body.items() if name not in self._refused}
+        return msgspec.json.encode({"model": self._model} | body | self._extra)
+
+
+def _sent_texts(body: bytes) -> str:
+    """The texts of a request that a message about it may repeat."""
+    request = msgspec.json.decode(body) if body else {}
+    return " ".join(texts_in([request.get(name) for name in ("messages", "prompt", "input", "query")]))
+
+
+def texts_in(value: Any) -> Iterator[str]:
+    """All texts inside a JSON value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from texts_in(part)
+
+
+def _filled(value: Any, tokens: int) -> Any:
+    """A preset's fields with a number for TOKENS."""
+    if isinstance(value, dict):
+        return {name: _filled(part, tokens) for name, part in value.items()}
+    return tokens if value == TOKENS else value
+
+
+def seed_of(request: Generate) -> int:
+    """A seed that differs from repeat to repeat: CRC-32 of `seed:repeat`, as a positive int32."""
+    return zlib.crc32(f"{request.sampling.seed}:{request.repeat}".encode()) & 0x7FFFFFFF

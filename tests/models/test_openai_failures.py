@@ -1,0 +1,413 @@
+"""What becomes of a request whose try failed: the table of `retry.py`, against a real server."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from aiohttp import web
+
+import evenkeel as ek
+from evenkeel.errors import BudgetReached, ModelUnreachable, UsageError
+from evenkeel.models.openai.throttle import Throttle
+from evenkeel.models.openai.transport import Reply, requested_wait
+from evenkeel.models.registry import load_model
+from evenkeel.types import Request, Response
+from loopback import Loopback
+from models.hostile import KEY, Hostile, Recorder, answers, chat, fixed, free_port, model_of, one, says
+
+PAGE = b"<!DOCTYPE html><html><head><title>Welcome to <b>nginx</b></title></head></html>"
+FAILS = ["400", "413", "422", "418"]
+NOT_HERE = ["401", "402", "403", "404", "405", "redirect"]
+RETRIED = ["408", "409", "425", "429", "500", "502", "503", "529", "drop", "reset", "broken", "shape"]
+
+
+@pytest.mark.parametrize("fault", [*FAILS, *NOT_HERE, *RETRIED, "a page"])
+def test_what_a_failure_does_once_the_server_has_answered(fault: str) -> None:
+    with Loopback(script=("ok", fault)) as server:
+        responses = answers(model_of(server, concurrency=1), [chat(f"q{i}") for i in range(3)])
+    failed = fault in (*FAILS, *NOT_HERE)
+    assert [response.status for response in responses.values()] == ["ok", "error" if failed else "ok", "ok"]
+    assert server.requests == (3 if failed else 4)
+
+
+@pytest.mark.parametrize("fault", [*NOT_HERE, "a page"])
+def test_a_refusal_before_any_answer_ends_the_run(fault: str) -> None:
+    with Loopback(fail=1.0, faults=(fault,)) as server, pytest.raises(ModelUnreachable):
+        answers(model_of(server, concurrency=1), [chat(f"q{i}") for i in range(20)])
+    assert server.requests == 1
+
+
+@pytest.mark.parametrize("fault", [*FAILS, *RETRIED])
+def test_what_may_pass_is_tried_again_before_any_answer(fault: str) -> None:
+    with Loopback(script=(fault,)) as server:
+        responses = answers(model_of(server, concurrency=1), [chat(f"q{i}") for i in range(3)])
+    assert [response.status for response in responses.values()].count("ok") == (2 if fault in FAILS else 3)
+
+
+@pytest.mark.parametrize("fault", ["404", "402", "a page"])
+def test_a_refusal_with_many_under_way_ends_nothing(fault: str) -> None:
+    class FastFailures(Loopback):
+        async def _reply(self, request: web.BaseRequest, path: str, data: bytes) -> web.StreamResponse | None:
+            if self.requests > 3:
+                await asyncio.sleep(0.3)
+            return await super()._reply(request, path, data)
+
+    with FastFailures(script=(fault,) * 3) as server:
+        responses = answers(model_of(server, concurrency=32), [chat(f"q{i}") for i in range(40)])
+    assert {response.status for response in responses.values()} == {"ok"}
+
+
+def test_a_request_that_keeps_failing_says_how_often_it_was_tried() -> None:
+    with Loopback(script=("ok", "500", "500", "500")) as server:
+        model = model_of(server, retries=2, concurrency=1)
+        one(model, chat("first"))
+        reason = one(model, chat("second")).reason
+    assert reason == "HTTP 500 after 3 tries: the keel is cracked (loopback_error)"
+
+
+def test_a_reply_that_takes_too_long_is_a_timeout() -> None:
+    with Loopback() as server:
+        model = model_of(server, timeout=0.6, retries=1)
+        one(model, chat("first"))
+        server.behaviour.latency = 10.0
+        assert one(model, chat("second")).reason == "timeout after 2 tries: no reply within 0.6 s"
+
+
+def test_a_disturbed_run_gives_the_same_answers_as_an_undisturbed_one() -> None:
+    requests = [chat(f"question {i}", repeat=repeat) for i in range(40) for repeat in range(5)]
+    texts = []
+    for fail in (0.0, 0.3):
+        with Loopback(fail=fail) as server:
+            responses = answers(model_of(server), requests)
+        assert set(server.answered.values()) == {5}
+        texts.append(sorted(response.text for response in responses.values()))
+    assert texts[0] == texts[1]
+
+
+# Pace
+
+
+def test_overload_lowers_concurrency_and_quiet_raises_it_again() -> None:
+    with Loopback(overload_above=8, latency=0.005) as server:
+        responses = answers(model_of(server, concurrency=64), [chat(f"q{i}") for i in range(400)])
+        assert {response.status for response in responses.values()} == {"ok"}
+        assert server.statuses[429] < 300  # without adaptation most of 64 at once would be refused
+        server.behaviour.overload_above = 0
+        server.peak = 0
+        answers(model_of(server, concurrency=64), [chat(f"r{i}") for i in range(200)])
+    assert server.peak > 32
+
+
+def test_a_burst_of_refusals_halves_the_limit_once() -> None:
+    async def scenario() -> None:
+        throttle, now = Throttle(64), asyncio.get_running_loop().time
+        sent = now()
+        await asyncio.sleep(0.001)
+        for _ in range(50):
+            throttle.overloaded(sent)
+        assert throttle.limit == 32
+        for _ in range(2000):
+            throttle.succeeded()
+        assert throttle.limit == 64
+
+    asyncio.run(scenario())
+
+
+def test_a_few_refusals_among_good_answers_are_no_overload() -> None:
+    async def scenario() -> None:
+        throttle = Throttle(512)
+        for number in range(2000):
+            throttle.count(refused=number % 40 == 39)
+            assert not throttle.is_overloaded
+        for _ in range(16):
+            throttle.count(refused=True)
+        assert throttle.is_overloaded
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("status", ["429", "503"])
+def test_retry_after_holds_back_every_new_request(status: str) -> None:
+    with Loopback(script=(status,), retry_after="1") as server:
+        started = time.monotonic()
+        stream = model_of(server, concurrency=2).answer(chat(f"q{i}") for i in range(10))
+        times = [time.monotonic() - started for _ in stream]
+    assert sum(seconds < 1.0 for seconds in times) <= 2  # what was under way when the server said so
+    assert server.requests == 11
+
+
+def test_retry_after_is_read_as_seconds_milliseconds_or_a_date() -> None:
+    assert requested_wait({"Retry-After": "2.5"}) == 2.5
+    assert requested_wait({"retry-after-ms": "1500", "Retry-After": "2"}) == 1.5
+    date = format_datetime(datetime.now(UTC) + timedelta(seconds=30), usegmt=True)
+    assert requested_wait({"Retry-After": date}) == pytest.approx(30, abs=2)
+    assert requested_wait({"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "9s"}) is None
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["Mon, 01 Jan 0001 00:00:00 +1400", "Fri, 31 Dec 99999999999999999999 23:59:59 GMT", "-5", "nan", "1e999",
+     "9" * 5000, "", "٣", "soon", "Fri", "\x1b[31m"],
+)  # fmt: skip
+def test_no_retry_after_is_too_absurd_to_read(value: str) -> None:
+    for name in ("Retry-After", "retry-after-ms"):
+        wait = requested_wait({name: value})
+        assert wait is None or wait >= 0
+
+
+def test_a_pause_of_hours_fails_the_request_and_is_named() -> None:
+    with Loopback(script=("ok", "429"), retry_after="86400") as server:
+        model = model_of(server, concurrency=1)
+        one(model, chat("first"))
+        assert "a pause of 86,400 s" in one(model, chat("second")).reason
+
+
+# Giving up
+
+
+def test_a_spent_quota_ends_the_run() -> None:
+    with (
+        Loopback(script=("ok",), fail=1.0, faults=("429",), code="insufficient_quota") as server,
+        pytest.raises(ModelUnreachable, match="quota"),
+    ):
+        answers(model_of(server, concurrency=1), [chat(f"q{i}") for i in range(5)])
+    assert server.requests == 2
+
+
+@pytest.mark.parametrize("concurrency", [1, 64])
+def test_a_dead_server_is_reported_soon(concurrency: int) -> None:
+    url = f"http://127.0.0.1:{free_port()}/v1"
+    with pytest.raises(ModelUnreachable, match="no connection"):
+        answers(
+            model_of(url, retries=2, concurrency=concurrency), [chat(f"q{i}") for i in range(concurrency)]
+        )
+
+
+def test_a_server_that_is_still_starting_is_waited_for() -> None:
+    port = free_port()
+    late = Loopback(port=port)
+    timer = threading.Timer(0.5, late.__enter__)
+    timer.start()
+    try:
+        response = one(model_of(f"http://127.0.0.1:{port}/v1"), chat("q"))
+    finally:
+        timer.join()
+        late.__exit__()
+    assert response.status == "ok"
+
+
+def test_a_server_that_fails_every_request_is_given_up() -> None:
+    with Loopback(fail=1.0, faults=("500", "broken")) as server, pytest.raises(ModelUnreachable) as raised:
+        answers(model_of(server, retries=1, concurrency=4), [chat(f"q{i}") for i in range(100)])
+    assert "HTTP 500" in str(raised.value)
+    assert server.requests < 40
+
+
+def test_a_server_that_dies_midway_is_given_up_after_what_was_answered() -> None:
+    seen: list[tuple[Request, Response]] = []
+    with Loopback(dies_after=40) as server, pytest.raises(ModelUnreachable, match="have all failed"):
+        seen.extend(model_of(server, retries=1).answer(chat(f"q{i}") for i in range(500)))
+    assert sum(response.status == "ok" for _, response in seen) == 40
+    assert 50 <= sum(response.status == "error" for _, response in seen) < 120
+
+
+def test_a_run_of_prompts_that_are_refused_is_no_dead_server() -> None:
+    with Loopback() as server:
+        requests = [chat("fine"), *(chat(f"[poison] {i}") for i in range(60)), chat("fine again")]
+        responses = answers(model_of(server, concurrency=1), requests)
+    assert [response.status for response in responses.values()].count("ok") == 2
+
+
+def test_a_web_page_is_reported_with_a_hint() -> None:
+    server = fixed(PAGE, content_type="text/html")
+    with server, pytest.raises(ModelUnreachable) as raised:
+        root = server.url.removesuffix("/v1")
+        one(model_of(root), chat("q"))
+    assert "a web page ('Welcome to')" in str(raised.value)
+    assert str(raised.value).endswith(f"Did you mean {root}/v1?")
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "hinted"),
+    [("", 404, "/v1"), ("/api", 404, "/api/v1"), ("/v1/chat/completions", 404, "/v1"), ("/v1", 404, None),
+     ("/v1beta/openai", 405, None), ("", 401, None)],
+)  # fmt: skip
+def test_an_address_without_v1_is_doubted(path: str, status: int, hinted: str | None) -> None:
+    server = fixed(b'{"detail": "Not Found"}', status=status)
+    with server, pytest.raises(ModelUnreachable) as raised:
+        root = server.url.removesuffix("/v1")
+        one(model_of(root + path), chat("q"))
+    assert ("Did you mean" in str(raised.value)) == (hinted is not None)
+    assert hinted is None or str(raised.value).endswith(f"Did you mean {root}{hinted}?")
+
+
+def test_a_missing_model_is_no_reason_to_doubt_the_address() -> None:
+    server = fixed(b'{"error": {"message": "model loop not found"}}', status=404)
+    with server, pytest.raises(ModelUnreachable, match="model loop not found$"):
+        one(model_of(server.url.removesuffix("/v1")), chat("q"))
+
+
+# What is said meanwhile
+
+
+def test_failures_are_noted_once_a_kind_and_retries_counted() -> None:
+    watcher = Recorder()
+    with Loopback(script=("500",) * 4, retry_after="") as server:
+        model = model_of(server)
+        model.watch(watcher)
+        responses = answers(model, [chat(f"q{i}") for i in range(4)])
+    assert {response.status for response in responses.values()} == {"ok"}
+    [note] = watcher.notes
+    assert note.startswith(f"{server.url} answered 500 Internal Server Error: the keel is cracked")
+    assert "Trying again (1 of 8)" in note
+
+
+def test_a_dead_server_is_noted_while_it_is_probed() -> None:
+    watcher = Recorder()
+    model = model_of("http://127.0.0.1:1/v1", retries=1)
+    model.watch(watcher)
+    with pytest.raises(ModelUnreachable):
+        model.probe(frozenset({"loglikelihood"}))
+    assert "no connection: Connection refused. Trying again" in watcher.notes[0]
+
+
+# The budget
+
+
+class Meter:
+    """Allows so many further tries, and adds up tokens."""
+
+    def __init__(self, allowed: int) -> None:
+        self.allowed = allowed
+        self.tokens = [0, 0]
+
+    def may_retry(self) -> bool:
+        self.allowed -= 1
+        return self.allowed >= 0
+
+    def used(self, tokens_in: int, tokens_out: int) -> None:
+        self.tokens = [self.tokens[0] + tokens_in, self.tokens[1] + tokens_out]
+
+
+def test_tries_and_unusable_replies_are_counted() -> None:
+    body = says("a keel").removesuffix(b"}") + b',"usage":{"prompt_tokens":7,"completion_tokens":3}'
+
+    async def respond(server: Hostile, request: web.BaseRequest) -> web.StreamResponse:
+        return web.Response(body=says("whole") if server.requests == 1 else body)
+
+    meter = Meter(allowed=4)
+    with Hostile(respond) as server:
+        model = model_of(server, concurrency=1)
+        one(model, chat("first"))
+        model.count_with(meter)
+        responses = answers(model, [chat("second"), chat("third")])
+    assert {response.status for response in responses.values()} == {"error"}
+    assert server.requests == 1 + 2 + 4
+    assert meter.tokens == [6 * 7, 6 * 3]
+
+
+def test_limits_hold_where_no_reply_can_be_used(tmp_path: Path) -> None:
+    body = says("a keel").removesuffix(b"}") + b',"usage":{"prompt_tokens":700,"completion_tokens":300}'
+    with fixed(body) as server:
+        for limits in ({"max_requests": 5}, {"max_usd": 0.02, "price_in": 5.0, "price_out": 5.0}):
+            before = server.requests
+            for _ in range(2):
+                with pytest.raises(BudgetReached):
+                    ek.run(
+                        "rgb", "openai:loop", base_url=server.url, limit=9, progress=False,
+                        out=tmp_path / str(len(limits)), concurrency=1, **limits,
+                    )  # fmt: skip
+            assert server.requests - before <= 5
+
+
+# Odd replies and addresses
+
+
+@pytest.mark.parametrize("status", [200, 400, 500])
+@pytest.mark.parametrize("opening", [b'{"a":', b"["])
+def test_a_deeply_nested_reply_is_one_error(status: int, opening: bytes) -> None:
+    deep = opening * 50_000 + b"1" + (b"}" if opening[:1] == b"{" else b"]") * 50_000
+
+    async def respond(server: Hostile, request: web.BaseRequest) -> web.StreamResponse:
+        if server.requests == 1:
+            return web.Response(body=says("fine"))
+        body = b'{"choices":[{"message":{"content":"a","reasoning":' + deep + b'},"finish_reason":"stop"}]}'
+        return web.Response(body=body, status=status)
+
+    with Hostile(respond) as server:
+        model = model_of(server, retries=1)
+        one(model, chat("first"))
+        assert one(model, chat("q")).status == "error"
+
+
+def test_the_choice_of_index_0_is_taken_wherever_it_is() -> None:
+    choices = [
+        {"index": index, "message": {"content": f"choice {index}"}, "finish_reason": "stop"}
+        for index in (2, 0, 1)
+    ]
+    with fixed(msgspec.json.encode({"choices": choices})) as server:
+        assert one(model_of(server), chat("q")).text == "choice 0"
+
+
+def test_an_error_beside_choices_is_an_error() -> None:
+    body: dict[str, Any] = msgspec.json.decode(says("half an answer"))
+    body["error"] = {"message": "the provider went away", "code": 502}
+
+    async def respond(server: Hostile, request: web.BaseRequest) -> web.StreamResponse:
+        return web.Response(body=says("fine") if server.requests == 1 else msgspec.json.encode(body))
+
+    with Hostile(respond) as server:
+        model = model_of(server, retries=0)
+        one(model, chat("first"))
+        response = one(model, chat("second"))
+    assert response.status == "error"
+    assert "the provider went away" in response.reason
+
+
+def test_half_a_character_in_a_prompt_is_one_error() -> None:
+    with Loopback() as server:
+        requests = [chat("fine"), chat("half \ud83d"), chat("fine too")]
+        responses = answers(model_of(server, concurrency=1), requests)
+    assert sorted(response.status for response in responses.values()) == ["error", "ok", "ok"]
+
+
+def test_an_error_page_of_titles_is_read_in_time() -> None:
+    assert Reply(500, "text/html", b"<title" * 100_000).message() == "a web page"
+
+
+@pytest.mark.parametrize(
+    ("address", "problem"),
+    [
+        ("http://127.0.0.1:99999/v1", "port"), ("http://127.0.0.1:0/v1", "port"),
+        ("http://127.0.0.1:http/v1", "port"), ("http:///v1", "host"), ("ftp://127.0.0.1/v1", "http://"),
+        ("127.0.0.1:8000/v1", "http://"), ("http://two words/v1", "malformed"),
+        ("http://[::1/v1", "malformed"), ("http://a..b/v1", "malformed"),
+        (f"http://{'a' * 64}.test/v1", "malformed"), ("http://ho\x00st/v1", "malformed"),
+        (f"http://me:{KEY}@127.0.0.1:99999/v1", "port"),
+    ],
+)  # fmt: skip
+def test_a_malformed_address_is_refused(address: str, problem: str) -> None:
+    with pytest.raises(UsageError, match="is not a web address") as raised:
+        load_model("openai:m", base_url=address)
+    assert problem in str(raised.value)
+    assert "Canary" not in str(raised.value)
+
+
+@pytest.mark.parametrize("address", ["http://[::1]:8000/v1", "http://a_b-c:80/v1/", "http://é.test"])
+def test_an_address_of_another_form_is_taken(address: str) -> None:
+    assert load_model("openai:m", base_url=address).identity()["spec"] == "openai:m"
+
+
+@pytest.mark.parametrize("args", [{}, {"token_field": "max\udcff"}])
+def test_a_name_that_is_not_utf_8_is_refused(args: dict[str, str]) -> None:
+    with pytest.raises(UsageError, match="is not valid UTF-8") as raised:
+        load_model("openai:m" if args else "openai:m\udcff", **args)
+    assert str(raised.value).isascii()
