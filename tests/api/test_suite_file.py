@@ -46,11 +46,10 @@ def planned(tmp_path: Path, text: str) -> list[PlannedRun]:
         ("benchmarks: [miron]\n", "line 1: miron needs a model"),
         ("- embedded\n", "suite.yaml: this is not a suite"),
         (PLAIN + "models: [embedded]\n", "line 3: the key 'models' appears twice"),
-        ("models: &a [embedded]\nbenchmarks: [miron]\n", "line 1: anchors"),
         ("models: ['openai:x']\nbenchmarks: [miron]\nbudget:\n  usd: 1\n", "line 4: .*price of openai:x"),
         (PLAIN + "defaults: {data: nowhere.jsonl}\n", "line 2: .*nowhere.jsonl"),
     ],
-    ids=range(16),
+    ids=range(15),
 )
 def test_an_error_names_the_file_and_the_line(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(DataError, match=message) as caught:

@@ -179,6 +179,7 @@ def fitting(event: Event, comparison: Comparison) -> list[Form]:
 
 
 @pytest.mark.parametrize(("lang", "name", "number"), COMPARISONS)
+@pytest.mark.full
 def test_every_document_of_a_comparison_states_what_is_compared(lang: str, name: str, number: int) -> None:
     event = events_of(lang)[name]
     comparison = event.comparisons[number]
@@ -306,6 +307,7 @@ def surely_said(form: Any) -> set[str]:
 
 
 @pytest.mark.parametrize(("lang", "name"), [(lang, name) for lang in LANGUAGES for name in events_of(lang)])
+@pytest.mark.full
 def test_an_event_has_forms_enough_and_each_tells_the_whole_fact(lang: str, name: str) -> None:
     event = events_of(lang)[name]
     answer = slots(event.answer)
@@ -324,6 +326,7 @@ def test_an_event_has_forms_enough_and_each_tells_the_whole_fact(lang: str, name
 
 
 @every_language
+@pytest.mark.full
 def test_a_note_names_neither_answer_and_a_fact_never_its_opposite(lang: str) -> None:
     for relation in relations_of(lang).values():
         for fact in relation.facts:
@@ -336,6 +339,7 @@ def test_a_note_names_neither_answer_and_a_fact_never_its_opposite(lang: str) ->
                 assert not states(note, [fact.answer, *fakes]), note
 
 
+@pytest.mark.full
 def test_a_table_has_each_subject_once_with_its_answer() -> None:
     """An empty subject goes with an empty answer: what is not asked in a language is not there at all."""
     for name, table in read_tables().items():
@@ -348,6 +352,7 @@ def test_a_table_has_each_subject_once_with_its_answer() -> None:
 
 
 @every_language
+@pytest.mark.full
 def test_every_fact_of_the_bank_gets_its_documents(lang: str) -> None:
     """Of each relation the facts whose answers are most likely to hide in other words: the shortest."""
     for relation in relations_of(lang).values():

@@ -204,8 +204,8 @@ def test_the_key_is_sent_and_in_no_byte_that_is_written(
     asked = [argument.format_map(names) for argument in arguments]
     embedder = f"openai:e?base_url={url}&api_key_env=NO_KEY"
     runs = [
-        ("run", "mirae", *asked, f"--data={questions.name}", "--levels=1", "--limit=2", "--samples=2",
-         f"--embedder={embedder}", "--out=run"),
+        ("--verbose", "run", "mirae", *asked, f"--data={questions.name}", "--levels=1", "--limit=2",
+         "--samples=2", f"--embedder={embedder}", "--out=run"),
         ("rescore", "run"),
         *(("export", "run", "--to", form, "--out", f"{form}.{form}")
           for form in ("csv", "parquet", "published", "every-eval-ever", "hub")),

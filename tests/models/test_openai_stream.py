@@ -18,7 +18,7 @@ import pytest
 
 import loopback
 from evenkeel.errors import BudgetReached
-from evenkeel.types import Embed, LogLikelihood, Request, Response
+from evenkeel.types import Request, Response
 from loopback import Loopback
 from models.hostile import answers, chat, model_of, one
 
@@ -73,17 +73,6 @@ def test_leaving_early_ends_the_thread_and_what_is_under_way() -> None:
             time.sleep(0.01)
         assert not threads()
         assert server.requests <= 17
-
-
-def test_an_error_in_the_reader_ends_the_thread() -> None:
-    def read() -> None:
-        for _ in model_of(server).answer(chat(f"q{i}") for i in range(10_000)):
-            raise KeyError("mine")
-
-    with Loopback(latency=0.02) as server:
-        with pytest.raises(KeyError, match="mine"):
-            read()
-        assert not threads()
 
 
 def test_closing_the_model_ends_its_streams() -> None:
@@ -157,18 +146,3 @@ def test_the_server_as_a_process_prints_its_address_and_tells_its_counters() -> 
         finally:
             child.terminate()
     assert (stats["requests"], stats["answers"], stats["statuses"]) == (1, 1, {"200": 1})
-
-
-def test_kinds_of_requests_may_be_mixed() -> None:
-    requests: list[Request] = []
-    for i in range(10):
-        requests += [
-            Embed(text=f"a{i}"),
-            Embed(text=f"b{i}"),
-            chat(f"c{i}"),
-            LogLikelihood(prefix="a ship", continuation=" at sea"),
-        ]
-    with Loopback() as server:
-        responses = list(model_of(server, concurrency=4).answer(requests))
-    assert sorted(map(repr, requests)) == sorted(repr(request) for request, _ in responses)
-    assert {response.status for _, response in responses} == {"ok"}

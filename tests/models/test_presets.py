@@ -82,11 +82,6 @@ def test_any_other_model_may_be_named_but_not_none() -> None:
             preset.spec(name)
 
 
-def test_the_list_given_is_the_callers_own() -> None:
-    ek.presets().clear()
-    assert "openai" in ek.presets()
-
-
 # Keys
 
 

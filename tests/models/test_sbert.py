@@ -19,7 +19,7 @@ from evenkeel.models.local.checks import Loading
 from evenkeel.models.local.embedder import Embedder
 from evenkeel.models.registry import load_model
 from evenkeel.models.sbert import SentenceTransformer
-from evenkeel.types import Embed, LogLikelihood, Rank, Request
+from evenkeel.types import Embed, LogLikelihood, Request
 from models.tiny import ask, change_tensors, drop_tensors
 
 BESIDE = Path(__file__).resolve().parents[3] / "shared" / "data"
@@ -127,8 +127,7 @@ def copied(embedder: EmbeddedEmbedder, tmp_path: Path) -> Path:
     return shutil.copytree(embedder.folder, tmp_path / "copied")
 
 
-@pytest.mark.parametrize("late", [False, True])
-def test_a_text_without_tokens_fails_alone(copied: Path, late: bool) -> None:
+def test_a_text_without_tokens_fails_alone(copied: Path) -> None:
     """A tokenizer that adds no special tokens gives none for an empty text, on which the library fails."""
     for name, change in (
         ("tokenizer.json", {"post_processor": None}),
@@ -136,11 +135,9 @@ def test_a_text_without_tokens_fails_alone(copied: Path, late: bool) -> None:
     ):
         file = copied / name
         file.write_text(json.dumps({**json.loads(file.read_bytes()), **change}))
-    model = load_model(f"sbert:{copied}", device="cpu", late=late)
+    model = load_model(f"sbert:{copied}", device="cpu")
     assert isinstance(model, SentenceTransformer)
     requests: list[Request] = [Embed(text="a boat"), Embed(text="")]
-    if late:
-        requests = [Rank(query="a boat", document=text) for text in ("a harbour", "")]
     answered, failed = ask(model, *requests)
     assert (answered.status, failed.status) == ("ok", "error")
     assert "without tokens" in failed.reason

@@ -10,10 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from click.testing import CliRunner
 from scipy import stats
 
-from evenkeel.cli import cli
 from evenkeel.models.hf import HuggingFace
 from evenkeel.models.local import batching, generation
 from evenkeel.models.local.batching import Budget
@@ -277,8 +275,3 @@ def test_what_was_chosen_is_logged(folder: Path, caplog: pytest.LogCaptureFixtur
     ask(open_hf(folder, concurrency=3, batch_tokens=4000), say("Hello", max_tokens=1))
     expected = r"on cpu: batches of at most 3 rows and 4,000 tokens, \d+ at a time with one thread each\."
     assert re.search(expected, caplog.text)
-
-
-@pytest.mark.parametrize("command", [("run", "miron"), ("score", "mirae"), ("build", "rgb"), ("rescore",)])
-def test_commands_that_use_a_model_can_be_verbose(command: tuple[str, ...]) -> None:
-    assert "--verbose" in CliRunner().invoke(cli, [*command, "--help"]).output
