@@ -266,14 +266,13 @@ MARK = {
     "answered": 1,
 }
 BATCH = {
-    "token": "t",
     "protocol": "openai",
     "address": "http://a",
     "created": 1.5,
     "requests": ["r"],
     "id": "b-1",
 }
-BATCHES = {"format": 1, "batches": [BATCH]}
+BATCHES = {"format": 2, "batches": [BATCH]}
 STATE = {"format": 1, "folders": {"a": {"run": "a", "identity": "x", "state": "finished"}}}
 DECISION = {"row": "0" * 64, "verdict": "accepted", "file": "x.jsonl", "number": 1}
 RANKS = b"".join(base64.b64encode(bytes([byte])) + f" {byte}\n".encode() for byte in range(256))
@@ -477,7 +476,7 @@ READERS = [
     ),
     Reader(
         "miron-results",
-        read_results,
+        lambda path: read_results(path)[0],
         "x.jsonl",
         lines(RESULT),
         lambda recording: [
