@@ -260,7 +260,7 @@ def test_the_page_begins_with_few_figures_and_has_all_further_down(run: ek.Run) 
     first, _, rest = page.partition("In the tables below")
     assert first.count("<svg") == 1
     assert first.count("<dt>") <= 10
-    grid = all_figures(run.summary, LAYOUT)
+    grid = all_figures(run.summary)
     assert len(grid.rows) == len(run.summary)
     assert "<summary>All figures" in rest
 
