@@ -168,10 +168,10 @@ def copy_run(source: Path, target: Path, created: str, **spec: object) -> None:
 def compared(runs: Path) -> Path:
     """From old to new: two runs that were asked the same, and one with another option."""
     with Scripted(lambda prompt: "I do not know.") as server:
-        for name, options in (("first", {}), ("third", {"temperature": 0.5})):
+        for name, temperature in (("first", 0.2), ("third", 0.5)):
             ek.run(
                 "rgb", "openai:m", base_url=server.url, lang="en", limit=3, ability="rejection",
-                out=runs / name, progress=False, **options,
+                temperature=temperature, out=runs / name, progress=False,
             )  # fmt: skip
     copy_run(runs / "first", runs / "second", "2099-01-01T00:00:00")
     copy_run(runs / "third", runs / "newest", "2099-01-02T00:00:00")
