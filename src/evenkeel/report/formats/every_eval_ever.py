@@ -179,7 +179,7 @@ class _Log:
         sampling = request.sampling
         args: dict[str, Any] = {"temperature": sampling.temperature}
         args |= {name: value for name in ("top_p", "top_k") if (value := identity.get(name)) is not None}
-        if not sampling.length_of:  # otherwise the text is as long as the target
+        if not sampling.words:  # otherwise the text ends after the words of the longest right answer
             args["max_tokens"] = sampling.max_tokens
         repeats = sum(isinstance(each, Generate) for each in requests)
         details = {**seed, "answers_to_a_prompt": str(repeats)}
