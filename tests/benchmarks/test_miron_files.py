@@ -112,6 +112,13 @@ def test_examples_of_two_files_with_the_same_ids_are_told_apart(tmp_path: Path) 
     assert {sample.group.partition("-")[0] for sample in both[: len(alone)]} == {"one_en"}
 
 
+@pytest.mark.parametrize("other", [{"target": " anchors"}, {"lang": "ru"}])
+def test_an_equal_id_of_another_question_is_no_clean_version(other: dict[str, str], tmp_path: Path) -> None:
+    clean = write(tmp_path / "clean.jsonl", [{**OURS[0], "id": "1"}])
+    noisy = write(tmp_path / "noise.jsonl", [{**OURS[1], "id": "1", "twin": "1", **other}])
+    assert [sample.group for sample in samples([clean, noisy])] == ["clean-1", "noise-1"]
+
+
 def test_languages_are_told_by_field_name_and_script(tmp_path: Path) -> None:
     greek = {**GOOD, "prefix": "Η πρωτεύουσα της Ελλάδας είναι η", "target": " Αθήνα"}
     rows = [GOOD, RUSSIAN, {**RUSSIAN, "lang": "English"}, {**GOOD, "lang": "en-GB"}, NUMBERS]
