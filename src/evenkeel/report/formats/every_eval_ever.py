@@ -149,7 +149,7 @@ class _Log:
         sampling = request.sampling
         args: dict[str, Any] = {"temperature": sampling.temperature}
         args |= {name: value for name in ("top_p", "top_k") if (value := identity.get(name)) is not None}
-        if not sampling.length_of:  # otherwise the text is as long as the target
+        if not sampling.words:  # otherwise it depends on the words of the target
             args["max_tokens"] = sampling.max_tokens
         repeats = sum(isinstance(each, Generate) for each in requests)
         details = {**seed, "answers_to_a_prompt": str(repeats)}
