@@ -66,7 +66,7 @@ def test_one_reading_for_both_gives_what_two_would(architecture: str, tmp_path: 
         drafts += [text, text[: len(text) // 2] + " otherwise it is"]
     pairs = [(text, draft) for text in TEXTS for draft in drafts if draft]
     scored = [LogLikelihood(prefix=text, continuation=draft) for text, draft in pairs]
-    written = [say(text, length_of=draft, stop=("\n",)) for text, draft in pairs]
+    written = [say(text, max_tokens=len(draft.split()), stop=("\n",)) for text, draft in pairs]
     together = ask(model, *scored, *written)
     assert len(scored_prompts(model._causal(), [*scored, *written])) > len(pairs) / 2
     apart = [*ask(model, *scored), *ask(model, *written)]
@@ -75,14 +75,6 @@ def test_one_reading_for_both_gives_what_two_would(architecture: str, tmp_path: 
         if alone.logprobs:
             assert logprobs_of(joint).tokens == alone.logprobs.tokens
             assert logprobs_of(joint).values == pytest.approx(alone.logprobs.values, abs=1e-4)
-
-
-def test_a_text_may_be_as_long_as_another(shared: HuggingFace) -> None:
-    longer, shorter = ask(
-        shared, say("The sky", length_of=" is blue and wide"), say("The sky", length_of=" is")
-    )
-    assert (longer.status, longer.tokens_out) == ("ok", 4)
-    assert (shorter.status, shorter.tokens_out) == ("ok", 1)
 
 
 def test_what_the_draft_has_right_is_not_read_again(shared: HuggingFace) -> None:
@@ -94,7 +86,7 @@ def test_what_the_draft_has_right_is_not_read_again(shared: HuggingFace) -> None
     _, written = ask(
         shared,
         LogLikelihood(prefix="Once upon a time", continuation=draft),
-        say("Once upon a time", length_of=draft),
+        say("Once upon a time", max_tokens=5),
     )
     hook.remove()
     assert written.text == draft
@@ -202,7 +194,7 @@ def test_the_tokens_of_the_last_word_are_counted(shared: HuggingFace, prefix: st
         shared,
         LogLikelihood(prefix=prefix, continuation=" indeed"),
         LogLikelihood(prefix=prefix, continuation=" it is"),
-        say(prefix, length_of=" it is"),
+        say(prefix, max_tokens=2),
     )
     tokens = len(tokenizer(words).input_ids)
     assert tokens > 2 or not prefix
@@ -240,7 +232,7 @@ def test_an_end_token_that_the_tokenizer_appends_is_left_out(
     requests: list[Request] = [
         *(LogLikelihood(prefix=text, continuation=" on and on") for text in ("The ship sails", "Hello", "")),
         *(LogLikelihood(prefix="Par", continuation=after) for after in ("is", "is is not")),
-        say("The ship sails", length_of=" on and on"),
+        say("The ship sails", max_tokens=3),
         *(say(text) for text in ("Once upon a time", "Once upon a time<|im_end|>", "")),
         chat(("user", "Hi")),
     ]
@@ -283,7 +275,7 @@ def test_a_log_probability_that_is_not_finite_is_a_failure(tmp_path: Path) -> No
     with torch.no_grad():
         model._causal().model.model.layers[0].mlp.down_proj.weight.fill_(float("nan"))
     pair = LogLikelihood(prefix="The sky", continuation=" is blue")
-    for requests in ([pair], [pair, say("The sky", length_of=" is blue")]):
+    for requests in ([pair], [pair, say("The sky", max_tokens=2)]):
         response = ask(model, *requests)[0]
         assert (response.status, response.logprobs) == ("error", None)
         assert "not finite" in response.reason
@@ -291,7 +283,7 @@ def test_a_log_probability_that_is_not_finite_is_a_failure(tmp_path: Path) -> No
 
 def test_a_text_that_the_context_cuts_short_is_not_whole(tmp_path: Path) -> None:
     model = open_hf(tiny_model(tmp_path, max_position_embeddings=8))
-    [short] = ask(model, say("one two three four five", length_of=" six seven eight nine ten eleven"))
+    [short] = ask(model, say("one two three four five", max_tokens=6))
     assert (short.status, short.reason) == ("truncated", "length")
 
 

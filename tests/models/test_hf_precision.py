@@ -21,7 +21,7 @@ LOGPROBS = [
     LogLikelihood(prefix=text, continuation=after) for text in TEXTS for after in (" and more", " A", " B")
 ]
 WRITING = [
-    *(say(text, length_of=" and more") for text in TEXTS),
+    *(say(text, max_tokens=2) for text in TEXTS),
     *(say(text, temperature=1.0, repeat=repeat) for text in TEXTS for repeat in range(3)),
 ]
 

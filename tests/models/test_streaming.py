@@ -21,10 +21,13 @@ def test_a_short_answer_comes_before_its_batch_has_ended(tmp_path: Path) -> None
 def test_a_scored_continuation_comes_with_its_text(tmp_path: Path) -> None:
     model = open_hf(tiny_model(tmp_path / "tiny"))
     requests: list[Request] = []
-    for prefix, target in (("the keel", " holds a course to the north and the boats"), ("a boat", " sails")):
+    for prefix, target, most in (
+        ("the keel", " holds a course to the north and the boats", 9),
+        ("a boat", " sails", 1),
+    ):
         requests += [
             LogLikelihood(prefix=prefix, continuation=target),
-            Generate(prompt=prefix, sampling=Sampling(length_of=target)),
+            Generate(prompt=prefix, sampling=Sampling(max_tokens=most)),
         ]
     order = [requests.index(request) for request, _ in model.answer(requests)]
     assert sorted(order) == [0, 1, 2, 3]

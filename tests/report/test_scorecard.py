@@ -158,7 +158,7 @@ def test_low_coverage_is_a_warning(tmp_path: Path) -> None:
     values = np.full((10, 2), 0.5)
     values[:2] = np.nan
     run = store_run(tmp_path / "run", {"mean_similarity": values})
-    assert re.search('class="[^"]*warn[^"]*">80%', render(scorecard([run]), tmp_path / "x.html"))
+    assert re.search('class="[^"]*warn[^"]*">⚠ 80%', render(scorecard([run]), tmp_path / "x.html"))
 
 
 @pytest.mark.parametrize("name", ["plain", "javascript:alert(1)", 'a"b <i>&', "한국어 %41", "#mirae?x"])
