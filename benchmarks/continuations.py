@@ -11,14 +11,18 @@ from __future__ import annotations
 
 import argparse
 import time
+from typing import Any
 
 import torch
 
 from evenkeel.benchmarks.miron.make.generator import compose
 from evenkeel.models.embedded import embedded_folder
-from evenkeel.models.registry import load_model, tokenizer
-from evenkeel.types import Generate, LogLikelihood, Request, Sampling
+from evenkeel.models.registry import load_model
+from evenkeel.types import Generate, LogLikelihood, Sampling
 from table import Row, show
+
+TOKENS = 8
+"""Of each continuation."""
 
 
 def main() -> None:
@@ -36,23 +40,21 @@ def main() -> None:
     pairs = [(row.prefix, row.target) for lang in ("en", "ru") for row in compose(lang)][: args.examples]
     model = load_model(f"hf:{folder}", device=args.device, dtype=args.dtype)
     list(model.answer([LogLikelihood(prefix="load the weights", continuation=" before the clock starts")]))
-    tokenise = tokenizer(f"hf:{folder}")
-    requests: list[Request] = []
-    texts: list[Request] = []
-    for prefix, target in pairs:
-        length = len(tokenise(prefix + target)) - len(tokenise(prefix))
-        sampling = Sampling(max_tokens=max(1, length), stop=("\n",))
-        texts.append(Generate(prompt=prefix, sampling=sampling))
-        requests += [LogLikelihood(prefix=prefix, continuation=target), texts[-1]]
+    requests = [
+        request
+        for prefix, target in pairs
+        for request in (
+            LogLikelihood(prefix=prefix, continuation=target),
+            Generate(prompt=prefix, sampling=Sampling(max_tokens=TOKENS, stop=("\n",))),
+        )
+    ]
     start = time.perf_counter()
     done = dict(model.answer(requests))
     seconds_ours = time.perf_counter() - start
     model.close()
 
-    step = max(1, len(pairs) // args.naive)
-    part = pairs[::step]
-    expected = [done[request].text for request in texts[::step]]
-    seconds, agree = naive(folder, part, args.device, args.dtype, expected)
+    part = pairs[:: max(1, len(pairs) // args.naive)]
+    seconds, agree = naive(folder, part, args.device, args.dtype, done)
     seconds_naive = seconds * len(pairs) / len(part)
     rows: list[Row] = [
         (f"one at a time ({len(part)} of them)", seconds_naive, len(pairs) / seconds_naive),
@@ -64,29 +66,29 @@ def main() -> None:
 
 @torch.inference_mode()
 def naive(
-    folder: str, pairs: list[tuple[str, str]], device: str, dtype: str, texts: list[str]
+    folder: str, pairs: list[tuple[str, str]], device: str, dtype: str, done: dict[Any, Any]
 ) -> tuple[float, int]:
     """Seconds for these examples, and how many texts are the same as ours."""
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    theirs = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
     model = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, local_files_only=True).to(device).eval()
     agree = 0
     start = time.perf_counter()
-    for (prefix, target), expected in zip(pairs, texts, strict=True):
-        before = theirs(prefix, return_tensors="pt").input_ids.to(device)
-        whole = theirs(prefix + target, return_tensors="pt").input_ids.to(device)
-        count = whole.shape[1] - before.shape[1]
+    for prefix, target in pairs:
+        before = tokenizer(prefix, return_tensors="pt").input_ids.to(device)
+        whole = tokenizer(prefix + target, return_tensors="pt").input_ids.to(device)
         logprobs = model(whole).logits[0].float().log_softmax(-1)
         logprobs[
             torch.arange(before.shape[1] - 1, whole.shape[1] - 1), whole[0, before.shape[1] :]
         ].exp().mean().item()
         written = model.generate(
-            before, attention_mask=torch.ones_like(before), max_new_tokens=max(1, count), do_sample=False,
-            pad_token_id=theirs.eos_token_id,
+            before, attention_mask=torch.ones_like(before), max_new_tokens=TOKENS, do_sample=False,
+            pad_token_id=tokenizer.eos_token_id,
         )  # fmt: skip
-        text = theirs.decode(written[0, before.shape[1] :], skip_special_tokens=True).partition("\n")[0]
-        agree += text == expected
+        text = tokenizer.decode(written[0, before.shape[1] :], skip_special_tokens=True).partition("\n")[0]
+        ours = done[Generate(prompt=prefix, sampling=Sampling(max_tokens=TOKENS, stop=("\n",)))]
+        agree += text == ours.text
     return time.perf_counter() - start, agree
 
 

@@ -94,14 +94,14 @@ def miron(model: Any, rng: np.random.Generator, count: int) -> None:
         (words(rng, int(rng.integers(4, 16))), f" {words(rng, int(rng.integers(1, 4)))}")
         for _ in range(count)
     ]
-    tokenise = model._causal().tokenise
-    requests: list[Request] = []
-    for prefix, target in pairs:
-        length = len(tokenise(prefix + target)) - len(tokenise(prefix))
-        requests += [
+    requests: list[Request] = [
+        request
+        for prefix, target in pairs
+        for request in (
             LogLikelihood(prefix=prefix, continuation=target),
-            Generate(prompt=prefix, sampling=Sampling(max_tokens=max(1, length), stop=("\n",))),
-        ]
+            Generate(prompt=prefix, sampling=Sampling(max_tokens=8, stop=("\n",))),
+        )
+    ]
     rows: list[Row] = []
     for name in ("first pass", "second pass"):
         done, seconds = timed(lambda: dict(model.answer(requests)), f"MIRON, {name}")

@@ -142,6 +142,13 @@ def test_the_clean_version_may_be_in_another_file_whose_ids_collide(tmp_path: Pa
     assert [sample.group for sample in samples([paths[0], near, other])][1] == "clean_en-1"
 
 
+@pytest.mark.parametrize("other", [{"target": " anchors"}, {"lang": "ru"}])
+def test_an_equal_id_of_another_question_is_no_clean_version(other: dict[str, str], tmp_path: Path) -> None:
+    clean = write(tmp_path / "clean.jsonl", [{**OURS[0], "id": "1"}])
+    noisy = write(tmp_path / "noise.jsonl", [{**OURS[1], "id": "1", "twin": "1", **other}])
+    assert [sample.group for sample in samples([clean, noisy])] == ["clean-1", "noise-1"]
+
+
 def test_languages_are_told_by_field_name_and_script(tmp_path: Path) -> None:
     greek = {**GOOD, "prefix": "Η πρωτεύουσα της Ελλάδας είναι η", "target": " Αθήνα"}
     rows = [GOOD, RUSSIAN, {**RUSSIAN, "lang": "English"}, {**GOOD, "lang": "en-GB"}, NUMBERS]

@@ -21,7 +21,7 @@ from rgb_labelled import DECISIONS, LANGUAGES, labelled, precision_recall
 
 
 class Row(Struct, frozen=True, forbid_unknown_fields=True):
-    """An answer that was labelled by hand."""
+    """An answer with its labels, all written by language models."""
 
     trap: str
     kind: Kind
@@ -94,6 +94,19 @@ def test_an_irrelevant_document_as_a_reply_seldom_declines(lang: Lang) -> None:
     verdicts = [lenient(text, (("x",),), query=row["query"]) for row in rows for text in row["negative"][:4]]
     assert len(verdicts) == 200
     assert sum(verdict.rejected for verdict in verdicts) <= 6
+
+
+@pytest.mark.parametrize(
+    ("reply", "detected"),
+    [
+        ("Actually, it's Tokyo. Don't rely on the documents.", True),
+        ("It's Tokyo. I would not rely on these passages.", True),
+        ("Relying on the documents, it's Tokyo.", False),
+    ],
+)
+def test_a_warning_of_the_documents_reports_an_error(reply: str, detected: bool) -> None:
+    verdict = lenient(reply, (("Tokyo",),), fake=(("Kyoto",),), query="What is the capital of Japan?")
+    assert (verdict.right, verdict.rejected, verdict.detected) == (True, False, detected)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Annotated, NamedTuple, TypeAlias
 
@@ -18,8 +17,6 @@ from evenkeel.text.token_estimate import estimate_tokens
 from evenkeel.types import Embed, Generate, LogLikelihood, Rank, Request, Response, StringLikelihood
 
 FREE = (Embed, Rank)
-WAIT_SECONDS = 0.2
-"""Before a request is tried again that others' requests keep from being sent."""
 Count: TypeAlias = Annotated[int, Meta(ge=1)]
 
 
@@ -132,8 +129,6 @@ class Budget:
         self.exhausted = ""
         """The limit that held the last request back."""
         self._shared = shared
-        self._others = False
-        """Whether only the requests of other processes held the last one back."""
         self._prices = prices or {}
         self._thinking = thinking or {}
         """By role: tokens that a model may write beside its answer."""
@@ -203,18 +198,11 @@ class Budget:
         with self._lock:
             self._add(role, Usage(0, tokens_in, tokens_out))
 
-    def wait_for_others(self) -> bool:
-        """Wait a moment where only other processes' requests, still on their way, held the last one back."""
-        if self._others:
-            time.sleep(WAIT_SECONDS)
-        return self._others
-
     def _reserve(self, role: str, usage: Usage) -> bool:
         """Count a try, if neither the run's limits nor the shared ones forbid it."""
-        self._others = False
         refusal = self._broken_by(role, usage)
         if not refusal and self._shared is not None:
-            refusal, self._others = self._shared.reserve(self._cost(role, usage))
+            refusal = self._shared.reserve(self._cost(role, usage))
         if refusal:
             self.exhausted = refusal
             return False
@@ -270,9 +258,8 @@ def estimate(request: Request, thinking: Mapping[str, int] | None = None) -> tup
         case Generate():
             prompt = request.prompt
             texts = [prompt] if isinstance(prompt, str) else [message.content for message in prompt]
-            sampling = request.sampling
             thought = (thinking or {}).get(request.role, 0) if not isinstance(prompt, str) else 0
-            return sum(map(estimate_tokens, texts)), sampling.max_tokens + thought
+            return sum(map(estimate_tokens, texts)), request.sampling.max_tokens + thought
         case LogLikelihood() | StringLikelihood():
             return estimate_tokens(request.prefix + request.continuation), 0
         case Embed():

@@ -146,18 +146,22 @@ def _lacks_space(example: Example) -> bool:
 def _named_by_file(by_file: Mapping[Path, Sequence[Example]]) -> list[Example]:
     """Examples of files whose ids collide, each id with its file's name.
 
-    A clean version is an example without typos: of the same file, or else of the one other that has the id.
+    A clean version is an example without typos: of the same file, or else of the one other that has the id
+    with the same language and target.
     """
     stems = len({path.stem for path in by_file}) == len(by_file)
     names = {path: path.stem if stems else f"{path.parent.name}/{path.stem}" for path in by_file}
     clean = {
-        path: {example.id for example in of_file if example.category != "Noise"}
+        path: {
+            example.id: (example.lang, example.target) for example in of_file if example.category != "Noise"
+        }
         for path, of_file in by_file.items()
     }
 
     def clean_id(example: Example, path: Path) -> str:
-        homes = [each for each in clean if example.clean_id in clean[each]]
-        home = path if path in homes else homes[0] if len(homes) == 1 else None
+        alike = (example.lang, example.target)
+        homes = [each for each in clean if clean[each].get(example.clean_id) == alike]
+        home = path if example.clean_id in clean[path] else homes[0] if len(homes) == 1 else None
         return f"{names[home]}-{example.clean_id}" if home else ""
 
     return [

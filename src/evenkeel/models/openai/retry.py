@@ -119,8 +119,11 @@ class Call(NamedTuple, Generic[R]):
         try:
             return self.body()
         except UnicodeEncodeError:
-            error = RequestError(NOT_SENT, "the text holds half a character, which JSON cannot")
-            raise RequestFailed(error, 1) from None
+            raise RequestFailed(half_a_character(), 1) from None
+
+
+def half_a_character() -> RequestError:
+    return RequestError(NOT_SENT, "the text holds half a character, which JSON cannot")
 
 
 @dataclass
