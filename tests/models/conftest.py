@@ -39,4 +39,3 @@ def _quick_and_keyless(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     monkeypatch.setattr(retry, "BACK_OFF_S", 0.02)
-    monkeypatch.setattr(retry, "OVERLOAD_BACK_OFF_S", 0.02)
