@@ -13,9 +13,9 @@ import torch
 from evenkeel.errors import CapabilityError
 from evenkeel.models.hf import HuggingFace
 from evenkeel.models.local import strings
-from evenkeel.models.local.vocabulary import read_vocabulary
+from evenkeel.models.local.vocabulary import byte_letters, read_vocabulary
 from evenkeel.types import LogLikelihood, Response, StringLikelihood, StringProbability
-from models.tiny import ask, logprobs_of, open_hf, tiny_model
+from models.tiny import ARCHITECTURES, ask, logprobs_of, open_hf, tiny_model
 
 MERGES = (
     *(b"sh", b"ip", b"ship", b"ships", b" s", b" sh", b" ship", b" ships", b"th", b" th", b" the"),
@@ -41,9 +41,7 @@ def byte_bpe(folder: Path, tokens: Sequence[bytes]) -> dict[int, bytes]:
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
 
-    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-    letters = {byte: chr(byte) for byte in printable}
-    letters |= {byte: chr(256 + n) for n, byte in enumerate(b for b in range(256) if b not in set(printable))}
+    letters = {byte: letter for letter, byte in byte_letters().items()}
     alphabet = [bytes([byte]) for byte in range(256)]
     merges, known = [], set(alphabet)
     for token in tokens:
@@ -210,11 +208,10 @@ def test_where_every_token_is_a_byte_the_tokenizer_costs_nothing(tmp_path: Path)
 @pytest.mark.parametrize(
     ("architecture", "settings"),
     [
-        ("GPT2Config", {}),
         ("MistralConfig", {"sliding_window": 4}),
-        ("GPTNeoConfig", {"window_size": 8, "attention_types": [[["global", "local"], 1]]}),
         ("MambaConfig", {}),
-        ("RwkvConfig", {"context_length": 128, "attention_hidden_size": 64}),
+        pytest.param("GPTNeoConfig", ARCHITECTURES["GPTNeoConfig"], marks=pytest.mark.full),
+        pytest.param("RwkvConfig", ARCHITECTURES["RwkvConfig"], marks=pytest.mark.full),
     ],
 )
 def test_other_kinds_of_memory_give_the_same_sum(
