@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from evenkeel.errors import CapabilityError, UsageError
-from evenkeel.harness.budget import Budget, Limits
+from evenkeel.harness.budget import Budget
+from evenkeel.harness.limits import Limits
 from evenkeel.journal.journal import Journal, make_key
 from evenkeel.models.embedded import embedder_folder
 from evenkeel.models.local.cross_encoder import PAIR_ROWS
