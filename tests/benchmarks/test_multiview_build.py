@@ -168,7 +168,7 @@ def test_kill_9_half_way_then_the_same_command_asks_only_what_is_missing(docs: P
     with Judge() as server:
         build(docs, tmp_path / "whole", server)
     with Judge(latency=0.05) as server:
-        again = build_command(docs, tmp_path / "made", server, "--concurrency", "4")
+        again = build_command(docs, tmp_path / "made", server)
         process = subprocess.Popen(again, stderr=subprocess.PIPE)
         while server.kinds["select"] < 6:
             assert process.poll() is None, process.stderr and process.stderr.read()

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from msgspec import Struct
 
 from evenkeel.files.jsonfile import json_objects
-from evenkeel.harness.budget import Budget, Limits
+from evenkeel.harness.budget import Budget
+from evenkeel.harness.limits import Limits
 from evenkeel.harness.progress import Silent
 from evenkeel.harness.runner import RequestPath
 from evenkeel.harness.scoring import complete
