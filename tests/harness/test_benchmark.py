@@ -197,6 +197,10 @@ def test_rows_of_several_files_have_names_of_their_own(data: Path) -> None:
 def test_what_a_benchmark_declares_is_checked(data: Path, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="the unit 'foo' of 'x' is not one of: cosine, share"):
         ek.Metric("x", "X", unit="foo", better="higher")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="is not 'higher', 'lower' or None"):
+        ek.Metric("x", "X", unit="share", better="less")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="better"):
+        ek.Metric("x", "X", unit="share")  # type: ignore[call-arg]
 
     class Roles(Echo):
         """?"""

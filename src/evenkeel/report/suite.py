@@ -114,7 +114,7 @@ def write_leaderboards(result: SuiteResult) -> list[Path]:
     # What was spent is not the same where the suite was interrupted.
     overview = replace(overview, lines=replace(result, usd=None).overview().lines)
     contents = {
-        PAGE: render("report/suite.html", title=overview.title, overview=overview),
+        PAGE: render("report/overview.html", title=overview.title, overview=overview),
         TABLE: _csv(result),
         MARKDOWN: overview.to_markdown(),
     }
