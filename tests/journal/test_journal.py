@@ -229,6 +229,19 @@ def test_usage_adds_up_over_roles_and_starts(tmp_path: Path) -> None:
         assert journal.usage() == {"model": Usage(4, 20, 40), "judge": Usage(0, 2, 4)}
 
 
+def test_usage_survives_a_kill_before_any_answer(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "j.sqlite")
+    journal.add_usage("model", Usage(3, 10, 20))
+    rows: list[tuple[int, int, int]] = []
+    with closing(sqlite3.connect(tmp_path / "j.sqlite")) as connection:  # as a later process would read it
+        until = time.monotonic() + 60
+        while not rows and time.monotonic() < until:
+            rows = connection.execute("SELECT requests, tokens_in, tokens_out FROM usage").fetchall()
+            time.sleep(0.01)
+    journal.close()
+    assert rows == [(3, 10, 20)]
+
+
 @pytest.mark.parametrize("replaced", [False, True])
 def test_a_journal_that_disappears_is_noticed(tmp_path: Path, replaced: bool) -> None:
     journal = Journal(tmp_path / "j.sqlite")

@@ -15,7 +15,7 @@ from evenkeel.models.openai.protocol import read_chat
 from evenkeel.models.openai.transport import RequestError, repaired
 from evenkeel.models.registry import load_model
 from evenkeel.options import describe
-from evenkeel.types import Generate, Message, Sampling
+from evenkeel.types import Generate, Message, Rank, Sampling
 from loopback import Loopback
 from models.hostile import Hostile, answers, chat, model_of, one, says
 
@@ -155,7 +155,7 @@ def test_identity_holds_what_decides_the_answers_and_nothing_else() -> None:
 # A schema
 
 
-SCHEMA = '{"type":"object","properties":{"right":{"type":"boolean"}},"required":["right"]}'
+SCHEMA = '{"type":"object","properties":{"right":{"type":"boolean"},"why":{"type":"string","maxLength":9}}}'
 
 
 def judged(text: str) -> Generate:
@@ -226,7 +226,7 @@ def test_half_a_character_does_not_cost_the_answer() -> None:
 
 def refused(text: str, *, field: str = "", complaint: str = "Unknown: {}") -> list[dict[str, Any]]:
     """What is sent for a prompt that the server refuses with a message that repeats it, and for the next."""
-    error = {"message": complaint.format(text), "param": field or None}
+    error = {"message": complaint.format(f"{text} ({text.lower()})"), "param": field or None}
 
     async def respond(server: Hostile, request: web.BaseRequest) -> web.StreamResponse:
         bodies.append(msgspec.json.decode(await request.read()))
@@ -243,7 +243,15 @@ def refused(text: str, *, field: str = "", complaint: str = "Unknown: {}") -> li
     return bodies
 
 
-@pytest.mark.parametrize("text", ["an unknown star's surface temperature", "the grammar of Latin"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "an unknown star's surface temperature",
+        "the grammar of Latin",
+        "maxLength in the grammar",
+        "an Unknown star's Temperature",
+    ],
+)
 def test_a_refusal_that_quotes_the_prompt_teaches_nothing(text: str) -> None:
     first, second, last = refused(text)
     assert {"temperature", "response_format"} <= set(second)
@@ -251,10 +259,22 @@ def test_a_refusal_that_quotes_the_prompt_teaches_nothing(text: str) -> None:
     assert first["messages"] != second["messages"]
 
 
-def test_a_refusal_that_repeats_the_body_teaches_nothing() -> None:
-    _, second, last = refused("a star", complaint='Unknown error in {{"temperature": 0.5, "text": "{}"}}')
-    assert "temperature" in second
+@pytest.mark.parametrize("field", ['"temperature": 0.5', '"type": "json_schema"'])
+def test_a_refusal_that_repeats_the_body_teaches_nothing(field: str) -> None:
+    _, second, last = refused("a star", complaint=f'Unknown error in {{{{{field}, "text": "{{}}"}}}}')
+    assert {"temperature", "response_format"} <= set(second)
     assert last["notes"] == []
+
+
+def test_a_refusal_that_quotes_a_document_teaches_nothing() -> None:
+    async def respond(server: Hostile, request: web.BaseRequest) -> web.StreamResponse:
+        bodies.append(msgspec.json.decode(await request.read()))
+        return web.Response(status=400, body=b'{"error": {"message": "not accepted: old texts"}}')
+
+    bodies: list[dict[str, Any]] = []
+    with Hostile(respond) as server:
+        one(model_of(server), Rank(query="sea", document="old texts"))
+    assert all("documents" in body for body in bodies)
 
 
 @pytest.mark.parametrize("field", ["temperature", "response_format"])
