@@ -288,7 +288,7 @@ def test_a_data_set_of_the_cache_is_read_by_its_name(hub: Any, plain: Run, tmp_p
     assert run.spec.data["source"] == "hf:me/lights:test"
     entries, _ = ek.export(run, to="hub")
     assert "id: me/lights" in entries.read_text()
-    log, _ = ek.export(run, to="every-eval-ever")
+    (log,) = ek.export(run, to="every-eval-ever")
     (source,) = {
         msgspec.json.encode(each["source_data"])
         for each in msgspec.json.decode(log.read_bytes())["evaluation_results"]

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from evenkeel.errors import DataError
-from evenkeel.harness.budget import Budget, Limits
+from evenkeel.harness.budget import Budget
 from evenkeel.harness.ledger import Ceiling, Ledger
+from evenkeel.harness.limits import Limits
 from evenkeel.types import Generate, Response, Sampling
 
 SPENDER = """

@@ -18,7 +18,8 @@ import evenkeel as ek
 from batches import BatchServer, Fate
 from evenkeel.api.batch import note_batches, with_batches
 from evenkeel.errors import BatchesPending, DataError, EvenkeelError, ModelUnreachable, UsageError
-from evenkeel.harness.budget import Budget, Limits
+from evenkeel.harness.budget import Budget
+from evenkeel.harness.limits import Limits
 from evenkeel.harness.progress import Silent
 from evenkeel.models.openai.batches import anthropic, protocols
 from evenkeel.models.openai.batches.stored import read_batches
@@ -474,7 +475,10 @@ def test_stopping_leaves_the_batches_and_says_how_to_go_on(server: BatchServer, 
     assert "Batches keep running at the provider: batch_0." in errors
     assert f"--batch and --out {tmp_path / 'run'}" in " ".join(errors.split())
     ended = subprocess.run(
-        command(server, "openai", tmp_path / "run", "--no-wait"), capture_output=True, text=True, check=False
+        command(server, "openai", tmp_path / "run", "--batch", "submit"),
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert ended.returncode == 0, ended.stderr
     assert "batch batch_0 (in_progress): 0 of" in ended.stdout

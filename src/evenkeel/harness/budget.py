@@ -4,61 +4,19 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Annotated, NamedTuple, TypeAlias
+from typing import NamedTuple
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from evenkeel.harness.ledger import ROUNDING, Ledger
+from evenkeel.harness.limits import Limits, Price
 from evenkeel.harness.model import Meter
 from evenkeel.journal.writer import Usage
-from evenkeel.options import parse
 from evenkeel.page.grid import Displayed, Grid, Overview
 from evenkeel.text.token_estimate import estimate_tokens
 from evenkeel.types import Embed, Generate, LogLikelihood, Rank, Request, Response, StringLikelihood
 
 FREE = (Embed, Rank)
-Count: TypeAlias = Annotated[int, Meta(ge=1)]
-
-
-class Price(NamedTuple):
-    """What a model's tokens cost, in dollars per million."""
-
-    input: float
-    output: float
-    source: str = ""
-    """Where that is written: the date of a table, or a file."""
-
-    def usd(self, tokens_in: int, tokens_out: int) -> float:
-        return (tokens_in * self.input + tokens_out * self.output) / 1e6
-
-
-class Limits(Struct, frozen=True, kw_only=True):
-    """What a person is willing to spend; None is no limit."""
-
-    max_requests: Annotated[Count | None, Meta(description="Stop after this many requests.")] = None
-    max_usd: Annotated[
-        Annotated[float, Meta(gt=0)] | None,
-        Meta(description="Stop before this many dollars, by known prices or those given."),
-    ] = None
-    price_in: Annotated[
-        float, Meta(ge=0, description="Dollars per million tokens read, in place of known prices.")
-    ] = 0.0
-    price_out: Annotated[
-        float, Meta(ge=0, description="Dollars per million tokens written, in place of known prices.")
-    ] = 0.0
-
-    @property
-    def price(self) -> Price | None:
-        """The price that was given; it is that of every model."""
-        return Price(self.price_in, self.price_out) if self.price_in or self.price_out else None
-
-    @classmethod
-    def of(cls, *values: float | None) -> Limits:
-        """The limits of a call, checked; they come in the order of the fields, and a price of None is 0."""
-        known = {
-            k: value for k, value in zip(cls.__struct_fields__, values, strict=True) if value is not None
-        }
-        return parse(cls, known, of="the run")
 
 
 class Plan(Displayed, Struct, frozen=True):
