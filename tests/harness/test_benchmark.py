@@ -176,6 +176,23 @@ def test_rows_of_several_files_have_names_of_their_own(data: Path) -> None:
     assert (names[0], names[-1]) == ("words-1", "more-5")
 
 
+def test_what_a_benchmark_declares_is_checked(data: Path, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="the unit 'foo' of 'x' is not one of: cosine, share"):
+        ek.Metric("x", "X", unit="foo", better="higher")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="is not 'higher', 'lower' or None"):
+        ek.Metric("x", "X", unit="share", better="less")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="better"):
+        ek.Metric("x", "X", unit="share")  # type: ignore[call-arg]
+
+    class Roles(Echo):
+        """?"""
+
+        roles = {"model": {"generate"}, "referee": {"generate"}}
+
+    with pytest.raises(UsageError, match="has a role 'referee' and no option of that name"):
+        _ = Roles(Options()).helpers
+
+
 @pytest.mark.parametrize("result", [[], None])
 def test_a_wrong_number_of_scores_is_named(
     result: Any, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
