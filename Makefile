@@ -6,6 +6,7 @@ DEMO    = $(VENV)/.demo
 READY   = $(VENV)/.ready
 INSPECT = .venv-inspect
 CORE    = .venv-core
+AUDIT   = .venv-audit
 
 # A process for each core, each with one thread: most tests wait or think alone, and few fill two cores.
 PYTEST  = OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist worksteal
@@ -51,9 +52,11 @@ core:
 	  altair bm25s html5lib hypothesis inflect jsonschema lemminflect psutil pymorphy3 pytest pytest-xdist scipy
 	OMP_NUM_THREADS=1 $(CORE)/bin/pytest -n auto --dist worksteal -m "not slow and not full"
 
-# The known vulnerabilities of every pinned version.
-audit: $(READY)
-	$(BIN)/pip-audit -r constraints.txt --no-deps --disable-pip
+# The known vulnerabilities of every pinned version; pip-audit has an environment of its own.
+audit:
+	test -x $(AUDIT)/bin/python || $(PYTHON) -m venv $(AUDIT)
+	$(AUDIT)/bin/pip install -q pip-audit==2.10.1
+	$(AUDIT)/bin/pip-audit -r constraints.txt --no-deps --disable-pip
 
 # Inspect brings packages and versions of its own, so that the tests of it run it from an environment beside ours;
 # without that they are skipped. About two minutes and a gigabyte.
@@ -99,4 +102,4 @@ $(INSPECT)/.ready: pyproject.toml constraints-inspect.txt
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(INSPECT) $(CORE) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(INSPECT) $(CORE) $(AUDIT) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

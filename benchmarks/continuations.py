@@ -21,6 +21,9 @@ from evenkeel.models.registry import load_model
 from evenkeel.types import Generate, LogLikelihood, Sampling
 from table import Row, show
 
+TOKENS = 8
+"""Of each continuation."""
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(
@@ -42,7 +45,7 @@ def main() -> None:
         for prefix, target in pairs
         for request in (
             LogLikelihood(prefix=prefix, continuation=target),
-            Generate(prompt=prefix, sampling=Sampling(length_of=target, stop=("\n",))),
+            Generate(prompt=prefix, sampling=Sampling(max_tokens=TOKENS, stop=("\n",))),
         )
     ]
     start = time.perf_counter()
@@ -75,17 +78,16 @@ def naive(
     for prefix, target in pairs:
         before = tokenizer(prefix, return_tensors="pt").input_ids.to(device)
         whole = tokenizer(prefix + target, return_tensors="pt").input_ids.to(device)
-        count = whole.shape[1] - before.shape[1]
         logprobs = model(whole).logits[0].float().log_softmax(-1)
         logprobs[
             torch.arange(before.shape[1] - 1, whole.shape[1] - 1), whole[0, before.shape[1] :]
         ].exp().mean().item()
         written = model.generate(
-            before, attention_mask=torch.ones_like(before), max_new_tokens=max(1, count), do_sample=False,
+            before, attention_mask=torch.ones_like(before), max_new_tokens=TOKENS, do_sample=False,
             pad_token_id=tokenizer.eos_token_id,
         )  # fmt: skip
         text = tokenizer.decode(written[0, before.shape[1] :], skip_special_tokens=True).partition("\n")[0]
-        ours = done[Generate(prompt=prefix, sampling=Sampling(length_of=target, stop=("\n",)))]
+        ours = done[Generate(prompt=prefix, sampling=Sampling(max_tokens=TOKENS, stop=("\n",)))]
         agree += text == ours.text
     return time.perf_counter() - start, agree
 

@@ -99,7 +99,7 @@ def miron(model: Any, rng: np.random.Generator, count: int) -> None:
         for prefix, target in pairs
         for request in (
             LogLikelihood(prefix=prefix, continuation=target),
-            Generate(prompt=prefix, sampling=Sampling(length_of=target, stop=("\n",))),
+            Generate(prompt=prefix, sampling=Sampling(max_tokens=8, stop=("\n",))),
         )
     ]
     rows: list[Row] = []

@@ -134,24 +134,17 @@ BOMB = gzip.compress(b" " * 2**24)
 FAULTS: dict[str, Fault] = {
     # The connection
     "reset": _reset(b""),
-    "reset in the headers": _reset(JSON),
     "reset in the body": _reset(JSON + b"Content-Length: 900\r\n\r\n" + HALF),
-    "cut in the headers": _raw(b"HTTP/1.1 200 OK\r\nContent-Ty"),
     "cut in the body": _raw(JSON + b"Content-Length: 900\r\n\r\n" + HALF),
     "stall before the headers": _raw(b"", stays_open=True),
-    "stall in the headers": _raw(JSON, stays_open=True),
     "stall in the body": _raw(JSON + b"Content-Length: 900\r\n\r\n" + HALF, stays_open=True),
     # HTTP
     "not HTTP": _raw(b"SSH-2.0-OpenSSH_9.2\r\n"),
-    "no such status": _raw(b"HTTP/1.1 99999 Odd\r\nContent-Length: 2\r\n\r\n{}"),
     "a line of a megabyte": _raw(JSON + b"X-Long: " + b"a" * 2**20 + b"\r\n\r\n"),
     "headers without end": _endless(JSON, b"".join(b"X-%d: a\r\n" % i for i in range(1000))),
     "informational without end": _endless(b"", b"HTTP/1.1 102 Processing\r\n\r\n" * 100),
-    "other length": _raw(JSON + b"Content-Length: 1\r\nContent-Length: 900\r\n\r\n" + HALF),
-    "negative length": _raw(JSON + b"Content-Length: -5\r\n\r\n" + HALF),
     "length too small": _raw(JSON + b"Content-Length: 20\r\n\r\n" + HALF),
     "chunks of garbage": _raw(JSON + b"Transfer-Encoding: chunked\r\n\r\nkeel\r\nkeel\r\n"),
-    "a chunk of exabytes": _raw(JSON + b"Transfer-Encoding: chunked\r\n\r\nfffffffffffffff\r\n" + HALF),
     "cut in a chunk": _raw(JSON + b"Transfer-Encoding: chunked\r\n\r\n400\r\n" + HALF),
     "switching protocols": _raw(b"HTTP/1.1 101 Switching\r\nUpgrade: keel\r\nConnection: upgrade\r\n\r\n"),
     "no content": _raw(b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n"),
@@ -159,40 +152,29 @@ FAULTS: dict[str, Fault] = {
     # The body
     "empty": _json(b""),
     "broken": _json(HALF),
-    "null": _json(b"null"),
     "a list": _json(b"[]"),
     "a string": _json(b'"the keel is cracked"'),
     "shape": _json(b'{"status":"warming up"}'),
     "no choices": _json(b'{"choices":[],"data":[],"results":[]}'),
-    "null choices": _json(b'{"choices":null,"data":null,"results":null}'),
-    "choices of numbers": _json(b'{"choices":[1,2],"data":[1,2],"results":[1,2]}'),
     "content is a number": _json(b'{"choices":[{"message":5,"text":5}],"data":[5],"results":[5]}'),
-    "a number as content": _json(b'{"choices":[{"message":{"content":5},"text":5}],"data":[],"results":[]}'),
     "an object as content": _json(
         b'{"choices":[{"message":{"content":{}},"text":{}}],"data":[],"results":[]}'
     ),
     "not UTF-8": _json(
         b'{"choices":[{"message":{"content":"\xff\xfe"},"text":"\xff","finish_reason":"stop"}]}'
     ),
-    "UTF-16": _json('{"choices":[]}'.encode("utf-16")),
     "nested": _json(b'{"choices":' + b"[" * 100_000),
     "a page": _json(b"<html><title>Bad gateway</title></html>", "text/html"),
-    "a text": _json(b"upstream connect error", "text/plain"),
     "events": _json(
         b'data: {"choices":[{"delta":{"content":"a"}}]}\n\ndata: [DONE]\n\n', "text/event-stream"
     ),
-    "broken events": _json(b"event: error\ndata: {\xff\n\ndata", "text/event-stream"),
     "error in a success": _json(b'{"error":{"message":"overloaded","code":529}}'),
     "without end": _endless(JSON + b"\r\n", CHUNK),
-    "petabytes announced": _endless(JSON + b"Content-Length: 1000000000000000\r\n\r\n", CHUNK),
     "a bomb": _json(BOMB, **{"Content-Encoding": "gzip"}),
     "not gzip": _json(HALF, **{"Content-Encoding": "gzip"}),
     "gzip cut": _json(gzip.compress(random.Random(0).randbytes(900))[:500], **{"Content-Encoding": "gzip"}),
-    "brotli": _json(b"\x0b\x02\x80", **{"Content-Encoding": "br"}),
     # Elsewhere
     "redirect": _redirect("https://elsewhere.test/v1/chat/completions"),
-    "redirect to itself": _redirect("/v1/chat/completions", 308),
-    "redirect nowhere": _redirect("", 302),
     # Right answers, sent badly
     "slow": _slow,
     "another type": _other_type,

@@ -83,8 +83,6 @@ class Behaviour:
     echo_key: bool = False
     """Put the key received into every error and every answer."""
     logprobs: Literal["sound", "missing", "zero", "null", "equal", "positive"] = "sound"
-    offsets: Literal["given", "unset", "absent"] = "given"
-    """Of echoed tokens: true ones, -1 for all (SGLang), or none."""
     bos: str = ""
     """A special token in front of an echoed prompt (vLLM)."""
     min_tokens: int = 0
@@ -322,11 +320,7 @@ class Loopback:
         made_up = {"zero": 0.0, "null": None, "equal": -1.0, "positive": 0.5}
         if behaviour.logprobs in made_up:
             values = [made_up[behaviour.logprobs]] * len(tokens)
-        logprobs: dict[str, Any] = {"tokens": tokens, "token_logprobs": values}
-        if behaviour.offsets == "given":
-            logprobs["text_offset"] = [len("".join(tokens[:i])) for i in range(len(tokens))]
-        elif behaviour.offsets == "unset":
-            logprobs["text_offset"] = [-1] * len(tokens)
+        logprobs = {"tokens": tokens, "token_logprobs": values}
         choice = {
             "text": body.prompt,
             "finish_reason": "length",

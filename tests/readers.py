@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import base64
-import bz2
 import contextlib
 import csv
 import gzip
 import io
 import json
-import lzma
 import os
 import tempfile
 from collections.abc import Callable, Mapping
@@ -32,8 +30,6 @@ from evenkeel.benchmarks.multiview.files import read_triplets
 from evenkeel.benchmarks.multiview.make.criteria import read_criteria
 from evenkeel.benchmarks.rgb.files import load_prompts, read_instances
 from evenkeel.benchmarks.rgb.predictions import read_predictions
-from evenkeel.errors import DataError
-from evenkeel.files.datasets import data_file
 from evenkeel.files.remote.sources import local, naming_source
 from evenkeel.files.tables import read_rows
 from evenkeel.harness.folder import FORMAT, Run
@@ -266,36 +262,24 @@ MARK = {
     "answered": 1,
 }
 BATCH = {
-    "token": "t",
     "protocol": "openai",
     "address": "http://a",
     "created": 1.5,
     "requests": ["r"],
     "id": "b-1",
 }
-BATCHES = {"format": 1, "batches": [BATCH]}
+BATCHES = {"format": 2, "batches": [BATCH]}
 STATE = {"format": 1, "folders": {"a": {"run": "a", "identity": "x", "state": "finished"}}}
 DECISION = {"row": "0" * 64, "verdict": "accepted", "file": "x.jsonl", "number": 1}
 RANKS = b"".join(base64.b64encode(bytes([byte])) + f" {byte}\n".encode() for byte in range(256))
 
 
 def own_questions(path: Path) -> Any:
-    """The questions, or an error that names the rows that are none."""
-    questions, problems = read_user_questions(path, count=len, longest=10**9)
-    if problems:
-        raise DataError(path, problems[0])
-    return questions
+    return read_user_questions(path, count=len, longest=10**9)
 
 
 def documents(path: Path) -> Any:
     return read_documents(path, label_fields=["label"])
-
-
-def recorded(recording: Any) -> Rows:
-    return [
-        [sample.id, [answer.text for answer in answers if answer.status == "ok"]]
-        for sample, answers in zip(recording.samples, recording.responses, strict=True)
-    ]
 
 
 def settings(path: Path) -> Any:
@@ -359,28 +343,14 @@ def journal() -> bytes:
         return path.read_bytes()
 
 
-def _of(reader: Reader, **parts: Any) -> Reader:
-    return reader._replace(**parts)
-
-
-INSTANCE_FIELDS = ("id", "query", "answer", "positive", "negative")
 MIRON_FIELDS = ("prefix", "target", "category")
-TRIPLET_FIELDS = ("task", "criterion", "anchor", "positive", "negative", "quality")
 READERS = [
-    Reader("any", data_file, "any.bin", b"x"),
     Reader("table-jsonl", table, "x.jsonl", lines({"a": 1}, {"a": [None, 1.5]}), table_rows, rows_of_json),
     Reader(
         "table-json", table, "x.json", json.dumps([{"a": 1}, {"a": "b"}]).encode(), table_rows, rows_of_json
     ),
     Reader("table-csv", table, "x.csv", b'a,b\n1,"x\r\ny"\n2,z\n', table_rows, csv_rows),
-    Reader(
-        "table-parquet",
-        table,
-        "x.parquet",
-        parquet({"a": 1, "b": "x"}, {"a": 2, "b": "y"}),
-        table_rows,
-        parquet_rows,
-    ),
+    Reader("table-parquet", table, "x.parquet", parquet({"a": 1, "b": "x"}), table_rows, parquet_rows),
     Reader(
         "table-gz",
         unpacked,
@@ -389,8 +359,6 @@ READERS = [
         table_rows,
         lambda content: rows_of_json(gzip.decompress(content)),
     ),
-    Reader("table-bz2", unpacked, "x.jsonl.bz2", bz2.compress(lines({"a": 1}))),
-    Reader("table-xz", unpacked, "x.jsonl.xz", lzma.compress(lines({"a": 1}))),
     Reader("table-renamed", renamed, "x.csv", b"a,b\n1,x\n2,y\n"),
     Reader(
         "mirae-questions",
@@ -403,46 +371,11 @@ READERS = [
             for q in parse(text_of(content))["questions"]
         ],
     ),
-    Reader(
-        "mirae-rows",
-        read_questions,
-        "x_english.jsonl",
-        lines(*MIRAE["questions"]),
-        lambda questions: [[q.id, q.domain, q.texts.get(1)] for q in questions],
-        lambda content: [
-            [str(q["question_id"]), q["domain"], q.get("level_1_text")] for q in json_rows(content)
-        ],
-    ),
+    Reader("mirae-rows", read_questions, "x_english.jsonl", lines(*MIRAE["questions"])),
     Reader("mirae-results", read_recording, "x.json", json.dumps(RESULTS).encode()),
     Reader("mirae-answers", read_recording, "x_english.json", json.dumps(ANSWERS).encode()),
-    Reader(
-        "mirae-own-text",
-        own_questions,
-        "x.txt",
-        b"One?\nTwo?\n",
-        fields_of("text"),
-        lambda content: [
-            [line.strip()]
-            for line in text_of(content)
-            and text_of(content).replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n").split("\n")
-        ],
-    ),
-    Reader(
-        "mirae-own-csv",
-        own_questions,
-        "x.csv",
-        b"question,domain\nOne?,A\nTwo?,B\n",
-        fields_of("text"),
-        lambda content: [[row["question"].strip()] for row in csv_rows(content)],
-    ),
-    Reader(
-        "mirae-own-jsonl",
-        own_questions,
-        "x.jsonl",
-        lines({"question": "One?", "domain": "A"}),
-        fields_of("text"),
-        lambda content: [[row["question"].strip()] for row in json_rows(content)],
-    ),
+    Reader("mirae-own-text", own_questions, "x.txt", b"One?\nTwo?\n"),
+    Reader("mirae-own-jsonl", own_questions, "x.jsonl", lines({"question": "One?", "domain": "A"})),
     Reader(
         "miron-jsonl",
         read_examples,
@@ -451,48 +384,14 @@ READERS = [
         fields_of(*MIRON_FIELDS),
         picked(rows_of_json, *MIRON_FIELDS),
     ),
-    Reader(
-        "miron-json",
-        read_examples,
-        "x.json",
-        json.dumps([EXAMPLE]).encode(),
-        fields_of(*MIRON_FIELDS),
-        picked(rows_of_json, *MIRON_FIELDS),
-    ),
-    Reader(
-        "miron-csv",
-        read_examples,
-        "x.csv",
-        b"prefix,target,category,lang\nOne,two,Logic,en\n",
-        fields_of(*MIRON_FIELDS),
-        picked(csv_rows, *MIRON_FIELDS),
-    ),
-    Reader(
-        "miron-parquet",
-        read_examples,
-        "x.parquet",
-        parquet(EXAMPLE, EXAMPLE | {"id": "b"}),
-        fields_of(*MIRON_FIELDS),
-        picked(parquet_rows, *MIRON_FIELDS),
-    ),
-    Reader(
-        "miron-results",
-        read_results,
-        "x.jsonl",
-        lines(RESULT),
-        lambda recording: [
-            [s.inputs.prefix, r[-1].text if r[-1].status == "ok" else None]
-            for s, r in zip(recording.samples, recording.responses, strict=True)
-        ],
-        picked(json_rows, "prefix", "generated"),
-    ),
+    Reader("miron-results", lambda path: read_results(path)[0], "x.jsonl", lines(RESULT)),
     Reader(
         "triplets",
         read_triplets,
         "x.jsonl",
         lines(TRIPLET, OTHER_TRIPLET),
         lambda triplets: [[t.criterion, *t.documents] for t in triplets for _ in range(t.copies)],
-        picked(json_rows, "criterion", "anchor", "positive", "negative"),
+        picked(rows_of_json, "criterion", "anchor", "positive", "negative"),
     ),
     Reader(
         "triplets-public",
@@ -529,29 +428,18 @@ READERS = [
             [shown(i.id), i.query, shown(i.raw_answer), shown(i.raw_positive), shown(i.negative)]
             for i in data.instances
         ],
-        picked(json_rows, *INSTANCE_FIELDS),
+        picked(rows_of_json, "id", "query", "answer", "positive", "negative"),
     ),
-    Reader(
-        "rgb-fact",
-        read_instances,
-        "x_fact.json",
-        lines(FACT),
-        lambda data: [
-            [shown(i.id), i.query, shown(i.raw_answer), shown(i.raw_positive), shown(i.negative)]
-            for i in data.instances
-        ],
-        picked(json_rows, *INSTANCE_FIELDS),
-    ),
+    Reader("rgb-fact", read_instances, "x_fact.json", lines(FACT)),
     Reader(
         "rgb-predictions",
         read_predictions,
         "x.json",
         lines(PREDICTED),
         fields_of("id", "query", "answer", "prediction", "docs"),
-        picked(json_rows, "id", "query", "ans", "prediction", "docs"),
+        picked(rows_of_json, "id", "query", "ans", "prediction", "docs"),
     ),
-    Reader("documents-jsonl", documents, "x.jsonl", lines(DOCUMENT, DOCUMENT | {"id": 2, "text": "b"})),
-    Reader("documents-csv", documents, "x.csv", b"text,id,label\na,1,x\nb,2,y\n"),
+    Reader("documents", documents, "x.jsonl", lines(DOCUMENT, DOCUMENT | {"id": 2, "text": "b"})),
     Reader(
         "documents-folder",
         lambda path: read_documents(path.parent),

@@ -11,7 +11,7 @@ from msgspec import Meta, Struct
 
 import evenkeel as ek
 from evenkeel.errors import OptionError, UsageError, explain, suggestion
-from evenkeel.harness.budget import Limits
+from evenkeel.harness.limits import Limits
 from evenkeel.harness.registry import RUN_ARGUMENTS
 from evenkeel.options import describe, parse
 from evenkeel.page.tables import in_order, is_number

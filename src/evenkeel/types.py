@@ -47,8 +47,6 @@ class Sampling(Struct, frozen=True, kw_only=True, omit_defaults=True):
     max_tokens: int = 256
     top_p: float = 1.0
     stop: tuple[str, ...] = ()
-    length_of: str = ""
-    """Write as many tokens as this text has after the prompt, in the model's own tokenizer."""
     words: int = 0
     """Stop when the text has so many whole words, where the backend sees each token as it comes."""
     seed: int = 0

@@ -57,7 +57,7 @@ def test_a_mean_of_one_group_has_no_error() -> None:
     assert (found.value, found.low, found.high) == (0.75, None, None)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("shares", "questions"),
     [((0.9, 0.6, 0.5, 0.3), 20), ((0.97, 0.9, 0.8, 0.05), 40), ((0.99, 0.98, 0.95, 0.9), 50)],

@@ -9,13 +9,10 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import evenkeel as ek
 from evenkeel.analysis.comparable_metrics import run_names
 from evenkeel.analysis.comparison import Comparison
-from evenkeel.analysis.letters import group_letters
 from evenkeel.benchmarks.mirae.benchmark import Mirae
 from evenkeel.errors import UsageError
 from stored import NUMBERS, store_run
@@ -272,7 +269,7 @@ def test_wrong_usage_is_named(tmp_path: Path) -> None:
 # Several runs
 
 
-def test_several_runs_are_ranked_in_groups_that_do_not_differ(tmp_path: Path) -> None:
+def test_of_several_runs_each_pair_is_compared(tmp_path: Path) -> None:
     shifts = {"low": -0.1, "middling": 0.0, "alike": 0.001, "high": 0.1}
     runs = [
         store_run(tmp_path / name, {**headline(noisy(shift, seed=n)), "drift": noisy(seed=n)}, model=name)
@@ -281,28 +278,10 @@ def test_several_runs_are_ranked_in_groups_that_do_not_differ(tmp_path: Path) ->
     found = ek.compare(*runs)
     assert found.metrics == ("mean_similarity",)
     assert [(d.a, d.b) for d in found.differences] == list(combinations(shifts, 2))
-    assert [place.letters for place in found.ranking] == ["a", "b", "b", "c"]
-    assert [found.ranking[0].name, found.ranking[-1].name] == ["high", "low"]
+    assert [(d.a, d.b) for d in found.differences if not d.different] == [("middling", "alike")]
     more = ek.compare(*runs, metrics=["mean_similarity", "drift"])
     assert len(more.differences) == 12
     assert more.differences[1].p_holm > (found.differences[1].p_holm or 0)  # type: ignore[operator]
-
-
-def test_a_run_between_two_groups_has_both_letters() -> None:
-    assert group_letters("abc", [("a", "c")]) == {"a": "a", "b": "ab", "c": "b"}
-    assert group_letters("abc", []) == {"a": "a", "b": "a", "c": "a"}
-
-
-@given(st.integers(2, 6), st.data())
-def test_two_runs_share_a_letter_exactly_where_they_do_not_differ(size: int, data: st.DataObject) -> None:
-    names = "abcdef"[:size]
-    pairs = list(combinations(names, 2))
-    told_apart = data.draw(st.lists(st.sampled_from(pairs), unique=True))
-    letters = group_letters(names, told_apart)
-    for pair in pairs:
-        shared = set(letters[pair[0]]) & set(letters[pair[1]])
-        assert bool(shared) == (pair not in told_apart)
-    assert all(letters.values())
 
 
 def test_a_comparison_is_written_to_json_and_read_back(tmp_path: Path) -> None:

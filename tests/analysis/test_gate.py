@@ -35,15 +35,6 @@ def held(tmp_path: Path, old: dict[str, NUMBERS], new: dict[str, NUMBERS], **opt
 # Directions
 
 
-def test_more_refusals_fail_the_gate_by_their_declared_direction(tmp_path: Path) -> None:
-    old, new = {"refusals": shares(0.039, 1)}, {"refusals": shares(0.24, 2)}
-    found = held(tmp_path, old, new, metrics=["refusals"])
-    assert not found.passed
-    assert found.checks[1].worse == "rise"
-    assert "a significant rise" in found.checks[1].reason
-    assert gate(tmp_path / "old", tmp_path / "new", metrics=["refusals"]).passed
-
-
 @pytest.mark.parametrize(
     "name", ["std_similarity", "drift", "semantic_entropy", "cut_by_max_tokens", "refusals"]
 )
@@ -91,17 +82,6 @@ def test_a_given_direction_is_for_metrics_that_have_none(tmp_path: Path) -> None
 
 def headline(values: NUMBERS) -> dict[str, NUMBERS]:
     return {"mean_similarity": values}
-
-
-def test_a_gate_fails_only_where_the_whole_interval_is_beyond(tmp_path: Path) -> None:
-    old, new = store_run(tmp_path / "a", headline(noisy(seed=1))), tmp_path / "b"
-    store_run(new, headline(noisy(-0.05, seed=2)))
-    high = ek.compare(old, new).differences[0].high
-    assert high is not None
-    assert not gate(new, old).passed
-    assert not gate(new, old, max_drop=-high - 1e-6).passed
-    assert gate(new, old, max_drop=-high + 1e-6).passed
-    assert gate(old, new).passed
 
 
 def test_a_gate_fails_where_too_little_was_answered(tmp_path: Path) -> None:
@@ -184,14 +164,6 @@ def test_a_baseline_that_mostly_failed_does_not_let_a_run_pass(tmp_path: Path) -
         "mean_similarity has a value in both runs for only 30 prompts of 10 questions, of 120: "
         "the gate needs 80%"
     )
-
-
-def test_every_check_says_how_many_samples_are_behind_it(tmp_path: Path) -> None:
-    found = held(tmp_path, {"mean_similarity": noisy(seed=1)}, {"mean_similarity": noisy(seed=2)[:38]})
-    assert found.passed
-    assert "; 114 prompts of 38 questions" in found.checks[1].reason
-    assert found.checks[1].overlap is not None
-    assert (found.checks[1].overlap.common, found.checks[1].overlap.larger) == (114, 120)
 
 
 # Several metrics

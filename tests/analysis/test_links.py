@@ -80,6 +80,14 @@ def test_units_that_are_in_every_group_leave_nothing_to_compare() -> None:
     assert (interval.value, interval.low, interval.high, interval.method) == (0.5, None, None, stats.TOO_FEW)
 
 
+def test_few_anchors_of_many_triplets_count_as_the_few() -> None:
+    values = (np.arange(200) % 3 > 0).astype(float)
+    estimate = estimate_of(values, [(f"a{n % 5}", f"p{n}", f"n{n}") for n in range(200)])
+    counts = np.array([40.0] * 5 + [1.0] * 400)
+    assert estimate.df == pytest.approx((counts**2).sum() ** 2 / (counts**4).sum() - 1)
+    assert estimate.clusters == 5
+
+
 def test_one_document_in_all_triplets_makes_the_interval_wide() -> None:
     values = (np.arange(100) % 3 > 0).astype(float)
     hub = interval_of(values, [("hub", f"p{n}", f"n{n}") for n in range(100)])

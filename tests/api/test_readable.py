@@ -1,4 +1,4 @@
-"""Which benchmark can read which data, from the beginning of a large file."""
+"""Which benchmark can read which data."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import msgspec
 import pytest
 
 import evenkeel as ek
-from evenkeel.api.readable import BEGINNING
 
 ROWS = {
     "miron": {"prefix": "a b", "target": " c", "category": "Logic"},
@@ -30,29 +29,6 @@ def test_a_benchmark_reads_its_data_and_no_others(benchmark: str, questions: Pat
     assert [name for name, problem in problems.items() if not problem] == [benchmark]
     others = {name: problem for name, problem in problems.items() if name != benchmark}
     assert all(str(paths[name]) in problem for name, problem in others.items())
-
-
-def test_of_a_large_file_of_lines_the_beginning_is_read(tmp_path: Path) -> None:
-    path = tmp_path / "rows.jsonl"
-    row = msgspec.json.encode(ROWS["miron"]) + b"\n"
-    path.write_bytes(row * (BEGINNING // len(row) + 2) + b"not JSON\n")
-    assert ek.data_problem("miron", path) == ""
-    folder = tmp_path / "folder"
-    folder.mkdir()
-    path.rename(folder / path.name)
-    assert ek.data_problem("miron", folder) == ""
-    assert "rows.jsonl" in ek.data_problem("rgb", folder)
-    with pytest.raises(ek.UsageError, match="not JSON"):
-        ek.dry_run("miron", "embedded", data=folder)
-
-
-def test_a_large_file_that_is_one_text_is_read_whole(questions: Path) -> None:
-    content = msgspec.json.decode(questions.read_bytes())
-    content["questions"][0]["level_1_text"] = "word " * BEGINNING
-    questions.write_bytes(msgspec.json.format(msgspec.json.encode(content), indent=1))
-    assert ek.data_problem("mirae", questions) == ""
-    questions.write_bytes(questions.read_bytes()[:-2])
-    assert "ends too early" in ek.data_problem("mirae", questions)
 
 
 def test_a_language_that_the_file_leaves_open_is_not_a_problem(questions: Path) -> None:

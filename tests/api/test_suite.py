@@ -19,7 +19,6 @@ from aiohttp import web
 import evenkeel as ek
 from commandline import command, evenkeel
 from evenkeel.harness.ledger import Ledger
-from evenkeel.harness.stored.listing import list_runs
 from loopback import Loopback
 from suites import FOUR, PATIENCE, outcome, proof, serving, until, write_suite
 
@@ -176,17 +175,22 @@ def test_a_run_whose_process_is_killed_costs_no_other(tmp_path: Path, questions:
     assert result.exit_code == 1
 
 
-def test_a_changed_run_is_made_anew_and_takes_answers_over(tmp_path: Path, questions: Path) -> None:
-    folder = tmp_path / "runs" / "suite"
+def test_a_changed_run_is_refused_until_its_folder_is_gone(tmp_path: Path, questions: Path) -> None:
+    """Settings that change nothing in what is asked may change."""
+    folder = tmp_path / "runs" / "suite" / "mirae-one"
     with serving(one={}) as servers:
         path = write_suite(tmp_path, servers)
         assert outcome(path).exit_code == 0
+        asked = servers["one"].requests
+        path.write_text(path.read_text() + "defaults: {concurrency: 5}\n")
+        assert outcome(path).exit_code == 0
         path.write_text(path.read_text().replace("samples: 2", "samples: 3"))
         done = evenkeel("suite", path)
-    assert "its options or data differ from before, so it is in mirae-one-2" in done.stderr
-    assert sorted(run.name for run in list_runs(folder)) == ["mirae-one", "mirae-one-2"]
-    assert [each["run"] for each in rows(folder)] == ["mirae-one-2"]
-    assert "8 of 12 answers taken over" in (folder / ".started" / "mirae-one-2" / "log").read_text()
+        assert (done.code, servers["one"].requests) == (2, asked)
+        assert "mirae-one had other options or data. Remove that folder" in done.stderr
+        shutil.rmtree(folder)
+        assert outcome(path).exit_code == 0
+    assert ek.load_run(folder).spec.options["samples"] == 3
 
 
 def test_a_gate_makes_its_first_baseline_and_then_compares(tmp_path: Path) -> None:

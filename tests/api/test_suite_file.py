@@ -11,7 +11,7 @@ import pytest
 from commandline import evenkeel
 from evenkeel.api.suite.definition import example, read_suite
 from evenkeel.api.suite.runs import THIS_MACHINE, PlannedRun, planned_runs
-from evenkeel.api.suite.state import State, assign_folders, read_state
+from evenkeel.api.suite.state import read_state
 from evenkeel.errors import DataError
 
 PLAIN = "models: [embedded]\nbenchmarks: [miron]\n"
@@ -164,31 +164,6 @@ def test_runs_of_one_server_or_of_this_machine_take_turns(tmp_path: Path) -> Non
     assert method == "c=judge:openai:c?base_url=http%3A%2F%2F127.0.0.1%3A10%2Fv1"
 
 
-def test_each_set_of_options_is_a_run(tmp_path: Path) -> None:
-    text = """
-        models: [embedded]
-        benchmarks:
-          - benchmark: mirae
-            options: [{temperature: 0.2, samples: 2}, {temperature: 1, samples: 2}]
-    """
-    runs = planned(tmp_path, text)
-    assert [run.name for run in runs] == ["mirae-temperature_0.2-embedded", "mirae-temperature_1-embedded"]
-    assert [run.settings["temperature"] for run in runs] == [0.2, 1]
-
-
-def test_a_changed_run_gets_a_folder_of_its_own_and_an_old_one_its_old(tmp_path: Path) -> None:
-    state = State()
-    before = planned(tmp_path, PLAIN)
-    assert [each.folder for each in assign_folders(state, before)] == ["miron-embedded"]
-    after = planned(tmp_path, PLAIN + "defaults: {limit: 5}\n")
-    (changed,) = assign_folders(state, after)
-    assert (changed.folder, changed.earlier) == ("miron-embedded-2", "miron-embedded")
-    assert state.folder_of("miron-embedded") == "miron-embedded-2"
-    assert [each.folder for each in assign_folders(state, before)] == ["miron-embedded"]
-    faster = planned(tmp_path, PLAIN + "defaults: {concurrency: 5}\n")
-    assert [each.folder for each in assign_folders(state, faster)] == ["miron-embedded"]
-
-
 def test_changed_data_are_another_run(tmp_path: Path, questions: Path) -> None:
     text = "models: [embedded]\nbenchmarks: [{benchmark: mirae, data: questions.json}]\n"
     before = planned(tmp_path, text)[0]
@@ -196,9 +171,7 @@ def test_changed_data_are_another_run(tmp_path: Path, questions: Path) -> None:
     assert planned(tmp_path, text)[0].identity != before.identity
 
 
-@pytest.mark.parametrize(
-    "content", [b"{", b"[1]", b'{"format": 2}', b'{"folders": {"../x": {"run": "a", "identity": "b"}}}']
-)
+@pytest.mark.parametrize("content", [b"{", b"[1]", b'{"format": 1}'])
 def test_a_state_that_is_not_ours_is_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "suite.json").write_bytes(content)
     with pytest.raises(DataError, match="this is not the state of a suite"):
@@ -219,7 +192,7 @@ def test_what_is_commented_out_in_the_example_is_right_too(tmp_path: Path) -> No
     text = re.sub(r"^( *)# (?=- |  (?!evenkeel)|budget:|gate:)", r"\1", example(), flags=re.MULTILINE)
     definition = read_suite(write(tmp_path, text)).definition
     assert len(definition.models) == 4
-    assert len(definition.benchmarks) == 6
+    assert len(definition.benchmarks) == 5
     assert definition.budget.usd == 5
     assert definition.gate is not None
 

@@ -117,11 +117,11 @@ def test_words_of_a_data_set_are_shown_as_text(runs: Path) -> None:
 def test_what_is_accepted_is_kept_as_data(runs: Path) -> None:
     folder = write_rows(runs)
     test = page()
-    keep = next(button for button in test.button if button.label == "Keep them as a data set")
+    keep = next(button for button in test.button if button.label == "Save as a data set")
     assert keep.disabled
     test.button(key="row-mine-rejected").click().run()
     test.checkbox[-1].check().run()
-    next(button for button in test.button if button.label == "Keep them as a data set").click().run()
+    next(button for button in test.button if button.label == "Save as a data set").click().run()
     assert len(ek.review(folder / "accepted").rows) == 2
     assert settings_of(runs).data_sets()["mine/accepted"] == folder / "accepted"
     archive = zipfile.ZipFile(io.BytesIO(build._archive(ek.review(folder), undecided=True)))
@@ -134,7 +134,7 @@ def test_a_data_set_that_cannot_be_read_is_named(runs: Path) -> None:
 
 
 def test_without_a_data_set_the_page_says_what_it_is_for(runs: Path) -> None:
-    assert "can be looked through here" in shown(page())
+    assert "can be reviewed here" in shown(page())
 
 
 def test_a_data_set_that_shrinks_shows_its_last_row(runs: Path) -> None:

@@ -259,11 +259,6 @@ def test_boundary_merges_are_found_exactly_where_they_are_planted(kind: str, run
     )
 
 
-def test_a_token_is_a_byte_where_nothing_merges(runs: dict[str, ek.Run]) -> None:
-    for record, row in zip(runs["bytes"].records(), PLANTED, strict=True):
-        assert record.score.values["target_tokens"] == len(row.target.encode())
-
-
 # Tokenizers by themselves
 
 

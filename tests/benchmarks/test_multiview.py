@@ -175,36 +175,6 @@ def test_all_pairs_of_methods_have_p_values_corrected_by_holm(starter: Path, tmp
     assert note.startswith(f"Of 3 pairs of methods {significant} differ")
 
 
-def test_the_terminal_shows_a_block_for_each_task_with_the_best_first(
-    side_by_side: ek.Run, starter: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:  # fmt: skip
-    out = ("--out", side_by_side.path)
-    assert (
-        evenkeel("run", "multiview", "--data", starter, "--method", "bm25", "--method", EMBEDDER, *out).code
-        == 0
-    )
-    printed = capsys.readouterr().out
-    for task in TASKS:
-        lines = []
-        for method in ("bm25", EMBEDDER):
-            right = sum(
-                picked == ["positive"] for name, picked in picks(side_by_side, method).items() if task in name
-            )
-            lines.append((-right, f"  {method:<29}: {right / EACH * 100:.2f}% ({right}/{EACH} correct)"))
-        block = "\n".join([f"Task: {task}", *(line for _, line in sorted(lines, key=lambda pair: pair[0]))])
-        assert f"\n{block}\n" in printed
-        assert block in blocks(side_by_side.summary)
-    page = (side_by_side.path / "report.html").read_text()
-    for text in (
-        "Methods by task",
-        "The same documents, coloured by each view",
-        "Methods by task (dashed: chance 50%)",
-        "Chance 50%; ",
-        "Wrong by every method",
-    ):
-        assert text in page
-
-
 def accuracies(task: str, n: int, **correct: int) -> Summary:
     """The accuracy of methods on a task: how many of n triplets each has right."""
     return {

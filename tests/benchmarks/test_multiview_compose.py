@@ -54,6 +54,7 @@ every_task = pytest.mark.parametrize("task", TASKS)
 # --- documents --------------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 @every_docset
 @pytest.mark.parametrize("seed", [0, 2024])
 def test_there_are_240_distinct_documents_or_more(docset: str, seed: int) -> None:
@@ -73,6 +74,7 @@ def test_every_pair_of_views_is_there_equally_often(docset: str) -> None:
     assert len(pairs) == len({kind for kind, _ in pairs}) * len({setting for _, setting in pairs})
 
 
+@pytest.mark.full
 @every_docset
 def test_documents_read_as_sentences(docset: str) -> None:
     for document in documents(docset):
@@ -82,6 +84,7 @@ def test_documents_read_as_sentences(docset: str) -> None:
         assert len(document.text.split()) < 90
 
 
+@pytest.mark.full
 def test_every_problem_ends_in_its_one_question() -> None:
     for document in documents("math"):
         assert document.text.count("?") == 1
@@ -91,6 +94,7 @@ def test_every_problem_ends_in_its_one_question() -> None:
 # --- the bank ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 def test_a_template_uses_every_number_and_only_known_words() -> None:
     for structure, templates in math_bank().wordings.items():
         names = numbers(structure, random.Random(0)).keys()
@@ -99,12 +103,14 @@ def test_a_template_uses_every_number_and_only_known_words() -> None:
             assert names <= slots(template) <= names | WORDS, template
 
 
+@pytest.mark.full
 def test_each_plot_has_three_beats_of_several_wordings_with_known_slots() -> None:
     for plot, beats in story_bank().wordings.items():
         assert [len(wordings) for wordings in beats] == [4, 4, 4], plot
         assert all(slots(wording) <= STORY_SLOTS for wordings in beats for wording in wordings), plot
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("structure", math_bank().wordings)
 def test_every_answer_is_a_positive_whole_number(structure: str) -> None:
     for seed in range(300):

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import evenkeel as ek
-from commandline import evenkeel
-from evenkeel.benchmarks.multiview.files import Triplet, model_name, read_triplets
+from evenkeel.benchmarks.multiview.files import Triplet, read_triplets
 from evenkeel.errors import DataError, UsageError
 from evenkeel.report.notes import notes_of
 from loopback import Loopback
@@ -137,22 +135,6 @@ def test_triplets_that_contradict_each_other_are_refused_by_both_lines(tmp_path:
 # Several files
 
 
-def test_several_data_are_run_together(tools: Path, tmp_path: Path) -> None:
-    (tmp_path / "made").mkdir()
-    shutil.move(tools, tmp_path / "made" / "triplets.jsonl")
-    (tmp_path / "made" / "dropped.jsonl").write_text("no triplet\n")
-    more = store(tmp_path / "more.jsonl", [triplet(0, task="a__b"), triplet(0)])
-    done = evenkeel(
-        "run", "multiview", "--data", tmp_path / "made", "--data", more, "--out", tmp_path / "run", "--json"
-    )
-    assert done.code == 0, done.stderr
-    run = ek.load_run(tmp_path / "run")
-    assert run.summary["accuracy"].n == 7  # six, and one more: the other is a copy
-    assert (run.spec.data["source"], len(run.spec.data["sha256"])) == ("file", 3)
-    same = ek.run("multiview", data=[tmp_path / "made", more], out=tmp_path / "same")
-    assert [record.sample.id for record in same.records()] == [record.sample.id for record in run.records()]
-
-
 # Exports
 
 
@@ -272,11 +254,3 @@ def test_a_public_file_that_cannot_be_used_is_named(entries: list[Any], message:
     (tmp_path / "triplets.json").write_text(json.dumps(entries))
     with pytest.raises(DataError, match=message):
         read_triplets(tmp_path / "triplets.json")
-
-
-def test_specs_of_one_model_have_the_same_name() -> None:
-    names = {
-        model_name(spec) for spec in ("openai:Qwen/Qwen3-8B", "hf:/models/qwen3-8b/", "vllm:qwen3-8B?a=b")
-    }
-    assert names == {"qwen3-8b"}
-    assert (model_name("embedded"), model_name("")) == ("embedded", "")

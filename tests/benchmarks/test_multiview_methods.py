@@ -376,15 +376,6 @@ def test_a_triplet_that_failed_in_one_order_is_left_out(tools: Path, tmp_path: P
         gate(*runs)
 
 
-def test_what_was_judged_is_not_asked_again(tools: Path, tmp_path: Path) -> None:
-    run, server = ask_judge(tools, tmp_path / "run", truthful)
-    with Scripted(lambda prompt: "never asked", port=int(server.url.split(":")[2].split("/")[0])) as other:
-        again = ek.run("multiview", data=tools, method=[JUDGE], out=run.path, base_url=other.url)
-        assert other.requests == 0
-    assert again.summary == run.summary
-    assert ek.rescore(run.path).summary == run.summary
-
-
 def test_annotations_are_shown_to_the_judge_or_missed_at_once(
     tools: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -442,20 +433,6 @@ def test_two_servers_of_one_model_name_answer_each_for_its_method(tools: Path, t
     assert identities == [method.removeprefix("judge:") for method in methods]
     assert {model["name"] for model in run.spec.models.values()} == {"loop"}
     assert ek.rescore(run.path).summary == run.summary
-
-
-def test_a_server_that_refuses_temperature_is_asked_without(
-    tools: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    message = "Unsupported value: 'temperature' does not support 0 with this model. Only the default (1)."
-    with Scripted(lambda prompt: '{"more_alike": "first"}', refuses=message, record=True) as server:
-        given = ("--data", tools, "--method", "judge:openai:loop", "--base-url", server.url)
-        done = evenkeel("run", "multiview", *given, "--concurrency", "1", "--out", tmp_path / "run")
-        assert done.code == 0
-    assert server.requests == 12 + 1  # learnt once
-    assert ["temperature" in body for body in server.bodies] == [True] + [False] * 12
-    shown = " ".join(capsys.readouterr().out.split())
-    assert "judge:openai:loop: The server refused the field 'temperature' (Unsupported value" in shown
 
 
 # Log-likelihoods of letters

@@ -13,13 +13,10 @@ from evenkeel.benchmarks.multiview.files import read_triplets
 from evenkeel.benchmarks.multiview.make.annotate import (
     Annotated,
     Annotation,
-    Description,
     Named,
     Schema,
-    conform,
 )
 from evenkeel.benchmarks.multiview.make.triplets import (
-    CANDIDATES,
     ordering_fault,
     propose,
 )
@@ -191,26 +188,7 @@ def test_a_schema_without_tags_goes_by_its_categories(docs: Path, tmp_path: Path
     assert all(len(set(views(triplet)[:2])) == 1 for triplet in read_triplets(out / "triplets.jsonl"))
 
 
-def test_an_anchor_without_tags_has_no_candidates(docs: Path, tmp_path: Path) -> None:
-    none = '{"category": "sharing", "tags": ["no such tag"], "summary": "Nothing holds."}'
-    out = tmp_path / "made"
-    with Judge(says=lambda kind, read: none if kind == "annotate" else None) as server:
-        built = build(docs, out, server)
-        assert server.kinds["select"] == 0
-    assert counts(out)["select"]["without_candidates"] == 150
-    assert counts(out)["annotate"]["unknown_tags"] == 150
-    assert built.failures
-
-
 # Small parts
-
-
-def test_names_outside_the_schema_are_dropped_and_counted() -> None:
-    schema = Schema((Named("Sharing"),), (Named("Many steps"), Named("money")))
-    tally: Counter[str] = Counter()
-    description = Description("halving", ("MANY  steps", "many steps", "glitter", " "), " Two\nsteps. ")
-    assert conform(description, schema, "d", tally) == Annotation("d", "", ("Many steps",), "Two steps.")
-    assert tally == {"unknown_categories": 1, "unknown_tags": 1}
 
 
 def annotated(name: str, text: str, *tags: str) -> Annotated:
@@ -232,14 +210,6 @@ def test_candidates_come_by_tags_and_by_words() -> None:
     assert [entry.document.id for entry in found["a"].negatives] == ["c"]
     assert tally["without_candidates"] == 5 - len(found)
     assert "e" not in found
-
-
-def test_equal_tags_are_taken_from_the_anchor_on_round_the_set() -> None:
-    size = 2 * CANDIDATES
-    pool = [annotated(str(number), f"word {number}", "same") for number in range(size)]
-    for number, proposal in enumerate(propose(pool, Schema(tags=(Named("same"),)), Counter())):
-        after = [str((number + step) % size) for step in range(1, CANDIDATES + 1)]
-        assert [entry.document.id for entry in proposal.positives] == after
 
 
 @pytest.mark.parametrize(

@@ -39,15 +39,3 @@ def test_a_broken_line_is_named_and_blank_ones_are_not(tmp_path: Path) -> None:
         DataError, match=r"a\.jsonl, line 3, field 'size': expected a whole number, got 'big'\.$"
     ):
         next(lines)
-
-
-def test_bytes_that_are_no_text_are_an_error_not_a_traceback(tmp_path: Path) -> None:
-    path = tmp_path / "a.jsonl"
-    path.write_bytes(b'{"name": "\xff\xfe"}\n')
-    with pytest.raises(DataError, match="line 1"):
-        list(read_json_lines(path, Item))
-
-
-def test_a_missing_file_says_so(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="No such file"):
-        read_json(tmp_path / "none.json")

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import subprocess
 import sys
-import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -49,15 +47,6 @@ def test_a_second_process_is_refused_until_the_first_is_gone(tmp_path: Path, kin
     assert (os.listdir(tmp_path), os.listdir(path)) == (["set"], [])
 
 
-def test_one_who_waits_gets_the_file_when_it_is_free(tmp_path: Path) -> None:
-    process = holder("writing_file", tmp_path / "set")
-    ending = threading.Timer(0.7, process.communicate)  # later than one who does not wait is refused
-    ending.start()
-    with lock.in_turn(tmp_path / "set"):
-        pass
-    ending.join()
-
-
 @pytest.mark.parametrize("name", [".lock", lock.LOCK])
 def test_a_strangers_file_neither_locks_a_folder_nor_is_changed(tmp_path: Path, name: str) -> None:
     content = b'{"pid": 1, "host": "here"}'
@@ -66,22 +55,6 @@ def test_a_strangers_file_neither_locks_a_folder_nor_is_changed(tmp_path: Path, 
     with lock.writing(tmp_path):
         assert lock.is_written(tmp_path)
     assert (tmp_path / name).read_bytes() == content
-
-
-def test_a_forked_child_neither_holds_nor_releases_the_lock(tmp_path: Path) -> None:
-    start, stop = multiprocessing.get_context("fork"), multiprocessing.get_context("fork").Event()
-    with lock.writing(tmp_path):
-        ended = start.Process(target=sys.exit)  # it leaves the block as well, by an exception
-        ended.start()
-        ended.join()
-        waiting = start.Process(target=stop.wait, daemon=True)
-        waiting.start()
-        with pytest.raises(RunConflict), lock.writing(tmp_path):
-            pass
-    with lock.writing(tmp_path):  # although the child that was forked while it was held lives
-        assert waiting.is_alive()
-    stop.set()
-    waiting.join()
 
 
 RACE = """

@@ -10,7 +10,7 @@ import json
 import os
 import random
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,148 +24,132 @@ pytestmark = pytest.mark.slow
 
 SEEDS = int(os.environ.get("EVENKEEL_MALFORMED", "12"))
 """Random damages to each file; the suite takes a few, and thousands when a reader is changed."""
-CUTS = 3 * SEEDS
-"""Places at which each file is cut off."""
-SHARE = max(1, 48 // SEEDS)
-"""Of the odd values, one in so many is put in each place, in turn: each file has all of them."""
-BINARY = (".parquet", ".gz", ".bz2", ".xz", ".eval", ".sqlite", ".bin")
-TEXTS = [reader for reader in READERS if not reader.name.endswith(BINARY)]
-IN_JSON = [reader for reader in TEXTS if reader.name.endswith((".json", ".jsonl"))]
+FEW = ("table-csv", "mirae-questions", "run-records.jsonl")
+"""The readers of `make test`; the others are run by `make full`."""
+BINARY = (".parquet", ".gz", ".sqlite")
 OPTIONAL = ("documents-folder",)
 """What need not be there: of a folder only files are read."""
 WRITTEN_HERE = ("suite-state",)
 """Files that no editor has touched."""
 ODD: list[Any] = [
-    None,
-    True,
-    -1,
-    0,
-    1.5,
-    1e308,
-    10**30,
-    "",
-    " ",
-    "x",
-    "①",
-    "\ud800",
-    "\x00",
-    "5",
-    [],
-    [[]],
-    [None],
-    {},
-    {"a": 1},
-    {"1": None},
-    "x" * 9999,
-    [["a"], "b"],
-    "NaN",
-    "../../x",
-    "a\u2028b\u0085c\fd",
-    float("nan"),
-    float("inf"),
-]
+    None, True, -1, 1e308, 10**30, "", "①", "\ud800", "\x00", "5", [], [[]], [None], {}, {"1": None},
+    "x" * 9999, [["a"], "b"], "../../x", "a\u2028b\u0085c\fd", float("nan"), float("inf"),
+]  # fmt: skip
 """Values to put in the place of any other."""
 DEEP = 100_000
-WHOLE = [
+NO_DATA = [
     b"",
-    b"\n\n",
-    b" \t ",
-    b"\xef\xbb\xbf",
+    b" \t\n\n",
     b"\xef\xbb\xbf\xef\xbb\xbf",
     b"\xff\xfe\x00",
     b"null",
-    b"3",
     b'"x"',
     b"[]",
     b"{}",
     b"[" * DEEP,
-    b"{" * DEEP,
     b'{"a":' * DEEP,
-    b"[" * DEEP + b"]" * DEEP,
     b'{"id":' + b"[" * 900 + b"]" * 900 + b"}",
     b"\x00" * 99,
     "x: é".encode("utf-16"),
-    "x: é".encode("utf-32"),
     b"NaN",
-    b"Infinity",
-    b"1e999",
-    b"1" * 5000,
-    b'{"a": 1, "a": 2}',
     b'{"id": 1e999}',
     b'{"id": ' + b"9" * 5000 + b"}",
     b'{"id": "\xed\xa0\x80"}',
-    b"PAR1",
     b"PAR1PAR1",
-    b"PK\x05\x06" + bytes(18),
     b"SQLite format 3\x00" + bytes(84),
     b"x" * 200_000,
-    b"a\tb\n1\t2\n",
-    b'"',
     b'a,b\n"x',
-    b"a,b\n",
     b"a,a\n1,2\n",
     ",".join(map(str, range(30_000))).encode() + b"\n",
-    b"\r\n\r",
     bytes(range(256)),
-    b"- " * 9999,
-    b"%PDF-1.7",
     b"[a]\nb = " + b"[" * 9999,
-    b"a = " + b"9" * 5000,
     b"[prices.a]\ninput = nan\noutput = inf\n",
-    b"[presets.a]\nbase_url = 2024-01-01\n",
-    b"presets = 3\n",
     b"[[presets]]\n",
+    b"a: &x {description: d}\nb: {<<: *x}\n",
+    b"a: !!python/object/apply:os.system [x]\n",
+    b"a: 2024-99-99\n",
+    b"? {a: b}\n: c\n",
+    b"1: a\nnull: b\n",
+    b"a: b\n---\nc: d\n",
+    b"a: b\na: c\n",
+    b'a: "\\ud800\\x00"\n',
+    b"a: !!binary x\n",
+    b"a: 1.0e+999\n",
+    b"a: &a [*a]\n",
+    b"%YAML 9.9\n---\na: b\n",
+    b"a: " + b"{b: " * 60 + b"}" * 60,
 ]
 """Contents that are no data at all."""
-LAUGHS = "a0: &a0 [lol]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 30))
-YAML = [
-    LAUGHS.encode(),
-    b"a: &x {description: d}\nb: *x\n",
-    b"a: &x {description: d}\nb: {<<: *x}\n",
-    b"a: !!python/object:os.x {}\n",
-    b"a: !!python/object/apply:os.system [x]\n",
-    b"a: !x y\n",
-    b"a: 2024-99-99\n",
-    b"a: {description: 2024-01-01}\n",
-    b"? [a]\n: b\n",
-    b"? {a: b}\n: c\n",
-    b"1: a\n2: b\n",
-    b"null: a\n",
-    b"a:\n\t- b\n",
-    b"a: b\n---\nc: d\n",
-    b"a: {b: c, b: d}\n",
-    b"a: b\na: c\n",
-    b'a: "\\ud800"\n',
-    b'a: "\\x00"\n',
-    b"a: {description: [}\n",
-    b"- {name: a, description: b}\n- 3\n",
-    b"a: !!binary x\n",
-    b"a: !!timestamp x\n",
-    b"a: !!int x\n",
-    b"a: " + b"9" * 5000 + b"\n",
-    b"a: 1:30\n",
-    b"a: .nan\n",
-    b"a: -.inf\n",
-    b"a: 1.0e+999\n",
-    b"&a [*a]\n",
-    b"a: &a [*a]\n",
-    b"a: !!set {x, y}\n",
-    b"<<: [1, 2]\n",
-    b"a: {<<: 3}\n",
-    b"a: =\n",
-    b"{a, b}\n",
-    b"a: |\n",
-    b"%YAML 9.9\n---\na: b\n",
-    b"%TAG ! x\n---\na: !b c\n",
-    b"@a: b\n",
-    b"a: 'x\n",
-    b"a: " + b"{b: " * 60 + b"}" * 60,
-    b"[" * 999 + b"]" * 999,
-    "a: 'x\u2028y\u0085z'\n".encode(),
-]
+JUNK = [
+    b"", b"\x00", b"\xff", b"\n", b"\r", b'"', b"{", b",", b"\\ud800", b"\xed\xa0\x80", b"\xef\xbb\xbf",
+    "\u2028".encode(), b"*a", b"<<: ", b"\t", b"NaN", b"1e999", b"9" * 5000,
+]  # fmt: skip
 
 
-def _tries(reader: Reader, path: Path, content: bytes) -> None:
+def is_text(reader: Reader) -> bool:
+    return not reader.name.endswith(BINARY)
+
+
+def no_data(reader: Reader) -> Iterator[bytes]:
+    # PyYAML takes long over long files: tests/files/test_yamlfile.py has them.
+    most = 2000 if reader.name.endswith(".yaml") else 10**9
+    return (content[:most] for content in NO_DATA)
+
+
+def cut_off(reader: Reader) -> Iterator[bytes]:
+    content = reader.content
+    return (content[:size] for size in range(0, len(content), max(1, len(content) // (3 * SEEDS))))
+
+
+def damaged(reader: Reader) -> Iterator[bytes]:
+    for seed in range(SEEDS):
+        rng, content = random.Random(seed), reader.content
+        at, end = sorted(rng.randrange(len(content) + 1) for _ in range(2))
+        junk = rng.choice([*JUNK, rng.randbytes(9)])
+        match rng.randrange(5):
+            case 0:
+                yield content[:at] + junk + content[at:]
+            case 1:
+                yield content[:at] + junk + content[end:]
+            case 2:
+                yield content[:at] + content[at:end] * 3 + content[end:]
+            case 3 if is_text(reader):
+                encoding = rng.choice(["utf-16", "utf-16-le", "utf-8-sig", "utf-32"])
+                yield content.replace(b"\n", b"\r\n").decode().encode(encoding)
+            case _:
+                yield content.replace(b"\n", rng.choice([b"\r\n", b"\r", b"\n\n", b"\n\x0c", b"\n \n"]))
+
+
+def odd_values(reader: Reader) -> Iterator[bytes]:
+    """A value of any kind in any place of a JSON file; each place has some of them, each file has all."""
+    if not reader.name.endswith((".json", ".jsonl")):
+        return
+    rows = [json.loads(line) for line in reader.content.decode().splitlines()]
+    share = max(1, 48 // SEEDS)
+    for number, steps in enumerate(_places(rows[-1])):
+        for odd in ODD[number % share :: share]:
+            yield lines(*rows[:-1], _with(rows[-1], steps, odd))
+        if number % 8 == 0:
+            deep = lines(*rows[:-1], _with(rows[-1], steps, "DEEP"))
+            yield deep.replace(b'"DEEP"', b"[" * 3000 + b"]" * 3000)
+
+
+def _places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    yield path
+    steps = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for step, part in steps:
+        yield from _places(part, (*path, step))
+
+
+def _with(value: Any, path: tuple[Any, ...], new: Any) -> Any:
+    if not path:
+        return new
+    copy = dict(value) if isinstance(value, dict) else list(value)
+    copy[path[0]] = _with(value[path[0]], path[1:], new)
+    return copy
+
+
+def check(reader: Reader, path: Path, content: bytes) -> None:
     """Read it as what can be stored, or be told which file is wrong, in a message that can be printed.
 
     What a plain reader reads as well must be the same.
@@ -190,74 +174,21 @@ def _tries(reader: Reader, path: Path, content: bytes) -> None:
     assert reader.rows(value) == expected
 
 
-def _places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    yield path
-    steps = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for step, part in steps:
-        yield from _places(part, (*path, step))
+def each(*, all_in_test: bool) -> pytest.MarkDecorator:
+    marks: list[Any] = [
+        pytest.param(
+            reader, id=reader.id, marks=[] if all_in_test or reader.id in FEW else [pytest.mark.full]
+        )
+        for reader in READERS
+    ]
+    return pytest.mark.parametrize("reader", marks)
 
 
-def _with(value: Any, path: tuple[Any, ...], new: Any) -> Any:
-    if not path:
-        return new
-    copy = dict(value) if isinstance(value, dict) else list(value)
-    copy[path[0]] = _with(value[path[0]], path[1:], new)
-    return copy
-
-
-JUNK = [
-    b"",
-    b"\x00",
-    b"\xff",
-    b"\n",
-    b"\r",
-    b'"',
-    b"{",
-    b",",
-    b"\\ud800",
-    b"\xed\xa0\x80",
-    b"\xef\xbb\xbf",
-    "\u2028".encode(),
-    "\u0085".encode(),
-    b"\x0c",
-    b"*a",
-    b"<<: ",
-    b"\t",
-    b"NaN",
-    b"1e999",
-    b"9" * 5000,
-]
-
-
-def _damaged(content: bytes, rng: random.Random, *, text: bool) -> bytes:
-    at, end = sorted(rng.randrange(len(content) + 1) for _ in range(2))
-    junk = rng.choice([*JUNK, rng.randbytes(9)])
-    match rng.randrange(6):
-        case 0:
-            return content[:at] + bytes([rng.randrange(256)]) + content[at + 1 :]
-        case 1:
-            return content[:at] + junk + content[at:]
-        case 2:
-            return content[:at] + junk + content[end:]
-        case 3:
-            return content[:at] + content[at:end] * 3 + content[end:]
-        case 4 if text:
-            encoding = rng.choice(["utf-16", "utf-16-le", "utf-16-be", "utf-8-sig", "utf-32"])
-            return content.replace(b"\n", b"\r\n").decode().encode(encoding)
-        case _:
-            ending = rng.choice([b"\r\n", b"\r", b"\n\r", b"\n\n", b"\n\x0c", b"\n \n"])
-            return content.replace(b"\n", ending)
-
-
-def each(readers: list[Reader]) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("reader", readers, ids=[reader.id for reader in readers])
-
-
-@each(READERS)
+@each(all_in_test=True)
 def test_a_good_file_is_read_whole(reader: Reader, tmp_path: Path) -> None:
     path = reader.place(tmp_path)
     contents = [reader.content]
-    if reader in TEXTS and reader.id not in WRITTEN_HERE:
+    if is_text(reader) and reader.id not in WRITTEN_HERE:
         contents += [b"\xef\xbb\xbf" + reader.content, reader.content.replace(b"\n", b"\r\n")]
     for content in contents:
         path.write_bytes(content)
@@ -267,67 +198,27 @@ def test_a_good_file_is_read_whole(reader: Reader, tmp_path: Path) -> None:
             assert reader.rows(value) == reader.plain(content)
 
 
-@each(READERS)
-def test_what_is_no_data_is_refused_by_name(reader: Reader, tmp_path: Path) -> None:
-    path = reader.place(tmp_path)
-    # PyYAML takes long over long files: tests/files/test_yamlfile.py has them.
-    most = 2000 if reader.name.endswith(".yaml") else 10**9
-    for content in (*WHOLE, *YAML):
-        _tries(reader, path, content[:most])
-
-
-@pytest.mark.full
-@each(READERS)
-def test_a_file_cut_off_anywhere_is_read_or_refused(reader: Reader, tmp_path: Path) -> None:
-    path = reader.place(tmp_path)
-    for size in range(0, len(reader.content), max(1, len(reader.content) // CUTS)):
-        _tries(reader, path, reader.content[:size])
-
-
-@pytest.mark.full
-@each(READERS)
-def test_any_damage_to_a_file_is_read_or_refused(reader: Reader, tmp_path: Path) -> None:
-    path = reader.place(tmp_path)
-    for seed in range(SEEDS):
-        _tries(reader, path, _damaged(reader.content, random.Random(seed), text=reader in TEXTS))
-
-
-@pytest.mark.full
-@each(IN_JSON)
-def test_a_value_of_any_kind_in_any_place_is_read_or_refused(reader: Reader, tmp_path: Path) -> None:
-    path = reader.place(tmp_path)
-    rows = [json.loads(line) for line in reader.content.decode().splitlines()]
-    for number, steps in enumerate(_places(rows[-1])):
-        for odd in ODD[number % SHARE :: SHARE]:
-            changed = [*rows[:-1], _with(rows[-1], steps, odd)]
-            _tries(reader, path, lines(*changed))
-
-
-@pytest.mark.full
-@each(IN_JSON)
-def test_a_value_nested_too_deeply_is_refused_or_skipped(reader: Reader, tmp_path: Path) -> None:
-    """With a stack as deep as Python 3.14 has it: it is no error of the decoder that ends this."""
-    path = reader.place(tmp_path)
-    rows = [json.loads(line) for line in reader.content.decode().splitlines()]
-    places = list(_places(rows[-1]))
+@pytest.fixture
+def _deep_stack() -> Iterator[None]:
+    """As deep as Python 3.14 has it: it is no error of the decoder that ends what is nested deeply."""
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(20_000)
-    try:
-        for steps in places[:: 1 + len(places) // 5]:
-            content = lines(*rows[:-1], _with(rows[-1], steps, "DEEP"))
-            path.write_bytes(content.replace(b'"DEEP"', b"[" * 3000 + b"]" * 3000))
-            try:
-                value = reader.read(path)
-            except UsageError as error:
-                message = str(error)
-                assert any(name in message for name in (path.name, *reader.beside)), message
-            else:
-                assert b"[" * 1000 not in msgspec.json.encode(value, enc_hook=str)
-    finally:
-        sys.setrecursionlimit(limit)
+    yield
+    sys.setrecursionlimit(limit)
 
 
-@each(READERS)
+@pytest.mark.usefixtures("_deep_stack")
+@pytest.mark.parametrize("malformed", [no_data, cut_off, damaged, odd_values])
+@each(all_in_test=False)
+def test_a_malformed_file_is_read_or_refused_by_name(
+    reader: Reader, malformed: Callable[[Reader], Iterator[bytes]], tmp_path: Path
+) -> None:
+    path = reader.place(tmp_path)
+    for content in malformed(reader):
+        check(reader, path, content)
+
+
+@each(all_in_test=False)
 def test_what_is_not_a_file_is_refused(reader: Reader, tmp_path: Path) -> None:
     folder, pipe, endless = (tmp_path / kind for kind in ("folder", "pipe", "endless"))
     for parent in (folder, pipe, endless):

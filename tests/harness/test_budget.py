@@ -10,7 +10,8 @@ import pytest
 
 import evenkeel as ek
 from evenkeel.errors import BudgetReached
-from evenkeel.harness.budget import Budget, Limits, estimate
+from evenkeel.harness.budget import Budget, estimate
+from evenkeel.harness.limits import Limits
 from evenkeel.journal.journal import Journal
 from evenkeel.journal.writer import Usage
 from evenkeel.types import Embed, Generate, Request, Response, Sampling

@@ -10,14 +10,12 @@ from typing import Any
 import msgspec
 import polars as pl
 import pytest
-from msgspec.structs import replace
 
 import evenkeel as ek
 from commandline import evenkeel
 from evenkeel.errors import DataError, StorageError, UsageError
 from evenkeel.files.lock import LOCK
 from evenkeel.harness.folder import Run
-from evenkeel.harness.stored import marks as module
 from evenkeel.harness.stored.marks import Mark
 from records import record, store
 
@@ -69,19 +67,24 @@ def test_marks_survive_a_fresh_run_and_are_not_of_its_new_answers(run: Run) -> N
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (("s9",), "no sample 's9'"),
-        (("s0", "bad"), "'bad' is not a verdict. Available: wrong, right"),
-        (("s0", "wrong", "y"), "has no value 'y'.*Available: x"),
-        (("s0", "wrong", "x", "c" * 10_001), "at most 10,000 characters"),
-        (("s0", "wrong", "x", None), "comment is None: give a text"),
-        (("s0", "wrong", None), "metric is None: give a text"),
-        ((["s0"],), r"sample_id is \['s0'\]: give a text"),
+        (("s9",), "no sample"),
+        (("s0", "bad"), "not a verdict"),
+        (("s0", "wrong", "y"), "no value"),
+        (("s0", "wrong", "x", "c" * 10_001), "at most"),
+        (("s0", "wrong", "x", None), "comment"),
     ],
 )
 def test_what_cannot_be_marked_is_refused(arguments: tuple[Any, ...], problem: str, run: Run) -> None:
     with pytest.raises(UsageError, match=problem):
         run.mark(*arguments)
     assert not (run.path / "marks.jsonl").exists()
+
+
+def test_a_mark_is_added_to_a_file_that_an_editor_left(run: Run) -> None:
+    first = run.mark("s0")
+    path = run.path / "marks.jsonl"
+    path.write_bytes(path.read_bytes().rstrip(b"\n"))
+    assert [first, run.mark("s1")] == run.marks()
 
 
 def test_a_link_is_neither_read_nor_written(run: Run, tmp_path: Path) -> None:
@@ -93,35 +96,6 @@ def test_a_link_is_neither_read_nor_written(run: Run, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="this is a link"):
         run.marks()
     assert target.read_text() == "mine\n"
-
-
-def test_a_line_that_a_kill_cut_off_is_no_mark_and_harms_no_other(run: Run) -> None:
-    first = run.mark("s0")
-    with (run.path / "marks.jsonl").open("ab") as file:
-        file.write(b'{"sample": "s1", "verd')
-    assert run.marks() == [first]
-    second = run.mark("s2")
-    assert run.marks() == [first, second]
-
-
-def test_a_broken_line_is_named_and_a_huge_file_refused(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    run.mark("s0")
-    path = run.path / "marks.jsonl"
-    path.write_bytes(b'{"sample": 1}\n' + path.read_bytes())
-    with pytest.raises(DataError, match="line 1"):
-        run.marks()
-    monkeypatch.setattr(module, "LARGEST", 100)
-    with pytest.raises(DataError, match="larger than"):
-        run.marks()
-
-
-def test_a_mark_that_does_not_fit_is_not_half_written(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    run.mark("s0")
-    before = (run.path / "marks.jsonl").read_bytes()
-    monkeypatch.setattr(module, "LARGEST", len(before) + 10)
-    with pytest.raises(StorageError, match="of marks. Move them elsewhere"):
-        run.mark("s1")
-    assert (run.path / "marks.jsonl").read_bytes() == before
 
 
 def test_a_file_that_cannot_be_written_is_named(run: Run) -> None:
@@ -163,18 +137,6 @@ def test_marks_are_exported_as_lines_and_as_a_harmless_table(run: Run) -> None:
     assert cells[1]["answer"] == "answer 1"
     assert "\x00" not in table.read_text()
     assert "\u202e" not in table.read_text()
-
-
-def test_a_marked_sample_is_as_answered_as_its_score_says(tmp_path: Path) -> None:
-    cut = record(0, text="to the end of", status="truncated")
-    run = store(
-        tmp_path / "run", [replace(cut, score=replace(cut.score, answered=1)), record(1, status="error")]
-    )
-    run.mark("s0")
-    run.mark("s1")
-    _, table = ek.export(run, to="marks")
-    rows = pl.read_csv(table).select("sample", "answered", "status_truncated", "status_error").rows()
-    assert rows == [("s0", 1, 1, 0), ("s1", 0, 0, 1)]
 
 
 def test_a_table_of_records_says_what_is_marked(run: Run) -> None:

@@ -7,7 +7,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from evenkeel.harness.budget import Budget, Limits
+from evenkeel.harness.budget import Budget
+from evenkeel.harness.limits import Limits
 from evenkeel.harness.progress import Silent
 from evenkeel.harness.runner import RequestPath
 from evenkeel.journal.journal import Journal

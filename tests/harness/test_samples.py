@@ -59,13 +59,6 @@ def test_rows_are_chosen_by_tags_and_sorted_with_missing_values_last(tmp_path: P
         samples.select(sort="nothing")
 
 
-@pytest.mark.parametrize("value", [0.4, None, [None], [1, 0.4]])
-def test_a_tag_is_chosen_by_texts_and_whole_numbers(value: Any, tmp_path: Path) -> None:
-    samples = store(tmp_path / "run", [record(n, tags={"level": n}) for n in range(30)]).samples()
-    with pytest.raises(UsageError, match=r"'level' has no value .*Available: 0, 1, .*, 19, …\.$"):
-        samples.select(tags={"level": value})
-
-
 @pytest.mark.parametrize("row", [-1, 2, 10**9, "s0", None])
 def test_a_row_that_is_not_there_is_refused(row: Any, tmp_path: Path) -> None:
     samples = store(tmp_path / "run", [record(0), record(1)]).samples()
@@ -105,24 +98,6 @@ def test_texts_are_found_in_any_case_and_script(search: str, rows: list[int], tm
     path.write_bytes(path.read_bytes().replace(b"HALF", b"\\ud800"))
     assert run.samples().select(search=search) == rows
     assert run.samples().select(search=search, sort="x", descending=True) == rows[::-1]
-
-
-def test_a_search_is_right_for_every_choice_of_rows(tmp_path: Path) -> None:
-    texts = ["a river" if n % 3 == 0 else "a lake" for n in range(12)]
-    records = [record(n, text=texts[n], tags={"river": n % 2}, values={"x": -n}) for n in range(12)]
-    samples = store(tmp_path / "run", records).samples()
-    for _ in range(2):  # the second time from memory
-        assert samples.select(search="RIVER", tags={"river": 1}) == [3, 9]
-        assert samples.select(search="River", sort="x") == [9, 6, 3, 0]
-    for number in range(20):
-        assert samples.select(search=f"text {number}") == []
-
-
-def test_a_search_text_has_a_limit(tmp_path: Path) -> None:
-    samples = store(tmp_path / "run", [record(0, text="ß" * 600)]).samples()
-    assert samples.select(search="ẞ" * 500) == [0]
-    with pytest.raises(UsageError, match="at most 500 characters; this has 501"):
-        samples.select(search="x" * 501)
 
 
 def test_the_openings_of_texts_are_short_lines_without_codes(tmp_path: Path) -> None:
@@ -170,13 +145,6 @@ def test_a_broken_line_is_named(line: bytes, problem: str, tmp_path: Path) -> No
             read()
 
 
-def test_more_names_than_a_table_can_have_are_refused(tmp_path: Path) -> None:
-    values: list[dict[str, float | None]] = [{f"v{n}-{i}": 0.0 for i in range(1000)} for n in range(3)]
-    run = store(tmp_path / "run", [record(n, values=values[n]) for n in range(3)])
-    with pytest.raises(DataError, match="more than 2,000 different tags and values"):
-        run.samples()
-
-
 def test_a_run_that_is_scored_again_meanwhile_is_noticed(tmp_path: Path) -> None:
     run = store(tmp_path / "run", [record(0, text="before")])
     before = run.samples()
@@ -186,14 +154,6 @@ def test_a_run_that_is_scored_again_meanwhile_is_noticed(tmp_path: Path) -> None
     with pytest.raises(DataError, match="written again"):
         before.select(search="before")
     assert len(run.samples()) == 2
-
-
-def test_any_name_can_be_that_of_a_tag_or_a_value(tmp_path: Path) -> None:
-    tags: dict[str, Tag] = {"\0row": "a", "x": "b"}
-    values: dict[str, float | None] = {"x": 1.0, "tag_x": 2.0, "\0": 3.0}
-    samples = store(tmp_path / "run", [record(0, tags=tags, values=values)]).samples()
-    assert samples.select(tags={"\0row": "a", "x": "b"}, sort="tag_tag_x") == [0]
-    assert samples.frame["tag_x"].to_list() == [2.0]
 
 
 def test_a_sample_is_shown_by_its_benchmark_where_that_knows_it(tmp_path: Path) -> None:
@@ -207,13 +167,6 @@ def test_a_sample_is_shown_by_its_benchmark_where_that_knows_it(tmp_path: Path) 
     inputs = b'"inputs":{"prefix":"a","target":" b","category":"Facts","kind":"k","clean_id":""}'
     path.write_bytes(path.read_bytes().replace(b'"inputs":{}', inputs))
     assert "not scored" in repr(run.samples().view(0).blocks)
-
-
-def test_marks_alone_do_not_keep_a_run_from_beginning(tmp_path: Path) -> None:
-    """As a kill between the old run and the new one leaves them."""
-    (tmp_path / "run").mkdir()
-    (tmp_path / "run" / "marks.jsonl").touch()
-    assert len(store(tmp_path / "run", [record(0)]).samples()) == 1
 
 
 def test_a_run_without_samples_has_an_empty_table(tmp_path: Path) -> None:

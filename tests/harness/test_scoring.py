@@ -119,55 +119,6 @@ def test_where_nothing_can_be_scored_that_is_said() -> None:
         scored(items("a", "b"), Broken(["s0", "s1"]))
 
 
-class Judged(Benchmark):
-    """Fails on what is asked further, as a judge's odd verdict might."""
-
-    def score(self, answered: Sequence[Answered]) -> Scoring:
-        responses = yield [Embed(text=item.sample.id) for item in answered]
-        if any(
-            r.status == "ok" and item.sample.id == "s1" for r, item in zip(responses, answered, strict=True)
-        ):
-            raise ValueError
-        return [
-            failed_score(item) if response.status == "error" else self._score(item, 0)
-            for item, response in zip(answered, responses, strict=True)
-        ]
-
-
-def failed_score(item: Answered) -> Score:
-    return Score(
-        sample_id=item.sample.id, group="g", tags={}, values={"length": None}, answered=0,
-        statuses={"error": 1},
-    )  # fmt: skip
-
-
-def test_what_is_asked_further_counts_as_failed_too() -> None:
-    found, failed = scored(items("a", "b", "c"), Judged())
-    assert list(failed) == ["s1"]
-    assert found[1].score.values == {"length": None}
-
-
-class Surrogate(Benchmark):
-    """Keeps a half of a pair in the detail, which no file can hold."""
-
-    def score(self, answered: Sequence[Answered]) -> Scoring:
-        yield from ()
-        return [
-            Score(
-                sample_id=item.sample.id, group="g", tags={}, values={"x": 1.0}, statuses={"ok": 1},
-                answered=1, detail={"said": "\ud800"} if item.responses[0].text == "odd" else {},
-            )
-            for item in answered
-        ]  # fmt: skip
-
-
-def test_what_cannot_be_written_is_that_samples_error() -> None:
-    found, failed = scored(items("a", "odd"), Surrogate())
-    assert list(failed) == ["s1"]
-    assert failed["s1"].startswith("UnicodeEncodeError in harness/scoring.py:")
-    assert found[0].score.values == {"x": 1.0}
-
-
 @pytest.mark.parametrize("error", [BudgetReached("stopped"), MemoryError(), KeyboardInterrupt()])
 def test_what_must_stop_a_run_stops_it(error: BaseException) -> None:
     def raising(requests: Sequence[Request]) -> list[Response]:
@@ -175,8 +126,3 @@ def test_what_must_stop_a_run_stops_it(error: BaseException) -> None:
 
     with pytest.raises(type(error)):
         Portion(Benchmark(further=True), items("a"), raising).scored()  # type: ignore[arg-type]
-
-
-def test_the_same_failures_give_the_same_lines() -> None:
-    texts = ["a", "bad", "ccc", "bad", "e"]
-    assert scored(items(*texts)) == scored(items(*texts))

@@ -117,11 +117,6 @@ def test_a_link_out_of_a_folder_is_refused_by_name(tmp_path: Path) -> None:
         read_documents(folder)
 
 
-def test_a_folder_without_text_files_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"no file in it that ends in \.txt or \.md"):
-        read_documents(tmp_path)
-
-
 # --- documents: what cannot be used -----------------------------------------------------------------
 
 
@@ -158,14 +153,6 @@ def test_an_id_that_appears_twice_names_both_lines(tmp_path: Path) -> None:
 def test_a_bad_line_is_named(tmp_path: Path, content: str, message: str) -> None:
     with pytest.raises(DataError, match=message):
         read_documents(text_file(tmp_path / "a.jsonl", content))
-
-
-def test_a_label_may_be_a_number_or_a_truth_value(tmp_path: Path) -> None:
-    path = lines(tmp_path / "a.jsonl", {"text": "a", "kind": True}, {"text": "b", "kind": 3})
-    assert [d.labels["kind"] for d in read_documents(path, label_fields=["kind"]).documents] == [
-        ("true",),
-        ("3",),
-    ]
 
 
 def test_a_document_may_have_several_labels(tmp_path: Path) -> None:

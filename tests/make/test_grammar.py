@@ -13,9 +13,7 @@ from evenkeel.make import grammar
 from evenkeel.make.grammar import (
     between,
     capitalised,
-    choose,
     deck,
-    fill,
     pick,
     seeded,
     segments,
@@ -29,16 +27,6 @@ def test_the_example_of_the_module_is_true() -> None:
 
 
 # --- templates --------------------------------------------------------------------------------------
-
-
-def test_a_slot_is_filled_from_a_mapping_or_a_function() -> None:
-    assert fill("{a} and {b.c}, {a}", {"a": 1, "b.c": "two"}) == "1 and two, 1"
-    assert fill("{a} and {b}", str.upper) == "A and B"
-
-
-def test_a_choice_takes_each_option_even_an_empty_one() -> None:
-    texts = {fill(choose("x[ {a}| y|].", seeded(number)), {"a": "A"}) for number in range(40)}
-    assert texts == {"x A.", "x y.", "x."}
 
 
 def test_fixed_words_and_slots_are_not_free() -> None:

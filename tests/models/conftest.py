@@ -1,4 +1,4 @@
-"""A small model with random weights, made once for each file that asks it; servers are retried quickly."""
+"""Small models with random weights, made once for all tests; servers are retried quickly."""
 
 from __future__ import annotations
 
@@ -9,18 +9,27 @@ import pytest
 
 from evenkeel.models.hf import HuggingFace
 from evenkeel.models.openai import retry
-from models.tiny import open_hf, tiny_model
+from models.tiny import ARCHITECTURES, EACH_ARCHITECTURE, open_hf, tiny_model
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tiny_model(tmp_path_factory.mktemp("tiny"))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def shared(folder: Path) -> Iterator[HuggingFace]:
     """One loaded model for the tests that leave it as it was."""
     model = open_hf(folder)
+    yield model
+    model.close()
+
+
+@pytest.fixture(scope="session", params=EACH_ARCHITECTURE)
+def each(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HuggingFace]:
+    """A loaded model of each architecture."""
+    name = request.param
+    model = open_hf(tiny_model(tmp_path_factory.mktemp(name), name, **ARCHITECTURES[name]))
     yield model
     model.close()
 
@@ -30,4 +39,3 @@ def _quick_and_keyless(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     monkeypatch.setattr(retry, "BACK_OFF_S", 0.02)
-    monkeypatch.setattr(retry, "OVERLOAD_BACK_OFF_S", 0.02)

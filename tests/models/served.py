@@ -1,5 +1,5 @@
 """The weights of a real tiny model behind a server on loopback, with prompt log-probabilities as servers
-give them: tokens shown one by one, offsets of several kinds, tokens put before and behind."""
+give them: tokens shown in several ways, tokens put before and behind."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ class Served(Loopback):
         self,
         folder: Path,
         *,
-        offsets: Literal["characters", "utf-16", "bytes", "absent"] = "absent",
         shown: Literal["decoded", "stored", "bytes"] = "decoded",
         before: str = "",
         behind: str = "",
@@ -31,7 +30,7 @@ class Served(Loopback):
 
         self.tokenizer: Any = transformers.AutoTokenizer.from_pretrained(folder)
         self.model: Any = transformers.AutoModelForCausalLM.from_pretrained(folder).eval()
-        self.kind, self.shown, self.counts, self.echoes = offsets, shown, counts, echoes
+        self.shown, self.counts, self.echoes = shown, counts, echoes
         self.around = [
             self.tokenizer.convert_tokens_to_ids(part) if part else None for part in (before, behind)
         ]
@@ -65,33 +64,9 @@ class Served(Loopback):
             logits = self.model(torch.tensor([ids])).logits[0].float().log_softmax(-1)
         values: list[float | None] = [None, *(float(logits[i, token]) for i, token in enumerate(ids[1:]))]
         logprobs: dict[str, Any] = {"tokens": list(map(self._token_text, ids)), "token_logprobs": values}
-        if self.kind != "absent":
-            logprobs["text_offset"] = self._offsets(body.prompt)
         known = self.echoes(body.prompt)
         choice = {"text": body.prompt, "finish_reason": "length", "logprobs": logprobs if known else None}
         return msgspec.json.encode(self._replied(choice, len(ids)))
-
-    def _offsets(self, text: str) -> list[int]:
-        spans = self.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]
-        encoding = {"utf-16": "utf-16-le", "bytes": "utf-8"}.get(self.kind)
-        unit = 2 if self.kind == "utf-16" else 1
-        inside = [len(text[:start].encode(encoding)) // unit if encoding else start for start, _ in spans]
-        end = len(text.encode(encoding)) // unit if encoding else len(text)
-        before, behind = self.around
-        return [*([0] if before is not None else []), *inside, *([end] if behind is not None else [])]
-
-    def _completion(self, body: Any, key: str) -> bytes:
-        """What the model writes greedily."""
-        import torch
-
-        ids = self._ids(body.prompt)
-        self.answered[body.prompt] += 1
-        written: list[int] = []
-        with torch.inference_mode():
-            for _ in range(body.max_tokens):
-                written.append(int(self.model(torch.tensor([[*ids, *written]])).logits[0, -1].argmax()))
-        text = self.tokenizer.decode(written).partition("\n")[0]
-        return msgspec.json.encode(self._replied({"text": text, "finish_reason": "length"}, len(ids)))
 
     def _replied(self, choice: dict[str, Any], tokens: int) -> dict[str, Any]:
         return {"choices": [choice], **({"usage": {"prompt_tokens": tokens}} if self.counts else {})}

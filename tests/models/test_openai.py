@@ -9,12 +9,10 @@ import pytest
 from aiohttp import web
 
 from evenkeel.errors import UsageError
-from evenkeel.models.openai.backend import OpenAI
-from evenkeel.models.openai.dialect import Dialect, seed_of
+from evenkeel.models.openai.dialect import seed_of
 from evenkeel.models.openai.protocol import read_chat
-from evenkeel.models.openai.transport import RequestError, repaired
+from evenkeel.models.openai.transport import repaired
 from evenkeel.models.registry import load_model
-from evenkeel.options import describe
 from evenkeel.types import Generate, Message, Rank, Sampling
 from loopback import Loopback
 from models.hostile import Hostile, answers, chat, model_of, one, says
@@ -55,10 +53,8 @@ def test_a_chat_body_holds_what_was_asked_and_no_more() -> None:
 def test_a_plain_prompt_goes_to_completions() -> None:
     with Loopback(record=True) as server:
         response = one(model_of(server), Generate(prompt="Once upon", sampling=Sampling()))
-    assert response.status == "ok"
-    assert response.text.startswith("Answer 0")
-    assert server.bodies[0]["path"] == "/v1/completions"
-    assert server.bodies[0]["prompt"] == "Once upon"
+    assert (response.status, response.text[:8]) == ("ok", "Answer 0")
+    assert (server.bodies[0]["path"], server.bodies[0]["prompt"]) == ("/v1/completions", "Once upon")
 
 
 def test_usage_is_reported_and_absent_usage_is_none() -> None:
@@ -70,40 +66,25 @@ def test_usage_is_reported_and_absent_usage_is_none() -> None:
 
 
 @pytest.mark.parametrize(
-    ("mark", "status", "reason"),
+    ("mark", "status", "text", "reasoning", "reason"),
     [
-        ("[plain]", "ok", ""),
-        ("[length]", "truncated", "length"),
-        ("[filter]", "refused", "content_filter"),
-        ("[refuse]", "refused", "refusal"),
-        ("[tool]", "unparsed", "finish_reason tool_calls"),
-        ("[odd]", "unparsed", "finish_reason sunset"),
-        ("[think-on]", "truncated", "length inside the reasoning"),
+        ("[plain]", "ok", "Answer 0", "", ""),
+        ("[length]", "truncated", "", "", "length"),
+        ("[filter]", "refused", "", "", "content_filter"),
+        ("[refuse]", "refused", "I would rather not.", "", "refusal"),
+        ("[tool]", "unparsed", "", "", "finish_reason tool_calls"),
+        ("[odd]", "unparsed", "", "", "finish_reason sunset"),
+        ("[think]", "ok", "Answer 0", "well now", ""),
+        ("[template]", "ok", "Answer 0", "well now", ""),
+        ("[reason]", "ok", "Answer 0", "well now", ""),
+        ("[think-on]", "truncated", "", "well now and so on", "length inside the reasoning"),
     ],
 )
-def test_a_finish_reason_becomes_a_status(mark: str, status: str, reason: str) -> None:
+def test_a_reply_becomes_a_response(mark: str, status: str, text: str, reasoning: str, reason: str) -> None:
     with Loopback() as server:
         response = one(model_of(server), chat(mark))
-    assert (response.status, response.reason) == (status, reason)
-
-
-def test_a_refusal_keeps_its_words() -> None:
-    with Loopback() as server:
-        assert one(model_of(server), chat("[refuse]")).text == "I would rather not."
-
-
-@pytest.mark.parametrize("mark", ["[think]", "[template]", "[reason]"])
-def test_reasoning_is_kept_apart_from_the_answer(mark: str) -> None:
-    with Loopback() as server:
-        response = one(model_of(server), chat(mark))
-    assert response.reasoning == "well now"
-    assert response.text.startswith("Answer 0")
-
-
-def test_a_reasoning_block_that_is_cut_off_is_all_reasoning() -> None:
-    with Loopback() as server:
-        response = one(model_of(server), chat("[think-on]"))
-    assert (response.text, response.reasoning) == ("", "well now and so on")
+    assert (response.status, response.reasoning, response.reason) == (status, reasoning, reason)
+    assert response.text.startswith(text)
 
 
 def test_a_reasoning_block_that_is_not_closed_is_no_answer() -> None:
@@ -127,9 +108,7 @@ def test_max_completion_tokens_is_found_out_and_kept() -> None:
 
 def test_the_address_comes_from_the_environment_where_none_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", "http://localhost:9/v1/")
-    model = load_model("openai:m")
-    assert isinstance(model, OpenAI)
-    assert model.address == "http://localhost:9/v1"
+    assert getattr(load_model("openai:m"), "address", "") == "http://localhost:9/v1"
 
 
 @pytest.mark.parametrize(
@@ -144,12 +123,7 @@ def test_identity_holds_what_decides_the_answers_and_nothing_else() -> None:
     identity = load_model(
         "openai:m", base_url="http://127.0.0.1:1/v1", concurrency=3, send_seed=True
     ).identity()
-    assert identity == {
-        "spec": "openai:m",
-        "send_seed": True,
-        "extra_body": "",
-    }
-    assert all(option.description for option in describe(OpenAI.Options))
+    assert identity == {"spec": "openai:m", "send_seed": True, "extra_body": ""}
 
 
 # A schema
@@ -193,7 +167,6 @@ def test_a_server_that_takes_no_schema_is_asked_again_without_and_never_with_it(
 
 
 def test_a_server_that_takes_no_bounds_is_sent_the_schema_without_them() -> None:
-    """Also where several requests are refused at once; a complaint without any bound costs the schema."""
     schema = '{"type":"object","properties":{"a":{"type":"string","maxLength":9}}}'
     complaint = "Invalid schema for response_format 'answer': 'maxLength' is not permitted."
     requests = [msgspec.structs.replace(judged(text + schema), schema=schema) for text in "ab"]
@@ -202,14 +175,6 @@ def test_a_server_that_takes_no_bounds_is_sent_the_schema_without_them() -> None
         assert [one(model, request).status for request in requests] == ["ok", "ok"]
     sent = [body["response_format"]["json_schema"]["schema"] for body in server.bodies]
     assert ["maxLength" in str(each) for each in sent] == [True, False, False]
-    dialect = Dialect("m", token_field="max_tokens", seeded=False, extra={})
-    body = dialect.generate_body(requests[0])
-    for _ in range(2):
-        dialect.learn(RequestError("HTTP 400", complaint, status=400), body)
-    assert b"response_format" in dialect.generate_body(requests[0])
-    body = dialect.generate_body(requests[0])
-    dialect.learn(RequestError("HTTP 400", complaint, status=400), body)
-    assert b"response_format" not in dialect.generate_body(requests[0])
 
 
 def test_another_complaint_does_not_cost_the_schema() -> None:
@@ -244,24 +209,19 @@ def refused(text: str, *, field: str = "", complaint: str = "Unknown: {}") -> li
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "complaint"),
     [
-        "an unknown star's surface temperature",
-        "the grammar of Latin",
-        "maxLength in the grammar",
-        "an Unknown star's Temperature",
+        ("an unknown star's surface temperature", "Unknown: {}"),
+        ("an Unknown star's Temperature", "Unknown: {}"),
+        ("the grammar of Latin", "Unknown: {}"),
+        ("maxLength in the grammar", "Unknown: {}"),
+        ("a star", 'Unknown error in {{"temperature": 0.5, "text": "{}"}}'),
+        ("a star", 'Unknown error in {{"type": "json_schema", "text": "{}"}}'),
     ],
 )
-def test_a_refusal_that_quotes_the_prompt_teaches_nothing(text: str) -> None:
-    first, second, last = refused(text)
-    assert {"temperature", "response_format"} <= set(second)
-    assert last["notes"] == []
+def test_a_refusal_that_quotes_the_request_teaches_nothing(text: str, complaint: str) -> None:
+    first, second, last = refused(text, complaint=complaint)
     assert first["messages"] != second["messages"]
-
-
-@pytest.mark.parametrize("field", ['"temperature": 0.5', '"type": "json_schema"'])
-def test_a_refusal_that_repeats_the_body_teaches_nothing(field: str) -> None:
-    _, second, last = refused("a star", complaint=f'Unknown error in {{{{{field}, "text": "{{}}"}}}}')
     assert {"temperature", "response_format"} <= set(second)
     assert last["notes"] == []
 

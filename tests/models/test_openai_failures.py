@@ -17,13 +17,26 @@ from aiohttp import web
 import evenkeel as ek
 from evenkeel.errors import BudgetReached, ModelUnreachable, UsageError
 from evenkeel.models.openai.throttle import Throttle
-from evenkeel.models.openai.transport import Reply, requested_wait
+from evenkeel.models.openai.transport import requested_wait
 from evenkeel.models.registry import load_model
 from evenkeel.types import Request, Response
 from loopback import Loopback
-from models.hostile import KEY, Hostile, Recorder, answers, chat, fixed, free_port, model_of, one, says
+from models.hostile import (
+    KEY,
+    Hostile,
+    Recorder,
+    answers,
+    chat,
+    failing,
+    fixed,
+    free_port,
+    model_of,
+    one,
+    says,
+)
 
 PAGE = b"<!DOCTYPE html><html><head><title>Welcome to <b>nginx</b></title></head></html>"
+NOT_FOUND = b'{"detail": "Not Found"}'
 FAILS = ["400", "413", "422", "418"]
 NOT_HERE = ["401", "402", "403", "404", "405", "redirect"]
 RETRIED = ["408", "409", "425", "429", "500", "502", "503", "529", "drop", "reset", "broken", "shape"]
@@ -106,21 +119,6 @@ def test_overload_lowers_concurrency_and_quiet_raises_it_again() -> None:
     assert server.peak > 32
 
 
-def test_a_burst_of_refusals_halves_the_limit_once() -> None:
-    async def scenario() -> None:
-        throttle, now = Throttle(64), asyncio.get_running_loop().time
-        sent = now()
-        await asyncio.sleep(0.001)
-        for _ in range(50):
-            throttle.overloaded(sent)
-        assert throttle.limit == 32
-        for _ in range(2000):
-            throttle.succeeded()
-        assert throttle.limit == 64
-
-    asyncio.run(scenario())
-
-
 def test_a_few_refusals_among_good_answers_are_no_overload() -> None:
     async def scenario() -> None:
         throttle = Throttle(512)
@@ -144,23 +142,32 @@ def test_retry_after_holds_back_every_new_request(status: str) -> None:
     assert server.requests == 11
 
 
-def test_retry_after_is_read_as_seconds_milliseconds_or_a_date() -> None:
-    assert requested_wait({"Retry-After": "2.5"}) == 2.5
-    assert requested_wait({"retry-after-ms": "1500", "Retry-After": "2"}) == 1.5
-    date = format_datetime(datetime.now(UTC) + timedelta(seconds=30), usegmt=True)
-    assert requested_wait({"Retry-After": date}) == pytest.approx(30, abs=2)
-    assert requested_wait({"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "9s"}) is None
-
-
 @pytest.mark.parametrize(
-    "value",
-    ["Mon, 01 Jan 0001 00:00:00 +1400", "Fri, 31 Dec 99999999999999999999 23:59:59 GMT", "-5", "nan", "1e999",
-     "9" * 5000, "", "٣", "soon", "Fri", "\x1b[31m"],
-)  # fmt: skip
-def test_no_retry_after_is_too_absurd_to_read(value: str) -> None:
-    for name in ("Retry-After", "retry-after-ms"):
-        wait = requested_wait({name: value})
-        assert wait is None or wait >= 0
+    ("headers", "seconds"),
+    [
+        ({"Retry-After": "2.5"}, 2.5),
+        ({"retry-after-ms": "1500", "Retry-After": "2"}, 1.5),
+        ({"Retry-After": "-5"}, 0),
+        *(
+            ({"Retry-After": value}, None)
+            for value in (
+                "nan",
+                "1e999",
+                "9" * 5000,
+                "",
+                "soon",
+                "Fri, 31 Dec 99999999999999999999 23:59:59 GMT",
+            )
+        ),
+    ],
+)
+def test_retry_after_is_read_in_any_form(headers: dict[str, str], seconds: float | None) -> None:
+    assert requested_wait(headers) == seconds
+
+
+def test_retry_after_may_be_a_date() -> None:
+    date = format_datetime(datetime.now(UTC) + timedelta(seconds=30), usegmt=True)
+    assert requested_wait({"Retry-After": date}) == pytest.approx(30, abs=5)
 
 
 def test_a_pause_of_hours_fails_the_request_and_is_named() -> None:
@@ -184,11 +191,9 @@ def test_a_spent_quota_ends_the_run() -> None:
 
 @pytest.mark.parametrize("concurrency", [1, 64])
 def test_a_dead_server_is_reported_soon(concurrency: int) -> None:
-    url = f"http://127.0.0.1:{free_port()}/v1"
+    model = model_of(f"http://127.0.0.1:{free_port()}/v1", retries=2, concurrency=concurrency)
     with pytest.raises(ModelUnreachable, match="no connection"):
-        answers(
-            model_of(url, retries=2, concurrency=concurrency), [chat(f"q{i}") for i in range(concurrency)]
-        )
+        answers(model, [chat(f"q{i}") for i in range(concurrency)])
 
 
 def test_a_server_that_is_still_starting_is_waited_for() -> None:
@@ -226,39 +231,30 @@ def test_a_run_of_prompts_that_are_refused_is_no_dead_server() -> None:
     assert [response.status for response in responses.values()].count("ok") == 2
 
 
-def test_a_web_page_is_reported_with_a_hint() -> None:
-    server = fixed(PAGE, content_type="text/html")
-    with server, pytest.raises(ModelUnreachable) as raised:
-        root = server.url.removesuffix("/v1")
-        one(model_of(root), chat("q"))
-    assert "a web page ('Welcome to')" in str(raised.value)
-    assert str(raised.value).endswith(f"Did you mean {root}/v1?")
-
-
 @pytest.mark.parametrize(
-    ("path", "status", "hinted"),
-    [("", 404, "/v1"), ("/api", 404, "/api/v1"), ("/v1/chat/completions", 404, "/v1"), ("/v1", 404, None),
-     ("/v1beta/openai", 405, None), ("", 401, None)],
-)  # fmt: skip
-def test_an_address_without_v1_is_doubted(path: str, status: int, hinted: str | None) -> None:
-    server = fixed(b'{"detail": "Not Found"}', status=status)
-    with server, pytest.raises(ModelUnreachable) as raised:
+    ("path", "status", "body", "hinted"),
+    [
+        ("", 200, PAGE, "/v1"),
+        ("", 404, NOT_FOUND, "/v1"),
+        ("/api", 404, NOT_FOUND, "/api/v1"),
+        ("/v1/chat/completions", 404, NOT_FOUND, "/v1"),
+        ("/v1", 404, NOT_FOUND, None),
+        ("", 401, NOT_FOUND, None),
+        ("", 404, b'{"error": {"message": "model loop not found"}}', None),
+    ],
+)
+def test_an_address_without_v1_is_doubted(path: str, status: int, body: bytes, hinted: str | None) -> None:
+    with fixed(body, status=status) as server, pytest.raises(ModelUnreachable) as raised:
         root = server.url.removesuffix("/v1")
         one(model_of(root + path), chat("q"))
     assert ("Did you mean" in str(raised.value)) == (hinted is not None)
     assert hinted is None or str(raised.value).endswith(f"Did you mean {root}{hinted}?")
 
 
-def test_a_missing_model_is_no_reason_to_doubt_the_address() -> None:
-    server = fixed(b'{"error": {"message": "model loop not found"}}', status=404)
-    with server, pytest.raises(ModelUnreachable, match="model loop not found$"):
-        one(model_of(server.url.removesuffix("/v1")), chat("q"))
-
-
 # What is said meanwhile
 
 
-def test_failures_are_noted_once_a_kind_and_retries_counted() -> None:
+def test_failures_are_noted_once_a_kind_with_the_address() -> None:
     watcher = Recorder()
     with Loopback(script=("500",) * 4, retry_after="") as server:
         model = model_of(server)
@@ -266,17 +262,7 @@ def test_failures_are_noted_once_a_kind_and_retries_counted() -> None:
         responses = answers(model, [chat(f"q{i}") for i in range(4)])
     assert {response.status for response in responses.values()} == {"ok"}
     [note] = watcher.notes
-    assert note.startswith(f"{server.url} answered 500 Internal Server Error: the keel is cracked")
-    assert "Trying again (1 of 8)" in note
-
-
-def test_a_dead_server_is_noted_while_it_is_probed() -> None:
-    watcher = Recorder()
-    model = model_of("http://127.0.0.1:1/v1", retries=1)
-    model.watch(watcher)
-    with pytest.raises(ModelUnreachable):
-        model.probe(frozenset({"loglikelihood"}))
-    assert "no connection: Connection refused. Trying again" in watcher.notes[0]
+    assert note.startswith(f"{server.url} answered 500")
 
 
 # The budget
@@ -331,23 +317,6 @@ def test_limits_hold_where_no_reply_can_be_used(tmp_path: Path) -> None:
 # Odd replies and addresses
 
 
-@pytest.mark.parametrize("status", [200, 400, 500])
-@pytest.mark.parametrize("opening", [b'{"a":', b"["])
-def test_a_deeply_nested_reply_is_one_error(status: int, opening: bytes) -> None:
-    deep = opening * 50_000 + b"1" + (b"}" if opening[:1] == b"{" else b"]") * 50_000
-
-    async def respond(server: Hostile, request: web.BaseRequest) -> web.StreamResponse:
-        if server.requests == 1:
-            return web.Response(body=says("fine"))
-        body = b'{"choices":[{"message":{"content":"a","reasoning":' + deep + b'},"finish_reason":"stop"}]}'
-        return web.Response(body=body, status=status)
-
-    with Hostile(respond) as server:
-        model = model_of(server, retries=1)
-        one(model, chat("first"))
-        assert one(model, chat("q")).status == "error"
-
-
 def test_the_choice_of_index_0_is_taken_wherever_it_is() -> None:
     choices = [
         {"index": index, "message": {"content": f"choice {index}"}, "finish_reason": "stop"}
@@ -360,16 +329,8 @@ def test_the_choice_of_index_0_is_taken_wherever_it_is() -> None:
 def test_an_error_beside_choices_is_an_error() -> None:
     body: dict[str, Any] = msgspec.json.decode(says("half an answer"))
     body["error"] = {"message": "the provider went away", "code": 502}
-
-    async def respond(server: Hostile, request: web.BaseRequest) -> web.StreamResponse:
-        return web.Response(body=says("fine") if server.requests == 1 else msgspec.json.encode(body))
-
-    with Hostile(respond) as server:
-        model = model_of(server, retries=0)
-        one(model, chat("first"))
-        response = one(model, chat("second"))
-    assert response.status == "error"
-    assert "the provider went away" in response.reason
+    reason, _ = failing(fixed(msgspec.json.encode(body)), retries=0)
+    assert "the provider went away" in reason
 
 
 def test_half_a_character_in_a_prompt_is_one_error() -> None:
@@ -379,25 +340,15 @@ def test_half_a_character_in_a_prompt_is_one_error() -> None:
     assert sorted(response.status for response in responses.values()) == ["error", "ok", "ok"]
 
 
-def test_an_error_page_of_titles_is_read_in_time() -> None:
-    assert Reply(500, "text/html", b"<title" * 100_000).message() == "a web page"
-
-
 @pytest.mark.parametrize(
-    ("address", "problem"),
-    [
-        ("http://127.0.0.1:99999/v1", "port"), ("http://127.0.0.1:0/v1", "port"),
-        ("http://127.0.0.1:http/v1", "port"), ("http:///v1", "host"), ("ftp://127.0.0.1/v1", "http://"),
-        ("127.0.0.1:8000/v1", "http://"), ("http://two words/v1", "malformed"),
-        ("http://[::1/v1", "malformed"), ("http://a..b/v1", "malformed"),
-        (f"http://{'a' * 64}.test/v1", "malformed"), ("http://ho\x00st/v1", "malformed"),
-        (f"http://me:{KEY}@127.0.0.1:99999/v1", "port"),
-    ],
+    "address",
+    ["http://127.0.0.1:99999/v1", "http://127.0.0.1:0/v1", "http://127.0.0.1:http/v1", "http:///v1",
+     "ftp://127.0.0.1/v1", "127.0.0.1:8000/v1", "http://[::1/v1", "http://a..b/v1",
+     f"http://me:{KEY}@127.0.0.1:99999/v1"],
 )  # fmt: skip
-def test_a_malformed_address_is_refused(address: str, problem: str) -> None:
+def test_a_malformed_address_is_refused(address: str) -> None:
     with pytest.raises(UsageError, match="is not a web address") as raised:
         load_model("openai:m", base_url=address)
-    assert problem in str(raised.value)
     assert "Canary" not in str(raised.value)
 
 

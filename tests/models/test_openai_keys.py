@@ -10,11 +10,10 @@ import urllib.parse
 import msgspec
 import pytest
 
-from evenkeel.errors import ModelUnreachable, UsageError
+from evenkeel.errors import UsageError
 from evenkeel.models.openai.backend import OpenAI
-from evenkeel.models.openai.redaction import Redaction
 from evenkeel.models.registry import load_model
-from evenkeel.types import Embed, Generate, Request, Sampling
+from evenkeel.types import Generate, Request, Sampling
 from loopback import Loopback
 from models.hostile import KEY, chat, failing, fixed, model_of, one, says
 
@@ -28,6 +27,7 @@ def spellings() -> dict[str, str]:
         "basic": base64.b64encode(f"user:{KEY}".encode()).decode(),
         "base64": base64.b64encode(KEY.encode()).decode(),
         "base64 url": base64.urlsafe_b64encode(f"Bearer {KEY}".encode()).decode(),
+        "base64 url, other place": base64.urlsafe_b64encode(f"me:{KEY}".encode()).decode(),
     }
 
 
@@ -64,40 +64,38 @@ def test_a_key_is_replaced_however_a_server_spells_it(
     assert not [i for i in range(half) if KEY[i : i + half] in readings(shown)], shown
 
 
-@pytest.mark.parametrize("key", ["EMPTY", "none", "sk-no-key-required", "anything"])
+@pytest.mark.parametrize("key", ["EMPTY", "sk-no-key-required", "anything"])
 def test_a_placeholder_for_a_key_leaves_answers_alone(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", key)
     text = "That is not needed; no key required, 0.000000000000000000 or 1,234,567,890. Empty."
     with fixed(says(text)) as server:
         assert one(model_of(server), chat("q")).text == text
-    vectors = [0.0] * 50 + [1.23456789e-05, 0.123, 0.456, 0.789]
-    with fixed(msgspec.json.encode({"data": [{"embedding": vectors}]})) as server:
-        assert one(model_of(server), Embed(text="q")).status == "ok"
+
+
+QUOTED = urllib.parse.quote(KEY, safe="")
 
 
 @pytest.mark.parametrize(
-    "name", ["code", "pass", "jwt", "sig", "token", "key", "auth", "secret", "x", "subscription"]
+    ("form", "shown"),
+    [
+        ("http://HOST/v1?code=KEY&api-version=2024-02-01#KEY", "http://HOST/v1?code&api-version"),
+        ("http://HOST/v1?x=KEY", "http://HOST/v1?x"),
+        ("http://KEY@HOST/v1", "http://HOST/v1"),
+        ("http://me:KEY@HOST/v1", "http://HOST/v1"),
+    ],
 )
-def test_no_value_of_a_query_is_shown(name: str) -> None:
+def test_a_key_in_the_address_is_not_shown(form: str, shown: str) -> None:
     with fixed(b'{"error": "bad ' + KEY.encode() + b'"}', status=400) as server:
-        quoted = urllib.parse.quote(KEY, safe="")
-        model = model_of(f"{server.url}?{name}={quoted}&api-version=2024-02-01#{quoted}")
+        host = server.url.removeprefix("http://").removesuffix("/v1")
+        model = model_of(form.replace("HOST", host).replace("KEY", QUOTED))
         response = one(model, chat("q"))
-    assert model.address == f"{server.url}?{name}&api-version"
+    assert model.address == shown.replace("HOST", host)
     assert response.reason == "HTTP 400: bad [key]"
-    assert "anary" not in repr([model, model.address, model.identity(), response])
+    assert "anary" not in repr([model, model.address, model.identity(), response, vars(model)["_options"]])
 
 
-def test_a_user_name_that_is_a_key_is_not_shown() -> None:
-    with fixed(b'{"error": "bad ' + KEY.encode() + b'"}', status=400) as server:
-        model = model_of(server.url.replace("//", f"//{urllib.parse.quote(KEY, safe='')}@"))
-        assert one(model, chat("q")).reason == "HTTP 400: bad [key]"
-    assert model.address == server.url
-
-
-def test_a_key_in_the_path_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_in_the_path_is_not_shown() -> None:
     key = KEY.replace("/", "-")
-    monkeypatch.setenv("OPENAI_API_KEY", key)
     assert model_of(f"http://127.0.0.1:1/{key}/v1").address == "http://127.0.0.1:1/[key]/v1"
 
 
@@ -158,23 +156,9 @@ def test_the_key_shows_nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
     assert server.statuses == {200: 3, 400: 1, 401: 1}  # the key itself was sent
 
 
-def test_credentials_in_the_address_are_used_and_not_shown() -> None:
-    with Loopback(key="Basic bWU6aHVudGVyMg==", echo_key=True) as server:
-        url = server.url.replace("//", "//me:hunter2@")
-        model = model_of(url)
-        response = one(model, chat("q"))
-    assert response.status == "ok"
-    with pytest.raises(ModelUnreachable) as raised:
-        one(model_of(url, retries=0), chat("q"))
-    shown = repr([response, model, model.identity(), vars(model)["_options"], raised.value])
-    assert "hunter2" not in shown
-    assert "bWU6" not in shown
-    assert model.address == server.url
-
-
-def test_a_key_in_the_query_is_used_and_not_shown() -> None:
-    model = model_of(f"https://example.test/v1?api-version=3&api-key={KEY}")
-    assert model.address == "https://example.test/v1?api-version&api-key"
+def test_credentials_in_the_address_are_sent() -> None:
+    with Loopback(key="Basic bWU6aHVudGVyMg==") as server:
+        assert one(model_of(server.url.replace("//", "//me:hunter2@")), chat("q")).status == "ok"
 
 
 def test_a_missing_key_is_named_before_anything_is_sent() -> None:
@@ -184,10 +168,3 @@ def test_a_missing_key_is_named_before_anything_is_sent() -> None:
     for use in (lambda: model.probe(frozenset()), lambda: model.answer([])):
         with pytest.raises(UsageError, match="SOME_KEY"):
             use()
-
-
-def test_a_key_in_url_safe_base64_is_replaced() -> None:
-    secret = "sk-??>>~~??>>1234567"
-    encoded = base64.urlsafe_b64encode(secret.encode())
-    assert set(encoded) & set(b"-_")
-    assert b"[key]" in Redaction([secret])(encoded)

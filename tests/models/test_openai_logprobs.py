@@ -1,60 +1,48 @@
-"""Log-probabilities of the openai backend, and texts that are as long as another."""
+"""Log-probabilities of the openai backend: what is asked, what is read, what is refused."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import msgspec
 import pytest
 
 from evenkeel.errors import CapabilityError, ModelUnreachable
-from evenkeel.models.openai.logprobs import read_loglikelihood
-from evenkeel.types import Capability, LogLikelihood, Response
-from loopback import Loopback, logprob, tokenise
+from evenkeel.types import Capability, LogLikelihood, Logprobs
+from loopback import Loopback, logprob
 from models.hostile import model_of, one
 
 LOGLIKELIHOOD: frozenset[Capability] = frozenset({"loglikelihood"})
 
 
-@pytest.mark.parametrize("offsets", ["given", "unset", "absent"])
 @pytest.mark.parametrize("bos", ["", "<s>"])
 @pytest.mark.parametrize("min_tokens", [0, 1])
-def test_the_tokens_of_the_continuation_have_their_values(offsets: str, bos: str, min_tokens: int) -> None:
-    with Loopback(offsets=offsets, bos=bos, min_tokens=min_tokens) as server:
+def test_the_tokens_of_the_continuation_have_their_values(bos: str, min_tokens: int) -> None:
+    with Loopback(bos=bos, min_tokens=min_tokens) as server:
         model = model_of(server)
         model.probe(LOGLIKELIHOOD)
         response = one(model, LogLikelihood(prefix="The ship is", continuation=" even keeled"))
-    assert response.logprobs is not None
-    assert response.logprobs.tokens == (" even", " keel", "ed")
-    assert response.logprobs.values == tuple(logprob(token) for token in (" even", " keel", "ed"))
-    assert not response.logprobs.merged
+    tokens = (" even", " keel", "ed")
+    assert response.logprobs == Logprobs(tokens, tuple(map(logprob, tokens)), last_word=1, start=bos)
 
 
-@pytest.mark.parametrize("offsets", ["given", "unset"])
-def test_a_token_across_the_border_follows_the_published_rule(offsets: str) -> None:
+@pytest.mark.parametrize(("continuation", "tokens"), [("ipping", ("ping",)), ("ip", ())])
+def test_a_token_across_the_border_follows_the_published_rule(
+    continuation: str, tokens: tuple[str, ...]
+) -> None:
     """The continuation begins after as many tokens as the prefix alone has."""
-    assert (tokenise("The sh"), tokenise("The shipping")) == (["The", " sh"], ["The", " ship", "ping"])
-    with Loopback(offsets=offsets, record=True) as server:
-        response = one(model_of(server), LogLikelihood(prefix="The sh", continuation="ipping"))
-    assert [body["prompt"] for body in server.bodies] == ["The shipping", "The sh"]
+    with Loopback(record=True) as server:
+        response = one(model_of(server), LogLikelihood(prefix="The sh", continuation=continuation))
+    assert [body["prompt"] for body in server.bodies] == [f"The sh{continuation}", "The sh"]
     assert response.logprobs is not None
-    assert response.logprobs.tokens == ("ping",)
-    assert response.logprobs.values == (logprob("ping"),)
-    assert response.logprobs.merged
-
-
-def test_a_target_that_merges_into_the_prefix_has_no_tokens() -> None:
-    with Loopback() as server:
-        response = one(model_of(server), LogLikelihood(prefix="The sh", continuation="ip"))
-    assert response.status == "ok"
-    assert response.logprobs is not None
-    assert (response.logprobs.tokens, response.logprobs.values, response.logprobs.merged) == ((), (), True)
+    assert (response.logprobs.tokens, response.logprobs.merged) == (tokens, True)
+    assert response.logprobs.values == tuple(map(logprob, tokens))
 
 
 def test_a_first_token_without_a_value_is_not_scored_as_something() -> None:
     with Loopback() as server:
         response = one(model_of(server), LogLikelihood(prefix="", continuation="The ship"))
-    assert response.status == "unparsed"
-    assert response.logprobs is None
-    assert "null" in response.reason
+    assert (response.status, response.logprobs) == ("unparsed", None)
 
 
 @pytest.mark.parametrize(
@@ -72,13 +60,10 @@ def test_unsound_log_probabilities_are_found_by_the_probe(logprobs: str, reason:
         model_of(server).probe(LOGLIKELIHOOD)
 
 
-def test_a_server_without_completions_has_no_log_likelihoods() -> None:
-    with Loopback(always=404, says="Not Found", code="") as server:
-        with pytest.raises(CapabilityError, match="HTTP 404"):
-            model_of(server).probe(LOGLIKELIHOOD)
-        server.behaviour.says = "The model `loop` does not exist"
-        with pytest.raises(ModelUnreachable):
-            model_of(server).probe(LOGLIKELIHOOD)
+def test_a_server_without_the_model_is_not_one_without_completions() -> None:
+    missing = Loopback(always=404, says="The model `loop` does not exist", code="")
+    with missing as server, pytest.raises(ModelUnreachable):
+        model_of(server).probe(LOGLIKELIHOOD)
 
 
 def test_nothing_is_asked_to_probe_what_needs_no_probe() -> None:
@@ -87,66 +72,66 @@ def test_nothing_is_asked_to_probe_what_needs_no_probe() -> None:
     assert server.requests == 0
 
 
-def echoed(tokens: list[str], offsets: list[int] | None = None) -> bytes:
-    values = [None, *(-float(i) for i in range(1, len(tokens)))]
-    logprobs = {"tokens": tokens, "token_logprobs": values, "text_offset": offsets}
-    return msgspec.json.encode({"choices": [{"text": "", "logprobs": logprobs}]})
+class Echoing(Loopback):
+    """Shows the tokens that a test has written for each prompt."""
+
+    def __init__(self, tokens: dict[str, list[str]]) -> None:
+        super().__init__()
+        self.tokens = tokens
+
+    def _echo(self, body: Any) -> bytes:
+        tokens = self.tokens[body.prompt]
+        values = [None, *(-float(i) for i in range(1, len(tokens)))]
+        choice = {"text": "", "logprobs": {"tokens": tokens, "token_logprobs": values}}
+        return msgspec.json.encode({"choices": [choice]})
 
 
 @pytest.mark.parametrize(
-    ("tokens", "offsets", "expected"),
+    ("tokens", "values"),
     [
-        # vLLM shows a part of a character with the last part only
-        (["나", "는", "", "간", "다"], None, (2, 3, 4)),
-        # OpenAI gives the bytes of the parts
-        (["나", "는", "bytes:\\xea", "bytes:\\xb0\\x84", "다"], [0, 1, 2, 2, 3], (2, 3, 4)),
-        # a special token in front, and a generated one behind
-        (["<|begin|>", "▁나는", "▁간다"], None, None),
-        (["<|begin|>", "나는", "간다", "!"], [0, 9, 11, 13], (2,)),
+        (["나는", "간다", "</s>", "!"], (1,)),  # appended, and generated
+        (["<|begin|>", "나는", "간다", "!"], (2,)),
+        (["나", "는", "", "간", "다"], (2, 3, 4)),  # vLLM shows a character with its last part only
+        (["나", "는", "bytes:\\xea", "bytes:\\xb0\\x84", "다"], (2, 3, 4)),  # OpenAI
+        (["나", "는", "\ufffd", "\ufffd", "다"], (2, 3, 4)),  # the prefix alone tells where it ends
+        (["나", "는", "\ufffd", "\ufffd", "다", "</s>"], (2, 3, 4)),
+        *(
+            (tokens, None)
+            for tokens in (["배", "가"], ["나", "배", "\ufffd", "다"], ["", ""], ["나는간다다"])
+        ),
+        (["<|begin|>", "▁나는", "▁간다"], None),
     ],
 )
-def test_tokens_find_their_place_in_the_text(
-    tokens: list[str], offsets: list[int] | None, expected: tuple[int, ...] | None
+def test_tokens_find_their_place_in_the_text(tokens: list[str], values: tuple[int, ...] | None) -> None:
+    with Echoing({"나는간다": tokens, "나는": tokens[:2]}) as server:
+        response = one(model_of(server), LogLikelihood(prefix="나는", continuation="간다"))
+    assert response.status == ("unparsed" if values is None else "ok")
+    found = response.logprobs.values if response.logprobs else None
+    assert found == (None if values is None else tuple(-float(value) for value in values))
+
+
+@pytest.mark.parametrize(
+    ("status", "error"),
+    [
+        ("500", CapabilityError),
+        ("404", CapabilityError),
+        ("401", ModelUnreachable),
+        ("503", ModelUnreachable),
+    ],
+)
+def test_a_failed_probe_means_no_log_probabilities_unless_the_server_is_away(
+    status: str, error: type[Exception]
 ) -> None:
-    response = read_loglikelihood(echoed(tokens, offsets), LogLikelihood(prefix="나는", continuation="간다"))
-    assert isinstance(response, Response)
-    if expected is None:
-        assert (response.status, response.reason) == (
-            "unparsed",
-            "the server's tokens do not spell the prompt",
-        )
-    else:
-        assert response.logprobs is not None
-        assert response.logprobs.values == tuple(-float(i) for i in expected)
-        assert not response.logprobs.merged
+    with Loopback(fail=1.0, faults=(status,), says="max_tokens is wrong") as server, pytest.raises(error):
+        model_of(server, retries=0).probe(LOGLIKELIHOOD)
 
 
-@pytest.mark.parametrize("status", ["500", "501", "404"])
-def test_a_probe_that_fails_means_that_there_are_no_log_probabilities(status: str) -> None:
-    with Loopback(fail=1.0, faults=(status,), says="max_tokens must be positive") as server:
-        with pytest.raises(CapabilityError) as raised:
-            model_of(server, retries=1).probe(frozenset({"loglikelihood"}))
-        assert raised.value.lacking == {"loglikelihood"}
-
-
-@pytest.mark.parametrize("status", ["401", "503"])
-def test_a_server_that_is_not_available_is_not_probed(status: str) -> None:
-    with (
-        Loopback(fail=1.0, faults=(status,)) as server,
-        pytest.raises(ModelUnreachable),
-    ):
-        model_of(server, retries=0).probe(frozenset({"loglikelihood"}))
-
-
-@pytest.mark.parametrize("offsets", ["given", "absent"])
 @pytest.mark.parametrize(
     ("prefix", "tokens"),
     [("The ship is unsinkable", 3), ("The ship\nunsinkable", 4), ("unsink ", 3), ("", 0)],
 )
-def test_the_last_words_tokens_and_the_start_token_are_reported(
-    prefix: str, tokens: int, offsets: str
-) -> None:
-    with Loopback(bos="<s>", offsets=offsets) as server:
+def test_the_last_words_tokens_and_the_start_token_are_reported(prefix: str, tokens: int) -> None:
+    with Loopback(bos="<s>") as server:
         response = one(model_of(server), LogLikelihood(prefix=prefix, continuation="!"))
     assert response.logprobs is not None
     assert (response.logprobs.last_word, response.logprobs.start) == (tokens, "<s>")

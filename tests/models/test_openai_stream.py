@@ -104,10 +104,6 @@ def test_it_works_inside_a_running_event_loop() -> None:
         assert asyncio.run(notebook()).status == "ok"
 
 
-def test_an_empty_stream_gives_nothing() -> None:
-    assert list(model_of("http://127.0.0.1:1/v1").answer([])) == []
-
-
 def test_ctrl_c_is_heeded_while_the_server_is_slow() -> None:
     script = (
         "import sys\n"

@@ -10,7 +10,8 @@ import evenkeel as ek
 from commandline import evenkeel
 from dialects import PROVIDERS, ProviderServer, named_at
 from evenkeel.errors import BudgetReached, DataError, UsageError
-from evenkeel.harness.budget import Budget, Limits, Price
+from evenkeel.harness.budget import Budget
+from evenkeel.harness.limits import Limits, Price
 from evenkeel.models.prices import price_of, price_table
 from evenkeel.types import Generate, ModelRef, Response, Sampling
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from evenkeel.benchmarks.miron import tokenizers as comparison
-from evenkeel.errors import EvenkeelError, UsageError
+from evenkeel.errors import UsageError
 from evenkeel.models.embedded import embedded_folder
 from evenkeel.models.registry import tokenizer
 from evenkeel.models.tokenizer_files import TextTokenizer
@@ -45,16 +45,6 @@ def test_a_tokenizer_alone_gives_the_tokens_of_its_model(
         assert alone.encode(text) == embedded.encode(text)
     assert alone.vocabulary is not None
     assert alone.vocabulary.spell(alone(TEXTS[1])) == TEXTS[1].encode()
-
-
-def test_a_limit_on_the_length_in_the_file_does_not_count(embedded: TextTokenizer, tmp_path: Path) -> None:
-    from tokenizers import Tokenizer
-
-    limited = Tokenizer.from_file(str(embedded_folder() / "tokenizer.json"))
-    limited.enable_truncation(2)
-    limited.enable_padding(length=50)
-    limited.save(str(tmp_path / "limited.json"))
-    assert opened(tmp_path / "limited.json")(TEXTS[0]) == embedded(TEXTS[0])
 
 
 def test_a_byte_order_mark_before_the_file_does_not_count(embedded: TextTokenizer, tmp_path: Path) -> None:
@@ -261,12 +251,6 @@ def test_a_panic_of_the_tokenizers_library_names_the_file(form: str, tmp_path: P
 def test_a_folder_without_a_tokenizer_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"has no tokenizer. Expected in it: tokenizer.json"):
         tokenizer(str(tmp_path))
-
-
-def test_an_encoding_needs_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "tiktoken", None)
-    with pytest.raises(EvenkeelError, match="pip install tiktoken"):
-        tokenizer("tiktoken:cl100k_base")
 
 
 # Figures

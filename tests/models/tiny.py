@@ -3,7 +3,6 @@ and how the tests ask them."""
 
 from __future__ import annotations
 
-import platform
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -206,9 +205,3 @@ def logprobs_of(response: Response) -> Logprobs:
     assert response.status == "ok"
     assert response.logprobs is not None
     return response.logprobs
-
-
-same_bits = pytest.mark.skipif(
-    platform.machine() not in ("x86_64", "AMD64"),
-    reason="which kernels keep the bits of a row is known of x86; elsewhere the last digits may differ",
-)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 import evenkeel as ek
 from evenkeel.harness.registry import BENCHMARKS, benchmark_class
-from evenkeel.page.format import counted
+from evenkeel.page.format import counted, counts
 from evenkeel.page.layout import Layout
 from evenkeel.page.metrics import Metric, declaration, unit_of
 
@@ -83,3 +84,20 @@ def test_the_headline_does_not_depend_on_the_order_of_the_summary(tmp_path: Path
 )
 def test_a_number_has_its_noun_in_the_right_form(count: int, words: str) -> None:
     assert counted(count, "questions") == words
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "clusters", "words"),
+    [
+        ("mirae", 48, "48 prompts"),
+        ("mirae", 8, "48 prompts of 8 questions"),
+        ("multiview", 41, "48 triplets, as many as 41 independent ones"),
+        ("multiview", 1, "48 triplets, as many as 1 independent one"),
+    ],
+)
+def test_samples_are_counted_with_their_groups(benchmark: str, clusters: int, words: str) -> None:
+    class Counted(NamedTuple):
+        n: int
+        clusters: int
+
+    assert counts(Counted(48, clusters), layout_of(benchmark)) == words

@@ -70,21 +70,9 @@ def test_everything_is_drawn_as_text() -> None:
         Beside(HOSTILE, (Text(HOSTILE, HOSTILE),), HOSTILE),
     )
     tree = parsed(*blocks, title=HOSTILE, label=HOSTILE)
-    drawn = {
-        "html",
-        "head",
-        "body",
-        "div",
-        "style",
-        "p",
-        "mark",
-        "details",
-        "summary",
-        "span",
-        "small",
-        "bdi",
-    }
-    assert {each.tag for each in tree.iter()} <= drawn | {"table", "thead", "tbody", "tr", "th", "td", "b"}
+    drawn = {"html", "head", "body", "div", "style", "p", "mark", "details", "summary", "span", "small"}
+    drawn |= {"bdi", "table", "thead", "tbody", "tr", "th", "td", "b"}
+    assert {each.tag for each in tree.iter()} <= drawn
     names = {name for each in tree.iter() for name in each.attrib}
     assert names <= {"class", "title", "dir", "style", "scope", "role", "tabindex", "aria-label"}
     html = View(HOSTILE, HOSTILE, blocks)._repr_html_()
@@ -104,17 +92,6 @@ def test_a_text_is_drawn_to_the_letter_with_its_marks_explained() -> None:
     assert "Marked: the right answer" in content(tree)
 
 
-def test_overlapping_marks_are_both_there() -> None:
-    spans = (Span(0, 3, "published", "one check"), Span(1, 5, "lenient", "another"))
-    (drawn,) = by_class(parsed(Text("answer", "abcdef", spans)), "ek-body")
-    marks = [(mark.text, mark.get("class"), mark.get("title")) for mark in drawn.iter("mark")]
-    assert marks == [
-        ("a", "ek-published", "one check"),
-        ("bc", "ek-published ek-lenient", "one check; another"),
-        ("de", "ek-lenient", "another"),
-    ]
-
-
 def test_a_long_text_is_collapsed_and_whole() -> None:
     body = "x" * (LONG + 1)
     tree = parsed(Text("answer", body))
@@ -128,9 +105,6 @@ def test_a_long_text_is_collapsed_and_whole() -> None:
 def test_what_is_not_drawn_is_said() -> None:
     text = content(parsed(Text("answer", "x" * (LONGEST + 1234))))
     assert "1,234 more characters are not shown here" in text
-    row = (1.0,) * 40
-    assert "10 more rows are not shown" in content(parsed(Matrix("m", (), (row,) * 40)))
-    assert "1 more rows are not shown" in content(parsed(Facts("f", (("a", "b"),) * 501)))
 
 
 def test_tokens_have_their_probability_in_figures() -> None:
@@ -200,12 +174,6 @@ def test_an_answer_says_how_it_ended_and_what_was_reasoned() -> None:
 )
 def test_words_that_another_text_lacks_are_found(text: str, other: str, marked: list[str]) -> None:
     assert [text[start:end] for start, end in differences(text, other).ranges] == marked
-
-
-def test_letters_that_another_text_lacks_are_found() -> None:
-    text = "Thhe soldier"
-    ((start, end),) = differences(text, "The soldier", letters=True).ranges
-    assert text[:start] + text[end:] == "The soldier"
 
 
 @given(st.text("ab 的.", max_size=40), st.text("ab 的.", max_size=40))

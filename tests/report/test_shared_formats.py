@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import sys
@@ -59,49 +58,30 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
 
 
 @pytest.fixture(scope="module")
-def schemas() -> dict[str, Any]:
-    """The schemas of the package every-eval-ever, taken out of its wheel: it needs a later Python."""
+def schema() -> dict[str, Any]:
+    """The schema of the package every-eval-ever, taken out of its wheel: it needs a later Python."""
     folder = Path(os.environ.get("EVENKEEL_WHEELS", Path(sys.prefix) / "wheels"))
     wheels = sorted(folder.glob(f"every_eval_ever-{SCHEMA}-*.whl"))
     if not wheels:
         pytest.skip(f"no wheel of every-eval-ever {SCHEMA} in {folder}: `make` downloads it")
     with zipfile.ZipFile(wheels[0]) as wheel:
-        names = ("eval", "instance_level_eval")
-        return {name: json.loads(wheel.read(f"every_eval_ever/schemas/{name}.schema.json")) for name in names}
+        return dict(json.loads(wheel.read("every_eval_ever/schemas/eval.schema.json")))
 
 
 def logs(paths: list[Path]) -> list[dict[str, Any]]:
-    return [json.loads(path.read_bytes()) for path in paths if path.suffix == ".json"]
-
-
-def samples(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_bytes().splitlines()]
+    return [json.loads(path.read_bytes()) for path in paths]
 
 
 @pytest.mark.parametrize("benchmark", BENCHMARKS)
 def test_every_eval_ever_takes_the_records(
-    benchmark: str, runs: dict[str, Run], schemas: dict[str, Any], tmp_path: Path
+    benchmark: str, runs: dict[str, Run], schema: dict[str, Any], tmp_path: Path
 ) -> None:
     jsonschema = pytest.importorskip("jsonschema")
-    run = runs[benchmark]
-    paths = export(run, "every-eval-ever", tmp_path)
-    by_kind = {
-        kind: jsonschema.Draft7Validator(schema, format_checker=jsonschema.FormatChecker())
-        for kind, schema in schemas.items()
-    }
-    for log in logs(paths):
-        assert [error.message for error in by_kind["eval"].iter_errors(log)] == []
-        about = log["detailed_evaluation_results"]
-        content = (tmp_path / about["file_path"]).read_bytes()
-        rows = samples(tmp_path / about["file_path"])
-        assert about["checksum"] == hashlib.sha256(content).hexdigest()
-        assert about["total_rows"] == len(rows) > 0
+    validator = jsonschema.Draft7Validator(schema, format_checker=jsonschema.FormatChecker())
+    for log in logs(export(runs[benchmark], "every-eval-ever", tmp_path)):
+        assert [error.message for error in validator.iter_errors(log)] == []
         ids = {result["evaluation_result_id"] for result in log["evaluation_results"]}
         assert len(ids) == len(log["evaluation_results"])
-        for row in rows:
-            assert [error.message for error in by_kind["instance_level_eval"].iter_errors(row)] == []
-            assert row["evaluation_result_id"] in ids
-            assert (row["evaluation_id"], row["model_id"]) == (log["evaluation_id"], log["model_info"]["id"])
 
 
 def test_every_figure_is_a_record_with_its_interval(runs: dict[str, Run], tmp_path: Path) -> None:
@@ -129,26 +109,6 @@ def _check_records(benchmark: str, run: Run, written: list[dict[str, Any]]) -> N
         assert low <= score["score"] <= high
 
 
-def test_a_failed_sample_has_no_score_there(runs: dict[str, Run], tmp_path: Path) -> None:
-    run = runs["rgb"]
-    failed = {record.sample.id for record in run.records() if not record.score.answered}
-    assert 0 < len(failed) < sum(1 for _ in run.records())
-    (log_path, samples_path) = export(run, "every-eval-ever", tmp_path)
-    rows = samples(samples_path)
-    assert {row["sample_id"] for row in rows}.isdisjoint(failed)
-    (log,) = logs([log_path])
-    details = log["detailed_evaluation_results"]["additional_details"]
-    assert details == {"samples_without_a_score": str(len(failed))}
-    row = rows[0]
-    record = next(each for each in run.records() if each.sample.id == row["sample_id"])
-    assert row["input"]["raw"].endswith(record.sample.inputs.query)
-    assert record.sample.inputs.docs[0] in row["input"]["raw"]
-    assert row["output"]["raw"] == [record.answers[0].text]
-    usage = row["token_usage"]
-    assert usage["input_tokens"] == record.answers[0].tokens_in
-    assert usage["total_tokens"] == usage["input_tokens"] + usage["output_tokens"]
-
-
 def test_what_is_known_of_the_model_and_the_sampling_is_there(runs: dict[str, Run], tmp_path: Path) -> None:
     mirae = logs(export(runs["mirae"], "every-eval-ever", tmp_path / "a"))[0]
     assert mirae["model_info"]["id"] == "org/loop"
@@ -159,13 +119,9 @@ def test_what_is_known_of_the_model_and_the_sampling_is_there(runs: dict[str, Ru
     miron = logs(export(runs["miron"], "every-eval-ever", tmp_path / "b"))[0]
     assert miron["model_info"]["id"] == "local/loop"
     args = miron["evaluation_results"][0]["generation_config"]["generation_args"]
-    assert args == {"temperature": 0.0}
+    assert args == {"temperature": 0.0}  # the length asked for is that of each answer
     multiview = logs(export(runs["multiview"], "every-eval-ever", tmp_path / "c"))
     assert [log["model_info"]["id"] for log in multiview] == ["local/bm25", "local/embed"]
-    row = samples(tmp_path / "c" / multiview[0]["detailed_evaluation_results"]["file_path"])[0]
-    assert row["input"]["reference"] == ["good 0 of tools__use"]
-    assert sorted(row["input"]["choices"]) == ["bad 0 of tools__use", "good 0 of tools__use"]
-    assert row["evaluation"]["is_correct"] == (row["evaluation"]["score"] == 1.0)
 
 
 def test_the_same_run_gives_the_same_files(runs: dict[str, Run], tmp_path: Path) -> None:

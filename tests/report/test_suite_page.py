@@ -21,7 +21,7 @@ def outcome(folder: Path) -> SuiteResult:
         (run.path / "report.html").write_text("a report")
     states: list[State] = ["finished", "finished", "failed"]
     runs = [
-        SuiteRun(name=f"m{number}", benchmark="mirae", model=f"m{number}", folder=f"m{number}", state=state)
+        SuiteRun(name=f"m{number}", benchmark="mirae", model=f"m{number}", state=state)
         for number, state in enumerate(states)
     ]
     boards = tuple(ek.leaderboard([folder / "m0", folder / "m1"]))

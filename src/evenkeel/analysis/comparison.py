@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -29,7 +29,6 @@ from evenkeel.analysis.comparable_metrics import (
     run_names,
     usual_metrics,
 )
-from evenkeel.analysis.letters import group_letters
 from evenkeel.analysis.links import independent_groups, numbered
 from evenkeel.analysis.sample_values import RunValues, Values, read_values, split_name
 from evenkeel.errors import UsageError
@@ -88,19 +87,8 @@ class Difference(Struct, frozen=True, kw_only=True):
     in both for the samples that both have."""
 
 
-class RankedRun(Struct, frozen=True, kw_only=True):
-    """A run in the ranking by a metric. Runs that share a letter do not differ significantly."""
-
-    metric: str
-    name: str
-    value: float | None
-    low: float | None
-    high: float | None
-    letters: str
-
-
 class Comparison(Displayed, Struct, frozen=True, kw_only=True):
-    """What `compare` returns: every pair of runs by every metric, and the runs in order of each metric."""
+    """What `compare` returns: every pair of runs by every metric."""
 
     benchmark: str
     runs: tuple[Side, ...]
@@ -110,8 +98,6 @@ class Comparison(Displayed, Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
     """Which samples are compared, and what is not known of how they were asked."""
     differences: tuple[Difference, ...]
-    ranking: tuple[RankedRun, ...]
-    """Metric by metric, the best run first; the highest where neither direction is better."""
 
     def overview(self) -> Overview:
         from evenkeel.analysis.comparison_tables import overview
@@ -192,18 +178,6 @@ def compare_values(
             *([f"no figure of its own: {', '.join(without)}"] if without else ()),
         ),
         differences=differences,
-        ranking=tuple(
-            ranked
-            for name in names
-            for ranked in _ranking(
-                name,
-                list(named),
-                values,
-                [test for test in tests if test.metric == name],
-                differences,
-                layout,
-            )
-        ),
     )
     return Compared(comparison, values, [test.estimate for test in tests])
 
@@ -252,8 +226,6 @@ class Test(NamedTuple):
     difference: Difference
     estimate: stats.Estimate | None
     note: str
-    usable: set[str]
-    """The samples in both runs by which they can be compared."""
 
 
 def _test(pair: Pair, name: str, unit: Unit, layout: Layout) -> Test:
@@ -266,10 +238,8 @@ def _test(pair: Pair, name: str, unit: Unit, layout: Layout) -> Test:
     with_value = pair.runs[0].by_metric[name].known[pair.first]
     left_out = int((unusable & with_value & pair.runs[1].by_metric[name].known[pair.second]).sum())
     note = f"{name}: {counted(left_out, layout.counted[0])} left out, because {reason}" if left_out else ""
-    ids = list(pair.runs[0].samples)
-    usable = {ids[row] for row in pair.first[~unusable]}
     difference, estimate = difference_of(name, unit, pair.names, first, second)
-    return Test(name, difference, estimate, note, usable)
+    return Test(name, difference, estimate, note)
 
 
 def difference_of(
@@ -362,46 +332,3 @@ def _corrected(tests: Sequence[Test]) -> tuple[Difference, ...]:
         )
         for test, p in zip(tests, corrected, strict=True)
     )
-
-
-# Rankings
-
-
-def _ranking(
-    name: str, runs: Sequence[str], values: Sequence[RunValues], tests: Sequence[Test],
-    differences: Iterable[Difference], layout: Layout,
-) -> tuple[RankedRun, ...]:  # fmt: skip
-    """The runs by their means over the samples that all have; of a ratio, each over its own."""
-    usable = set.intersection(*(test.usable for test in tests))
-    samples = [sample for sample in values[0].samples if sample in usable]
-    sides = [
-        each.by_metric[name].taken(np.array([each.samples[sample] for sample in samples], dtype=np.intp))
-        for each in values
-    ]
-    if not any(side.ratio for side in sides):
-        known = np.logical_and.reduce([side.known for side in sides])
-        sides = [side.taken(known) for side in sides]
-    unit = tests[0].difference.unit
-    intervals = {run: _interval(side, unit) for run, side in zip(runs, sides, strict=True)}
-    declared = declaration(layout.metrics, name)
-    sign = 1 if declared and declared.better == "lower" else -1
-    ranked = sorted(intervals, key=lambda run: np.inf if (v := intervals[run].value) is None else sign * v)
-    letters = group_letters(ranked, [(d.a, d.b) for d in differences if d.metric == name and d.different])
-    return tuple(
-        RankedRun(
-            metric=name, name=run, value=intervals[run].value, low=intervals[run].low,
-            high=intervals[run].high, letters=letters[run],
-        )
-        for run in ranked
-    )  # fmt: skip
-
-
-def _interval(side: Values, unit: Unit) -> stats.Interval:
-    """The mean, or macro-average, of a run's values; unknown where a part has none."""
-    of_known = side.taken(side.known)
-    if side.parts is not None and len(of_known.values):
-        if side.parts_known != side.parts_asked:
-            return stats.Interval(None, None, None, stats.NOTHING, 0, 0)
-        return combined.interval(_terms(side), unit)
-    groups, links = numbered(of_known.groups.tolist())
-    return stats.interval_of(of_known.values, groups, unit, links=links)

@@ -11,7 +11,6 @@ from evenkeel.page.format import (
     counts,
     interval,
     known,
-    number,
     probability,
     share,
     signed,
@@ -31,7 +30,7 @@ SHARED = (
 
 
 def overview(comparison: Comparison) -> Overview:
-    """The runs, every difference (bold where it is significant), and the ranking of more than two runs."""
+    """The runs, and every difference: bold where it is significant."""
     notes = [Cell(f"  {line}", "note") for line in (*comparison.differs, *comparison.notes)]
     return Overview(
         f"{comparison.benchmark}: {len(comparison.runs)} runs, paired by sample",
@@ -53,12 +52,11 @@ def run_lines(comparison: Comparison) -> list[str]:
 
 
 def comparison_tables(comparison: Comparison) -> list[Grid]:
-    """Two runs: a row for each metric. More: for each metric a row for each pair, and a ranking; before them,
-    where there are several metrics, the means side by side."""
+    """Two runs: a row for each metric. More: for each metric a row for each pair."""
     if len(comparison.runs) == 2:
         rows = [(each.metric, _row(each)) for each in comparison.differences]
         return [Grid("", "metric", ["A", "B", *HEADS], rows, left=1)]
-    pairs = [
+    return [
         Grid(
             metric,
             "A",
@@ -68,20 +66,6 @@ def comparison_tables(comparison: Comparison) -> list[Grid]:
         )
         for metric in comparison.metrics
     ]
-    means = [_means(comparison)] if len(comparison.metrics) > 1 else []
-    return [*means, *pairs, *(_ranking(comparison, metric) for metric in comparison.metrics)]
-
-
-def _means(comparison: Comparison) -> Grid:
-    """A row for each metric, a column for each run."""
-    units = {each.metric: each.unit for each in comparison.differences}
-    means = {(each.metric, each.name): each.value for each in comparison.ranking}
-    names = [side.name for side in comparison.runs]
-    rows: list[tuple[str, list[Content]]] = [
-        (metric, [known(means[metric, name], units[metric]) for name in names])
-        for metric in comparison.metrics
-    ]
-    return Grid("Means over the samples that all runs have", "metric", names, rows, left=1)
 
 
 def _row(difference: Difference) -> list[Content]:
@@ -100,17 +84,6 @@ def _row(difference: Difference) -> list[Content]:
     ]
 
 
-def _ranking(comparison: Comparison, metric: str) -> Grid:
-    unit = next(each.unit for each in comparison.differences if each.metric == metric)
-    rows: list[tuple[str, list[Content]]] = []
-    for rank, each in enumerate((each for each in comparison.ranking if each.metric == metric), 1):
-        limits = "–"
-        if each.low is not None and each.high is not None:
-            limits = f"{number(each.low, unit)} to {number(each.high, unit)}"
-        rows.append((str(rank), [each.name, known(each.value, unit), limits, each.letters]))
-    return Grid(f"Ranking by {metric}", "rank", ["run", "mean", "95% interval", "group"], rows, left=2)
-
-
 def footnote(comparison: Comparison) -> str:
     """What the columns mean, and how many samples are behind them."""
     layout = benchmark_class(comparison.benchmark).layout
@@ -125,8 +98,6 @@ def footnote(comparison: Comparison) -> str:
     declarations = (declaration(layout.metrics, name) for name in comparison.metrics)
     if guessing := next(filter(None, map(chance, declarations)), ""):
         sentences.append(f"{capitalised(guessing)}.")
-    if len(comparison.runs) > 2:
-        sentences.append("Runs that share a letter do not differ significantly.")
     return " ".join(sentences)
 
 

@@ -76,21 +76,30 @@ def spread(moves: NDArray[np.float64], sizes: NDArray[np.float64], links: Links)
 
         square = K/(K − 1) · (Σ U(u)² − Σ (kᵢ − 1) moveᵢ²),  at least Σ moveᵢ²
         K = (Σ n(u))² / Σ n(u)²
+        G* = (Σ n(u)²)² / Σ n(u)⁴
+        df = min(K/k, G*) − 1
 
     A pair that shares two units counts twice. K is the effective number of units (Kish 1965), so that the
-    groups amount to K/k without a common unit; the degrees of freedom are one less (Carter, Schnepel &
-    Steigerwald 2017). docs/statistics.md has how often such intervals hold.
+    groups amount to K/k without a common unit. G* is the effective number of clusters of Carter, Schnepel &
+    Steigerwald (2017) where samples of one unit are alike: a unit counts by the square of its size, since
+    that is its part of the variance. A few units that are in many groups are worth no more than the few.
+    docs/statistics.md has how often such intervals hold.
     """
     units, sizes_of_units = links.sums(moves), links.sums(sizes)
     units_of_groups = np.bincount(links.groups, minlength=len(moves))
-    effective = float(sizes_of_units.sum()) ** 2 / float(sizes_of_units @ sizes_of_units)
-    independent = effective / float(units_of_groups.mean())
+    effective = _effective_number(sizes_of_units)
+    independent = min(effective / float(units_of_groups.mean()), _effective_number(sizes_of_units**2))
     square = least = float(moves @ moves)
     if effective > 1:
         crossed = float(units @ units) - float((units_of_groups - 1) @ moves**2)
         square = max(least, effective / (effective - 1) * crossed)
     # K/k of groups that share almost nothing is a hair below their number.
     return Spread(square, independent - 1, max(1, int(independent + 1e-9)), units)
+
+
+def _effective_number(weights: NDArray[np.float64]) -> float:
+    """(Σ w)² / Σ w²: how many equal weights are worth as much."""
+    return float(weights.sum()) ** 2 / float(weights @ weights)
 
 
 def independent_groups(groups: Iterable[Group]) -> int:

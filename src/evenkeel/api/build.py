@@ -14,8 +14,8 @@ from evenkeel.errors import UsageError
 from evenkeel.files import lock
 from evenkeel.files.cache import drafts_in, naming, resolved, write_whole
 from evenkeel.files.remote.sources import local, named, naming_source, parse_columns
-from evenkeel.harness.budget import Limits
 from evenkeel.harness.control import assigned_folder, controlled
+from evenkeel.harness.limits import Limits
 from evenkeel.harness.progress import Progress
 from evenkeel.harness.registry import benchmark_name, chosen_class
 from evenkeel.harness.runner import RequestPath

@@ -29,9 +29,9 @@ from evenkeel.errors import DataError, UsageError
 from evenkeel.files.cache import cache_dir, slug, write_whole
 from evenkeel.files.lock import process_began
 from evenkeel.files.remote.sources import is_elsewhere, parse_columns, without_secrets
-from evenkeel.harness.budget import Limits
 from evenkeel.harness.control import VARIABLE, clear_control
 from evenkeel.harness.folder import CONTROL, STOP, STOPPED, member
+from evenkeel.harness.limits import Limits
 from evenkeel.harness.registry import RUN_ARGUMENTS, benchmark_name, chosen_class, load_benchmark
 from evenkeel.models.registry import check_spec, split_spec, with_args
 from evenkeel.options import parse
@@ -125,8 +125,8 @@ def start(
     `runs_folder`. The process has this one's environment. `ek.started` tells how it goes.
     """
     checked = checked_settings(benchmark, model, settings)
-    name = split_spec(model)[0] if model else "-".join(_methods(benchmark, settings))
-    title = f"{benchmark_name(benchmark)}-{slug(_short(name))}" if name else benchmark_name(benchmark)
+    name = f"-{slug(split_spec(model)[0].rpartition('/')[2])}" if model else ""
+    title = f"{benchmark_name(benchmark)}{name}"
     folder, target = _new_folders(Path(runs_folder), "run", title)
     task = Task(kind="run", benchmark=str(benchmark), settings=checked, out=str(target.resolve()))
     return _launch(folder, target, task)[0]
@@ -253,17 +253,6 @@ def _refuse_secrets(specs: list[str], settings: Mapping[str, Any]) -> None:
     for spec in specs:
         split_spec(spec)
     split_spec(with_args("openai:model", args))
-
-
-def _methods(benchmark: str | Path, settings: Mapping[str, Any]) -> list[str]:
-    """What is under test where no model is."""
-    values = settings.get(chosen_class(benchmark).subject, ())
-    return [values] if isinstance(values, str) else [str(value) for value in values]
-
-
-def _short(name: str) -> str:
-    """`gpt-4o` of `openai:gpt-4o`, the last folder of a path."""
-    return name.rpartition(":")[2].rstrip("/").rpartition("/")[2] if name.count(":") == 1 else name
 
 
 def _encoded(value: Any) -> bytes:

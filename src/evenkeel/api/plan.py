@@ -20,10 +20,11 @@ from msgspec import Struct
 
 from evenkeel.api.batch import batched_roles
 from evenkeel.api.run import merged_options, parse_data, parse_langs
-from evenkeel.api.setup import model_ref, model_refs, read_samples
+from evenkeel.api.setup import model_refs, read_samples
 from evenkeel.files.remote.sources import parse_columns
 from evenkeel.harness.benchmark import Benchmark
-from evenkeel.harness.budget import FREE, Budget, Limits, Plan, Price, estimate
+from evenkeel.harness.budget import FREE, Budget, Plan, estimate
+from evenkeel.harness.limits import Limits, Price
 from evenkeel.harness.progress import Silent
 from evenkeel.harness.registry import benchmark_name, load_benchmark
 from evenkeel.harness.runner import RequestPath, ask, score_chunks
@@ -43,6 +44,7 @@ from evenkeel.types import (
     Generate,
     LogLikelihood,
     Logprobs,
+    ModelRef,
     Rank,
     Request,
     Response,
@@ -63,8 +65,6 @@ def dry_run(
     lang: str | Sequence[str] | None = None,
     limit: int | None = None,
     seed: int = 0,
-    top_p: float | None = None,
-    top_k: int | None = None,
     max_requests: int | None = None,
     max_usd: float | None = None,
     price_in: float = 0.0,
@@ -79,7 +79,7 @@ def dry_run(
     plan.requests, plan.usd
     """
     limits = Limits.of(max_requests, max_usd, price_in, price_out)
-    ref = model_ref(model, model_args, top_p=top_p, top_k=top_k)
+    ref = ModelRef(model, dict(model_args or {})) if model else None
     if ref is not None:
         check_spec(ref.spec, ref.args)
     loaded = load_benchmark(benchmark, merged_options(options, benchmark_options), seed=seed)

@@ -13,8 +13,9 @@ from evenkeel.api.setup import Setup, make_spec, model_refs, open_models, probe
 from evenkeel.errors import UsageError
 from evenkeel.files import datasets
 from evenkeel.harness.benchmark import Benchmark, Recorded
-from evenkeel.harness.budget import Budget, Limits
+from evenkeel.harness.budget import Budget
 from evenkeel.harness.folder import Run
+from evenkeel.harness.limits import Limits
 from evenkeel.harness.progress import Progress
 from evenkeel.harness.registry import benchmark_name, chosen_class, load_benchmark
 from evenkeel.models.engines.engine import load_engine

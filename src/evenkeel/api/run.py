@@ -17,7 +17,6 @@ from evenkeel.api.setup import (
     Setup,
     budget_for,
     identities,
-    model_ref,
     model_refs,
     note_moved_server,
     prepare,
@@ -26,9 +25,10 @@ from evenkeel.errors import EvenkeelError, RunConflict, UsageError, place_of
 from evenkeel.files.cache import slug
 from evenkeel.files.remote.sources import parse_columns
 from evenkeel.harness.benchmark import Benchmark
-from evenkeel.harness.budget import Budget, Limits
+from evenkeel.harness.budget import Budget
 from evenkeel.harness.control import controlled
-from evenkeel.harness.folder import Run, member
+from evenkeel.harness.folder import Run, member, read_spec
+from evenkeel.harness.limits import Limits
 from evenkeel.harness.progress import Progress
 from evenkeel.harness.registry import benchmark_name, load_benchmark, load_stored, sample_type
 from evenkeel.harness.runner import TITLES, RequestPath, ask, check_loss, publish, score_samples
@@ -38,7 +38,7 @@ from evenkeel.journal.journal import Journal
 from evenkeel.journal.recording import Recording
 from evenkeel.models.engines.engine import load_engine
 from evenkeel.report.terminal.progress import watcher
-from evenkeel.types import RunSpec, Sample, Score, Summary
+from evenkeel.types import ModelRef, RunSpec, Sample, Score, Summary
 
 RUNS = Path("runs")
 NOT_BEGUN = "was stopped before it began: run the same command again."
@@ -59,8 +59,6 @@ def run(
     lang: str | Sequence[str] | None = None,
     limit: int | None = None,
     seed: int = 0,
-    top_p: float | None = None,
-    top_k: int | None = None,
     out: str | Path | None = None,
     fresh: bool = False,
     reuse: str | Path | None = None,
@@ -94,9 +92,9 @@ def run(
     watching = watcher(progress)
     name = benchmark_name(benchmark)
     loaded = load_benchmark(benchmark, merged_options(options, benchmark_options), seed=seed)
-    ref = model_ref(model, model_args, top_p=top_p, top_k=top_k)
+    ref = ModelRef(model, dict(model_args or {})) if model else None
     if not wait and not batch:
-        raise UsageError("--no-wait goes with --batch.")
+        raise UsageError("wait=False goes with batch=True.")
     refs = model_refs(loaded, name, ref, base_url)
     roles = batched_roles(loaded, name, refs) if batch else frozenset()
     budget = budget_for(limits, refs, loaded, watching, batched=roles)
@@ -235,6 +233,8 @@ def carry_out(
         for role in batched:
             stack.callback(models[role].close)
         other = Path(reuse) if reuse and Path(reuse).resolve() != path.resolve() else None
+        if other is not None and member(other, "spec.json") is not None:
+            read_spec(other)  # a run of another format is refused
         recording = Recording(other / "journal.sqlite") if other else None
         if recording is not None:
             stack.callback(recording.close)

@@ -20,9 +20,10 @@ from evenkeel.errors import CapabilityError, DataError, EvenkeelError, MissingEx
 from evenkeel.files import datasets
 from evenkeel.files.remote.sources import HUB, naming_source
 from evenkeel.harness.benchmark import Benchmark, Data
-from evenkeel.harness.budget import Budget, Limits
+from evenkeel.harness.budget import Budget
 from evenkeel.harness.folder import FORMAT, served_at
 from evenkeel.harness.ledger import assigned_ledger
+from evenkeel.harness.limits import Limits
 from evenkeel.harness.model import Echoing, Model, addresses_of
 from evenkeel.harness.progress import Progress, watch
 from evenkeel.harness.writing import RunFolder
@@ -104,14 +105,6 @@ def probe_languages(benchmark: Benchmark, models: Mapping[str, Model], samples: 
     for role, model in servers.items():
         if examples[role]:
             model.probe_logprobs(examples[role])
-
-
-def model_ref(
-    model: str | None, args: Mapping[str, Any] | None, *, top_p: float | None, top_k: int | None
-) -> ModelRef | None:
-    """The model under test, with the run's sampling as options of its backend; None where none is given."""
-    sampling = {name: value for name, value in (("top_p", top_p), ("top_k", top_k)) if value is not None}
-    return ModelRef(model, {**(args or {}), **sampling}) if model else None
 
 
 def model_refs(

@@ -4,35 +4,36 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from evenkeel.cli import options
 from evenkeel.cli.options import (
     BenchmarkGroup,
-    SuggestingChoice,
     SuggestingGroup,
     compose,
     examples,
     from_struct,
 )
 from evenkeel.cli.output import say, say_error
-from evenkeel.files import datasets
-from evenkeel.harness.budget import Limits
-from evenkeel.harness.registry import chosen_class
+from evenkeel.harness.limits import Limits
+
+if TYPE_CHECKING:
+    from evenkeel.files.datasets import PublishedFile
 
 MODEL_OPTIONS = compose(
     options.column_option,
     options.model_args_option,
     options.base_url_option,
-    options.concurrency_option,
     from_struct(Limits),
 )
 """For builders that ask a model."""
 
 
 def _make_build(name: str) -> click.Command:
+    from evenkeel.harness.registry import chosen_class
+
     builder = chosen_class(name).builder()
     out: dict[str, Any] = {"required": True, "help": "The file to write."}
     if builder.folder:
@@ -79,12 +80,11 @@ def data_command() -> None:
     """List and fetch the published data sets. They keep their own licences and are never bundled."""
 
 
-name_argument = click.argument("name", type=SuggestingChoice(list(datasets.published_sets())))
-
-
 @data_command.command(name="list")
 def list_command() -> None:
     """List the published files, and their state in the cache."""
+    from evenkeel.files import datasets
+
     for name, published in datasets.published_sets().items():
         click.echo(f"{name:<7} {published.title} ({published.licence})")
         click.echo(f"        {published.home} at {published.revision[:12]}")
@@ -97,7 +97,7 @@ def list_command() -> None:
 
 
 @data_command.command(name="fetch", epilog=examples("evenkeel data fetch mirae"))
-@name_argument
+@click.argument("name")
 def fetch_command(name: str) -> None:
     """Download a data set into the cache.
 
@@ -105,11 +105,13 @@ def fetch_command(name: str) -> None:
     reached, and says where to put it by hand. EVENKEEL_CACHE is the folder of the cache; EVENKEEL_MIRROR is
     another host that serves the same paths.
     """
+    from evenkeel.files import datasets
+
     for path in datasets.fetch(name, progress=_show_progress):
         say(path)
 
 
-def _show_progress(file: datasets.PublishedFile, done: int, total: int | None) -> None:
+def _show_progress(file: PublishedFile, done: int, total: int | None) -> None:
     end = done == total
     if sys.stderr.isatty() and (end or time.monotonic() % 0.2 < 0.05):
         of_total = f" of {total:,}" if total else ""

@@ -8,7 +8,6 @@ import importlib.util
 import os
 import platform
 import sys
-from collections import Counter
 from collections.abc import Iterator
 from importlib import metadata
 from itertools import groupby
@@ -22,8 +21,6 @@ from evenkeel.cli import options
 from evenkeel.cli.options import examples, json_option
 from evenkeel.cli.output import print_result, say
 from evenkeel.errors import MissingExtra, UsageError
-from evenkeel.files import datasets
-from evenkeel.files.cache import cache_dir
 from evenkeel.page.format import visible
 
 if TYPE_CHECKING:
@@ -132,7 +129,7 @@ def show_trial(console: Console, trial: ModelTrial) -> None:
     where = f" at {', '.join(trial.addresses)}" if trial.addresses else ""
     line(Text(visible(f"{trial.model}{where}"), style="bold"))
     rows = [(each.name, each.state, each.detail) for each in trial.trials]
-    benchmarks = [(each.benchmark, each.state, each.detail) for each in trial.benchmarks]
+    benchmarks = [(each.name, each.state, each.detail) for each in trial.benchmarks]
     width = max(len(name) for name, _, _ in (*rows, *benchmarks))
     for title, listed in (("", rows), ("enough for", benchmarks)):
         if title:
@@ -171,7 +168,7 @@ def show(console: Console, diagnosis: Diagnosis) -> None:
 
 def diagnose() -> Diagnosis:
     """Check everything. Nothing is fetched and no weights are read; torch is loaded, if it is installed."""
-    parts = (_system, _packages, _extras, _devices, _embedded, _cache, _published, _variables)
+    parts = (_system, _extras, _devices, _embedded, _variables)
     checks = [check for part in parts for check in part()]
     return Diagnosis(ready=all(check.state != "missing" for check in checks), checks=checks)
 
@@ -181,20 +178,6 @@ def _system() -> Iterator[Check]:
     yield Check(part="system", name="evenkeel", detail=evenkeel.__version__)
     yield Check(part="system", name="Python", detail=f"{platform.python_version()}, {sys.executable}")
     yield Check(part="system", name="platform", detail=machine)
-
-
-def _packages() -> Iterator[Check]:
-    packages = _requirements()
-    if not packages:
-        detail = "not installed as a package, so its requirements are not known"
-        yield Check(part="packages", name="evenkeel", state="absent", detail=detail, fix="pip install .")
-    for package in packages:
-        if problem := _problem(package):
-            extras = f"[{','.join(sorted(package.extras))}]" if package.extras else ""
-            fix = f'pip install "{package.name}{extras}{package.specifier}"'
-            yield Check(part="packages", name=package.name, state="missing", detail=problem, fix=fix)
-        else:
-            yield Check(part="packages", name=package.name, detail=metadata.version(package.name))
 
 
 def _extras() -> Iterator[Check]:
@@ -210,8 +193,8 @@ def _extras() -> Iterator[Check]:
             yield Check(part="extras", name=extra, detail=versions)
 
 
-def _requirements(extra: str = "") -> list[Requirement]:
-    """The packages that Evenkeel's metadata require: always, or only with an extra."""
+def _requirements(extra: str) -> list[Requirement]:
+    """The packages that Evenkeel's metadata require with an extra alone."""
     from packaging.requirements import Requirement
 
     def required(package: Requirement, extra: str) -> bool:
@@ -221,7 +204,7 @@ def _requirements(extra: str = "") -> list[Requirement]:
         packages = [Requirement(line) for line in metadata.requires(_distribution()) or ()]
     except metadata.PackageNotFoundError:
         return []
-    return [p for p in packages if required(p, extra) and not (extra and required(p, ""))]
+    return [p for p in packages if required(p, extra) and not required(p, "")]
 
 
 def _distribution() -> str:
@@ -265,31 +248,6 @@ def _embedded() -> Iterator[Check]:
         except MissingExtra as error:
             problem, _, fix = str(error).rpartition(" Run: ")
             yield Check(part="embedded models", name=spec, state="missing", detail=problem, fix=fix)
-
-
-def _cache() -> Iterator[Check]:
-    folder = cache_dir()
-    existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
-    if existing.is_dir() and os.access(existing, os.W_OK | os.X_OK):
-        size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
-        yield Check(part="cache", name="folder", detail=f"{folder}, {size / 1e6:,.0f} MB")
-    else:
-        fix = "export EVENKEEL_CACHE=a/folder/of/yours"
-        yield Check(
-            part="cache", name="folder", state="missing", detail=f"{folder} cannot be written", fix=fix
-        )
-
-
-def _published() -> Iterator[Check]:
-    for name, published in datasets.published_sets().items():
-        number = len(published.files)
-        states = Counter(datasets.state(name, file) for file in published.files)
-        detail = ", ".join(f"{count} of {number} files {state}" for state, count in sorted(states.items()))
-        if states["whole"] == number:
-            yield Check(part="published data", name=name, detail=detail)
-        else:
-            fix = f"evenkeel data fetch {name}"
-            yield Check(part="published data", name=name, state="absent", detail=detail, fix=fix)
 
 
 def _variables() -> Iterator[Check]:

@@ -6,7 +6,6 @@ import contextlib
 import errno
 import importlib
 import io
-import logging
 import os
 import signal
 import sys
@@ -21,10 +20,7 @@ from evenkeel.cli.options import SuggestingGroup, examples
 from evenkeel.cli.output import say, say_error
 from evenkeel.cli.signals import stopping
 from evenkeel.errors import EvenkeelError, StorageError, place_of
-from evenkeel.files.cache import NotWritten
 from evenkeel.files.remote.telemetry import switch_off_telemetry
-from evenkeel.harness.control import assigned_folder, obeying
-from evenkeel.harness.plugins import PluginWarning
 from evenkeel.page.format import visible
 
 COMMANDS = {
@@ -46,6 +42,9 @@ COMMANDS = {
     "doctor": ("doctor", "Show what is installed, what is missing, and how to fix it."),
 }
 """By command: its module, in which it is `<command>_command`, and its line of help."""
+
+CONTROL = "EVENKEEL_CONTROL"
+"""Set for a process that `ek.start` began: only then is the module of its folder imported."""
 
 NOT_WRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO}
 """A disk that is full, fails or is read-only."""
@@ -109,6 +108,8 @@ class LazyGroup(SuggestingGroup):
 def cli(verbose: bool) -> None:
     """Measure how reliable a language model is: published benchmarks, with intervals."""
     if verbose:
+        import logging
+
         log = logging.getLogger("evenkeel")
         log.setLevel(logging.INFO)
         log.addHandler(logging.StreamHandler())
@@ -117,11 +118,14 @@ def cli(verbose: bool) -> None:
 def main() -> None:
     """Run the command and exit: a user's mistake is one message and an exit code, never a traceback."""
     switch_off_telemetry()
-    watched = assigned_folder()
     _wrap_output()
-    if watched is not None:
+    watching: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
+    if CONTROL in os.environ:
+        from evenkeel.harness.control import assigned_folder, obeying
+
         signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever began this may have ignored it
-    with warnings.catch_warnings(), stopping() as state, obeying(watched):
+        watching = obeying(assigned_folder())
+    with warnings.catch_warnings(), stopping() as state, watching:
         warnings.showwarning = _show_warning
         try:
             code = _run_command()
@@ -193,6 +197,8 @@ def _run_command() -> int:
     except click.Abort:  # Ctrl-C
         raise
     except OSError as error:  # a path that cannot be read or written
+        from evenkeel.files.cache import NotWritten
+
         denied = isinstance(error, NotWritten) and error.errno in (errno.EACCES, errno.EPERM)
         if error.errno not in NOT_WRITABLE and not denied:
             say_error(error)
@@ -223,6 +229,8 @@ def _passed_plugin(error: BaseException) -> bool:
 
 def _show_warning(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
     """A plug-in that cannot be used is one line, like an error; other warnings are as Python prints them."""
+    from evenkeel.harness.plugins import PluginWarning
+
     if issubclass(category, PluginWarning):
         say(f"warning: {message}", err=True)
     else:

@@ -13,8 +13,6 @@ import click
 from msgspec import NODEFAULT, Struct
 
 from evenkeel.errors import suggestion
-from evenkeel.harness.registry import benchmark_names, chosen_class, usable_benchmarks
-from evenkeel.models.registry import parse_args
 from evenkeel.options import Option, describe
 
 Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -57,18 +55,26 @@ class BenchmarkGroup(SuggestingGroup):
         self._make = make
 
     def list_commands(self, ctx: click.Context) -> list[str]:
+        from evenkeel.harness.registry import benchmark_names
+
         return benchmark_names()
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        known = cmd_name.endswith(".py") or cmd_name in benchmark_names()
+        from evenkeel.harness.registry import BENCHMARKS, benchmark_names
+
+        known = cmd_name.endswith(".py") or cmd_name in BENCHMARKS or cmd_name in benchmark_names()
         return self._make(cmd_name) if known else None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        from evenkeel.harness.registry import usable_benchmarks
+
         with formatter.section("Benchmarks"):
             formatter.write_dl([(name, cls.layout.question) for name, cls in usable_benchmarks()])
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The first example of each benchmark."""
+        from evenkeel.harness.registry import usable_benchmarks
+
         lines = [usage(str(self.name), name)[0] for name, _ in usable_benchmarks()]
         self.epilog = examples(*lines)
         super().format_epilog(ctx, formatter)
@@ -76,6 +82,8 @@ class BenchmarkGroup(SuggestingGroup):
 
 def usage(command: str, benchmark: str) -> list[str]:
     """The examples of a command that a benchmark gives, or one that works for any."""
+    from evenkeel.harness.registry import chosen_class
+
     arguments = {"run": "--model SPEC", "score": "FILE", "build": "--out PATH"}[command]
     generic = [f"evenkeel {command} {benchmark} {arguments}"]
     return list(chosen_class(benchmark).usage.get(command, generic))
@@ -180,7 +188,6 @@ engine_options = compose(
         "engine_args",
         multiple=True,
         metavar="KEY=VALUE",
-        callback=lambda ctx, param, values: parse_args(values),
         help="An option of --engine ray: address, workers or gpus_per_worker; repeat.",
     ),
 )
@@ -191,14 +198,6 @@ min_coverage_option = click.option(
     show_default=True,
     help="Exit with 1 if a smaller share of the requests was answered.",
 )
-run_folder_options = compose(
-    click.option(
-        "--out", type=click.Path(file_okay=False), help="The run's folder.  [default: runs/<date>-<time>-…]"
-    ),
-    click.option(
-        "--resume/--fresh",
-        "resume",
-        default=True,
-        help="Continue the run in --out, or discard it and start again.",
-    ),
+out_option = click.option(
+    "--out", type=click.Path(file_okay=False), help="The run's folder.  [default: runs/<date>-<time>-…]"
 )

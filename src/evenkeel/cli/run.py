@@ -11,9 +11,8 @@ from evenkeel.cli import options
 from evenkeel.cli.options import BenchmarkGroup, compose, examples, from_struct
 from evenkeel.cli.output import check_coverage, print_result, say, show_run
 from evenkeel.errors import BatchesPending
-from evenkeel.harness.budget import Limits
+from evenkeel.harness.limits import Limits
 from evenkeel.harness.registry import chosen_class, load_benchmark, usable_benchmarks
-from evenkeel.models.engines.engine import engine_options
 from evenkeel.page.format import FLOOR, as_json
 
 NOT_COUNTED = ("out", "reuse", "concurrency", "wait", "engine", "engine_args")
@@ -24,14 +23,6 @@ MODEL_OPTIONS = compose(
         "--model", required=True, metavar="SPEC", help="The model under test: see `evenkeel list models`."
     ),
     options.model_args_option,
-    click.option(
-        "--top-p",
-        type=click.FloatRange(0, 1, min_open=True),
-        help="Sample among the likeliest tokens that have this share of the probability together.",
-    ),
-    click.option(
-        "--top-k", type=click.IntRange(min=1), help="Sample among this many of the likeliest tokens."
-    ),
 )
 RUN_OPTIONS = compose(
     options.base_url_option,
@@ -49,19 +40,23 @@ RUN_OPTIONS = compose(
         help="Seed of the intervals and of sampling on this machine; a server gets one with --model-arg "
         "send_seed=true.",
     ),
-    options.run_folder_options,
+    options.out_option,
+    click.option(
+        "--resume/--fresh",
+        "resume",
+        default=True,
+        help="Continue the run in --out, or discard it and start again.",
+    ),
     click.option("--reuse", type=options.RUN_FOLDER, help="Take answers from another run's journal."),
     options.concurrency_option,
     options.engine_options,
     click.option(
         "--batch",
-        is_flag=True,
-        help="Ask through the provider's batches, at its lower price; the same command resumes with them.",
-    ),
-    click.option(
-        "--wait/--no-wait",
-        default=True,
-        help="With --batch: wait for the answers, or end when all is submitted.  [default: wait]",
+        is_flag=False,
+        flag_value="wait",
+        type=click.Choice(["wait", "submit"]),
+        help="Ask through the provider's batches, at its lower price; `submit` ends without the answers: "
+        "the same command fetches them later.",
     ),
     click.option("--dry-run", is_flag=True, help="Count requests and estimate tokens; ask nothing."),
     from_struct(Limits),
@@ -122,15 +117,19 @@ def _run(
     json: bool,
     resume: bool,
     model_args: tuple[str, ...] = (),
+    batch: str | None,
     min_coverage: float,
     **settings: Any,
 ) -> int:
     from evenkeel import api
     from evenkeel.models.registry import parse_args
 
-    settings["model_args"] = parse_args(model_args)
+    settings |= {"model_args": parse_args(model_args), "batch": batch is not None, "wait": batch != "submit"}
+    settings["engine_args"] = parse_args(settings["engine_args"])
     if not dry_run:
         return run_and_show(name, fresh=not resume, min_coverage=min_coverage, json=json, **settings)
+    from evenkeel.models.engines.engine import engine_options
+
     engine_options(settings["engine"], settings["engine_args"])
     counted = {key: value for key, value in settings.items() if key not in NOT_COUNTED}
     plan = api.dry_run(name, **counted)
@@ -138,7 +137,7 @@ def _run(
     return 0
 
 
-def run_and_show(name: str, *, min_coverage: float, json: bool = False, **settings: Any) -> int:
+def run_and_show(name: str, *, min_coverage: float = FLOOR, json: bool = False, **settings: Any) -> int:
     """Run a benchmark with the settings of `evenkeel.run`, print its figures, and return the exit code."""
     from evenkeel import api
     from evenkeel.report.terminal.progress import Watcher
@@ -156,7 +155,7 @@ def _make_score(name: str) -> click.Command:
     @from_struct(chosen_class(name).Options, asking=False)
     @options.lang_option
     @options.base_url_option
-    @options.run_folder_options
+    @options.out_option
     @options.json_option("the summary")
     @click.pass_context
     def score(ctx: click.Context, /, **settings: Any) -> None:
@@ -182,7 +181,6 @@ def _score(
     *,
     files: tuple[Path, ...],
     out: str | None,
-    resume: bool,
     json: bool,
     **settings: Any,
 ) -> int:
@@ -197,7 +195,7 @@ def _score(
     for number, (group, stem) in enumerate(zip(groups, stems, strict=True), 1):
         name = stem if stems.count(stem) == 1 else f"{stem}-{number}"
         folder = Path(out, name) if out and len(groups) > 1 else out
-        run = api.score(benchmark, group, out=folder, fresh=not resume, progress=Watcher(), **settings)
+        run = api.score(benchmark, group, out=folder, progress=Watcher(), **settings)
         runs.append(run)
     names = [", ".join(file.name for file in group) for group in groups]
     for files_of_run, run in zip(names, runs, strict=True):

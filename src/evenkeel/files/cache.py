@@ -16,18 +16,6 @@ import msgspec
 DRAFT = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{12}\.draft")
 """The name of a file that is being written: only `replacing` gives such names."""
 
-DEVICES = frozenset(
-    [
-        "con",
-        "prn",
-        "aux",
-        "nul",
-        "conin$",
-        "conout$",
-        *(f"{port}{n}" for port in ("com", "lpt") for n in "0123456789¹²³"),
-    ]
-)
-"""Names that Windows takes for a device, whatever their ending."""
 LONGEST_SUFFIX = 12
 """Bytes of the ending of a file's name, which is kept where the name is cut."""
 
@@ -56,9 +44,8 @@ def expanded(path: str | Path) -> Path:
 
 
 def slug(name: str, *, longest: int = 80) -> str:
-    """A name from elsewhere as a part of a file name, on every system: only letters, digits and ._-, no
-    device of Windows, no option, no hidden file, and at most so many bytes. Of a longer name a digest
-    remains."""
+    """A name from elsewhere as a part of a file name: only letters, digits and ._-, no option, no hidden
+    file, and at most so many bytes. Of a longer name a digest remains."""
     safe = "".join(c if c.isalnum() or c in "._-" else "_" for c in name).lstrip(".-").rstrip(".")
     if len(safe.encode()) > longest:
         ending = f"-{hashlib.sha256(name.encode(errors='surrogatepass')).hexdigest()[:8]}"
@@ -66,8 +53,7 @@ def slug(name: str, *, longest: int = 80) -> str:
             suffix if len(suffix := PurePath(safe).suffix) <= LONGEST_SUFFIX and suffix.isascii() else ""
         )
         safe = safe.encode()[: longest - len(ending)].decode(errors="ignore") + ending
-    device = safe.partition(".")[0].casefold() in DEVICES
-    return (f"_{safe}" if device else safe) or "unnamed"
+    return safe or "unnamed"
 
 
 def distinct_slug(name: str, taken: set[str], *, longest: int = 80) -> str:

@@ -27,8 +27,6 @@ HINT = (
 )
 DESCRIPTIONS = ("dataset_infos.json", "dataset_info.json")
 """Files of the Hugging Face Hub that describe data and hold none."""
-SETTINGS = ("config.json", "package.json", "metadata.json")
-"""Files beside which data may be in folders inside."""
 State: TypeAlias = Literal["missing", "whole", "changed"]
 PROBLEMS = {"missing": "not fetched yet", "changed": "not as published"}
 
@@ -136,11 +134,8 @@ def find(
     # A build leaves its journal beside the files that it made, a review its decisions.
     ignored = (".", "journal.sqlite", "review.jsonl")
     paths = sorted(p for p in path.iterdir() if p.is_file() and not p.name.startswith(ignored))
-    # A clone of a repository has a README and a licence beside its data, which may be in folders inside.
-    with_rows = _data_in(paths)
-    if all(file.name in SETTINGS for file in with_rows):
-        with_rows = _data_in(_files_below(path))
-    paths = with_rows or paths
+    # A clone of a repository has a README, a licence and descriptions beside its data.
+    paths = [p for p in paths if ending(p) in ENDINGS and p.name not in DESCRIPTIONS] or paths
     if not paths:
         raise DataError(path, "the folder has no files.")
     return [msgspec.structs.replace(_user_file(file, None, tables=tables), folder=path) for file in paths]
@@ -150,20 +145,6 @@ def _user_file(data: str | Path, columns: Mapping[str, str] | None, *, tables: b
     """A user's file, wherever it is, with the hash of what is in it before any column has another name."""
     content = data_file(local(data))
     return msgspec.structs.replace(content, path=local(content.path, columns, tables=tables))
-
-
-def _data_in(paths: Sequence[Path]) -> list[Path]:
-    """The files that rows are read from."""
-    return [path for path in paths if ending(path) in ENDINGS and path.name not in DESCRIPTIONS]
-
-
-def _files_below(folder: Path) -> list[Path]:
-    """All files in the folders of a folder, but for hidden ones."""
-    paths: list[Path] = []
-    for parent, folders, names in os.walk(folder):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        paths += [Path(parent, name) for name in names if not name.startswith(".")]
-    return sorted(paths)
 
 
 def data_file(path: Path) -> DataFile:

@@ -185,87 +185,37 @@ def _problem(error: Exception) -> str:
 
 # JSON objects inside a text
 
-_TOKEN = re.compile(
-    r"""[ \t\n\r]*+(?:
-      (?P<string>"[^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*+)*+")
-    | (?P<plain>-?(?:Infinity|(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][-+]?[0-9]++)?)|NaN|true|false|null)
-    | (?P<sign>[{}\[\],:])
-    )""",
-    re.VERBOSE,
-)
 _ESCAPE = re.compile(
     r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
     r"|(?P<half>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
     re.DOTALL,
 )
-_VALUE = ("value", "first value")
-_KEY = ("key", "first key")
+MOST_BRACES = 10_000
+"""Braces that begin no object, after which a text is not read any further: each may cost time."""
 
 
 def json_objects(text: str) -> Iterator[Any]:
     """The JSON objects in a text, one after the other; braces of prose are skipped.
 
-    Of an object that is incomplete, the complete ones inside it are given. The time is linear in the text:
-    an object inside another is not read again, and what is inside a string in one reading is outside of
-    strings in the next, so that no character is read more than twice.
+    Of an object that is incomplete, the complete ones inside it are given. Nothing is read after one that is
+    nested more deeply than Python can follow.
     """
-    ends: dict[int, int] = {}
-    start = text.find("{")
-    while start >= 0:
-        if start not in ends:
-            _find_ends(text, start, ends)
-        end = ends[start]
-        if end:
-            # A number of thousands of digits, or lists nested as deeply, cannot be decoded.
-            with contextlib.suppress(ValueError, RecursionError):
-                yield json.loads(replace_half_pairs(shallow(text[start:end])))
-        start = text.find("{", end or start + 1)
+    whole, decoder, failures = replace_half_pairs(text), json.JSONDecoder(), 0
+    start = whole.find("{")
+    while start >= 0 and failures < MOST_BRACES:
+        end = start + 1
+        try:
+            value, end = decoder.raw_decode(whole, start)
+        except ValueError:  # also a number of thousands of digits
+            failures += 1
+        except RecursionError:  # the same again at every brace inside
+            return
+        else:
+            if depth(value) <= DEEPEST:
+                yield value
+        start = whole.find("{", end)
 
 
 def replace_half_pairs(text: str) -> str:
     """JSON in which every `\\ud800` without its other half is U+FFFD: no file could hold it as text."""
     return _ESCAPE.sub(lambda escape: "\\ufffd" if escape["half"] else escape[0], text)
-
-
-def _find_ends(text: str, position: int, ends: dict[int, int]) -> None:
-    """Store where the object at `position`, and every object in it, ends; 0 for an incomplete one."""
-    starts: list[int] = []  # of the objects and lists that are open
-    expected = "value"
-    while token := _TOKEN.match(text, position):
-        position = token.end()
-        opened = text[starts[-1]] if starts else ""
-        match token["sign"] or token.lastgroup:
-            case "{" | "[" as sign if expected in _VALUE:
-                end = ends.get(position - 1) if sign == "{" else None
-                if end is None:
-                    starts.append(position - 1)
-                    expected = "first key" if sign == "{" else "first value"
-                    continue
-                if end == 0:
-                    break
-                position = end
-            case "}" | "]" as sign if opened + sign in ("{}", "[]") and expected not in (
-                "key",
-                "colon",
-                "value",
-            ):
-                start = starts.pop()
-                if sign == "}":
-                    ends[start] = position
-                if not starts:
-                    return
-            case "," if expected == "comma":
-                expected = "key" if opened == "{" else "value"
-                continue
-            case ":" if expected == "colon":
-                expected = "value"
-                continue
-            case "string" if expected in _KEY:
-                expected = "colon"
-                continue
-            case "string" | "plain" if expected in _VALUE:
-                pass
-            case _:
-                break
-        expected = "comma"
-    ends.update((start, 0) for start in starts if text[start] == "{")

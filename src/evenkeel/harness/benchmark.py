@@ -31,8 +31,6 @@ from evenkeel.types import (
     Answered,
     Asking,
     Capability,
-    Generate,
-    LogLikelihood,
     Record,
     Records,
     Request,
@@ -40,7 +38,6 @@ from evenkeel.types import (
     RunSpec,
     Sample,
     Score,
-    StringLikelihood,
     Summary,
 )
 
@@ -60,17 +57,6 @@ class Recorded(NamedTuple):
     """The embedder behind the figures that the file itself gives, as far as it says."""
     warnings: Sequence[str] = ()
     """What of the file could not be read, and where."""
-
-
-class Question(NamedTuple):
-    """A sample in the terms that other formats share."""
-
-    text: str
-    """What is asked."""
-    references: tuple[str, ...] = ()
-    """The answers that are right; empty where an answer is not compared with any."""
-    choices: tuple[str, ...] = ()
-    """What there is to choose from."""
 
 
 class Data(tuple[DataFile, ...]):
@@ -216,18 +202,6 @@ class Benchmark:
         """What the run's spec says of the data besides its hash: facts that `notes` speaks of."""
         return {}
 
-    def question(self, sample: Sample) -> Question:
-        """A sample for other formats. Default: the text of its first request."""
-        request = next(iter(self.requests(sample)), None)
-        match request:
-            case Generate(prompt=str(prompt)):
-                return Question(prompt)
-            case Generate(prompt=tuple(messages)):
-                return Question("\n\n".join(message.content for message in messages))
-            case LogLikelihood(prefix=prefix) | StringLikelihood(prefix=prefix):
-                return Question(prefix)
-        return Question("\n\n".join(_texts(sample.inputs)))
-
     def scored(self, item: Answered, **values: float | None) -> Score:
         """The score of one sample. Unless every request was answered, each value is None: a failure is never
         a score."""
@@ -317,12 +291,6 @@ class Benchmark:
     def tokenizers(cls) -> Any:
         """The module that compares tokenizers on its data, without a model; None where there is none."""
         return None
-
-
-def _texts(inputs: Any) -> list[str]:
-    """The fields of a sample's inputs that are texts."""
-    fields = msgspec.to_builtins(inputs)
-    return [text for text in fields.values() if isinstance(text, str)] if isinstance(fields, dict) else []
 
 
 def _recorded(answer: Any) -> Response:

@@ -3,65 +3,20 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Annotated, NamedTuple, TypeAlias
+from typing import NamedTuple
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from evenkeel.harness.ledger import ROUNDING, Ledger
+from evenkeel.harness.limits import Limits, Price
 from evenkeel.harness.model import Meter
 from evenkeel.journal.writer import Usage
-from evenkeel.options import parse
 from evenkeel.page.grid import Displayed, Grid, Overview
 from evenkeel.text.token_estimate import estimate_tokens
 from evenkeel.types import Embed, Generate, LogLikelihood, Rank, Request, Response, StringLikelihood
 
 FREE = (Embed, Rank)
-WAIT_SECONDS = 0.2
-"""Before a request is tried again that others' requests keep from being sent."""
-Count: TypeAlias = Annotated[int, Meta(ge=1)]
-
-
-class Price(NamedTuple):
-    """What a model's tokens cost, in dollars per million."""
-
-    input: float
-    output: float
-    source: str = ""
-    """Where that is written: the date of a table, or a file."""
-
-    def usd(self, tokens_in: int, tokens_out: int) -> float:
-        return (tokens_in * self.input + tokens_out * self.output) / 1e6
-
-
-class Limits(Struct, frozen=True, kw_only=True):
-    """What a person is willing to spend; None is no limit."""
-
-    max_requests: Annotated[Count | None, Meta(description="Stop after this many requests.")] = None
-    max_usd: Annotated[
-        Annotated[float, Meta(gt=0)] | None,
-        Meta(description="Stop before this many dollars, by known prices or those given."),
-    ] = None
-    price_in: Annotated[
-        float, Meta(ge=0, description="Dollars per million tokens read, in place of known prices.")
-    ] = 0.0
-    price_out: Annotated[
-        float, Meta(ge=0, description="Dollars per million tokens written, in place of known prices.")
-    ] = 0.0
-
-    @property
-    def price(self) -> Price | None:
-        """The price that was given; it is that of every model."""
-        return Price(self.price_in, self.price_out) if self.price_in or self.price_out else None
-
-    @classmethod
-    def of(cls, *values: float | None) -> Limits:
-        """The limits of a call, checked; they come in the order of the fields, and a price of None is 0."""
-        known = {
-            k: value for k, value in zip(cls.__struct_fields__, values, strict=True) if value is not None
-        }
-        return parse(cls, known, of="the run")
 
 
 class Plan(Displayed, Struct, frozen=True):
@@ -132,8 +87,6 @@ class Budget:
         self.exhausted = ""
         """The limit that held the last request back."""
         self._shared = shared
-        self._others = False
-        """Whether only the requests of other processes held the last one back."""
         self._prices = prices or {}
         self._thinking = thinking or {}
         """By role: tokens that a model may write beside its answer."""
@@ -203,18 +156,11 @@ class Budget:
         with self._lock:
             self._add(role, Usage(0, tokens_in, tokens_out))
 
-    def wait_for_others(self) -> bool:
-        """Wait a moment where only other processes' requests, still on their way, held the last one back."""
-        if self._others:
-            time.sleep(WAIT_SECONDS)
-        return self._others
-
     def _reserve(self, role: str, usage: Usage) -> bool:
         """Count a try, if neither the run's limits nor the shared ones forbid it."""
-        self._others = False
         refusal = self._broken_by(role, usage)
         if not refusal and self._shared is not None:
-            refusal, self._others = self._shared.reserve(self._cost(role, usage))
+            refusal = self._shared.reserve(self._cost(role, usage))
         if refusal:
             self.exhausted = refusal
             return False
@@ -270,12 +216,8 @@ def estimate(request: Request, thinking: Mapping[str, int] | None = None) -> tup
         case Generate():
             prompt = request.prompt
             texts = [prompt] if isinstance(prompt, str) else [message.content for message in prompt]
-            sampling = request.sampling
-            most = sampling.max_tokens
-            if sampling.length_of:
-                most = 2 * estimate_tokens(sampling.length_of)
             thought = (thinking or {}).get(request.role, 0) if not isinstance(prompt, str) else 0
-            return sum(map(estimate_tokens, texts)), min(most, sampling.max_tokens) + thought
+            return sum(map(estimate_tokens, texts)), request.sampling.max_tokens + thought
         case LogLikelihood() | StringLikelihood():
             return estimate_tokens(request.prefix + request.continuation), 0
         case Embed():

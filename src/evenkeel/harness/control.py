@@ -34,8 +34,6 @@ PARENT_VARIABLE = "EVENKEEL_PARENT"
 """The number of the process without which this one ends; not set for one that goes on alone."""
 SECONDS = 0.5
 """Between two looks at the folder, and two writes to it."""
-SILENT_SECONDS = 10.0
-"""After which the file is written although nothing has changed."""
 FEW = 10
 """The first answers say little of the time left: a model may have been loaded first."""
 
@@ -166,22 +164,19 @@ class _Controlled:
     def __init__(self, folder: Path, progress: Progress) -> None:
         self._folder = folder
         self._progress = progress
-        self._thread = threading.current_thread()
-        self._stop = False
+        self._in_main_thread = threading.current_thread() is threading.main_thread()
+        """No other thread can be interrupted: a run there is stopped by whoever began it."""
         self._state = RunProgress(started=_now())
         self._before = 0
         self._begun = time.monotonic()
-        self._written: tuple[RunProgress | None, float] = (None, 0.0)
-        """What was last written, and when."""
+        self._written: RunProgress | None = None
 
     def phase(self, title: str, *, total: int, done: int) -> None:
-        self._check()
         self._before, self._begun = done, time.monotonic()
         self._state = msgspec.structs.replace(self._state, phase=title, total=total, done=done)
         self._progress.phase(title, total=total, done=done)
 
     def answered(self, response: Response, *, usd: float) -> None:
-        self._check()
         state = self._state
         self._state = msgspec.structs.replace(
             state, done=state.done + 1, failed=state.failed + (response.status != "ok"), usd=usd
@@ -190,12 +185,10 @@ class _Controlled:
 
     def retrying(self, count: int) -> None:
         """How many requests wait to be tried again."""
-        self._check()
         self._progress.retrying(count)
 
     def waiting(self, text: str) -> None:
         """What is waited for elsewhere, and how far that is."""
-        self._check()
         self._progress.waiting(text)
 
     def note(self, text: str) -> None:
@@ -204,24 +197,15 @@ class _Controlled:
     def finish(self) -> None:
         self._progress.finish()
 
-    def _check(self) -> None:
-        """End the run where it was asked for, if this is the run's thread, and no signal does it."""
-        if self._stop and threading.current_thread() is self._thread:
-            self._stop = False
-            raise KeyboardInterrupt
-
     def look(self) -> None:
         """Write how far it is, where that has changed, and look for `stop`."""
-        state, (written, at) = self._state, self._written
-        if state is not written or time.monotonic() - at >= SILENT_SECONDS:
-            self._written = (state, time.monotonic())
+        state = self._state
+        if state is not self._written:
+            self._written = state
             with contextlib.suppress(OSError):  # a full disk is reported by what the run itself writes
                 write_whole(self._folder / PROGRESS, msgspec.json.encode(self._now(state)))
-        if _take_stop(self._folder):
-            if self._thread is threading.main_thread() and _is_handled(signal.SIGINT):
-                _interrupt_main_thread()
-            else:
-                self._stop = True
+        if self._in_main_thread and _take_stop(self._folder):
+            _interrupt_main_thread()
 
     def _now(self, state: RunProgress) -> RunProgress:
         new, left = state.done - self._before, state.total - state.done
@@ -243,10 +227,6 @@ def _take_stop(folder: Path) -> bool:
     except OSError:
         return False
     return True
-
-
-def _is_handled(number: int) -> bool:
-    return signal.getsignal(number) not in (signal.SIG_IGN, None)
 
 
 def _interrupt_main_thread() -> None:

@@ -44,7 +44,7 @@ BATCHES = "batches.json"
 RESULTS = ("records.jsonl", "summary.json", "report.html", "export")
 FILES = ("spec.json", "journal.sqlite", *RESULTS, BATCHES, *CONTROL)
 LOGS = ("journal.sqlite-wal", "journal.sqlite-shm")
-LARGEST = {"spec.json": 2**24, "summary.json": 2**28, PROGRESS: 2**16}
+LARGEST = {"spec.json": 2**24, "summary.json": 2**28, PROGRESS: 2**16, MARKS: 2**26}
 """Bytes of a file that is read as a whole."""
 DEEPEST = 8
 """Levels of lists and objects in a spec."""

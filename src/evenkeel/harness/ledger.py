@@ -81,19 +81,15 @@ class Ledger:
         with self._changing() as connection:
             return Account(*connection.execute(SUMS).fetchone())
 
-    def reserve(self, usd: float) -> tuple[str, bool]:
-        """Reserve a request; or the limit that it would break, and whether only other processes' requests,
-        which are still on their way, keep it from being sent."""
+    def reserve(self, usd: float) -> str:
+        """Reserve a request; the limit that it would break, or nothing."""
         with self._changing() as connection:
             ceiling = Ceiling(*connection.execute("SELECT usd, requests FROM ceiling").fetchone())
             account = Account(*connection.execute(SUMS).fetchone())
             refusal = ceiling.refusal(account.requests, account.usd + account.reserved + usd)
             if not refusal:
                 connection.execute(ADD, (self._holder, 1, 0.0, usd))
-                return "", False
-            query = "SELECT coalesce(sum(reserved), 0.0) FROM spending WHERE holder = ?"
-            own = connection.execute(query, (self._holder,)).fetchone()[0]
-            return refusal, own < ROUNDING and not ceiling.refusal(account.requests, account.usd + usd)
+            return refusal
 
     def settle(self, reserved: float, usd: float) -> None:
         """Replace what was reserved by what it did cost."""

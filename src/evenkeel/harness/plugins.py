@@ -8,11 +8,13 @@ from __future__ import annotations
 import importlib
 import warnings
 from functools import cache
-from importlib import metadata
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evenkeel.errors import UsageError, place_of
 from evenkeel.files.remote.telemetry import switch_off_telemetry
+
+if TYPE_CHECKING:
+    from importlib import metadata
 
 UNLOADABLE = (Exception, SystemExit)
 """What importing the code of another package may raise."""
@@ -31,6 +33,8 @@ def load(target: str) -> Any:
 @cache
 def entry_points(group: str, built_in: frozenset[str]) -> dict[str, metadata.EntryPoint]:
     """The plug-ins of a group by name. What is built in keeps its name; of two others, the first is used."""
+    from importlib import metadata
+
     points: dict[str, metadata.EntryPoint] = {}
     for point in metadata.entry_points(group=group):
         if point.name in built_in or points.setdefault(point.name, point).value != point.value:

@@ -11,9 +11,8 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from functools import cache
-from importlib.metadata import EntryPoint
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Struct
@@ -25,6 +24,9 @@ from evenkeel.harness.plugins import UNLOADABLE, described, entry_points, load, 
 from evenkeel.options import describe, parse
 from evenkeel.types import Record, RunSpec, Sample
 
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
 GROUP = "evenkeel.benchmarks"
 BENCHMARKS = {
     name: f"evenkeel.benchmarks.{name}.benchmark:{name.capitalize()}"
@@ -35,7 +37,6 @@ RUN_ARGUMENTS = (
     "model", "options", "model_args", "base_url", "data", "lang", "limit", "seed", "out", "fresh", "reuse",
     "engine", "engine_args", "concurrency", "progress", "max_requests",
     "max_usd", "price_in", "price_out", "batch", "wait", "column",
-    "top_p", "top_k",
 )  # fmt: skip
 """What `evenkeel.run` takes beside a benchmark's options, for suggestions."""
 

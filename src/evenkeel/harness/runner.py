@@ -145,7 +145,7 @@ class RequestPath:
             self._progress.answered(response, usd=self.budget.usd)
             settled += response.status != "error"
         # A pass that settled nothing would be followed by the same again: what failed is for the next run.
-        if self.budget.exhausted and not settled and not self.budget.wait_for_others():
+        if self.budget.exhausted and not settled:
             raise BudgetReached(
                 f"stopped at {self.budget.exhausted}. Over all its starts the run has sent "
                 f"{self.budget.requests:,} requests{f', ${self.budget.usd:.4f}' if self.budget.usd else ''}: "

@@ -48,8 +48,8 @@ class Portion:
         self._benchmark = benchmark
         self._items = {item.sample.id: item for item in items}
         self._answer = answer
-        self._excluded: dict[str, Score] = {}
-        """The scores of samples that cannot be scored even where their answers count as errors."""
+        self._excluded: set[str] = set()
+        """The samples that cannot be scored even where their answers count as errors."""
 
     def scored(self) -> list[Scored]:
         """Every sample's score, in order."""
@@ -82,7 +82,7 @@ class Portion:
             try:
                 self._together(items)
             except Unscorable:
-                self._excluded |= {item.sample.id: self._unanswered(item) for item in items}
+                self._excluded |= {item.sample.id for item in items}
 
     def _together(self, items: Sequence[Answered]) -> dict[str, Scored]:
         """The scores of some samples in one go, by sample, without those that are excluded."""
@@ -112,33 +112,20 @@ class Portion:
         # The summary needs only the numbers: texts and matrices go to the disk.
         return Scored(msgspec.structs.replace(score, detail=None), msgspec.json.encode(record))
 
-    def _unanswered(self, item: Answered) -> Score:
-        """The score of a sample of which nothing was answered, also not what is asked further."""
-        sample = item.sample
-        blank = Score(
-            sample_id=sample.id, group=sample.group, tags=sample.tags, values={},
-            statuses={"error": max(1, len(item.requests))}, answered=0, unscorable=True,
-        )  # fmt: skip
-        try:
-            scoring = _generator(self._benchmark.score([self._as_failed(item)]), 1)
-            return complete(scoring, lambda requests: [FAILED] * len(requests))[0]
-        except UNCAUGHT:
-            raise
-        except (Exception, SystemExit):  # noqa: BLE001  # its place is known from the first failure
-            return blank
-
     def _without_values(self, others: dict[str, Scored]) -> dict[str, Scored]:
         """The excluded samples: each value that others have is None."""
         names = dict.fromkeys(chain.from_iterable(scored.score.values for scored in others.values()))
-        if self._excluded and not names and not any(score.values for score in self._excluded.values()):
+        if self._excluded and not names:
             sample, failure = next(iter(self.failed.items()))
             raise DataError(f"sample {sample}", f"neither this nor any other can be scored: {failure}.")
-        return {
-            name: self._line(
-                self._items[name], msgspec.structs.replace(score, values=score.values or dict.fromkeys(names))
-            )
-            for name, score in self._excluded.items()
-        }
+        return {name: self._line(self._items[name], self._blank(name, names)) for name in self._excluded}
+
+    def _blank(self, name: str, values: dict[str, None]) -> Score:
+        item = self._items[name]
+        return Score(
+            sample_id=name, group=item.sample.group, tags=item.sample.tags, values={**values},
+            statuses={"error": max(1, len(item.requests))}, answered=0, unscorable=True,
+        )  # fmt: skip
 
 
 def complete(asking: Asking[T], answer: Answer) -> T:

@@ -24,7 +24,6 @@ from evenkeel.models.local.embedder import Rows, SentenceTransformerOptions
 from evenkeel.models.local.options import (
     BatchTokens,
     Concurrency,
-    Deterministic,
     Device,
     Dtype,
     chosen_options,
@@ -64,7 +63,6 @@ class EmbeddedOptions(Struct, frozen=True, kw_only=True):
 
     dtype: Dtype = "float32"
     device: Device = "cpu"
-    deterministic: Deterministic = False
     concurrency: Concurrency = None
     batch_tokens: BatchTokens = None
     top_p: TopP = None

@@ -17,12 +17,12 @@ from evenkeel.models.local.batching import Budget
 from evenkeel.models.local.options import (
     BatchTokens,
     Concurrency,
-    Deterministic,
     Device,
     Dtype,
     RemoteCode,
     Revision,
     chosen_options,
+    precision_notes,
 )
 from evenkeel.models.local.responses import (
     does_not_fit,
@@ -87,7 +87,6 @@ class HuggingFaceOptions(Struct, frozen=True, kw_only=True):
     revision: Revision = None
     gguf_file: Annotated[str | None, Meta(description="GGUF file to take from a folder or Hub model")] = None
     trust_remote_code: RemoteCode = False
-    deterministic: Deterministic = False
     concurrency: Concurrency = None
     batch_tokens: BatchTokens = None
     top_p: TopP = None
@@ -113,7 +112,7 @@ class HuggingFace:
     names which. Nothing but the request's sampling applies: penalties and the like that a model's
     generation config recommends are left out. The same seed gives the same text on the same kind of device.
 
-    In half precision what shares a batch changes how sums are rounded: `notes()` gives by how much.
+    In half precision what shares a batch changes how sums are rounded, and `notes()` says so.
     """
 
     Options: ClassVar[type[Struct]] = HuggingFaceOptions
@@ -172,7 +171,7 @@ class HuggingFace:
 
         causal = self._causal()
         causal.read_ahead(text for request in window for text in texts_of(request))
-        pairs = [] if self._options.deterministic else scored_prompts(causal, window)
+        pairs = scored_prompts(causal, window)
         yield from self._loglikelihood_and_generate(causal, pairs)
         paired = {id(request) for pair in pairs for request in pair[:2]}
         single = [request for request in window if id(request) not in paired]
@@ -226,7 +225,6 @@ class HuggingFace:
         if self._loaded is None:
             use_expandable_memory()
             from evenkeel.models.local.loading import load
-            from evenkeel.models.local.precision import precision_notes
 
             options = self._options
             self._loaded = causal = load(
@@ -238,13 +236,12 @@ class HuggingFace:
             )
             causal.top_p, causal.top_k = options.top_p, options.top_k
             kind = causal.device.type
-            alone = options.deterministic or not causal.pads
-            self._notes = [] if alone else precision_notes(causal)
+            self._notes = precision_notes(causal.model.dtype)
             tokens = TOKENS.get(kind)
             if kind == "cpu":
                 self._workers = batching.cpu_workers()
                 tokens = min(TOKENS[kind], CPU_TOKENS // self._workers)
-            self._rows = 1 if alone else options.concurrency or ROWS.get(kind) or causal.rows_that_fit()
+            self._rows = options.concurrency or ROWS.get(kind) or causal.rows_that_fit() if causal.pads else 1
             self._budget = Budget(
                 rows=self._rows,
                 tokens=options.batch_tokens or tokens or causal.tokens_that_fit(),

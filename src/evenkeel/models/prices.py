@@ -15,7 +15,7 @@ from msgspec import Meta, Struct
 from evenkeel.errors import UsageError, explain
 from evenkeel.files import configuration
 from evenkeel.files.package_data import read_json
-from evenkeel.harness.budget import Limits, Price
+from evenkeel.harness.limits import Limits, Price
 from evenkeel.models.presets import batch_preset
 from evenkeel.models.registry import backend, preset_of, split_spec
 from evenkeel.types import Capability, ModelRef

@@ -11,7 +11,6 @@ import os
 import re
 import urllib.parse
 from collections.abc import Callable, Iterable, Mapping
-from importlib import metadata
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Struct
@@ -26,6 +25,8 @@ from evenkeel.text.token_estimate import TokenCounter
 from evenkeel.types import ModelRef
 
 if TYPE_CHECKING:
+    from importlib import metadata
+
     from evenkeel.models.openai.endpoint import SentKey
 
 GROUP = "evenkeel.models"

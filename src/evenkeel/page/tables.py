@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from itertools import permutations
 from typing import NamedTuple, TypeAlias
 
-from evenkeel.page.format import capitalised, interval, share, value
+from evenkeel.page.format import interval, share, value
 from evenkeel.page.grid import Cell, Content, Grid, coverage_cell
-from evenkeel.page.layout import Column, Layout, Table
-from evenkeel.page.metrics import declaration, scope_name
+from evenkeel.page.layout import Column, Table
+from evenkeel.page.metrics import scope_name
 from evenkeel.types import Figure, Summary
 
 Row: TypeAlias = tuple[str, list[Content]]
@@ -120,18 +120,15 @@ def side_by_side(summaries: Mapping[str, Summary], table: Table) -> Grid:
     return Grid(f"{table.title}, run by run", table.rows, columns, body)
 
 
-def all_figures(summary: Summary, layout: Layout) -> Grid:
+def all_figures(summary: Summary) -> Grid:
     """Every figure of a run: those of all samples, then those of parts of them."""
     figures = sorted(summary.values(), key=lambda each: len(each.scope))
     rows: list[Row] = []
     for each in figures[:MOST_FIGURES]:
-        declared = declaration(layout.metrics, each.metric)
         scope = ", ".join(f"{tag} {part}" for tag, part in each.scope.items())
-        title = capitalised(declared.title) if declared else each.metric
         limits = interval(each, short=True) or each.method
-        samples = f"{each.n:,}"
-        cells: list[Content] = [title, scope, Cell(value(each), "strong"), limits, samples]
+        cells: list[Content] = [scope, Cell(value(each), "strong"), limits, f"{each.n:,}"]
         rows.append((each.metric, [*cells, coverage_cell(each.coverage)]))
-    columns = ["title", "of", "value", "95% interval", "samples", "coverage"]
+    columns = ["of", "value", "95% interval", "samples", "coverage"]
     more = f" (the first {MOST_FIGURES:,} of {len(figures):,})" if len(figures) > MOST_FIGURES else ""
-    return Grid(f"All figures{more}", "metric", columns, rows, left=3)
+    return Grid(f"All figures{more}", "metric", columns, rows, left=2)

@@ -19,13 +19,6 @@ LONG = 1_500
 """Characters of a text from which it is collapsed."""
 LONGEST = 200_000
 """Characters of a text that are drawn; what is left out is said."""
-MOST_SPANS = 1_000
-MOST_TOKENS = 2_000
-MOST_ANSWERS = 30
-"""Rows and columns of a matrix."""
-MOST_ROWS = 500
-MOST_TITLES = 8
-"""Entries of a legend."""
 KINDS = frozenset(
     {"right", "wrong", "reason", "published", "lenient", "differs", "shared", "edited"}
     | {"true", "false", "irrelevant", "refusal", "nearest", "target"}
@@ -44,14 +37,7 @@ class Piece(NamedTuple):
 
 def view_html(view: View) -> str:
     functions = (pieces, legend, shown_tokens, shown_cells, left_out, kind_class, is_long)
-    limits = {
-        "longest": LONGEST,
-        "most_answers": MOST_ANSWERS,
-        "most_rows": MOST_ROWS,
-        "most_spans": MOST_SPANS,
-        "most_tokens": MOST_TOKENS,
-    }
-    return render("page/view.html", view=view, **limits, **{each.__name__: each for each in functions})
+    return render("page/view.html", view=view, **{each.__name__: each for each in functions})
 
 
 # Texts
@@ -69,7 +55,7 @@ def pieces(text: str, spans: Sequence[Span]) -> list[Piece]:
     """A text cut where marks begin and end. Marks may overlap; what is outside of the text is ignored."""
     text = text[:LONGEST]
     changes: list[tuple[int, int, Span]] = []
-    for span in spans[:MOST_SPANS]:
+    for span in spans:
         start, end = max(0, span.start), min(len(text), span.end)
         if start < end:
             changes += [(start, 1, span), (end, -1, span)]
@@ -91,20 +77,19 @@ def pieces(text: str, spans: Sequence[Span]) -> list[Piece]:
 def _piece(text: str, active: Iterable[Span]) -> Piece:
     marks = list(active)
     kinds = dict.fromkeys(kind_class(mark.kind) for mark in marks)
-    titles = dict.fromkeys(mark.title for mark in marks[:MOST_TITLES] if mark.title)
+    titles = dict.fromkeys(mark.title for mark in marks if mark.title)
     return Piece(visible(text), " ".join(kinds), visible("; ".join(titles)))
 
 
 def legend(spans: Sequence[Span]) -> list[tuple[str, str]]:
-    """The class and the words of each kind of mark, and how many more there are."""
-    entries = list(dict.fromkeys((kind_class(s.kind), s.title) for s in spans[:MOST_SPANS] if s.title))
-    more = [("", f"and {len(entries) - MOST_TITLES:,} more")] if len(entries) > MOST_TITLES else []
-    return [*entries[:MOST_TITLES], *more]
+    """The class and the words of each kind of mark."""
+    return list(dict.fromkeys((kind_class(s.kind), s.title) for s in spans if s.title))
 
 
-def left_out(count: int, most: int, what: str) -> str:
+def left_out(text: Text) -> str:
     """Says what is not drawn, if anything."""
-    return f"{count - most:,} more {what} are not shown here: see records.jsonl." if count > most else ""
+    more = len(text.body) - LONGEST
+    return f"{more:,} more characters are not shown here: see records.jsonl." if more > 0 else ""
 
 
 # Numbers
@@ -113,7 +98,7 @@ def left_out(count: int, most: int, what: str) -> str:
 def shown_tokens(tokens: Tokens) -> list[tuple[str, str, float]]:
     """The text of each token with its spaces seen, its probability in words, and how strong its colour is."""
     listed = []
-    for token, probability in list(zip(tokens.tokens, tokens.probabilities, strict=False))[:MOST_TOKENS]:
+    for token, probability in zip(tokens.tokens, tokens.probabilities, strict=False):
         sound = probability is not None and math.isfinite(probability)
         share = min(1.0, max(0.0, probability or 0.0)) if sound else 0.0
         text = visible(token[:LONG]).replace(" ", "␣").replace("\n", "⏎").replace("\t", "⇥")
@@ -127,7 +112,7 @@ def shown_cells(matrix: Matrix) -> list[tuple[str, list[tuple[str, float]]]]:
     The colour goes from the lowest number outside of the diagonal, or 0.95 if that is less, to 1: the cosines
     of answers are close to each other.
     """
-    rows = [row[:MOST_ANSWERS] for row in matrix.values[:MOST_ANSWERS]]
+    rows = matrix.values
     others = [value for i, row in enumerate(rows) for j, value in enumerate(row) if i != j]
     low = min((value for value in others if math.isfinite(value)), default=0.0)
     low = min(low, 0.95)

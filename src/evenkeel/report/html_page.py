@@ -56,7 +56,7 @@ def render(run: Run, *others: Run) -> str:
         charts=drawn,
         differences=_differences(distinct) if several else None,
         grids=_grids(runs, layout, of_run),
-        figures=all_figures(run.summary, layout),
+        figures=all_figures(run.summary),
         examples=fitting([section for section in benchmark.examples(run.scored) if section.items]),
         samples=sample_table(run),
         settings=[

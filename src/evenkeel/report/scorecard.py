@@ -13,18 +13,21 @@ from urllib.parse import quote
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from evenkeel.analysis.comparable_metrics import run_names
 from evenkeel.errors import UsageError
 from evenkeel.files.cache import write_whole
 from evenkeel.harness.folder import Run, served_at
-from evenkeel.harness.registry import benchmark_class, benchmark_names, load_stored
+from evenkeel.harness.registry import benchmark_class, benchmark_names
 from evenkeel.page.format import chance, counted, counts, statuses
 from evenkeel.page.grid import Cell, Content, Displayed, Grid, Overview, coverage_cell
 from evenkeel.page.html import render as render_template
 from evenkeel.page.layout import MOST_MAIN
 from evenkeel.page.metrics import scope_name
 from evenkeel.types import Figure
+
+LEAD = "Benchmarks measure different things: there is no overall score. 95% intervals are in brackets."
 
 
 class Line(Struct, frozen=True, kw_only=True):
@@ -46,8 +49,6 @@ class Entry(Struct, frozen=True, kw_only=True):
     created: str
     headline: Line
     facts: list[Line]
-    uses_model: bool
-    """False for a method that does not need the model of the card."""
 
 
 class Scorecard(Displayed, Struct, frozen=True, kw_only=True):
@@ -67,7 +68,7 @@ class Scorecard(Displayed, Struct, frozen=True, kw_only=True):
         runs = {entry.path: entry for entry in self.entries}
         return Overview(
             self.title,
-            [Cell(note, "note") for note in self.notes],
+            [LEAD, *(Cell(note, "note") for note in self.notes)],
             [_table(members) for members in _by_benchmark(self.entries)],
             [f"{entry.created[:10]}  {entry.benchmark:<9}  {path}" for path, entry in runs.items()],
         )
@@ -76,8 +77,7 @@ class Scorecard(Displayed, Struct, frozen=True, kw_only=True):
 def scorecard(runs: Sequence[Run | str | Path], *, out: str | Path | None = None) -> Scorecard:
     """Put runs on one card, and with `out` on a page. All must be of one model.
 
-    Of a benchmark that compares methods, those in which the model of the card judges, writes, ranks or embeds
-    are set beside those that need none, such as BM25; the cards of the page are of the former.
+    The methods of a benchmark that compares methods are side by side.
 
     `ek.scorecard(["runs/mirae", "runs/rgb"], out="scorecard.html").entries[0].headline`
     """
@@ -103,7 +103,7 @@ def _card(runs: Sequence[Run]) -> Scorecard:
     for benchmark in benchmark_names():
         members = [run for run in runs if run.spec.benchmark == benchmark]
         for run, name in zip(members, run_names(members), strict=True):
-            entries += _entries(run, name, alone=len(members) == 1, models=models)
+            entries += _entries(run, name, alone=len(members) == 1)
     return Scorecard(
         model=models[0] if models else "",
         entries=entries,
@@ -116,15 +116,7 @@ def _tests_model(run: Run) -> bool:
     return benchmark_class(run.spec.benchmark).subject == "model"
 
 
-def _uses(run: Run, subject: str, models: Sequence[str]) -> bool:
-    """Whether a subject is the model, or needs it: `rewrite:A+embed:B` has two roles."""
-    if _tests_model(run) or not models:
-        return True
-    roles = (run.spec.models.get(role) for role in load_stored(run.spec).roles_of(subject))
-    return any(role["name"] in models for role in roles if role)
-
-
-def _entries(run: Run, name: str, *, alone: bool, models: Sequence[str]) -> list[Entry]:
+def _entries(run: Run, name: str, *, alone: bool) -> list[Entry]:
     """An entry for each subject of a run: the model, or each method."""
     layout = benchmark_class(run.spec.benchmark).layout
     facts = [
@@ -143,7 +135,6 @@ def _entries(run: Run, name: str, *, alone: bool, models: Sequence[str]) -> list
             # Under one metric in every entry, so that methods have their figures in one row.
             headline=Line(metric=layout.headline, title=headline_title, figure=figure),
             facts=facts,
-            uses_model=_uses(run, subject, models),
         )
         for subject, figure in zip(run.spec.subjects, run.headlines.values(), strict=True)
     ]
@@ -201,15 +192,15 @@ def _table(entries: Sequence[Entry], out: Path | None = None) -> Grid:
 
 def render(card: Scorecard, out: Path) -> str:
     """The page, to be written to `out`: reports below its folder are linked."""
-    groups = _by_benchmark(card.entries)
-    return render_template(
-        "report/scorecard.html",
-        title=card.title,
-        card=card,
-        entries=[entry for entry in card.entries if entry.uses_model],
-        named=len({entry.subject for entry in card.entries if entry.uses_model}) > 1,
-        sections=[(benchmark_class(each[0].benchmark).layout, _table(each, out)) for each in groups],
-    )
+    grids = [_table(members, out) for members in _by_benchmark(card.entries)]
+    overview = replace(card.overview(), grids=grids, footnotes=_citations(card))
+    return render_template("report/overview.html", title=card.title, overview=overview)
+
+
+def _citations(card: Scorecard) -> list[str]:
+    benchmarks = dict.fromkeys(entry.benchmark for entry in card.entries)
+    layouts = [benchmark_class(name).layout for name in benchmarks]
+    return [f"Please cite: {layout.citation}" for layout in layouts if layout.citation]
 
 
 def link(run: Path, out: Path) -> str:

@@ -38,11 +38,10 @@ class SuiteRun(Struct, frozen=True, kw_only=True):
     """A run of a suite, as it stands at the end."""
 
     name: str
+    """Also that of its folder, within the suite's."""
     benchmark: str
     model: str
     """The name of the model under test; empty where none is."""
-    folder: str
-    """Within the folder of the suite."""
     state: State
     problem: str = ""
     """Why it failed, or is not ranked."""
@@ -115,7 +114,7 @@ def write_leaderboards(result: SuiteResult) -> list[Path]:
     # What was spent is not the same where the suite was interrupted.
     overview = replace(overview, lines=replace(result, usd=None).overview().lines)
     contents = {
-        PAGE: render("report/suite.html", title=overview.title, overview=overview),
+        PAGE: render("report/overview.html", title=overview.title, overview=overview),
         TABLE: _csv(result),
         MARKDOWN: overview.to_markdown(),
     }
@@ -159,23 +158,23 @@ def _gates(result: SuiteResult) -> list[Grid]:
 def _csv(result: SuiteResult) -> str:
     """One line for each row of each board, and one for each run that has no rank."""
     lines: list[dict[str, object]] = []
-    by_folder = {run.folder: run for run in result.runs}
+    by_name = {run.name: run for run in result.runs}
     boards: Counter[str] = Counter()
     for board in result.boards:
         boards[board.benchmark] += 1
         for row in board.rows:
-            figure, run = row.figure, by_folder[Path(row.path).name]
+            figure, run = row.figure, by_name[Path(row.path).name]
             lines.append(
                 {
                     "benchmark": board.benchmark, "board": boards[board.benchmark], "rank": row.rank,
                     "name": row.name, "metric": board.metric, "value": figure.value, "low": figure.low,
                     "high": figure.high, "unit": figure.unit, "coverage": figure.coverage,
-                    "samples": figure.n, "groups": figure.clusters, "run": run.folder, "state": run.state,
+                    "samples": figure.n, "groups": figure.clusters, "run": run.name, "state": run.state,
                 }
             )  # fmt: skip
     lines += [
         {
-            "benchmark": run.benchmark, "name": run.model, "run": run.folder, "state": run.state,
+            "benchmark": run.benchmark, "name": run.model, "run": run.name, "state": run.state,
             "problem": run.problem,
         }
         for run in result.runs

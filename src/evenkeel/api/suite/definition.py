@@ -20,6 +20,7 @@ Count: TypeAlias = Annotated[int, Meta(ge=1)]
 Price: TypeAlias = Annotated[float, Meta(ge=0)]
 Dollars: TypeAlias = Annotated[float, Meta(gt=0)]
 Share: TypeAlias = Annotated[float, Meta(ge=0, le=1)]
+Text: TypeAlias = Annotated[str, Meta(min_length=1)]
 Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=60)]
 Scalar: TypeAlias = str | bool | int | float
 Options: TypeAlias = dict[str, Scalar | list[Scalar]]
@@ -28,113 +29,69 @@ Options: TypeAlias = dict[str, Scalar | list[Scalar]]
 class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What may be set for all runs, for a benchmark, or for a model: the last of these decides."""
 
-    data: Annotated[
-        str | list[str] | None,
-        Meta(description="A path (relative to this file), 'starter' or 'published'; or a list of them."),
-    ] = None
-    lang: Annotated[str | list[str] | None, Meta(description="Languages: en, or [en, ko].")] = None
-    limit: Annotated[
-        Count | None,
-        Meta(description="Use at most this many questions of each language, data set or task."),
-    ] = None
-    seed: Annotated[
-        int | None, Meta(description="Seed of the intervals and of sampling on this machine.")
-    ] = None
-    concurrency: Annotated[
-        Count | None, Meta(description="At most this many requests at once, to each server.")
-    ] = None
-    price_in: Annotated[
-        Price | None, Meta(description="Dollars per million tokens read, in place of known prices.")
-    ] = None
-    price_out: Annotated[
-        Price | None, Meta(description="Dollars per million tokens written, in place of known prices.")
-    ] = None
+    data: str | list[str] | None = None
+    """A path (relative to the file), 'starter' or 'published'; or a list of them."""
+    lang: str | list[str] | None = None
+    limit: Count | None = None
+    seed: int | None = None
+    concurrency: Count | None = None
+    price_in: Price | None = None
+    price_out: Price | None = None
 
 
 class ModelEntry(Settings, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A model under test."""
 
-    spec: Annotated[
-        str,
-        Meta(min_length=1, description="The model: embedded, openai:NAME, hf:NAME; `evenkeel list models`."),
-    ]
-    name: Annotated[
-        Name | None, Meta(description="What it is called in folders and tables.  [default: from its spec]")
-    ] = None
-    base_url: Annotated[
-        str | None, Meta(description="The address of its server, for models on an OpenAI-compatible server.")
-    ] = None
-    args: Annotated[
-        dict[str, Scalar], Meta(description="Options of its backend: `evenkeel list models`.")
-    ] = {}
+    spec: Text
+    name: Name | None = None
+    """What it is called in folders and tables; from its spec by default."""
+    base_url: str | None = None
+    args: dict[str, Scalar] = {}
+    """Options of its backend."""
 
 
 class BenchmarkEntry(Settings, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A benchmark with its options."""
 
-    benchmark: Annotated[
-        str, Meta(min_length=1, description="mirae, rgb, miron, multiview, or one installed.")
-    ]
-    name: Annotated[
-        Name | None, Meta(description="What it is called in folders.  [default: the benchmark's name]")
-    ] = None
-    options: Annotated[
-        Options | list[Options],
-        Meta(
-            description="Its options by name; of a list of such mappings, each is a run of its own. "
-            "{model} is the spec of each model, {name} its name."
-        ),
-    ] = {}
-    models: Annotated[
-        list[str] | None, Meta(description="The names of the models that it is run on.  [default: all]")
-    ] = None
+    benchmark: Text
+    name: Name | None = None
+    """What it is called in folders; the benchmark's name by default."""
+    options: Options = {}
+    """Its options by name; {model} is the spec of each model, {name} its name."""
+    models: list[str] | None = None
+    """The names of the models that it is run on; all by default."""
 
 
 class BudgetEntry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What all runs together may cost, those of earlier calls with the same folder included."""
 
-    usd: Annotated[Dollars | None, Meta(description="Dollars, by known prices or those given.")] = None
-    requests: Annotated[Count | None, Meta(description="Requests.")] = None
+    usd: Dollars | None = None
+    requests: Count | None = None
 
 
 class GateEntry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Compare each run with that of an earlier suite, and exit with 1 where one is significantly worse."""
 
-    baseline: Annotated[
-        str,
-        Meta(
-            min_length=1,
-            description="The folder of the earlier suite, relative to this file. Until it is there, nothing "
-            "is compared.",
-        ),
-    ]
-    max_drop: Annotated[
-        Price, Meta(description="How much worse a run may be, in the unit of its headline.")
-    ] = 0.0
+    baseline: Text
+    """The folder of the earlier suite, relative to the file. Until it is there, nothing is compared."""
+    max_drop: Price = 0.0
+    """How much worse a run may be, in the unit of its headline."""
 
 
 class Definition(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A suite of evenkeel: each benchmark is run on each model."""
+    """A suite: each benchmark is run on each model."""
 
-    models: Annotated[list[str | ModelEntry], Meta(description="The models under test.")] = []
-    benchmarks: Annotated[
-        list[str | BenchmarkEntry], Meta(min_length=1, description="The benchmarks that they are run on.")
-    ]
-    out: Annotated[
-        str, Meta(description="The folder of the suite, below that of this file.  [default: runs/NAME]")
-    ] = ""
-    defaults: Annotated[Settings, Meta(description="Settings of all runs.")] = Settings()
-    budget: Annotated[BudgetEntry, Meta(description="What all runs together may cost.")] = BudgetEntry()
-    min_coverage: Annotated[
-        Share, Meta(description="A run of which a smaller share was answered is not ranked.")
-    ] = FLOOR
-    parallel: Annotated[
-        Annotated[int, Meta(ge=1, le=64)],
-        Meta(
-            description="At most this many runs at once; those of one server are always one after the other."
-        ),
-    ] = 8
-    gate: Annotated[GateEntry | None, Meta(description="A comparison with an earlier suite.")] = None
+    models: list[str | ModelEntry] = []
+    benchmarks: Annotated[list[str | BenchmarkEntry], Meta(min_length=1)]
+    out: str = ""
+    """The folder of the suite, below that of the file; runs/NAME by default."""
+    defaults: Settings = Settings()
+    budget: BudgetEntry = BudgetEntry()
+    min_coverage: Share = FLOOR
+    """A run of which a smaller share was answered is not ranked."""
+    parallel: Annotated[int, Meta(ge=1, le=64)] = 8
+    """At most this many runs at once; those of one server are always one after the other."""
+    gate: GateEntry | None = None
 
 
 PARTS: dict[str | int, type[Struct]] = {

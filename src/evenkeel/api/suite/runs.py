@@ -24,7 +24,7 @@ from evenkeel.errors import EvenkeelError, UsageError, suggestion
 from evenkeel.files import configuration, datasets
 from evenkeel.files.cache import slug
 from evenkeel.harness.benchmark import Benchmark
-from evenkeel.harness.budget import Limits
+from evenkeel.harness.limits import Limits
 from evenkeel.harness.model import addresses_of
 from evenkeel.harness.registry import benchmark_class, load_benchmark
 from evenkeel.models.presets import NO_KEY
@@ -71,12 +71,11 @@ class PlannedRun(Struct, frozen=True, kw_only=True):
     """Which of the file's benchmarks it is of."""
 
 
-class _Variant(Struct, frozen=True):
-    """A benchmark of the file with one of its sets of options."""
+class _Chosen(Struct, frozen=True):
+    """A benchmark of the file with its options."""
 
     step: int
     entry: BenchmarkEntry
-    name: str
     cls: type[Benchmark]
     options: Options
 
@@ -93,12 +92,12 @@ def planned_runs(file: SuiteFile, allowed: Collection[str] = ()) -> list[Planned
     """All runs of a suite, in the order of its benchmarks, then its models; `allowed` are hosts that any key
     may be sent to."""
     models = _models(file)
-    variants = [each for step in range(len(file.definition.benchmarks)) for each in _variants(file, step)]
-    chosen = [(variant, *each) for variant in variants for each in _chosen(file, variant, models)]
+    benchmarks = [_benchmark(file, step) for step in range(len(file.definition.benchmarks))]
+    chosen = [(benchmark, *each) for benchmark in benchmarks for each in _models_for(file, benchmark, models)]
     by_name: dict[str, PlannedRun] = {}
     hashes: dict[str, list[str]] = {}
-    for variant, name, model in chosen:
-        run = _planned(file, variant, name, model, hashes, allowed)
+    for benchmark, name, model in chosen:
+        run = _planned(file, benchmark, name, model, hashes, allowed)
         if (other := by_name.get(run.name.casefold())) is not None:
             raise file.error(
                 f"two runs would be called '{run.name}': one of benchmark {other.step + 1} and one of "
@@ -137,7 +136,7 @@ def _model_args(model: ModelEntry) -> dict[str, str]:
     return args if model.base_url is None else {"base_url": model.base_url, **args}
 
 
-def _variants(file: SuiteFile, step: int) -> Iterator[_Variant]:
+def _benchmark(file: SuiteFile, step: int) -> _Chosen:
     raw = file.definition.benchmarks[step]
     entry = BenchmarkEntry(benchmark=raw) if isinstance(raw, str) else raw
     with _located(file, "benchmarks", step):
@@ -148,19 +147,8 @@ def _variants(file: SuiteFile, step: int) -> Iterator[_Variant]:
             )
         cls = benchmark_class(entry.benchmark)
     known = {option.name: option for option in describe(cls.Options)}
-    several = (entry.options or [{}]) if isinstance(entry.options, list) else [entry.options]
-    common = dict(set.intersection(*(set(map(_pair, each.items())) for each in several)))
-    for number, options in enumerate(several):
-        own = [f"{name}={_joined(value)}" for name, value in options.items() if name not in common]
-        name = entry.name or entry.benchmark
-        if len(several) > 1:
-            name += f"-{','.join(own) or number + 1}"
-        fitting = {name: _fitting(file, known.get(name), value) for name, value in options.items()}
-        yield _Variant(step, entry, name, cls, fitting)
-
-
-def _pair(item: tuple[str, Any]) -> tuple[str, str]:
-    return item[0], _joined(item[1])
+    options = {name: _fitting(file, known.get(name), value) for name, value in entry.options.items()}
+    return _Chosen(step, entry, cls, options)
 
 
 def _fitting(file: SuiteFile, option: Option | None, value: Any) -> Any:
@@ -182,51 +170,50 @@ def _path(file: SuiteFile, name: str) -> str:
     return str(path) if name and path.exists() else name
 
 
-def _chosen(
-    file: SuiteFile, variant: _Variant, models: Mapping[str, tuple[int, ModelEntry]]
+def _models_for(
+    file: SuiteFile, chosen: _Chosen, models: Mapping[str, tuple[int, ModelEntry]]
 ) -> Iterator[tuple[str, ModelEntry | None]]:
     """The models that a benchmark is run on; none at all, once, for one that takes none."""
-    if not variant.on_models:
-        if variant.entry.models:
+    if not chosen.on_models:
+        if chosen.entry.models:
             raise file.error(
-                f"{variant.entry.benchmark} is run on no model here: leave out `models`, or write {{model}} "
+                f"{chosen.entry.benchmark} is run on no model here: leave out `models`, or write {{model}} "
                 "in an option",
-                "benchmarks", variant.step, "models",
+                "benchmarks", chosen.step, "models",
             )  # fmt: skip
         yield "", None
         return
     if not models:
-        raise file.error(
-            f"{variant.entry.benchmark} needs a model: `models: […]`", "benchmarks", variant.step
-        )
-    names = list(models) if variant.entry.models is None else variant.entry.models
+        raise file.error(f"{chosen.entry.benchmark} needs a model: `models: […]`", "benchmarks", chosen.step)
+    names = list(models) if chosen.entry.models is None else chosen.entry.models
     for position, name in enumerate(names):
         if name not in models:
             raise file.error(
                 f"there is no model '{name}'.{suggestion(name, models)} Available: {', '.join(models)}",
-                "benchmarks", variant.step, "models", position,
+                "benchmarks", chosen.step, "models", position,
             )  # fmt: skip
         yield name, models[name][1]
 
 
 def _planned(
     file: SuiteFile,
-    variant: _Variant,
+    chosen: _Chosen,
     name: str,
     model: ModelEntry | None,
     known_hashes: dict[str, list[str]],
     allowed: Collection[str],
 ) -> PlannedRun:
-    definition, benchmark = file.definition, variant.entry.benchmark
-    settings = _merged([definition.defaults, variant.entry, model])
+    definition, benchmark = file.definition, chosen.entry.benchmark
+    title = chosen.entry.name or benchmark
+    settings = _merged([definition.defaults, chosen.entry, model])
     data = settings["data"] = [_path(file, each) for each in parse_data(settings.get("data", "starter"))]
-    options = _filled(variant.options, name, model)
-    with _located(file, "benchmarks", variant.step):
+    options = _filled(chosen.options, name, model)
+    with _located(file, "benchmarks", chosen.step):
         loaded = load_benchmark(benchmark, options, seed=settings.get("seed", 0))
         langs = parse_langs(settings.get("lang"))
         hashes = known_hashes.get(key := repr((benchmark, data, langs)))
         if hashes is None:
-            files = datasets.find(benchmark, data, langs, starter=variant.cls.starter)
+            files = datasets.find(benchmark, data, langs, starter=chosen.cls.starter)
             hashes = known_hashes[key] = [each.sha256 for each in files]
         spec = model.spec if model is not None and "model" in loaded.roles else None
         under_test = [ModelRef(spec, _model_args(model))] if model is not None and spec else []
@@ -255,7 +242,7 @@ def _planned(
             "budget", "usd",
         )  # fmt: skip
     return PlannedRun(
-        name=slug(f"{variant.name}-{name}" if name else variant.name),
+        name=slug(f"{title}-{name}" if name else title),
         benchmark=benchmark,
         model=name,
         spec=spec,
@@ -263,7 +250,7 @@ def _planned(
         identity=_identity(benchmark, spec, settings, hashes),
         servers=_servers(under_test, helpers),
         paid=paid,
-        step=variant.step,
+        step=chosen.step,
     )
 
 
@@ -376,7 +363,3 @@ def _texts(value: Any) -> list[str]:
 def _text(value: Any) -> str:
     """A scalar as the command line has it."""
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _joined(value: Any) -> str:
-    return "+".join(map(_text, value)) if isinstance(value, list) else _text(value)

@@ -17,7 +17,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from evenkeel.api.launch import Started, Task, start_named, started
-from evenkeel.api.suite.state import Assigned, State, write_state
+from evenkeel.api.suite.runs import PlannedRun
+from evenkeel.api.suite.state import State, write_state
 from evenkeel.errors import EvenkeelError
 from evenkeel.harness.control import PARENT_VARIABLE, read_progress
 from evenkeel.harness.folder import STOP, Run
@@ -41,7 +42,7 @@ STOPPED = (129, 130, 143)
 class _Job(Struct):
     """A run that is to be carried out."""
 
-    assigned: Assigned
+    run: PlannedRun
     state: RunState = "waiting"
     process: subprocess.Popen[bytes] | None = None
     started: Started | None = None
@@ -53,12 +54,12 @@ class Scheduler:
     """Starts, watches and stops the runs of a suite."""
 
     def __init__(
-        self, root: Path, state: State, assigned: Sequence[Assigned], *, parallel: int, min_coverage: float,
+        self, root: Path, state: State, runs: Sequence[PlannedRun], *, parallel: int, min_coverage: float,
         ledger: Ledger | None, ceiling: Ceiling, watcher: RunsWatcher,
     ) -> None:  # fmt: skip
         self._root = root
         self._state = state
-        self._jobs = [_Job(each) for each in assigned]
+        self._jobs = [_Job(run) for run in runs]
         self._parallel = parallel
         self._min_coverage = min_coverage
         self._ledger = ledger
@@ -87,7 +88,7 @@ class Scheduler:
             self._shown = 0.0
             self._show()
             self._watcher.finish()
-        return [outcome(job.assigned, job.state, job.problem, job.exit_code) for job in self._jobs]
+        return [outcome(job.run, job.state, job.problem, job.exit_code) for job in self._jobs]
 
     def finished(self) -> int:
         return sum(job.state == "finished" for job in self._jobs)
@@ -98,44 +99,41 @@ class Scheduler:
     def _wait_for_earlier(self) -> None:
         """Processes of an earlier call that was killed end by themselves; they hold their runs until then."""
         end = time.monotonic() + LEFT_SECONDS
-        folders = self._state.folders
-        while left := [each.name for each in started(self._root) if each.active and each.name in folders]:
+        runs = self._state.runs
+        while left := [each.name for each in started(self._root) if each.active and each.name in runs]:
             if time.monotonic() > end:
                 self._watcher.note(f"still being written by another process: {', '.join(left)}")
                 return
             time.sleep(POLL_SECONDS)
 
     def _skip_finished(self, job: _Job) -> None:
-        if earlier_outcome(self._root, self._state, job.assigned, self._min_coverage).ranked:
+        if earlier_outcome(self._root, self._state, job.run, self._min_coverage).ranked:
             job.state = "finished"
 
     def _begin_next(self) -> None:
         """Begin each run, in their order, whose servers are free."""
-        busy = {server for job in self._running() for server in job.assigned.run.servers}
+        busy = {server for job in self._running() for server in job.run.servers}
         for job in self._jobs:
             if len(self._running()) >= self._parallel:
                 return
-            if job.state == "waiting" and not busy & job.assigned.run.servers:
+            if job.state == "waiting" and not busy & job.run.servers:
                 self._begin(job)
-                busy |= job.assigned.run.servers
+                busy |= job.run.servers
 
     def _begin(self, job: _Job) -> None:
-        run, folder, earlier = job.assigned
-        settings = {"model": run.spec, **run.settings}
-        if earlier and (self._root / earlier / "journal.sqlite").is_file():
-            settings["reuse"] = str((self._root / earlier).resolve())
+        run = job.run
         task = Task(
             kind="run",
             benchmark=run.benchmark,
-            settings=settings,
-            out=str((self._root / folder).resolve()),
+            settings={"model": run.spec, **run.settings},
+            out=str((self._root / run.name).resolve()),
             min_coverage=self._min_coverage,
         )
         environment = {PARENT_VARIABLE: str(os.getpid())}
         if self._ledger is not None:
             environment[VARIABLE] = str(self._ledger.path.resolve())
         try:
-            job.started, job.process = start_named(self._root, folder, task, environment)
+            job.started, job.process = start_named(self._root, run.name, task, environment)
             job.state = "running"
         except (EvenkeelError, OSError) as error:
             job.state, job.problem, job.exit_code = "failed", str(error), 1
@@ -149,7 +147,7 @@ class Scheduler:
         if self._ledger is not None:
             Ledger(self._ledger.path, str(job.process.pid)).close()
         job.exit_code = code
-        run_folder = self._root / job.assigned.folder
+        run_folder = self._root / job.run.name
         if code == 0:
             job.state = "finished"
         elif code == 1 and (problem := _low_coverage(run_folder, self._min_coverage)):
@@ -157,7 +155,7 @@ class Scheduler:
         else:
             job.state = "stopped" if code in STOPPED else "failed"
             job.problem = _reason(job.started, code)
-        stored = self._state.folders[job.assigned.folder]
+        stored = self._state.runs[job.run.name]
         stored.state, stored.problem = job.state, job.problem
         write_state(self._root, self._state)
 
@@ -167,8 +165,8 @@ class Scheduler:
             self._watcher.update([self._line(job) for job in self._jobs])
 
     def _line(self, job: _Job) -> RunLine:
-        name = job.assigned.run.name
-        progress = read_progress(self._root / job.assigned.folder) if job.state == "running" else None
+        name = job.run.name
+        progress = read_progress(self._root / name) if job.state == "running" else None
         if progress is None:
             return RunLine(name=name, state=job.state, problem=job.problem)
         return RunLine(
@@ -182,7 +180,7 @@ class Scheduler:
         for job in running:
             job.state = "stopped"
             with contextlib.suppress(OSError):
-                (self._root / job.assigned.folder / STOP).touch()
+                (self._root / job.run.name / STOP).touch()
         end = time.monotonic() + STOP_SECONDS
         for job in running:
             assert job.process is not None
@@ -195,24 +193,22 @@ class Scheduler:
                 Ledger(self._ledger.path, str(job.process.pid)).close()
 
 
-def outcome(assigned: Assigned, state: RunState, problem: str = "", code: int = 0) -> SuiteRun:
+def outcome(run: PlannedRun, state: RunState, problem: str = "", code: int = 0) -> SuiteRun:
     """A run as it stands at the end."""
-    run = assigned.run
     return SuiteRun(
-        name=run.name, benchmark=run.benchmark, model=run.model, folder=assigned.folder, state=state,
-        problem=problem, exit_code=code,
+        name=run.name, benchmark=run.benchmark, model=run.model, state=state, problem=problem, exit_code=code,
     )  # fmt: skip
 
 
-def earlier_outcome(root: Path, state: State, assigned: Assigned, floor: float) -> SuiteRun:
+def earlier_outcome(root: Path, state: State, run: PlannedRun, floor: float) -> SuiteRun:
     """How a run of an earlier call stands."""
-    stored, folder = state.folders[assigned.folder], root / assigned.folder
+    stored, folder = state.runs[run.name], root / run.name
     if stored.state != "finished":
-        return outcome(assigned, stored.state, stored.problem)
+        return outcome(run, stored.state, stored.problem)
     if not (folder / "summary.json").is_file():
-        return outcome(assigned, "waiting")
+        return outcome(run, "waiting")
     problem = _low_coverage(folder, floor)
-    return outcome(assigned, "low coverage" if problem else "finished", problem)
+    return outcome(run, "low coverage" if problem else "finished", problem)
 
 
 def _low_coverage(folder: Path, floor: float) -> str:

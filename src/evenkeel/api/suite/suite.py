@@ -15,7 +15,7 @@ from evenkeel.api.plan import dry_run
 from evenkeel.api.suite.definition import SuiteFile, read_suite
 from evenkeel.api.suite.runs import PRICES, RUNTIME, PlannedRun, planned_runs
 from evenkeel.api.suite.scheduler import Scheduler, earlier_outcome
-from evenkeel.api.suite.state import Assigned, State, assign_folders, read_state, write_state
+from evenkeel.api.suite.state import State, StoredRun, read_state, write_state
 from evenkeel.errors import EvenkeelError, StorageError, UsageError
 from evenkeel.files import lock
 from evenkeel.harness.budget import Plan
@@ -34,9 +34,8 @@ class PlannedCost(Struct, frozen=True, kw_only=True):
     """What a run of a suite would ask."""
 
     name: str
-    folder: str
     state: str
-    """`new`, `unfinished`, `finished`; `changed` where its folder is another than before."""
+    """`new`, `unfinished`, `finished`."""
     servers: tuple[str, ...]
     plan: Plan
 
@@ -58,15 +57,14 @@ def suite(
     are patterns of the names of runs (`rgb-*`). A key is sent only to its provider and to `allow_hosts`.
     `evenkeel suite --init` writes a file to begin with.
     """
-    definition, assigned, state, root = _read(Path(file), out, allow_hosts)
-    chosen = _chosen(assigned, [only] if isinstance(only, str) else only)
+    definition, planned, state, root = _read(Path(file), out, allow_hosts)
+    chosen = _chosen(planned, [only] if isinstance(only, str) else only)
     watcher = runs_watcher(progress)
     floor, budget = definition.definition.min_coverage, definition.definition.budget
     limited = any(limit is not None for limit in msgspec.structs.astuple(budget))
     _make_folder(root)
     with lock.writing(root):
         ledger = Ledger(root / BUDGET) if limited else None
-        _note_changes(assigned, state, watcher)
         write_state(root, state)
         scheduler = Scheduler(
             root,
@@ -86,9 +84,7 @@ def suite(
                 f"{root}: the same command resumes from there."
             )
             raise
-        runs = [
-            carried_out.get(each.run.name) or earlier_outcome(root, state, each, floor) for each in assigned
-        ]
+        runs = [carried_out.get(run.name) or earlier_outcome(root, state, run, floor) for run in planned]
         result = _result(definition, root, runs, list(carried_out.values()), ledger)
         write_leaderboards(result)
         return result
@@ -102,17 +98,15 @@ def plan_suite(
     allow_hosts: Sequence[str] = (),
 ) -> list[PlannedCost]:
     """What each run of a suite would ask, and what that would cost. Nothing is asked or written."""
-    _, assigned, state, root = _read(Path(file), out, allow_hosts)
+    _, planned, state, root = _read(Path(file), out, allow_hosts)
     costs = []
-    for each in _chosen(assigned, only):
-        run, stored = each.run, state.folders[each.folder]
-        begun = (root / each.folder / "spec.json").is_file()
-        name = "finished" if stored.state == "finished" and begun else "unfinished" if begun else "new"
+    for run in _chosen(planned, only):
+        begun = (root / run.name / "spec.json").is_file()
+        finished = begun and state.runs[run.name].state == "finished"
         costs.append(
             PlannedCost(
                 name=run.name,
-                folder=each.folder,
-                state="changed" if each.earlier and not begun else name,
+                state="finished" if finished else "unfinished" if begun else "new",
                 servers=tuple(sorted(run.servers)),
                 plan=_plan(run),
             )
@@ -129,22 +123,31 @@ def _plan(run: PlannedRun) -> Plan:
 
 def _read(
     path: Path, out: str | Path | None, allow_hosts: Sequence[str]
-) -> tuple[SuiteFile, list[Assigned], State, Path]:
+) -> tuple[SuiteFile, list[PlannedRun], State, Path]:
     file = read_suite(path)
     root = Path(out) if out else file.out
     runs = planned_runs(file, allow_hosts)
     state = read_state(root)
-    return file, assign_folders(state, runs), state, root
+    for run in runs:
+        stored = state.runs.get(run.name)
+        if stored is None or (stored.identity != run.identity and not (root / run.name).exists()):
+            state.runs[run.name] = StoredRun(identity=run.identity)
+        elif stored.identity != run.identity:
+            raise file.error(
+                f"the run in {root / run.name} had other options or data. Remove that folder, give this run "
+                "a name of its own, or choose another --out",
+                "benchmarks",
+                run.step,
+            )
+    return file, runs, state, root
 
 
-def _chosen(assigned: Sequence[Assigned], patterns: Sequence[str]) -> list[Assigned]:
+def _chosen(runs: Sequence[PlannedRun], patterns: Sequence[str]) -> list[PlannedRun]:
     chosen = [
-        each
-        for each in assigned
-        if not patterns or any(fnmatchcase(each.run.name, pattern) for pattern in patterns)
+        run for run in runs if not patterns or any(fnmatchcase(run.name, pattern) for pattern in patterns)
     ]
     if not chosen:
-        names = ", ".join(each.run.name for each in assigned)
+        names = ", ".join(run.name for run in runs)
         raise UsageError(f"--only {' --only '.join(patterns)}: no run is called that. Available: {names}.")
     return chosen
 
@@ -158,25 +161,16 @@ def _make_folder(root: Path) -> None:
         raise UsageError(f"{root} is the folder of a run: choose another --out for the suite.")
 
 
-def _note_changes(assigned: Sequence[Assigned], state: State, watcher: RunsWatcher) -> None:
-    for each in assigned:
-        if each.earlier and state.folders[each.folder].state != "finished":
-            watcher.note(
-                f"{each.run.name}: its options or data differ from before, so it is in {each.folder}. The "
-                f"earlier run stays in {each.earlier}; its answers to the same requests are taken over."
-            )
-
-
 def _result(
     file: SuiteFile, root: Path, runs: list[SuiteRun], chosen: list[SuiteRun], ledger: Ledger | None
 ) -> SuiteResult:
     ranked = [run for run in runs if run.ranked]
     names = {
-        str(root / run.folder): run.model
+        str(root / run.name): run.model
         for run in ranked
         if run.model and benchmark_class(run.benchmark).subject == "model"
     }
-    boards = tuple(named(board, names) for board in leaderboard([root / run.folder for run in ranked]))
+    boards = tuple(named(board, names) for board in leaderboard([root / run.name for run in ranked]))
     gates = tuple(_gates(file, root, runs, [run for run in chosen if run.ranked]))
     failed = [run for run in chosen if not run.ranked]
     unread = [board for board in boards if not board.benchmark]  # its note says what cannot be read, and why
@@ -206,11 +200,9 @@ def _gates(
     if entry is None:
         return
     baseline = file.folder / entry.baseline
-    earlier = read_state(baseline)
-    folders = {run.name: baseline / (earlier.folder_of(run.name) or run.name) for run in runs}
-    known = {name for name, folder in folders.items() if (folder / "summary.json").is_file()}
+    known = {run.name for run in runs if (baseline / run.name / "summary.json").is_file()}
     for run in ranked:
-        folder = folders[run.name]
+        folder = baseline / run.name
         if run.name not in known:
             there = baseline.is_dir()
             missing = f"no such run in {entry.baseline}" if there else f"no baseline yet in {entry.baseline}"
@@ -218,9 +210,9 @@ def _gates(
             continue
         try:
             result = gate(
-                root / run.folder,
+                root / run.name,
                 folder,
-                metrics=_gated(Run(root / run.folder), Run(folder)),
+                metrics=_gated(Run(root / run.name), Run(folder)),
                 max_drop=entry.max_drop,
                 min_coverage=file.definition.min_coverage,
             )

@@ -6,8 +6,6 @@ import re
 from functools import cache
 
 from evenkeel.files.package_data import read_json
-from evenkeel.text.token_estimate import estimate_tokens
-from evenkeel.text.word_splitting import normalized
 
 OPENING = 300
 """Characters in which an answer declines, if it does."""
@@ -19,6 +17,9 @@ offer something else."""
 def refuses(text: str, lang: str) -> bool:
     """Whether an answer declines and says little else, by the phrases of its language and of English, in
     which models fall back. One that begins with a quotation mark has someone else's words."""
+    from evenkeel.text.token_estimate import estimate_tokens  # both take a moment to load
+    from evenkeel.text.word_splitting import normalized
+
     opening = normalized("NFKC", text[: 4 * OPENING]).lower().replace("’", "'").lstrip(" \n*_#>`")
     match = None if opening[:1] in '"“「«' else _phrases(lang).search(opening[:OPENING])
     return match is not None and estimate_tokens(opening[match.end() :]) < ANSWERING

@@ -15,7 +15,7 @@ from evenkeel.benchmarks.miron.files import MironDetail, MironInputs
 from evenkeel.benchmarks.miron.page import LAYOUT, data_notes, notes
 from evenkeel.benchmarks.miron.view import examples, view
 from evenkeel.files.datasets import Starter
-from evenkeel.harness.benchmark import Benchmark, Data, Question, Recorded
+from evenkeel.harness.benchmark import Benchmark, Data, Recorded
 from evenkeel.options import ASKING
 from evenkeel.text.answers import Rule
 from evenkeel.text.token_estimate import estimate_tokens
@@ -122,10 +122,6 @@ class Miron(Benchmark):
     def requests(self, sample: Sample[MironInputs]) -> list[Request]:
         asked = strings.requests(sample.inputs) if self.options.string_probability else []
         return [*asked, *self._token_requests(sample)]
-
-    def question(self, sample: Sample[MironInputs]) -> Question:
-        inputs = sample.inputs
-        return Question(inputs.prefix, tuple(dict.fromkeys((inputs.target, *inputs.accepted))))
 
     def _token_requests(self, sample: Sample[MironInputs]) -> list[Request]:
         inputs = sample.inputs

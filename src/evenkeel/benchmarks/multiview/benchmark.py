@@ -19,7 +19,7 @@ from evenkeel.benchmarks.multiview.page import LAYOUT, notes
 from evenkeel.benchmarks.multiview.view import examples, view
 from evenkeel.errors import UsageError
 from evenkeel.files.datasets import Starter
-from evenkeel.harness.benchmark import Benchmark, Data, Question, Recorded, Scoring
+from evenkeel.harness.benchmark import Benchmark, Data, Recorded, Scoring
 from evenkeel.types import Answered, Capability, Records, Request, RunSpec, Sample, Score, Summary
 
 DEFAULT = ("bm25",)
@@ -148,11 +148,6 @@ class Multiview(Benchmark):
     def requests(self, sample: Sample) -> Sequence[Request]:
         """No model is under test: what the methods need, they ask when they order the triplets."""
         return ()
-
-    def question(self, sample: Sample[Triplet]) -> Question:
-        triplet = sample.inputs
-        text = f"{triplet.description}\n\n{triplet.anchor}"
-        return Question(text, (triplet.positive,), tuple(sorted((triplet.positive, triplet.negative))))
 
     def score(self, answered: Sequence[Answered[Triplet]]) -> Scoring:
         from evenkeel.benchmarks.multiview.projection import Placed, place

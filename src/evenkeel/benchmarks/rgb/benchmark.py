@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import islice, product
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -27,12 +26,9 @@ from evenkeel.benchmarks.rgb.selection import (
 )
 from evenkeel.errors import UsageError, listed
 from evenkeel.files.datasets import Starter
-from evenkeel.harness.benchmark import Benchmark, Data, Question, Recorded, Scoring
+from evenkeel.harness.benchmark import Benchmark, Data, Recorded, Scoring
 from evenkeel.options import ASKING, FILE
 from evenkeel.types import Answered, Generate, Records, RunSpec, Sample, Sampling, Score, Summary
-
-MOST_REFERENCES = 100
-"""Ways to write the right answer that other formats are given: alternatives of several parts multiply."""
 
 STARTER_SHA256 = {
     "en": "adc7aac9e73411e62f666c1af5a047b8cf1e6a8cf56298f03eba692fcc179389",
@@ -282,12 +278,6 @@ class Rgb(Benchmark):
         prompts = inputs.prompts or self._prompts[str(sample.tags["lang"])]
         messages = prompts.messages(inputs.query, inputs.docs, closed=inputs.passages == 0)
         return (Generate(prompt=messages, sampling=self._sampling, repeat=inputs.repeat),)
-
-    def question(self, sample: RgbSample) -> Question:
-        """The right answer of a question in several parts has one of the alternatives of each."""
-        answers = product(*files.parts(sample.inputs.answer))
-        references = tuple(", ".join(parts) for parts in islice(answers, MOST_REFERENCES))
-        return super().question(sample)._replace(references=references)
 
     def score(self, answered: Sequence[Answered[RgbInputs]]) -> Scoring:
         from evenkeel.benchmarks.rgb import judging, scoring

@@ -1,4 +1,4 @@
-"""What people say of a run's scores: marks.jsonl beside the run, one line for each mark, appended only.
+"""What people say of a run's scores: marks.jsonl beside the run, one line for each mark, the last one last.
 
 A line has all that it is about (inputs, answers, values), so that it keeps its meaning when the run is made
 afresh, and so that marked answers of many runs can be put together.
@@ -6,7 +6,6 @@ afresh, and so that marked answers of many runs can be put together.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,14 +15,13 @@ import msgspec
 from msgspec import Struct
 
 from evenkeel.errors import DataError, StorageError, UsageError, suggestion
-from evenkeel.files.jsonfile import BOM, NOT_JSON, convert, decode, decode_line, open_file
+from evenkeel.files.cache import write_whole
+from evenkeel.files.jsonfile import read_bytes, read_json_lines
 from evenkeel.files.lock import writing_file
 from evenkeel.harness.folder import MARKS, Run, member
 from evenkeel.page.examples import shortened
 from evenkeel.types import Record, Response, RunSpec, Sample, Score, Tag, to_jsonable
 
-LARGEST = 2**26
-"""Bytes of the file."""
 LONGEST = 10_000
 """Characters of a comment."""
 PATIENCE = 5.0
@@ -92,7 +90,10 @@ def add_mark(run: Run, sample_id: str, verdict: Verdict, metric: str, comment: s
     path = run.path / MARKS
     try:
         with writing_file(path, seconds=PATIENCE):
-            _append(path, _content(run.path), content)
+            before = read_bytes(path) if _file(run.path) else b""
+            if before and not before.endswith(b"\n"):  # an editor left no line end
+                before += b"\n"
+            write_whole(path, before + content)
     except OSError as error:
         raise StorageError(
             f"{path}: the mark cannot be written ({error.strerror or error}). Make room, or fix permissions."
@@ -129,52 +130,18 @@ def _storable(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def _append(path: Path, before: bytes, line: bytes) -> None:
-    """Put a line after the last whole one. What a kill or a full disk left of another is cut off."""
-    end = before.rfind(b"\n") + 1
-    if before[end:].strip() and _is_json(before[end:]):
-        end, line = len(before), b"\n" + line
-    if end + len(line) > LARGEST:
-        raise StorageError(f"{path}: there are more than {LARGEST >> 20} MiB of marks. Move them elsewhere.")
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
-    with os.fdopen(handle, "wb") as file:
-        file.truncate(end)
-        file.seek(end)
-        file.write(line)
-        file.flush()
-        os.fsync(file.fileno())
-
-
 def read_marks(run: Run) -> list[Mark]:
     """The last mark of each sample and metric, in the order of the file, without those taken back."""
-    path = run.path / MARKS
-    lines = _content(run.path).split(b"\n")
+    path = _file(run.path)
     marks: dict[tuple[str, str], Mark] = {}
-    for number, line in enumerate(lines, 1):
-        content = line.removeprefix(BOM).strip()
-        if not content or (number == len(lines) and not _is_json(content)):
-            continue  # what is not a whole line was never stored
-        mark: Mark = convert(path, decode_line(path, content, number), Mark, line=number)
+    for mark in read_json_lines(path, Mark) if path else ():
         marks.pop((mark.sample, mark.metric), None)
         marks[mark.sample, mark.metric] = mark
     return [mark for mark in marks.values() if mark.verdict]
 
 
-def _content(folder: Path) -> bytes:
-    if (path := member(folder, MARKS)) is None:
-        if (folder / MARKS).exists():
-            raise DataError(folder / MARKS, "this is not a file.")
-        return b""
-    with open_file(path) as file:
-        content = file.read(LARGEST + 1)
-    if len(content) > LARGEST:
-        raise DataError(path, f"this file is larger than {LARGEST >> 20} MiB.")
-    return content
-
-
-def _is_json(content: bytes) -> bool:
-    try:
-        decode(content)
-    except NOT_JSON:
-        return False
-    return True
+def _file(folder: Path) -> Path | None:
+    """The file of marks, or None where there is none yet."""
+    if (path := member(folder, MARKS)) is None and (folder / MARKS).exists():
+        raise DataError(folder / MARKS, "this is not a file.")
+    return path

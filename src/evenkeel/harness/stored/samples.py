@@ -48,8 +48,6 @@ OPENING = 200
 """Characters of a text that begins a row of a table."""
 MOST_SEARCHES = 8
 """Texts whose rows are remembered: a page searches again at every click on it."""
-MOST_NAMED = 20
-"""Values of a tag that an error lists."""
 
 
 class _Inputs(Struct, gc=False):
@@ -166,7 +164,8 @@ class Samples:
             chosen &= self._index.failed == failed
         for tag, wanted in (tags or {}).items():
             labels = self._index.tags[_known(tag, self._index.tags, "tag")]
-            texts = set(self._wanted(tag, wanted))
+            listed = [wanted] if isinstance(wanted, str | int) else wanted
+            texts = set(map(str, listed))
             chosen &= np.isin(
                 labels.codes, [code for code, name in enumerate(labels.names) if str(name) in texts]
             )
@@ -187,20 +186,6 @@ class Samples:
         tags = {title: index.tags[name] for name, title in self.tag_columns.items()}
         labels = tags.get(column) or (index.groups if column == GROUP else labels_of(index.ids))
         return labels.ranks().astype(np.float64), labels.codes < 0
-
-    def _wanted(self, tag: str, wanted: Tag | Iterable[Tag]) -> list[str]:
-        """One or several values of a tag, as text."""
-        listed = wanted if isinstance(wanted, Iterable) and not isinstance(wanted, str) else [wanted]
-        names = []
-        for value in listed:
-            if not isinstance(value, str | int):
-                available = ", ".join(self.tags[tag][:MOST_NAMED])
-                raise UsageError(
-                    f"the tag '{tag}' has no value {shortened(repr(value))}: give texts or whole numbers. "
-                    f"Available: {available}{', …' if len(self.tags[tag]) > MOST_NAMED else ''}."
-                )
-            names.append(str(value))
-        return names
 
     def record(self, row: int) -> Record:
         """The whole record of a row."""

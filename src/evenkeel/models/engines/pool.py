@@ -11,9 +11,8 @@ from itertools import islice
 from math import ceil
 from typing import Any
 
-from evenkeel.errors import ModelUnreachable, UsageError
+from evenkeel.errors import EvenkeelError, ModelUnreachable
 from evenkeel.harness.progress import Progress, Silent
-from evenkeel.models.engines.worker import Failed
 from evenkeel.types import Request, Response
 
 WINDOW = 4096
@@ -89,7 +88,7 @@ class Pool:
     def _receive_start(self, ref: Any) -> None:
         worker = self._starting.pop(ref)
         try:
-            _check(self._ray.get(ref))
+            self._ray.get(ref)
         except self._ray.exceptions.RayError as error:
             self._replace(worker, error)
         else:
@@ -111,7 +110,7 @@ class Pool:
                 self._again.append((list(task.unanswered.values()), 1))
                 task.unanswered = {}
         else:
-            for index, response in _check(message):
+            for index, response in message:
                 self._losses = 0
                 yield task.unanswered.pop(index), response
             return
@@ -120,7 +119,9 @@ class Pool:
             yield request, Response(status="error", reason=reason)
 
     def _replace(self, worker: Any, error: BaseException) -> None:
-        """Start another worker in the place of one that was lost."""
+        """Start another worker in the place of one that was lost; an error of its own ends the run."""
+        if isinstance(cause := getattr(error, "cause", None), EvenkeelError):
+            raise cause
         self._end(worker)
         self._losses += 1
         if self._losses >= MOST_LOSSES:
@@ -167,12 +168,6 @@ class Pool:
     def _end(self, worker: Any) -> None:
         with contextlib.suppress(Exception):  # it has ended, or the cluster has
             self._ray.kill(worker)
-
-
-def _check(message: list[tuple[int, Response]] | Failed) -> list[tuple[int, Response]]:
-    if isinstance(message, Failed):
-        raise (ModelUnreachable if message.unreachable else UsageError)(message.problem)
-    return message
 
 
 def _parts(requests: Iterable[Request], workers: int) -> Iterator[list[Request]]:

@@ -6,27 +6,19 @@ import os
 import socket
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
-
 from evenkeel import __version__
-from evenkeel.errors import EvenkeelError
+from evenkeel.errors import EvenkeelError, ModelUnreachable, UsageError
 from evenkeel.files.remote.telemetry import switch_off_telemetry
 from evenkeel.harness.model import Model, Noted
-from evenkeel.models.local.batching import BROKEN, failing_alone
+from evenkeel.models.local.batching import failing_alone
 from evenkeel.types import ModelRef, Request, Response
 
 SEND_S = 0.2
 """Seconds between two messages with answers to the driver."""
-
-
-class Failed(Struct, frozen=True):
-    """What ends the run, in place of answers: an exception would come back as one of Ray's."""
-
-    problem: str
-    unreachable: bool = False
 
 
 class Worker:
@@ -56,25 +48,16 @@ class Worker:
         if Path(folder).is_dir():
             os.chdir(folder)  # a model may be named by a relative path
 
-    def start(self) -> list[tuple[int, Response]] | Failed:
-        """Open the model; no answers yet."""
-        try:
+    def start(self) -> None:
+        """Open the model."""
+        with _naming_the_node():
             self._model = self._model or self._open()
-        except EvenkeelError as error:
-            return _failed(error)
-        return []
 
-    def answer(self, requests: Sequence[Request]) -> Iterator[list[tuple[int, Response]] | Failed]:
+    def answer(self, requests: Sequence[Request]) -> Iterator[list[tuple[int, Response]]]:
         """The answers as they come, each with the index of its request."""
         assert self._model is not None
-        try:
+        with _naming_the_node():
             yield from _in_messages(self._model, requests)
-        except EvenkeelError as error:
-            yield _failed(error)
-        except Exception as error:
-            if any(sign in str(error) for sign in BROKEN):
-                os._exit(1)  # nothing works any more in this process; the driver starts another
-            raise
 
     def _open(self) -> Model:
         """The model, once it is known to be the driver's."""
@@ -99,8 +82,14 @@ class Worker:
         return self._model.notes() if isinstance(self._model, Noted) else []
 
 
-def _failed(error: EvenkeelError) -> Failed:
-    return Failed(f"on the cluster's node {socket.gethostname()}: {error}", error.exit_code == 3)
+@contextmanager
+def _naming_the_node() -> Iterator[None]:
+    """Errors that end the run, with the node's name, of a kind that can be sent to the driver."""
+    try:
+        yield
+    except EvenkeelError as error:
+        kind = ModelUnreachable if error.exit_code == 3 else UsageError
+        raise kind(f"on the cluster's node {socket.gethostname()}: {error}") from None
 
 
 def _in_messages(model: Model, requests: Sequence[Request]) -> Iterator[list[tuple[int, Response]]]:

@@ -60,8 +60,6 @@ class Causal:
         self.top_p: float | None = None
         """Takes the place of the requests' own, where it is given."""
         self.top_k: int | None = None
-        self.first_position = 0
-        """Of a text's first token, as the model counts by itself."""
         ends = getattr(model.generation_config, "eos_token_id", None)
         ends = ends if isinstance(ends, list) else [ends]
         self.end_ids = frozenset(end for end in (*ends, tokenizer.eos_token_id) if end is not None)
@@ -259,7 +257,7 @@ class Causal:
 
     def _positions(self, mask: Tensor) -> Tensor:
         """The position of every place. A row that is done may go along beyond the context."""
-        return (mask.cumsum(-1) - 1).clamp(0, (self.context or mask.shape[1]) - 1) + self.first_position
+        return (mask.cumsum(-1) - 1).clamp(0, (self.context or mask.shape[1]) - 1)
 
     @torch.inference_mode()
     def last_hidden(self, rows: Sequence[Sequence[int]]) -> list[bytes]:

@@ -165,28 +165,20 @@ def _differ(one: Tensor, other: Tensor) -> bool:
     return bool(((one - other).abs() > tolerance * one.std(-1, keepdim=True)).any())
 
 
-def first_position(causal: Causal) -> int:
-    """The position that a model gives to a text's first token where it is given none.
-
-    It is 0, or (RoBERTa and its kin) one after the id of the padding token.
-    """
+def check_positions(causal: Causal) -> None:
+    """Refuse a model that does not count its first token as place 0, as decoders of RoBERTa's kind."""
     import torch
 
-    rows = _probe_rows(causal)
-    after_padding = 1 + (getattr(causal.model.config.get_text_config(), "pad_token_id", None) or 0)
-    if not rows or after_padding + len(rows[0][0]) > (causal.context or 0):
-        return 0
-    ids, mask = causal.pad([rows[0][0]])
-    with torch.inference_mode():
-        logits = causal.model(input_ids=ids, return_dict=True).logits.float()
-        drifts = {}
-        for causal.first_position in (0, after_padding):
-            step = causal.forward(ids, mask, keep=ids.shape[1], use_cache=False, padded=False)
-            drifts[causal.first_position] = float((logits - step.logits.float()).abs().max())
-            if not drifts[0] > 0:
-                break
-    causal.first_position = 0
-    return min(drifts, key=lambda first: drifts[first])
+    for row, *_ in _probe_rows(causal)[:1]:
+        ids, mask = causal.pad([row])
+        with torch.inference_mode():
+            expected = causal.model(input_ids=ids, return_dict=True).logits
+            step = causal.forward(ids, mask, keep=len(row), use_cache=False, padded=False)
+        if _differ(expected, step.logits):
+            raise UsageError(
+                f"{causal.spec}: {type(causal.model).__name__} does not count the places of a text from 0, "
+                "which hf: cannot follow."
+            )
 
 
 def reads_padded(causal: Causal) -> bool:
@@ -221,14 +213,13 @@ def _padding_drift(causal: Causal, row: list[int]) -> float:
 
 
 def joins_rows(causal: Causal) -> bool:
-    """Whether texts of unequal length that were read apart give the same bits in one step together as alone.
+    """Whether texts of unequal length that were read apart can be continued together as they are alone.
 
-    They do not where the attention is not computed row by row, or where the cache holds more than keys and
-    values: such texts are continued together only where they are of equal length.
+    They cannot where the cache holds more than keys and values: such texts are continued together only where
+    they are of equal length.
     """
     import torch
 
-    from evenkeel.models.local.batching import cpu_pool
     from evenkeel.models.local.steps.caches import is_plain
 
     rows = [row for row, *_ in _probe_rows(causal)[-2:]]
@@ -245,13 +236,8 @@ def joins_rows(causal: Causal) -> bool:
         last = torch.tensor([text[-1:] for text in texts])
         return causal.forward(last, mask, cache=cache).logits
 
-    def compare() -> bool:
-        causal.joins = True
-        together, alone = step(rows), [step([row]) for row in rows]
-        return together is not None and all(
-            one is not None and torch.equal(line[None], one)
-            for line, one in zip(together, alone, strict=True)
-        )
-
-    with cpu_pool(1) as pool:
-        return pool.submit(compare).result()
+    causal.joins = True
+    together, alone = step(rows), [step([row]) for row in rows]
+    return together is not None and not any(
+        one is None or _differ(one, line[None]) for line, one in zip(together, alone, strict=True)
+    )

@@ -38,9 +38,6 @@ class CrossEncoder:
             check_tensors(spec, weights.folder, loading)
         self._on_cpu = self.model.device.type == "cpu"
         if self._on_cpu:
-            from evenkeel.models.local.steps.rows import fill_products
-
-            fill_products(self.model)
             preprocess, tokenising = self.model.preprocess, Lock()
 
             def preprocess_alone(*args: Any, **kwargs: Any) -> Any:

@@ -16,7 +16,7 @@ from evenkeel.errors import UsageError
 from evenkeel.models.local import batching
 from evenkeel.models.local.batching import Budget
 from evenkeel.models.local.checks import REPORTED, Loading, check_tensors, loading_of, without_unused_heads
-from evenkeel.models.local.options import BatchTokens, Device, Dtype, RemoteCode, Revision
+from evenkeel.models.local.options import BatchTokens, Device, Dtype, RemoteCode, Revision, precision_notes
 from evenkeel.models.local.weights import Weights, first_line, quiet_transformers, tokenizer_errors
 from evenkeel.options import RUNTIME
 
@@ -120,7 +120,6 @@ class Embedder:
         import torch
 
         from evenkeel.models.local.packing import packer_of
-        from evenkeel.models.local.steps.rows import fill_products
 
         self.spec = spec
         self.model, loadings = load_library_model("SentenceTransformer", spec, weights, options)
@@ -133,8 +132,6 @@ class Embedder:
         # On a GPU a second worker prepares a batch while the first waits for its vectors, and only for them.
         self.workers = batching.cpu_workers() if kind == "cpu" else 2
         self._on_cpu = kind == "cpu"
-        if self._on_cpu:
-            fill_products(self.model)
         self._streams: list[Any] = []
         if kind == "cuda":
             self._streams = [torch.cuda.Stream(self.model.device) for _ in range(self.workers)]  # type: ignore[no-untyped-call]
@@ -151,7 +148,8 @@ class Embedder:
         )
         for loading in loadings:
             check_tensors(spec, weights.folder, self._without_unused(loading))
-        self.notes = self._precision_notes()
+        parameter = next(self.model.parameters(), None)
+        self.notes = precision_notes(parameter.dtype) if parameter is not None else []
 
     def _without_unused(self, loading: Loading) -> Loading:
         """A loading's report without a head, and without a pooler that no vector depends on.
@@ -169,31 +167,6 @@ class Embedder:
             for name in loading.missing:
                 loading.model.get_parameter(name).normal_()
         return loading._replace(missing=()) if self._vectors([probe]) == [before] else loading
-
-    def _precision_notes(self) -> list[str]:
-        """What half precision does to the vectors, measured on a few texts, alone and together."""
-        import numpy as np
-
-        parameter = next(self.model.parameters(), None)
-        if parameter is None or parameter.dtype.itemsize != 2:
-            return []
-        texts = [Text("boats in the harbour " * length, 0, cut=False) for length in range(1, 9)]
-        alone = np.frombuffer(b"".join(self._vectors([text])[0] for text in texts), "<f4").reshape(8, -1)
-        # On a CPU a batch has texts of equal length.
-        batches = [[text] * 8 for text in texts] if self._on_cpu else [texts]
-        joint = [self._vectors(batch) for batch in batches]
-        vectors = [each[0] for each in joint] if self._on_cpu else joint[0]
-        if b"".join(vectors) == alone.tobytes():
-            return []
-        together = np.frombuffer(b"".join(vectors), "<f4").reshape(8, -1)
-        norms = np.linalg.norm(alone, axis=1) * np.linalg.norm(together, axis=1)
-        apart = float(np.max(1 - (alone * together).sum(1) / norms))
-        dtype = str(parameter.dtype).removeprefix("torch.")
-        return [
-            f"Embedded in {dtype}: vectors depend on what shares a batch. {len(texts)} short texts embedded "
-            f"alone and together have cosines down to 1 − {max(0, apart):.1g}; "
-            "--model-arg concurrency=1 embeds every text alone."
-        ]
 
     def measure(self, texts: list[str]) -> list[Text]:
         """Every text with the number of tokens that the model reads, and whether its end is cut off."""

@@ -50,8 +50,6 @@ class Prompt:
     max_tokens: int
     """Tokens to generate at most: what was asked for, or what the context leaves."""
     stop: tuple[str, ...]
-    clipped: bool = False
-    """Whether the context leaves less than was asked for."""
     thinking: bool = False
     """Whether the chat template ends in an open block of reasoning, so that the text begins inside it."""
     schema: str = ""

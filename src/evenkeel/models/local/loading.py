@@ -17,14 +17,14 @@ from evenkeel.models.local.checks import (
     REPORTED,
     check_causal,
     check_config,
+    check_positions,
     check_tensors,
-    first_position,
     joins_rows,
     loading_of,
     reads_padded,
 )
 from evenkeel.models.local.steps.attention import use_step_attention
-from evenkeel.models.local.steps.rows import fill_products, use_row_attention
+from evenkeel.models.local.steps.rows import use_row_attention
 from evenkeel.models.local.weights import Weights, first_line, quiet_transformers, tokenizer_errors
 
 LOAD_ERRORS = (
@@ -77,12 +77,9 @@ def load(spec: str, weights: Weights, *, dtype: str, device: str, trust_remote_c
                 use_step_attention(model)
             if target.type == "cpu":
                 use_row_attention(model)
-                fill_products(model)
             causal = Causal(spec, model.to(target).eval(), tokenizer)
-            causal.first_position = first_position(causal)
-            if causal.context is not None:
-                causal.context -= causal.first_position
             check_causal(causal)
+            check_positions(causal)
             causal.pads = causal.pads and reads_padded(causal)
             causal.joins = target.type == "cpu" and joins_rows(causal)
             return causal

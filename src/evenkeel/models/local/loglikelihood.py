@@ -58,8 +58,8 @@ def texts_of(request: Request) -> tuple[str, ...]:
     match request:
         case LogLikelihood(prefix=prefix, continuation=continuation):
             return prefix + continuation, prefix, _leading_words(prefix)
-        case Generate(prompt=str() as prompt, sampling=sampling):
-            return prompt, prompt + sampling.length_of
+        case Generate(prompt=str() as prompt):
+            return (prompt,)
         case _:
             return ()
 

@@ -8,7 +8,7 @@ from msgspec import Meta, Struct
 
 from evenkeel.options import RUNTIME, identity_options
 
-LATER = ("deterministic", "late", "rank_template", "top_p", "top_k")
+LATER = ("rank_template", "top_p", "top_k")
 """Options that came after the first runs were stored."""
 
 Dtype: TypeAlias = Annotated[
@@ -34,11 +34,19 @@ BatchTokens: TypeAlias = Annotated[
     Annotated[int, Meta(ge=1)] | None,
     Meta(description="padded tokens in one batch at most; by default chosen by device", extra=RUNTIME),
 ]
-Deterministic: TypeAlias = Annotated[
-    bool, Meta(description="read every text alone, so that no answer depends on what else is asked; slower")
-]
 Revision: TypeAlias = Annotated[str | None, Meta(description="branch, tag or commit of a Hub model")]
 RemoteCode: TypeAlias = Annotated[bool, Meta(description="run Python code that comes with the model")]
+
+
+def precision_notes(dtype: Any) -> list[str]:
+    """Half precision is noted with a run: what shares a batch changes how sums are rounded."""
+    if dtype.itemsize > 2:
+        return []
+    name = str(dtype).removeprefix("torch.")
+    return [
+        f"Computed in {name}: answers depend on what shares a batch; --model-arg concurrency=1 reads every "
+        "text alone."
+    ]
 
 
 def chosen_options(options: Struct) -> dict[str, Any]:

@@ -53,7 +53,6 @@ def scored_prompts(causal: Causal, window: Sequence[Request]) -> list[ScoredProm
 def prompt_of(causal: Causal, request: Generate) -> Prompt | Response:
     """A request as token ids with its sampling, or how it ends before it begins."""
     sampling, stop, text = request.sampling, request.sampling.stop, request.prompt
-    max_tokens = sampling.max_tokens
     if isinstance(text, str):
         ids = causal.tokenise(text)
     else:
@@ -69,19 +68,14 @@ def prompt_of(causal: Causal, request: Generate) -> Prompt | Response:
         ids = [causal.start_id]
     if too_long(causal, len(ids) + 1):
         return too_long_response(causal, len(ids))
-    if (counted := sampling.length_of) and isinstance(text, str):
-        pair = pair_of(causal, text, counted)
-        length = pair.target if pair else len(causal.tokenise(counted, special=False))
-        max_tokens = min(max_tokens, max(1, length))
-    room = causal.context - len(ids) if causal.context else max_tokens
+    room = causal.context - len(ids) if causal.context else sampling.max_tokens
     return Prompt(
         ids=tuple(ids),
         temperature=sampling.temperature,
         top_p=sampling.top_p if causal.top_p is None else causal.top_p,
         top_k=causal.top_k or 0,
         seed=seed_of(request),
-        max_tokens=min(max_tokens, room),
-        clipped=room < max_tokens,
+        max_tokens=min(sampling.max_tokens, room),
         stop=tuple(filter(None, stop)),
         thinking=not isinstance(text, str) and opens_reasoning(causal.text(ids[-TAIL:])),
         schema=request.schema,

@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 def generate_response(request: Generate, prompt: Prompt, generation: Generation | None) -> Response:
     if generation is None:
         return does_not_fit(len(prompt.ids))
-    # A text that was to have a certain length, and has it, is complete.
-    full = bool(request.sampling.length_of) and not prompt.clipped and generation.tokens >= prompt.max_tokens
-    ended = generation.ended or (full and bool(generation.text))
+    ended = generation.ended
     status: Status = "ok" if ended else "truncated"
     if isinstance(request.prompt, str):
         text, reasoning = generation.text, ""

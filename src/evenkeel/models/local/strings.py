@@ -322,34 +322,25 @@ class Reading:
             ]
             reading = self._causal.read(sequences, [1] * len(sequences), use_cache=False)
             return _logprobs(reading.logits[:, -1])
-        if self._causal.joins:
-            return self._after_joined(nodes)
         ids, mask = self._causal.pad([node.more for _, node in nodes])
+        cache, before = self._joined(nodes) if self._causal.joins else self._masked(nodes)
+        step = self._causal.forward(ids, torch.cat([before, mask], dim=1), cache=cache)
+        return _logprobs(step.logits[:, -1])
+
+    def _joined(self, nodes: Sequence[tuple[int, Node]]) -> tuple[Any, Tensor]:
+        """A cache of what each node keeps of its target's reading, and its mask."""
+        places = [len(self._targets[row].context) + node.kept for row, node in nodes]
+        _, before = self._causal.pad([[0] * count for count in places])
+        return self._reading.join([row for row, _ in nodes], places), before
+
+    def _masked(self, nodes: Sequence[tuple[int, Node]]) -> tuple[Any, Tensor]:
+        """The same where all were read in one batch: what a node does not keep is masked out."""
         rows = [row for row, _ in nodes]
         before = self._mask[rows]
         for line, (row, node) in enumerate(nodes):
             unused = self._targets[row].read - node.kept
             before[line, before.shape[1] - unused :] = 0
-        cache = _rows_of(self._cache, torch.tensor(rows, device=mask.device))
-        step = self._causal.forward(ids, torch.cat([before, mask], dim=1), cache=cache)
-        return _logprobs(step.logits[:, -1])
-
-    def _after_joined(self, nodes: Sequence[tuple[int, Node]]) -> list[Floats]:
-        """The same for rows that are joined: sequences with as many new tokens are read together."""
-        by_length: dict[int, list[int]] = {}
-        for line, (_, node) in enumerate(nodes):
-            by_length.setdefault(len(node.more), []).append(line)
-        results: list[Floats] = [np.empty(0)] * len(nodes)
-        for lines in by_length.values():
-            part = [nodes[line] for line in lines]
-            places = [len(self._targets[row].context) + node.kept for row, node in part]
-            cache = self._reading.join([row for row, _ in part], places)
-            ids, after = self._causal.pad([node.more for _, node in part])
-            _, before = self._causal.pad([[0] * count for count in places])
-            step = self._causal.forward(ids, torch.cat([before, after], dim=1), cache=cache)
-            for line, logprobs in zip(lines, _logprobs(step.logits[:, -1]), strict=True):
-                results[line] = logprobs
-        return results
+        return _rows_of(self._cache, torch.tensor(rows, device=before.device)), before
 
 
 def _logprobs(logits: Tensor) -> Floats:

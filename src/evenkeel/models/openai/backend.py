@@ -388,8 +388,6 @@ class OpenAI:
                 f"{self._preset.title} has no /completions. vLLM, SGLang and hf: do.",
                 lacking=frozenset({"generate"}),
             )
-        if request.sampling.length_of:
-            return Response(status="error", reason="a server does not count the tokens of a text")
         body = partial(self._dialect.generate_body, request)
         return await client.send(Call(COMPLETIONS, body, read_completion))
 

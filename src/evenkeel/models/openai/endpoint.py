@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import ipaddress
 import os
 import re
 import urllib.parse
@@ -27,7 +26,6 @@ ADDRESS_VARIABLE = "OPENAI_BASE_URL"
 OPENAI_ADDRESS = "https://api.openai.com/v1"
 ADDRESSES = re.compile(r"\s*,[\s,]*(?=https?://|$)", re.IGNORECASE)
 """Between two addresses, or after the last; any other comma is part of one."""
-LABEL = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?")
 SECRETS = re.compile(r"key|token|secret|pass|pwd|auth|sig|code|jwt|cred|session|sas", re.IGNORECASE)
 """In the name of a query field: its value is a secret, even if it is a word. No value is ever shown; those of
 other fields (a tenant, a model) are removed from answers only if they are unlike words."""
@@ -209,6 +207,7 @@ def _parsed(base_url: str, option: str) -> URL:
     try:
         url = URL(base_url.strip().rstrip("/"))
         port = url.port
+        (url.raw_host or "").encode("idna")  # as it is looked up
     except ValueError as error:  # UnicodeError is one
         problem = bad_port if "ort" in str(error) else "it is malformed"
     else:
@@ -216,8 +215,6 @@ def _parsed(base_url: str, option: str) -> URL:
             problem = "it must begin with http:// or https://"
         elif not url.host:
             problem = "it names no host"
-        elif not _is_host(url.raw_host or ""):
-            problem = "its host is malformed"
         elif not port:
             problem = bad_port
         else:
@@ -225,14 +222,6 @@ def _parsed(base_url: str, option: str) -> URL:
     # An address that may hold a password is not repeated.
     quoted = f" '{base_url}'" if not set(base_url) & set("@?#") else ""
     raise UsageError(f"{option}{quoted} is not a web address: {problem}. Example: {EXAMPLE}")
-
-
-def _is_host(host: str) -> bool:
-    try:
-        ipaddress.ip_address(host.partition("%")[0])
-    except ValueError:
-        return len(host) < 254 and all(LABEL.fullmatch(label) for label in host.removesuffix(".").split("."))
-    return True
 
 
 def _shown(url: URL, query: Iterable[str]) -> str:

@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from evenkeel.models.presets import Preset
 
 TIMEOUT_S = 10.0
-LONGEST_NAME = 200
-MOST_NAMES = 10_000
-"""Names of a list that are kept; OpenRouter has some hundreds."""
 MOST_SHOWN = 20
 
 
@@ -92,15 +89,9 @@ async def _ask(endpoint: Endpoint, timeout: float) -> Listed:
 
 
 def read_models(data: bytes) -> list[str]:
-    """The names in a list of models, each once, in the order of the list; what cannot be one is left out."""
+    """The names in a list of models, each once, in the order of the list; no other text."""
     reply = _decoder.decode(data)
     entries = reply if isinstance(reply, list) else reply.data if reply.data is not None else reply.models
     names = (entry.id if isinstance(entry.id, str) else entry.name for entry in entries or ())
-    fit = (name for name in names if isinstance(name, str) and 0 < len(name) <= LONGEST_NAME)
-    unique: dict[str, None] = {}
-    for name in fit:
-        if shorten(name) == name and name.strip():
-            unique[name] = None
-        if len(unique) >= MOST_NAMES:
-            break
-    return list(unique)
+    shown = (name for name in names if isinstance(name, str) and name and shorten(name) == name)
+    return list(dict.fromkeys(shown))

@@ -13,10 +13,11 @@
 | a certificate that is not trusted           | end the run              | end the run        |
 
 A 400 or 422 that names a field which the server does not take is first followed by a request without it
-(`dialect.py`). A request is tried again at most `retries` times, after the pause that the reply
-asks for and a back-off; then it fails. A request that failed is an error in the run and is asked again by the
-next start. At the start the run ends only when more requests were refused, or failed, than are still under
-way; later when FAILURES_IN_A_ROW requests have failed and none was answered.
+(`dialect.py`). A request is tried again at most `retries` times, after the pause that the reply asks for and
+a back-off, with several servers at another one first (`servers.py`); then it fails. A request that failed is
+an error in the run and is asked again by the next start. At the start the run ends only when more requests
+were refused, or failed, than are still under way; later when FAILURES_IN_A_ROW requests have failed and none
+was answered.
 """
 
 from __future__ import annotations
@@ -59,10 +60,8 @@ NOT_HERE = frozenset({301, 302, 303, 307, 308, 401, 402, 403, 404, 405})
 RETRIED = frozenset({408, 409, 425, 429})
 OVERLOADED = frozenset({429, 503, 529})
 
-BACK_OFF_S, OVERLOAD_BACK_OFF_S, LONGEST_BACK_OFF_S = 0.25, 1.0, 60.0
-"""Of the first pause, of the first under overload, and of the longest."""
-LONGEST_AT_START_S = 2.0
-"""Between tries of a server that has never answered: whoever started the run is still there to see it."""
+BACK_OFF_S, LONGEST_BACK_OFF_S = 0.5, 30.0
+"""Of the first pause, and of the longest."""
 NO_CONNECTION_S = 0.5
 """Between tries to connect: eight of them are time to start up, not to be dead."""
 LONGEST_WAIT_S = 600.0
@@ -119,8 +118,11 @@ class Call(NamedTuple, Generic[R]):
         try:
             return self.body()
         except UnicodeEncodeError:
-            error = RequestError(NOT_SENT, "the text holds half a character, which JSON cannot")
-            raise RequestFailed(error, 1) from None
+            raise RequestFailed(half_a_character(), 1) from None
+
+
+def half_a_character() -> RequestError:
+    return RequestError(NOT_SENT, "the text holds half a character, which JSON cannot")
 
 
 @dataclass
@@ -206,19 +208,19 @@ class Client:
                     raise self.unreachable(error) from error
                 if fate is Fate.FAIL:
                     raise RequestFailed(error, tries.count) from None
-                await self.before_next(error, tries, self._health)
+                await self.before_next(error, tries)
             else:
                 self._health.answered()
                 return result
 
-    async def before_next(self, error: RequestError, tries: Tries, health: ServerHealth) -> None:
+    async def before_next(self, error: RequestError, tries: Tries) -> None:
         """Wait until a request is worth its next try; RequestFailed where there is to be none."""
         if (error.wait or 0.0) > LONGEST_WAIT_S:
             error.detail += f"; it asks for a pause of {error.wait:,.0f} s, which is too long to wait for"
             raise RequestFailed(error, tries.count) from None
         if tries.count > self._retries:
             raise RequestFailed(error, tries.count) from None
-        delay = pause_before(error, tries.count, at_start=not health.ever_answered)
+        delay = pause_before(error, tries.count)
         if self._health.is_worth_a_note(error, self._clock()):
             again = f"Trying again ({tries.count} of {self._retries}), next in {delay:,.1f} s."
             self._relay.note(f"{error.at(self._endpoint.shown).rstrip('.')}. {again}")
@@ -302,15 +304,13 @@ def is_no_api(error: RequestError) -> bool:
     return error.kind == PAGE or (moved and not names_model)
 
 
-def pause_before(error: RequestError, tries: int, *, at_start: bool) -> float:
+def pause_before(error: RequestError, tries: int) -> float:
     """Seconds before the next try: what the reply asks for, and an exponential back-off with full jitter, so
     that tries do not come back in step."""
     if error.kind == NO_CONNECTION:
         return NO_CONNECTION_S
-    overloaded = error.status in OVERLOADED
-    first = OVERLOAD_BACK_OFF_S if overloaded and error.wait is None else BACK_OFF_S
-    longest = LONGEST_AT_START_S if at_start and not overloaded else LONGEST_BACK_OFF_S
-    return (error.wait or 0.0) + random.uniform(0, min(longest, first * 2.0 ** (tries - 1)))
+    longest = min(LONGEST_BACK_OFF_S, BACK_OFF_S * 2.0 ** (tries - 1))
+    return (error.wait or 0.0) + random.uniform(0, longest)
 
 
 class ServerHealth:

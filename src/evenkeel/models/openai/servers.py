@@ -124,7 +124,7 @@ class Servers:
                 if not self._others(failed):
                     if fate is Fate.FAIL:
                         raise RequestFailed(error, tries.count) from None
-                    await client.before_next(error, tries, self._health)
+                    await client.before_next(error, tries)
                     failed.clear()
             else:
                 server.answered()

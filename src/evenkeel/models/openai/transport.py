@@ -6,12 +6,13 @@ What is done about a failure is decided by its kind, in `retry.py`.
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import math
 import os
 import re
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
@@ -218,16 +219,16 @@ class Transport:
         self,
         method: str,
         path: str,
-        body: bytes | AsyncIterator[bytes] | None = None,
-        *,
-        headers: Mapping[str, str] | None = None,
+        body: bytes | io.BytesIO | aiohttp.FormData | None = None,
     ) -> Reply:
-        """Send a body and read the reply, whatever its status, without any secret in it. A file that is sent
-        as it is read may take FILE_S."""
-        timeout = self._file_time if isinstance(body, AsyncIterator) else self._request_time
+        """Send a body and read the reply, whatever its status, without any secret in it. A file or a form may
+        take FILE_S."""
+        data = body() if isinstance(body, aiohttp.FormData) else body
+        headers = {"Content-Type": data.content_type} if isinstance(data, aiohttp.Payload) else None
+        timeout = self._request_time if isinstance(body, bytes | None) else self._file_time
         with _as_request_errors(self._timeout):
             async with self._http.request(
-                method, self._url(path), data=body, headers=headers, timeout=timeout, allow_redirects=False
+                method, self._url(path), data=data, headers=headers, timeout=timeout, allow_redirects=False
             ) as reply:
                 return await self._read(reply)
 

@@ -1,8 +1,7 @@
-"""A run in the format of Every Eval Ever (schema 0.3.0): a file of figures for each model that was tested,
-and beside it a line for each score of a sample.
+"""A run in the format of Every Eval Ever (schema 0.3.0): a file of figures for each model that was tested.
 
-Only what the run says is written. A figure without a value, and a sample without a score, have no record: the
-format has no way to say that a score is missing, and a failure is not a score.
+Only what the run says is written. A figure without a value has no record: the format has no way to say that a
+score is missing, and a failure is not a score.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import math
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -19,8 +18,7 @@ from typing import Any
 import msgspec
 
 from evenkeel.analysis.intervals import AMOUNTS, CONFIDENCE, RANGES
-from evenkeel.files.cache import replacing, slug, write_whole
-from evenkeel.files.columns import answer_text
+from evenkeel.files.cache import slug, write_whole
 from evenkeel.files.datasets import published_sets
 from evenkeel.harness.benchmark import Benchmark
 from evenkeel.harness.folder import Run
@@ -28,7 +26,7 @@ from evenkeel.harness.registry import load_stored
 from evenkeel.page.format import capitalised
 from evenkeel.page.metrics import Metric, declaration, scope_name
 from evenkeel.report.formats.subjects import Identity, Subject, hub_data, subjects, was_seeded
-from evenkeel.types import Figure, Generate, Record, RunSpec
+from evenkeel.types import Figure, Generate, RunSpec
 
 SCHEMA = "0.3.0"
 UNITS = {"share": "proportion", "score": "points", "signed_bits": "bits"}
@@ -38,15 +36,11 @@ UNITS = {"share": "proportion", "score": "points", "signed_bits": "bits"}
 def write(run: Run, folder: Path) -> list[Path]:
     """The files of a run below `folder`, at the paths that the shared collection has: `data/…`."""
     benchmark = load_stored(run.spec)
-    written: list[Path] = []
-    for subject in subjects(run):
-        if subject.figures:
-            written += _Log(run, benchmark, subject).write(folder)
-    return written
+    return [_Log(run, benchmark, subject).write(folder) for subject in subjects(run) if subject.figures]
 
 
 class _Log:
-    """The two files of one model."""
+    """The file of one model."""
 
     def __init__(self, run: Run, benchmark: Benchmark, subject: Subject) -> None:
         self.run, self.spec, self.benchmark, self.subject = run, run.spec, benchmark, subject
@@ -59,34 +53,10 @@ class _Log:
         name = str(uuid.UUID(bytes=digest, version=4))
         self.path = PurePosixPath("data", slug(self.spec.benchmark), model, name)
 
-    def write(self, folder: Path) -> list[Path]:
-        samples = f"{self.path}_samples.jsonl"
-        rows, unscored, digest = 0, 0, hashlib.sha256()
-        target = folder / samples
-        with replacing(target) as draft, draft.open("wb") as file:
-            for record in self.run.records():
-                lines = list(self._rows(record))
-                unscored += not lines
-                rows += len(lines)
-                for line in lines:
-                    digest.update(line)
-                    file.write(line)
-        log = self._log()
-        paths = [folder / f"{self.path}.json"]
-        if rows:
-            paths.append(target)
-            log["detailed_evaluation_results"] = {
-                "format": "jsonl",
-                "file_path": samples,
-                "hash_algorithm": "sha256",
-                "checksum": digest.hexdigest(),
-                "total_rows": rows,
-                "additional_details": {"samples_without_a_score": str(unscored)},
-            }
-        else:
-            target.unlink()
-        write_whole(paths[0], msgspec.json.format(msgspec.json.encode(log), indent=2) + b"\n")
-        return paths
+    def write(self, folder: Path) -> Path:
+        path = folder / f"{self.path}.json"
+        write_whole(path, msgspec.json.format(msgspec.json.encode(self._log()), indent=2) + b"\n")
+        return path
 
     def _log(self) -> dict[str, Any]:
         provenance = self.spec.provenance
@@ -179,7 +149,7 @@ class _Log:
         sampling = request.sampling
         args: dict[str, Any] = {"temperature": sampling.temperature}
         args |= {name: value for name in ("top_p", "top_k") if (value := identity.get(name)) is not None}
-        if not sampling.length_of:  # otherwise the text is as long as the target
+        if not sampling.words:  # otherwise it depends on the words of the target
             args["max_tokens"] = sampling.max_tokens
         repeats = sum(isinstance(each, Generate) for each in requests)
         details = {**seed, "answers_to_a_prompt": str(repeats)}
@@ -189,79 +159,6 @@ class _Log:
 
     def _sample_count(self) -> int:
         return max((figure.n for figure in self.subject.figures.values()), default=0)
-
-    # Samples
-
-    def _rows(self, record: Record) -> Iterator[bytes]:
-        """A line for each main metric that the sample has a value of, or for the first other that it has.
-
-        Values that say something of a sample without an answer (that it lacks documents, say) are no scores.
-        """
-        if record.score.unscorable or not record.score.answered:
-            return
-        values = {
-            name: value
-            for name in self.subject.figures
-            if (value := record.score.values.get(f"{name}{self.subject.suffix}")) is not None
-            and math.isfinite(value)
-        }
-        if not values:
-            return
-        names = [name for name in values if name in self.subject.main] or [next(iter(values))]
-        shared = self._instance(record)
-        for name in names:
-            value = values[name]
-            figure = self.subject.figures[name]
-            declared = declaration(self.benchmark.layout.metrics, name)
-            evaluation = {"score": value, "is_correct": best(value, figure, declared), "num_turns": 1}
-            ids = {"evaluation_result_id": self._result_id(name)}
-            yield msgspec.json.encode({**shared, **ids, "evaluation": evaluation}) + b"\n"
-
-    def _instance(self, record: Record) -> dict[str, Any]:
-        sample = record.sample
-        question = self.benchmark.question(sample)
-        answers = [(each, text) for each in record.answers if (text := answer_text(each)) is not None]
-        asked: dict[str, Any] = {"raw": question.text, "reference": list(question.references)}
-        content = question.text + "".join(question.references)
-        if question.choices:
-            asked["choices"] = list(question.choices)
-        output: dict[str, Any] = {"raw": [text for _, text in answers]}
-        if any(answer.reasoning for answer, _ in answers):
-            output["reasoning_trace"] = [answer.reasoning for answer, _ in answers]
-        row: dict[str, Any] = {
-            "schema_version": SCHEMA,
-            "evaluation_id": self.id,
-            "model_id": self.subject.identity.id,
-            "evaluation_name": self._evaluation_name({}),
-            "sample_id": sample.id,
-            "sample_hash": hashlib.sha256(content.encode()).hexdigest(),
-            "interaction_type": "single_turn",
-            "input": asked,
-            "output": output,
-            "messages": None,
-            "answer_attribution": [
-                {
-                    "turn_idx": 0,
-                    "source": f"output.raw[{index}]",
-                    "extracted_value": text,
-                    "extraction_method": "whole answer",
-                    "is_terminal": True,
-                }
-                for index, (_, text) in enumerate(answers)
-            ],
-            "metadata": texts({"group": sample.group, **sample.tags, **record.score.tags}),
-        }
-        tokens = [(each.tokens_in, each.tokens_out) for each in record.answers]
-        if tokens and all(read is not None and wrote is not None for read, wrote in tokens):
-            read, wrote = (sum(filter(None, each)) for each in zip(*tokens, strict=True))
-            row["token_usage"] = {
-                "input_tokens": read,
-                "output_tokens": wrote,
-                "total_tokens": read + wrote,
-            }
-        if record.score.failures:
-            row["error"] = "; ".join(record.score.failures)
-        return row
 
 
 def _score(figure: Figure) -> dict[str, Any]:
@@ -290,14 +187,6 @@ def bounds(figure: Figure) -> tuple[float | str, float | str]:
         low = -high
     # A ratio such as a rescaled score has no bounds, whatever its unit.
     return (low if min(known) >= low else "-Infinity"), (high if max(known) <= high else "Infinity")
-
-
-def best(value: float, figure: Figure, metric: Metric | None) -> bool:
-    """Whether a sample has the best value that there is: what the format calls correct."""
-    if metric is None or metric.better is None:
-        return False
-    low, high = bounds(figure)
-    return value == (high if metric.better == "higher" else low)
 
 
 def model_info(model: Identity) -> dict[str, Any]:

@@ -4,13 +4,11 @@
 (() => {
   const PAGE = 50; // rows shown at a time
   const MOST_NAMES = 500; // options of a tag's list
-  const PREFIX = "#samples:";
 
   const data = JSON.parse(document.getElementById("samples-data").textContent);
-  const section = document.getElementById("samples");
   const tags = data.columns.filter((column) => column.names);
   const failed = new Set(data.failed);
-  const state = { filters: new Map(), valued: null, search: "", failedOnly: false, allValues: false, sort: null, down: false, page: 0 };
+  const state = { filters: new Map(), search: "", failedOnly: false, allValues: false, sort: null, down: false, page: 0 };
   let rows = []; // the numbers of the samples that match, in order
   let searched = null; // the texts of each sample in lower case, made by the first search
 
@@ -51,7 +49,6 @@
     const found = [];
     for (let row = 0; row < data.count; row += 1) {
       if (state.failedOnly && !failed.has(row)) continue;
-      if (state.valued && state.valued.values[row] === null) continue;
       if (!wanted.every(([values, code]) => values[row] === code)) continue;
       if (needle && !searched[row].includes(needle)) continue;
       found.push(row);
@@ -72,8 +69,6 @@
 
   function update() {
     rows = sorted(matching());
-    chip.hidden = !state.valued;
-    chip.textContent = state.valued ? `with a value of ${state.valued.title} ✕` : "";
     state.page = 0;
     draw();
   }
@@ -85,11 +80,6 @@
   const status = make("p", { class: "soft", role: "status" });
   const back = make("button", { type: "button", onclick: () => turn(-1) }, "Previous");
   const next = make("button", { type: "button", onclick: () => turn(1) }, "Next");
-
-  const chip = make("button", { type: "button", title: "Remove this filter", onclick: () => {
-    state.valued = null;
-    update();
-  } });
 
   function turn(step) {
     state.page += step;
@@ -166,8 +156,6 @@
 
   // Filters
 
-  const lists = new Map(); // the list of each tag that has one
-
   // Names may be cut, and alike: values of a tag are chosen by their codes.
   function filterBy(column, code) {
     if (code >= 0 && code < column.names.length) state.filters.set(column, code);
@@ -180,7 +168,6 @@
       update();
     } });
     list.append(make("option", {}, "all"), ...column.names.map((name) => make("option", {}, name)));
-    lists.set(column, list);
     return make("label", {}, column.title, list);
   }
 
@@ -198,7 +185,6 @@
     clearTimeout(timer);
     timer = setTimeout(() => { state.search = search.value; update(); }, 150);
   } });
-  const failedBox = checkbox((on) => { state.failedOnly = on; update(); });
 
   function filters() {
     const chosen = tags.filter((column) => column.names.length > 1 && column.names.length <= MOST_NAMES);
@@ -206,41 +192,13 @@
     return make("div", { class: "filters", role: "search", "aria-label": "Filter the samples" },
       ...chosen.map(tagFilter),
       make("label", {}, "text", search),
-      tick("failed only", failedBox),
-      ...(data.columns.filter((column) => column.kind === "value").length > data.few ? [all] : []),
-      chip);
-  }
-
-  // A figure's link has numbers only: 2=0 is the first value of the tag in column 2, 7 any value in column 7.
-  function follow() {
-    const linked = location.hash.startsWith(PREFIX);
-    clearTimeout(timer);
-    Object.assign(state, { valued: null, search: "", failedOnly: false });
-    search.value = "";
-    failedBox.checked = false;
-    state.filters.clear();
-    for (const part of linked ? location.hash.slice(PREFIX.length).split(",") : []) {
-      const [, number, code] = part.match(/^(\d+)(?:=(\d+))?$/) || [];
-      const column = data.columns[number];
-      if (column && column.names && code) filterBy(column, Number(code));
-      else if (column && column.kind === "value" && !code) state.valued = column;
-    }
-    for (const [column, list] of lists) list.selectedIndex = (state.filters.get(column) ?? -1) + 1;
-    update();
-    if (linked) {
-      section.scrollIntoView();
-      section.focus({ preventScroll: true });
-    }
+      tick("failed only", checkbox((on) => { state.failedOnly = on; update(); })),
+      ...(data.columns.filter((column) => column.kind === "value").length > data.few ? [all] : []));
   }
 
   const table = make("table", {}, make("thead", {}, head), body);
   const box = make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "All samples" }, table);
   document.getElementById("samples-table").replaceChildren(
     filters(), status, box, make("div", { class: "pages" }, back, next));
-  addEventListener("hashchange", follow);
-  addEventListener("click", (event) => { // the same link again changes no hash
-    const link = event.target.closest(`a[href^="${PREFIX}"]`);
-    if (link && link.getAttribute("href") === location.hash) follow();
-  });
-  follow();
+  update();
 })();

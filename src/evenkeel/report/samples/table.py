@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -25,20 +25,15 @@ from evenkeel.page.format import visible
 from evenkeel.page.grid import Content, Grid
 from evenkeel.page.metrics import declaration
 from evenkeel.page.tables import in_order
-from evenkeel.types import Figure, Response, Sample
+from evenkeel.types import Response, Sample
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SCRIPT = Path(__file__).with_name("table.js")
-MOST_ROWS = 200_000
-NUMBERS = 14_000_000
-"""Bytes of the values of all samples."""
-LEAST_TEXTS, MOST_TEXTS = 1_500_000, 4_000_000
-"""Bytes of the texts of all samples: there are more on the page of a larger run."""
-TEXTS_A_ROW = 250
-MANY = 20_000
-"""Rows from which on there are only the first input and the first answer of each."""
+MOST_ROWS = 20_000
+TEXTS = 3_000_000
+"""Bytes of the texts of all samples."""
 FEW = 6
 """Values that are shown at first."""
 FIRST = 20
@@ -60,8 +55,6 @@ class SampleTable(NamedTuple):
     notes: list[str]
     without_script: str
     first: Grid
-    link: Callable[[Content], str]
-    """The fragment that chooses the samples behind a figure; empty where it is of all, or of others."""
 
 
 def sample_table(run: Run) -> SampleTable | None:
@@ -70,7 +63,7 @@ def sample_table(run: Run) -> SampleTable | None:
     shown = min(len(samples), MOST_ROWS)
     if not shown:
         return None
-    columns, numbers, left_out = _columns(run, samples, shown)
+    columns = _columns(run, samples, shown)
     headings, texts, cut = _texts(run, shown)
     script = SCRIPT.read_text(encoding="utf-8")
     data = {
@@ -87,21 +80,16 @@ def sample_table(run: Run) -> SampleTable | None:
         data=_embedded(data),
         script=Markup(script),
         script_hash=f"sha256-{digest}",
-        notes=_notes(len(samples), shown, left_out, cut=cut),
+        notes=_notes(len(samples), shown, cut=cut),
         without_script=f"Without scripts, the first {len(grid.rows)} of {len(samples):,} are shown here.",
         first=grid,
-        link=_link(samples, shown, numbers),
     )
 
 
-def _notes(count: int, shown: int, left_out: list[str], *, cut: bool) -> list[str]:
+def _notes(count: int, shown: int, *, cut: bool) -> list[str]:
     notes = ["A sample opens to its question and its answers. Samples in red have failed."]
     if shown < count:
         notes.append(f"The table has the first {shown:,} of {count:,} samples; records.jsonl has all.")
-    if left_out:
-        notes.append(f"Values left out to keep the page small: {', '.join(left_out)}.")
-    if shown > MANY:
-        notes.append("Of the texts of a sample, the first input and the first answer are on the page.")
     if cut:
         notes.append("Long texts are cut here, and end with “…”; records.jsonl has them whole.")
     return notes
@@ -118,30 +106,20 @@ def _embedded(data: Any) -> Markup:
 # Columns
 
 
-def _columns(
-    run: Run, samples: Samples, shown: int
-) -> tuple[list[dict[str, Any]], dict[str, int], list[str]]:
-    """The id, the tags and the values of all samples; the number of each tag's and value's column among
-    them; and the names of the values that are too many."""
+def _columns(run: Run, samples: Samples, shown: int) -> list[dict[str, Any]]:
+    """The id, the tags and the values of the samples, those of the headline first."""
     ids = [_short(each) for each in samples.index.ids[:shown]]
     columns: list[dict[str, Any]] = [{"title": "sample", "kind": "id", "values": ids}]
     columns += [_tag(tag, labels, shown) for tag, labels in samples.index.tags.items()]
-    numbers = {column: number for number, column in enumerate(samples.tag_columns.values(), 1)}
     known = [name for name in samples.values if samples.valued(name)[:shown].any()]
     headline = benchmark_class(run.spec.benchmark).metrics[0].name
     known.sort(key=lambda name: name.partition("@")[0] != headline)
     titles = _titles(run, known)
-    left_out: list[str] = []
-    size = 0
-    for name in known:
-        values = _numbers(samples.cells(name)[:shown])
-        size += len(msgspec.json.encode(values))
-        if size > NUMBERS:
-            left_out.append(titles[name])
-        else:
-            numbers[name] = len(columns)
-            columns.append({"title": titles[name], "kind": "value", "values": values})
-    return columns, numbers, left_out
+    columns += [
+        {"title": titles[name], "kind": "value", "values": _numbers(samples.cells(name)[:shown])}
+        for name in known
+    ]
+    return columns
 
 
 def _tag(tag: str, labels: Labels, shown: int) -> dict[str, Any]:
@@ -163,16 +141,7 @@ def _numbers(column: NDArray[np.float64]) -> list[Any]:
     known = column[~np.isnan(column)]
     if (known == np.round(known)).all() and np.abs(known).max() < 2**53:
         return [None if value != value else int(value) for value in column.tolist()]
-    return [None if value != value else value for value in _significant(column).tolist()]
-
-
-def _significant(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Numbers rounded to significant digits, each the float nearest to its decimal form."""
-    sizes = np.abs(np.where(np.isnan(numbers) | (numbers == 0), 1.0, numbers))
-    places = DIGITS - 1 - np.floor(np.log10(sizes))
-    below, above = 10.0 ** np.maximum(places, 0), 10.0 ** np.maximum(-places, 0)
-    rounded: NDArray[np.float64] = np.round(numbers * below / above) * above / below
-    return rounded
+    return [None if value != value else float(f"{value:.{DIGITS}g}") for value in column.tolist()]
 
 
 def _titles(run: Run, names: list[str]) -> dict[str, str]:
@@ -208,39 +177,6 @@ def _first(columns: list[dict[str, Any]]) -> Grid:
     return Grid("The first samples", "sample", heads, rows, left=1 + len(shown) - len(values[:FEW]))
 
 
-def _link(samples: Samples, shown: int, numbers: dict[str, int]) -> Callable[[Content], str]:
-    """Links name columns by their numbers, and values of tags by their codes: `#samples:2=0,7` has the
-    samples with the first value of the tag in column 2 that have a value in column 7."""
-    tags = samples.index.tags
-    codes = {
-        tag: {name: code for code, name in enumerate(_tag_values(labels, shown))}
-        for tag, labels in tags.items()
-    }
-    labelled = {tag: {str(name): code for code, name in enumerate(each.names)} for tag, each in tags.items()}
-
-    def link(content: Content) -> str:
-        if not isinstance(content, Figure) or not content.n:
-            return ""
-        scope = {tag: value for tag, value in content.scope.items() if tag in tags}
-        if any(value not in codes[tag] for tag, value in scope.items()):
-            return ""
-        chosen = np.ones(shown, dtype=bool)
-        for tag, value in scope.items():
-            chosen &= tags[tag].codes[:shown] == labelled[tag][value]
-        parts = [f"{numbers[samples.tag_columns[tag]]}={codes[tag][value]}" for tag, value in scope.items()]
-        # The value of a figure that is of one subject among several is named for that subject.
-        others = [value for tag, value in content.scope.items() if tag not in tags]
-        column = samples.value_columns.get("@".join([content.metric, *others]), "")
-        if column in numbers:
-            valued = chosen & samples.valued(column)[:shown]
-            if valued.sum() < chosen.sum():
-                parts.append(str(numbers[column]))
-            chosen = valued
-        return f"#samples:{','.join(parts)}" if parts and chosen.sum() == content.n else ""
-
-    return link
-
-
 # Texts
 
 
@@ -253,23 +189,21 @@ class _Line(Struct, gc=False):
 
 def _texts(run: Run, rows: int) -> tuple[list[str], list[list[int | str]], bool]:
     """The headings; of each sample its texts, each after the number of its heading; whether any is cut."""
-    budget = min(max(LEAST_TEXTS, rows * TEXTS_A_ROW), MOST_TEXTS)
-    longest = max(200, 4 * budget // rows)  # no text is held whole that is much longer than its share
+    longest = max(200, 4 * TEXTS // rows)  # no text is held whole that is much longer than its share
     headings: dict[str, int] = {}
     numbers: dict[str, int] = {}  # of headings as they are in the records: there are few
     codes: list[list[int]] = []
     texts: list[str] = []
     cut = False
-    most = 1 if rows > MANY else None
     for line in islice(decode_json_lines(run.path / "records.jsonl", _Line), rows):
-        parts = [*islice(_asked(line.sample), most), *islice(_answered(line.answers), most)]
+        parts = [*_asked(line.sample), *_answered(line.answers)]
         for heading, _ in parts:
             if heading not in numbers:
                 numbers[heading] = headings.setdefault(_short(heading), len(headings))
         codes.append([numbers[heading] for heading, _ in parts])
         cut = cut or any(len(text) > longest for _, text in parts)
         texts += (shortened(text, longest) for _, text in parts)
-    fitted = cut_fairly(texts, budget)
+    fitted = cut_fairly(texts, TEXTS)
     cut = cut or any(text.endswith("…") for text in fitted)
     turn = iter(fitted)
     return list(headings), [[part for code in row for part in (code, next(turn))] for row in codes], cut

@@ -1,16 +1,10 @@
-"""On a CPU: digits of a row that do not depend on the rows beside it.
+"""Attention on a CPU: a new token attends to its row's own keys alone.
 
-Sums of floating-point numbers depend on their order. Three things would change the order with the batch: the
-library that multiplies matrices takes other kernels where there are few rows; threads share out a sum; and
-padding shifts what the attention sums up. So products are filled up to a least number of rows, one thread
-computes a batch, texts are read beside texts of equal length only, and a new token attends to its row's own
-keys alone. That is also faster than a masked attention over padded keys.
+That is faster than a masked attention over padded keys, and what shares a batch changes no sum of a row.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -19,14 +13,10 @@ from torch import Tensor, nn
 from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
-from transformers.pytorch_utils import Conv1D
 
 from evenkeel.models.local.steps.attention import UNKNOWN
 
 NAME = "evenkeel-rows"
-
-LEAST_ROWS = 16
-"""Rows from which on the product of a row is the same in any batch, and those below cost hardly less."""
 
 
 def use_row_attention(model: Any) -> None:
@@ -97,21 +87,3 @@ def _attended(
     visible = mask.repeat(1, 1, shared, 1) if mask is not None else None
     states = nn.functional.scaled_dot_product_attention(queries, key, value, visible, scale=scaling)
     return states.reshape(rows, heads, count, value.shape[-1]).transpose(1, 2)
-
-
-def fill_products(model: nn.Module) -> None:
-    """Make the layers of a model compute their products with at least so many rows.
-
-    Not those of a class with a `forward` of its own: a router of experts may return several tensors.
-    """
-    for module in model.modules():
-        if type(module).forward in (nn.Linear.forward, Conv1D.forward):
-            module.forward = partial(_filled, module.forward)
-
-
-def _filled(product: Callable[[Tensor], Tensor], states: Tensor) -> Tensor:
-    rows = states.numel() // states.shape[-1]
-    if not 0 < rows < LEAST_ROWS:
-        return product(states)
-    repeated = states.reshape(rows, -1).repeat(-(-LEAST_ROWS // rows), 1)[:LEAST_ROWS]
-    return product(repeated)[:rows].reshape(*states.shape[:-1], -1)

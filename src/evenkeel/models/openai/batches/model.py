@@ -34,7 +34,7 @@ class BatchModel:
         self._folder = folder
         self._wait = wait
         self._digest = model_digest(live.identity())
-        self._pause_limit = poll_limit()
+        poll_limit()  # a wrong one is an error before anything is asked
         self._health = ServerHealth(access.endpoint.shown)
         self._progress: Progress = Silent()
         self._meter: Meter | None = None
@@ -104,6 +104,5 @@ class BatchModel:
                 relay=relay,
                 health=self._health,
                 meter=self._meter,
-                pause_limit=self._pause_limit,
             )
             await session.run()

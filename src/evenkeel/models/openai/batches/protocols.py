@@ -7,8 +7,8 @@ requests in one body and gives one file of results. A reply of another shape rai
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 from msgspec import Struct
@@ -17,7 +17,10 @@ from evenkeel.models.openai.batches import anthropic
 from evenkeel.models.openai.batches.stored import BATCH_ID
 from evenkeel.models.openai.transport import Reply, RequestError, shorten
 
+CHAT_PATH = "/v1/chat/completions"
 MAX_COUNT = 10**9
+MOST_BYTES = 100_000_000
+"""Of a batch, which is in memory while it is sent; the servers take twice as much."""
 LATER = ("token_limit", "rate_limit", "server_error", "overloaded", "timeout", "expired")
 """In the code of an error: the same may succeed later."""
 
@@ -31,12 +34,10 @@ class Status(NamedTuple):
     ended: bool
     done: int = 0
     """Requests that are answered."""
-    failed: int = 0
     results: tuple[str, ...] = ()
     """Paths of the files with results, once it has ended."""
     problem: RequestError | None = None
-    """Why the batch as a whole was refused."""
-    cancelled: bool = False
+    """Why the batch as a whole was refused, or was cancelled."""
 
 
 class Result(NamedTuple):
@@ -46,32 +47,10 @@ class Result(NamedTuple):
     body: bytes
     """The reply to a chat request; empty where there is an error."""
     error: RequestError | None = None
-    cancelled: bool = False
 
 
-class BatchProtocol(Protocol):
-    """What differs between the interfaces."""
-
-    name: str
-    key_header: str
-    headers: Mapping[str, str]
-    path: str
-    """Where batches are created."""
-    most_requests: int
-    most_bytes: int
-    uploads: bool
-    """Whether requests are uploaded as a file first."""
-    head: bytes
-    separator: bytes
-    tail: bytes
-    """What surrounds the requests of a portion and divides them."""
-
-    def request(self, custom_id: str, body: bytes, max_temperature: float | None) -> bytes:
-        """One request of a batch."""
-
-    def status(self, data: bytes) -> Status: ...
-
-    def result(self, data: bytes) -> Result: ...
+class _File(Struct):
+    id: str
 
 
 class _OpenAIBatch(Struct):
@@ -99,38 +78,44 @@ class OpenAIBatches:
     key_header = "Authorization"
     headers: Mapping[str, str] = {}
     path = "batches"
+    """Where batches are created."""
     most_requests = 50_000
-    most_bytes = 200_000_000
     uploads = True
-    head, separator, tail = b"", b"\n", b"\n"
+    """Whether requests are uploaded as a file first."""
     ENDED = frozenset({"completed", "failed", "expired", "cancelled"})
 
     def request(self, custom_id: str, body: bytes, max_temperature: float | None) -> bytes:
-        url = "/v1/chat/completions"
-        return msgspec.json.encode(
-            {"custom_id": custom_id, "method": "POST", "url": url, "body": msgspec.Raw(body)}
-        )
+        """One request of a batch."""
+        line = {"custom_id": custom_id, "method": "POST", "url": CHAT_PATH, "body": msgspec.Raw(body)}
+        return msgspec.json.encode(line)
+
+    def joined(self, requests: list[bytes]) -> bytes:
+        """The requests of a batch as they are sent."""
+        return b"\n".join([*requests, b""])
+
+    def creation(self, file_id: str) -> bytes:
+        body = {"input_file_id": file_id, "endpoint": CHAT_PATH, "completion_window": "24h"}
+        return msgspec.json.encode(body)
 
     def status(self, data: bytes) -> Status:
         batch = msgspec.json.decode(data, type=_OpenAIBatch)
         files = [checked_id(name) for name in (batch.output_file_id, batch.error_file_id) if name]
+        problem = _refusal(batch.errors) if batch.status == "failed" else None
+        if batch.status == "cancelled":
+            problem = RequestError("it was cancelled", "the same command submits the rest again", status=400)
         return Status(
             checked_id(batch.id),
             shorten(batch.status),
             batch.status in self.ENDED,
             _count(batch.request_counts, "completed"),
-            _count(batch.request_counts, "failed"),
             tuple(f"files/{name}/content" for name in files),
-            _refusal(batch.errors) if batch.status == "failed" else None,
-            batch.status == "cancelled",
+            problem,
         )
 
     def result(self, data: bytes) -> Result:
         line = msgspec.json.decode(data, type=_OpenAILine)
         if line.response is None or not line.response.status_code:
-            code, message = _problem(line.error)
-            error = _coded(code, message)
-            return Result(line.custom_id, b"", error, "cancelled" in code)
+            return Result(line.custom_id, b"", _coded(*_problem(line.error)))
         status, body = line.response.status_code, bytes(line.response.body)
         if status == 200:
             return Result(line.custom_id, body)
@@ -160,25 +145,27 @@ class AnthropicBatches:
     headers: Mapping[str, str] = {"anthropic-version": anthropic.VERSION}
     path = "messages/batches"
     most_requests = 100_000
-    most_bytes = 256_000_000
     uploads = False
-    head, separator, tail = b'{"requests":[', b",", b"]}"
 
     def request(self, custom_id: str, body: bytes, max_temperature: float | None) -> bytes:
         params = anthropic.message_body(msgspec.json.decode(body), max_temperature=max_temperature)
         return msgspec.json.encode({"custom_id": custom_id, "params": params})
 
+    def joined(self, requests: list[bytes]) -> bytes:
+        return b'{"requests":[' + b",".join(requests) + b"]}"
+
+    def creation(self, file_id: str) -> bytes:
+        raise NotImplementedError("requests are not uploaded first")
+
     def status(self, data: bytes) -> Status:
         batch = msgspec.json.decode(data, type=_AnthropicBatch)
-        counts = batch.request_counts
         name = checked_id(batch.id)
         # The address that the reply itself gives is not followed: the key would go there.
         return Status(
             name,
             shorten(batch.processing_status),
             batch.processing_status == "ended",
-            _count(counts, "succeeded"),
-            sum(_count(counts, kind) for kind in ("errored", "canceled", "expired")),
+            _count(batch.request_counts, "succeeded"),
             (f"{self.path}/{name}/results",),
         )
 
@@ -188,16 +175,37 @@ class AnthropicBatches:
         if kind == "succeeded":
             return Result(line.custom_id, anthropic.chat_reply(bytes(result.message)))
         if kind in ("canceled", "expired"):
-            return Result(line.custom_id, b"", _coded(kind, ""), kind == "canceled")
+            return Result(line.custom_id, b"", _coded(kind, ""))
         inner = result.error.get("error", result.error) if isinstance(result.error, dict) else result.error
         code, message = _problem(inner)
         status = anthropic.STATUSES.get(code, 500)
         return Result(line.custom_id, b"", RequestError(f"HTTP {status}", message or code, status=status))
 
 
-PROTOCOLS: dict[str, BatchProtocol] = {
-    protocol.name: protocol for protocol in (OpenAIBatches(), AnthropicBatches())
-}
+BatchProtocol: TypeAlias = OpenAIBatches | AnthropicBatches
+PROTOCOLS: dict[str, BatchProtocol] = {"openai": OpenAIBatches(), "anthropic": AnthropicBatches()}
+
+
+def portions(
+    protocol: BatchProtocol, lines: Iterable[tuple[str, bytes]]
+) -> Iterator[tuple[list[str], bytes]]:
+    """Requests in as many batches as the limits ask for: the names of each, and what is sent."""
+    names: list[str] = []
+    requests: list[bytes] = []
+    size = 0
+    for name, line in lines:
+        size += len(line) + 1
+        if names and (size > MOST_BYTES or len(names) >= protocol.most_requests):
+            yield names, protocol.joined(requests)
+            names, requests, size = [], [], len(line) + 1
+        names.append(name)
+        requests.append(line)
+    if names:
+        yield names, protocol.joined(requests)
+
+
+def read_file_id(data: bytes) -> str:
+    return checked_id(msgspec.json.decode(data, type=_File).id)
 
 
 def checked_id(name: str) -> str:

@@ -19,8 +19,6 @@ from evenkeel.files.jsonfile import read_json
 from evenkeel.harness.folder import BATCHES, member
 
 FORMAT = 2
-LARGEST = 2**30
-"""Bytes of a file that is read."""
 BATCH_ID = re.compile(r"[A-Za-z0-9_.-]{1,200}")
 """A server's name for a batch or a file: it becomes part of an address."""
 
@@ -31,11 +29,8 @@ BatchId = Annotated[str, Meta(pattern=rf"^(?!\.+$)({BATCH_ID.pattern})?$")]
 class Batch(Struct, kw_only=True):
     """A batch of this run."""
 
-    protocol: Name
     address: Name
     """The server, without credentials."""
-    created: float
-    """When it was about to be created, in seconds of Unix time."""
     requests: list[Name]
     """The `custom_id` of each: the beginning of the journal's key."""
     id: BatchId = ""
@@ -75,8 +70,6 @@ def read_batches(folder: Path) -> list[Batch]:
             raise DataError(folder / BATCHES, "this is not a file. Remove it to submit anew.")
         return []
     try:
-        if path.stat().st_size > LARGEST:
-            raise DataError(path, "it is too large.")
         stored: _File = read_json(path, _File)
     except DataError as error:
         reason = str(error).removeprefix(str(path)).lstrip(":, ").rstrip(".")
