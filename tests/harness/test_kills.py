@@ -14,6 +14,8 @@ import pytest
 from commandline import evenkeel
 from killing import Killed, Timed, contents
 
+pytestmark = pytest.mark.slow
+
 RESULTS = ("records.jsonl", "summary.json", "export")
 """What an undisturbed run and a resumed one have in common, byte by byte."""
 

@@ -21,6 +21,8 @@ from evenkeel.report.terminal.progress import Watcher
 from evenkeel.types import Response
 from loopback import Loopback
 
+pytestmark = pytest.mark.slow
+
 
 class Notes(Watcher):
     """The terminal's own watcher, which keeps what it prints."""

@@ -23,6 +23,8 @@ from evenkeel.report.export import export
 from loopback import Loopback
 from stored import store_run
 
+pytestmark = pytest.mark.slow
+
 KEY = "sk-canary-of-the-person"
 
 
