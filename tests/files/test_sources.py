@@ -24,6 +24,8 @@ from evenkeel.files.remote.sources import local, naming_source, parse_columns, w
 from evenkeel.harness.folder import Run
 from loopback import Loopback
 
+pytestmark = pytest.mark.slow
+
 ROWS = [
     {"id": n, "query": f"Who keeps light {n}?", "answer": f"Keeper {n}",
      "positive": [f"Keeper {n} keeps light {n}."], "negative": [f"Light {n} is old.", f"Light {n} is red."]}

@@ -23,6 +23,8 @@ from evenkeel.errors import DataError
 from killing import Timed, contents
 from loopback import Loopback
 
+pytestmark = pytest.mark.slow
+
 QUESTIONS = [
     {"question_id": number, "domain": "FACTUAL", "level_1_text": f"Question {number}?", "level_1_tokens": 8}
     for number in range(1, 9)

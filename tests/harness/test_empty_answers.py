@@ -16,6 +16,8 @@ from evenkeel.text.answers import Rule, is_blank
 from evenkeel.types import Response, Status
 from loopback import Loopback
 
+pytestmark = pytest.mark.slow
+
 Choice = dict[str, Any]
 
 EMPTY_CHOICES: dict[str, tuple[Choice, Status]] = {

@@ -13,6 +13,8 @@ import pytest
 
 from killing import Killed, Timed, contents
 
+pytestmark = pytest.mark.slow
+
 RESULTS = ("records.jsonl", "summary.json", "export", "set.json")
 """What an undisturbed command and a resumed one have in common, byte by byte."""
 

@@ -14,6 +14,8 @@ from commandline import evenkeel
 from evenkeel.errors import BudgetReached, CapabilityError, RunConflict
 from loopback import Loopback
 
+pytestmark = pytest.mark.slow
+
 CANARY = "sk-canary-3f9a1c77d2e4"
 
 

@@ -19,6 +19,8 @@ from evenkeel.report.export import export
 from evenkeel.report.terminal.progress import Watcher
 from loopback import Loopback
 
+pytestmark = pytest.mark.slow
+
 
 class Notes(Watcher):
     """The terminal's own watcher, which keeps what it prints."""

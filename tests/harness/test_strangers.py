@@ -22,6 +22,8 @@ from evenkeel.journal.recording import Recording
 from evenkeel.report.export import export
 from loopback import Loopback
 
+pytestmark = pytest.mark.slow
+
 KEY = "sk-canary-of-the-person"
 
 

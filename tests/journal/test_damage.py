@@ -18,6 +18,8 @@ from evenkeel.journal.recording import Recording
 from evenkeel.types import Generate, Response, Sample, Sampling
 from loopback import Loopback
 
+pytestmark = pytest.mark.slow
+
 MODEL = model_digest({"spec": "a"})
 
 

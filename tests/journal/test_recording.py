@@ -21,6 +21,8 @@ from evenkeel.journal.recording import Recording
 from evenkeel.types import Generate, Response, Sampling
 from loopback import Loopback
 
+pytestmark = pytest.mark.slow
+
 MODEL = model_digest({"spec": "a"})
 NOBODY = 65534
 

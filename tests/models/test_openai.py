@@ -17,6 +17,8 @@ from evenkeel.types import Generate, Message, Rank, Sampling
 from loopback import Loopback
 from models.hostile import Hostile, answers, chat, model_of, one, says
 
+pytestmark = pytest.mark.slow
+
 
 def test_every_request_is_answered_once_with_its_own_text() -> None:
     with Loopback() as server:

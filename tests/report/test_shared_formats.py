@@ -23,6 +23,8 @@ from evenkeel.report.formats.every_eval_ever import SCHEMA
 from loopback import Loopback
 from triplets import store_tools
 
+pytestmark = pytest.mark.slow
+
 BENCHMARKS = ("mirae", "rgb", "miron", "multiview")
 
 
