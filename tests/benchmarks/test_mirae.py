@@ -27,6 +27,8 @@ from evenkeel.harness.benchmark import Data
 from evenkeel.types import Answered, Embed, Response, Sample, Score
 from loopback import Loopback
 
+pytestmark = pytest.mark.slow
+
 RESULTS = "mirae/MIRAE_claude_haiku_results_english.json"
 BY_LEVEL = (0.8849, 0.8788, 0.8688, 0.8702, 0.8651, 0.8548, 0.8435)
 FLOORS = (0.1611, 0.1810, 0.1823, 0.1843, 0.2037, 0.2061, 0.2126)

@@ -23,6 +23,8 @@ from evenkeel.text.token_estimate import estimate_tokens
 from evenkeel.types import Generate, Request, Response
 from loopback import Loopback
 
+pytestmark = pytest.mark.slow
+
 GOOD = "How do noise-cancelling headphones work, and why do they do better with a hum than with voices?"
 OTHER = "What should a small bakery consider before it begins to deliver bread in the neighbourhood?"
 

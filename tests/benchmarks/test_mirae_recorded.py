@@ -19,6 +19,8 @@ from evenkeel.errors import DataError, UsageError
 from loopback import DIMENSIONS, Loopback
 from stored import rewrite_records
 
+pytestmark = pytest.mark.slow
+
 LEVELS = (1, 2, 3)
 LONG = "so that the text goes on for more than the hundred characters that a published file holds of it"
 

@@ -24,6 +24,8 @@ from evenkeel.journal.journal import make_key
 from evenkeel.types import Generate, LogLikelihood, Sampling
 from loopback import Loopback, logprob, tokenise
 
+pytestmark = pytest.mark.slow
+
 GOOD = {"prefix": "One ship, two", "target": " ships", "category": "Morphology"}
 TARGETS = (" unsinkable", " ships", " the grey sea")
 FIELDS = ["prefix", "target", "category", "generated", "lev_score", "target_confidence"]

@@ -14,6 +14,8 @@ from commandline import evenkeel, evenkeel_process
 from evenkeel.benchmarks.miron.benchmark import Miron
 from evenkeel.benchmarks.miron.files import CATEGORIES
 
+pytestmark = pytest.mark.slow
+
 
 def built(folder: Path, *args: object, **environment: str) -> dict[str, bytes]:
     """The files that `evenkeel build` writes, in a process of its own."""

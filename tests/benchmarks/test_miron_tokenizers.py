@@ -20,6 +20,8 @@ from evenkeel.benchmarks.miron.make.generator import compose
 from evenkeel.models.embedded import embedded_folder
 from models.tiny import tiny_model
 
+pytestmark = pytest.mark.slow
+
 KINDS = ("bytes", "bpe", "sentencepiece")
 
 

@@ -16,6 +16,8 @@ from evenkeel.errors import DataError, UsageError
 from librarian import CHINESE, ENGLISH, Librarian, check, write_documents
 from loopback import Loopback
 
+pytestmark = pytest.mark.slow
+
 Build: TypeAlias = Callable[..., tuple[dict[str, Path], list[str]]]
 
 

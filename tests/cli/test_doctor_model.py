@@ -21,6 +21,8 @@ from evenkeel.harness.registry import BENCHMARKS, load_benchmark
 from evenkeel.models.registry import BACKENDS, Backend
 from evenkeel.types import Generate, LogLikelihood, Logprobs, Request, Response
 
+pytestmark = pytest.mark.slow
+
 
 def tried(done: Outcome) -> dict[str, str]:
     trial = msgspec.json.decode(done.stdout, type=ModelTrial)
