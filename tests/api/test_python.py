@@ -20,6 +20,7 @@ from evenkeel.errors import UsageError
 from evenkeel.harness.progress import Silent
 from evenkeel.report.terminal.progress import watcher
 from evenkeel.types import Response
+from loopback import Loopback
 from stored import store_run
 
 pytestmark = pytest.mark.slow
