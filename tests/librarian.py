@@ -166,8 +166,8 @@ class Mind(NamedTuple):
             case ["answer"]:
                 return _json(answer=self._read(prompt))
             case ["false_answer"]:
-                odd = self._fault(named[0]) == "odd fake"
-                return _json(false_answer="no fewer than 12" if odd else named[0].fake)
+                true = self._fault(named[0]) == "true fake"
+                return _json(false_answer=named[0].founder if true else named[0].fake)
             case _:
                 return _json(text=self._text(named[0], prompt))
 
@@ -212,21 +212,7 @@ class Mind(NamedTuple):
         return next((name for name in (library.founder, library.fake) if name in passage), "")
 
     def _text(self, library: Library, prompt: str) -> str:
-        """A passage rewritten, or its false version."""
-        if prompt.startswith("Rewrite"):
-            passage = prompt.partition("Passage:\n")[2].partition("\n\nAnswer with")[0]
-            match self._fault(library):
-                case "keeps the true":
-                    return passage
-                case "no false":
-                    return re.sub("|".join(library.founder.split()), "somebody", passage)
-                case "blank version":
-                    return " "
-                case "long version":
-                    return f"{library.fake} founded the library of {library.town}. " * 40
-            for true, false in zip(library.founder.split(), library.fake.split(), strict=True):
-                passage = passage.replace(true, false)
-            return passage
+        """A passage rewritten."""
         style = re.search(r"words of your own, as (.*?)\. Keep|重写成(.*?)。", prompt)
         assert style is not None
         match self._fault(library):

@@ -30,7 +30,6 @@ from evenkeel.benchmarks.multiview.files import read_triplets
 from evenkeel.benchmarks.multiview.make.criteria import read_criteria
 from evenkeel.benchmarks.rgb.files import load_prompts, read_instances
 from evenkeel.benchmarks.rgb.predictions import read_predictions
-from evenkeel.errors import DataError
 from evenkeel.files.remote.sources import local, naming_source
 from evenkeel.files.tables import read_rows
 from evenkeel.harness.folder import FORMAT, Run
@@ -276,11 +275,7 @@ RANKS = b"".join(base64.b64encode(bytes([byte])) + f" {byte}\n".encode() for byt
 
 
 def own_questions(path: Path) -> Any:
-    """The questions, or an error that names the rows that are none."""
-    questions, problems = read_user_questions(path, count=len, longest=10**9)
-    if problems:
-        raise DataError(path, problems[0])
-    return questions
+    return read_user_questions(path, count=len, longest=10**9)
 
 
 def documents(path: Path) -> Any:

@@ -18,6 +18,8 @@ import evenkeel as ek
 from evenkeel.errors import UsageError
 from evenkeel.harness import registry
 
+pytestmark = pytest.mark.slow
+
 PAGE = Path(__file__).parents[1] / "docs" / "extending.md"
 BROKEN = 'raise RuntimeError("half of it is missing")\n'
 

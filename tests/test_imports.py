@@ -14,6 +14,8 @@ import pytest
 import evenkeel
 from loopback import Loopback
 
+pytestmark = pytest.mark.slow
+
 HEAVY = (
     "torch",
     "transformers",

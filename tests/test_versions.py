@@ -15,10 +15,13 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[1]
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 TEXTS = (".py", ".md", ".yml", ".yaml", ".toml", ".ipynb", ".txt")
+INSTALLING = re.compile(r"(?:pip[3x]? install|uv add|uv tool install|uvx) [^\n`)]*")
 
 
 def pins(name: str) -> dict[str, str]:
@@ -44,7 +47,7 @@ def test_every_install_line_names_our_package_or_the_checkout() -> None:
         (path.relative_to(ROOT), line)
         for path in paths
         if path.is_file() and path != Path(__file__)
-        for line in re.findall(r"pip3? install[^\n`)]*", path.read_text(encoding="utf-8", errors="replace"))
+        for line in re.findall(INSTALLING, path.read_text(encoding="utf-8", errors="replace"))
         if re.search(r"(?<![\w./$-])evenkeel(?![\w-])", line.partition("evenkeel-venv")[0])
     ]
     assert PROJECT["name"] == "evenkeel-bench"

@@ -44,7 +44,7 @@ KINDS = {
 }
 OPTION = re.compile(r"`[^`]*`|\b(?:evenkeel|pip) [^\n]*|(?<![\w-])--([a-z][a-z-]*)")
 """An option in a message, unless it is part of a command."""
-IN_PYTHON = {"model-arg": "model_args", "metric": "metrics"}
+IN_PYTHON = {"model-arg": "model_args", "metric": "metrics", "allow-host": "allow_hosts"}
 """Options that Python has by another name."""
 LIMITS = {">=": "at least", "<=": "at most", ">": "more than", "<": "less than"}
 LONGEST = 60

@@ -8,6 +8,8 @@ import pytest
 from designs import Design, designs, false_alarms, power, simulate
 from evenkeel.analysis import interval_of
 
+pytestmark = pytest.mark.slow
+
 DRAWS = 2000
 QUICK = {
     "share, values k/5": ("p = 0.1", 20),

@@ -19,6 +19,8 @@ from scripted import Scripted
 from stored import NUMBERS, store_run
 from triplets import named, store, triplet
 
+pytestmark = pytest.mark.slow
+
 QUESTIONS = np.random.default_rng(5).normal(0.7, 0.1, (20, 1))
 
 

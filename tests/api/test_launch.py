@@ -20,6 +20,8 @@ from evenkeel.errors import EvenkeelError, UsageError
 from evenkeel.harness.control import stop
 from loopback import Loopback
 
+pytestmark = pytest.mark.slow
+
 PATIENCE = 180
 """Seconds after which a test gives up; none of them waits that long on an idle machine."""
 PARENT = """

@@ -22,6 +22,8 @@ from evenkeel.report.terminal.progress import watcher
 from evenkeel.types import Response
 from stored import store_run
 
+pytestmark = pytest.mark.slow
+
 HOSTILE = "<script>alert(1)</script>\x1b[31m\u202e<b>m</b>"
 
 

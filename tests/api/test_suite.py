@@ -22,6 +22,8 @@ from evenkeel.harness.ledger import Ledger
 from loopback import Loopback
 from suites import FOUR, PATIENCE, outcome, proof, serving, until, write_suite
 
+pytestmark = pytest.mark.slow
+
 
 def rows(folder: Path) -> list[dict[str, str]]:
     with (folder / "leaderboard.csv").open(encoding="utf-8", newline="") as file:

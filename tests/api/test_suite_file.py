@@ -216,6 +216,7 @@ def test_a_file_sends_a_key_only_to_hosts_that_are_allowed(
     with pytest.raises(DataError, match=f"{variable} to llm.example:8000") as refusal:
         planned_runs(read_suite(path))
     assert "secret-of-mine" not in str(refusal.value)
+    assert "--allow-host llm.example:8000" in refusal.value.on_command_line
     assert planned_runs(read_suite(path), ["llm.example"])
     assert planned_runs(read_suite(path), ["llm.example:8000"])
     with pytest.raises(DataError):

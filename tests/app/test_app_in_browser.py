@@ -24,6 +24,8 @@ from evenkeel.files import lock
 from evenkeel.page.format import visible
 from scripted import Scripted
 
+pytestmark = pytest.mark.slow
+
 HOSTILE = (
     "<img src=x onerror=\"document.title='run'\"> **bold** $x^2$ :red[colour] [link](javascript:alert(1))"
 )

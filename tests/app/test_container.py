@@ -14,6 +14,8 @@ import yaml
 
 from evenkeel.cli.app import app_command
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 LINES = (ROOT / "Dockerfile").read_text(encoding="utf-8").splitlines()
 COLOURS = {"red", "yellow", "green", "blue", "indigo", "purple", "pink", "gray"}

@@ -16,6 +16,8 @@ from evenkeel.app.settings import UPLOAD_MB, Settings
 from evenkeel.files.lock import process_began
 from scripted import Scripted
 
+pytestmark = pytest.mark.slow
+
 PAGE = """
 import streamlit as st
 from evenkeel.app import show

@@ -22,6 +22,8 @@ from evenkeel.app.guard import Guard
 from evenkeel.app.server import Server
 from evenkeel.errors import UsageError
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("streamlit")
 
 T = TypeVar("T")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,7 +15,6 @@ from evenkeel.benchmarks.mirae.files import TARGETS, read_questions
 from evenkeel.benchmarks.mirae.make.builder import BuildOptions, MiraeBuilder
 from evenkeel.benchmarks.mirae.make.generator import VERSION
 from evenkeel.benchmarks.mirae.make.questions import read_user_questions
-from evenkeel.benchmarks.mirae.make.writer import has_question, is_in_script
 from evenkeel.errors import DataError, UsageError
 from evenkeel.make.builder import Built
 from evenkeel.models.embedded import embedded_folder
@@ -25,84 +23,52 @@ from evenkeel.text.token_estimate import estimate_tokens
 from evenkeel.types import Generate, Request, Response
 from loopback import Loopback
 
+pytestmark = pytest.mark.slow
+
 GOOD = "How do noise-cancelling headphones work, and why do they do better with a hum than with voices?"
 OTHER = "What should a small bakery consider before it begins to deliver bread in the neighbourhood?"
 
 
-@pytest.fixture
-def messy(tmp_path: Path) -> Path:
-    path = tmp_path / "messy.txt"
-    path.write_text(f"{GOOD}\n\n{OTHER}\n{GOOD.upper()}\nWhy {'so long ' * 60}?\n")
-    return path
-
-
-def test_bad_rows_are_named_by_line_and_stop_the_build(messy: Path, tmp_path: Path) -> None:
-    done = evenkeel("build", "mirae", "--questions", messy, "--out", tmp_path / "set.json")
-    assert done.code == 2
-    assert "line 2: this is blank." in done.stderr
-    assert "line 4: the same question as in line 1." in done.stderr
-    assert re.search(r"line 5: the question is \d+ tokens long; at most 48", done.stderr)
+@pytest.mark.parametrize(
+    ("name", "content", "problem"),
+    [
+        ("a.txt", f"{GOOD}\n\n{OTHER}\n{GOOD.upper()}\n", "line 4: the same question as in line 1."),
+        (
+            "a.txt",
+            f"{GOOD}\nWhy {'so long ' * 60}?\n",
+            r"line 2: the question is \d+ tokens long",
+        ),
+        ("a.txt", "\n", "there is no question in it"),
+        ("a.csv", f'question,domain\n"{GOOD}",SOUND\nbroken\n', "line 3: this row has 1 cells"),
+        ("a.csv", "frage\nWarum?\n", "the field 'question' is missing"),
+        ("a.jsonl", f'{{"question": "{GOOD}"}}\n{{"question": " "}}\n', "line 2: the question is blank"),
+        ("a.jsonl", '{"question": []}\n', "line 1: the field 'question' should be text"),
+        ("a.docx", "", "expected a file that ends in"),
+    ],
+)
+def test_a_row_that_cannot_be_used_stops_the_build(
+    tmp_path: Path, name: str, content: str, problem: str
+) -> None:
+    (tmp_path / name).write_text(content, encoding="utf-8")
+    with pytest.raises(DataError, match=problem):
+        build("mirae", tmp_path / "set.json", questions=str(tmp_path / name))
     assert not (tmp_path / "set.json").exists()
 
 
-def test_bad_rows_are_left_out_where_the_flag_says_so(messy: Path, tmp_path: Path) -> None:
-    done = evenkeel(
-        "build", "mirae", "--questions", messy, "--out", tmp_path / "set.json", "--on-bad", "skip"
-    )
-    assert done.code == 0
-    assert "line 5:" in done.stderr
-    found = read_questions(tmp_path / "set.json")
-    assert [question.texts[1] for question in found] == [GOOD, OTHER]
-
-
 @pytest.mark.parametrize(
-    ("name", "content", "good", "problem"),
+    ("name", "content", "line", "domain"),
     [
-        (
-            "a.csv",
-            f'question,domain\n"{GOOD}",SOUND\nbroken\n',
-            [(2, GOOD, "SOUND")],
-            "line 3: this row has 1 cells, the first line 2",
-        ),
-        ("a.csv", f'question\n"{GOOD}"\n"open', [(2, GOOD, "OWN")], "line 3: this row and all rows after it"),
-        (
-            "a.jsonl",
-            f'{{"question": "{GOOD}"}}\n{{"q": 1}}\n',
-            [(1, GOOD, "OWN")],
-            "line 2: expected an object with",
-        ),
-        ("a.jsonl", '{"question": 5}\nnope\n', [], "line 1: expected an object with 'question'"),
-        ("a.txt", f"\ufeff{GOOD}\n", [(1, GOOD, "OWN")], None),
-        ("a.csv", f'question\n\n"{GOOD}"\n', [(3, GOOD, "OWN")], "line 2: this is blank"),
-        ("a.jsonl", f'{{"question": "One\u2028{OTHER}"}}\n', [(1, f"One\u2028{OTHER}", "OWN")], None),
+        ("a.txt", f"\ufeff\n{GOOD}\n", 2, "OWN"),
+        ("a.csv", f'question,domain\n"{GOOD}",SOUND\n', 2, "SOUND"),
+        ("a.jsonl", f'{{"question": "{GOOD}"}}\n', 1, "OWN"),
     ],
 )
-def test_every_format_names_the_line_of_a_broken_row(
-    tmp_path: Path, name: str, content: str, good: list[tuple[int, str, str]], problem: str | None
+def test_questions_are_read_in_every_format(
+    tmp_path: Path, name: str, content: str, line: int, domain: str
 ) -> None:
-    path = tmp_path / name
-    path.write_text(content, encoding="utf-8")
-    found, problems = read_user_questions(path, count=estimate_tokens, longest=48)
-    assert [tuple(question) for question in found] == good
-    assert problems[0].startswith(problem) if problem else not problems
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("a.csv", b"frage\nWarum?\n", "expected a column 'question'"),
-        ("a.docx", b"", "expected a file that ends in"),
-        ("a.txt", b"fine\nnot \xff text\n", "line 2: this is not UTF-8"),
-        ("a.txt", b"", "no question that can be used"),
-    ],
-)
-def test_a_file_that_cannot_be_used_at_all_says_why(
-    tmp_path: Path, name: str, content: bytes, message: str
-) -> None:
-    path = tmp_path / name
-    path.write_bytes(content)
-    with pytest.raises(DataError, match=message):
-        build("mirae", tmp_path / "set.json", questions=str(path))
+    (tmp_path / name).write_text(content, encoding="utf-8")
+    (question,) = read_user_questions(tmp_path / name, count=estimate_tokens, longest=48)
+    assert question == (line, GOOD, domain)
 
 
 def test_the_composer_needs_no_model_and_keeps_the_lengths(tmp_path: Path) -> None:
@@ -231,14 +197,6 @@ FAULTS: dict[str, tuple[Callable[[Generate, str], str], str]] = {
         lambda r, lang: padded(QUESTIONS[other_language(lang)][0], target_of(r), other_language(lang)),
         "it is not in ",
     ),
-    "copies": (
-        lambda r, lang: padded(
-            f"{asked_question(r)} Do not answer the question and give no hint of the answer.",
-            target_of(r),
-            lang,
-        ),
-        "it repeats the order",
-    ),
     "long": (
         lambda r, lang: padded(asked_question(r), 2 * target_of(r), lang),
         "tokens instead of about 500, ",
@@ -273,23 +231,6 @@ def test_a_bad_writer_is_caught_told_what_was_wrong_and_reported_in_every_langua
         assert driven(builder(lang, padding="elaborate"), model(learns)).built.failures == []
 
 
-@pytest.mark.parametrize(
-    ("text", "question", "has"),
-    [
-        ("Tell me: “why  is it SO”, please", "Why is it so?", True),
-        ("Was this it so far?", "Is it so?", False),
-        ("I wonder. Is it sound?", "Is it so?", False),
-        ("Was this it so far? Is it so?", "Is it so?", True),
-        ("나비가 오나요?", "비가 오나요?", False),
-        ("오늘 비가오나요?", "비가 오나요?", True),
-        ("你知道AI 是什么吗？", "AI是什么？", True),
-        ("…", "?!", False),
-    ],
-)
-def test_a_question_is_found_at_the_borders_of_words(text: str, question: str, has: bool) -> None:
-    assert has_question(text, question) is has
-
-
 def test_both_paddings_are_two_rows_of_a_question(builder: Callable[..., MiraeBuilder]) -> None:
     session = driven(builder(padding="both"), model(good_level))
     assert len(session.orders) == 2 * 12
@@ -310,21 +251,6 @@ def test_neutral_padding_takes_the_question_word_for_word(builder: Callable[...,
         "the question is not in it word for word"
     }
     assert driven(builder(padding="elaborate"), model(reworded)).built.failures == []
-
-
-def test_a_request_that_failed_is_asked_again_as_it_was(builder: Callable[..., MiraeBuilder]) -> None:
-    def answer(requests: Sequence[Request]) -> list[Response]:
-        failed = Response(status="error", reason="HTTP 500")
-        return [
-            failed if not request.repeat else Response(status="ok", text=good_level(request))
-            for request in requests
-            if isinstance(request, Generate)
-        ]
-
-    session = driven(builder(), answer)
-    assert session.built.failures == []
-    first, again = session.orders[:12], session.orders[12:]
-    assert [request.prompt for request in first] == [request.prompt for request in again]
 
 
 # Translations
@@ -386,11 +312,6 @@ def test_a_bad_translation_is_asked_for_again_with_what_was_wrong(
     assert driven(builder(translate="ko"), model(learns)).built.failures == []
 
 
-def test_one_translation_does_not_serve_two_questions(builder: Callable[..., MiraeBuilder]) -> None:
-    session = driven(builder(translate="zh"), model(lambda _: QUESTIONS["zh"][1]))
-    assert session.built.failures == ["line 2, zh, translation: it is the same as the translation of line 1"]
-
-
 def test_what_a_model_answered_is_not_asked_again(tmp_path: Path) -> None:
     """A server that never writes well: every failure is named, exit code 1, and a second build is free."""
     path = tmp_path / "mine.txt"
@@ -413,9 +334,9 @@ def test_what_a_model_answered_is_not_asked_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"translate": "ko"}, "--translate needs a --model"),
+        ({"translate": "ko"}, "translate needs a model"),
         ({"lang": "tlh"}, "unknown language 'tlh'"),
-        ({"model": "openai:x"}, "--model writes levels for your --questions"),
+        ({"model": "openai:x"}, "model writes levels for your questions"),
         ({"questions": "q.txt", "model": "openai:x", "translate": "en"}, "are in that language already"),
     ],
 )
@@ -434,13 +355,6 @@ def test_lengths_can_be_counted_by_another_tokenizer(tmp_path: Path) -> None:
     content = msgspec.json.decode(done.value.value.files["English"])
     assert content["metadata"]["token_counter"] == spec
     assert abs(token_counter(spec).count(content["questions"][0]["level_6_text"]) - 1000) <= 150
-
-
-def test_scripts_are_recognised_in_every_language() -> None:
-    assert is_in_script("안녕하세요 AI", "ko")
-    assert is_in_script("你好吗", "zh")
-    assert not is_in_script("hello", "zh")
-    assert not is_in_script("昨日の新聞を図書館で読んだ。", "zh")
 
 
 def test_the_questions_themselves_are_never_overwritten(tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from evenkeel.analysis import over_clusters
 from evenkeel.benchmarks.mirae.benchmark import Mirae, MiraeOptions
 from evenkeel.benchmarks.mirae.chance import corrected_for_chance
 from evenkeel.benchmarks.mirae.files import Question, make_samples
@@ -61,30 +60,6 @@ def test_the_floor_is_the_mean_cosine_of_answers_to_different_questions(question
     assert result.floor == pytest.approx(floor)
     assert result.floors.mean() == pytest.approx(floor)
     assert result.similarity.mean() == pytest.approx(1 - (1 - similarity.mean()) / (1 - floor))
-
-
-def test_the_spread_over_questions_is_that_of_a_jackknife() -> None:
-    """Without each question in turn, floor and mean are computed anew from the vectors."""
-    vectors = answers(30, seed=2, common=2.0)
-    similarity = np.array([mean_cosine(each) for each in vectors])
-    means = vectors.mean(axis=1)
-    result = corrected_for_chance(range(30), means, similarity)
-    assert result is not None
-    assert result.similarity is not None
-    floors, corrected = [], []
-    for left_out in range(30):
-        rest = np.arange(30) != left_out
-        total = means[rest].sum(axis=0)
-        floor = float(total @ total - (means[rest] ** 2).sum()) / (29 * 28)
-        floors.append(floor)
-        corrected.append(1 - (1 - similarity[rest].mean()) / (1 - floor))
-    for values, without, tolerance in (
-        (result.floors, floors, 1e-9),
-        (result.similarity, corrected, 0.05),
-    ):
-        error = over_clusters(values, np.ones(30)).error
-        jackknife = float(np.sqrt(29 * np.var(without)))
-        assert error == pytest.approx(jackknife, rel=tolerance)
 
 
 def test_fewer_than_three_questions_have_no_floor() -> None:

@@ -13,6 +13,8 @@ from evenkeel.benchmarks.mirae.meanings import MOST_TEXTS, Groups, group_answers
 from evenkeel.types import Generate, Request, Response
 from scripted import Scripted
 
+pytestmark = pytest.mark.slow
+
 QUESTION = "What is the capital of France?"
 PARIS = [
     "Paris.",

@@ -10,8 +10,6 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from evenkeel.benchmarks.mirae import scoring
 from evenkeel.benchmarks.mirae.benchmark import Mirae, MiraeOptions
@@ -99,14 +97,6 @@ def test_entropy_is_nothing_for_one_meaning_and_largest_for_all_different() -> N
     assert scoring.semantic_entropy([0, 0, 1, 1]) == pytest.approx(log(2))
 
 
-@given(st.integers(1, 8), st.floats(0.01, 1.9), st.integers(0, 1000))
-def test_groups_are_numbered_without_gaps(n: int, distance: float, seed: int) -> None:
-    vectors = np.random.default_rng(seed).normal(size=(n, 4)).astype(np.float32)
-    groups = scoring.meanings(scoring.cosine_matrix(vectors), distance)
-    assert sorted(set(groups)) == list(range(len(set(groups))))
-    assert len(groups) == n
-
-
 # What the similarity hides
 
 
@@ -173,14 +163,6 @@ def test_openings_are_recognised_in_every_language(lang: str) -> None:
 )
 def test_the_same_refusal_is_one_in_every_language(sentences: dict[str, str]) -> None:
     assert all(refuses(text, lang) for lang, text in sentences.items())
-
-
-def test_who_declines_and_then_answers_does_not_refuse() -> None:
-    declined = "I can't discuss my own views. "
-    assert refuses(declined, "en")
-    assert refuses(declined, "ko")  # models fall back to English
-    assert not refuses(declined + "The tax was raised in 1990 and lowered again. " * 20, "en")
-    assert not refuses("“I cannot assist you,” said the clerk.", "en")
 
 
 def recorded(texts: Sequence[str], question: str = "Why is that so? ...") -> Answered:

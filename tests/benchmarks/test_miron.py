@@ -24,6 +24,8 @@ from evenkeel.journal.journal import make_key
 from evenkeel.types import Generate, LogLikelihood, Sampling
 from loopback import Loopback, logprob, tokenise
 
+pytestmark = pytest.mark.slow
+
 GOOD = {"prefix": "One ship, two", "target": " ships", "category": "Morphology"}
 TARGETS = (" unsinkable", " ships", " the grey sea")
 FIELDS = ["prefix", "target", "category", "generated", "lev_score", "target_confidence"]
@@ -294,19 +296,6 @@ def test_a_continuation_that_ends_at_once_is_scored_as_published(files: Path, tm
     assert (cut.headline.value, cut.headline.coverage) == (None, 0.0)
     assert cut.headline.statuses == {"truncated": 12}
     assert cut.summary["target_confidence"].coverage == 1.0
-
-
-def test_a_confidence_that_was_asked_for_is_refused_with_the_reason(
-    files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with Continuing(logprobs="missing") as server:
-        code = evenkeel(
-            "run", "miron", "--model", "openai:loop", "--base-url", server.url,
-            "--data", files, "--out", tmp_path / "run", "--confidence", "yes",
-        ).code  # fmt: skip
-    assert code == 2
-    assert "cannot give log-likelihoods: the server returned no prompt logprobs" in capsys.readouterr().err
-    assert not (tmp_path / "run").exists()
 
 
 # What is asked

@@ -13,9 +13,8 @@ import pytest
 from commandline import evenkeel, evenkeel_process
 from evenkeel.benchmarks.miron.benchmark import Miron
 from evenkeel.benchmarks.miron.files import CATEGORIES
-from evenkeel.files.datasets import data_file
-from evenkeel.harness.benchmark import Data
-from evenkeel.harness.registry import load_benchmark
+
+pytestmark = pytest.mark.slow
 
 
 def built(folder: Path, *args: object, **environment: str) -> dict[str, bytes]:
@@ -48,38 +47,6 @@ def test_a_set_has_a_thousand_of_each_category_and_none_twice(seven: dict[str, b
         [(category, lang) for category in CATEGORIES for lang in ("en", "ru")], 500
     )
     assert len({row["id"] for row in rows}) == len({(row["prefix"], row["target"]) for row in rows}) == 4000
-
-
-def test_the_boundary_is_right_and_typos_have_a_clean_version(seven: dict[str, bytes]) -> None:
-    rows = {row["id"]: row for row in read(seven)}
-    for row in rows.values():
-        assert row["prefix"] == row["prefix"].strip()
-        assert row["target"][0] == " "
-        assert row["target"][1:] == row["target"].strip()
-        if row["category"] == "Noise":
-            twin = rows[row["twin"]]
-            assert twin["category"] != "Noise"
-            assert (twin["target"], twin["lang"]) == (row["target"], row["lang"])
-            assert twin["prefix"] != row["prefix"]
-            assert 1 <= row["edits"] == len(row["edit_kinds"]) <= 3
-            assert row["edited"] in ("function", "content")
-            assert twin.get("accepted") == row.get("accepted")
-        else:
-            assert not row.get("twin")
-
-
-def test_a_small_set_in_one_language_is_made_and_read(tmp_path: Path) -> None:
-    folder = tmp_path / "small"
-    small = built(folder, "--per-category", 10, "--lang", "en")
-    assert list(small) == ["miron_en.jsonl"]
-    assert Counter(row["category"] for row in read(small)) == dict.fromkeys(CATEGORIES, 10)
-    found = load_benchmark("miron", {}).samples(
-        Data([data_file(folder / "miron_en.jsonl")], langs=None, limit=None)
-    )
-    assert len(found) == 40
-    noisy = [sample for sample in found if sample.tags["category"] == "Noise"]
-    assert {sample.group for sample in noisy} <= {sample.id for sample in found}
-    assert {sample.tags["edited"] for sample in noisy} == {"function", "content"}
 
 
 @pytest.mark.parametrize("lang", ["en", "ru"])

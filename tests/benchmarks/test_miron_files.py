@@ -70,23 +70,6 @@ def test_every_format_gives_the_same_samples(tmp_path: Path) -> None:
     assert others == [first, first]
 
 
-def test_what_our_data_files_know_besides_survives_parquet(tmp_path: Path) -> None:
-    import polars
-
-    plain = write(tmp_path / "miron_en.jsonl", OURS)
-    polars.read_ndjson(plain).write_parquet(tmp_path / "miron_en.parquet")
-    clean, noisy = read_examples(plain)
-    assert read_examples(tmp_path / "miron_en.parquet") == [clean, noisy]
-    assert (clean.kind, clean.clean_id, clean.edits) == ("plural", "", 0)
-    assert (noisy.clean_id, noisy.edits, noisy.edit_kinds) == ("a", 2, ("swap", "case"))
-    first, second = samples([plain])
-    assert first.group == second.group == "a"
-    assert (first.tags, second.tags) == (
-        {"lang": "en", "category": "Morphology"},
-        {"lang": "en", "category": "Noise", "edits": 2, "edit": "mixed"},
-    )
-
-
 @pytest.mark.parametrize(
     ("name", "lang"),
     [
@@ -127,19 +110,6 @@ def test_examples_of_two_files_with_the_same_ids_are_told_apart(tmp_path: Path) 
     ]
     # The clean version is that of the same file.
     assert {sample.group.partition("-")[0] for sample in both[: len(alone)]} == {"one_en"}
-
-
-def test_the_clean_version_may_be_in_another_file_whose_ids_collide(tmp_path: Path) -> None:
-    clean, noisy = [{**OURS[0], "id": "1"}], [{**OURS[1], "id": "1", "twin": "1"}]
-    paths = [write(tmp_path / "clean_en.jsonl", clean), write(tmp_path / "noise_en.jsonl", noisy)]
-    first, second = samples(paths)
-    assert (first.id, second.id) == ("clean_en-1", "noise_en-1")
-    assert first.group == second.group == "clean_en-1"
-    # Which of two clean ones it is, is not known: the text decides, or nothing does.
-    other = write(tmp_path / "other_en.jsonl", [{**GOOD, "id": "1", "prefix": "Two keels, three"}])
-    assert [sample.group for sample in samples([*paths, other])][1] == "noise_en-1"
-    near = write(tmp_path / "noise_en.jsonl", [{**noisy[0], "prefix": "One shpi, two"}])
-    assert [sample.group for sample in samples([paths[0], near, other])][1] == "clean_en-1"
 
 
 @pytest.mark.parametrize("other", [{"target": " anchors"}, {"lang": "ru"}])
@@ -262,7 +232,6 @@ def test_clean_versions_are_found_by_text_where_ids_are_absent(tmp_path: Path) -
         ("A cat is a knid of", "A bat is a kind of", False),  # both are words of the data
         ("A catis a kind of", "A cat is a kind of", True),
         ("A c at is a kind of", "A cat is a kind of", True),
-        ("A " + "ab" * 500 + " x of", "A " + "ab" * 500 + "c of", False),  # too long to compare
     ],
 )
 def test_a_prefix_with_another_number_or_word_is_no_clean_version(noisy: str, clean: str, same: bool) -> None:
@@ -288,16 +257,6 @@ def test_clean_versions_of_the_starter_set_are_found_by_text() -> None:
     assert [example.id for example in with_clean_versions(without) if example.clean_id] == []
 
 
-def test_a_json_list_of_rows_is_read(tmp_path: Path) -> None:
-    (tmp_path / "miron_ru.json").write_bytes(
-        msgspec.json.format(msgspec.json.encode([RUSSIAN, RUSSIAN]), indent=1)
-    )
-    assert [sample.id for sample in samples([tmp_path / "miron_ru.json"])] == ["ru-1", "ru-2"]
-    (tmp_path / "bad_ru.json").write_bytes(msgspec.json.encode([RUSSIAN, {**RUSSIAN, "target": ""}]))
-    with pytest.raises(DataError, match="bad_ru.json, at row 2: the target is empty"):
-        samples([tmp_path / "bad_ru.json"])
-
-
 def test_accepted_answers_are_read_from_json_and_csv(tmp_path: Path) -> None:
     plain = write(tmp_path / "a_en.jsonl", [{**GOOD, "accepted": [" vessels"]}])
     (tmp_path / "b_en.csv").write_text("prefix,target,category,accepted\nTwo, ships,Logic, vessels| boats\n")
@@ -310,7 +269,6 @@ def test_accepted_answers_are_read_from_json_and_csv(tmp_path: Path) -> None:
     [
         ("Two", " ships", "vessels", " vessels"),
         ("Two", " ships", " vessels", " vessels"),
-        ("Two", " ships", ", or more", ", or more"),
         ("Two ", "ships", " vessels", "vessels"),
         ("Two-", "ships", "vessels", "vessels"),
     ],

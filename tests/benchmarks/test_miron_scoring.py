@@ -76,23 +76,10 @@ def test_confidence_is_the_geometric_mean_of_the_probabilities() -> None:
     assert target_confidence([]) == 0.0
 
 
-@given(st.lists(st.floats(-60, 0), min_size=1, max_size=9))
-def test_confidence_lies_between_the_least_and_the_most_likely_token(logprobs: list[float]) -> None:
-    confidence = target_confidence(logprobs)
-    assert 100 * math.exp(min(logprobs)) * (1 - 1e-12) <= confidence
-    assert confidence <= 100 * math.exp(max(logprobs)) * (1 + 1e-12)
-
-
 def test_bits_per_byte_are_those_counted_by_hand() -> None:
     # A quarter and an eighth are 2 + 3 bits, and " да" is five bytes.
     assert bits_per_byte([math.log(1 / 4), math.log(1 / 8)], " да") == pytest.approx(1.0)
     assert bits_per_byte([math.log(1 / 2)], "abcd") == pytest.approx(0.25)
-
-
-@given(st.lists(st.floats(-20, 0), min_size=2, max_size=8), st.text(min_size=1, max_size=9))
-def test_bits_per_byte_do_not_depend_on_where_the_target_is_cut(logprobs: list[float], target: str) -> None:
-    joined = [math.fsum(logprobs[:2]), *logprobs[2:]]
-    assert bits_per_byte(joined, target) == pytest.approx(bits_per_byte(logprobs, target))
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,8 @@ from evenkeel.types import Response, StringProbability
 from loopback import Loopback
 from models.tiny import tiny_model
 
+pytestmark = pytest.mark.slow
+
 ROWS = (
     ("en", "Logic", "The captain sees the", " ships"),
     ("en", "Logic", "Two boats and one", " ship"),

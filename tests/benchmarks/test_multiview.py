@@ -30,6 +30,8 @@ from loopback import Loopback
 from stored import undeclared
 from triplets import interval, named, picks, store, store_tools, triplet
 
+pytestmark = pytest.mark.slow
+
 EMBEDDER = "embed:embedded-embedder"
 TASKS = ("math__arithmetic", "math__setting", "stories__plot", "stories__setting")
 EACH = 8

@@ -42,6 +42,8 @@ from multiview_judge import (
     written,
 )
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def docs(tmp_path: Path) -> Path:

@@ -23,6 +23,8 @@ from evenkeel.text import word_splitting as words
 from evenkeel.text.bm25 import best, bm25_candidates, bm25_scores
 from evenkeel.text.word_splitting import split
 
+pytestmark = pytest.mark.slow
+
 # --- words ------------------------------------------------------------------------------------------
 
 

@@ -15,6 +15,8 @@ from evenkeel.report.notes import notes_of
 from loopback import Loopback
 from triplets import store, store_tools, triplet
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def tools(tmp_path: Path) -> Path:

@@ -29,6 +29,8 @@ from loopback import Loopback
 from scripted import Scripted
 from triplets import interval, named, store, triplet
 
+pytestmark = pytest.mark.slow
+
 JUDGE = "judge:openai:loop"
 
 

@@ -26,6 +26,8 @@ from models.tiny import open_hf, tiny_cross_encoder, tiny_model
 from scripted import Scripted
 from triplets import named, picks, store, store_tools, triplet
 
+pytestmark = pytest.mark.slow
+
 JUDGE = "judge:openai:loop"
 
 

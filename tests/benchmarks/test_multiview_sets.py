@@ -23,6 +23,8 @@ from evenkeel.errors import UsageError
 from evenkeel.make.documents import read_documents
 from multiview_judge import MATH, STRUCTURES, Judge, manifest
 
+pytestmark = pytest.mark.slow
+
 FEW = list(MATH.values())[:40]
 STEPS = ("<<2+3=5>>5", "<<6/2=3>>3", "<<4*5=20>>20, then <<20-1=19>>19")
 

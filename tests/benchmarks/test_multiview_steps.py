@@ -24,6 +24,8 @@ from evenkeel.benchmarks.multiview.methods import Outcome
 from evenkeel.make.documents import Document
 from multiview_judge import MATH, REFUSES, SCHEME, Judge, adds_up, build, counts, noted_in, views, written
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def docs(tmp_path: Path) -> Path:

@@ -38,6 +38,8 @@ from rgb_rules import (
     write_sets,
 )
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -210,26 +212,9 @@ def test_the_command_line_prints_every_setting(
     assert "Accuracy (published check) of " in printed
     assert "The headline is the mean of 4 abilities, each counted once:" in " ".join(printed.split())
     page = (out / "report.html").read_text()
-    assert "Right without noise, wrong with the most" in page
+    assert "Wrong with the most noise" in page
     assert "language models wrote and labelled" in page
     assert ek.load_run(out).summary == run.summary
-
-
-def test_what_was_lost_to_noise_is_listed(finished: tuple[ek.Run, Answering]) -> None:
-    run, _ = finished
-    groups = {group.title: group.items for group in Rgb.examples(run.records)}
-    lost = groups["Right without noise, wrong with the most"]
-    assert [example.title.partition(" ")[0] for example in lost] == ["en-1", "en-3"]
-    assert {example.label for example in lost} == {"2 in all"}
-    parts = dict(lost[0].parts)
-    assert parts["right answer"] == "Ben Moor"
-    assert (parts["answer at noise 0"], parts["answer at noise 0.8"]) == ("It is Ben Moor.", "It is Nemo.")
-    documents = [heading for heading in parts if heading.endswith(", at noise 0.8")]
-    assert sum(", irrelevant: " in heading for heading in documents) == 4
-    assert len(groups["Answered though no document has the answer"]) == 4
-    assert not groups["Misled by false documents"]
-    assert len(groups["Where the two checks differ"]) == 4  # the answers at noise 1
-    assert not groups["Prompts that lack documents"]
 
 
 def test_a_model_that_repeats_the_false_answer_is_shown(files: Path, tmp_path: Path) -> None:

@@ -12,10 +12,11 @@ import pytest
 
 import evenkeel as ek
 from evenkeel import api
-from evenkeel.benchmarks.rgb.make import facts, generator
 from evenkeel.errors import DataError, UsageError
 from librarian import CHINESE, ENGLISH, Librarian, check, write_documents
 from loopback import Loopback
+
+pytestmark = pytest.mark.slow
 
 Build: TypeAlias = Callable[..., tuple[dict[str, Path], list[str]]]
 
@@ -54,15 +55,6 @@ def test_a_seed_gives_the_same_bytes_again_and_another_seed_gives_others(tmp_pat
     assert list(seven) == ["en.json", "en_int.json", "en_fact.json", "zh.json", "zh_int.json", "zh_fact.json"]
     assert seven == again
     assert all(seven[name] != eight[name] for name in seven)
-
-
-def test_a_set_has_no_more_facts_than_the_bank(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    bank = {"founder": facts.relations_of("zh")["founder"]}
-    for module in (facts, generator):
-        monkeypatch.setattr(module, "relations_of", lambda lang: bank)
-    paths, made = api.build("rgb", tmp_path / "set", lang="zh", size=12)
-    assert [len(rows(path)) for path in paths] == [12, 12, 10]
-    assert made.notes == ["zh_fact.json: only 10 facts are available, not 12"]
 
 
 # From documents
@@ -104,7 +96,7 @@ def test_what_the_model_does_badly_is_dropped_and_counted(built: Build) -> None:
     faults = {
         "Pellmouth": "refuse", "Gorscote": "prose", "Fenden": "prose once", "Calderthorpe": "elsewhere",
         "Wickham": "give away", "Holmstead": "of the passage", "Ashby": "vague", "Tarnside": "vague",
-        "Brindle": "loses the answer", "Oakmere": "odd fake",
+        "Brindle": "loses the answer", "Oakmere": "true fake",
     }  # fmt: skip
     with Librarian(ENGLISH, faults=faults) as server:
         files, notes = built(server)
@@ -123,8 +115,7 @@ def test_what_the_model_does_badly_is_dropped_and_counted(built: Build) -> None:
         "1 dropped: unparsed",
     ]
     assert told["rewritten passages"] == "24 of 28 (4 dropped: the answer was lost)"
-    assert told["false answers"] == "6 of 7 (1 dropped: of another kind than the true one)"
-    assert told["plain"].startswith("1 of 7 have fewer than 5 documents with the answer")
+    assert told["false answers"] == "6 of 7 (1 dropped: not false)"
     assert (len(plain.instances), len(fact.instances)) == (7, 6)
 
 
@@ -193,21 +184,6 @@ def test_irrelevant_documents_need_not_share_a_word_with_the_question(tmp_path: 
     assert all(text.startswith("Rain") for text in row["negative"])
 
 
-def test_a_last_name_alone_is_replaced_by_the_model_and_no_negative(documents: Path, built: Build) -> None:
-    home = documents / "Pellmouth.txt"
-    home.write_text(f"{home.read_text()} A portrait of Rudgard hangs over the stove.")
-    (documents / "visit.txt").write_text(
-        "The town library of Pellmouth remembers Rudgard, its founder, in May."
-    )
-    with Librarian(ENGLISH) as server:
-        files, _ = built(server, size=15)
-        assert sum(prompt.startswith("Rewrite the passage") for prompt in server.prompts) == 1
-    check(ENGLISH, files)
-    (row,) = (row for row in rows(files["en_fact.json"]) if row["answer"] == "Agnes Rudgard")
-    assert row["positive_wrong"][0].endswith("A portrait of Kemp hangs over the stove.")
-    assert not any("Rudgard" in text for text in row["negative"])
-
-
 def test_other_passages_count_only_where_they_answer_the_question(documents: Path, built: Build) -> None:
     told_again = "In Marlow they know that Tobias Venn founded the town library, in 1871."
     (documents / "a.txt").write_text(told_again)
@@ -229,7 +205,7 @@ def test_a_question_whose_answer_is_everywhere_is_dropped(documents: Path, built
         files, notes = built(server)
     check(ENGLISH, files)
     assert not any("Agnes Rudgard" in row["answer"] for row in rows(files["en.json"]))
-    reason = "1 dropped: fewer than 5 passages without the answer"
+    reason = "1 dropped: fewer than 5 passages in which no answer can be read"
     assert f"questions with irrelevant documents: 13 of 14 ({reason})" in notes
 
 
@@ -314,25 +290,10 @@ def test_a_model_that_writes_nothing_usable_is_reported_with_counts(built: Build
 
 
 def test_a_kind_without_questions_is_left_out_with_a_note(built: Build) -> None:
-    with Librarian(ENGLISH, faults={library.town: "odd fake" for library in ENGLISH.libraries}) as server:
+    with Librarian(ENGLISH, faults={library.town: "true fake" for library in ENGLISH.libraries}) as server:
         files, notes = built(server, size=1)
     assert list(files) == ["en.json"]
     assert notes[-2:] == [
         "en_int.json is left out, for information integration: no question came out",
         "en_fact.json is left out, for counterfactual robustness: no question came out",
     ]
-
-
-def test_fields_of_a_json_lines_file_can_be_named(tmp_path: Path) -> None:
-    path = tmp_path / "documents.jsonl"
-    told = [
-        {"key": f"K{n}", "body": ENGLISH.document.format(**lib._asdict())}
-        for n, lib in enumerate(ENGLISH.libraries)
-    ]
-    path.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in told))
-    with Librarian(ENGLISH) as server:
-        options: dict[str, Any] = {"docs": str(path), "model": "openai:w", "base_url": server.url, "size": 2}
-        with pytest.raises(UsageError, match="Choose one with text_field"):
-            api.build("rgb", tmp_path / "set", **options)
-        paths, _ = api.build("rgb", tmp_path / "set", text_field="body", id_field="key", **options)
-    assert all(re.fullmatch(r"K\d+", row["source"]) for row in rows(paths[0]))

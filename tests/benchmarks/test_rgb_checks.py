@@ -16,7 +16,6 @@ from evenkeel.benchmarks.rgb.make.generator import compose
 from evenkeel.benchmarks.rgb.page import CHECK_ACCURACY
 from evenkeel.benchmarks.rgb.scoring import Published, published, published_rates, published_text
 from evenkeel.files.jsonfile import read_json
-from evenkeel.files.package_data import data_path
 from rgb_labelled import DECISIONS, LANGUAGES, labelled, precision_recall
 
 
@@ -189,12 +188,6 @@ def test_the_published_rates_come_in_the_published_order() -> None:
     assert published_rates(noisy, 1.0, fact=False)["tt"] == 3
 
 
-def test_nothing_reported_is_a_correction_rate_of_nought_and_no_results_are_no_rates() -> None:
-    assert published_rates([Published((1,), 0, 0.0)], 0.0, fact=True)["correct_rate"] == 0
-    empty = published_rates([], 0.0, fact=True)
-    assert (empty["all_rate"], empty["fact_check_rate"], empty["nums"]) == (None, None, 0)
-
-
 # Lenient
 
 
@@ -274,10 +267,6 @@ def test_a_word_in_a_name_or_with_another_meaning_says_nothing(
     assert (verdict.rejected, verdict.detected) == (rejected, detected)
 
 
-def test_the_weights_of_the_check_stay_under_a_megabyte() -> None:
-    assert data_path("evenkeel.benchmarks.rgb.check", "weights.npz").stat().st_size < 1_000_000
-
-
 @pytest.mark.parametrize(
     ("reply", "right"),
     [
@@ -294,35 +283,12 @@ def test_the_right_name_in_another_role_is_not_the_answer(reply: str, right: boo
     assert lenient(reply, (("Ines Caldeira",),), query=query).right is right
 
 
-@pytest.mark.parametrize(
-    "before", ["There are no", "I found no evidence of", "If there are", "They are free of"]
-)
-def test_a_strong_phrase_that_is_denied_or_supposed_does_not_count(before: str) -> None:
-    assert not lenient(f"{before} factual errors.", (("x",),)).detected
-
-
 def test_a_correction_needs_the_right_answer() -> None:
     told = "There are factual errors in the provided documents. "
     assert lenient(told + "It was Silverton.", (("Silverton",),)).corrected
     assert not lenient(told + "I cannot answer.", (("Silverton",),)).corrected
     assert not lenient(told + "I cannot answer.", (("Silverton",),), noise=1.0).corrected
     assert published(told + "There is insufficient information.", (("Silverton",),), "en").corrected
-
-
-@pytest.mark.parametrize(
-    ("text", "how"),
-    [
-        ("Silverton", "words"),
-        ("Diego, San; University of California", "not found"),
-        ("I cannot answer.", "rejection"),
-        ("The documents do not mention it.", "rejection"),
-        ("It was Glenmore.", "false answer"),
-        ("Rosewood.", "not found"),
-    ],
-)
-def test_a_verdict_says_what_decided_it(text: str, how: str) -> None:
-    answer = (("Silverton", "Niels B. Christiansen", "University of California San Diego"),)
-    assert lenient(text, answer, fake=(("Glenmore",),)).how == how
 
 
 @pytest.mark.parametrize(
@@ -378,8 +344,3 @@ def test_no_text_is_too_strange_to_be_judged(text: str, row: Row) -> None:
     verdict = lenient(strange, parts(row.answer), fake=((text or "-",),), noise=row.noise)
     assert len(verdict.parts) == len(row.parts)
     assert len(published(strange, parts(row.answer), row.lang).label) in (1, len(row.label))
-
-
-@given(st.text(alphabet="0123456789.,-/年月日万亿百千十一二三 andtwohundreMayJul", max_size=40))
-def test_any_jumble_of_numbers_is_read_without_an_error(text: str) -> None:
-    assert all(word.text for word in words(plain(text)))

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
 import re
-import subprocess
-import sys
 import unicodedata
 from collections.abc import Iterator
 from datetime import date, datetime
 from functools import cache
-from itertools import combinations
 from typing import Any
 
 import pytest
@@ -31,7 +25,8 @@ from evenkeel.benchmarks.rgb.make.world import read_tables
 from evenkeel.errors import UsageError
 from evenkeel.make.grammar import seeded
 
-SEEDS = (0, 1, 2)
+SEEDS = (0, *(pytest.param(seed, marks=pytest.mark.full) for seed in (1, 2)))
+"""The others than that of the starter set are a matrix."""
 SLOT = re.compile(r"\{(\w+)")
 every_language = pytest.mark.parametrize("lang", LANGUAGES)
 every_kind = pytest.mark.parametrize("kind", SIZES)
@@ -111,29 +106,13 @@ def test_every_question_has_enough_documents_and_none_twice(lang: str, kind: str
 @every_language
 @every_kind
 @every_seed
-def test_every_positive_states_its_answer(lang: str, kind: str, seed: int) -> None:
+def test_an_answer_is_stated_in_its_own_documents_alone(lang: str, kind: str, seed: int) -> None:
     for row in rows_of(lang, kind, seed):
-        for spellings, texts in parts(row):
+        for number, (spellings, texts) in enumerate(parts(row)):
             assert all(states(text, spellings) for text in texts), row["query"]
-
-
-@every_language
-@every_kind
-@every_seed
-def test_no_negative_and_no_query_states_an_answer(lang: str, kind: str, seed: int) -> None:
-    for row in rows_of(lang, kind, seed):
-        for spellings, _ in parts(row):
-            for text in (row["query"], *row["negative"]):
+            others = [text for index, group in enumerate(groups(row)) if index != number for text in group]
+            for text in (row["query"], *others, *row["negative"]):
                 assert not states(text, spellings), (row["query"], text)
-
-
-@every_language
-@every_seed
-def test_a_document_of_one_part_does_not_state_the_other(lang: str, seed: int) -> None:
-    for row in rows_of(lang, "int", seed):
-        for number, (spellings, _) in enumerate(parts(row)):
-            others = [text for index, texts in enumerate(groups(row)) if index != number for text in texts]
-            assert not any(states(text, spellings) for text in others), row["query"]
 
 
 @every_language
@@ -149,16 +128,6 @@ def test_a_false_version_is_its_original_with_the_false_answer(lang: str, seed: 
             assert not states(one, [false]), row["query"]
             assert not states(other, [true]), row["query"]
         assert not any(states(text, [false]) for text in (row["query"], *row["negative"])), row["query"]
-
-
-@every_language
-@every_seed
-def test_negatives_of_a_fact_tell_of_its_subject_and_of_others_like_it(lang: str, seed: int) -> None:
-    facts = {fact.answer: fact for relation in relations_of(lang).values() for fact in relation.facts}
-    for row in rows_of(lang, "fact", seed):
-        notes = facts[row["answer"]].notes
-        about_subject = [text for text in row["negative"] if any(note in text for note in notes)]
-        assert len(about_subject) == len(notes), row["query"]
 
 
 # --- comparisons --------------------------------------------------------------------------------------
@@ -242,15 +211,6 @@ def test_half_of_the_integration_questions_compare_rightly(lang: str, seed: int)
             assert value == {"highest": max, "lowest": min}[part.of](figures), row["query"]
 
 
-@every_language
-@every_seed
-def test_no_document_of_an_integration_question_answers_it_alone(lang: str, seed: int) -> None:
-    for row in rows_of(lang, "int", seed):
-        answers = [spellings for spellings, _ in parts(row)]
-        for text in (*positives([row]), *row["negative"]):
-            assert sum(states(text, spellings) for spellings in answers) <= 1, row["query"]
-
-
 # --- variety ------------------------------------------------------------------------------------------
 
 
@@ -262,35 +222,12 @@ def asks(event: Event | Comparison, query: str) -> bool:
 # --- seeds --------------------------------------------------------------------------------------------
 
 
-def digest(rows: list[Row]) -> str:
-    return hashlib.sha256(json.dumps(rows, ensure_ascii=False).encode()).hexdigest()
-
-
-@every_language
-@every_kind
-def test_the_same_seed_gives_the_same_bytes_in_another_process(lang: str, kind: str) -> None:
-    code = (
-        "import hashlib, json; from evenkeel.benchmarks.rgb.make.generator import compose; "
-        f"rows = compose({lang!r}, {kind!r}, seed=1); "
-        "print(hashlib.sha256(json.dumps(rows, ensure_ascii=False).encode()).hexdigest())"
-    )
-    run = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={**os.environ, "PYTHONHASHSEED": "7"},
-    )
-    assert run.stdout.strip() == digest(rows_of(lang, kind, 1))
-
-
 @every_language
 @pytest.mark.parametrize("kind", ["plain", "int"])
 def test_another_seed_is_another_world(lang: str, kind: str) -> None:
-    for one, other in combinations(SEEDS, 2):
-        first, second = rows_of(lang, kind, one), rows_of(lang, kind, other)
-        assert not {row["query"] for row in first} & {row["query"] for row in second}
-        assert not set(positives(first)) & set(positives(second))
+    first, second = (rows_of(lang, kind, seed) for seed in (0, 1))
+    assert not {row["query"] for row in first} & {row["query"] for row in second}
+    assert not set(positives(first)) & set(positives(second))
 
 
 # --- the bank -----------------------------------------------------------------------------------------

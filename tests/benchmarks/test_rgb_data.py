@@ -131,12 +131,6 @@ def test_a_counterfactual_line_that_lacks_something_is_named(bad: Any, said: str
     assert said in str(error.value)
 
 
-@pytest.mark.parametrize("groups", [[], [["a"], []], [["a"], "b"]])
-def test_an_integration_line_with_an_empty_group_is_named(groups: Any, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="line 2: 'positive' must hold groups"):
-        read_instances(written(tmp_path / "x.json", INT, INT | {"id": 1, "positive": groups}))
-
-
 def test_a_file_that_is_empty_or_missing_is_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="nothing in it"):
         read_instances(written(tmp_path / "x.json", ""))
@@ -192,10 +186,3 @@ def test_a_bad_prediction_is_named(bad: Any, said: str, tmp_path: Path) -> None:
 def test_the_name_of_a_prediction_file_tells_its_setting(stem: str, file: PredictionFile) -> None:
     assert PredictionFile.parse(stem) == file
     assert file.stem == stem
-
-
-def test_a_name_of_another_form_tells_nothing() -> None:
-    assert PredictionFile.parse("predictions") is None
-    assert (
-        PredictionFile("en", "m", 0, 1, 5, 0).stem == "prediction_en_m_temp0.0_noise1.0_passage5_correct0.0"
-    )

@@ -32,6 +32,8 @@ from rgb_rules import (
 )
 from stored import undeclared
 
+pytestmark = pytest.mark.slow
+
 EACH = 12
 
 

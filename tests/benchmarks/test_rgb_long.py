@@ -8,30 +8,17 @@ from __future__ import annotations
 
 import pytest
 
-from evenkeel.benchmarks.rgb.check.classifier import ngrams
 from evenkeel.benchmarks.rgb.check.lenient import lenient
 from evenkeel.benchmarks.rgb.check.mention import mentions, target
 from evenkeel.benchmarks.rgb.check.normalization import plain, words
-from evenkeel.benchmarks.rgb.check.wording import read
-from evenkeel.benchmarks.rgb.scoring import published
 
 pytestmark = pytest.mark.slow
-ANSWER = (("Silverton", "University of California San Diego", "21"),)
 LONG = 40_000
 
 
 @pytest.mark.parametrize("unit", ["1", "一", "0", "亿", " \n", "1,", "\u0301\u0316", "A\"'("], ids=ascii)
 def test_words_are_split_in_linear_time(unit: str) -> None:
     assert len(words(plain("x" + unit * (LONG // len(unit)) + "x"))) >= 1
-
-
-def test_a_long_reading_has_as_many_ngrams_as_it_has_words() -> None:
-    text = "The answer is unknown, the texts do not mention it if they are wrong and not Glenmore " * (
-        LONG // 80
-    )
-    reading = read(words(plain(text)), "Who won?", {})
-    assert len(reading.letters) > LONG // 10
-    assert sum(1 for _ in ngrams(reading)) <= 30 * (len(reading.letters) + 2)
 
 
 @pytest.mark.parametrize("unit", ["0 ", "0", "x ", "x", "中", "ab "], ids=ascii)
@@ -55,10 +42,6 @@ def test_an_answer_as_long_as_the_text_is_found_in_linear_time(unit: str) -> Non
 )
 def test_reasoning_blocks_are_left_out(text: str, right: bool) -> None:
     assert lenient(text, (("Silverton",),)).right == right
-
-
-def test_the_published_check_reads_all_of_a_long_answer() -> None:
-    assert published("1" * LONG + " silverton", ANSWER, "en").label == (1,)
 
 
 @pytest.mark.parametrize(

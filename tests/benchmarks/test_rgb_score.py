@@ -34,6 +34,8 @@ from rgb_rules import (
     write_sets,
 )
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -221,13 +223,6 @@ def test_a_plain_file_that_was_judged_for_errors_has_false_alarms(tmp_path: Path
     assert run.summary["false_alarms_judge"].value == 0.5
     assert not [name for name in run.summary if name.startswith(("detected", "corrected"))]
     assert exported(run)[f"{path.stem}result"]["correct_rate"] == 0.5
-
-
-def test_a_file_of_rates_is_refused(files: Path, tmp_path: Path) -> None:
-    run = ask(files / "en.json", tmp_path / "run", rejecting, ability="rejection")
-    (rates,) = (run.path / "export").glob("*_result.json")
-    with pytest.raises(DataError, match="these are rates"):
-        ek.score("rgb", rates, out=tmp_path / "again")
 
 
 def test_a_false_answer_in_a_file_is_used_by_the_lenient_check(tmp_path: Path) -> None:

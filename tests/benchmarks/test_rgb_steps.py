@@ -16,19 +16,16 @@ from evenkeel.benchmarks.rgb.make.derived import falsify, independent, join, par
 from evenkeel.benchmarks.rgb.make.evidence import gather
 from evenkeel.benchmarks.rgb.make.passages import (
     LONGEST,
-    TARGET,
     Nearest,
     Passage,
     cut_text,
     false_version,
     length,
-    rank_by_words,
     reveals,
-    same_kind,
     sentences,
     states,
 )
-from evenkeel.benchmarks.rgb.make.questions import Question, Writer, gives, question_fault
+from evenkeel.benchmarks.rgb.make.questions import Question, Writer, gives
 from evenkeel.make.asking import Asking
 from evenkeel.types import Request, Response
 
@@ -41,18 +38,6 @@ def test_a_short_document_stays_whole() -> None:
     text = "One thing happened.\nThen another.  And a third!"
     assert cut_text(text, "en") == ["One thing happened. Then another. And a third!"]
     assert cut_text("第一句。\n第二句！", "zh") == ["第一句。第二句！"]
-
-
-@pytest.mark.parametrize(
-    ("lang", "sentence"), [("en", "Sentence number {} has seven words now. "), ("zh", "这是第{}句话。")]
-)
-def test_a_long_document_is_cut_evenly_at_the_ends_of_sentences(lang: Lang, sentence: str) -> None:
-    text = "".join(sentence.format(number) for number in range(200))
-    passages = cut_text(text, lang)
-    assert len(passages) > 3
-    assert all(passage[-1] in ".。" for passage in passages)
-    assert all(TARGET[lang] * 0.8 <= length(passage, lang) <= LONGEST[lang] for passage in passages)
-    assert "".join("".join(passages).split()) == "".join(text.split())
 
 
 @given(st.lists(st.integers(1, 400), min_size=1, max_size=30))
@@ -75,17 +60,6 @@ def test_no_passage_is_overlong_and_no_word_is_lost(lengths: list[int]) -> None:
 )
 def test_sentences_end_where_a_reader_would_end_them(text: str, lang: Lang, expected: list[str]) -> None:
     assert sentences(text, lang) == expected
-
-
-def test_passages_are_ranked_by_the_words_they_share() -> None:
-    passages = [
-        "The mill burnt down in May.",
-        "Apples are sold here.",
-        "The mill in Selby burnt down.",
-        "Nothing",
-    ]
-    assert rank_by_words(passages, ["When did the mill in Selby burn down?", "apples"], "en") == [[2, 0], [1]]
-    assert rank_by_words(passages, [], "en") == []
 
 
 # Answers
@@ -136,20 +110,6 @@ def test_a_false_version_has_nothing_of_the_true_answer(
     assert false_version(text, answer, fake, "What was it?") == expected
 
 
-@pytest.mark.parametrize(
-    ("answer", "fake", "expected"),
-    [
-        ("1871", "1902", True),
-        ("1871", "long ago", False),
-        ("Selby", "York", True),
-        ("Selby", "a town that nobody has heard of", False),
-        ("孔凤仪", "Dora Kemp", False),
-    ],
-)
-def test_a_false_answer_is_of_the_kind_of_the_true_one(answer: str, fake: str, expected: bool) -> None:
-    assert same_kind(answer, fake) == expected
-
-
 # Writing
 
 
@@ -180,6 +140,7 @@ PASSAGES += [f"The mill at Selby has {number} doors." for number in range(5)]
 EMPTY = {"answer": ""}
 COW = "A cow named Bell jumped over the moon."
 NOT_STATED = "the answer is only inside other words"
+TOO_FEW = "fewer than 5 passages in which no answer can be read"
 
 
 def gathering(writer: Writer, passages: Sequence[str] = PASSAGES) -> Asking[list[Question]]:
@@ -218,23 +179,6 @@ def test_a_rewritten_passage_is_dropped_for_its_real_reason(
     assert counts == Counter({"refused": 3}) + Counter({reason or "ok": 1})
 
 
-@pytest.mark.parametrize(
-    ("readings", "reason"),
-    [
-        ([EMPTY, EMPTY, {"answer": "Not stated."}, EMPTY, EMPTY], ""),
-        ([{"answer": "Bell"}, *[EMPTY] * 4], "fewer than 5 passages in which the model reads no answer"),
-        ([{"answer": "Quill"}, *[EMPTY] * 4], "fewer than 5 passages in which the model reads no answer"),
-        (["REFUSED", *[EMPTY] * 4], "fewer than 5 passages that the model could read"),
-    ],
-)
-def test_irrelevant_documents_are_read_and_must_not_answer(readings: list[object], reason: str) -> None:
-    writer = Writer("en")
-    replies = [REFUSED if reading == "REFUSED" else reading for reading in readings]
-    gathered = written(gathering(writer), replies, [], [] if reason else [REFUSED] * 4, [])
-    assert len(gathered) == (not reason)
-    assert writer.tally["questions with irrelevant documents"] == {reason or "ok": 1}
-
-
 def test_where_an_irrelevant_document_answers_the_next_is_read() -> None:
     passages = [*PASSAGES, *(f"The mill at Marlow has {number} doors." for number in range(9))]
     writer = Writer("en")
@@ -242,28 +186,6 @@ def test_where_an_irrelevant_document_answers_the_next_is_read() -> None:
     (gathered,) = written(gathering(writer, passages), first, second, [], [REFUSED] * 4, [])
     assert len(set(gathered.negative)) == 10
     assert writer.tally["irrelevant documents"] == {"an answer can be read from it": 3, "ok": 10}
-
-
-@pytest.mark.parametrize(
-    ("query", "answer", "passage", "reason"),
-    [
-        ("", "Bell", "By Bell.", "the question or the answer is empty"),
-        ("Who built it?", "\u200b", "By Bell.", "the question or the answer is empty"),
-        ("Who built it?", "B" * 61, "B" * 61, "the answer is longer than 60 characters"),
-        ("Who built it?", "Oats", "By Bell.", "the answer is not in the passage"),
-        ("Who built it?", "Bell", "It was Bellamy.", "the answer is only inside other words"),
-        ("Did Bell build it?", "Bell", "By Bell.", "the question gives the answer away"),
-        ("Who is in the text?", "Bell", "By Bell.", "the question refers to its passage"),
-        ("谁建的？", "Bell", "By Bell.", "the question is in another language"),
-        ("who built the MILL", "Bell", "By Bell.", "asked before"),
-        ("Who built the barn?", "Bell", "By Bell.", ""),
-    ],
-)
-def test_a_question_is_dropped_for_its_real_reason(
-    query: str, answer: str, passage: str, reason: str
-) -> None:
-    earlier = [question("Who built the mill?", "Oats", "By Oats.")]
-    assert question_fault(question(query, answer, passage), earlier, Writer("en")) == reason
 
 
 @pytest.mark.parametrize(
@@ -284,31 +206,23 @@ def test_a_reading_gives_the_answer_or_does_not(reading: str, answer: str, expec
 
 
 @pytest.mark.parametrize(
-    ("version", "reading", "reason"),
+    ("text", "reading", "reason"),
     [
-        ("", None, "empty"),
-        ("Bell built an apple press.", None, "the false answer is not in it"),
-        ("Bell sold an apple, and a pear.", None, "the true answer is still in it"),
-        ("A pear " * 30, None, "much longer or shorter"),
-        ("Bell sold a pear.", "apple", "read again, it gives the true answer"),
-        ("Bell sold a pear.", "", "read again, it gives no answer"),
-        ("Bell sold a pear.", "plum", "read again, it gives another answer"),
-        ("Bell sold a pear.", "a pear", ""),
+        ("Bell sold an apple.", None, "the answer cannot be replaced in it"),
+        ("Bell sold the apple, not the pear.", None, "the document gives the false answer too"),
+        ("Bell sold the apple.", "apple", "read again, it gives the true answer"),
+        ("Bell sold the apple.", "", "read again, it gives no answer"),
+        ("Bell sold the apple.", "plum", "read again, it gives another answer"),
+        ("Bell sold the apple.", "a pear", ""),
     ],
 )
-def test_a_false_version_is_dropped_for_its_real_reason(
-    version: str, reading: str | None, reason: str
-) -> None:
-    """ "An apple" cannot become "an pear" by replacing, so the model writes the version."""
+def test_a_false_version_is_dropped_for_its_real_reason(text: str, reading: str | None, reason: str) -> None:
     writer = Writer("en")
-    asking = falsify([question("What did Bell sell?", "apple", "Bell sold an apple.")], writer)
+    asked = question("What did Bell sell?", "apple", "Bell sold the apple.")._replace(positive=[text])
     replies: list[object] = [] if reading is None else [{"answer": reading}]
-    facts = written(asking, [{"false_answer": "pear"}], [{"text": version}], replies)
-    assert [fact.wrong for fact in facts] == ([] if reason else [[version]])
-    expected = "none of its documents has a false version" if reason else "ok"
-    assert writer.tally["counterfactual questions"] == {expected: 1}
-    if version != "Bell built an apple press.":
-        assert writer.tally["false versions of documents"] == {reason or "ok": 1}
+    facts = written(falsify([asked], writer), [{"false_answer": "pear"}], replies)
+    assert [fact.wrong for fact in facts] == ([] if reason else [["Bell sold the pear."]])
+    assert writer.tally["false versions of documents"] == {reason or "ok": 1}
 
 
 @pytest.mark.parametrize(
@@ -316,7 +230,6 @@ def test_a_false_version_is_dropped_for_its_real_reason(
     [
         (" ", [], "empty"),
         ("Old Bell", [], "not false"),
-        ("1871", [], "of another kind than the true one"),
         ("Selby", [], "in the question or its passage"),
         ("Quill", ["Quill has a hat."] * 5, "in all but 0 of the irrelevant documents"),
     ],
@@ -324,7 +237,7 @@ def test_a_false_version_is_dropped_for_its_real_reason(
 def test_a_false_answer_is_dropped_for_its_real_reason(false: str, negative: list[str], reason: str) -> None:
     writer = Writer("en")
     asked = question("Who built it?", "Bell", "Bell built it at Selby.")._replace(negative=negative)
-    assert written(falsify([asked], writer), [{"false_answer": false}], [], []) == []
+    assert written(falsify([asked], writer), [{"false_answer": false}], []) == []
     assert writer.tally["false answers"] == {reason: 1}
 
 
@@ -341,7 +254,11 @@ def test_a_false_answer_is_dropped_for_its_real_reason(false: str, negative: lis
             "The passages do not say who built either; Bell and Oats are only mentioned.",
             "read again, it gives no answer",
         ),
-        ("Who built the mill and the barn?", "Bell, Oats", "fewer than 5 passages without the answer"),
+        (
+            "Who built the mill and the barn?",
+            "Bell, Oats",
+            "fewer than 5 passages in which no answer can be read",
+        ),
     ],
 )
 def test_a_joined_question_is_dropped_for_its_real_reason(

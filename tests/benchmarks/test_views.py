@@ -22,7 +22,6 @@ from evenkeel.benchmarks.multiview.scoring import measure as measure_triplet
 from evenkeel.benchmarks.rgb.benchmark import Rgb
 from evenkeel.benchmarks.rgb.files import Lang, RawAnswer, RgbInputs
 from evenkeel.benchmarks.rgb.scoring import measure
-from evenkeel.benchmarks.rgb.view import occurrences
 from evenkeel.harness.benchmark import Benchmark
 from evenkeel.harness.registry import record_type
 from evenkeel.page.view import Beside, Facts, Matrix, Text, Tokens, View
@@ -108,12 +107,6 @@ def test_a_benchmark_without_a_view_shows_texts_answers_and_values() -> None:
     assert not facts(Parrot.view(parrot("a", 1.0)), "the same group")
 
 
-def test_many_related_samples_are_counted() -> None:
-    rows = facts(Parrot.view(parrot("0", 1.0), [parrot(str(n), 1.0) for n in range(80)]), "the same group")
-    assert len(rows) == 51
-    assert "… and 30 more" in rows
-
-
 # MIRAE
 
 TIDES = "The Moon pulls the sea."
@@ -163,21 +156,6 @@ def test_the_same_question_is_shown_across_levels() -> None:
         "en-1-L2": ("en", "2", "0.2000", "answer at 2"),
         "en-1-L3 (this one)": ("en", "3", "0.3000", "answer at 3"),
     }
-
-
-def test_levels_are_in_the_order_of_their_size() -> None:
-    records = [prompt(f"L{level}", [TIDES], [], level) for level in (10, 2, 1)]
-    rows = facts(Mirae.view(records[0], records), "the same question at every level")
-    assert [row[1] for row in rows.values()] == ["1", "2", "10"]
-
-
-def test_a_prompt_without_scored_answers_or_with_wrong_indexes_is_shown() -> None:
-    bare = prompt("en-1-L1", ["", ""], [], value=None)
-    assert Mirae.view(bare).label == "not scored"
-    assert not blocks(Mirae.view(replace(bare, score=replace(bare.score, detail=None))), Matrix)
-    detail = MiraeDetail(responses=[7, 9], pairwise_similarities=[[1.0, 0.5], [0.5, 1.0]])
-    odd = replace(prompt("x", ["a"], []), score=replace(bare.score, detail=detail))
-    assert Mirae.view(odd)._repr_html_()
 
 
 # RGB
@@ -243,15 +221,6 @@ def test_the_words_that_each_check_found_are_marked_and_named() -> None:
         "published": ("right", "'Paris' is in the answer"),
         "lenient": ("right", "'Paris' is given ('PARIS')"),
     }
-
-
-def test_a_part_of_a_word_is_found_by_the_published_check_alone() -> None:
-    view = Rgb.view(asked("There are 170 of them.", "70", query="How many are there?"))
-    answer = text(view, "answer 1")
-    assert (marks(answer, "published"), marks(answer, "lenient")) == (["70"], [])
-    rows = facts(view, "what the checks say")
-    assert rows["published"] == ("right", "'70' is in the answer")
-    assert rows["lenient"] == ("not right", "'70' is not given")
 
 
 @pytest.mark.parametrize(
@@ -340,13 +309,6 @@ def test_what_the_lenient_check_found_is_marked_in_labelled_replies(lang: Lang) 
         assert all(0 <= span.start < span.end <= len(row.reply) for span in answer.spans)
 
 
-def test_positions_are_those_of_the_text_as_it_is_written() -> None:
-    text = "Lyon or ISTANBUL, istanbul"
-    assert [text[a:b] for a, b in occurrences(text, "istanbul", "en")] == ["ISTANBUL", "istanbul"]
-    chinese = "北 京 和北京"
-    assert [chinese[a:b] for a, b in occurrences(chinese, "北京", "zh")] == ["北 京", "北京"]
-
-
 # MIRON
 
 
@@ -390,11 +352,11 @@ def _response(request: Any, generated: str, *, failed: bool) -> Response:
 
 
 def test_target_and_continuation_are_marked_where_they_differ() -> None:
-    view = Miron.view(continued("en-1", "One cat, two", " cat."))
-    assert marks(text(view, "target")) == ["s"]
-    assert marks(text(view, "generated")) == ["."]
+    view = Miron.view(continued("en-1", "One cat, two", " cap"))
+    assert marks(text(view, "target")) == ["ts"]
+    assert marks(text(view, "generated")) == ["p"]
     assert text(view, "also right").body == "kittens"
-    assert view.label == "score 80, probability 62%"
+    assert view.label == "score 60, probability 62%"
 
 
 @pytest.mark.parametrize("string", [False, True])

@@ -16,6 +16,8 @@ import yaml
 from loopback import Loopback
 from stored import store_run
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
 STEPS: list[dict[str, Any]] = ACTION["runs"]["steps"]

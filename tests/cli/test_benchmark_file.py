@@ -9,6 +9,8 @@ import pytest
 from commandline import evenkeel, evenkeel_process
 from loopback import Loopback
 
+pytestmark = pytest.mark.slow
+
 PARROT = '''
 from typing import Annotated
 from msgspec import Meta, Struct

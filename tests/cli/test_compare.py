@@ -18,6 +18,8 @@ from evenkeel.analysis.gate import Gate, Overlap
 from loopback import Loopback
 from stored import store_run
 
+pytestmark = pytest.mark.slow
+
 LEVELS = (1, 2, 3)
 
 

@@ -15,6 +15,8 @@ from commandline import Outcome, evenkeel, evenkeel_process, packages_without
 from evenkeel.cli import doctor
 from evenkeel.cli.doctor import Check, Diagnosis, diagnose
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 
 

@@ -18,6 +18,8 @@ from evenkeel.cli.signals import stopping
 from killing import contents, watched
 from loopback import Loopback
 
+pytestmark = pytest.mark.slow
+
 IGNORING = """
 import os, signal, sys
 signal.signal(signal.SIGHUP, signal.SIG_IGN)

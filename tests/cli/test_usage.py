@@ -11,6 +11,8 @@ import pytest
 from commandline import command, evenkeel, evenkeel_process, packages_without
 from evenkeel.cli.entry import COMMANDS
 
+pytestmark = pytest.mark.slow
+
 MIRAE = ("run", "mirae", "--model", "openai:x", "--base-url", "http://127.0.0.1:9/v1")
 
 

@@ -28,7 +28,7 @@ pytest.importorskip("ray", reason="ray is not installed: it is the extra ray")
 
 from ray.cluster_utils import Cluster  # noqa: E402
 
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 NODE = {"num_cpus": 1, "num_gpus": 0, "object_store_memory": 80_000_000}
 
 

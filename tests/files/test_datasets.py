@@ -16,7 +16,7 @@ import msgspec
 import pytest
 
 from commandline import evenkeel
-from evenkeel.errors import DataError, DataUnreachable, EvenkeelError, UsageError
+from evenkeel.errors import DataError, DataUnreachable, EvenkeelError
 from evenkeel.files import datasets as data
 from evenkeel.files.remote import download
 
@@ -131,12 +131,6 @@ def test_a_set_is_fetched_from_the_pinned_commit_and_checked(mirror: type[Mirror
     ]
 
 
-def test_what_is_there_is_not_fetched_again(mirror: type[Mirror]) -> None:
-    data.fetch("mirae")
-    data.fetch("mirae")
-    assert len(mirror.asked) == 1
-
-
 def test_a_download_that_broke_off_is_resumed(mirror: type[Mirror]) -> None:
     mirror.break_after = 70_000
     with pytest.raises(
@@ -180,26 +174,6 @@ def test_a_file_that_was_changed_is_noticed(mirror: type[Mirror]) -> None:
 def test_what_was_never_fetched_says_how(mirror: type[Mirror]) -> None:
     with pytest.raises(DataError, match="not fetched yet. Run: evenkeel data fetch mirae"):
         data.find("mirae", "published", None, starter=NONE)
-
-
-def test_without_a_network_the_address_is_given(
-    mirror: type[Mirror], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("EVENKEEL_MIRROR", "http://127.0.0.1:9")
-    with pytest.raises(
-        DataUnreachable, match=r"^http://127.0.0.1:9/greatgompang/.*EVENKEEL_MIRROR"
-    ) as caught:
-        data.fetch("mirae")
-    (note,) = caught.value.__notes__
-    published, target = note.split("\n    to ")
-    assert published.strip().startswith("https://raw.githubusercontent.com/greatgompang/MIRAE/")
-    assert Path(target) == data.cached_path("mirae", data.published_set("mirae").files[0])
-
-
-def test_a_server_that_refuses_is_not_reached_either(mirror: type[Mirror]) -> None:
-    mirror.status = 503
-    with pytest.raises(DataUnreachable, match="HTTP 503"):
-        data.fetch("mirae")
 
 
 def test_the_login_of_a_mirror_is_sent_and_never_shown(
@@ -254,15 +228,6 @@ def test_a_server_that_sends_a_byte_now_and_then_is_given_up(
         data.fetch("mirae")
 
 
-def test_the_list_says_how_each_file_is_pinned(hub: type[Hub]) -> None:
-    shown = evenkeel("data", "list").output
-    assert "missing    by commit  miron_en.parquet" in shown
-    assert "missing    by digest  data/en.json" in shown
-    assert "at 3cc121bdfd97" in shown
-    assert "MIRON, English and Russian (MIT)" in shown
-    assert "Evenkeel has no digest of it" in shown
-
-
 def test_a_fetch_without_a_network_exits_with_3(hub: type[Hub], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EVENKEEL_MIRROR", "http://127.0.0.1:9")
     done = evenkeel("data", "fetch", "miron")
@@ -295,21 +260,3 @@ def test_the_starter_set_is_made_once(monkeypatch: pytest.MonkeyPatch, tmp_path:
     assert made == ["en"]
     first[0].path.write_bytes(b"tampered")
     assert data.find("mirae", "starter", ["en"], starter=starter)[0].path.read_bytes() == b"en"
-
-
-def test_a_starter_set_that_comes_out_otherwise_is_refused(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setenv("EVENKEEL_CACHE", str(tmp_path))
-    with pytest.raises(EvenkeelError, match="has the hash"):
-        data.find("mirae", "starter", None, starter=data.Starter({"en": "0" * 64}, lambda _: b"other"))
-
-
-def test_a_path_that_is_not_there_says_what_is_possible(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="Give a path, an address, 'starter', 'published'"):
-        data.find("mirae", str(tmp_path / "none.json"), None, starter=NONE)
-
-
-def test_an_unknown_set_lists_the_known_ones() -> None:
-    with pytest.raises(UsageError, match="mirae, rgb, miron"):
-        data.fetch("squad")

@@ -14,6 +14,8 @@ import pytest
 from evenkeel.errors import RunConflict
 from evenkeel.files import lock
 
+pytestmark = pytest.mark.slow
+
 HOLD = (
     "import sys; from pathlib import Path; from evenkeel.files import lock\n"
     "with getattr(lock, sys.argv[1])(Path(sys.argv[2])): print('held', flush=True); sys.stdin.read()"

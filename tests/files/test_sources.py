@@ -17,13 +17,14 @@ import msgspec
 import pytest
 
 import evenkeel as ek
-from commandline import evenkeel
-from evenkeel.errors import DataError, DataUnreachable, MissingExtra, UsageError
+from evenkeel.errors import DataError, DataUnreachable, UsageError
 from evenkeel.files import datasets
 from evenkeel.files.remote import sources
 from evenkeel.files.remote.sources import local, naming_source, parse_columns, without_secrets
 from evenkeel.harness.folder import Run
 from loopback import Loopback
+
+pytestmark = pytest.mark.slow
 
 ROWS = [
     {"id": n, "query": f"Who keeps light {n}?", "answer": f"Keeper {n}",
@@ -149,17 +150,6 @@ def test_an_error_names_the_file_the_line_and_the_column(tmp_path: Path) -> None
     assert str(error.value).startswith(f"{path}, line 5, field 'query' (column 'question'): expected text")
 
 
-def test_an_error_of_a_table_names_its_row(tmp_path: Path) -> None:
-    polars = pytest.importorskip("polars")
-    path = tmp_path / "en.parquet"
-    polars.DataFrame(
-        [{**row, "answer": "" if row["id"] == 1 else row["answer"]} for row in ROWS]
-    ).write_parquet(path)
-    with pytest.raises(DataError) as error:
-        rgb(path, tmp_path / "run")
-    assert str(error.value).startswith(f"{path}, row 2")
-
-
 def test_a_column_that_is_not_there_lists_those_that_are(tmp_path: Path) -> None:
     (tmp_path / "en.jsonl").write_bytes(CONTENT)
     with pytest.raises(UsageError) as error:
@@ -172,16 +162,6 @@ def test_a_column_that_is_not_there_lists_those_that_are(tmp_path: Path) -> None
     for wrong in ("query", "=x", "query="):
         with pytest.raises(UsageError, match="FIELD=COLUMN"):
             parse_columns([wrong])
-
-
-def test_the_command_line_takes_columns(tmp_path: Path) -> None:
-    (tmp_path / "mine.csv").write_text("passage,n\nThe keel is made of oak.,1\n,2\n")
-    done = evenkeel(
-        "build", "multiview", "--docs", tmp_path / "mine.csv", "--column", "txt=passage", "--criterion", "x",
-        "--description", "y", "--label-field", "n", "--text-field", "txt", "--out", tmp_path / "out",
-    )  # fmt: skip
-    assert done.code == 2
-    assert f"{tmp_path / 'mine.csv'}, line 3: the field 'txt' (column 'passage') is missing." in done.stderr
 
 
 # Addresses
@@ -228,14 +208,6 @@ def test_a_web_address_is_read_and_its_login_is_nowhere(
     with pytest.raises(DataError) as error:
         rgb(f"http://someone:hunter2secret@{host}/none.jsonl?token=abc123def456", tmp_path / "other")
     assert str(error.value) == f"http://{host}/none.jsonl: there is no such file."
-
-
-def test_an_error_in_fetched_data_names_the_address(web: tuple[str, list[str]], tmp_path: Path) -> None:
-    host, _ = web
-    (tmp_path / "web" / "bad.jsonl").write_bytes(CONTENT + b"{nonsense}\n")
-    with pytest.raises(DataError) as error:
-        rgb(f"http://me:hunter2secret@{host}/bad.jsonl", tmp_path / "run")
-    assert str(error.value).startswith(f"http://{host}/bad.jsonl, line 4: this line is not JSON")
 
 
 def test_a_file_of_any_file_system_is_read(plain: Run, tmp_path: Path) -> None:
@@ -344,11 +316,3 @@ def test_a_data_set_that_cannot_be_reached_says_so(hub: Any) -> None:
     for wrong in ("hf:", "hf:a:b:c:d", "hf:a::b"):
         with pytest.raises(UsageError, match="hf:NAME:SPLIT"):
             local(wrong)
-
-
-def test_without_the_package_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    import sys
-
-    monkeypatch.setitem(sys.modules, "datasets", None)
-    with pytest.raises(MissingExtra, match=r"pip install 'evenkeel-bench\[data\]'"):
-        local("hf:openai/gsm8k")

@@ -81,11 +81,6 @@ def test_a_mark_before_the_text_blank_lines_and_line_ends_do_no_harm(
     assert rows[1].line == len(lines) + 1
 
 
-def test_old_line_ends_of_a_csv_file_are_read(tmp_path: Path) -> None:
-    (tmp_path / "r.csv").write_bytes(b"a,b\r1,2\r3,4\r")
-    assert [row.fields for row in read(tmp_path / "r.csv")] == [{"a": "1", "b": "2"}, {"a": "3", "b": "4"}]
-
-
 def test_a_cell_may_be_longer_than_the_csv_module_likes(tmp_path: Path) -> None:
     (row,) = read(write(tmp_path / "r.csv", [{"a": "x" * 300_000}]))
     assert len(row.fields["a"]) == 300_000
@@ -101,12 +96,6 @@ def test_any_text_survives_csv_and_json(tmp_path_factory: pytest.TempPathFactory
         assert [row.fields for row in read(write(folder / name, rows))] == rows
 
 
-@pytest.mark.parametrize("name", ["r.jsonl", "r.csv"])
-def test_a_file_without_rows_gives_none(tmp_path: Path, name: str) -> None:
-    (tmp_path / name).write_bytes(b"" if name == "r.jsonl" else b"a,b\n")
-    assert read(tmp_path / name) == []
-
-
 # Fields
 
 
@@ -119,15 +108,6 @@ def test_a_number_is_text_and_what_is_neither_is_named() -> None:
             DataError, match=rf"^f\.jsonl, line 3: the field '{name}' should be text, not {kind}\.$"
         ):
             row.text(name)
-
-
-def test_a_missing_field_is_named_with_those_that_are_there() -> None:
-    with pytest.raises(
-        DataError, match=r"^f\.parquet, at row 2: the field 'b' is missing\. Available: a, c\.$"
-    ):
-        Row(Path("f.parquet"), {"a": 1, "c": 2}, "2", where="row 2").text("b")
-    with pytest.raises(DataError, match="Available: none"):
-        Row(Path("f.jsonl"), {}, "1", line=1).text("b")
 
 
 # What is wrong with a file
@@ -185,9 +165,3 @@ def test_a_parquet_file_that_lost_its_middle_is_damaged(tmp_path: Path) -> None:
     path.write_bytes(content[:4] + content[-footer:])
     with pytest.raises(DataError, match=r"r\.parquet: cannot be read"):
         read(path)
-
-
-@pytest.mark.parametrize("name", ["r.jsonl", "r.csv", "r.parquet"])
-def test_a_file_that_is_not_there_is_named(tmp_path: Path, name: str) -> None:
-    with pytest.raises(DataError, match=rf"{name}: cannot be read: .*No such file"):
-        read(tmp_path / name)

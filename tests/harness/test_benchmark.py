@@ -122,19 +122,6 @@ def test_answers_are_written_so_that_they_can_be_scored_again(data: Path, tmp_pa
     assert scored.headline.coverage == run.headline.coverage
 
 
-@pytest.mark.parametrize(
-    "row", ['{"word": "a", "lang": "en"}', '{"word": "a", "lang": "en", "answers": "a"}']
-)
-def test_recorded_answers_that_are_missing_or_misshapen(data: Path, row: str) -> None:
-    data.write_text(row + "\n")
-    benchmark = Echo(Options())
-    if "answers" in row:
-        with pytest.raises(DataError, match="must hold 1, one for each request"):
-            benchmark.recorded(data, lang=None)
-    else:
-        assert benchmark.recorded(data, lang=None).responses[0][0].reason == "not recorded"
-
-
 def test_a_dry_run_counts_what_a_run_asks(data: Path, tmp_path: Path) -> None:
     plan = ek.dry_run("echo", "counted:m", data=data, price_in=1, price_out=2)
     assert plan.requests == {"generate": 5, "judge": 5}
@@ -159,11 +146,6 @@ def test_options_are_an_instance_of_their_class_or_names_and_not_both(data: Path
         ek.run("echo", "counted:m", data=data, options=Options(), judge="counted:j")
     with pytest.raises(UsageError, match="MiraeOptions is not the options of 'echo'"):
         ek.run("echo", "counted:m", data=data, options=ek.MiraeOptions())
-
-
-def test_options_given_as_an_instance_are_checked_too(data: Path) -> None:
-    with pytest.raises(UsageError, match="must be at least 0"):
-        ek.dry_run("mirae", "counted:m", options=ek.MiraeOptions(temperature=-1))
 
 
 def test_samples_that_could_not_be_stored_are_refused_before_anything_is_asked(
@@ -197,6 +179,10 @@ def test_rows_of_several_files_have_names_of_their_own(data: Path) -> None:
 def test_what_a_benchmark_declares_is_checked(data: Path, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="the unit 'foo' of 'x' is not one of: cosine, share"):
         ek.Metric("x", "X", unit="foo", better="higher")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="is not 'higher', 'lower' or None"):
+        ek.Metric("x", "X", unit="share", better="less")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="better"):
+        ek.Metric("x", "X", unit="share")  # type: ignore[call-arg]
 
     class Roles(Echo):
         """?"""

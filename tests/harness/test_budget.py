@@ -17,6 +17,8 @@ from evenkeel.journal.writer import Usage
 from evenkeel.types import Embed, Generate, Request, Response, Sampling
 from loopback import Loopback
 
+pytestmark = pytest.mark.slow
+
 
 def ask(number: int) -> Generate:
     return Generate(prompt=f"{number} words to read here", sampling=Sampling(max_tokens=100))

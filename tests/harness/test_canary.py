@@ -29,6 +29,8 @@ from evenkeel.types import ModelRef
 from loopback import Loopback
 from models.hostile import Hostile, chat, fixed, model_of, one
 
+pytestmark = pytest.mark.slow
+
 CANARY = "sk-Canary7f3a9b2cXy4Zt8Qw1d0e"
 
 

@@ -20,6 +20,8 @@ from evenkeel.harness.progress import Silent
 from loopback import Loopback
 from stored import store_run
 
+pytestmark = pytest.mark.slow
+
 CONTROL = {"progress.json", "stop", "stopped"}
 PATIENCE = 120
 """Seconds after which a test gives up; none of them waits that long on an idle machine."""

@@ -10,12 +10,13 @@ import msgspec
 import pytest
 
 import evenkeel as ek
-from commandline import evenkeel
 from evenkeel.models.openai.protocol import read_chat, read_completion
 from evenkeel.report.notes import ending_notes, endings
 from evenkeel.text.answers import Rule, is_blank
 from evenkeel.types import Response, Status
 from loopback import Loopback
+
+pytestmark = pytest.mark.slow
 
 Choice = dict[str, Any]
 
@@ -120,24 +121,6 @@ def test_an_empty_continuation_is_for_the_benchmark_to_judge() -> None:
     assert [answers.counts(ended), answers.status(ended)] == [False, "unparsed"]
 
 
-@pytest.mark.parametrize(
-    "usage",
-    [
-        {"prompt_tokens": -5, "completion_tokens": -1},
-        {"prompt_tokens": 1.5, "completion_tokens": "many"},
-        {"prompt_tokens": 10**30, "completion_tokens": 10**12},
-        {"prompt_tokens": True, "completion_tokens": [1]},
-        "free of charge",
-        [1, 2],
-        None,
-    ],
-)
-def test_a_count_of_tokens_that_is_none_is_not_known(usage: Any) -> None:
-    reply = msgspec.json.encode({"choices": [text("Paris")], "usage": usage})
-    response = read_chat(reply)
-    assert (response.status, response.tokens_in, response.tokens_out) == ("ok", None, None)
-
-
 # Whole runs
 
 
@@ -158,30 +141,6 @@ def test_a_model_that_never_answers_has_no_figure(benchmark: str, name: str, tmp
     assert (done.headline.value, done.headline.coverage) == (None, 0.0)
     assert set(done.headline.statuses) == {status}
     assert all(figure.coverage == 0 for figure in done.summary.values())
-
-
-def test_the_terminal_and_the_page_say_why_and_what_to_do(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    kinds = [text("Paris"), *(EMPTY_CHOICES[name][0] for name in ("open", "null", "stopped"))]
-    with Answering(lambda prompt, turn: kinds[turn % 4]) as server:
-        code = evenkeel(
-            "run", "rgb", "--model", "openai:m", "--base-url", server.url, "--lang", "en",
-            "--limit", 4, "--ability", "noise", "--noise-rates", "0", "--max-tokens", 64,
-            "--out", tmp_path / "run", "--concurrency", 1,
-        ).code  # fmt: skip
-    shown = capsys.readouterr()
-    out = " ".join(shown.out.split())
-    assert code == 1
-    parts = "1 cut off inside the reasoning, 1 cut off before any text, 1 empty"
-    assert f"3 of 4 requests have no answer: {parts}." in out
-    assert "a larger --max-tokens (here 64)" in out
-    assert """--model-arg extra_body='{"reasoning_effort":"low"}'""" in out
-    assert "truncated: length inside the reasoning ×1" in shown.err
-    assert "unparsed: empty answer ×1" in shown.err
-    page = (tmp_path / "run" / "report.html").read_text()
-    assert parts in page
-    assert "reasoning_effort" in page
 
 
 def test_answers_that_are_cut_off_count_and_carry_a_warning(tmp_path: Path) -> None:

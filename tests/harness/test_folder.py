@@ -14,6 +14,8 @@ from evenkeel.harness.writing import RunFolder, spec_differences
 from evenkeel.types import RunSpec
 from killing import contents
 
+pytestmark = pytest.mark.slow
+
 
 def names(folder: Path) -> list[str]:
     return sorted(os.listdir(folder))

@@ -14,6 +14,8 @@ from evenkeel.harness.ledger import Ceiling, Ledger
 from evenkeel.harness.limits import Limits
 from evenkeel.types import Generate, Response, Sampling
 
+pytestmark = pytest.mark.slow
+
 SPENDER = """
 import sys
 from pathlib import Path

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
-import msgspec
 import numpy as np
 import pytest
 
@@ -48,16 +46,6 @@ def test_a_link_in_a_run_makes_it_broken_and_linked_folders_are_not_entered(tmp_
     assert listed.name == "one"
     assert listed.state == "broken"
     assert "this is a link" in listed.problem
-
-
-def test_a_name_that_is_not_utf_8_is_listed_as_broken(tmp_path: Path) -> None:
-    stored(tmp_path / "runs" / "deep" / os.fsdecode(b"odd-\xff"))
-    (listed,) = list_runs(tmp_path / "runs")
-    assert (listed.name, listed.state) == (r"deep/odd-\xff", "broken")
-    assert "not UTF-8" in listed.problem
-    msgspec.json.encode(listed)
-    with pytest.raises(UsageError):
-        open_run(tmp_path / "runs", listed.name)
 
 
 def test_hidden_folders_and_a_missing_folder_have_no_runs(tmp_path: Path) -> None:

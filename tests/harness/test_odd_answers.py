@@ -18,6 +18,8 @@ from evenkeel.harness.progress import Silent
 from loopback import Loopback
 from scripted import Scripted
 
+pytestmark = pytest.mark.slow
+
 CHANCE = ("chance_floor", "corrected_similarity")
 
 

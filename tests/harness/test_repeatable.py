@@ -16,6 +16,8 @@ from evenkeel.errors import BudgetReached
 from loopback import Loopback
 from models.tiny import tiny_model
 
+pytestmark = pytest.mark.slow
+
 FILES = ("records.jsonl", "summary.json")
 
 SERVED: dict[str, dict[str, Any]] = {

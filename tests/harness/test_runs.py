@@ -11,8 +11,10 @@ import pytest
 
 import evenkeel as ek
 from commandline import evenkeel
-from evenkeel.errors import BudgetReached, CapabilityError, ModelUnreachable, RunConflict
+from evenkeel.errors import BudgetReached, CapabilityError, RunConflict
 from loopback import Loopback
+
+pytestmark = pytest.mark.slow
 
 CANARY = "sk-canary-3f9a1c77d2e4"
 
@@ -83,14 +85,6 @@ def test_a_server_that_misbehaves_gives_the_same_figures(questions: Path, tmp_pa
         assert {429, 500, 0} <= set(server.statuses)
     assert figures(stormy) == expected
     assert stormy.headline.coverage == 1.0
-
-
-def test_a_server_that_fails_for_ever_is_named_and_nothing_is_averaged(
-    questions: Path, tmp_path: Path
-) -> None:
-    with Loopback(always=500) as server, pytest.raises(ModelUnreachable, match="HTTP 500"):
-        run(questions, server, tmp_path / "run", model_args={"retries": 1})
-    assert not (tmp_path / "run" / "summary.json").exists()
 
 
 def test_failures_are_counted_and_never_averaged(questions: Path, tmp_path: Path) -> None:
@@ -168,16 +162,6 @@ def test_a_model_that_cannot_do_it_is_refused_before_the_first_call(questions: P
             run(questions, server, tmp_path / "run", embedder=f"replay:{recorded.path}")
 
 
-def test_it_works_inside_a_running_event_loop(questions: Path, tmp_path: Path) -> None:
-    import asyncio
-
-    async def notebook() -> ek.Run:
-        return run(questions, server, tmp_path / "run")
-
-    with Loopback() as server:
-        assert asyncio.run(notebook()).headline.coverage == 1.0
-
-
 def test_prompts_of_a_dry_run_are_counted_and_nothing_is_asked(questions: Path, tmp_path: Path) -> None:
     with Loopback() as server:
         done = evenkeel(*arguments(questions, server, tmp_path / "run", "--dry-run", "--price-out", "10"))
@@ -231,20 +215,3 @@ def test_a_few_requests_that_are_refused_for_good_do_not_bar_a_resumed_run(
     with Loopback() as server:
         first = figures(run(questions, server, tmp_path / "run"))
         assert figures(run(questions, server, tmp_path / "run")) == first
-
-
-def test_it_runs_without_git(questions: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with Loopback() as server:
-        assert run(questions, server, tmp_path / "run").spec.provenance["commit"] is None
-
-
-def test_a_request_that_fails_under_a_tight_limit_is_not_asked_for_ever(
-    questions: Path, tmp_path: Path
-) -> None:
-    content = msgspec.json.decode(questions.read_bytes())
-    content["questions"][0]["level_1_text"] = "[poison]"
-    questions.write_bytes(msgspec.json.encode(content))
-    with Loopback(record=True, words=8) as server, pytest.raises(BudgetReached):
-        run(questions, server, tmp_path / "run", max_tokens=40, max_usd=4e-4, price_in=1, price_out=1)
-    assert chats(server) < 100

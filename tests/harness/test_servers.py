@@ -15,11 +15,11 @@ import pytest
 import evenkeel as ek
 from commandline import evenkeel
 from evenkeel.journal.journal import Journal
-from evenkeel.page.format import as_json
 from evenkeel.report.export import export
 from evenkeel.report.terminal.progress import Watcher
-from evenkeel.types import Response
 from loopback import Loopback
+
+pytestmark = pytest.mark.slow
 
 
 class Notes(Watcher):
@@ -65,43 +65,10 @@ def test_a_run_goes_on_at_another_address_and_says_so(questions: Path, tmp_path:
     assert second.url in page
 
 
-def test_answers_are_reused_wherever_the_model_is_reached(questions: Path, tmp_path: Path) -> None:
-    with Loopback() as first:
-        before = run(questions, first, tmp_path / "one").summary
-    notes = Notes()
-    with Loopback() as second:
-        again = run(questions, second, tmp_path / "two", reuse=tmp_path / "one", progress=notes)
-        assert second.requests == 0
-    assert again.summary == before
-
-
 # Failing from the start
 
 
-def test_a_server_that_only_fails_is_told_of_at_once(questions: Path, tmp_path: Path) -> None:
-    with Loopback(always=500) as server:
-        said = evenkeel(*arguments(questions, server.url, tmp_path / "run", "--model-arg", "retries=1"))
-    assert said.code == 3
-    assert "Trying again (1 of 1)" in said.output
-
-
 # The progress line
-
-
-def test_what_waits_to_be_tried_again_is_in_plain_lines(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("evenkeel.report.terminal.progress.PLAIN_SECONDS", 0.0)
-    watcher = Watcher()
-    watcher.phase("asking", total=100, done=0)
-    watcher.retrying(3)
-    watcher.answered(Response(status="ok"), usd=0)
-    watcher.retrying(0)
-    waiting, answered, none = capsys.readouterr().err.splitlines()[1:]
-    assert waiting.startswith("asking: 0 of 100, ")
-    assert waiting.endswith("3 waiting to be tried again")
-    assert answered.endswith("3 waiting to be tried again")
-    assert "waiting" not in none
 
 
 # What is printed and what is written
@@ -142,14 +109,6 @@ def test_escapes_in_what_was_typed_are_not_obeyed(
     said = evenkeel(*line)
     assert said.output
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f]", said.output)
-
-
-def test_printed_json_says_the_same_and_obeys_nothing() -> None:
-    value = {"name": "a\x1b[2J\x9b31m\u202e\U000e0001 é 한국 \U0001f600"}
-    printed = as_json(value)
-    assert msgspec.json.decode(printed) == value
-    assert "é 한국 \U0001f600" in printed
-    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e\U000e0001]", printed)
 
 
 @pytest.mark.parametrize(

@@ -27,9 +27,12 @@ MULTIVIEW: dict[str, Any] = {"limit": 1}
 MIRON: dict[str, Any] = {"limit": 8, "confidence": "no"}
 JUDGED: dict[str, Any] = {"limit": 2, "ability": "rejection", "repeats": 2}
 
-pytestmark = pytest.mark.skipif(
-    not (VENV / "bin" / "inspect").exists(), reason=f"inspect-ai is not installed in {VENV}: make inspect"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        not (VENV / "bin" / "inspect").exists(), reason=f"inspect-ai is not installed in {VENV}: make inspect"
+    ),
+]
 
 
 class Answering(Scripted):

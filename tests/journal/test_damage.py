@@ -15,8 +15,10 @@ from evenkeel.errors import RunConflict
 from evenkeel.harness.progress import Silent
 from evenkeel.journal.journal import Journal, make_key, model_digest
 from evenkeel.journal.recording import Recording
-from evenkeel.types import Embed, Generate, Response, Sample, Sampling
+from evenkeel.types import Generate, Response, Sample, Sampling
 from loopback import Loopback
+
+pytestmark = pytest.mark.slow
 
 MODEL = model_digest({"spec": "a"})
 
@@ -134,15 +136,6 @@ def test_a_recording_reads_round_a_damaged_page(tmp_path: Path) -> None:
             assert 0 < found.count(None) == recording.damaged < 40
 
 
-def test_a_sample_that_cannot_be_read_is_not_left_out_in_silence(tmp_path: Path) -> None:
-    path = tmp_path / "journal.sqlite"
-    with closing(Journal(path)) as journal:
-        journal.put_samples([Sample(id="a", group="g", tags={}, inputs={})])
-    change(path, "UPDATE samples SET body = ?", b"{")
-    with closing(Journal(path)) as journal, pytest.raises(RunConflict, match="a sample .* cannot be read"):
-        journal.samples()
-
-
 def settings(questions: Path, server: Loopback) -> dict[str, Any]:
     return {
         "base_url": server.url, "data": questions, "levels": "1", "embedder": "openai:embed", "samples": 2,
@@ -191,10 +184,10 @@ def test_rescoring_counts_what_cannot_be_read_as_errors(
     assert any("that cannot be read: 1; they are counted as errors" in note for note in notes.told)
 
 
-def test_an_embedding_of_no_length_is_unreadable(tmp_path: Path) -> None:
+def test_a_sample_that_cannot_be_read_is_not_left_out_in_silence(tmp_path: Path) -> None:
     path = tmp_path / "journal.sqlite"
-    asked = Embed(text="x")
     with closing(Journal(path)) as journal:
-        journal.put(make_key(MODEL, asked), asked, Response(status="ok", vector=b""))
-        journal.flush()
-        assert next(journal.read(MODEL, [asked])).status == "error"
+        journal.put_samples([Sample(id="a", group="g", tags={}, inputs={})])
+    change(path, "UPDATE samples SET body = ?", b"{")
+    with closing(Journal(path)) as journal, pytest.raises(RunConflict, match="a sample .* cannot be read"):
+        journal.samples()

@@ -21,6 +21,8 @@ from evenkeel.journal.recording import Recording
 from evenkeel.types import Generate, Response, Sampling
 from loopback import Loopback
 
+pytestmark = pytest.mark.slow
+
 MODEL = model_digest({"spec": "a"})
 NOBODY = 65534
 
@@ -102,14 +104,6 @@ def test_what_a_killed_process_left_in_its_log_is_read_too(folder: Path) -> None
     assert {file.name: file.read_bytes() for file in folder.iterdir()} == before
 
 
-def test_nothing_is_left_where_a_recording_lies(folder: Path) -> None:
-    path = folder / "journal.sqlite"
-    with closing(Journal(path)) as journal:
-        put(journal, "why?")
-    assert found(path, "why?") == "to why?"
-    assert os.listdir(folder) == ["journal.sqlite"]
-
-
 def test_a_journal_that_is_being_written_is_read_as_it_grows(folder: Path) -> None:
     path = folder / "journal.sqlite"
     with lock.writing(folder), closing(Journal(path)) as journal:
@@ -150,19 +144,6 @@ def test_reuse_says_how_many_answers_are_really_used(questions: Path, tmp_path: 
     for notes in (other, hotter):
         assert any(note.startswith(f"asking: no answer taken over from {reuse}") for note in notes.told)
         assert not any("asking" in note and " of " in note for note in notes.told)
-
-
-def test_a_run_holds_only_the_answers_that_it_uses(questions: Path, tmp_path: Path) -> None:
-    settings: dict[str, Any] = {"data": questions, "samples": 2, "embedder": "openai:embed"}
-    with Loopback() as server:
-        settings["base_url"] = server.url
-        ek.run("mirae", "openai:loop", levels="1-3", out=tmp_path / "a", **settings)
-        asked = server.answered.total()
-        ek.run("mirae", "openai:loop", levels="1", out=tmp_path / "b", reuse=tmp_path / "a", **settings)
-        assert server.answered.total() == asked
-    with closing(sqlite3.connect(tmp_path / "b" / "journal.sqlite")) as connection:
-        query = "SELECT count(*) FROM responses JOIN requests USING (digest) WHERE kind = 'generate'"
-        assert connection.execute(query).fetchone() == (8,)
 
 
 def test_failures_of_another_run_are_not_taken_over(questions: Path, tmp_path: Path) -> None:

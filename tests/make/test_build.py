@@ -16,6 +16,8 @@ from evenkeel.api import build
 from evenkeel.errors import ModelUnreachable
 from loopback import Loopback
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def mine(tmp_path: Path) -> Path:

@@ -14,6 +14,8 @@ from evenkeel.types import Request, Response
 from faults import FAULTS, STATUSES, status_fault
 from models.test_batches import Notes, ask, chats, live_answers
 
+pytestmark = pytest.mark.slow
+
 KEY = "sk-loop-4f9a0c2d7b61e835"
 ANSWERS = ("slow", "another type", "twice")
 TRANSIENT = (*STATUSES, "429 0.05", "503 -60", "reset in the body", "cut in the body", "not HTTP")

@@ -27,6 +27,8 @@ from evenkeel.models.openai.protocol import read_chat
 from evenkeel.models.registry import load_model
 from evenkeel.types import Generate, Message, Request, Response, Sampling
 
+pytestmark = pytest.mark.slow
+
 KEY = "sk-loop-4f9a0c2d7b61e835"
 BOTH = pytest.mark.parametrize("provider", ["openai", "anthropic"])
 

@@ -21,6 +21,8 @@ from evenkeel.types import Generate, Message, Sampling
 from models.tiny import ask, open_hf, tiny_model
 from triplets import picks, store, triplet
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("llguidance")
 
 

@@ -15,6 +15,8 @@ from evenkeel.errors import CapabilityError, UsageError
 from evenkeel.models.openai.protocol import read_chat
 from evenkeel.types import Generate, Sampling
 
+pytestmark = pytest.mark.slow
+
 
 def test_every_preset_has_a_dialect_to_be_verified_in() -> None:
     assert set(PROVIDERS) == set(ek.presets())

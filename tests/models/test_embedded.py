@@ -19,6 +19,8 @@ from evenkeel.models.registry import load_model
 from evenkeel.types import Generate, LogLikelihood, Message, Sampling
 from models.tiny import tiny_gguf
 
+pytestmark = pytest.mark.slow
+
 CONVERT = """
 import pathlib, sys
 from evenkeel.models import embedded

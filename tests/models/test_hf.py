@@ -29,6 +29,8 @@ from models.tiny import (
     tiny_gguf,
 )
 
+pytestmark = pytest.mark.slow
+
 TEXTS = ("The quick brown fox jumps over the lazy dog and runs", "Hello", "Once upon a time there was")
 
 

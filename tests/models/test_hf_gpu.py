@@ -18,7 +18,10 @@ from evenkeel.models.registry import load_model
 from evenkeel.types import LogLikelihood, Request
 from models.tiny import ask, logprobs_of, open_hf, say, tiny_model
 
-pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"),
+]
 
 TEXTS = ("The quick brown fox jumps over the lazy dog and runs", "Hello", "Once upon a time there was")
 

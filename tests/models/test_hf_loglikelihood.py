@@ -16,6 +16,8 @@ from evenkeel.models.registry import token_counter, tokenizer
 from evenkeel.types import Generate, LogLikelihood, Logprobs, Request, Sampling
 from models.tiny import ARCHITECTURES, ask, chat, logprobs_of, open_hf, say, tiny_model
 
+pytestmark = pytest.mark.slow
+
 TEXTS = ("The quick brown fox jumps over the lazy dog and runs", "Hello", "Once upon a time there was")
 PREFIXES = ("The quick brown fox", "Hello", "", "Par", "A long way from home, and")
 START, END = "<|im_start|>", "<|im_end|>"

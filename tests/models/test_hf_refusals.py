@@ -31,6 +31,8 @@ from models.tiny import (
     tiny_other,
 )
 
+pytestmark = pytest.mark.slow
+
 Tensors = dict[str, Any]
 PAIR = LogLikelihood(prefix="The sky", continuation=" is blue")
 

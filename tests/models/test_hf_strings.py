@@ -17,6 +17,8 @@ from evenkeel.models.local.vocabulary import byte_letters, read_vocabulary
 from evenkeel.types import LogLikelihood, Response, StringLikelihood, StringProbability
 from models.tiny import ARCHITECTURES, ask, logprobs_of, open_hf, tiny_model
 
+pytestmark = pytest.mark.slow
+
 MERGES = (
     *(b"sh", b"ip", b"ship", b"ships", b" s", b" sh", b" ship", b" ships", b"th", b" th", b" the"),
     *("м".encode(), "о".encode(), "р".encode(), b" \xd0", b" \xd0\xbc", "мо".encode(), "ор".encode()),

@@ -16,6 +16,8 @@ from evenkeel.models.registry import load_model
 from evenkeel.types import Embed, LogLikelihood, Rank, Request, Response, StringLikelihood
 from models.tiny import say
 
+pytestmark = pytest.mark.slow
+
 TEXTS = (
     "The quick brown fox jumps over the lazy dog and runs",
     "Hello",

@@ -13,9 +13,11 @@ from evenkeel.models.openai.dialect import seed_of
 from evenkeel.models.openai.protocol import read_chat
 from evenkeel.models.openai.transport import repaired
 from evenkeel.models.registry import load_model
-from evenkeel.types import Generate, Message, Sampling
+from evenkeel.types import Generate, Message, Rank, Sampling
 from loopback import Loopback
 from models.hostile import Hostile, answers, chat, model_of, one, says
+
+pytestmark = pytest.mark.slow
 
 
 def test_every_request_is_answered_once_with_its_own_text() -> None:
@@ -129,7 +131,7 @@ def test_identity_holds_what_decides_the_answers_and_nothing_else() -> None:
 # A schema
 
 
-SCHEMA = '{"type":"object","properties":{"right":{"type":"boolean"}},"required":["right"]}'
+SCHEMA = '{"type":"object","properties":{"right":{"type":"boolean"},"why":{"type":"string","maxLength":9}}}'
 
 
 def judged(text: str) -> Generate:
@@ -191,7 +193,7 @@ def test_half_a_character_does_not_cost_the_answer() -> None:
 
 def refused(text: str, *, field: str = "", complaint: str = "Unknown: {}") -> list[dict[str, Any]]:
     """What is sent for a prompt that the server refuses with a message that repeats it, and for the next."""
-    error = {"message": complaint.format(text), "param": field or None}
+    error = {"message": complaint.format(f"{text} ({text.lower()})"), "param": field or None}
 
     async def respond(server: Hostile, request: web.BaseRequest) -> web.StreamResponse:
         bodies.append(msgspec.json.decode(await request.read()))
@@ -212,14 +214,29 @@ def refused(text: str, *, field: str = "", complaint: str = "Unknown: {}") -> li
     ("text", "complaint"),
     [
         ("an unknown star's surface temperature", "Unknown: {}"),
+        ("an Unknown star's Temperature", "Unknown: {}"),
         ("the grammar of Latin", "Unknown: {}"),
+        ("maxLength in the grammar", "Unknown: {}"),
         ("a star", 'Unknown error in {{"temperature": 0.5, "text": "{}"}}'),
+        ("a star", 'Unknown error in {{"type": "json_schema", "text": "{}"}}'),
     ],
 )
 def test_a_refusal_that_quotes_the_request_teaches_nothing(text: str, complaint: str) -> None:
-    _, second, last = refused(text, complaint=complaint)
+    first, second, last = refused(text, complaint=complaint)
+    assert first["messages"] != second["messages"]
     assert {"temperature", "response_format"} <= set(second)
     assert last["notes"] == []
+
+
+def test_a_refusal_that_quotes_a_document_teaches_nothing() -> None:
+    async def respond(server: Hostile, request: web.BaseRequest) -> web.StreamResponse:
+        bodies.append(msgspec.json.decode(await request.read()))
+        return web.Response(status=400, body=b'{"error": {"message": "not accepted: old texts"}}')
+
+    bodies: list[dict[str, Any]] = []
+    with Hostile(respond) as server:
+        one(model_of(server), Rank(query="sea", document="old texts"))
+    assert all("documents" in body for body in bodies)
 
 
 @pytest.mark.parametrize("field", ["temperature", "response_format"])

@@ -15,6 +15,8 @@ from evenkeel.types import LogLikelihood, Logprobs, Response
 from models.served import Served
 from models.tiny import logprobs_of, open_hf, tiny_model
 
+pytestmark = pytest.mark.slow
+
 ROWS = [
     ("The capital of France is Par", "is"),
     ("The capital of France is", " Paris"),

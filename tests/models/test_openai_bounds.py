@@ -13,6 +13,8 @@ from aiohttp import web
 from evenkeel.models.openai.transport import ERROR_BODY, LARGEST_REPLY
 from models.hostile import Hostile, chat, failing, model_of, one, packed, says, socket_buffers
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_reply_without_end_is_cut_off() -> None:
     async def respond(server: Hostile, request: web.BaseRequest) -> web.StreamResponse:

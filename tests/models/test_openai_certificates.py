@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 ASK = """
 import sys
 from evenkeel.errors import ModelUnreachable

@@ -21,6 +21,8 @@ from evenkeel.types import Embed, Response
 from loopback import DIMENSIONS, Loopback, embedding
 from models.hostile import answers, model_of
 
+pytestmark = pytest.mark.slow
+
 Item = dict[str, Any]
 
 

@@ -35,6 +35,8 @@ from models.hostile import (
     says,
 )
 
+pytestmark = pytest.mark.slow
+
 PAGE = b"<!DOCTYPE html><html><head><title>Welcome to <b>nginx</b></title></head></html>"
 NOT_FOUND = b'{"detail": "Not Found"}'
 FAILS = ["400", "413", "422", "418"]

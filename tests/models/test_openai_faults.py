@@ -23,6 +23,8 @@ from faults import EVERY_FAULT, FAULTS, JSON, STATUSES
 from loopback import Loopback, embedding
 from models.hostile import KEY, Hostile, Recorder, chat, model_of, one
 
+pytestmark = pytest.mark.slow
+
 TIMEOUT_S = 60.0
 """Of one try: more than any reply takes on a machine that is busy."""
 STALL_S = 3.0

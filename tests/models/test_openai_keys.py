@@ -17,6 +17,8 @@ from evenkeel.types import Generate, Request, Sampling
 from loopback import Loopback
 from models.hostile import KEY, chat, failing, fixed, model_of, one, says
 
+pytestmark = pytest.mark.slow
+
 
 def spellings() -> dict[str, str]:
     return {

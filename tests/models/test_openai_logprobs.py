@@ -12,6 +12,8 @@ from evenkeel.types import Capability, LogLikelihood, Logprobs
 from loopback import Loopback, logprob
 from models.hostile import model_of, one
 
+pytestmark = pytest.mark.slow
+
 LOGLIKELIHOOD: frozenset[Capability] = frozenset({"loglikelihood"})
 
 

@@ -18,6 +18,8 @@ from evenkeel.types import LogLikelihood, Request
 from loopback import Loopback
 from models.hostile import Recorder, chat, free_port
 
+pytestmark = pytest.mark.slow
+
 
 def chats(count: int) -> list[Request]:
     return [chat(f"question {number}", max_tokens=8) for number in range(count)]

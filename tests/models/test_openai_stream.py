@@ -22,6 +22,8 @@ from evenkeel.types import Request, Response
 from loopback import Loopback
 from models.hostile import answers, chat, model_of, one
 
+pytestmark = pytest.mark.slow
+
 
 def threads() -> list[str]:
     return [thread.name for thread in threading.enumerate() if thread.name.startswith("evenkeel")]

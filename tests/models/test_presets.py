@@ -20,6 +20,8 @@ from evenkeel.models.presets import RESERVED, find_preset
 from evenkeel.models.registry import BACKENDS, backend, check_spec, load_model
 from evenkeel.types import ModelRef
 
+pytestmark = pytest.mark.slow
+
 KEY = "gsk-4f9a0c2d7b61e835aa"
 Settings = Callable[[str], Path]
 

@@ -15,6 +15,8 @@ from evenkeel.harness.limits import Limits, Price
 from evenkeel.models.prices import price_of, price_table
 from evenkeel.types import Generate, ModelRef, Response, Sampling
 
+pytestmark = pytest.mark.slow
+
 GROQ = "groq:openai/gpt-oss-120b"
 REPORTED = f"table of {price_table().date}, from reports of the provider's page"
 

@@ -18,6 +18,8 @@ from evenkeel.models.sbert import SentenceTransformer
 from evenkeel.types import Rank, Response
 from models.tiny import ask, change_tensors, tiny_cross_encoder
 
+pytestmark = pytest.mark.slow
+
 WORDS = ["keel", "harbour", "light", "rope", "tide", "sail", "anchor", "storm", "gull", "mast"]
 LONG = "the boats come in at dawn and go out at dusk " * 40
 

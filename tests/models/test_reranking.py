@@ -19,6 +19,8 @@ from evenkeel.types import Embed, Rank, Response
 from loopback import Loopback, shared_words
 from models.tiny import ask, open_hf, tiny_model
 
+pytestmark = pytest.mark.slow
+
 TEXTS = ["a keel", "the harbour light at dawn, seen from the sea", "rope", "한국어 汉语"]
 
 

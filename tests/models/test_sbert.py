@@ -21,6 +21,8 @@ from evenkeel.models.sbert import SentenceTransformer
 from evenkeel.types import Embed, Request
 from models.tiny import ask, change_tensors, drop_tensors
 
+pytestmark = pytest.mark.slow
+
 BESIDE = Path(__file__).resolve().parents[3] / "shared" / "data"
 PUBLISHED = (
     Path(os.environ.get("EVENKEEL_REFERENCE_DATA", BESIDE))

@@ -28,6 +28,8 @@ from evenkeel.models.local.steps.sampling import Sampler, largest_in_nucleus, lo
 from evenkeel.types import LogLikelihood, Request
 from models.tiny import ARCHITECTURES, ask, naive_ids, open_hf, say, tiny_model
 
+pytestmark = pytest.mark.slow
+
 TEXTS = (
     "The quick brown fox jumps over the lazy dog and runs",
     "Hello",

@@ -18,6 +18,8 @@ from evenkeel.models.tokenizer_files import TextTokenizer
 from evenkeel.types import LogLikelihood
 from models.tiny import open_hf, tiny_model
 
+pytestmark = pytest.mark.slow
+
 TEXTS = ("The captain sees 12 ships.", "Капитан видит море…", " two  spaces ", "", "漢字 🚢")
 
 

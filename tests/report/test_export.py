@@ -26,6 +26,8 @@ from evenkeel.report.export import export
 from evenkeel.types import Logprobs, Record, Response, RunSpec, Sample, Score, Tag
 from loopback import Loopback
 
+pytestmark = pytest.mark.slow
+
 NASTY = ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "  =1", "＝1+1", "\n- a list"]
 
 

@@ -17,6 +17,8 @@ import evenkeel
 from evenkeel.harness.registry import benchmark_class
 from evenkeel.options import describe
 
+pytestmark = pytest.mark.slow
+
 FOLDER = Path(__file__).parents[2] / "notebooks"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.ipynb"))
 PICTURES = {"quickstart": ["charts"], "rgb": ["chart"], "miron": ["chart"], "multiview": ["chart", "plane"]}

@@ -38,6 +38,8 @@ from evenkeel.types import Figure, Response, Unit
 from loopback import Loopback
 from stored import store_run
 
+pytestmark = pytest.mark.slow
+
 LAYOUT = benchmark_class("mirae").layout
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)>{{ 7*7 }}\x00\x1b[31m\u202eevil"
 

@@ -27,6 +27,8 @@ from scripted import Scripted
 from stored import store_run
 from triplets import store, triplet
 
+pytestmark = pytest.mark.slow
+
 HALF = "half a pair \ud800 alone"  # no file can hold it, but a server can send it
 SHORT = [text[:3000] for text in NASTY]
 WIDTHS = {"phone": 380, "desktop": 1280}

@@ -25,6 +25,8 @@ from evenkeel.text.judge import MAX_TOKENS, Verdict, ask, characters, items, rea
 from evenkeel.types import Generate, Message, Request, Response, Status
 from loopback import Loopback
 
+pytestmark = pytest.mark.slow
+
 
 class Claim(Struct, frozen=True):
     """One statement."""

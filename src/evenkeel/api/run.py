@@ -27,7 +27,7 @@ from evenkeel.files.remote.sources import parse_columns
 from evenkeel.harness.benchmark import Benchmark
 from evenkeel.harness.budget import Budget
 from evenkeel.harness.control import controlled
-from evenkeel.harness.folder import Run, member
+from evenkeel.harness.folder import Run, member, read_spec
 from evenkeel.harness.limits import Limits
 from evenkeel.harness.progress import Progress
 from evenkeel.harness.registry import benchmark_name, load_benchmark, load_stored, sample_type
@@ -233,6 +233,8 @@ def carry_out(
         for role in batched:
             stack.callback(models[role].close)
         other = Path(reuse) if reuse and Path(reuse).resolve() != path.resolve() else None
+        if other is not None and member(other, "spec.json") is not None:
+            read_spec(other)  # a run of another format is refused
         recording = Recording(other / "journal.sqlite") if other else None
         if recording is not None:
             stack.callback(recording.close)

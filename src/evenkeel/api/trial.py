@@ -52,17 +52,9 @@ class Prompts(Struct, frozen=True):
 
 
 class Trial(Struct, frozen=True, kw_only=True):
-    """What came of the requests of one kind."""
+    """What came of the requests of one kind, or of all for one benchmark."""
 
     name: str
-    state: State
-    detail: str
-
-
-class Enough(Struct, frozen=True, kw_only=True):
-    """Whether a benchmark can be run with the model."""
-
-    benchmark: str
     state: State
     detail: str
 
@@ -79,7 +71,8 @@ class ModelTrial(Struct, frozen=True, kw_only=True):
     latency_s: float | None
     """The median over the texts that were generated."""
     trials: list[Trial]
-    benchmarks: list[Enough]
+    benchmarks: list[Trial]
+    """Whether each can be run with the model."""
     notes: list[str]
 
 
@@ -248,16 +241,16 @@ NEEDS: dict[Capability, str] = {
 """By capability of the role `model`: what was tried for it."""
 
 
-def _enough(states: Mapping[str, State]) -> list[Enough]:
+def _enough(states: Mapping[str, State]) -> list[Trial]:
     """For each benchmark, whether what works is enough for the model under test, or for its helpers."""
     return [_enough_for(name, states) for name, _ in usable_benchmarks()]
 
 
-def _enough_for(name: str, states: Mapping[str, State]) -> Enough:
+def _enough_for(name: str, states: Mapping[str, State]) -> Trial:
     try:
         roles = load_benchmark(name, {}).roles
     except UsageError as error:  # a benchmark of the person's own, with options that must be given
-        return Enough(benchmark=name, state="unclear", detail=str(error))
+        return Trial(name=name, state="unclear", detail=str(error))
     needs = [NEEDS[need] for need in sorted(roles.get("model", ())) if need in NEEDS]
     if NEEDS["loglikelihood"] in needs:  # such a benchmark continues plain texts
         needs = ["plain text" if need == "chat" else need for need in needs]
@@ -266,13 +259,11 @@ def _enough_for(name: str, states: Mapping[str, State]) -> Enough:
         uses = {"a judge": states.get("chat"), "an embedder": states.get("embeddings")}
         fit = [use for use, state in uses.items() if state == "ok"]
         detail = f"as {' or '.join(fit)}" if fit else "neither as a judge nor as an embedder"
-        return Enough(benchmark=name, state="ok" if fit else "not supported", detail=detail)
+        return Trial(name=name, state="ok" if fit else "not supported", detail=detail)
     if lacking == [NEEDS["loglikelihood"]]:
-        return Enough(benchmark=name, state="ok", detail=f"without {lacking[0]}")
+        return Trial(name=name, state="ok", detail=f"without {lacking[0]}")
     if lacking:
-        return Enough(benchmark=name, state="not supported", detail=f"lacks: {', '.join(lacking)}")
+        return Trial(name=name, state="not supported", detail=f"lacks: {', '.join(lacking)}")
     if states.get("repeats") == "failed":
-        return Enough(
-            benchmark=name, state="unclear", detail="repeats do not differ: a cache or a fixed seed?"
-        )
-    return Enough(benchmark=name, state="ok", detail="")
+        return Trial(name=name, state="unclear", detail="repeats do not differ: a cache or a fixed seed?")
+    return Trial(name=name, state="ok", detail="")

@@ -129,7 +129,7 @@ def show_trial(console: Console, trial: ModelTrial) -> None:
     where = f" at {', '.join(trial.addresses)}" if trial.addresses else ""
     line(Text(visible(f"{trial.model}{where}"), style="bold"))
     rows = [(each.name, each.state, each.detail) for each in trial.trials]
-    benchmarks = [(each.benchmark, each.state, each.detail) for each in trial.benchmarks]
+    benchmarks = [(each.name, each.state, each.detail) for each in trial.benchmarks]
     width = max(len(name) for name, _, _ in (*rows, *benchmarks))
     for title, listed in (("", rows), ("enough for", benchmarks)):
         if title:

@@ -73,9 +73,11 @@ class Writer:
             self.flush()
 
     def add_usage(self, role: str, usage: Usage) -> None:
-        """Add to what was asked of the model of a role; it is committed with the next answer."""
+        """Add to what was asked of the model of a role. It is committed also where no answer comes: a kill
+        must not make the budget fresh."""
         with self._lock:
             self._usage[role] = self._usage.get(role, Usage()).plus(usage)
+        self._wake.set()
 
     def flush(self) -> None:
         """Return when everything put so far is committed."""

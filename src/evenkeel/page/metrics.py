@@ -62,6 +62,8 @@ class Metric(Displayed, Struct, frozen=True):
             raise ValueError(
                 f"the unit '{self.unit}' of '{self.name}' is not one of: {', '.join(get_args(Unit))}"
             )
+        if self.better not in (*get_args(Better), None):
+            raise ValueError(f"better='{self.better}' of '{self.name}' is not 'higher', 'lower' or None")
 
 
 def declaration(metrics: Iterable[Metric], name: str) -> Metric | None:

@@ -353,7 +353,7 @@ class _located:
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, UsageError):
-            raise self._error(str(error)) from None
+            raise self._error(error.args[0]) from None
 
 
 def _texts(value: Any) -> list[str]:

@@ -118,7 +118,7 @@ class Mirae(Benchmark):
         "build": (
             "evenkeel build mirae --questions mine.txt --out mine.json",
             "evenkeel build mirae --seed 7 --padding both --out fresh.json",
-            "evenkeel build mirae --questions mine.csv --on-bad skip --tokenizer hf:PATH --out mine.json",
+            "evenkeel build mirae --questions mine.csv --tokenizer hf:PATH --out mine.json",
             "evenkeel build mirae --questions mine.txt --model openai:NAME --translate ko,zh --out mine.json",
         ),
     }

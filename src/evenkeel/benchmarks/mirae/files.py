@@ -26,6 +26,8 @@ TARGETS = (30, 60, 120, 250, 500, 1000, 2000)
 LANGUAGES = {"en": "English", "ko": "Korean", "zh": "Chinese"}
 METRICS = ("mean_similarity", "std_similarity", "max_similarity", "min_similarity")
 """The figures of a published results file."""
+BEGINNING = 100
+"""Characters of a question in a published results file."""
 NUMBER = re.compile(r"0|[1-9][0-9]{0,17}")
 """How a whole number is written: no leading zeros, no digits of other scripts."""
 
@@ -248,25 +250,22 @@ def _level_analysis(record: MiraeRecord) -> dict[str, Any]:
 
 def abbreviated(text: str) -> str:
     """The first hundred characters and three dots, even where nothing was cut: as published."""
-    return text if is_abbreviated(text) else f"{text[:100]}..."
+    return text if is_abbreviated(text) else f"{text[:BEGINNING]}..."
 
 
 def is_abbreviated(text: str) -> bool:
     """Whether a recorded question may be the beginning of a longer one."""
-    return text.endswith("...") and len(text) <= 103
+    return text.endswith("...") and len(text) <= BEGINNING + 3
 
 
 # What a prompt asks, where recorded files hold only its beginning
-
-BEGINNING = 100
-"""Characters of a question in a published results file."""
 
 
 class Asked(NamedTuple):
     """A prompt as far as it is known, made short."""
 
     beginning: str
-    """One character more than a published file holds: it shows whether a text ends there."""
+    """As much as a published file holds."""
     digest: bytes | None
     """Of the whole text; None where only its beginning is known."""
 
@@ -275,22 +274,14 @@ def asked(inputs: MiraeInputs) -> Asked:
     text = inputs.question_text
     if is_abbreviated(text):
         return Asked(text[:-3], None)
-    return Asked(text[: BEGINNING + 1], sha256(text.encode()).digest() if text else None)
+    return Asked(text[:BEGINNING], sha256(text.encode()).digest() if text else None)
 
 
 def same_text(first: Asked, second: Asked) -> bool:
-    """Whether two texts are equal as far as they are known. Of an entry that cannot be read nothing is.
-
-    Published files add three dots to whole texts too: what is shorter than a beginning is a whole text.
-    """
+    """Whether two texts are equal as far as they are known. Of an entry that cannot be read nothing is."""
     if first.digest is not None and second.digest is not None:
         return first.digest == second.digest
-    shorter, longer = sorted((first, second), key=lambda each: (each.digest is not None, len(each.beginning)))
-    known, text = shorter.beginning, longer.beginning
-    if not known or len(known) == BEGINNING or known == text:
-        return text.startswith(known)
-    # Of two recorded texts one may have dots of its own, with three more or without.
-    return longer.digest is None and known == text.removesuffix("...")
+    return first.beginning == second.beginning or "" in (first.beginning, second.beginning)
 
 
 # Languages, levels, ids

@@ -144,31 +144,17 @@ def _lacks_space(example: Example) -> bool:
 
 
 def _named_by_file(by_file: Mapping[Path, Sequence[Example]]) -> list[Example]:
-    """Examples of files whose ids collide, each id with its file's name.
-
-    A clean version is an example without typos: of the same file, or else of the one other that has the id
-    with the same language and target.
-    """
+    """Examples of files whose ids collide, each id with its file's name. A clean version that its own file
+    does not have is found by the text."""
     stems = len({path.stem for path in by_file}) == len(by_file)
-    names = {path: path.stem if stems else f"{path.parent.name}/{path.stem}" for path in by_file}
-    clean = {
-        path: {
-            example.id: (example.lang, example.target) for example in of_file if example.category != "Noise"
-        }
-        for path, of_file in by_file.items()
-    }
-
-    def clean_id(example: Example, path: Path) -> str:
-        alike = (example.lang, example.target)
-        homes = [each for each in clean if clean[each].get(example.clean_id) == alike]
-        home = path if example.clean_id in clean[path] else homes[0] if len(homes) == 1 else None
-        return f"{names[home]}-{example.clean_id}" if home else ""
-
-    return [
-        replace(example, id=f"{names[path]}-{example.id}", clean_id=clean_id(example, path))
-        for path, of_file in by_file.items()
-        for example in of_file
-    ]
+    named = []
+    for path, examples in by_file.items():
+        name = path.stem if stems else f"{path.parent.name}/{path.stem}"
+        clean = {example.id for example in examples if example.category != "Noise"}
+        for example in examples:
+            clean_id = f"{name}-{example.clean_id}" if example.clean_id in clean else ""
+            named.append(replace(example, id=f"{name}-{example.id}", clean_id=clean_id))
+    return named
 
 
 def facts_of(examples: Sequence[Example]) -> dict[str, Any]:
@@ -237,16 +223,10 @@ def _example(row: Row, number: int, fallback: str | None) -> Example:
     fields |= {"id": f"{lang}-{number}"} | {name: text for name, text in ids.items() if text}
     fields |= {"prefix": prefix, "target": target, "category": category, "lang": lang}
     example: Example = _converted(row, fields, Example)
-    answers = (_with_lead(answer, prefix, target) for answer in example.accepted if answer.strip())
-    return replace(example, accepted=tuple(answers))
-
-
-def _with_lead(answer: str, prefix: str, target: str) -> str:
-    """An accepted answer with the spaces before it that the target has."""
+    # An accepted answer has the space before it that the target has.
     lead = target[: len(target) - len(target.lstrip())]
-    if lead and (answer.lstrip() == answer and answer[0] in ATTACHED and not answer[1:2].isdigit()):
-        return answer
-    return lead + answer.lstrip() if lead or prefix[-1].isspace() else answer
+    answers = (lead + answer.lstrip() for answer in example.accepted if answer.strip())
+    return replace(example, accepted=tuple(answers))
 
 
 def _converted(row: Row, fields: Mapping[str, Any], kind: Any) -> Any:

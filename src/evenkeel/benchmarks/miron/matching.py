@@ -23,8 +23,6 @@ FEW = 2
 """Edits that are near however short a prefix is."""
 MOST_EDITS = 3
 """Edits in a word, and at most one for each three letters: with more it is another word."""
-MOST_CANDIDATES, LONGEST_PREFIX, LONGEST_WORD = 1000, 5000, 100
-"""Beyond these a clean version is not searched for: the time is linear in the rows."""
 
 
 def script_of(text: str) -> str | None:
@@ -76,8 +74,6 @@ def _bare(word: str) -> str:
 
 def _closest(prefix: str, candidates: Sequence[_Candidate], vocabulary: Set[str]) -> str:
     """The id of the only candidate with the closest prefix; empty where there is none near enough."""
-    if len(candidates) > MOST_CANDIDATES or len(prefix) > LONGEST_PREFIX:
-        return ""
     words = prefix.split()
     near = max(FEW, int(NEAR * len(prefix)))
     by_distance: defaultdict[int, list[str]] = defaultdict(list)
@@ -107,8 +103,6 @@ def _edits(words: list[str], clean: list[str], near: int, vocabulary: Set[str]) 
     for word, clean_word in zip(words, clean, strict=True):
         if word == clean_word:
             continue
-        if max(len(word), len(clean_word)) > LONGEST_WORD:
-            return None
         bare, most = _bare(word), max(1, min(MOST_EDITS, len(clean_word) // 3))
         edits += (distance := OSA.distance(word, clean_word, score_cutoff=most))
         if distance > most or edits > near or (bare in vocabulary and bare != _bare(clean_word)):

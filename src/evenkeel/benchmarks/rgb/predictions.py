@@ -24,7 +24,6 @@ from evenkeel.benchmarks.rgb.files import (
     read_lines,
 )
 from evenkeel.benchmarks.rgb.selection import Setting, ability_of
-from evenkeel.errors import DataError
 from evenkeel.files.cache import slug
 from evenkeel.harness.benchmark import Recorded
 from evenkeel.types import Response, Sample
@@ -38,8 +37,6 @@ PREDICTION_SHAPE = (
 )
 JUDGED = "_chatgpt"
 """Ends the stem of a file of predictions with a judge's verdicts, whichever model the judge is."""
-LARGEST_RATES = 4096
-"""Bytes that a file of rates has at most."""
 
 
 class Prediction(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -67,14 +64,7 @@ class Prediction(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 def read_predictions(path: Path) -> list[Prediction]:
     """The lines of a file of predictions, judged or not."""
-    if path.is_file() and path.stat().st_size < LARGEST_RATES and b'"all_rate"' in path.read_bytes():
-        raise DataError(path, "these are rates. Give the file of the answers that they were computed from.")
     return [row for _, row in read_lines(path, Prediction, PREDICTION_SHAPE)]
-
-
-def _answers_stem(stem: str) -> str:
-    """The stem of the predictions that a judged file or a file of rates belongs to."""
-    return stem.removesuffix("result").removesuffix(JUDGED).removesuffix("_")
 
 
 class PredictionFile(NamedTuple):
@@ -105,7 +95,7 @@ class PredictionFile(NamedTuple):
         rate = r"(\d+(?:\.\d+)?)"
         names = r"prediction_(.+?_(?:refine|int|fact)|[^_]+)_(.+)"
         match = re.fullmatch(
-            rf"{names}_temp{rate}_noise{rate}_passage(\d+)_correct{rate}", _answers_stem(stem)
+            rf"{names}_temp{rate}_noise{rate}_passage(\d+)_correct{rate}", stem.removesuffix(JUDGED)
         )
         if match is None:
             return None

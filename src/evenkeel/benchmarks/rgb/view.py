@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from itertools import islice, zip_longest
+from itertools import zip_longest
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -14,8 +13,8 @@ from evenkeel.benchmarks.rgb.check.located import joined, locate
 from evenkeel.benchmarks.rgb.files import RawAnswer, RgbRecord, parts
 from evenkeel.benchmarks.rgb.page import METRICS
 from evenkeel.benchmarks.rgb.scoring import CHECKS, examine_leniently, published_matches
-from evenkeel.page.examples import EACH, first, shortened
-from evenkeel.page.layout import Example, Examples
+from evenkeel.page.examples import first, shortened
+from evenkeel.page.layout import Examples
 from evenkeel.page.view import (
     Facts,
     Span,
@@ -41,10 +40,6 @@ DECISIONS = {
     "corrected": "corrects it",
 }
 """What a check decides beside the answer's being right: the beginnings of the metrics, in words."""
-SEARCHED = 20_000
-"""Characters of a text in which occurrences are marked."""
-MOST_MARKS = 50
-"""Occurrences of one phrase that are marked; also parts of an answer, and documents, that are shown."""
 
 
 class Reasons(NamedTuple):
@@ -105,7 +100,7 @@ def _right(record: RgbRecord, check: str) -> str:
 
 
 def _answer_text(answer: RawAnswer) -> str:
-    return " and ".join(" or ".join(alternatives) for alternatives in parts(answer)[:MOST_MARKS])
+    return " and ".join(" or ".join(alternatives) for alternatives in parts(answer))
 
 
 # The checks, and why
@@ -155,7 +150,7 @@ def _published_reasons(record: RgbRecord) -> Reasons:
         if phrase:
             texts.append(f"{meaning}: '{phrase}' is in the answer")
             mark(phrase, "reason", meaning)
-    for alternative, part in islice(zip(matches.parts, answer, strict=True), MOST_MARKS):
+    for alternative, part in zip(matches.parts, answer, strict=True):
         if alternative is None:
             texts.append(f"{_listed(part)} is not in the answer")
         else:
@@ -165,15 +160,14 @@ def _published_reasons(record: RgbRecord) -> Reasons:
 
 
 def _listed(part: Sequence[str]) -> str:
-    return " or ".join(f"'{shortened(alternative)}'" for alternative in part[:MOST_MARKS])
+    return " or ".join(f"'{shortened(alternative)}'" for alternative in part)
 
 
 def occurrences(text: str, phrase: str, lang: str) -> Iterator[tuple[int, int]]:
     """Where a phrase is in a text by the published comparison: in any case, Chinese without spaces."""
     gap = " *" if lang == "zh" else ""
     pattern = re.compile(gap.join(map(re.escape, phrase)), re.IGNORECASE)
-    matches = pattern.finditer(text[:SEARCHED]) if phrase else iter(())
-    return (match.span() for match in islice(matches, MOST_MARKS))
+    return (match.span() for match in pattern.finditer(text) if phrase)
 
 
 def _lenient_reasons(record: RgbRecord) -> Reasons:
@@ -198,14 +192,14 @@ def _lenient_reasons(record: RgbRecord) -> Reasons:
             sentence = [place for place, word in zip(ranges, words, strict=True) if word.sentence == number]
             meaning = DECISIONS[decision]
             texts.append(f"{meaning}{mark(joined(sentence), 'reason', f'lenient check: {meaning}')}")
-    for match, part in islice(zip(examined.matches, parts(inputs.answer), strict=True), MOST_MARKS):
+    for match, part in zip(examined.matches, parts(inputs.answer), strict=True):
         if match is None:
             texts.append(f"{_listed(part)} is not given")
             continue
         name = shortened(part[match.alternative])
         quoted = mark(joined(ranges[match.start : match.end]), "lenient", f"lenient check: '{name}'")
         texts.append(f"'{name}' is given{quoted}")
-    for match, part in islice(zip(examined.false, parts(inputs.fake), strict=True), MOST_MARKS):
+    for match, part in zip(examined.false, parts(inputs.fake), strict=True):
         if match:
             name = shortened(part[match.alternative])
             quoted = mark(joined(ranges[match.start : match.end]), "wrong", f"the false answer: '{name}'")
@@ -229,10 +223,10 @@ def _documents(record: RgbRecord) -> list[Text]:
         )
         for part in parts(answer)
         for alternative in part
-    ][:MOST_MARKS]
+    ]
     texts = []
-    listed = zip_longest(inputs.docs, inputs.kinds[: len(inputs.docs)], fillvalue="")
-    for number, (doc, kind) in enumerate(islice(listed, MOST_MARKS), 1):
+    listed = zip_longest(inputs.docs, inputs.kinds, fillvalue="")
+    for number, (doc, kind) in enumerate(listed, 1):
         look, words = KINDS.get(kind, ("", ""))
         spans = tuple(
             Span(*place, which, title)
@@ -240,8 +234,6 @@ def _documents(record: RgbRecord) -> list[Text]:
             for place in occurrences(doc, alternative, lang)
         )
         texts.append(Text(f"document {number}{f', {words}' if words else ''}", doc, spans, kind=look))
-    if len(inputs.docs) > MOST_MARKS:
-        texts.append(Text("further documents", f"{len(inputs.docs) - MOST_MARKS:,} more: see records.jsonl."))
     return texts
 
 
@@ -249,8 +241,11 @@ def _documents(record: RgbRecord) -> list[Text]:
 
 
 def examples(records: Callable[[], Iterator[RgbRecord]]) -> list[Examples]:
-    rates = {float(r.sample.tags["noise"]) for r in records() if "noise" in r.sample.tags}
-    most = max(rates, default=0.0)
+    most = max((float(r.sample.tags.get("noise", 0)) for r in records()), default=0.0)
+
+    def lost_to_noise(record: RgbRecord) -> bool:
+        noise, values = record.sample.tags.get("noise"), record.score.values
+        return noise is not None and float(noise) == most and values.get("published") == 0
 
     def answered_without_answer(record: RgbRecord) -> bool:
         return record.sample.tags["ability"] == "rejection" and record.score.values.get("lenient") == 0
@@ -268,44 +263,9 @@ def examples(records: Callable[[], Iterator[RgbRecord]]) -> list[Examples]:
         return Examples(title=title, items=first(records(), is_shown, lambda record: example(view(record))))
 
     return [
-        Examples(
-            title="Right without noise, wrong with the most",
-            note="The same questions, answered from the same true documents among more that do not help.",
-            items=_lost_to_noise(records, min(rates), most) if len(rates) > 1 else (),
-        ),
+        group("Wrong with the most noise", lost_to_noise),
         group("Answered though no document has the answer", answered_without_answer),
         group("Misled by false documents", misled),
         group("Where the two checks differ", checks_differ),
         group("Prompts that lack documents", lambda record: bool(record.sample.inputs.note)),
     ]
-
-
-def _lost_to_noise(
-    records: Callable[[], Iterator[RgbRecord]], least: float, most: float
-) -> tuple[Example, ...]:
-    """Questions that were right at the lowest rate and wrong at the highest, with the answers at both."""
-    by_question: defaultdict[str, dict[float, RgbRecord]] = defaultdict(dict)
-    for record in records():
-        rate = float(record.sample.tags.get("noise", -1))
-        if rate in (least, most) and record.score.answered:
-            by_question[record.sample.group][rate] = record
-    lost = [
-        (rates[least], rates[most])
-        for rates in by_question.values()
-        if len(rates) == 2
-        and rates[least].score.values["published"]
-        and not rates[most].score.values["published"]
-    ]
-    return tuple(
-        Example(
-            label=f"{len(lost)} in all",
-            title=f"{quiet.sample.group} · {shortened(quiet.sample.inputs.query)}",
-            parts=(
-                ("right answer", _answer_text(quiet.sample.inputs.answer)),
-                (f"answer at noise {least:g}", quiet.answers[0].text),
-                (f"answer at noise {most:g}", noisy.answers[0].text),
-                *((f"{text.heading}, at noise {most:g}", text.body) for text in _documents(noisy)),
-            ),
-        )
-        for quiet, noisy in lost[:EACH]
-    )

@@ -27,8 +27,8 @@ REFUSED = re.compile(
     re.IGNORECASE,
 )
 
-SENT_FIELD = re.compile(r"""["'`]\w+["'`]\s*[:=]""")
-"""In a message that repeats the request: a field with its value."""
+SENT_FIELD = re.compile(r""""\w+"\s*:\s*"\w*"|["'`]\w+["'`]\s*[:=]""")
+"""In a message that repeats the request: a field, with its value where that is one word in JSON."""
 BOUND = re.compile(r"\b(min|max)(Length|Items)\b")
 SENT_BOUND = re.compile(rb'"(min|max)(Length|Items)":')
 """In a schema, and not in a prompt that quotes it: there the quotation marks are escaped."""
@@ -106,7 +106,7 @@ class Dialect:
         def names(pattern: str) -> bool:
             if error.field:
                 return re.search(pattern, error.field) is not None
-            return re.search(pattern, message) is not None and not re.search(pattern, sent)
+            return re.search(pattern, message) is not None and not re.search(pattern, sent, re.IGNORECASE)
 
         if re.search(r"\bmax_completion_tokens\b", message) and names(r"max_(completion_)?tokens"):
             self._token_field = "max_completion_tokens"
@@ -114,7 +114,8 @@ class Dialect:
             self._logprobs_max_tokens = 1
         if names(r"encoding_format|base64"):
             self._encoding_format = "float"
-        if BOUND.search(message) and SENT_BOUND.search(body):
+        bounded = BOUND.search(message) and not BOUND.search(SENT_FIELD.sub("", sent))
+        if bounded and SENT_BOUND.search(body):
             self._takes_bounds = False
         elif names(r"response_format|json_schema|guided|grammar") and b'"response_format"' in body:
             self._takes_schema = self._takes_json_mode = False
@@ -185,7 +186,8 @@ class Dialect:
 def _sent_texts(body: bytes) -> str:
     """The texts of a request that a message about it may repeat."""
     request = msgspec.json.decode(body) if body else {}
-    return " ".join(texts_in([request.get(name) for name in ("messages", "prompt", "input", "query")]))
+    names = ("messages", "prompt", "input", "query", "documents", "texts")
+    return " ".join(texts_in([request.get(name) for name in names]))
 
 
 def texts_in(value: Any) -> Iterator[str]:

@@ -16,7 +16,7 @@ from evenkeel.benchmarks.mirae.make.lengths import Composer
 from evenkeel.benchmarks.mirae.make.phrases import PADDINGS, Padding, generic_bank
 from evenkeel.benchmarks.mirae.make.questions import UserQuestion, read_user_questions
 from evenkeel.benchmarks.mirae.make.writer import LONGEST, Writer
-from evenkeel.errors import DataError, UsageError
+from evenkeel.errors import UsageError
 from evenkeel.make.builder import Built, parse_languages
 from evenkeel.models.registry import split_spec, token_counter
 from evenkeel.options import FILE
@@ -62,9 +62,6 @@ class BuildOptions(Struct, frozen=True, kw_only=True):
     tokenizer: Annotated[
         str | None, Meta(description="Count lengths as the model under test would: hf:ID.")
     ] = None
-    on_bad: Annotated[
-        Literal["stop", "skip"], Meta(description="At a row that cannot be used: stop, or leave it out.")
-    ] = "stop"
 
     def __post_init__(self) -> None:
         if self.translate and not self.model:
@@ -102,7 +99,8 @@ class MiraeBuilder:
         if options.questions is None:
             content = generator.compose(options.lang, options.seed, self._counter, paddings=paddings)
             return Built({LANGUAGES[options.lang]: _encode(content)}, notes=[], failures=[])
-        questions, notes = self._read(Path(options.questions))
+        path = Path(options.questions)
+        questions = read_user_questions(path, count=self._counter.count, longest=LONGEST)
         by_lang = {options.lang: questions}
         failures: list[str] = []
         model = _name(options.model)
@@ -132,16 +130,7 @@ class MiraeBuilder:
         files = {
             LANGUAGES[lang]: _encode(self._file(questions, written, lang, made_by[lang])) for lang in by_lang
         }
-        return Built(files, notes, failures)
-
-    def _read(self, path: Path) -> tuple[list[UserQuestion], list[str]]:
-        questions, problems = read_user_questions(path, count=self._counter.count, longest=LONGEST)
-        listed = "\n  ".join(problems)
-        if problems and self.options.on_bad == "stop":
-            raise DataError(path, f"some rows cannot be used (--on-bad skip leaves them out):\n  {listed}")
-        if not questions:
-            raise DataError(path, "there is no question that can be used.")
-        return questions, [f"{path}: left out\n  {listed}"] if problems else []
+        return Built(files, notes=[], failures=failures)
 
     def _file(
         self,

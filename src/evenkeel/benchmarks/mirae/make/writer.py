@@ -1,15 +1,13 @@
 """Has a model translate questions and write their levels, and checks every text before it is used.
 
 Checked is what can be seen without reading: the length, the script, the question itself word for word, the
-words that it shares with the question, and whether the order was copied. A text at fault is asked for again
-with what was wrong.
+words that it shares with the question. A text at fault is asked for again with what was wrong.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import accumulate
 from typing import NamedTuple
 
 from evenkeel.benchmarks.mirae.files import LANGUAGES, TARGETS
@@ -28,8 +26,6 @@ LONGEST = 48
 TOLERANCE = 0.20
 MIN_OVERLAP = 0.5
 """The share of a question's words that a text has which asks it in other words."""
-COPIED = 8
-"""Words in a row of the order that a message has by copying them."""
 FAILED = "the request failed"
 """Nothing was wrong with a text, so there is nothing to tell the model."""
 TRIES = 4
@@ -77,8 +73,8 @@ class Writer:
                 for level, order in zip(pending, orders, strict=True)
             ]
             return [
-                Draft(response.text.strip(), self._fault(level, lang, padding, order, response))
-                for level, order, response in zip(pending, orders, responses, strict=True)
+                Draft(response.text.strip(), self._fault(level, lang, padding, response))
+                for level, response in zip(pending, responses, strict=True)
             ]
 
         parts = [Level(question, number) for question in questions for number in range(2, 8)]
@@ -113,15 +109,13 @@ class Writer:
         sampling = Sampling(temperature=temperature, max_tokens=max_tokens, seed=self._seed)
         return Generate(prompt=(Message("user", order),), sampling=sampling, repeat=number)
 
-    def _fault(self, level: Level, lang: str, padding: Padding, order: str, response: Response) -> str:
+    def _fault(self, level: Level, lang: str, padding: Padding, response: Response) -> str:
         """What is wrong with a level."""
         text, question = response.text, level.question.text
         if fault := _ending_fault(response):
             return fault
         if not is_in_script(text, lang):
             return f"it is not in {LANGUAGES[lang]}"
-        if repeats(text, order, but=question):
-            return "it repeats the order instead of carrying it out"
         if not has_question(text, question):
             if padding == "neutral":
                 return "the question is not in it word for word"
@@ -151,9 +145,9 @@ class Writer:
                 self._request(order, 256, number, temperature=0.7 if number else 0.0) for order in orders
             ]
             drafts = []
-            for question, order, response in zip(pending, orders, responses, strict=True):
+            for question, response in zip(pending, responses, strict=True):
                 text = " ".join(response.text.split())
-                fault = self._translation_fault(question, lang, order, text, response)
+                fault = self._translation_fault(question, lang, text, response)
                 if not fault and (other := taken.setdefault(_squeezed(text), question)) != question:
                     fault = f"it is the same as the translation of line {other.line}"
                 drafts.append(Draft(text, fault))
@@ -163,17 +157,13 @@ class Writer:
         failures = [f"line {question.line}, {lang}, translation: {why}" for question, why in faults.items()]
         return [q._replace(text=texts[q]) for q in questions if q in texts], failures
 
-    def _translation_fault(
-        self, question: UserQuestion, lang: str, order: str, text: str, response: Response
-    ) -> str:
+    def _translation_fault(self, question: UserQuestion, lang: str, text: str, response: Response) -> str:
         if fault := _ending_fault(response):
             return fault
         if _squeezed(text) == _squeezed(question.text):
             return "it is the question as it was"
         if not is_in_script(text, lang):
             return f"it is not in {LANGUAGES[lang]}"
-        if repeats(text, order, but=question.text):
-            return "it repeats the order instead of carrying it out"
         tokens = self._counter.count(text)
         if tokens > LONGEST:
             return f"it has {tokens} tokens, {tokens - LONGEST} too many"
@@ -202,23 +192,13 @@ def _ending_fault(response: Response) -> str:
 
 def has_question(text: str, question: str) -> bool:
     """Whether a question is in a text word for word, whatever its spaces, case and punctuation."""
-    letters, words = _squeezed(question), _words(text)
-    if not letters:
-        return question in text
-    borders = {0, *accumulate(map(len, words))}
-    starts = (match.start() for match in re.finditer(f"(?={re.escape(letters)})", "".join(words)))
-    return any({start, start + len(letters)} <= borders for start in starts)
+    return _squeezed(question) in _squeezed(text)
 
 
 def overlap(text: str, question: str) -> float:
     """The share of a question's terms that a text has."""
     terms = set(_terms(question))
     return len(terms & set(_terms(text))) / len(terms) if terms else 0.0
-
-
-def repeats(text: str, order: str, *, but: str) -> bool:
-    """Whether a text has a run of words of an order, other than those of the question in it."""
-    return bool(set(_runs(order.replace(but, "\n\n"))) & set(_runs(text)))
 
 
 def is_in_script(text: str, lang: str) -> bool:
@@ -244,12 +224,6 @@ def _terms(text: str) -> Iterator[str]:
             yield from (word[at : at + 2] for at in range(len(word) - 1))
         elif len(word) > 3:  # not a function word
             yield word
-
-
-def _runs(text: str) -> Iterator[tuple[str, ...]]:
-    for line in text.split("\n"):
-        words = re.findall(r"\w+", line.casefold())
-        yield from (tuple(words[at : at + COPIED]) for at in range(len(words) - COPIED + 1))
 
 
 def _prompt(name: str) -> str:

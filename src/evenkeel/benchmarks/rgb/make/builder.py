@@ -97,21 +97,14 @@ class RgbBuilder:
         return (yield from self._from_documents(Path(self.options.docs)))
 
     def _from_seed(self) -> Built:
-        from evenkeel.benchmarks.rgb.make.facts import relations_of
         from evenkeel.benchmarks.rgb.make.generator import compose
 
-        files, notes = {}, []
+        files = {}
         for lang in self.languages or LANGUAGES:
-            facts = sum(len(relation.facts) for relation in relations_of(lang).values())
             for kind in KINDS:
-                size = self.options.size
-                if kind == "fact" and size is not None and size > facts:
-                    # People, towns and prizes can be invented without end, well-known facts cannot.
-                    notes.append(f"{file_name(lang, kind)}: only {facts} facts are available, not {size}")
-                    size = facts
-                rows = compose(lang, kind, seed=self.options.seed, size=size)
+                rows = compose(lang, kind, seed=self.options.seed, size=self.options.size)
                 files[file_name(lang, kind)] = LINES.encode_lines(rows)
-        return Built(files, notes, failures=[])
+        return Built(files, notes=[], failures=[])
 
     def _from_documents(self, path: Path) -> Asking[Built]:
         from evenkeel.benchmarks.rgb.make.evidence import LEAST
@@ -137,7 +130,6 @@ class RgbBuilder:
             *read.notes,
             f"{len(read.documents)} documents, {len(passages)} passages",
             *writer.tally.notes(),
-            *_remarks(rows),
         ]
         if not any(rows.values()):
             listed = "\n  ".join(notes)
@@ -206,18 +198,6 @@ def _fact_row(fact: Counterfactual) -> Row:
         "positive_wrong": fact.wrong,
         "negative": fact.negative,
     }
-
-
-def _remarks(rows: Mapping[Kind, Sequence[Row]]) -> list[str]:
-    """What to know about the set as it came out."""
-    from evenkeel.benchmarks.rgb.make.evidence import POSITIVES
-
-    if short := sum(len(row["positive"]) < POSITIVES for row in rows["plain"]):
-        return [
-            f"plain: {short} of {len(rows['plain'])} have fewer than {POSITIVES} documents with the answer; "
-            "in prompts without noise, irrelevant documents replace them"
-        ]
-    return []
 
 
 def file_name(lang: str, kind: Kind) -> str:

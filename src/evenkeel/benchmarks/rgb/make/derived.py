@@ -8,18 +8,13 @@ from typing import Annotated, NamedTuple, TypeAlias
 from evenkeel.benchmarks.rgb.files import Lang
 from evenkeel.benchmarks.rgb.make.evidence import (
     LEAST,
-    PASSAGE_TOKENS,
     Asked,
-    PassageText,
-    length_fault,
     read_irrelevant,
 )
 from evenkeel.benchmarks.rgb.make.passages import (
     Nearest,
-    agree,
     false_version,
     reveals,
-    same_kind,
     same_words,
     states,
 )
@@ -190,59 +185,29 @@ def false_answer_fault(false: str, question: Question) -> str:
     """Why a false answer cannot be used; empty where it can."""
     if is_blank(false):
         return "empty"
-    if agree(false, question.answer) or reveals(false, question.answer):
+    if states(question.answer, false) or reveals(false, question.answer):
         return "not false"
-    if not same_kind(question.answer, false):
-        return "of another kind than the true one"
     if any(reveals(text, false) for text in (question.query, question.passage.text)):
         return "in the question or its passage"
     return ""
 
 
 def _add_false_versions(facts: Sequence[Counterfactual], writer: Writer) -> Asking[None]:
-    """Add the false version of each document: by replacing the answer, or, if that fails, by the model.
-
-    Either way the model must read the false answer in it.
-    """
-    versions: dict[tuple[int, str], str | None] = {}
-    for index, fact in enumerate(facts):
+    """Add the false version of each document, with the answer replaced, if the model reads the false one in
+    it."""
+    texts: list[tuple[tuple[Counterfactual, str, str], str, str]] = []
+    for fact in facts:
         for text in fact.question.positive:
-            fault = "the document gives the false answer too" if reveals(text, fact.false_answer) else ""
+            version = false_version(text, *fact.answers)
+            fault = "the answer cannot be replaced in it" if version is None else ""
+            if reveals(text, fact.false_answer):
+                fault = "the document gives the false answer too"
             if writer.tally.passes(FALSE_VERSIONS, fault):
-                versions[index, text] = false_version(text, *fact.answers)
-    slots = [
-        ((index, text), {"ANSWER": facts[index].question.answer, "FALSE": facts[index].false_answer,
-                         "PASSAGE": text})
-        for (index, text), version in versions.items()
-        if version is None
-    ]  # fmt: skip
-    rewritten = writer.ask(
-        PassageText, FALSE_VERSIONS, writer.prompts.false_version, slots, max_tokens=PASSAGE_TOKENS
-    )
-    for (index, text), version_text in (yield from rewritten):
-        version = version_text.text
-        fault = _version_fault(version, facts[index]) or length_fault(version, text, writer.lang)
-        if writer.tally.passes(FALSE_VERSIONS, fault):
-            versions[index, text] = version
-    texts = [
-        ((index, text, version), facts[index].question.query, version)
-        for (index, text), version in versions.items()
-        if version is not None
-    ]
-    for (index, text, version), reading in (yield from writer.read(FALSE_VERSIONS, texts)):
-        if writer.tally.accept(FALSE_VERSIONS, _false_reading_fault(reading, facts[index])):
-            facts[index].positive.append(text)
-            facts[index].wrong.append(version)
-
-
-def _version_fault(text: str, fact: Counterfactual) -> str:
-    """Why a text that the model wrote is no false version; empty where it is one."""
-    true, false, query = fact.answers
-    if is_blank(text):
-        return "empty"
-    if reveals(text, true, query):
-        return "the true answer is still in it"
-    return "" if states(text, false) else "the false answer is not in it"
+                texts.append(((fact, text, version or ""), fact.question.query, version or ""))
+    for (fact, text, version), reading in (yield from writer.read(FALSE_VERSIONS, texts)):
+        if writer.tally.accept(FALSE_VERSIONS, _false_reading_fault(reading, fact)):
+            fact.positive.append(text)
+            fact.wrong.append(version)
 
 
 def _false_reading_fault(reading: str, fact: Counterfactual) -> str:

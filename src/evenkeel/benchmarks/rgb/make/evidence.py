@@ -6,8 +6,7 @@ and an irrelevant one must give no answer to the question, neither the right one
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -87,10 +86,10 @@ def read_irrelevant(
 
     Where one is dropped the next is read: at most TRIES times as many as are needed.
     """
-    silent = [_silent(item, near, TRIES * NEGATIVES) for item, near in zip(asked, rankings, strict=True)]
-    waiting = [iter(texts) for texts in silent]
+    waiting = [
+        islice(_silent(item, near), TRIES * NEGATIVES) for item, near in zip(asked, rankings, strict=True)
+    ]
     accepted: list[list[str]] = [[] for _ in asked]
-    answering: Counter[int] = Counter()
     while True:
         batch = [
             ((index, text), item.query, text)
@@ -103,27 +102,13 @@ def read_irrelevant(
             fault = "" if gives_none(reading, asked[index].query) else ANSWERS
             if writer.tally.accept(IRRELEVANT, fault):
                 accepted[index].append(text)
-            answering[index] += bool(fault)
-    return [
-        Irrelevant(texts, _lack(len(silent[index]), len(texts), answering[index]))
-        for index, texts in enumerate(accepted)
-    ]
+    lack = f"fewer than {LEAST} passages in which no answer can be read"
+    return [Irrelevant(texts, lack if len(texts) < LEAST else "") for texts in accepted]
 
 
-def _silent(asked: Asked, near: Iterable[str], limit: int) -> list[str]:
+def _silent(asked: Asked, near: Iterable[str]) -> Iterator[str]:
     """The nearest texts that reveal none of the answers."""
-    texts = (text for text in near if not any(reveals(text, a, asked.query) for a in asked.answers))
-    return list(islice(texts, limit))
-
-
-def _lack(silent: int, accepted: int, answering: int) -> str:
-    """Why there are too few irrelevant documents; empty where there are enough."""
-    if accepted >= LEAST:
-        return ""
-    if silent < LEAST:
-        return f"fewer than {LEAST} passages without the answer"
-    lack = "in which the model reads no answer" if answering else "that the model could read"
-    return f"fewer than {LEAST} passages {lack}"
+    return (text for text in near if not any(reveals(text, a, asked.query) for a in asked.answers))
 
 
 # --- documents with the answer ----------------------------------------------------------------------

@@ -163,21 +163,9 @@ def reveals(text: str, answer: str, query: str | None = None) -> bool:
     return states(text, answer) or any(_contains(text, spelling) for spelling in spellings)
 
 
-def agree(answer: str, other: str) -> bool:
-    """Whether one of two answers contains the other."""
-    return states(answer, other) or states(other, answer)
-
-
 def same_words(text: str, other: str) -> bool:
     """Whether two texts differ in nothing but case, punctuation and gaps."""
     return [word.text for word in _words(text)] == [word.text for word in _words(other)]
-
-
-def same_kind(answer: str, false: str) -> bool:
-    """As far as text can show: both with digits or both without, both with Han or both without, and
-    neither of them many times as long."""
-    same = all(bool(re.search(sign, answer)) == bool(re.search(sign, false)) for sign in (r"\d", f"[{HAN}]"))
-    return same and len(false) <= 3 * len(answer) + 6 and len(answer) <= 3 * len(false) + 6
 
 
 def false_version(text: str, answer: str, false: str, query: str) -> str | None:
@@ -192,12 +180,7 @@ def false_version(text: str, answer: str, false: str, query: str) -> str | None:
     capitalised = false[:1].upper() + false[1:]
     lower = answer[:1].islower()
     version = pattern.sub(lambda match: capitalised if lower and match[0][0].isupper() else false, text)
-    return version if is_false_version(version, answer, false, query) else None
-
-
-def is_false_version(text: str, answer: str, false: str, query: str) -> bool:
-    """Whether the text states the false answer and reveals nothing of the true one."""
-    return states(text, false) and not reveals(text, answer, query)
+    return version if states(version, false) and not reveals(version, answer, query) else None
 
 
 def _contains(text: str, spelling: str) -> bool:

@@ -58,7 +58,6 @@ class Prompts(Struct, frozen=True, forbid_unknown_fields=True):
     """Ways to retell a passage, so that no two rewritings are alike."""
     join: str
     false_answer: str
-    false_version: str
     passage_words: tuple[str, ...]
     """A question with one of these cannot be asked without its passage."""
 
