@@ -18,7 +18,7 @@ from loopback import Loopback
 PATIENCE = 300
 SUITE = """
 models:
-  - {spec: "openai:loop", base_url: "ADDRESS"}
+  - {spec: "openai:loop", base_url: "ADDRESS", args: {api_key_env: NO_KEY}}
 benchmarks:
   - {benchmark: rgb, limit: 1, options: {ability: noise, noise_rates: "0"}}
 """

@@ -178,7 +178,7 @@ def test_a_score_has_the_values_that_a_run_gives_the_sample(name: str, evaluated
             if metric != "answered":
                 assert value == close(expected[f"{sample['id']}{repeat}"][metric]), (sample["id"], metric)
                 compared += 1
-    assert compared > 20
+    assert compared > 10
 
 
 def test_epochs_are_the_repeats_and_their_reduction_has_the_prompts_values(evaluated: Evaluated) -> None:
