@@ -269,7 +269,7 @@ BATCH = {
     "id": "b-1",
 }
 BATCHES = {"format": 2, "batches": [BATCH]}
-STATE = {"format": 1, "folders": {"a": {"run": "a", "identity": "x", "state": "finished"}}}
+STATE = {"format": 2, "runs": {"a": {"identity": "x", "state": "finished"}}}
 DECISION = {"row": "0" * 64, "verdict": "accepted", "file": "x.jsonl", "number": 1}
 RANKS = b"".join(base64.b64encode(bytes([byte])) + f" {byte}\n".encode() for byte in range(256))
 

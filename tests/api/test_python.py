@@ -20,6 +20,7 @@ from evenkeel.errors import UsageError
 from evenkeel.harness.progress import Silent
 from evenkeel.report.terminal.progress import watcher
 from evenkeel.types import Response
+from loopback import Loopback
 from stored import store_run
 
 pytestmark = pytest.mark.slow
@@ -223,3 +224,13 @@ def test_progress_shows_on_a_terminal_unless_switched_off(progress: bool | None,
         os.close(ours)
         os.close(theirs)
     assert ("heard" in text) is heard
+
+
+def test_top_p_and_top_k_of_a_run_reach_the_server(tmp_path: Path) -> None:
+    with Loopback(words=5, record=True) as server:
+        options: dict[str, Any] = {"ability": "rejection", "lang": "en", "limit": 1}
+        ek.run(
+            "rgb", "openai:loop", base_url=server.url, top_p=0.8, top_k=7, out=tmp_path / "run",
+            progress=False, **options,
+        )  # fmt: skip
+    assert {(body["top_p"], body["top_k"]) for body in server.bodies} == {(0.8, 7)}

@@ -51,8 +51,6 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_reruns_do_not_differ_significantly_and_a_damaged_model_does(runs: Path) -> None:
     done = evenkeel("compare", runs / "first", runs / "again", runs / "damaged")
     assert done.code == 0
-    ranked = re.findall(r"^\d +(\w+) +[\d.]+  [\d.]+ to [\d.]+ +(\w+) *$", done.output, re.MULTILINE)
-    assert dict(ranked) == {"first": "a", "again": "a", "damaged": "b"}
     assert re.search(r"^first +again .* no$", done.output, re.MULTILINE)
     assert re.search(r"^first +damaged .* < 0\.001 .* yes$", done.output, re.MULTILINE)
 

@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from evenkeel.api.batch import batched_roles
 from evenkeel.api.run import merged_options, parse_data, parse_langs
-from evenkeel.api.setup import model_refs, read_samples
+from evenkeel.api.setup import model_ref, model_refs, read_samples
 from evenkeel.files.remote.sources import parse_columns
 from evenkeel.harness.benchmark import Benchmark
 from evenkeel.harness.budget import FREE, Budget, Plan, estimate
@@ -44,7 +44,6 @@ from evenkeel.types import (
     Generate,
     LogLikelihood,
     Logprobs,
-    ModelRef,
     Rank,
     Request,
     Response,
@@ -60,6 +59,8 @@ def dry_run(
     *,
     options: Struct | None = None,
     model_args: Mapping[str, Any] | None = None,
+    top_p: float | None = None,
+    top_k: int | None = None,
     data: str | Path | Sequence[str | Path] = "starter",
     column: Mapping[str, str] | Sequence[str] = (),
     lang: str | Sequence[str] | None = None,
@@ -79,7 +80,7 @@ def dry_run(
     plan.requests, plan.usd
     """
     limits = Limits.of(max_requests, max_usd, price_in, price_out)
-    ref = ModelRef(model, dict(model_args or {})) if model else None
+    ref = model_ref(model, model_args, top_p=top_p, top_k=top_k)
     if ref is not None:
         check_spec(ref.spec, ref.args)
     loaded = load_benchmark(benchmark, merged_options(options, benchmark_options), seed=seed)

@@ -17,6 +17,7 @@ from evenkeel.api.setup import (
     Setup,
     budget_for,
     identities,
+    model_ref,
     model_refs,
     note_moved_server,
     prepare,
@@ -38,7 +39,7 @@ from evenkeel.journal.journal import Journal
 from evenkeel.journal.recording import Recording
 from evenkeel.models.engines.engine import load_engine
 from evenkeel.report.terminal.progress import watcher
-from evenkeel.types import ModelRef, RunSpec, Sample, Score, Summary
+from evenkeel.types import RunSpec, Sample, Score, Summary
 
 RUNS = Path("runs")
 NOT_BEGUN = "was stopped before it began: run the same command again."
@@ -53,6 +54,8 @@ def run(
     *,
     options: Struct | None = None,
     model_args: Mapping[str, Any] | None = None,
+    top_p: float | None = None,
+    top_k: int | None = None,
     base_url: str | None = None,
     data: str | Path | Sequence[str | Path] = "starter",
     column: Mapping[str, str] | Sequence[str] = (),
@@ -92,7 +95,7 @@ def run(
     watching = watcher(progress)
     name = benchmark_name(benchmark)
     loaded = load_benchmark(benchmark, merged_options(options, benchmark_options), seed=seed)
-    ref = ModelRef(model, dict(model_args or {})) if model else None
+    ref = model_ref(model, model_args, top_p=top_p, top_k=top_k)
     if not wait and not batch:
         raise UsageError("wait=False goes with batch=True.")
     refs = model_refs(loaded, name, ref, base_url)

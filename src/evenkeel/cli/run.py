@@ -23,6 +23,14 @@ MODEL_OPTIONS = compose(
         "--model", required=True, metavar="SPEC", help="The model under test: see `evenkeel list models`."
     ),
     options.model_args_option,
+    click.option(
+        "--top-p",
+        type=click.FloatRange(0, 1, min_open=True),
+        help="Sample among the likeliest tokens that have this share of the probability together.",
+    ),
+    click.option(
+        "--top-k", type=click.IntRange(min=1), help="Sample among this many of the likeliest tokens."
+    ),
 )
 RUN_OPTIONS = compose(
     options.base_url_option,
