@@ -131,9 +131,10 @@ from collections import deque
 from itertools import repeat
 from evenkeel.cli.signals import stopping
 with stopping():
-    print("ready", flush=True)
     while True:
-        try: deque(repeat(0, 10**13), maxlen=0)  # in C, and with Python's lock
+        try:
+            print("ready", flush=True)  # here, so that a signal which comes at once is caught
+            deque(repeat(0, 10**13), maxlen=0)  # in C, and with Python's lock
         except KeyboardInterrupt: pass
 """
 
