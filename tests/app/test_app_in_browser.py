@@ -262,7 +262,7 @@ def test_a_run_is_stopped_and_resumed_in_another_browser(browser: Browser, tmp_p
 
         before = dict(server.answered)
         page, _ = opened(browser, f"{url}/new-run")
-        page.get_by_role("link", name=re.compile("rgb-slow")).click()
+        page.get_by_role("link", name=re.compile("stopped")).click()
         expect(page.get_by_text("Stopped. Resuming won't repeat")).to_be_visible()
         server.behaviour.latency = 0
         server.rule = lambda prompt: "I do not know."
