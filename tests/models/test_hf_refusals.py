@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -231,6 +231,14 @@ def in_blocks(states: torch.Tensor, size: int) -> torch.Tensor:
     return states + 0.05 * torch.cat(blocks, 1)
 
 
+@pytest.fixture(scope="module")
+def converted(folder: Path) -> Iterator[HuggingFace]:
+    """A model whose weights change with each conversion to half precision and back."""
+    model = open_hf(folder)
+    yield model
+    model.close()
+
+
 @pytest.mark.parametrize(
     "leak",
     [
@@ -242,8 +250,8 @@ def in_blocks(states: torch.Tensor, size: int) -> torch.Tensor:
     ],
 )
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-def test_every_kind_of_leak_is_found(shared: HuggingFace, leak: Any, dtype: str) -> None:
-    causal = shared._causal()
+def test_every_kind_of_leak_is_found(converted: HuggingFace, leak: Any, dtype: str) -> None:
+    causal = converted._causal()
     model = causal.model
     check_causal(causal)
     model.to(getattr(torch, dtype))
