@@ -195,10 +195,9 @@ def rich_cells(contents: Sequence[Content]) -> list[Text]:
     """The cells of one column; figures have their intervals, with values and limits below each other."""
     from rich.text import Text
 
-    if all(isinstance(content, str | Cell) for content in contents):
-        cells = [content if isinstance(content, Cell) else Cell(plain_cell(content)) for content in contents]
-        return [Text(visible(cell.text), style=STYLES[cell.style]) for cell in cells]
-    figures = [content if isinstance(content, Figure) else None for content in contents]
+    figures = [content for content in contents if isinstance(content, Figure) or content is None]
+    if not figures:
+        return [_rich_text(content) for content in contents]
     limits = [_limits(figure) for figure in figures]
     # Full coverage is not mentioned.
     partial = [
@@ -216,7 +215,16 @@ def rich_cells(contents: Sequence[Content]) -> list[Text]:
         texts.append(
             Text.assemble((f"{number:>{width}}", style), (brackets, "dim"), (f"{note:<{end}}", "yellow"))
         )
-    return texts
+    drawn = iter(texts)
+    return [_rich_text(each) if isinstance(each, str | Cell) else next(drawn) for each in contents]
+
+
+def _rich_text(content: Content) -> Text:
+    from rich.text import Text
+
+    return Text(
+        visible(plain_cell(content)), style=STYLES[content.style] if isinstance(content, Cell) else ""
+    )
 
 
 def _limits(figure: Figure | None) -> tuple[str, str]:

@@ -1,0 +1,19 @@
+"""One table, drawn for terminals, pages and Markdown."""
+
+from __future__ import annotations
+
+from evenkeel.page.grid import Cell, Grid
+from evenkeel.types import Figure
+
+FIGURE = Figure(
+    metric="accuracy", scope={}, value=0.5, low=0.2, high=0.8, unit="share", n=8, clusters=8, coverage=1.0,
+    statuses={}, method="Wilson score",
+)  # fmt: skip
+
+
+def test_texts_below_figures_are_shown_wherever_a_table_is_drawn() -> None:
+    rows = [("accuracy", [FIGURE]), ("coverage", [Cell("⚠ 80%", "warn")]), ("created", ["2026-11-17"])]
+    grid = Grid("rgb", "figure", ["model"], [*rows, ("unknown", [None])])
+    for drawn in (repr(grid), grid.to_markdown(), grid.to_html()):
+        assert all(text in drawn for text in ("50%", "⚠ 80%", "2026", "–"))
+    assert "[20, 80]" in repr(grid)
