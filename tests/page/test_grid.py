@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evenkeel.page.grid import Cell, Grid
+from evenkeel.page.grid import Cell, Content, Grid
 from evenkeel.types import Figure
 
 FIGURE = Figure(
@@ -12,8 +12,13 @@ FIGURE = Figure(
 
 
 def test_texts_below_figures_are_shown_wherever_a_table_is_drawn() -> None:
-    rows = [("accuracy", [FIGURE]), ("coverage", [Cell("⚠ 80%", "warn")]), ("created", ["2026-11-17"])]
-    grid = Grid("rgb", "figure", ["model"], [*rows, ("unknown", [None])])
+    rows: list[tuple[str, list[Content]]] = [
+        ("accuracy", [FIGURE]),
+        ("coverage", [Cell("⚠ 80%", "warn")]),
+        ("created", ["2026-11-17"]),
+        ("unknown", [None]),
+    ]
+    grid = Grid("rgb", "figure", ["model"], rows)
     for drawn in (repr(grid), grid.to_markdown(), grid.to_html()):
         assert all(text in drawn for text in ("50%", "⚠ 80%", "2026", "–"))
     assert "[20, 80]" in repr(grid)
