@@ -17,6 +17,7 @@ from typing import Any, Union, get_args, get_origin
 import msgspec
 from inspect_ai import Epochs, Task, task
 from inspect_ai._util.error import PrerequisiteError
+from inspect_ai._util.package import get_installed_package_name
 from inspect_ai.dataset import MemoryDataset
 from inspect_ai.dataset import Sample as InspectSample
 from inspect_ai.log import HeadlineMetric
@@ -86,7 +87,8 @@ def make_task(name: str) -> Any:
         ],
         return_annotation=Task,
     )
-    return task(create)
+    # Inspect puts the package's name before the task's, but not for an editable install of evenkeel-bench.
+    return task(create) if get_installed_package_name(create) else task(name=f"evenkeel/{name}")(create)
 
 
 def build_task(name: str, parameters: Mapping[str, Any]) -> Task:
