@@ -19,7 +19,6 @@ from evenkeel.api.setup import (
     identities,
     model_ref,
     model_refs,
-    note_moved_server,
     prepare,
 )
 from evenkeel.errors import EvenkeelError, RunConflict, UsageError, place_of
@@ -219,7 +218,6 @@ def carry_out(
         progress = stack.enter_context(controlled(path, progress))
         journal = stack.enter_context(contextlib.closing(Journal(folder.journal)))
         stack.callback(progress.finish)
-        note_moved_server(folder, setup.spec, progress)
         if journal.empty and not journal.holds_samples() and member(path, "records.jsonl") is not None:
             raise RunConflict(f"{path} has results, and its journal is empty. {EMPTIED}")
         journal.put_samples(setup.samples)

@@ -279,7 +279,7 @@ def publish(benchmark: Benchmark, folder: RunFolder, spec: RunSpec, run: Run) ->
     """The run in its published formats. One odd record costs a file, never the run."""
     name, taken, written = "", set[str](), list[str]()
     try:
-        for title, chunks in benchmark.publish(spec, run.scored):
+        for title, chunks in benchmark.publish(spec, run.records):
             name = f"export/{distinct_slug(title, taken, longest=200)}"
             with folder.writing(name) as file:
                 file.writelines(chunks)

@@ -136,7 +136,7 @@ def _publish(run: Run, folder: Path) -> list[Path]:
     if folder.is_file():
         raise UsageError(f"--out {folder} is a file: give a folder.")
     written, taken = [], set[str]()
-    for name, chunks in load_stored(run.spec).publish(run.spec, run.scored):
+    for name, chunks in load_stored(run.spec).publish(run.spec, run.records):
         target = folder / distinct_slug(name, taken, longest=200)
         with replacing(target) as draft, draft.open("wb") as file:
             file.writelines(chunks)
