@@ -90,7 +90,7 @@ class Run(Displayed):
         return self._lines(self._record_type)
 
     def samples(self) -> Samples:
-        """Its samples to look through: `run.samples().select(failed=True)`. Fast with 100,000 of them."""
+        """Its samples to look through: `run.samples().select(outcome="wrong")`. Fast with 100,000 of them."""
         from evenkeel.harness.stored.samples import read_samples
 
         benchmark = self._benchmark if self.spec.benchmark in benchmark_names() else None

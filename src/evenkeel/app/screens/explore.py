@@ -130,7 +130,7 @@ def _table(samples: Samples, rows: Sequence[int]) -> pl.DataFrame:
     import polars as pl
 
     frame = samples.frame_of(rows)
-    texts = samples.openings(rows)
+    texts = [(each.question, each.answer) for each in samples.in_short(rows)]
     columns = {"question": [first for first, _ in texts], "answer": [answer for _, answer in texts]}
     opening = pl.DataFrame({name: list(map(visible, each)) for name, each in columns.items() if any(each)})
     valued = [name for name in samples.values if frame[name].null_count() < len(frame)]
@@ -156,7 +156,11 @@ def _chosen(samples: Samples, metrics: Sequence[ek.Metric]) -> list[int]:
         order = samples.values[0]
         descending = _lower_is_better(metrics, order)
     return samples.select(
-        failed=True if view == FAILED else None, tags=tags, search=words, sort=order, descending=descending
+        outcome="error" if view == FAILED else None,
+        tags=tags,
+        search=words,
+        sort=order,
+        descending=descending,
     )
 
 
