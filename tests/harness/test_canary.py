@@ -9,6 +9,7 @@ import base64
 import html
 import json
 import os
+import pickle
 import re
 import subprocess
 import traceback
@@ -259,6 +260,12 @@ def test_an_error_holds_no_key_even_with_its_variables(status: int, where: str) 
     assert leaks("\n".join(shown).encode()) == []
 
 
+def test_a_model_with_a_key_cannot_be_pickled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", CANARY)
+    with pytest.raises(TypeError, match="credentials"):
+        pickle.dumps(model_of("http://127.0.0.1:1/v1"))
+
+
 @pytest.mark.parametrize(
     "spelled", [f"http://h.test/{CANARY}/v1", f"http://a.test/v1,http://h.test/{CANARY}"]
 )
@@ -269,6 +276,13 @@ def test_an_address_with_a_key_in_its_path_is_no_part_of_a_spec(spelled: str, tm
     with pytest.raises(UsageError, match="may not hold"):  # its command would be stored, and shown by `ps`
         ek.start(tmp_path, "rgb", "openai:m", base_url=spelled)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "path", ["openai/deployments/gpt-4o-mini-2024-07-18", "v1beta/openai", "Meta-Llama-3-70B-Instruct"]
+)
+def test_names_in_a_path_are_not_taken_for_keys(path: str) -> None:
+    assert ek.load_model(f"openai:m?base_url=http://api.example.com:8000/{path}")
 
 
 def test_a_preset_keeps_its_key_from_another_host_that_the_environment_names(

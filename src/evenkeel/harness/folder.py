@@ -107,7 +107,7 @@ class Run(Displayed):
     def mark(self, sample_id: str, verdict: Verdict = "wrong", metric: str = "", comment: str = "") -> Mark:
         """Say that a sample's score, or one value of it, is wrong or right; "" takes that back.
 
-        Marks are kept in marks.jsonl beside the run; `export(run, to="marks")` hands them on.
+        Marks are kept in marks.jsonl in the run's folder, each with the inputs, answers and values.
         """
         from evenkeel.harness.stored.marks import add_mark
 
