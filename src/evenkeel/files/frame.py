@@ -106,11 +106,3 @@ def _read_errors(polars: Any, path: Path) -> Iterator[None]:
         raise DataError(path, "cannot be read: the file is damaged.") from None
     except (OSError, polars.exceptions.PolarsError) as error:
         raise DataError(path, f"cannot be read: {first_line(error)}.") from None
-
-
-def typed_frame(rows: Iterable[Mapping[str, Cell]], types: Mapping[str, type]) -> DataFrame:
-    """Rows in memory as a frame, each column of the type that is given for it."""
-    polars = load_polars("a data frame")
-    cells = [[row[name] for name in types] for row in rows]
-    table: DataFrame = polars.DataFrame(cells, schema=_schema(polars, types), orient="row")
-    return table

@@ -70,7 +70,6 @@ COMMIT;
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Response).decode
-_decode_sample = msgspec.json.Decoder(Sample).decode
 
 UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError, TypeError)
 NOT_ASKED = Response(status="error", reason="not asked")
