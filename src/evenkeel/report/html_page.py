@@ -66,7 +66,7 @@ def render(run: Run, *others: Run, reference: Sequence[str | Path] = ()) -> str:
         grids=_grids(runs, layout, of_run),
         references=orientation_table(listed, layout.headline, layout.headline_title),
         figures=all_figures(run.summary, layout.metrics),
-        examples=fitting([section for section in benchmark.examples(run.scored) if section.items]),
+        examples=fitting([section for section in benchmark.examples(run.records) if section.items]),
         samples=sample_table(run),
         settings=[
             (f" of {name}" if several else "", pictures.settings_of(each.spec)) for name, each in runs.items()
