@@ -36,7 +36,7 @@ LOGO = Path(__file__).with_name("logo.svg")
 
 
 def main() -> None:
-    st.set_page_config(page_title="Evenkeel", page_icon="⚓", layout="wide")
+    st.set_page_config(page_icon="⚓", layout="wide")
     st.html(STYLE)
     st.logo(LOGO, size="large")
     settings = Settings.of_environment()

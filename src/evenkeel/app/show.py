@@ -22,7 +22,7 @@ from evenkeel.page.format import visible
 if TYPE_CHECKING:
     from evenkeel.report.pictures import Drawn
 
-Tone: TypeAlias = Literal["plain", "soft", "small", "warn", "error"]
+Tone: TypeAlias = Literal["plain", "strong", "soft", "small", "warn", "error"]
 
 AROUND = 130
 """Pixels of a chart above and below its bars and lines."""
@@ -53,6 +53,8 @@ def text(words: str, tone: Tone = "plain") -> None:
     style = "white-space:pre-wrap;overflow-wrap:anywhere;margin:0"
     if tone in COLOURS:
         style += f";border-left:.3rem solid {COLOURS[tone]};padding:.4rem .8rem"
+    if tone == "strong":
+        style += ";font-size:1.1rem;font-weight:600"
     if tone in ("soft", "small"):
         style += ";opacity:.75"
     if tone == "small":
@@ -62,7 +64,13 @@ def text(words: str, tone: Tone = "plain") -> None:
 
 
 def title(words: str) -> None:
+    """The title of a page, and of the browser's tab."""
+    tab_title(words)
     st.html(f"<h1>{escape(visible(words))}</h1>")
+
+
+def tab_title(words: str) -> None:
+    st.set_page_config(page_title=f"{visible(words)} · Evenkeel")
 
 
 def heading(words: str) -> None:
@@ -77,7 +85,8 @@ def preformatted(words: str) -> None:
 
 def tabs(parts: Mapping[str, Callable[[], None]], *, key: str) -> None:
     """Parts of a page side by side; only the one that is open is computed."""
-    for tab, part in zip(st.tabs(list(parts), key=key, on_change="rerun"), parts.values(), strict=True):
+    tabs = st.tabs(list(parts), key=key, on_change="rerun", bind="query-params")
+    for tab, part in zip(tabs, parts.values(), strict=True):
         if tab.open:
             with tab, problems():
                 part()
