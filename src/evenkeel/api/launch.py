@@ -24,7 +24,8 @@ import msgspec
 from msgspec import Struct
 
 from evenkeel.api.build import build
-from evenkeel.api.run import merged_options, parse_data
+from evenkeel.api.run import merged_options
+from evenkeel.api.setup import parse_data
 from evenkeel.errors import DataError, UsageError
 from evenkeel.files.cache import cache_dir, slug, write_whole
 from evenkeel.files.lock import process_began

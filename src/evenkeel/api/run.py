@@ -24,7 +24,6 @@ from evenkeel.api.setup import (
 )
 from evenkeel.errors import EvenkeelError, RunConflict, UsageError, place_of
 from evenkeel.files.cache import slug
-from evenkeel.files.remote.sources import parse_columns
 from evenkeel.harness.benchmark import Benchmark
 from evenkeel.harness.budget import Budget
 from evenkeel.harness.control import controlled
@@ -87,9 +86,8 @@ def run(
     `ek.MultiviewOptions`: `help()` describes each field) or the same by name: `ek.run("mirae", …,
     levels="1-3")`. `data` is a path, an address, `hf:NAME:SPLIT`, "starter" or "published"; `column` maps
     fields to columns of other names: `column={"query": "question"}`. With `batch` requests go through the
-    provider's batches, at its lower price: where the call ends, the same call with `out` fetches the answers;
-    without `wait` it ends with BatchesPending as soon as all are submitted. `progress` is shown in a notebook
-    and on a terminal; False shows none.
+    provider's batches, and the same call with `out` fetches the answers; without `wait` it ends with
+    BatchesPending once all are submitted.
     """
     limits = Limits.of(max_requests, max_usd, price_in, price_out)
     watching = watcher(progress)
@@ -103,29 +101,13 @@ def run(
     budget = budget_for(limits, refs, loaded, watching, batched=roles)
     with load_engine(engine, engine_args, concurrency=concurrency) as running:
         setup = prepare(
-            running,
-            loaded,
-            name,
-            ref,
-            base_url=base_url,
-            data=parse_data(data),
-            columns=parse_columns(column),
-            langs=parse_langs(lang),
-            limit=limit,
+            running, loaded, name, ref, base_url=base_url, data=data, column=column, lang=lang, limit=limit,
             progress=watching,
-        )
-        folder = Path(out) if out else default_folder(setup.spec.benchmark, setup.spec.subject)
+        )  # fmt: skip
+        folder = Path(out) if out else default_folder(name, setup.spec.subject)
         return carry_out(
             setup, folder, budget, fresh=fresh, reuse=reuse, progress=watching, batched=roles, wait=wait
         )
-
-
-def parse_data(data: str | Path | Sequence[str | Path]) -> list[str]:
-    """One path or name of data, or several."""
-    several = [data] if isinstance(data, str | Path) else list(data)
-    if not several:
-        raise UsageError("--data: give at least one path, 'starter' or 'published'.")
-    return [str(each) for each in several]
 
 
 def rescore(
@@ -177,14 +159,6 @@ def rescore(
             return _finish(loaded, folder, spec, samples, requests, watching)
         finally:
             watching.finish()
-
-
-def parse_langs(lang: str | Sequence[str] | None) -> list[str] | None:
-    """`"en,ko"` or `["en", "ko"]` as a list; None is whatever the data has."""
-    if lang is None:
-        return None
-    parts = lang.split(",") if isinstance(lang, str) else lang
-    return list(dict.fromkeys(part.strip() for part in parts if part.strip())) or None
 
 
 def merged_options(options: Struct | None, by_name: Mapping[str, Any]) -> Struct | Mapping[str, Any]:

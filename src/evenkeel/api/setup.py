@@ -18,7 +18,7 @@ from msgspec import Struct
 import evenkeel
 from evenkeel.errors import CapabilityError, DataError, EvenkeelError, MissingExtra, UsageError, place_of
 from evenkeel.files import datasets
-from evenkeel.files.remote.sources import HUB, naming_source
+from evenkeel.files.remote.sources import HUB, naming_source, parse_columns
 from evenkeel.harness.benchmark import Benchmark, Data
 from evenkeel.harness.budget import Budget
 from evenkeel.harness.folder import FORMAT, served_at
@@ -59,11 +59,11 @@ def prepare(
     ref: ModelRef | None,
     *,
     base_url: str | None,
-    data: Sequence[str],
-    langs: list[str] | None,
+    data: str | Path | Sequence[str | Path],
+    column: Mapping[str, str] | Sequence[str],
+    lang: str | Sequence[str] | None,
     limit: int | None,
     progress: Progress,
-    columns: Mapping[str, str] | None = None,
 ) -> Setup:
     """Open the models, read the samples, try out what the models must be able to do."""
     if ref is None and "model" in benchmark.roles:
@@ -71,7 +71,7 @@ def prepare(
     while True:
         try:
             models = open_models(engine, benchmark, name, model_refs(benchmark, name, ref, base_url))
-            samples, source = read_samples(benchmark, name, data, langs, limit, columns)
+            samples, source = read_samples(benchmark, name, data, lang, limit, column)
             probe(benchmark, models, progress)
             probe_languages(benchmark, models, samples)
         except CapabilityError as error:
@@ -185,17 +185,18 @@ def _plural(role: str) -> str:
 def read_samples(
     benchmark: Benchmark,
     name: str,
-    data: Sequence[str],
-    langs: list[str] | None,
+    data: str | Path | Sequence[str | Path],
+    lang: str | Sequence[str] | None,
     limit: int | None,
-    columns: Mapping[str, str] | None = None,
+    column: Mapping[str, str] | Sequence[str] = (),
 ) -> tuple[list[Sample], dict[str, Any]]:
     """The samples of all that `--data` names, and what the spec says of it."""
     if limit is not None and limit < 1:
         raise UsageError(f"--limit {limit}: must be at least 1.")
-    shown = " --data ".join(data)
+    chosen, langs, columns = parse_data(data), parse_langs(lang), parse_columns(column)
+    shown = " --data ".join(chosen)
     listed = datasets.find(
-        name, data, langs, starter=benchmark.starter, columns=columns, tables=benchmark.tables
+        name, chosen, langs, starter=benchmark.starter, columns=columns, tables=benchmark.tables
     )
     files = Data(listed, langs=langs, limit=limit)
     try:
@@ -205,11 +206,27 @@ def read_samples(
     except Exception as error:
         raise DataError(shown, f"{name} cannot read this data: {place_of(error)}: {error}.") from error
     check_samples(benchmark, samples, shown)
-    sources = dict.fromkeys(map(_kind_of_source, data))
+    sources = dict.fromkeys(map(_kind_of_source, chosen))
     facts = benchmark.about_data(samples)
     hashes = [file.sha256 for file in files]
-    facts |= {"columns": dict(columns)} if columns else {}
+    facts |= {"columns": columns} if columns else {}
     return samples, {"source": " and ".join(sources), "sha256": hashes, "lang": langs, **facts}
+
+
+def parse_data(data: str | Path | Sequence[str | Path]) -> list[str]:
+    """One path or name of data, or several."""
+    several = [data] if isinstance(data, str | Path) else list(data)
+    if not several:
+        raise UsageError("--data: give at least one path, 'starter' or 'published'.")
+    return [str(each) for each in several]
+
+
+def parse_langs(lang: str | Sequence[str] | None) -> list[str] | None:
+    """`"en,ko"` or `["en", "ko"]` as a list; None is whatever the data has."""
+    if lang is None:
+        return None
+    parts = lang.split(",") if isinstance(lang, str) else lang
+    return list(dict.fromkeys(part.strip() for part in parts if part.strip())) or None
 
 
 def _kind_of_source(data: str) -> str:

@@ -30,7 +30,6 @@ from inspect_ai.util import collect
 from rich.markup import escape
 
 import evenkeel
-from evenkeel.api.run import parse_data, parse_langs
 from evenkeel.api.setup import read_samples
 from evenkeel.errors import CapabilityError, EvenkeelError, UsageError, suggestion
 from evenkeel.harness.registry import BENCHMARKS, chosen_class
@@ -109,9 +108,8 @@ def build_task(name: str, parameters: Mapping[str, Any]) -> Task:
             f"confidence=no), or use `evenkeel run {name}`.",
             lacking=frozenset({"loglikelihood"}),
         )
-    data = parse_data(as_list(parameters["data"]))
-    langs = parse_langs(as_option(parameters["lang"], str))
-    samples, source = read_samples(benchmark, name, data, langs, parameters["limit"])
+    lang = as_option(parameters["lang"], str)
+    samples, source = read_samples(benchmark, name, as_list(parameters["data"]), lang, parameters["limit"])
     questions = make_questions(benchmark, samples)
     with contextlib.suppress(ValueError):  # no model is chosen yet: it is looked at when it is asked
         check_model(questions[0], get_model())
