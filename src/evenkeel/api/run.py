@@ -61,6 +61,7 @@ def run(
     lang: str | Sequence[str] | None = None,
     limit: int | None = None,
     seed: int = 0,
+    label: str | None = None,
     out: str | Path | None = None,
     fresh: bool = False,
     reuse: str | Path | None = None,
@@ -85,7 +86,8 @@ def run(
     options are an instance of its option class (`ek.MiraeOptions`, `ek.RgbOptions`, `ek.MironOptions`,
     `ek.MultiviewOptions`: `help()` describes each field) or the same by name: `ek.run("mirae", …,
     levels="1-3")`. `data` is a path, an address, `hf:NAME:SPLIT`, "starter" or "published"; `column` maps
-    fields to columns of other names: `column={"query": "question"}`. With `batch` requests go through the
+    fields to columns of other names: `column={"query": "question"}`. `label` is what results call the model,
+    in the place of its own name. With `batch` requests go through the
     provider's batches, and the same call with `out` fetches the answers; without `wait` it ends with
     BatchesPending once all are submitted.
     """
@@ -102,7 +104,7 @@ def run(
     with load_engine(engine, engine_args, concurrency=concurrency) as running:
         setup = prepare(
             running, loaded, name, ref, base_url=base_url, data=data, column=column, lang=lang, limit=limit,
-            progress=watching,
+            label=label, progress=watching,
         )  # fmt: skip
         folder = Path(out) if out else default_folder(name, setup.spec.subject)
         return carry_out(

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 Tone: TypeAlias = Literal["plain", "strong", "soft", "small", "warn", "error"]
 
+TALLEST = 640
+"""Pixels of a table."""
 AROUND = 130
 """Pixels of a chart above and below its bars and lines."""
 COLOURS: dict[Tone, str] = {"warn": "#d9822b", "error": "#d03b3b"}
@@ -81,6 +83,30 @@ def preformatted(words: str) -> None:
     """Lines of a log, as they are."""
     style = "white-space:pre-wrap;overflow-wrap:anywhere;max-height:20rem;overflow:auto;font-size:.85rem"
     st.html(f'<pre style="{style}" tabindex="0">{escape(visible(words))}</pre>')
+
+
+def clickable(
+    columns: Mapping[str, Sequence[Any]],
+    *,
+    key: str,
+    alt: str,
+    column_config: Mapping[str, Any] | None = None,
+) -> int | None:
+    """A table of which a click anywhere on a row selects it; the number of that row."""
+    count = len(next(iter(columns.values())))
+    event: Any = st.dataframe(
+        dict(columns),
+        hide_index=True,
+        on_select="rerun",
+        selection_mode="single-cell",
+        key=key,
+        placeholder="",
+        height=min(TALLEST, 37 + 35 * count),
+        column_config=column_config,
+        alt=alt,
+    )
+    row = next((row for row, _ in event.selection.cells), None)
+    return row if row is not None and row < count else None  # a choice among other rows
 
 
 def tabs(parts: Mapping[str, Callable[[], None]], *, key: str) -> None:

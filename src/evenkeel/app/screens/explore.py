@@ -11,7 +11,7 @@ import streamlit as st
 import evenkeel as ek
 from evenkeel.app import choose, data, processes, show
 from evenkeel.app.settings import Settings
-from evenkeel.page.format import capitalised, counted, interval, share, value, visible
+from evenkeel.page.format import capitalised, counted, visible
 
 if TYPE_CHECKING:
     from evenkeel.harness.stored.marks import Verdict
@@ -55,11 +55,7 @@ def page(settings: Settings) -> None:
 
 def _verdict(run: ek.Run) -> None:
     """The run in one sentence, and what may mislead."""
-    title = ek.list_benchmarks()[run.spec.benchmark].layout.headline_title
-    names = run.subjects or (run.spec.subject,)
-    for name, figure in zip(names, run.headlines.values(), strict=True):
-        parts = [f"{title} of {name}: {value(figure)}", f"95% interval {interval(figure) or 'not known'}"]
-        show.text(", ".join([*parts, f"coverage {share(figure.coverage)}"]))
+    show.text(run.verdict, "strong")
     for note in ek.notes_of(run):
         if note.warning:
             show.text(note.text, "warn")

@@ -57,7 +57,7 @@ def _chosen(settings: Settings, finished: Sequence[ListedRun]) -> list[ek.Run]:
     known = [run for run in finished if run.benchmark in classes]
     tested = [run for run in known if classes[run.benchmark].subject == "model"]
     models = list(dict.fromkeys(run.model for run in tested))
-    model = choose.of_address("Model", models, "model") if models else ""
+    model = st.selectbox("Model", models, key="model", bind="query-params", format_func=visible) if models else ""
     names = [name for name in classes if any(run.benchmark == name for run in known)]
     chosen = []
     with st.expander("Which run of each benchmark"):
