@@ -15,6 +15,7 @@ from commandline import evenkeel
 from evenkeel.analysis import scope_name
 from evenkeel.errors import DataError, UsageError
 from evenkeel.harness.folder import Run
+from evenkeel.page.format import value
 from evenkeel.report.scorecard import Scorecard, link, render, scorecard
 from stored import store_run
 
@@ -148,8 +149,8 @@ def test_the_page_gives_figures_as_the_terminal_does(runs: list[Run], tmp_path: 
     assert "\x1b" not in done.output
     for run in runs:
         figure = list(run.headlines.values())[-1]
-        assert f"{figure.value:.4f}" in done.output
-        assert f"{figure.value:.4f}" in page
+        assert value(figure) in done.output
+        assert value(figure) in page
     assert "2026-03-01 09:30" in page
     assert (tmp_path / "x.html").read_text() == page
 

@@ -319,6 +319,7 @@ def _layout(cls: type[Benchmark]) -> Layout:
     return Layout(
         metrics=tuple(cls.metrics),
         question=(cls.__doc__ or cls.__name__).strip().partition("\n")[0],
+        name=cls.__name__,
         counted=("samples", "groups"),
         tables=tuple(
             Table(

@@ -131,6 +131,18 @@ class Run(Displayed):
         return self.figure(self._benchmark.metrics[0].name)
 
     @property
+    def verdict(self) -> str:
+        """One plain sentence: how good it is, and whether to trust the figure."""
+        from evenkeel.page.verdict import verdict
+
+        names = self.subjects or (self.spec.subject,)
+        notes = self._benchmark.notes(self.spec, self.summary)
+        headlines = dict(zip(names, self.headlines.values(), strict=True))
+        return verdict(
+            self._benchmark.layout, self.summary, headlines, subjects=f"{self.subject}s", notes=notes
+        )
+
+    @property
     def coverages(self) -> dict[str, float]:
         """What must reach the coverage floor: the headline, and metrics that the benchmark names."""
         covered = (name for name in self._benchmark.covered if name in self.summary)
@@ -254,6 +266,7 @@ class Run(Displayed):
         except EvenkeelError as error:  # not finished, or not a run of this version
             return Overview(str(self.path), [str(error)])
         lines = [
+            self.verdict,
             *([] if several else [f"95% interval {interval(figure) or 'not known'}"]),
             f"over {counts(figure, layout)}, coverage {share(figure.coverage)} ({statuses(figure)})",
             *(f"⚠ {note.text}" for note in notes if note.warning),

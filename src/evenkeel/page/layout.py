@@ -98,6 +98,12 @@ class Layout(Struct, frozen=True, kw_only=True):
     metrics: tuple[Metric, ...]
     """All that its samples and its summary have; the first is the headline."""
     question: str
+    name: str = ""
+    """What people call the benchmark: `Consistency (MIRAE)`."""
+    verdict: str = ""
+    """The headline as a sentence, with `{}` for its value: `Right in {}`. Default: title and value."""
+    baseline: Column | None = None
+    """A metric of the summary that says what little effort gives, with the words for that effort."""
     counted: tuple[str, str] = ("prompts", "questions")
     """The words for samples and for the groups they fall into."""
     facts: tuple[Column, ...] = ()
@@ -133,6 +139,8 @@ class Note(NamedTuple):
 
     text: str
     warning: bool = False
+    doubt: str = ""
+    """Why the headline is in doubt, in a few words for the verdict."""
 
 
 class Example(Struct, frozen=True, kw_only=True):

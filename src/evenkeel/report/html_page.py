@@ -45,6 +45,7 @@ def render(run: Run, *others: Run) -> str:
     return render_template(
         "report/page.html",
         title=_title(layout, list(runs)),
+        verdicts={name if several else "": each.verdict for name, each in runs.items()},
         layout=layout,
         of_run=of_run,
         headline=None if several or len(run.headlines) > 1 else run.headline,
@@ -66,9 +67,10 @@ def render(run: Run, *others: Run) -> str:
 
 
 def _title(layout: Layout, names: Sequence[str]) -> str:
+    title = layout.name or layout.headline_title
     if len(names) == 1:
-        return f"{layout.headline_title} of {names[0]}"
-    return f"{layout.headline_title}: {len(names)} runs ({', '.join(shortened(name) for name in names)})"
+        return f"{title}: {names[0]}"
+    return f"{title}: {len(names)} runs ({', '.join(shortened(name) for name in names)})"
 
 
 def _subjects_table(run: Run, layout: Layout) -> Grid:
