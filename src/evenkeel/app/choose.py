@@ -17,7 +17,7 @@ from msgspec import NODEFAULT, Struct
 import evenkeel as ek
 from evenkeel.app import show
 from evenkeel.app.settings import UPLOAD_MB, Settings, is_plain_name
-from evenkeel.page.format import capitalised, visible
+from evenkeel.page.format import capitalised
 
 if TYPE_CHECKING:
     from evenkeel.models.presets import Preset

@@ -33,7 +33,7 @@ COLOURS: dict[Tone, str] = {"warn": "#d9822b", "error": "#d03b3b"}
 
 def result(shown: Any) -> None:
     """A result of the library, as a notebook shows it."""
-    st.html(f'<div class="evenkeel">{shown._repr_html_()}</div>')
+    st.html(f'<div class="evenkeel">{without_folder(shown._repr_html_())}</div>')
 
 
 def picture(drawn: Drawn) -> None:

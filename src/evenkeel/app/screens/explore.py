@@ -155,7 +155,7 @@ def _chosen(samples: Samples, benchmark: type[ek.Benchmark]) -> list[int]:
     columns = [*decisive, *samples.values][: sort != ORDERS[0]]
     falling = benchmark.metrics[0].better == "lower"
     return samples.select(
-        outcome=None if view == ALL else view,
+        outcome=next((name for name in samples.outcomes if name == view), None),
         tags=_wanted_tags(samples),
         search=words,
         sort="".join(columns),

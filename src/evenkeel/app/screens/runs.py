@@ -29,7 +29,7 @@ def page(settings: Settings) -> None:
     shown = _filter(listed)
     finished = [run for run in shown if run.state == "finished"]
     show.tabs(
-        {"All runs": lambda: _table(shown), "Leaderboards": lambda: _leaderboards(finished)}, key="part"
+        {"All runs": lambda: _table(shown), "Leaderboards": lambda: _leaderboards(finished)}, key="list"
     )
 
 
