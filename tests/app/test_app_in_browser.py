@@ -12,7 +12,6 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-import msgspec
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
@@ -356,13 +355,3 @@ def test_everyone_can_use_the_pages(width: int, scheme: str, browser: Browser, a
         assert wide <= width, f"{name} is {wide} pixels wide at {width}"
     assert seen == []
     page.context.close()
-
-
-def test_marks_are_exported_whole(runs: Path, tmp_path: Path) -> None:
-    run = ek.load_run(runs / "miron")
-    sample = next(run.records()).sample.id
-    run.mark(sample, verdict="right", comment="=1+1")
-    paths = ek.export(run, to="marks", out=tmp_path / "marks")
-    lines = [line for path in paths if path.suffix == ".jsonl" for line in path.read_bytes().splitlines()]
-    rows = [msgspec.json.decode(line) for line in lines]
-    assert [row["comment"] for row in rows] == ["=1+1"]

@@ -126,21 +126,14 @@ def _journal_path(target: Path, *, folder: bool) -> Path:
 def _locked(target: Path, *, folder: bool) -> Iterator[None]:
     """Keep what is built to this process, and remove what a killed one was writing."""
     parent = target if folder else target.parent
-    new = [path for path in (parent, *parent.parents) if not path.exists()]
-    with naming(target / "journal.sqlite" if folder else target):
-        parent.mkdir(parents=True, exist_ok=True)
-    try:
-        with contextlib.ExitStack() as stack:
-            with naming(target):
-                stack.enter_context(lock.writing(target) if folder else lock.writing_file(target))
-            for draft, name in drafts_in(parent):
-                if folder or name.startswith(target.stem):
-                    draft.unlink()
-            yield
-    finally:
-        with contextlib.suppress(OSError):  # something was built there
-            for path in new:
-                path.rmdir()
+    with contextlib.ExitStack() as stack:
+        with naming(target / "journal.sqlite" if folder else target):
+            parent.mkdir(parents=True, exist_ok=True)
+            stack.enter_context(lock.writing(target) if folder else lock.writing_file(target))
+        for draft, name in drafts_in(parent):
+            if folder or name.startswith(target.stem):
+                draft.unlink()
+        yield
 
 
 def _paths(target: Path, built: Built, *, folder: bool) -> list[Path]:

@@ -19,7 +19,6 @@ from evenkeel.api.setup import (
     identities,
     model_ref,
     model_refs,
-    note_moved_server,
     prepare,
 )
 from evenkeel.errors import EvenkeelError, RunConflict, UsageError, place_of
@@ -83,13 +82,10 @@ def run(
         run.summary["mean_similarity"].value
 
     `benchmark` is a name of `evenkeel list benchmarks`, or the path of a Python file that defines one. Its
-    options are an instance of its option class (`ek.MiraeOptions`, `ek.RgbOptions`, `ek.MironOptions`,
-    `ek.MultiviewOptions`: `help()` describes each field) or the same by name: `ek.run("mirae", …,
-    levels="1-3")`. `data` is a path, an address, `hf:NAME:SPLIT`, "starter" or "published"; `column` maps
-    fields to columns of other names: `column={"query": "question"}`. `label` is what results call the model,
-    in the place of its own name. With `batch` requests go through the
-    provider's batches, and the same call with `out` fetches the answers; without `wait` it ends with
-    BatchesPending once all are submitted.
+    options are an instance of its option class (`help(ek.MiraeOptions)` describes each field) or the same by
+    name: `ek.run("mirae", …, levels="1-3")`. `data` is a path, an address, `hf:NAME:SPLIT`, "starter" or
+    "published"; `column={"query": "question"}` names columns; `label` is what results call the model. With `batch`
+    requests go through the provider's batches; without `wait` the call ends with BatchesPending, and the same call with `out` resumes it.
     """
     limits = Limits.of(max_requests, max_usd, price_in, price_out)
     watching = watcher(progress)
@@ -221,11 +217,10 @@ def carry_out(
         progress = stack.enter_context(controlled(path, progress))
         journal = stack.enter_context(contextlib.closing(Journal(folder.journal)))
         stack.callback(progress.finish)
-        note_moved_server(folder, setup.spec, progress)
         if journal.empty and not journal.holds_samples() and member(path, "records.jsonl") is not None:
             raise RunConflict(f"{path} has results, and its journal is empty. {EMPTIED}")
         journal.put_samples(setup.samples)
-        folder.add_sample_count(len(setup.samples))
+        folder.add_provenance(samples=len(setup.samples))
         requests = RequestPath(
             journal,
             identities(folder.spec),
@@ -258,8 +253,9 @@ def _finish(
     start_engine()  # beside the scoring
     scores = score_samples(benchmark, folder, samples, requests, progress.note)
     folder.write_summary(summarise(benchmark, scores))
-    folder.add_notes(requests.notes())
-    folder.add_records_size()
+    notes = {**folder.spec.provenance.get("notes", {}), **requests.notes()}
+    size = (folder.path / "records.jsonl").stat().st_size
+    folder.add_provenance(records_bytes=size, **({"notes": notes} if notes else {}))
     run = Run(folder.path)
     publish(benchmark, folder, spec, run)
     try:

@@ -12,7 +12,6 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, get_origin
 
-import msgspec
 from msgspec import Struct
 
 import evenkeel
@@ -21,12 +20,11 @@ from evenkeel.files import datasets
 from evenkeel.files.remote.sources import HUB, naming_source, parse_columns
 from evenkeel.harness.benchmark import Benchmark, Data
 from evenkeel.harness.budget import Budget
-from evenkeel.harness.folder import FORMAT, served_at
+from evenkeel.harness.folder import FORMAT
 from evenkeel.harness.ledger import assigned_ledger
 from evenkeel.harness.limits import Limits
 from evenkeel.harness.model import Echoing, Model, addresses_of
 from evenkeel.harness.progress import Progress, watch
-from evenkeel.harness.writing import RunFolder
 from evenkeel.make.builder import Builder
 from evenkeel.models.engines.engine import Engine
 from evenkeel.models.prices import prices_by_role, require_prices, shown_prices, thinking_by_role
@@ -292,22 +290,6 @@ def _described(identity: dict[str, Any]) -> dict[str, Any]:
 
 def identities(spec: RunSpec) -> dict[str, dict[str, Any]]:
     return {role: model["identity"] for role, model in spec.models.items()}
-
-
-def note_moved_server(folder: RunFolder, spec: RunSpec, progress: Progress) -> None:
-    """Say, and write down, that a run resumes with a server at another address than before."""
-    before, now = served_at(folder.spec), served_at(spec)
-    moved = {role: urls for role, urls in now.items() if not set(urls) <= set(before.get(role, urls))}
-    for role, urls in moved.items():
-        progress.note(
-            f"{spec.models[role]['spec']} was reached at {', '.join(before[role])} and is reached at "
-            f"{', '.join(urls)} now: it is taken for the same model."
-        )
-    if moved:
-        servers = {role: list(dict.fromkeys([*before.get(role, ()), *urls])) for role, urls in now.items()}
-        provenance = {**folder.spec.provenance, "servers": servers}
-        folder.spec = msgspec.structs.replace(folder.spec, provenance=provenance)
-        folder.write_json("spec.json", folder.spec)
 
 
 def with_base_url(refs: Mapping[str, ModelRef], base_url: str | None) -> dict[str, ModelRef]:

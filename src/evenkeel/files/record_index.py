@@ -111,7 +111,6 @@ class _Score(Struct, gc=False):
     statuses: dict[str, int]
     answered: int
     failures: tuple[str, ...] = ()
-    unscorable: bool = False
 
 
 class _Line(Struct, gc=False):
@@ -195,7 +194,6 @@ def _has_failed(score: _Score, headlines: Sequence[str]) -> bool:
     subject: `accuracy@bm25`) that the sample is measured by, or anything else."""
     return (
         score.answered < sum(score.statuses.values())
-        or score.unscorable
         or bool(score.failures)
         or any(score.values.get(name, 0.0) is None for name in headlines)
     )

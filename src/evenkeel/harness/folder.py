@@ -97,9 +97,8 @@ class Run(Displayed):
         headline = benchmark.metrics[0].name if benchmark else ""
         path = self._result("records.jsonl").resolve()
         with _naming_remedy():
-            samples = read_samples(path, self._record_type, benchmark, headline)
-            self._check_count(path, len(samples))
-        return samples
+            self._check_size(path)
+            return read_samples(path, self._record_type, benchmark, headline)
 
     def scores(self) -> Iterator[ScoredLine]:
         """The scores of the records alone, in less time: answers and details are not decoded."""
@@ -108,7 +107,7 @@ class Run(Displayed):
     def mark(self, sample_id: str, verdict: Verdict = "wrong", metric: str = "", comment: str = "") -> Mark:
         """Say that a sample's score, or one value of it, is wrong or right; "" takes that back.
 
-        Marks are kept in marks.jsonl beside the run; `export(run, to="marks")` hands them on.
+        Marks are kept in marks.jsonl in the run's folder, each with the inputs, answers and values.
         """
         from evenkeel.harness.stored.marks import add_mark
 
@@ -119,10 +118,6 @@ class Run(Displayed):
         from evenkeel.harness.stored.marks import read_marks
 
         return read_marks(self)
-
-    def scored(self) -> Iterator[Record]:
-        """The records that the benchmark knows the shape of: all but those that it could not score at all."""
-        return (record for record in self.records() if not record.score.unscorable)
 
     @property
     def headline(self) -> Figure:
@@ -184,21 +179,12 @@ class Run(Displayed):
         return self._checked_lines(self._result("records.jsonl"), kind)
 
     def _checked_lines(self, path: Path, kind: Any) -> Iterator[Any]:
-        count = 0
         with _naming_remedy():
-            for line in decode_json_lines(path, kind):
-                yield line
-                count += 1
-            self._check_count(path, count)
-
-    def _check_count(self, path: Path, count: int) -> None:
-        """A file that was cut off between two lines is whole to look at."""
-        samples = self.spec.provenance.get("samples", count)
-        if samples != count:
-            raise DataError(path, f"it has {count:,} records, and the run {samples:,} samples.")
+            self._check_size(path)
+            yield from decode_json_lines(path, kind)
 
     def _check_size(self, path: Path) -> None:
-        """Notice damaged records also where the figures alone are read."""
+        """Notice damaged records also where the figures alone are read, and where whole lines are missing."""
         size = path.stat().st_size
         if self.spec.provenance.get("records_bytes", size) == size:
             return

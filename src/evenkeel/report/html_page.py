@@ -58,7 +58,7 @@ def render(run: Run, *others: Run) -> str:
         differences=_differences(distinct) if several else None,
         grids=_grids(runs, layout, of_run),
         figures=all_figures(run.summary),
-        examples=fitting([section for section in benchmark.examples(run.scored) if section.items]),
+        examples=fitting([section for section in benchmark.examples(run.records) if section.items]),
         samples=sample_table(run),
         settings=[
             (f" of {name}" if several else "", pictures.settings_of(each.spec)) for name, each in runs.items()

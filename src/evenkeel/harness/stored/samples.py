@@ -271,8 +271,8 @@ class Samples:
         with unchanged(self.path, self._state) as file:
             record = self._read(file, row)
             related = [self._read(file, other) for other in near]
-        if self._benchmark is not None and not record.score.unscorable:
-            return self._benchmark.view(record, [each for each in related if not each.score.unscorable])
+        if self._benchmark is not None:
+            return self._benchmark.view(record, related)
         inputs = to_jsonable(record.sample.inputs)
         metrics = [Metric(name, name, "cosine", "higher") for name in record.score.values or ("score",)]
         return generic_view(record, related, metrics, inputs if isinstance(inputs, dict) else {})

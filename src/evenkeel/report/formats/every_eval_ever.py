@@ -139,7 +139,7 @@ class _Log:
         """How texts were sampled, from the requests themselves; nothing where others asked for them."""
         if self.spec.data.get("source") == "recorded":
             return {}
-        record = next(self.run.scored(), None)
+        record = next(self.run.records(), None)
         requests = self.benchmark.requests(record.sample) if record else ()
         request = next((each for each in requests if isinstance(each, Generate)), None)
         identity = self.spec.models.get("model", {}).get("identity", {})
@@ -159,7 +159,7 @@ class _Log:
 
     def _token_limits(self) -> set[int]:
         """The token limits of the requests for texts: some benchmarks ask each sample for another length."""
-        requests = (each for r in self.run.scored() for each in self.benchmark.requests(r.sample))
+        requests = (each for r in self.run.records() for each in self.benchmark.requests(r.sample))
         return {each.sampling.max_tokens for each in requests if isinstance(each, Generate)}
 
     def _sample_count(self) -> int:
