@@ -84,8 +84,9 @@ def run(
     `benchmark` is a name of `evenkeel list benchmarks`, or the path of a Python file that defines one. Its
     options are an instance of its option class (`help(ek.MiraeOptions)` describes each field) or the same by
     name: `ek.run("mirae", …, levels="1-3")`. `data` is a path, an address, `hf:NAME:SPLIT`, "starter" or
-    "published"; `column={"query": "question"}` names columns; `label` is what results call the model. With `batch`
-    requests go through the provider's batches; without `wait` the call ends with BatchesPending, and the same call with `out` resumes it.
+    "published"; `column={"query": "question"}` names columns; `label` is what results call the model. With
+    `batch` requests go through the provider's batches; without `wait` the call ends with BatchesPending, and
+    the same call with `out` resumes it.
     """
     limits = Limits.of(max_requests, max_usd, price_in, price_out)
     watching = watcher(progress)
