@@ -84,7 +84,7 @@ def test_a_part_does_not_take_the_place_of_the_whole(tmp_path: Path, monkeypatch
     store_run(tmp_path / "whole", {"mean_similarity": values})
     store_run(tmp_path / "zz-part", {"mean_similarity": values[:1] / 2})
     test = page("scorecard", tmp_path, monkeypatch)
-    assert test.selectbox(key="run-mirae-one").value.endswith("whole")
+    assert str(test.selectbox(key="run-mirae-one").value).endswith("whole")
 
 
 def test_figures_and_page_are_downloaded(folder: Path) -> None:
