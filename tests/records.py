@@ -27,7 +27,7 @@ def record(
     )
     score = Score(
         sample_id=sample.id, group=sample.group, tags=sample.tags, values=values or {"x": number / 2},
-        statuses={status: 1}, answered=int(status == "ok"),
+        statuses={status: 1}, answered=int(status in ("ok", "truncated")),
     )  # fmt: skip
     return Record(sample=sample, answers=(Response(status=status, text=text),), score=score)
 

@@ -219,8 +219,6 @@ class Score(Struct, Generic[DetailT], frozen=True, kw_only=True):
     """What scoring lacked, beyond the statuses of the answers."""
     basis: str = ""
     """What its values depend on beside its own answers, where that may differ from sample to sample."""
-    unscorable: bool = False
-    """True where the benchmark could make nothing of the sample: `detail` is empty then."""
     detail: DetailT = None  # type: ignore[assignment]
     """What the page shows of this sample: a struct of the benchmark (its `Detail`), or a plain dictionary."""
 

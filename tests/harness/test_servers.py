@@ -48,24 +48,12 @@ def arguments(questions: Path, url: str, out: Path, *more: str) -> list[str]:
 # Where a model is reached
 
 
-def test_a_run_goes_on_at_another_address_and_says_so(questions: Path, tmp_path: Path) -> None:
+def test_a_run_resumes_at_another_address(questions: Path, tmp_path: Path) -> None:
     with Loopback() as first:
         before = run(questions, first, tmp_path / "run").summary
-    notes = Notes()
     with Loopback() as second:
-        resumed = run(questions, second, tmp_path / "run", progress=notes)
+        assert run(questions, second, tmp_path / "run").summary == before
         assert second.requests == 0
-    assert resumed.summary == before
-    [told] = [line for line in notes.lines if line.startswith("openai:loop was reached")]
-    assert first.url in told
-    assert second.url in told
-    assert resumed.spec.provenance["servers"]["model"] == [first.url, second.url]
-    page = (tmp_path / "run" / "report.html").read_text()
-    assert first.url in page
-    assert second.url in page
-
-
-# Failing from the start
 
 
 # The progress line

@@ -19,9 +19,8 @@ import msgspec
 from msgspec import Struct
 
 from evenkeel.api.batch import batched_roles
-from evenkeel.api.run import merged_options, parse_data, parse_langs
+from evenkeel.api.run import merged_options
 from evenkeel.api.setup import model_ref, model_refs, read_samples
-from evenkeel.files.remote.sources import parse_columns
 from evenkeel.harness.benchmark import Benchmark
 from evenkeel.harness.budget import FREE, Budget, Plan, estimate
 from evenkeel.harness.limits import Limits, Price
@@ -88,8 +87,7 @@ def dry_run(
         check_spec(spec, {})
     name = benchmark_name(benchmark)
     refs = model_refs(loaded, name, ref, base_url)
-    columns = parse_columns(column)
-    samples, _ = read_samples(loaded, name, parse_data(data), parse_langs(lang), limit, columns)
+    samples, _ = read_samples(loaded, name, data, lang, limit, column)
     batched = batched_roles(loaded, name, refs) if batch else frozenset()
     prices, unpriced = prices_by_role(limits, refs, loaded.roles, batched=batched)
     require_prices(limits, unpriced)

@@ -87,7 +87,6 @@ def _runs_in(folder: str) -> list[Path]:
         "evenkeel export runs/mine --to csv",
         "evenkeel export runs/mine --to parquet --out mine.parquet",
         "evenkeel export runs/mine --to published --out folder",
-        "evenkeel export runs/mine --to marks",
         "evenkeel export runs/mine --to inspect --out logs/mine.eval",
         "evenkeel export runs/mine --to every-eval-ever --out datastore",
         "evenkeel export runs/mine --to hub",
@@ -98,7 +97,7 @@ def _runs_in(folder: str) -> list[Path]:
     "--to",
     "form",
     required=True,
-    type=SuggestingChoice(["csv", "parquet", "published", "marks", "inspect", "every-eval-ever", "hub"]),
+    type=SuggestingChoice(["csv", "parquet", "published", "inspect", "every-eval-ever", "hub"]),
     help="A table, the files in the benchmark's published formats, the scores that people marked, a log that "
     "`inspect view` opens (needs the package inspect-ai), or the files of another project: Every Eval Ever, "
     "the Hugging Face Hub.",

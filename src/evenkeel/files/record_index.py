@@ -79,6 +79,8 @@ class Index(NamedTuple):
     ids: list[str]
     groups: Labels
     failed: NDArray[np.bool_]
+    statuses: dict[Status, NDArray[np.bool_]]
+    """Which samples have a request that ended so."""
     tags: dict[str, Labels]
     values: dict[str, NDArray[np.float64]]
     """NaN where a sample has no value."""
@@ -109,7 +111,6 @@ class _Score(Struct, gc=False):
     statuses: dict[str, int]
     answered: int
     failures: tuple[str, ...] = ()
-    unscorable: bool = False
 
 
 class _Line(Struct, gc=False):
@@ -171,6 +172,10 @@ def record_index(path: Path, state: State, headline: str) -> Index:
         [line.sample.id for line in lines],
         labels_of([line.sample.group for line in lines]),
         np.array([_has_failed(line.score, headlines) for line in lines], dtype=bool),
+        {
+            status: np.array([line.score.statuses.get(status, 0) > 0 for line in lines], dtype=bool)
+            for status in get_args(Status)
+        },
         {name: labels_of([row.get(name) for row in tags]) for name in tag_names},
         {name: np.array([row.get(name) for row in values], dtype=np.float64) for name in value_names},
         offsets,
@@ -189,7 +194,6 @@ def _has_failed(score: _Score, headlines: Sequence[str]) -> bool:
     subject: `accuracy@bm25`) that the sample is measured by, or anything else."""
     return (
         score.answered < sum(score.statuses.values())
-        or score.unscorable
         or bool(score.failures)
         or any(score.values.get(name, 0.0) is None for name in headlines)
     )

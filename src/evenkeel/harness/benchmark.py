@@ -39,6 +39,7 @@ from evenkeel.types import (
     Sample,
     Score,
     Summary,
+    Tag,
 )
 
 Scoring: TypeAlias = Asking[list[Score]]
@@ -108,6 +109,9 @@ class Benchmark:
     the same name says who has any other role."""
     metrics: ClassVar[Sequence[Metric]]
     """What is measured; the first is the headline."""
+    correct: ClassVar[Sequence[str]] = ()
+    """Metrics that are 1 where a sample's answer is right and 0 where it is wrong: the first that a sample
+    has counts. Default: the headline, where it is a share."""
 
     Inputs: ClassVar[Any] = dict[str, Any]
     """The struct of a sample's inputs."""
@@ -241,6 +245,11 @@ class Benchmark:
         """One sample as it is shown, beside related ones. Default: its texts, answers and values."""
         return generic_view(record, related, cls.metrics, msgspec.to_builtins(record.sample.inputs))
 
+    @classmethod
+    def in_short(cls, inputs: Mapping[str, Any], tags: Mapping[str, Tag]) -> tuple[str, str]:
+        """The question of a sample and the expected answer, for tables. Empty: its first text, and none."""
+        return "", ""
+
     def without(self, capabilities: frozenset[Capability]) -> Benchmark | None:
         """The same with less, for a model that lacks these capabilities; None where that makes no sense."""
         return None
@@ -310,6 +319,7 @@ def _layout(cls: type[Benchmark]) -> Layout:
     return Layout(
         metrics=tuple(cls.metrics),
         question=(cls.__doc__ or cls.__name__).strip().partition("\n")[0],
+        name=cls.__name__,
         counted=("samples", "groups"),
         tables=tuple(
             Table(

@@ -18,17 +18,17 @@ FLOOR = 0.95
 """Coverage below this is shown as a warning."""
 
 FORMATS: dict[Unit, str] = {
-    "cosine": ".4f",
-    "score": ".2f",
-    "points": ".2f",
-    "bits": ".3f",
-    "signed_bits": ".3f",
+    "cosine": ".2f",
+    "score": ".1f",
+    "points": ".1f",
+    "bits": ".2f",
+    "signed_bits": ".2f",
     "tokens": ",.0f",
     "count": ".2f",
-    "nats": ".3f",
-    "correlation": ".3f",
-    "agreement": ".3f",
-    "variance": ".3f",
+    "nats": ".2f",
+    "correlation": ".2f",
+    "agreement": ".2f",
+    "variance": ".2f",
     "deviations": ".2f",
 }
 
@@ -36,17 +36,19 @@ NONZERO = re.compile("[1-9]")
 
 
 def number(amount: float, unit: Unit) -> str:
-    """An amount with its unit's digits; what rounds to zero has no sign."""
+    """An amount with as many digits as people read; what rounds to zero has no sign."""
     if unit == "share":
         return _per_cent(amount)
-    digits = f"{amount:{FORMATS[unit]}}"
+    size = abs(amount)
+    close = unit == "cosine" and (0 < size < 0.0995 or 0.995 <= size < 1)
+    digits = f"{amount:{'.3f' if close else FORMATS[unit]}}"
     return digits if NONZERO.search(digits) else digits.removeprefix("-")
 
 
 def _per_cent(amount: float) -> str:
     """A share as per cent, with enough digits to differ from 0% and 100%: 299 of 300 are 99.7%."""
     size = abs(amount)
-    for places in range(0 if 0.0995 <= size < 0.995 or size >= 1 else 1, 5):
+    for places in range(5):
         digits = f"{amount:.{places}%}"
         if NONZERO.search(digits) and (size >= 1 or "100" not in digits):
             return digits
@@ -122,8 +124,9 @@ def counted(count: int, plural: str) -> str:
 
 
 def statuses(figure: Figure) -> str:
-    """How the requests behind a figure ended: `235 ok, 5 refused`."""
-    return ", ".join(f"{count:,} {status}" for status, count in figure.statuses.items())
+    """How the requests behind a figure ended: `235 ok, 5 refused, 2 cut off`."""
+    words = {"truncated": "cut off", "unparsed": "not readable"}
+    return ", ".join(f"{count:,} {words.get(status, status)}" for status, count in figure.statuses.items())
 
 
 def capitalised(text: str) -> str:

@@ -29,6 +29,7 @@ from evenkeel.types import (
     Sampling,
     Score,
     Summary,
+    Tag,
 )
 
 STARTER_SHA256 = {
@@ -135,6 +136,10 @@ class Mirae(Benchmark):
         super().__init__(options, seed=seed)
         judge: dict[str, set[Capability]] = {"judge": {"generate"}} if options.judge else {}
         self.roles = {"model": {"generate"}, "embedder": {"embed"}, **judge}
+
+    @classmethod
+    def in_short(cls, inputs: Mapping[str, Any], tags: Mapping[str, Tag]) -> tuple[str, str]:
+        return inputs["question_text"], ""
 
     def samples(self, data: Data) -> list[Sample]:
         """`limit` questions of each language, spread evenly over the domains, at every chosen level."""

@@ -31,6 +31,7 @@ from evenkeel.types import (
     Sampling,
     Score,
     Summary,
+    Tag,
 )
 
 STARTER_SHA256 = {
@@ -80,6 +81,7 @@ class Miron(Benchmark):
     answers = Rule(truncated=True, empty=True)
     layout = LAYOUT
     metrics = LAYOUT.metrics
+    correct = ("accepted_match",)
     notes = staticmethod(notes)
     examples = staticmethod(examples)
     view = staticmethod(view)
@@ -105,6 +107,10 @@ class Miron(Benchmark):
         needs |= {"stringlikelihood"} if options.string_probability else set()
         self.roles = {"model": frozenset(needs)}
         self._facts: dict[str, Any] = {}
+
+    @classmethod
+    def in_short(cls, inputs: Mapping[str, Any], tags: Mapping[str, Tag]) -> tuple[str, str]:
+        return inputs["prefix"], inputs["target"]
 
     def samples(self, data: Data) -> list[Sample]:
         """`limit` examples of each language, as many of each category. The baseline is that of all data."""

@@ -356,8 +356,6 @@ def parts_of(metric: str) -> tuple[str, ...]:
 def _confined(score: Score, parts: Sequence[str]) -> Score:
     """A score with the statuses of some requests alone: a text keeps its Levenshtein score where the
     log-probabilities of the target are missing, and the other way round."""
-    if score.unscorable:
-        return score
     if not parts:
         return msgspec.structs.replace(score, statuses={"ok": 1}, answered=1)
     statuses = [status for name, status in score.parts.items() if name.partition(":")[0] in parts]

@@ -20,7 +20,7 @@ from evenkeel.benchmarks.multiview.view import examples, view
 from evenkeel.errors import UsageError
 from evenkeel.files.datasets import Starter
 from evenkeel.harness.benchmark import Benchmark, Data, Recorded, Scoring
-from evenkeel.types import Answered, Capability, Records, Request, RunSpec, Sample, Score, Summary
+from evenkeel.types import Answered, Capability, Records, Request, RunSpec, Sample, Score, Summary, Tag
 
 DEFAULT = ("bm25",)
 STARTER_SHA256 = {"en": "77724533a83b04f90f2bc510ab885a8f070a3a357045d213618b93b662d9f6b4"}
@@ -115,6 +115,10 @@ class Multiview(Benchmark):
 
     def roles_of(self, subject: str) -> list[str]:
         return [role for method in self.methods if method.name == subject for role in method.roles]
+
+    @classmethod
+    def in_short(cls, inputs: Mapping[str, Any], tags: Mapping[str, Tag]) -> tuple[str, str]:
+        return f"{inputs['criterion']}: {inputs['anchor']}", inputs["positive"]
 
     def samples(self, data: Data) -> list[Sample[Triplet]]:
         """All triplets, those of a task together."""

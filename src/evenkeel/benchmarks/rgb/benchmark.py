@@ -145,6 +145,7 @@ class Rgb(Benchmark):
     Detail = RgbDetail | None
     layout = page.LAYOUT
     metrics = page.METRICS
+    correct = ("published", "known_published")
     starter = Starter(STARTER_SHA256, make_starter)
     usage: ClassVar[Mapping[str, Sequence[str]]] = {
         "run": (
@@ -173,6 +174,7 @@ class Rgb(Benchmark):
     }
     notes = staticmethod(page.notes)
     examples = staticmethod(view.examples)
+    in_short = staticmethod(view.in_short)
     view = staticmethod(view.view)
 
     def __init__(self, options: RgbOptions, *, seed: int = 0) -> None:

@@ -22,6 +22,7 @@ METRICS = (
         "counts as given.",
         main=True,
         mean_over="ability",
+        parts=tuple(ABILITIES),
     ),
     Metric(
         "macro_lenient",
@@ -173,6 +174,8 @@ def _errors(check: str, by: str) -> Table:
 LAYOUT = Layout(
     metrics=METRICS,
     question="Does the answer survive bad retrieval?",
+    name="Retrieval robustness (RGB)",
+    verdict="Right in {}",
     # By ability, which no metric of its own declares.
     facts=(
         Column("macro_published/ability=noise", "noise robustness: answers right"),

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import zip_longest
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
@@ -26,7 +26,9 @@ from evenkeel.page.view import (
     related_facts,
     value_facts,
 )
+from evenkeel.types import Tag
 
+DECLINE = "(to say that the documents do not have the answer)"
 KINDS = {
     "positive": ("true", "true: it holds the answer"),
     "wrong": ("false", "false: it holds the false answer"),
@@ -47,6 +49,13 @@ class Reasons(NamedTuple):
 
     texts: list[str]
     spans: list[Span]
+
+
+def in_short(inputs: Mapping[str, Any], tags: Mapping[str, Tag]) -> tuple[str, str]:
+    """The question, and what is expected: the answer, or that the documents do not have it."""
+    if tags.get("ability") == "rejection":
+        return inputs["query"], DECLINE
+    return inputs["query"], "; ".join(part[0] for part in parts(inputs["answer"]))
 
 
 def view(record: RgbRecord, related: Sequence[RgbRecord] = ()) -> View:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import time
 from collections.abc import Iterator
 from urllib.parse import unquote, urlsplit, urlunsplit
 
@@ -11,8 +10,6 @@ from evenkeel.errors import DataUnreachable
 
 CHUNK = 1 << 16
 TIMEOUT = 30
-LONGEST = 3600.0
-"""Seconds that a file may take to arrive."""
 
 
 def stream(address: str, start: int = 0, *, hint: str) -> Iterator[tuple[bytes | None, int | None]]:
@@ -24,7 +21,6 @@ def stream(address: str, start: int = 0, *, hint: str) -> Iterator[tuple[bytes |
     import urllib.request
     from http.client import HTTPException
 
-    deadline = time.monotonic() + LONGEST
     parts = urlsplit(address)
     login, _, host = parts.netloc.rpartition("@")
     public = urlunsplit(parts._replace(netloc=host))
@@ -49,8 +45,6 @@ def stream(address: str, start: int = 0, *, hint: str) -> Iterator[tuple[bytes |
             if start and not received:
                 yield None, total
             while chunk := response.read1(CHUNK):  # what is there: a full block may take for ever to come
-                if time.monotonic() > deadline:
-                    raise OSError(f"it took more than {LONGEST / 60:.0f} minutes")
                 received += len(chunk)
                 yield chunk, total
             if total is not None and received < total:

@@ -6,10 +6,11 @@ when it is looked at.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, TypeAlias
 
 import msgspec
 import numpy as np
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
     from evenkeel.files.frame import DataFrame
     from evenkeel.harness.benchmark import Benchmark
 
+Outcome: TypeAlias = Literal["wrong", "right", "cut off", "no answer", "error"]
+
 RELATED = 300
 """Records of the same group that are read to show one of them."""
 LONGEST = 500
@@ -50,8 +53,17 @@ MOST_SEARCHES = 8
 """Texts whose rows are remembered: a page searches again at every click on it."""
 
 
+class InShort(NamedTuple):
+    """A sample in a row of a table."""
+
+    question: str
+    expected: str
+    answer: str
+
+
 class _Inputs(Struct, gc=False):
     inputs: Any
+    tags: dict[str, Tag] = {}
 
 
 class _Answer(Struct, gc=False):
@@ -130,7 +142,7 @@ class Samples:
     def values(self) -> list[str]:
         """The columns that are values: first that of the headline, or those of its subjects."""
         headline = self._benchmark.metrics[0].name if self._benchmark and self._benchmark.metrics else ""
-        names = sorted(self._index.values, key=lambda name: name.partition("@")[0] != headline)
+        names = sorted(self._index.values, key=lambda name: _metric_of(name) != headline)
         return [self.value_columns[name] for name in names]
 
     def cells(self, column: str) -> NDArray[np.float64]:
@@ -148,7 +160,7 @@ class Samples:
     def select(
         self,
         *,
-        failed: bool | None = None,
+        outcome: Outcome | None = None,
         tags: Mapping[str, Tag | Iterable[Tag]] | None = None,
         search: str = "",
         sort: str = "",
@@ -156,12 +168,13 @@ class Samples:
     ) -> list[int]:
         """The numbers of the rows that match, in the order of the file or sorted by a column.
 
+        `outcome` is `wrong`, `right`, `cut off`, `no answer` or `error`; a sample can have two of them.
         `tags` has one or several values for a tag. `search` is a text in the inputs or the answers, in any
         case. What has no value comes last, whatever the order.
         """
         chosen = np.ones(len(self), dtype=bool)
-        if failed is not None:
-            chosen &= self._index.failed == failed
+        if outcome is not None:
+            chosen &= self.outcomes[outcome]
         for tag, wanted in (tags or {}).items():
             labels = self._index.tags[_known(tag, self._index.tags, "tag")]
             listed = [wanted] if isinstance(wanted, str | int) else wanted
@@ -193,17 +206,53 @@ class Samples:
         with unchanged(self.path, self._state) as file:
             return self._read(file, row)
 
-    def openings(self, rows: Sequence[int]) -> list[tuple[str, str]]:
-        """How what was asked and the first answer begin, in one line each: for tables of samples."""
+    @cached_property
+    def correct(self) -> NDArray[np.float64]:
+        """For each row 1 where the answer is right, 0 where it is wrong, the share that are right where there
+        are several (one of each subject), NaN where it is neither."""
+        correct = np.full(len(self), np.nan)
+        for metric in reversed(self._correct_metrics()):
+            columns = [self._index.values[name] for name in self._index.values if _metric_of(name) == metric]
+            if columns:
+                values = np.mean(columns, axis=0)
+                correct = np.where(np.isnan(values), correct, values)
+        return correct
+
+    def _correct_metrics(self) -> Sequence[str]:
+        if self._benchmark is None or not self._benchmark.metrics:
+            return ()
+        headline = self._benchmark.metrics[0]
+        return self._benchmark.correct or ([headline.name] if headline.unit == "share" else ())
+
+    @cached_property
+    def outcomes(self) -> dict[Outcome, NDArray[np.bool_]]:
+        """Which rows ended how. Those that failed are in `error` where a request or the scoring did, and in
+        `no answer` where the model gave none; an answer that was cut off may be right or wrong as well."""
+        statuses = self._index.statuses
+        unanswered = statuses["refused"] | statuses["unparsed"]
+        return {
+            "wrong": self.correct < 1,
+            "right": self.correct == 1,
+            "cut off": statuses["truncated"],
+            "no answer": unanswered,
+            "error": statuses["error"] | (self._index.failed & ~unanswered),
+        }
+
+    def in_short(self, rows: Sequence[int]) -> list[InShort]:
+        """The question, the expected answer and the first answer of some rows, in one line each."""
         with unchanged(self.path, self._state) as file:
-            texts = [self._decode(row, self._line(file, row)) for row in rows]
-        return [
-            (
-                _opening(text for text in strings_in(each.sample.inputs) if not _is_code(text)),
-                _opening(answer.text for answer in each.answers),
-            )
-            for each in texts
-        ]
+            lines = [self._decode(row, self._line(file, row)) for row in rows]
+        return [self._in_short(line) for line in lines]
+
+    def _in_short(self, line: _Texts) -> InShort:
+        question = expected = ""
+        inputs = line.sample.inputs
+        if self._benchmark is not None and isinstance(inputs, dict):
+            with contextlib.suppress(LookupError, TypeError):  # a stranger's file
+                question, expected = self._benchmark.in_short(inputs, line.sample.tags)
+        question = question or next((text for text in strings_in(inputs) if not _is_code(text)), "")
+        answer = next((answer.text for answer in line.answers if answer.text), "")
+        return InShort(*(_opening(str(text)) for text in (question, expected, answer)))
 
     def row_of(self, sample_id: str) -> int | None:
         """The row of a sample, or None where there is no such sample."""
@@ -222,8 +271,8 @@ class Samples:
         with unchanged(self.path, self._state) as file:
             record = self._read(file, row)
             related = [self._read(file, other) for other in near]
-        if self._benchmark is not None and not record.score.unscorable:
-            return self._benchmark.view(record, [each for each in related if not each.score.unscorable])
+        if self._benchmark is not None:
+            return self._benchmark.view(record, related)
         inputs = to_jsonable(record.sample.inputs)
         metrics = [Metric(name, name, "cosine", "higher") for name in record.score.values or ("score",)]
         return generic_view(record, related, metrics, inputs if isinstance(inputs, dict) else {})
@@ -309,9 +358,14 @@ def strings_in(value: Any) -> list[str]:
     return texts
 
 
-def _opening(texts: Iterable[str]) -> str:
-    """The start of the first text that is not empty."""
-    return shortened(" ".join(next(filter(None, texts), "")[: 2 * OPENING].split()), OPENING)
+def _opening(text: str) -> str:
+    """The start of a text, in one line."""
+    return shortened(" ".join(text[: 2 * OPENING].split()), OPENING)
+
+
+def _metric_of(value: str) -> str:
+    """`accuracy` of `accuracy@bm25`."""
+    return value.partition("@")[0]
 
 
 def _is_code(text: str) -> bool:
