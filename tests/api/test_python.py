@@ -43,10 +43,13 @@ def shown(html: str) -> str:
     parser = html5lib.HTMLParser(strict=True, namespaceHTMLElements=False)
     tree = parser.parseFragment(html)
     tags = {element.tag for element in tree.iter()} - {"DOCUMENT_FRAGMENT"}
-    assert tags <= {"div", "p", "strong", "table", "caption", "thead", "tbody", "tr", "th", "td", "small"}
+    texts = {"div", "p", "strong", "br", "span", "small"}
+    assert tags <= {*texts, "table", "caption", "thead", "tbody", "tr", "th", "td"}
     attributes = {(element.tag, name) for element in tree.iter() for name in element.attrib}
     scrolling = {("div", name) for name in ("class", "tabindex", "role", "aria-label")}
-    assert attributes <= scrolling | {("th", "scope"), ("th", "class"), ("td", "class"), ("tr", "class")}
+    scales = {(tag, "style") for tag in ("div", "span", "td")} | {("span", "title"), ("table", "class")}
+    cells = {("th", "scope"), ("th", "class"), ("td", "class"), ("tr", "class")}
+    assert attributes <= scrolling | scales | cells
     text = "".join(tree.itertext())
     assert not set(text) & {"\x1b", "\u202e"}
     return text
@@ -97,7 +100,7 @@ def test_a_comparison_a_gate_and_a_scorecard_are_shown(runs: tuple[ek.Run, ek.Ru
     card = ek.scorecard([old.path, str(new.path)])
     for text in (shown(card._repr_html_()), repr(card)):
         assert "Scorecard of <script>" in text
-        assert "mirae" in text
+        assert "Consistency (MIRAE)" in text
         assert "0.56" in text
     assert not any("\x1b" in repr(each) for each in (found, gate, card))
 

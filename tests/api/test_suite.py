@@ -68,6 +68,14 @@ def test_a_failing_model_stops_no_other_and_says_why(tmp_path: Path, questions: 
     assert again.exit_code == 1
 
 
+def test_a_models_name_is_that_of_its_runs(tmp_path: Path, questions: Path) -> None:
+    with serving(other={}) as servers:
+        path = write_suite(tmp_path, servers)
+        path.write_text(path.read_text().replace("{spec:", "{name: mine, spec:", 1))
+        result = outcome(path)
+    assert [run.model for run in ek.list_runs(result.path)] == ["mine"]
+
+
 def test_where_no_model_is_reached_the_exit_code_says_so(tmp_path: Path, questions: Path) -> None:
     with serving(one={}) as servers:
         path = write_suite(tmp_path, servers)

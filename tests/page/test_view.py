@@ -153,9 +153,9 @@ def test_an_answer_says_how_it_ended_and_what_was_reasoned() -> None:
     answers = [Response(status="ok", text="yes", reasoning="hm"), Response(status="error", reason="HTTP 500")]
     texts = answer_texts(answers)
     assert [text.heading for text in texts] == [
-        "answer 1, ok",
+        "Answer 1",
         "reasoning before answer 1",
-        "answer 2, error: HTTP 500",
+        "Answer 2 (error: HTTP 500)",
     ]
     assert texts[1].collapsed
 

@@ -60,6 +60,7 @@ def run(
     lang: str | Sequence[str] | None = None,
     limit: int | None = None,
     seed: int = 0,
+    label: str | None = None,
     out: str | Path | None = None,
     fresh: bool = False,
     reuse: str | Path | None = None,
@@ -83,8 +84,9 @@ def run(
     `benchmark` is a name of `evenkeel list benchmarks`, or the path of a Python file that defines one. Its
     options are an instance of its option class (`help(ek.MiraeOptions)` describes each field) or the same by
     name: `ek.run("mirae", …, levels="1-3")`. `data` is a path, an address, `hf:NAME:SPLIT`, "starter" or
-    "published"; `column={"query": "question"}` names columns. With `batch` requests go through the provider's
-    batches; without `wait` the call ends with BatchesPending, and the same call with `out` resumes it.
+    "published"; `column={"query": "question"}` names columns; `label` is what results call the model. With
+    `batch` requests go through the provider's batches; without `wait` the call ends with BatchesPending, and
+    the same call with `out` resumes it.
     """
     limits = Limits.of(max_requests, max_usd, price_in, price_out)
     watching = watcher(progress)
@@ -99,7 +101,7 @@ def run(
     with load_engine(engine, engine_args, concurrency=concurrency) as running:
         setup = prepare(
             running, loaded, name, ref, base_url=base_url, data=data, column=column, lang=lang, limit=limit,
-            progress=watching,
+            label=label, progress=watching,
         )  # fmt: skip
         folder = Path(out) if out else default_folder(name, setup.spec.subject)
         return carry_out(

@@ -61,6 +61,7 @@ def prepare(
     column: Mapping[str, str] | Sequence[str],
     lang: str | Sequence[str] | None,
     limit: int | None,
+    label: str | None,
     progress: Progress,
 ) -> Setup:
     """Open the models, read the samples, try out what the models must be able to do."""
@@ -79,7 +80,7 @@ def prepare(
             progress.note(f"{error} The run continues without.")
             benchmark = less
         else:
-            spec = make_spec(name, benchmark, models, source, limit=limit, seed=benchmark.seed)
+            spec = make_spec(name, benchmark, models, source, limit=limit, seed=benchmark.seed, label=label)
             return Setup(benchmark, spec, samples, models)
 
 
@@ -258,6 +259,7 @@ def make_spec(
     *,
     limit: int | None = None,
     seed: int = 0,
+    label: str | None = None,
 ) -> RunSpec:
     return RunSpec(
         format=FORMAT,
@@ -268,7 +270,7 @@ def make_spec(
         seed=seed,
         limit=limit,
         provenance={**provenance(), "servers": addresses(models)},
-        subjects=benchmark.subjects or (str(_described(models["model"].identity())["name"]),),
+        subjects=benchmark.subjects or (label or str(_described(models["model"].identity())["name"]),),
     )
 
 

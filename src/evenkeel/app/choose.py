@@ -17,7 +17,7 @@ from msgspec import NODEFAULT, Struct
 import evenkeel as ek
 from evenkeel.app import show
 from evenkeel.app.settings import UPLOAD_MB, Settings, is_plain_name
-from evenkeel.page.format import capitalised, visible
+from evenkeel.page.format import capitalised
 
 if TYPE_CHECKING:
     from evenkeel.models.presets import Preset
@@ -44,24 +44,6 @@ SERVER_EXAMPLE = "http://127.0.0.1:8000/v1"
 def plain(words: str) -> str:
     """Words for a label or a help text of Streamlit, which reads Markdown: every sign stands for itself."""
     return MARKDOWN.sub(r"\\\1", LINKS.sub(ZERO_WIDTH, words))
-
-
-# The address
-
-
-def of_address(label: str, options: Sequence[str], name: str) -> str:
-    """One of the options, which the address of the page keeps under a name.
-
-    A drop-down without a key is another one as soon as its first value is, and forgets the choice.
-    So it has a key, and its value is set only where the address holds what this page did not write.
-    """
-    key, written = f"chosen-{name}", f"written-{name}"
-    asked = st.query_params.get(name, "")
-    if asked in options and (key not in st.session_state or asked != st.session_state.get(written)):
-        st.session_state[key] = asked
-    chosen = st.selectbox(label, options, key=key, format_func=visible)
-    st.query_params[name] = st.session_state[written] = chosen
-    return chosen
 
 
 # Options

@@ -47,8 +47,16 @@ def first(
 def answer_parts(answers: Iterable[Response]) -> Iterator[tuple[str, str]]:
     """Answers under headings that tell how each ended."""
     for number, answer in enumerate(answers, 1):
-        reason = f": {answer.reason}" if answer.reason else ""
-        yield f"answer {number}, {answer.status}{reason}", answer.text
+        yield answer_heading(number, answer), answer.text
+
+
+def answer_heading(number: int, answer: Response) -> str:
+    """`Answer 1`, `Answer 2 (cut off)`, `Answer 3 (error: HTTP 500)`."""
+    if answer.status == "ok":
+        return f"Answer {number}"
+    if answer.status == "truncated":
+        return f"Answer {number} (cut off)"
+    return f"Answer {number} ({answer.status}{f': {answer.reason}' if answer.reason else ''})"
 
 
 def shortened(text: str, most: int = 90) -> str:

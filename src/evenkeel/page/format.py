@@ -124,8 +124,9 @@ def counted(count: int, plural: str) -> str:
 
 
 def statuses(figure: Figure) -> str:
-    """How the requests behind a figure ended: `235 ok, 5 refused`."""
-    return ", ".join(f"{count:,} {status}" for status, count in figure.statuses.items())
+    """How the requests behind a figure ended: `235 ok, 5 refused, 2 cut off`."""
+    words = {"truncated": "cut off", "unparsed": "not readable"}
+    return ", ".join(f"{count:,} {words.get(status, status)}" for status, count in figure.statuses.items())
 
 
 def capitalised(text: str) -> str:

@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeAlias
 
 from msgspec import Struct
 
-from evenkeel.page.metrics import Metric
+from evenkeel.page.metrics import Metric, part_words
 from evenkeel.types import Figure, Summary
 
 MOST_MAIN = 10
@@ -124,6 +124,12 @@ class Layout(Struct, frozen=True, kw_only=True):
             for name, figure in summary.items()
             if fnmatchcase(name, column.metric) and ("/" in column.metric or "/" not in name)
         ]
+
+    def part(self, summary: Summary) -> str:
+        """Which parts of the headline a run has, where it has not all of them: `noise only`."""
+        metric = self.metrics[0]
+        scopes = (each.scope for each in summary.values() if each.metric == metric.name)
+        return part_words(metric, (scope[metric.mean_over] for scope in scopes if metric.mean_over in scope))
 
     @property
     def headline(self) -> str:

@@ -36,6 +36,8 @@ def verdict(
     best = max(scored, key=lambda name: sign * (scored[name].value or 0.0))
     figure = scored[best]
     text = (layout.verdict or f"{layout.headline_title} {{}}").format(_amount(figure, layout, summary))
+    if part := layout.part(summary):
+        text = f"{text} ({part})"
     if len(headlines) > 1:
         text = f"Best of {len(headlines)} {subjects}: {best}, {text[:1].lower()}{text[1:]}"
     doubts = [*_request_doubts(summary[layout.headline]), *(note.doubt for note in notes if note.doubt)]

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct
 
-from evenkeel.page.examples import shortened
+from evenkeel.page.examples import answer_heading, shortened
 from evenkeel.page.format import known, number, visible
 from evenkeel.page.grid import Displayed
 from evenkeel.page.layout import Example
@@ -118,8 +118,7 @@ def answer_texts(answers: Sequence[Response]) -> list[Text]:
     texts = []
     answers = [answer for answer in answers if answer.text or not _has_numbers(answer)]
     for index, answer in enumerate(answers[:MOST_ANSWERS], 1):
-        ending = f"{answer.status}{f': {answer.reason}' if answer.reason else ''}"
-        texts.append(Text(f"answer {index}, {ending}", answer.text))
+        texts.append(Text(answer_heading(index, answer), answer.text))
         if answer.reasoning:
             texts.append(Text(f"reasoning before answer {index}", answer.reasoning, collapsed=True))
     if len(answers) > MOST_ANSWERS:

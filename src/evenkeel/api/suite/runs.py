@@ -237,12 +237,13 @@ def _planned(
             "price_out, dollars per million tokens",
             "budget", "usd",
         )  # fmt: skip
+    label = {"label": model.name} if model is not None and model.name and spec else {}
     return PlannedRun(
         name=slug(f"{title}-{name}" if name else title),
         benchmark=benchmark,
         model=name,
         spec=spec,
-        settings=settings,
+        settings=settings | label,
         identity=_identity(benchmark, spec, settings, hashes),
         servers=_servers(under_test, helpers),
         step=chosen.step,

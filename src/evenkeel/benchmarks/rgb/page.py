@@ -22,6 +22,7 @@ METRICS = (
         "counts as given.",
         main=True,
         mean_over="ability",
+        parts=tuple(ABILITIES),
     ),
     Metric(
         "macro_lenient",
