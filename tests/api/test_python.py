@@ -92,7 +92,7 @@ def test_a_comparison_a_gate_and_a_scorecard_are_shown(runs: tuple[ek.Run, ek.Ru
     found = ek.compare(old, new, metrics="mean_similarity")
     assert [d.metric for d in found.differences] == ["mean_similarity"]
     for text in (shown(found._repr_html_()), repr(found)):
-        assert "paired by sample" in text
+        assert "B is worse" in text
         assert "-0.20" in text
     gate = ek.gate(new, baseline=old, max_drop=0.01)
     assert not gate.passed
