@@ -5,8 +5,9 @@ from __future__ import annotations
 from math import ceil, log10, sqrt
 from typing import Literal, TypeAlias
 
-from evenkeel.analysis.intervals import ALPHA, NORMAL, RANGES, ROUNDING, Estimate
+from evenkeel.analysis.intervals import ALPHA, RANGES, ROUNDING, Estimate
 from evenkeel.analysis.significance import POWER
+from evenkeel.analysis.student import NORMAL
 from evenkeel.page.metrics import Better
 from evenkeel.page.scale import ENDS
 from evenkeel.types import Unit
@@ -71,5 +72,5 @@ def _range(unit: Unit) -> float | None:
 
 def _rounded_up(number: float) -> int:
     """Two digits are enough: 137 groups are about 140."""
-    step = 10 ** max(0, int(log10(number)) - 1)
+    step: int = 10 ** max(0, int(log10(number)) - 1)
     return ceil(number / step) * step
