@@ -63,6 +63,7 @@ class Multiview(Benchmark):
     Inputs = Triplet
     Detail = MultiviewDetail | None
     subject = "method"
+    has_recordings = False
     layout = LAYOUT
     metrics = LAYOUT.metrics
     about = "\b\nMethods:\n" + "\n".join(f"  {form:<24}{about}" for form, about in forms().items())
