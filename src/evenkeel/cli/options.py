@@ -201,3 +201,10 @@ min_coverage_option = click.option(
 out_option = click.option(
     "--out", type=click.Path(file_okay=False), help="The run's folder.  [default: runs/<date>-<time>-…]"
 )
+
+reference_option = click.option(
+    "--reference",
+    multiple=True,
+    type=RUN_FOLDER,
+    help="A run of your own, or a folder of runs such as a suite's, to show beside the published results.",
+)

@@ -84,7 +84,7 @@ class Multiview(Benchmark):
             "evenkeel build multiview --set gsm8k__arithmetic --docs train.jsonl --out data/gsm8k",
             "evenkeel build multiview --set gsm8k__arithmetic --docs train.jsonl --judge openai:NAME "
             "--validate openai:OTHER --out data/gsm8k",
-            "evenkeel build multiview --starter --seed 7",
+            "evenkeel build multiview --seed 7",
         ),
     }
     inspect_options: ClassVar[Mapping[str, Any]] = {"method": ("judge:inspect",)}
