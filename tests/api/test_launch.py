@@ -6,8 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +17,10 @@ from evenkeel.api.launch import Started, Task, read_task, start, start_again, st
 from evenkeel.errors import EvenkeelError, UsageError
 from evenkeel.harness.control import stop
 from loopback import Loopback
+from suites import until
 
 pytestmark = pytest.mark.slow
 
-PATIENCE = 180
-"""Seconds after which a test gives up; none of them waits that long on an idle machine."""
 PARENT = """
 import sys, time
 import evenkeel as ek
@@ -32,13 +29,6 @@ run = ek.start(sys.argv[1], "mirae", "openai:loop", base_url=sys.argv[2], embedd
 print(run.path, flush=True)
 time.sleep(600)
 """
-
-
-def until(condition: Callable[[], object]) -> None:
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.05)
 
 
 def ended(folder: Path) -> Started:

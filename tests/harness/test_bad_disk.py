@@ -156,7 +156,8 @@ def test_results_are_not_replaced_where_the_journal_is_empty(finished: Path, tmp
         outcomes = [evenkeel("rescore", folder), evenkeel(*run_command(server, folder))]
         assert not server.requests
         assert [outcome.code for outcome in outcomes] == [2, 2]
-        assert all("has results, and its journal is empty" in outcome.stderr for outcome in outcomes)
+        assert "holds 0 of the run's 8 samples" in outcomes[0].stderr
+        assert "has results, and its journal is empty" in outcomes[1].stderr
         assert (folder / "records.jsonl").read_bytes() == records
         assert evenkeel(*run_command(server, folder), "--fresh").code == 0
 
