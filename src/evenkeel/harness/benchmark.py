@@ -22,10 +22,9 @@ from evenkeel.errors import DataError, UsageError, suggestion
 from evenkeel.files.datasets import DataFile, Starter, data_file
 from evenkeel.files.tables import Row, read_rows
 from evenkeel.options import document
-from evenkeel.page.examples import extremes
-from evenkeel.page.layout import Column, Examples, Layout, Note, Table
+from evenkeel.page.layout import Column, Layout, Note, Table
 from evenkeel.page.metrics import Metric
-from evenkeel.page.view import View, example, generic_view
+from evenkeel.page.view import View, generic_view
 from evenkeel.text.answers import Rule
 from evenkeel.types import (
     Answered,
@@ -232,13 +231,6 @@ class Benchmark:
     def notes(spec: RunSpec, summary: Summary) -> list[Note]:
         """What to say beside the figures of this very run."""
         return []
-
-    @classmethod
-    def examples(cls, records: Records) -> list[Examples]:
-        """Samples to look at. Default: from both ends of the headline."""
-        metric = cls.metrics[0]
-        items = extremes(records, metric.name, lambda record: example(cls.view(record)))
-        return [Examples(title=f"{metric.title}: both ends", items=items)]
 
     @classmethod
     def view(cls, record: Record, related: Sequence[Record] = ()) -> View:

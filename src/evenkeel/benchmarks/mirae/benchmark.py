@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 from evenkeel.benchmarks.mirae import files, recorded
 from evenkeel.benchmarks.mirae.files import Asked, MiraeDetail, MiraeInputs, Question
 from evenkeel.benchmarks.mirae.page import LAYOUT, notes
-from evenkeel.benchmarks.mirae.view import examples, view
+from evenkeel.benchmarks.mirae.view import view
 from evenkeel.errors import UsageError, listed
 from evenkeel.files.datasets import Starter
 from evenkeel.harness.benchmark import Benchmark, Data, Recorded, Scoring
@@ -96,7 +96,6 @@ class Mirae(Benchmark):
     layout = LAYOUT
     metrics = LAYOUT.metrics
     notes = staticmethod(notes)
-    examples = staticmethod(examples)
     view = staticmethod(view)
     starter = Starter(STARTER_SHA256, make_starter)
     decides: ClassVar[Mapping[str, Sequence[str]]] = {
