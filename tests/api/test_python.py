@@ -17,8 +17,6 @@ import pytest
 
 import evenkeel as ek
 from evenkeel.errors import UsageError
-from evenkeel.harness.progress import Silent
-from evenkeel.report.terminal.progress import watcher
 from evenkeel.types import Response
 from loopback import Loopback
 from stored import store_run
@@ -201,14 +199,6 @@ def test_pandas_takes_the_same_columns(runs: tuple[ek.Run, ek.Run]) -> None:
 
 
 # Progress
-
-
-def test_progress_is_silent_where_nobody_looks() -> None:
-    assert isinstance(watcher(True), Silent)  # pytest has no terminal
-    assert isinstance(watcher(False), Silent)
-    assert isinstance(watcher(None), Silent)
-    mine = Silent()
-    assert watcher(mine) is mine
 
 
 @pytest.mark.parametrize(("progress", "heard"), [(True, True), (False, False), (None, False)])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-import time
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -20,7 +18,7 @@ from evenkeel.cli.output import say, say_error
 from evenkeel.harness.limits import Limits
 
 if TYPE_CHECKING:
-    from evenkeel.files.datasets import PublishedFile
+    pass
 
 MODEL_OPTIONS = compose(
     options.column_option,
@@ -101,18 +99,11 @@ def list_command() -> None:
 def fetch_command(name: str) -> None:
     """Download a data set into the cache.
 
-    Files are pinned and checked; an interrupted download is resumed. Exits with 3 if a file cannot be
+    Files are pinned and checked. Exits with 3 if a file cannot be
     reached, and says where to put it by hand. EVENKEEL_CACHE is the folder of the cache; EVENKEEL_MIRROR is
     another host that serves the same paths.
     """
     from evenkeel.files import datasets
 
-    for path in datasets.fetch(name, progress=_show_progress):
+    for path in datasets.fetch(name):
         say(path)
-
-
-def _show_progress(file: PublishedFile, done: int, total: int | None) -> None:
-    end = done == total
-    if sys.stderr.isatty() and (end or time.monotonic() % 0.2 < 0.05):
-        of_total = f" of {total:,}" if total else ""
-        click.echo(f"\r{file.path}: {done:,}{of_total} bytes", nl=end, err=True)
