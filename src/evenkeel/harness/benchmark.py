@@ -269,6 +269,11 @@ class Benchmark:
             responses.append([_recorded(answer) for answer in answers])
         return Recorded(model=path.stem, samples=samples, responses=responses)
 
+    @classmethod
+    def published_result(cls, path: Path) -> tuple[str, Summary]:
+        """The model of a results file of the published data set, and its figures as the file states them."""
+        raise NotImplementedError
+
     def combined(self, recordings: Sequence[Recorded]) -> Recorded | None:
         """Recordings of one model as one. None: they are scored one by one, as the default is."""
         return None
