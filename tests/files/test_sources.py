@@ -226,16 +226,6 @@ def test_a_file_of_any_file_system_is_read(plain: Run, tmp_path: Path) -> None:
         local("nosuch://user:pw@host/x.jsonl?key=1")
 
 
-def test_what_arrives_has_a_limit(
-    web: tuple[str, list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    host, _ = web
-    (tmp_path / "web" / "long.jsonl").write_bytes(bytes(200_000))
-    monkeypatch.setattr(sources, "LARGEST", 100_000)
-    with pytest.raises(DataError, match=f"http://{host}/long.jsonl: it has more than 100,000 bytes"):
-        local(f"http://{host}/long.jsonl")
-
-
 def test_an_address_shows_no_secret() -> None:
     assert without_secrets("s3://key:secret@bucket/a/b.csv?sig=1#x") == "s3://bucket/a/b.csv"
     assert without_secrets("https://host:8000/@me/a.csv") == "https://host:8000/@me/a.csv"

@@ -231,32 +231,16 @@ def test_the_key_is_sent_and_in_no_byte_that_is_written(
     assert b"[key]" in contents["run/records.jsonl"]
 
 
-def chain(error: BaseException) -> Iterator[BaseException]:
-    """An error with all that it hides."""
-    seen: set[int] = set()
-    waiting: list[BaseException | None] = [error]
-    while waiting:
-        each = waiting.pop()
-        if each is not None and id(each) not in seen:
-            seen.add(id(each))
-            waiting += [each.__cause__, each.__context__]
-            yield each
-
-
 @pytest.mark.parametrize("status", [401, 404, 500])
 @pytest.mark.parametrize("where", ["//me:{}@", "//{}@"])
-def test_an_error_holds_no_key_even_with_its_variables(status: int, where: str) -> None:
+def test_an_error_holds_no_key(status: int, where: str) -> None:
     with fixed(json.dumps({"error": CANARY}).encode(), status=status) as server:
         model = model_of(server.url.replace("//", where.format(CANARY)) + f"?key={CANARY}", retries=0)
         with pytest.raises(ModelUnreachable) as raised:
             for _ in range(4):
                 one(model, chat("q"))
     shown = [repr(model), str(vars(model)), repr(ModelRef("openai:m", {"base_url": f"http://{CANARY}@h"}))]
-    for error in chain(raised.value):
-        about = traceback.TracebackException.from_exception(error, capture_locals=True)
-        frames = "".join(about.stack.format())
-        # The frames of this test and of the model's callers hold what they were called with.
-        shown += [str(error), repr(error), frames.replace(repr(where), "").replace("where =", "")]
+    shown += [*traceback.format_exception(raised.value), *getattr(raised.value, "__notes__", ())]
     assert leaks("\n".join(shown).encode()) == []
 
 

@@ -71,16 +71,6 @@ def test_a_run_says_how_far_it_is_and_stops_when_asked(questions: Path, tmp_path
     assert not set(os.listdir(out)) & CONTROL
 
 
-def test_a_run_that_waits_for_an_answer_stops_too(questions: Path, tmp_path: Path) -> None:
-    out = tmp_path / "run"
-    with Loopback(latency=600) as server:
-        process = begun(arguments(questions, server, out))
-        until(lambda: server.requests and read_progress(out))
-        stop(out)
-        process.communicate(timeout=PATIENCE)
-    assert process.returncode == 130
-
-
 def test_a_process_begun_with_a_folder_is_stopped_before_its_run_begins(
     questions: Path, tmp_path: Path
 ) -> None:
@@ -103,14 +93,7 @@ def test_what_a_killed_process_left_is_removed_and_stops_nothing(tmp_path: Path)
     assert not set(os.listdir(tmp_path)) & CONTROL
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        "[" * 5000,
-        "x" * 70_000,
-        '{"done": -5, "total": 5}',
-    ],
-)
+@pytest.mark.parametrize("content", ["[" * 5000, "x" * 70_000, '{"done": "5"}'])
 def test_a_file_that_is_not_ours_is_no_progress(content: str, tmp_path: Path) -> None:
     (tmp_path / "progress.json").write_text(content)
     with lock.writing(tmp_path):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -14,15 +14,15 @@ from urllib.parse import urlsplit, urlunsplit
 import msgspec
 from msgspec import Struct
 
-from evenkeel.errors import DataError, DataUnreachable, EvenkeelError, StorageError, UsageError, suggestion
+from evenkeel.errors import DataError, DataUnreachable, EvenkeelError, UsageError, suggestion
 from evenkeel.files.cache import cache_dir, write_whole
 from evenkeel.files.jsonfile import open_file
-from evenkeel.files.remote.download import stream
+from evenkeel.files.remote.download import download
 from evenkeel.files.remote.sources import ending, is_elsewhere, local
 from evenkeel.files.tables import ENDINGS
 
 HINT = (
-    "Run the same command again to go on, set EVENKEEL_MIRROR to a host that serves the same paths, or "
+    "Run the same command again, set EVENKEEL_MIRROR to a host that serves the same paths, or "
     "download by hand:"
 )
 DESCRIPTIONS = ("dataset_infos.json", "dataset_info.json")
@@ -90,10 +90,6 @@ class PublishedSet(Struct, frozen=True):
         if not mirror.startswith(("http://", "https://")):
             raise UsageError("EVENKEEL_MIRROR must be a web address such as https://mirror.example.org.")
         return urlunsplit((*urlsplit(mirror)[:2], *urlsplit(address)[2:]))
-
-
-Progress: TypeAlias = Callable[[PublishedFile, int, int | None], None]
-"""Called with a file, the bytes received and the total, where that is known."""
 
 
 def find(
@@ -219,50 +215,35 @@ def state(name: str, file: PublishedFile) -> State:
     path = cached_path(name, file)
     if not path.is_file():
         return "missing"
-    return "whole" if file.blob in ("", git_blob(path)) else "changed"
+    return "whole" if file.blob in ("", git_blob(path.read_bytes())) else "changed"
 
 
-def git_blob(path: Path) -> str:
+def git_blob(content: bytes) -> str:
     """Git's id of a file's content: SHA-1 of `blob <size>\\0<content>`."""
-    header = b"blob %d\0" % path.stat().st_size
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, lambda: hashlib.sha1(header, usedforsecurity=False)).hexdigest()
+    return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
 
 
 # Fetching
 
 
-def fetch(name: str, *, progress: Progress | None = None) -> list[Path]:
-    """Download a published set into the cache. Files that are whole are kept, interrupted ones resumed."""
-    files = published_set(name).files
-    for file in files:
+def fetch(name: str) -> Iterator[Path]:
+    """Download a published set into the cache, file by file. Those that are whole are left as they are."""
+    for file in published_set(name).files:
         if state(name, file) != "whole":
-            _download(name, file, progress)
-    return [cached_path(name, file) for file in files]
+            _download(name, file)
+        yield cached_path(name, file)
 
 
-def _download(name: str, file: PublishedFile, progress: Progress | None) -> None:
+def _download(name: str, file: PublishedFile) -> None:
     published, path = published_set(name), cached_path(name, file)
-    part = path.with_name(f"{path.name}.part")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with part.open("ab") as out:
-            for chunk, total in stream(published.address(file), part.stat().st_size, hint=HINT):
-                if chunk is None:  # the server sends the whole file again
-                    out.truncate(0)
-                else:
-                    out.write(chunk)
-                if progress:
-                    progress(file, out.tell(), total)
+        content = download(published.address(file), hint=HINT)
     except DataUnreachable as error:
         for other in published.files:
             if state(name, other) != "whole":
                 error.add_note(f"  {published.origin(other)}\n    to {cached_path(name, other)}")
         raise
-    except OSError as error:
-        raise StorageError(f"{part}: cannot be written ({error.strerror or error}).") from error
-    if file.blob and (blob := git_blob(part)) != file.blob:
-        part.unlink()
+    if file.blob and (blob := git_blob(content)) != file.blob:
         expected = f"(git blob {blob}, expected {file.blob})"
         raise DataError(published.origin(file), f"the content is not the published one {expected}.")
-    part.replace(path)
+    write_whole(path, content)
