@@ -90,7 +90,7 @@ def test_a_comparison_a_gate_and_a_scorecard_are_shown(runs: tuple[ek.Run, ek.Ru
     found = ek.compare(old, new, metrics="mean_similarity")
     assert [d.metric for d in found.differences] == ["mean_similarity"]
     for text in (shown(found._repr_html_()), repr(found)):
-        assert "paired by sample" in text
+        assert "B is worse" in text
         assert "-0.20" in text
     gate = ek.gate(new, baseline=old, max_drop=0.01)
     assert not gate.passed
@@ -223,7 +223,7 @@ def test_top_p_and_top_k_of_a_run_reach_the_server(tmp_path: Path) -> None:
     with Loopback(words=5, record=True) as server:
         options: dict[str, Any] = {"ability": "rejection", "lang": "en", "limit": 1}
         ek.run(
-            "rgb", "openai:loop", base_url=server.url, top_p=0.8, top_k=7, out=tmp_path / "run",
-            progress=False, **options,
+            "rgb", "openai:loop", base_url=server.url, model_args={"top_p": 0.8, "top_k": 7},
+            out=tmp_path / "run", progress=False, **options,
         )  # fmt: skip
     assert {(body["top_p"], body["top_k"]) for body in server.bodies} == {(0.8, 7)}

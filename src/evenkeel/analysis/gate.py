@@ -12,8 +12,9 @@ from msgspec.structs import replace
 
 from evenkeel import analysis as stats
 from evenkeel.analysis.comparable_metrics import check_subjects, layout_of, usual_metrics
-from evenkeel.analysis.comparison import MIN_GROUPS, SIGNIFICANT, Difference, compare_values
+from evenkeel.analysis.comparison import SIGNIFICANT, Difference, compare_values
 from evenkeel.analysis.links import independent_groups
+from evenkeel.analysis.outcome import MIN_GROUPS
 from evenkeel.analysis.sample_values import RunValues
 from evenkeel.errors import UsageError
 from evenkeel.harness.folder import Run

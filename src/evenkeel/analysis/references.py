@@ -21,6 +21,7 @@ from evenkeel.harness.stored.listing import run_folders
 from evenkeel.page.format import interval, value
 from evenkeel.page.grid import Content, Grid
 from evenkeel.page.metrics import scope_of, unit_of
+from evenkeel.page.scale import Mark
 from evenkeel.types import Figure, Summary
 
 FILE = Path(__file__).with_name("references.json")
@@ -98,6 +99,16 @@ def reference_runs(folders: Sequence[str | Path]) -> list[Run]:
             raise UsageError(f"--reference {folder}: there is no run in this folder.")
         runs += [Run(path) for path in paths]
     return runs
+
+
+def reference_marks(benchmark: str, own: Iterable[Run] = ()) -> tuple[Mark, ...]:
+    """The headlines of a benchmark's references."""
+    headline = benchmark_class(benchmark).metrics[0].name
+    return tuple(
+        Mark(figure.value, each.name, "published" if each.published else "own")
+        for each in references(benchmark, own)
+        if (figure := each.figures.get(headline)) and figure.value is not None
+    )
 
 
 def orientation_table(listed: Sequence[Reference], metric: str, title: str) -> Grid | None:

@@ -134,6 +134,8 @@ class Benchmark:
     decides: ClassVar[Mapping[str, Sequence[str]]] = {}
     """Settings that decide some metrics only, as patterns of both: `{"options.judge": ["*@judge"]}`. Runs
     that differ in such a setting are compared by the other metrics."""
+    has_recordings: ClassVar[bool] = True
+    """Whether `recorded` reads files of answers."""
     covered: ClassVar[Sequence[str]] = ()
     """Metrics that must reach the coverage floor beside the headline, where the run has them."""
     usage: ClassVar[Mapping[str, Sequence[str]]] = {}

@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from evenkeel.analysis.comparable_metrics import run_names
-from evenkeel.analysis.references import reference_runs, references
+from evenkeel.analysis.references import reference_marks, reference_runs
 from evenkeel.errors import UsageError
 from evenkeel.files.cache import write_whole
 from evenkeel.harness.folder import Run, served_at
@@ -167,11 +167,7 @@ def marks_of(run: Run, own: Sequence[Run] = ()) -> tuple[Mark, ...]:
     figure = run.summary.get(layout.baseline.metric) if layout.baseline else None
     if layout.baseline and figure and figure.value is not None:
         marks.append(Mark(figure.value, layout.baseline.title, "baseline"))
-    for each in references(run.spec.benchmark, own):
-        headline = each.figures.get(metric.name)
-        if headline is not None and headline.value is not None:
-            marks.append(Mark(headline.value, each.name, "published" if each.published else "own"))
-    return tuple(marks)
+    return (*marks, *reference_marks(run.spec.benchmark, own))
 
 
 def _identity_notes(model: str, runs: Sequence[Run]) -> list[str]:
