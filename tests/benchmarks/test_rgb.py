@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,6 @@ from evenkeel.types import Generate, Sample
 from rgb_rules import (
     CORRECTION,
     DETECTION,
-    INTEGRATION,
     NOISE,
     REPORT,
     ROWS,
@@ -56,20 +54,6 @@ def finished(files: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[ek.
 
 
 # What is asked
-
-
-def test_every_question_is_asked_once_at_every_setting_of_its_kind(
-    finished: tuple[ek.Run, Answering],
-) -> None:
-    run, server = finished
-    assert set(server.answered.values()) == {1}
-    assert server.answered.total() == 4 * 6 + 3 * 3 + 3 * 2
-    asked = Counter((r.sample.inputs.dataset, r.sample.tags["setting"]) for r in run.records())
-    assert asked == {
-        **{("en", setting): 4 for setting in [*NOISE, "no answer in the documents"]},
-        **{("en_int", setting): 3 for setting in INTEGRATION},
-        **{("en_fact", setting): 3 for setting in ("no documents", "false documents")},
-    }
 
 
 def test_a_prompt_holds_the_documents_in_their_order_and_a_closed_one_has_no_system_text(
@@ -198,23 +182,6 @@ def test_the_table_has_a_row_for_each_ability_and_setting_with_intervals_and_cov
     assert (run.headline.n, run.headline.clusters) == (14, 10)
     assert run.headline.method == "mean of 4 abilities: Wilson score"
     assert sum(run.headline.statuses.values()) == 39  # all that was asked, at whatever setting
-
-
-def test_the_command_line_prints_every_setting(
-    finished: tuple[ek.Run, Answering], files: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run, _ = finished
-    out = run.path.with_name("replayed")
-    assert evenkeel("run", "rgb", "--model", f"replay:{run.path}", "--data", files, "--out", out).code == 0
-    printed = capsys.readouterr().out
-    lines = {line.strip() for line in printed.splitlines()}
-    for row in (*NOISE, *INTEGRATION, "no answer in the documents", "no documents", "false documents"):
-        assert any(line.startswith(row) and "[" in line for line in lines), row
-    assert "Accuracy (published check) of " in printed
-    assert "The headline is the mean of 4 abilities, each counted once:" in " ".join(printed.split())
-    page = (out / "report.html").read_text()
-    assert "language models wrote and labelled" in page
-    assert ek.load_run(out).summary == run.summary
 
 
 def test_a_model_that_repeats_the_false_answer_is_shown(files: Path, tmp_path: Path) -> None:

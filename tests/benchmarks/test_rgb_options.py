@@ -144,7 +144,6 @@ def test_balanced_order_spreads_the_true_document(tmp_path: Path) -> None:
             "are more than --passages 5. Give lower rates",
         ),
         (("--passages", "0", "--ability", "rejection"), "--passages must be at least 1"),
-        (("--judge-prompts", "published"), "there is no judge to ask. Name one with --judge"),
         (("--lang", "zh"), "the data has no questions in 'zh'. Available: en."),
         (("--prompts", "nowhere.yaml"), "nowhere.yaml"),
         (("--judge", "embedded-embedder"), "judges that can generate"),

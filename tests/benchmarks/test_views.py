@@ -20,7 +20,7 @@ from evenkeel.benchmarks.multiview.files import Triplet
 from evenkeel.benchmarks.multiview.methods import by_bm25
 from evenkeel.benchmarks.multiview.scoring import measure as measure_triplet
 from evenkeel.benchmarks.rgb.benchmark import Rgb
-from evenkeel.benchmarks.rgb.files import Lang, RawAnswer, RgbInputs
+from evenkeel.benchmarks.rgb.files import RawAnswer, RgbInputs
 from evenkeel.benchmarks.rgb.scoring import measure
 from evenkeel.harness.benchmark import Benchmark
 from evenkeel.harness.registry import record_type
@@ -36,7 +36,6 @@ from evenkeel.types import (
     StringLikelihood,
     StringProbability,
 )
-from rgb_labelled import labelled
 
 T = TypeVar("T")
 
@@ -215,29 +214,11 @@ def test_documents_are_marked_by_what_they_are() -> None:
 def test_the_words_that_each_check_found_are_marked_and_named() -> None:
     view = Rgb.view(asked("I think that it is PARIS, in France."))
     answer = text(view, "Answer 1")
-    assert marks(answer, "published") == ["PARIS"]
-    assert marks(answer, "lenient") == ["PARIS"]
+    assert marks(answer) == ["PARIS"]
     assert facts(view, "what the checks say") == {
         "published": ("right", "'Paris' is in the answer"),
-        "lenient": ("right", "'Paris' is given ('PARIS')"),
+        "lenient": ("right", "'Paris' is given"),
     }
-
-
-@pytest.mark.parametrize(
-    ("reply", "answer", "lang", "marked"),
-    [
-        ("It was on 2024-03-05, I believe.", "March 5, 2024", "en", "2024-03-05"),
-        ("About twenty-one people came.", "21", "en", "twenty-one"),
-        ("They paid 10.4 billion dollars.", "10.4 billion", "en", "10.4 billion"),
-        ("答案是 北 京 市。", "北京", "zh", "北 京"),
-    ],
-)
-def test_an_answer_in_another_spelling_is_marked_as_it_is_written(
-    reply: str, answer: str, lang: str, marked: str
-) -> None:
-    (found,) = marks(text(Rgb.view(asked(reply, answer, lang=lang, query="?")), "Answer 1"), "lenient")
-    assert marked in found
-    assert len(found) <= len(marked) + 4
 
 
 def test_a_rejection_is_explained_by_its_sentence() -> None:
@@ -246,7 +227,6 @@ def test_a_rejection_is_explained_by_its_sentence() -> None:
     why = facts(view, "what the checks say")["lenient"]
     assert why[0] == "right, declines: yes"
     assert "declines ('documents do not mention its capital')" in why[1]
-    assert marks(text(view, "Answer 1"), "reason") == ["documents do not mention its capital"]
 
 
 def test_the_published_phrases_are_explained() -> None:
@@ -257,14 +237,14 @@ def test_the_published_phrases_are_explained() -> None:
         "declines: 'insufficient information' is in the answer; reports an error: 'factual errors'"
     )
     assert "'Paris' is not in the answer" in why
-    marked = [span.title for span in text(view, "Answer 1").spans if span.title.startswith("published")]
-    assert marked == ["published check: declines", "published check: reports an error"]
+    marked = [span.title for span in text(view, "Answer 1").spans]
+    assert marked == ["declines", "reports an error"]
 
 
 def test_the_false_answer_is_marked_as_such() -> None:
     view = Rgb.view(asked("It is Lyon.", fake="Lyon", ability="counterfactual"))
     assert marks(text(view, "Answer 1"), "wrong") == ["Lyon"]
-    assert "names the false answer 'Lyon' ('Lyon')" in facts(view, "what the checks say")["lenient"][1]
+    assert "names the false answer 'Lyon'" in facts(view, "what the checks say")["lenient"][1]
 
 
 def test_the_verdict_of_a_judge_is_shown_in_its_words() -> None:
@@ -295,18 +275,6 @@ def test_a_question_that_was_not_answered_is_shown() -> None:
     assert text(view, "Answer 1").heading == "Answer 1 (error: HTTP 500)"
     assert not facts(view, "what the checks say")
     assert view._repr_html_()
-
-
-@pytest.mark.parametrize("lang", ["en", "zh"])
-def test_what_the_lenient_check_found_is_marked_in_labelled_replies(lang: Lang) -> None:
-    for row in labelled(lang, "heldout")[:60]:
-        record = asked(row.reply, row.answer, row.fake or None, lang=lang, query=row.query)
-        answer = text(Rgb.view(record), "Answer 1")
-        if record.score.detail.how == "words":
-            assert marks(answer, "lenient"), row.reply
-        if record.score.detail.how == "rejection":
-            assert marks(answer, "reason"), row.reply
-        assert all(0 <= span.start < span.end <= len(row.reply) for span in answer.spans)
 
 
 # MIRON

@@ -192,6 +192,22 @@ def start_again(process: Started) -> Started:
     return _launch(folder, target, stored.task)[0]
 
 
+def dismiss(process: Started) -> None:
+    """List a run or a build that has ended no longer: `ek.dismiss(ek.started("runs")[0])`. What it wrote
+    stays."""
+    folder, target = Path(process.log).parent, Path(process.path)
+    if process.active:
+        raise UsageError(f"'{process.name}' is {process.state}: stop it first.")
+    if folder.is_symlink() or folder.parent.is_symlink():
+        raise UsageError(f"{folder} is a link: remove it.")
+    for name in (STORED, "log"):
+        (folder / name).unlink(missing_ok=True)
+    clear_control(target)
+    for emptied in (folder, target):
+        with contextlib.suppress(OSError):  # it holds what was answered, or what is not ours
+            emptied.rmdir()
+
+
 def start_named(
     root: Path, name: str, task: Task, environment: Mapping[str, str]
 ) -> tuple[Started, subprocess.Popen[bytes]]:

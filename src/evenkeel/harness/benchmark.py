@@ -133,6 +133,8 @@ class Benchmark:
     decides: ClassVar[Mapping[str, Sequence[str]]] = {}
     """Settings that decide some metrics only, as patterns of both: `{"options.judge": ["*@judge"]}`. Runs
     that differ in such a setting are compared by the other metrics."""
+    has_recordings: ClassVar[bool] = True
+    """Whether `recorded` reads files of answers."""
     covered: ClassVar[Sequence[str]] = ()
     """Metrics that must reach the coverage floor beside the headline, where the run has them."""
     usage: ClassVar[Mapping[str, Sequence[str]]] = {}
@@ -260,6 +262,11 @@ class Benchmark:
                 raise row.error(f"'answer' or 'answers' must hold {count}, one for each request.")
             responses.append([_recorded(answer) for answer in answers])
         return Recorded(model=path.stem, samples=samples, responses=responses)
+
+    @classmethod
+    def published_result(cls, path: Path) -> tuple[str, Summary]:
+        """The model of a results file of the published data set, and its figures as the file states them."""
+        raise NotImplementedError
 
     def combined(self, recordings: Sequence[Recorded]) -> Recorded | None:
         """Recordings of one model as one. None: they are scored one by one, as the default is."""

@@ -72,8 +72,7 @@ def _settings(run: ListedRun, *, samples: bool = True) -> bytes:
     spec = ek.load_run(run.path).spec
     benchmark = ek.list_benchmarks()[run.benchmark]
     shown = {option.name for option in ek.describe(benchmark.Options) if option.in_samples and not samples}
-    apart = {benchmark.subject, "methods"} | shown
-    options = {name: value for name, value in spec.options.items() if name not in apart}
+    options = {name: value for name, value in spec.options.items() if name not in {benchmark.subject} | shown}
     data_and_seed = (spec.data.get("sha256"), spec.seed) if samples else ()
     return msgspec.json.encode((run.benchmark, options, data_and_seed), order="deterministic")
 

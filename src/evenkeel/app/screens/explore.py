@@ -11,7 +11,7 @@ import streamlit as st
 import evenkeel as ek
 from evenkeel.app import choose, data, processes, show
 from evenkeel.app.settings import Settings
-from evenkeel.page.format import capitalised, counted, visible
+from evenkeel.page.format import capitalised, counted, interval, value, visible
 
 if TYPE_CHECKING:
     from evenkeel.harness.stored.marks import Verdict
@@ -21,8 +21,6 @@ PAGE = 500
 """Samples of a table."""
 TALLEST = 640
 """Pixels of a table, and of the details beside it."""
-WIDTHS = {"Result": 105, "Question": 165, "Expected": 110, "Answer": 165}
-"""Pixels of columns."""
 VERDICTS: tuple[Verdict, ...] = ("wrong", "right", "")
 MOST_VALUES = 40
 """Values of a tag that can be chosen among: one with more is an id."""
@@ -31,6 +29,14 @@ ORDERS = ("as asked", "worst first", "best first")
 RIGHT, WRONG = "✓", "✗"
 RESULTS = {RIGHT: "green", WRONG: "red", "cut off": "orange", "no answer": "gray", "error": "violet"}
 """What the first column of the table says of a sample, and in which colour."""
+COLUMN_CONFIG = {
+    "Result": st.column_config.MultiselectColumn(
+        options=list(RESULTS), color=list(RESULTS.values()), width=105
+    ),
+    "Question": st.column_config.Column(width=165),
+    "Expected": st.column_config.Column(width=110),
+    "Answer": st.column_config.Column(width=165),
+}
 
 
 def page(settings: Settings) -> None:
@@ -94,17 +100,43 @@ def progress(settings: Settings, name: str) -> None:
         show.text("Runs keep going if you close this page.", "soft")
         with show.problems():
             processes.card(process)
+            if run is not None:
+                _so_far(run.path)
     elif run is not None and run.state == "running":
-        show.text("In progress: the samples appear here when it is finished.")
+        show.text("In progress.")
         if (state := ek.read_progress(run.path)) is not None and state.total:
             st.progress(min(1.0, state.done / state.total))
             show.text(f"{state.phase}: {state.done:,} of {state.total:,}, {state.failed:,} failed", "soft")
+        _so_far(run.path)
     else:
         show.text(
             "This run is not finished, and no process is writing it. To resume it, run the command that "
             f"started it again, with --out {name}: what was answered is not asked again.",
             "warn",
         )
+
+
+def _so_far(path: str) -> None:
+    """The score of what was answered, and the samples as they arrive."""
+    part = ek.so_far(path)
+    if part is None or not part.answered:
+        return
+    words = f"{part.answered:,} of {counted(part.samples, 'samples')} answered"
+    if part.headline is not None and part.headline.value is not None:
+        words += f"; so far {value(part.headline)}, 95% interval {interval(part.headline) or 'not known'}"
+    show.text(words, "strong")
+    results: dict[float | None, list[str]] = {1.0: [RIGHT], 0.0: [WRONG]}
+    show.clickable(
+        {
+            "Result": [results.get(each.correct, []) for each in part.latest],
+            "Question": [visible(each.question) for each in part.latest],
+            "Expected": [visible(each.expected) for each in part.latest],
+            "Answer": [visible(each.answer) for each in part.latest],
+        },
+        key="so-far",
+        alt="The samples that were answered so far, the latest first",
+        column_config=COLUMN_CONFIG,
+    )
 
 
 # Samples
@@ -216,12 +248,7 @@ def _table(run: ek.Run, samples: Samples, rows: Sequence[int], row: int) -> None
         key=key,
         placeholder="",
         height=min(TALLEST, 37 + 35 * len(shown)),
-        column_config={
-            "Result": st.column_config.MultiselectColumn(
-                options=list(RESULTS), color=list(RESULTS.values()), width=WIDTHS["Result"]
-            ),
-            **{name: st.column_config.Column(width=width) for name, width in list(WIDTHS.items())[1:]},
-        },
+        column_config=COLUMN_CONFIG,
         alt="The samples of the run with their results, questions and answers",
     )
 

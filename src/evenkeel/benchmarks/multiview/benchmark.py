@@ -63,6 +63,7 @@ class Multiview(Benchmark):
     Inputs = Triplet
     Detail = MultiviewDetail | None
     subject = "method"
+    has_recordings = False
     layout = LAYOUT
     metrics = LAYOUT.metrics
     about = "\b\nMethods:\n" + "\n".join(f"  {form:<24}{about}" for form, about in forms().items())
@@ -84,7 +85,7 @@ class Multiview(Benchmark):
             "evenkeel build multiview --set gsm8k__arithmetic --docs train.jsonl --out data/gsm8k",
             "evenkeel build multiview --set gsm8k__arithmetic --docs train.jsonl --judge openai:NAME "
             "--validate openai:OTHER --out data/gsm8k",
-            "evenkeel build multiview --starter --seed 7",
+            "evenkeel build multiview --seed 7",
         ),
     }
     inspect_options: ClassVar[Mapping[str, Any]] = {"method": ("judge:inspect",)}
