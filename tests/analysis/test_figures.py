@@ -216,7 +216,7 @@ def test_ratios_correlations_and_slopes_cover_what_entered_them() -> None:
 def test_a_perfect_order_has_no_interval_of_no_width() -> None:
     figure = rank_correlation([pair(str(n), n, n) for n in range(8)], "top", "bottom")
     assert figure.value == pytest.approx(1)
-    assert (figure.low, figure.high, figure.method) == (None, None, "none: all resamples agree")
+    assert (figure.low, figure.high, figure.method) == (None, None, "none: the order is perfect")
 
 
 # Which method, and whether it is the textbook's
