@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -238,12 +238,13 @@ def git_blob(content: bytes) -> str:
 # Fetching
 
 
-def fetch(name: str) -> Iterator[Path]:
-    """Download a published set into the cache, file by file. Those that are whole are left as they are."""
-    for file in published_set(name).files:
+def fetch(name: str) -> list[Path]:
+    """Download a published set into the cache. Files that are whole are left as they are."""
+    files = published_set(name).files
+    for file in files:
         if state(name, file) != "whole":
             _download(name, file)
-        yield cached_path(name, file)
+    return [cached_path(name, file) for file in files]
 
 
 def _download(name: str, file: PublishedFile) -> None:
