@@ -158,7 +158,7 @@ class Miron(Benchmark):
         return [strings.with_strings(score, item) for score, item in zip(scores, answered, strict=True)]
 
     def summarise(self, scores: Sequence[Score]) -> Summary:
-        return scoring.summarise(scores, seed=self.seed)
+        return scoring.summarise(scores)
 
     def without(self, capabilities: frozenset[Capability]) -> Miron | None:
         """Without log-probabilities only the continuation is scored."""
