@@ -145,11 +145,11 @@ def test_a_dry_run_says_where_nothing_is_paid() -> None:
     nobody = ek.dry_run("multiview", limit=1, method=["bm25"])
     assert "Asks no model: costs nothing." in nobody._repr_html_()
     local = ek.dry_run("mirae", model="embedded", lang="en", limit=1, levels="1")
-    assert "nothing is paid" in local._repr_html_()
+    assert "Runs locally: free" in local._repr_html_()
     paid = ek.dry_run("mirae", model="openai:NAME", lang="en", limit=1, levels="1")
     assert not paid.local
     assert not ek.dry_run("mirae", lang="en", limit=1, levels="1").local  # which model is not known
-    assert "nothing is paid" not in paid._repr_html_()
+    assert "Runs locally: free" not in paid._repr_html_()
 
 
 def test_a_data_set_is_built_from_python(tmp_path: Path) -> None:
@@ -223,7 +223,7 @@ def test_top_p_and_top_k_of_a_run_reach_the_server(tmp_path: Path) -> None:
     with Loopback(words=5, record=True) as server:
         options: dict[str, Any] = {"ability": "rejection", "lang": "en", "limit": 1}
         ek.run(
-            "rgb", "openai:loop", base_url=server.url, top_p=0.8, top_k=7, out=tmp_path / "run",
-            progress=False, **options,
+            "rgb", "openai:loop", base_url=server.url, model_args={"top_p": 0.8, "top_k": 7},
+            out=tmp_path / "run", progress=False, **options,
         )  # fmt: skip
     assert {(body["top_p"], body["top_k"]) for body in server.bodies} == {(0.8, 7)}

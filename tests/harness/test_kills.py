@@ -42,7 +42,7 @@ def command(kind: str, server: Timed, out: Path) -> list[object]:
         assert Killed([*run[:-1], recorded], recorded, server).finish() == 0
     (published,) = (recorded / "export").iterdir()
     return [
-        "score", "mirae", published, "--embedder", "openai:embed", "--base-url", server.url, "--out", out,
+        "score", "mirae", published, "--embedder", f"openai:embed?base_url={server.url}", "--out", out,
     ]  # fmt: skip
 
 

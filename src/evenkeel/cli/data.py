@@ -9,6 +9,7 @@ import click
 from evenkeel.cli import options
 from evenkeel.cli.options import (
     BenchmarkGroup,
+    SectionedCommand,
     SuggestingGroup,
     compose,
     examples,
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     pass
 
 MODEL_OPTIONS = compose(
-    options.column_option,
     options.model_args_option,
     options.base_url_option,
     from_struct(Limits),
@@ -47,7 +47,8 @@ def _make_build(name: str) -> click.Command:
         ctx.exit(build_and_show(name, model_args=parse_args(model_args), **settings))
 
     text = f"Make a data set for {name}."
-    return click.command(name=name, help=text, epilog=examples(*options.usage("build", name)))(build)
+    epilog = examples(*options.usage("build", name))
+    return click.command(name=name, cls=SectionedCommand, help=text, epilog=epilog)(build)
 
 
 build_command = BenchmarkGroup(

@@ -124,7 +124,7 @@ def _table(runs: list[ListedRun]) -> Table:
         return visible(shortened(text, 60)).replace("\n", "␊")
 
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    for title in ("made (UTC)", "state", "benchmark", "model", "headline", "coverage", "run"):
+    for title in ("created (UTC)", "state", "benchmark", "model", "headline", "coverage", "run"):
         right = title in ("headline", "coverage")
         table.add_column(title, justify="right" if right else "left", no_wrap=True)
     for run in runs:

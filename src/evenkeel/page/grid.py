@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, TypeVar
 
 from msgspec import Struct
 
-from evenkeel.page.format import FLOOR, as_markdown, bound, share, value, visible
+from evenkeel.page.format import FEW_SAMPLES, FLOOR, as_markdown, bound, says_nothing, share, value, visible
 from evenkeel.page.scale import Scale
 from evenkeel.types import Figure
 
@@ -241,6 +241,7 @@ def rich_cells(contents: Sequence[Content]) -> list[Text]:
     texts = []
     for number, (lower, upper), note in zip(values, limits, partial, strict=True):
         brackets = f" [{lower:>{low}}, {upper:>{high}}]" if lower else " " * (low + high + 5) * bool(low)
+        brackets = f"{f' {FEW_SAMPLES}':<{len(brackets)}}" if upper == FEW_SAMPLES else brackets
         style = "dim" if number == "–" else ""
         texts.append(
             Text.assemble((f"{number:>{width}}", style), (brackets, "dim"), (f"{note:<{end}}", "yellow"))
@@ -261,4 +262,6 @@ def _limits(figure: Figure | None) -> tuple[str, str]:
     """Both ends of the interval; empty where it is unknown."""
     if figure is None or figure.value is None or figure.low is None or figure.high is None:
         return "", ""
+    if says_nothing(figure):
+        return "", FEW_SAMPLES
     return bound(figure.low, figure.unit), bound(figure.high, figure.unit)

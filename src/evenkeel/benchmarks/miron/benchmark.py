@@ -13,7 +13,7 @@ from evenkeel.benchmarks.miron import files, scoring, strings
 from evenkeel.benchmarks.miron.baseline import with_baseline
 from evenkeel.benchmarks.miron.files import MironDetail, MironInputs
 from evenkeel.benchmarks.miron.page import LAYOUT, data_notes, notes
-from evenkeel.benchmarks.miron.view import examples, view
+from evenkeel.benchmarks.miron.view import view
 from evenkeel.files.datasets import Starter
 from evenkeel.harness.benchmark import Benchmark, Data, Recorded
 from evenkeel.options import ASKING
@@ -83,7 +83,6 @@ class Miron(Benchmark):
     metrics = LAYOUT.metrics
     correct = ("accepted_match",)
     notes = staticmethod(notes)
-    examples = staticmethod(examples)
     view = staticmethod(view)
     starter = Starter(STARTER_SHA256, make_starter, langs=("en", "ru"))
     usage: ClassVar[Mapping[str, Sequence[str]]] = {
@@ -159,7 +158,7 @@ class Miron(Benchmark):
         return [strings.with_strings(score, item) for score, item in zip(scores, answered, strict=True)]
 
     def summarise(self, scores: Sequence[Score]) -> Summary:
-        return scoring.summarise(scores, seed=self.seed)
+        return scoring.summarise(scores)
 
     def without(self, capabilities: frozenset[Capability]) -> Miron | None:
         """Without log-probabilities only the continuation is scored."""

@@ -16,7 +16,7 @@ from evenkeel.benchmarks.multiview.files import MultiviewDetail, Triplet
 from evenkeel.benchmarks.multiview.methods import check_annotations, order
 from evenkeel.benchmarks.multiview.names import forms, parse_methods
 from evenkeel.benchmarks.multiview.page import LAYOUT, notes
-from evenkeel.benchmarks.multiview.view import examples, view
+from evenkeel.benchmarks.multiview.view import view
 from evenkeel.errors import UsageError
 from evenkeel.files.datasets import Starter
 from evenkeel.harness.benchmark import Benchmark, Data, Recorded, Scoring
@@ -63,6 +63,7 @@ class Multiview(Benchmark):
     Inputs = Triplet
     Detail = MultiviewDetail | None
     subject = "method"
+    has_recordings = False
     layout = LAYOUT
     metrics = LAYOUT.metrics
     about = "\b\nMethods:\n" + "\n".join(f"  {form:<24}{about}" for form, about in forms().items())
@@ -93,7 +94,6 @@ class Multiview(Benchmark):
         "limit": 2,
     }
     notes = staticmethod(notes)
-    examples = staticmethod(examples)
     view = staticmethod(view)
 
     def __init__(self, options: MultiviewOptions, *, seed: int = 0) -> None:

@@ -126,9 +126,8 @@ def _parse_method(text: str, shared: Mapping[str, str]) -> Method:
         raise _no_method(text, kind)
     embedder = options.pop(0) if kind == "rewrite" and options else ""
     chosen = frozenset(options)
-    if (kind == "rewrite") != embedder.startswith("embed:") or len(chosen & set(entry.options)) != len(
-        options
-    ):
+    is_known = len(chosen & set(entry.options)) == len(options)
+    if not is_known or (kind == "rewrite") != embedder.startswith("embed:"):
         raise _no_method(text, kind)
     spec, shown, raw = _model(text, head, entry, shared)
     try:

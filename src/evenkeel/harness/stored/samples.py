@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, TypeAlias
 
@@ -24,7 +24,6 @@ from evenkeel.files.record_index import (
     SAMPLE,
     Index,
     State,
-    labels_of,
     record_index,
     state_of,
     unchanged,
@@ -45,8 +44,6 @@ Outcome: TypeAlias = Literal["wrong", "right", "cut off", "no answer", "error"]
 
 RELATED = 300
 """Records of the same group that are read to show one of them."""
-LONGEST = 500
-"""Characters of a text to search for."""
 OPENING = 200
 """Characters of a text that begins a row of a table."""
 MOST_SEARCHES = 8
@@ -100,8 +97,7 @@ class Samples:
         A sample has failed where a request was not answered, or where it lacks the benchmark's headline value
         or anything else that scoring needed.
         """
-        self._searches: dict[str, frozenset[int]] = {}
-        """By text: the rows that contain it."""
+        self._found = lru_cache(MOST_SEARCHES)(self._search)
 
     @property
     def index(self) -> Index:
@@ -117,18 +113,24 @@ class Samples:
         """The same of some rows."""
         from evenkeel.files.frame import frame_of
 
-        index = self._index
-        ids, groups, failed = index.ids, index.groups.cells(rows), index.failed.tolist()
-        cells: dict[str, list[Any]] = {
-            SAMPLE: [ids[row] for row in rows], GROUP: groups, FAILED: [failed[row] for row in rows]
-        }  # fmt: skip
         types: dict[str, type] = {SAMPLE: str, GROUP: str, FAILED: bool}
         for name, title in self.tag_columns.items():
-            cells[title], types[title] = index.tags[name].cells(rows), index.tags[name].kind
-        for name, title in self.value_columns.items():
-            values = index.values[name][list(rows)].tolist()
-            cells[title], types[title] = [None if value != value else value for value in values], float
+            types[title] = next((type(cell) for cell in self._index.tags[name] if cell is not None), str)
+        types |= dict.fromkeys(self.value_columns.values(), float)
+        columns = {title: self._column(title) for title in types}
+        cells = {title: [column[row] for row in rows] for title, column in columns.items()}
         return frame_of(cells, types)
+
+    def _column(self, title: str) -> Sequence[Any]:
+        """The cells of a column; None where a row has none."""
+        index = self._index
+        if title in self._by_column:
+            return [None if value != value else value for value in self._by_column[title].tolist()]
+        columns: dict[str, Sequence[Any]] = {
+            SAMPLE: index.ids, GROUP: index.groups, FAILED: index.failed.tolist()
+        }  # fmt: skip
+        columns |= {column: index.tags[name] for name, column in self.tag_columns.items()}
+        return columns[title]
 
     def __len__(self) -> int:
         return len(self._index.offsets)
@@ -136,7 +138,10 @@ class Samples:
     @cached_property
     def tags(self) -> dict[str, list[str]]:
         """The values of each tag as text: numbers by size, others in the order of their first occurrence."""
-        return {tag: in_order(map(str, labels.names)) for tag, labels in self._index.tags.items()}
+        return {
+            tag: in_order(dict.fromkeys(str(cell) for cell in cells if cell is not None))
+            for tag, cells in self._index.tags.items()
+        }
 
     @property
     def values(self) -> list[str]:
@@ -176,29 +181,16 @@ class Samples:
         if outcome is not None:
             chosen &= self.outcomes[outcome]
         for tag, wanted in (tags or {}).items():
-            labels = self._index.tags[_known(tag, self._index.tags, "tag")]
-            listed = [wanted] if isinstance(wanted, str | int) else wanted
-            texts = set(map(str, listed))
-            chosen &= np.isin(
-                labels.codes, [code for code, name in enumerate(labels.names) if str(name) in texts]
-            )
-        rows = np.flatnonzero(chosen)
+            cells = self._index.tags[_known(tag, self._index.tags, "tag")]
+            texts = set(map(str, [wanted] if isinstance(wanted, str | int) else wanted))
+            chosen &= np.array([cell is not None and str(cell) in texts for cell in cells], dtype=bool)
+        rows: list[int] = np.flatnonzero(chosen).tolist()
         if sort:
-            keys, last = self._keys(_known(sort, self.columns, "column"))
-            keys = np.where(last, np.inf, -keys if descending else keys)
-            rows = rows[np.argsort(keys[rows], kind="stable")]
-        return self._containing(search, rows.tolist()) if search else rows.tolist()
-
-    def _keys(self, column: str) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """A number for each row that sorts as the cells of a column do, and which rows have no cell."""
-        index = self._index
-        if column in self._by_column:
-            return self._by_column[column], np.isnan(self._by_column[column])
-        if column == FAILED:
-            return index.failed.astype(np.float64), np.zeros(len(self), dtype=bool)
-        tags = {title: index.tags[name] for name, title in self.tag_columns.items()}
-        labels = tags.get(column) or (index.groups if column == GROUP else labels_of(index.ids))
-        return labels.ranks().astype(np.float64), labels.codes < 0
+            keys = self._column(_known(sort, self.columns, "column"))
+            with_key = [row for row in rows if keys[row] is not None]
+            with_key.sort(key=keys.__getitem__, reverse=descending)
+            rows = [*with_key, *(row for row in rows if keys[row] is None)]
+        return [row for row in rows if row in self._found(search)] if search else rows
 
     def record(self, row: int) -> Record:
         """The whole record of a row."""
@@ -261,9 +253,8 @@ class Samples:
     def related(self, row: int) -> list[int]:
         """The other samples of the same group: the other levels of a question, say."""
         self._check(row)
-        codes = self._index.groups.codes
-        rows = np.flatnonzero((codes == codes[row]) & (codes >= 0)).tolist()
-        return [each for each in rows if each != row]
+        groups = self._index.groups
+        return [each for each, group in enumerate(groups) if group == groups[row] and each != row]
 
     def view(self, row: int) -> View:
         """What the benchmark shows of a sample; texts and values where it does not know the sample."""
@@ -299,19 +290,8 @@ class Samples:
         file.seek(self._index.offsets[row])
         return file.read(self._index.lengths[row])
 
-    def _containing(self, text: str, rows: Sequence[int]) -> list[int]:
-        """Those of the rows that contain a text, ignoring case."""
-        if len(text) > LONGEST:
-            raise UsageError(
-                f"a text to search for has at most {LONGEST} characters; this has {len(text):,}."
-            )
-        if text not in self._searches:
-            self._searches[text] = self._search(text)
-            for old in list(self._searches)[:-MOST_SEARCHES]:
-                del self._searches[old]
-        return [row for row in rows if row in self._searches[text]]
-
     def _search(self, text: str) -> frozenset[int]:
+        """The rows that contain a text, ignoring case."""
         wanted = _folded(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
         with unchanged(self.path, self._state) as file:
             return frozenset(

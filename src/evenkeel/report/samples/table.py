@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,7 +16,6 @@ from msgspec import Struct
 
 from evenkeel.files.columns import answer_text
 from evenkeel.files.jsonfile import decode_json_lines
-from evenkeel.files.record_index import Labels
 from evenkeel.harness.folder import Run
 from evenkeel.harness.registry import benchmark_class
 from evenkeel.harness.stored.samples import InShort, Samples, strings_in
@@ -25,7 +24,7 @@ from evenkeel.page.format import visible
 from evenkeel.page.grid import Content, Grid
 from evenkeel.page.metrics import declaration
 from evenkeel.page.tables import in_order
-from evenkeel.types import Response, Sample
+from evenkeel.types import Response, Sample, Tag
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -106,7 +105,7 @@ def _columns(run: Run, samples: Samples, shown: int) -> list[dict[str, Any]]:
     """The id, the tags and the values of the samples, those of the headline first."""
     ids = [_short(each) for each in samples.index.ids[:shown]]
     columns: list[dict[str, Any]] = [{"title": "sample", "kind": "id", "values": ids}]
-    columns += [_tag(tag, labels, shown) for tag, labels in samples.index.tags.items()]
+    columns += [_tag(tag, cells[:shown]) for tag, cells in samples.index.tags.items()]
     known = [name for name in samples.values if samples.valued(name)[:shown].any()]
     headline = benchmark_class(run.spec.benchmark).metrics[0].name
     known.sort(key=lambda name: name.partition("@")[0] != headline)
@@ -118,18 +117,12 @@ def _columns(run: Run, samples: Samples, shown: int) -> list[dict[str, Any]]:
     return columns
 
 
-def _tag(tag: str, labels: Labels, shown: int) -> dict[str, Any]:
+def _tag(tag: str, cells: Sequence[Tag | None]) -> dict[str, Any]:
     """A tag by the numbers of its values, which are in order."""
-    names = _tag_values(labels, shown)
+    names = in_order(sorted({str(cell) for cell in cells if cell is not None}))
     positions = {name: position for position, name in enumerate(names)}
-    codes = np.array([*(positions.get(str(name), -1) for name in labels.names), -1])[labels.codes[:shown]]
-    return {"title": _short(tag), "kind": "tag", "names": list(map(_short, names)), "values": codes.tolist()}
-
-
-def _tag_values(labels: Labels, shown: int) -> list[str]:
-    """The values of a tag in the order of their codes."""
-    codes = np.unique(labels.codes[:shown]).tolist()
-    return in_order(sorted(str(labels.names[code]) for code in codes if code >= 0))
+    codes = [-1 if cell is None else positions[str(cell)] for cell in cells]
+    return {"title": _short(tag), "kind": "tag", "names": list(map(_short, names)), "values": codes}
 
 
 def _numbers(column: NDArray[np.float64]) -> list[Any]:
