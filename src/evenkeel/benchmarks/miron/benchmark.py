@@ -34,8 +34,8 @@ from evenkeel.types import (
 )
 
 STARTER_SHA256 = {
-    "en": "6ce620b8357516bd012b46a05618040ba0af427974aacadd853ae77b08352f01",
-    "ru": "aa583ecd889966f27fb4286257a6dd58b8b677f62b56a3ee2666accdf5f7aa70",
+    "en": "2aae09d6780c3142987665335242f784113d23aba8dfcad0b38a39c81a8dfc66",
+    "ru": "22e886d8043f9f8cb41f52e73df188902ef765c47ebe73ba8326ccb934818715",
 }
 
 

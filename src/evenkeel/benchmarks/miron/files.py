@@ -78,6 +78,8 @@ class Example(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The sort of words that the typos fall on: function or content."""
     accepted: tuple[str, ...] = ()
     """Further right continuations, each with its leading space, as the target has."""
+    difficulty: str = ""
+    """Whether a small model is usually right about examples of this kind: easy or hard."""
     lang_by_script: bool = False
     """Whether the language is known by the letters alone, or against the file's name."""
     clean_by_text: bool = False
@@ -212,7 +214,7 @@ def _example(row: Row, number: int, fallback: str | None) -> Example:
         raise row.error(
             "the language is not stated, neither in a field 'lang' nor in the file's name: give --lang."
         )
-    names = ("kind", "edits", "edit_kinds", "edited", "accepted")
+    names = ("kind", "edits", "edit_kinds", "edited", "accepted", "difficulty")
     fields = {name: row.fields[name] for name in names if row.fields.get(name)}
     if isinstance(kinds := fields.get("edit_kinds"), str):  # a cell of CSV
         fields["edit_kinds"] = [kind.strip() for kind in kinds.split(",")]
@@ -282,6 +284,8 @@ def _shares(sizes: Mapping[str, int], limit: int) -> dict[str, int]:
 
 def make_sample(example: Example, **fields: Any) -> Sample[MironInputs]:
     tags: dict[str, Tag] = {"lang": example.lang, "category": example.category}
+    if example.difficulty:
+        tags["difficulty"] = example.difficulty
     if example.clean_id and example.edits:
         tags["edits"] = example.edits
     if example.clean_id and (kinds := example.edit_kinds):
