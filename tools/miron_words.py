@@ -29,7 +29,7 @@ from evenkeel.benchmarks.miron.make.generator import bank_vocabulary, edited_for
 from evenkeel.files.package_data import data_path
 from evenkeel.make.grammar import seeded, shuffled
 
-MOST = {"en": 700, "ru": 220}
+MOST = {"en": 2000, "ru": 220}
 """Pseudo-words of one class."""
 RUSSIAN_VOWELS = "аеиоуыэюя"
 ODD = {

@@ -34,8 +34,8 @@ from evenkeel.types import (
 )
 
 STARTER_SHA256 = {
-    "en": "2aae09d6780c3142987665335242f784113d23aba8dfcad0b38a39c81a8dfc66",
-    "ru": "22e886d8043f9f8cb41f52e73df188902ef765c47ebe73ba8326ccb934818715",
+    "en": "c829e00a5af1578069f3cb5ffbae13e35dca07ab089e4d2271c839e6b2b20dce",
+    "ru": "0b94fa48a7049b2f9084dc4520fbb3e85ea2e9b41473f8bacfea9748d03e175f",
 }
 
 

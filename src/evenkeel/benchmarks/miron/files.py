@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from evenkeel.benchmarks.miron.matching import language, script_of, with_clean_versions
 from evenkeel.errors import DataError, suggestion
+from evenkeel.files.package_data import read_json
 from evenkeel.files.tables import Row, read_rows
 from evenkeel.harness.benchmark import Data, Recorded
 from evenkeel.text.word_splitting import UNSPACED
@@ -78,8 +79,6 @@ class Example(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The sort of words that the typos fall on: function or content."""
     accepted: tuple[str, ...] = ()
     """Further right continuations, each with its leading space, as the target has."""
-    difficulty: str = ""
-    """Whether a small model is usually right about examples of this kind: easy or hard."""
     lang_by_script: bool = False
     """Whether the language is known by the letters alone, or against the file's name."""
     clean_by_text: bool = False
@@ -214,7 +213,7 @@ def _example(row: Row, number: int, fallback: str | None) -> Example:
         raise row.error(
             "the language is not stated, neither in a field 'lang' nor in the file's name: give --lang."
         )
-    names = ("kind", "edits", "edit_kinds", "edited", "accepted", "difficulty")
+    names = ("kind", "edits", "edit_kinds", "edited", "accepted")
     fields = {name: row.fields[name] for name in names if row.fields.get(name)}
     if isinstance(kinds := fields.get("edit_kinds"), str):  # a cell of CSV
         fields["edit_kinds"] = [kind.strip() for kind in kinds.split(",")]
@@ -282,10 +281,15 @@ def _shares(sizes: Mapping[str, int], limit: int) -> dict[str, int]:
     return shares
 
 
+def difficulties() -> dict[str, dict[str, str]]:
+    """By language and kind: `easy` where the embedded model got at least half of the starter set right."""
+    return read_json(__package__, "difficulty.json", type=dict[str, dict[str, str]])
+
+
 def make_sample(example: Example, **fields: Any) -> Sample[MironInputs]:
     tags: dict[str, Tag] = {"lang": example.lang, "category": example.category}
-    if example.difficulty:
-        tags["difficulty"] = example.difficulty
+    if difficulty := difficulties().get(example.lang, {}).get(example.kind):
+        tags["difficulty"] = difficulty
     if example.clean_id and example.edits:
         tags["edits"] = example.edits
     if example.clean_id and (kinds := example.edit_kinds):

@@ -114,12 +114,6 @@ def bank_words(lang: str, name: str) -> frozenset[str]:
 
 
 @cache
-def easy_kinds(lang: str) -> frozenset[str]:
-    """The kinds of clean examples of which the embedded model got at least half right."""
-    return frozenset(read_text(__package__, "bank", lang, "easy.txt").splitlines())
-
-
-@cache
 def pseudo_words(lang: str) -> Mapping[str, tuple[str, ...]]:
     """The pseudo-words of the bank by class. None has a form that is a word: `tools/miron_words.py`."""
     lines = (line.split(": ") for line in read_text(__package__, "bank", lang, "pseudo.txt").splitlines())

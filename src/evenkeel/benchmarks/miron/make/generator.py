@@ -24,7 +24,6 @@ from evenkeel.benchmarks.miron.make.frames import (
     Kinds,
     Span,
     bank_words,
-    easy_kinds,
     facts,
     read_bank,
     rng_for,
@@ -68,7 +67,6 @@ def _example(draft: Draft, lang: str, category: str, number: int) -> Example:
         category=category,
         lang=lang,
         kind=draft.kind,
-        difficulty="easy" if draft.kind in easy_kinds(lang) else "hard",
     )
 
 
