@@ -1,11 +1,11 @@
-"""How fast is a GPU used? MIRON's examples, sampled and greedy answers, embeddings; the libraries beside.
+"""How fast is a GPU used? MIRON's examples, answers, long prompts, embeddings; the libraries beside.
 
-    python benchmarks/gpu.py [--tokenizer FOLDER] [--only miron answers embedding] [--peers]
+    python benchmarks/gpu.py [--tokenizer FOLDER] [--only miron answers embedding long] [--peers]
 
 Needs torch, transformers and sentence-transformers, and a CUDA device; the models have random weights, in the
-shape of SmolLM2-1.7B (bfloat16) and of all-MiniLM-L6-v2 (float32), so that nothing is fetched. Times include
-the first pass; loading is apart. `--peers` adds the generate() of transformers and the encode() of
-sentence-transformers.
+shape of SmolLM2-1.7B (bfloat16), of an 8B model (bfloat16, for `long`, which needs 40 GiB) and of
+all-MiniLM-L6-v2 (float32), so that nothing is fetched. Times include the first pass; loading is apart.
+`--peers` adds the generate() of transformers and the encode() of sentence-transformers.
 """
 
 from __future__ import annotations
@@ -40,6 +40,21 @@ from table import Row, show  # noqa: E402
 
 WORDS = ["the", "boats", "come", "in", "at", "dawn", "with", "crates", "of", "fish", "and", "old", "light"]
 EXAMPLES, ANSWERS, TOKENS, TEXTS = 4_000, 1_000, 256, 12_600
+LONG_PROMPTS, LEVELS, QUESTIONS, REPEATS = 1_000, (30, 60, 120, 250, 500, 1000, 2000), 40, 5
+SHAPES = {
+    "1.7B": {
+        "hidden_size": 2048,
+        "intermediate_size": 8192,
+        "num_hidden_layers": 24,
+        "num_key_value_heads": 32,
+    },
+    "8B": {
+        "hidden_size": 4096,
+        "intermediate_size": 14_336,
+        "num_hidden_layers": 32,
+        "num_key_value_heads": 8,
+    },
+}
 
 
 def main() -> None:
@@ -57,7 +72,7 @@ def main() -> None:
     print(torch.cuda.get_device_name(), torch.__version__)
     with tempfile.TemporaryDirectory() as folder:
         if {"miron", "answers"} & set(args.only):
-            causal = causal_model(Path(folder) / "causal", args.tokenizer)
+            causal = causal_model(Path(folder) / "causal", args.tokenizer, "1.7B")
             model = load_model(f"hf:{causal}", device="cuda")
             timed(lambda: list(model.answer([Embed(text="loads the weights")])), "load")
             if "miron" in args.only:
@@ -67,6 +82,12 @@ def main() -> None:
             model.close()
             if args.peers:
                 generate_peer(causal, rng, int(ANSWERS * args.scale))
+        if "long" in args.only:
+            large = causal_model(Path(folder) / "large", args.tokenizer, "8B")
+            model = load_model(f"hf:{large}", device="cuda")
+            timed(lambda: list(model.answer([Embed(text="loads the weights")])), "load")
+            long_prompts(model, rng, args.scale)
+            model.close()
         if "embedding" in args.only:
             embedding(Path(folder) / "sbert", args.tokenizer, rng, int(TEXTS * args.scale), peers=args.peers)
 
@@ -130,6 +151,27 @@ def answers(model: Any, rng: np.random.Generator, count: int) -> None:
     show(f"{count} answers of {TOKENS} tokens (tokens a second)", rows)
 
 
+def long_prompts(model: Any, rng: np.random.Generator, scale: float) -> None:
+    """As RGB asks, many documents and a short answer; and as MIRAE does, all lengths and five answers."""
+    model._causal().end_ids = frozenset()  # every answer has its full length
+    count, questions = int(LONG_PROMPTS * scale), int(QUESTIONS * scale)
+    prompts = [words(rng, int(rng.normal(1_220, 80))) for _ in range(count)]
+    rgb = [_asked(prompt, 40, 0.0, 0) for prompt in prompts]
+    levels = [words(rng, length) for length in LEVELS for _ in range(questions)]
+    mirae = [_asked(prompt, TOKENS, 0.7, repeat) for prompt in levels for repeat in range(REPEATS)]
+    rows: list[Row] = []
+    for name, requests in (("RGB", rgb), ("MIRAE", mirae)):
+        done, seconds = timed(partial(_answered, model, requests), f"long prompts, {name}")
+        assert not any(response.status == "error" for response in done.values())
+        rows.append((f"{name}, {len(requests)} answers", seconds, len(requests) / seconds))
+    show("An 8B model on long prompts (answers a second)", rows)
+
+
+def _asked(prompt: str, tokens: int, temperature: float, repeat: int) -> Generate:
+    sampling = Sampling(temperature=temperature, max_tokens=tokens, seed=0)
+    return Generate(prompt=(Message("user", prompt),), sampling=sampling, repeat=repeat)
+
+
 def _answered(model: Model, requests: list[Generate]) -> dict[Request, Response]:
     return dict(model.answer(requests))
 
@@ -181,18 +223,17 @@ def embed(text: str) -> Embed:
     return Embed(text=text)
 
 
-def causal_model(folder: Path, tokenizer: Path | None) -> Path:
+def causal_model(folder: Path, tokenizer: Path | None, shape: str) -> Path:
     from transformers import LlamaConfig, LlamaForCausalLM
 
     copy_tokenizer(folder, tokenizer)
     torch.manual_seed(0)
     config = LlamaConfig(
-        hidden_size=2048, intermediate_size=8192, num_hidden_layers=24, num_attention_heads=32,
-        num_key_value_heads=32, vocab_size=49_152, max_position_embeddings=8192, tie_word_embeddings=True,
-        bos_token_id=1, eos_token_id=2,
+        **SHAPES[shape], num_attention_heads=32, vocab_size=49_152, max_position_embeddings=8192,
+        tie_word_embeddings=True, bos_token_id=1, eos_token_id=2,
     )  # fmt: skip
     with torch.device("cuda"):
-        LlamaForCausalLM(config).to(torch.bfloat16).save_pretrained(folder)
+        LlamaForCausalLM._from_config(config, dtype=torch.bfloat16).save_pretrained(folder)
     return folder
 
 

@@ -31,7 +31,7 @@ list models
 data list
 build mirae --out data/mirae --seed 3
 build miron --out data/miron --seed 3 --per-category 2
-build multiview --starter --out data/multiview --seed 3
+build multiview --out data/multiview --seed 3
 run rgb SERVED --limit 1 --ability noise --noise-rates 0 --out runs/rgb
 rescore runs/rgb
 suite suite.yaml --out suite

@@ -159,7 +159,7 @@ def ask(data: Path, out: Path, rule: Rule, **options: Any) -> ek.Run:
 def pin(monkeypatch: pytest.MonkeyPatch, *paths: Path) -> None:
     """Have files of the published set be those at the paths, whatever is in them."""
     chosen = published_set("rgb")
-    blobs = {path.name: git_blob(path) for path in paths}
+    blobs = {path.name: git_blob(path.read_bytes()) for path in paths}
     files = [replace(file, blob=blobs.get(Path(file.path).name, file.blob)) for file in chosen.files]
     monkeypatch.setattr(datasets, "published_sets", lambda: {"rgb": replace(chosen, files=files)})
 

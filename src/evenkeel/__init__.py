@@ -18,16 +18,16 @@ What there is, under the names of the command line:
     explained                what each metric of a benchmark means, and what to be careful about
     scorecard, export        a model's runs side by side; a run as CSV, Parquet, published or shared files
     render                   the page of a run, or of several side by side, as HTML
-    charts, tables, settings  the pictures and tables of a run, and what it was asked with
+    charts, tables, settings, notes_of  a run's pictures and tables, what it was asked with, its warnings
     Run, load_run            a run's folder: figures, records, a data frame
     load_runs                the figures of many runs as one data frame
     list_runs, open_run      the runs below a folder with their states; one of them by its name
-    read_progress, stop      how far a run is that a process is writing; ask it to stop
+    read_progress, so_far, stop  how far a run is, and its score so far; ask its process to stop
     start, start_build, started  runs and builds as processes of their own
-    start_again              go on with one of them that stopped or failed
+    start_again, dismiss     resume one of them that stopped or failed; list it no longer
     MiraeOptions, RgbOptions, MironOptions, MultiviewOptions
     load_model               a model by its spec; it answers a stream of requests
-    presets                  well-known servers of models; which keys are set
+    presets, try_model       well-known servers and which keys are set; what a model can do
     list_benchmarks, describe  the benchmarks by name; the options of a class
     Generate, LogLikelihood, StringLikelihood, Embed, Rank, Message, Sampling, Response
     Benchmark, Metric, Sample, Score

@@ -6,6 +6,7 @@ from .analysis.leaderboard import leaderboard as leaderboard
 from .api.build import build as build
 from .api.explained import explained as explained
 from .api.launch import (
+    dismiss as dismiss,
     start as start,
     start_again as start_again,
     start_build as start_build,
@@ -15,7 +16,9 @@ from .api.plan import dry_run as dry_run
 from .api.readable import data_problem as data_problem
 from .api.recorded import score as score
 from .api.run import rescore as rescore, run as run
+from .api.so_far import so_far as so_far
 from .api.suite.suite import suite as suite
+from .api.trial import try_model as try_model
 from .benchmarks.mirae.benchmark import MiraeOptions as MiraeOptions
 from .benchmarks.miron.benchmark import MironOptions as MironOptions
 from .benchmarks.multiview.benchmark import MultiviewOptions as MultiviewOptions
@@ -34,6 +37,7 @@ from .options import describe as describe
 from .page.metrics import Metric as Metric
 from .report.export import export as export
 from .report.html_page import render as render
+from .report.notes import notes_of as notes_of
 from .report.pictures import charts as charts, settings as settings, tables as tables
 from .report.samples.flips import compare_sample as compare_sample, flips as flips
 from .report.scorecard import scorecard as scorecard

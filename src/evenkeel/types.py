@@ -219,8 +219,6 @@ class Score(Struct, Generic[DetailT], frozen=True, kw_only=True):
     """What scoring lacked, beyond the statuses of the answers."""
     basis: str = ""
     """What its values depend on beside its own answers, where that may differ from sample to sample."""
-    unscorable: bool = False
-    """True where the benchmark could make nothing of the sample: `detail` is empty then."""
     detail: DetailT = None  # type: ignore[assignment]
     """What the page shows of this sample: a struct of the benchmark (its `Detail`), or a plain dictionary."""
 
@@ -260,8 +258,6 @@ class Figure(Struct, frozen=True, kw_only=True):
     """The p-value of no difference, for figures that are differences or slopes."""
     tests: int = 1
     """How many tests `p` is corrected for, by Holm."""
-    deciding: int = 0
-    """How many of the groups decide the interval, where they are few: three quarters of its variance."""
     basis: str = ""
     """In words, what the value depends on beside the scores: how tokens were counted, say. Figures with
     another basis are not compared with it, and neither are those whose basis begins with MIXED."""

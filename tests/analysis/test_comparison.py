@@ -166,23 +166,22 @@ def test_a_refusal_names_other_data_by_short_digests_and_no_path(tmp_path: Path)
     with pytest.raises(UsageError) as caught:
         ek.compare(a, b)
     there = ", ".join(["a" * 12] * 3)
-    assert f"other data: {there}, … there and {'b' * 12} here" in str(caught.value)
+    assert f"Data: A {there}, …, B {'b' * 12}" in str(caught.value)
     assert str(tmp_path) not in str(caught.value)
 
 
 @pytest.mark.parametrize(
     ("changed", "named"),
     [
-        ({"options": {"temperature": 1.0}}, "options.temperature is 0.7 there and 1.0 here"),
-        ({"embedder": "other"}, "models.embedder.name is"),
+        ({"options": {"temperature": 1.0}}, "Temperature: A 0.7, B 1.0"),
+        ({"embedder": "other"}, "Embedder: A embed, B other"),
         (
             {"asks": "Riddle", "data": {"sha256": ["1"]}},
-            "60 of 60 prompts in both do not ask the same: en-0-L0, en-0-L1, en-0-L2, …; data.source",
+            "60 of 60 prompts in both do not ask the same: en-0-L0, en-0-L1, en-0-L2, …; Source",
         ),
         (
             {"options": {"temperature": None, "words": "0123456789abcdef" * 4}},
-            "options.temperature is 0.7 there and none here; "
-            "options.words is none there and 0123456789ab here.",
+            "Temperature: A 0.7, B none; Words: A none, B 0123456789ab.",
         ),
         ({"lang": "ko"}, "they have no sample in common"),
     ],
@@ -192,7 +191,7 @@ def test_runs_that_were_asked_different_things_are_refused(
 ) -> None:
     a = store_run(tmp_path / "a", headline(noisy(seed=1)))
     b = store_run(tmp_path / "b", headline(noisy(seed=2)), **changed)
-    with pytest.raises(UsageError, match="was not asked what") as caught:
+    with pytest.raises(UsageError, match="were asked differently") as caught:
         ek.compare(a, b)
     assert named in str(caught.value)
 
@@ -232,8 +231,9 @@ def test_a_setting_that_decides_a_metric_refuses_that_metric_alone(
     ]
     found = ek.compare(*runs)
     assert found.metrics == ("mean_similarity",)
-    assert "drift: not compared, because options.temperature is 0.7 there and 1.0 here" in found.notes
-    with pytest.raises(UsageError, match="options.temperature is 0.7 there and 1.0 here"):
+    [note] = found.notes
+    assert note.endswith("not compared, because Temperature: A 0.7, B 1.0")
+    with pytest.raises(UsageError, match="Temperature: A 0.7, B 1.0"):
         ek.compare(*runs, metrics="drift")
 
 
@@ -246,13 +246,12 @@ def test_samples_with_other_numbers_of_answers_are_left_out(tmp_path: Path) -> N
     records.write_bytes(b"".join([*more, *lines[3:]]))
     found = ek.compare(*runs, metrics="max_similarity")
     assert [each.n for each in found.differences] == [57, 60, 57]
-    note = "max_similarity: 3 prompts left out, because each run has another number of answers to them"
-    assert note in found.notes
+    assert any("3 prompts left out, because each run has another number" in note for note in found.notes)
 
 
 def test_wrong_usage_is_named(tmp_path: Path) -> None:
     a, b = (store_run(tmp_path / name, headline(noisy())) for name in "ab")
-    with pytest.raises(UsageError, match="two runs or more"):
+    with pytest.raises(UsageError, match="at least two runs"):
         ek.compare(a)
     with pytest.raises(UsageError, match="given twice"):
         ek.compare(a, str(tmp_path / "." / "a"))

@@ -102,14 +102,14 @@ def test_what_was_asked_is_shown_once_and_answers_side_by_side(tmp_path: Path) -
     assert shown_once[0] == "question"
     assert {"what the checks say (old)", "what the checks say (new)"} <= set(shown_once)
     assert len([heading for heading in shown_once if heading.startswith("document 1")]) == 1
-    answer, values = block(view, "answer 1"), block(view, "values")
+    answer, values = block(view, "Answer 1"), block(view, "values")
     assert isinstance(answer, Beside)
     shown = [
         (each.heading, [each.body[span.start : span.end] for span in each.spans])
         for each in answer.columns
         if isinstance(each, Text)
     ]
-    assert shown == [("old, ok", ["Paris"]), ("new, truncated", ["Rome"])]
+    assert shown == [("old", ["Paris"]), ("new (cut off)", ["Rome"])]
     assert isinstance(values, Facts)
     assert ("right by the published check, of all prompts", "100%", "0%") in values.rows
     assert view._repr_html_()
@@ -117,7 +117,7 @@ def test_what_was_asked_is_shown_once_and_answers_side_by_side(tmp_path: Path) -
 
 def test_an_answer_that_is_the_same_is_shown_once(tmp_path: Path) -> None:
     runs = [store(tmp_path / name, [question("It is Paris.")], "rgb") for name in ("old", "new")]
-    answer = block(ek.compare_sample(runs[0], runs[1], "s0"), "answer 1, ok")
+    answer = block(ek.compare_sample(runs[0], runs[1], "s0"), "Answer 1")
     assert isinstance(answer, Text)
     assert (answer.body, answer.note) == ("It is Paris.", "The same in both runs.")
     with pytest.raises(UsageError, match="has no sample 's9'"):
@@ -148,6 +148,6 @@ def test_a_log_likelihood_is_no_empty_answer(tmp_path: Path) -> None:
     assert isinstance(generated, Beside)
     assert [each.body for each in generated.columns if isinstance(each, Text)] == [" cat", " dogs"]
     view = ek.compare_sample(old, failed, "s0")
-    assert "answer 1, error: HTTP 500 (only failed)" in headings(view)
+    assert "Answer 1 (error: HTTP 500) (only failed)" in headings(view)
     assert "generated (only old)" in headings(view)
-    assert not [each for each in headings(view) if each.startswith("answer 1, ok")]
+    assert "Answer 1" not in headings(view)

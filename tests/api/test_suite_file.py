@@ -33,7 +33,7 @@ def planned(tmp_path: Path, text: str) -> list[PlannedRun]:
         ("models: [embedded]\nbenchmark: [miron]\n", r"line 2: .*Did you mean 'benchmarks'\?"),
         ("models:\n- {spec: embedded,\n   nmae: x}\nbenchmarks: [miron]\n", "line 3: .*Did you mean 'name'"),
         (PLAIN + "defaults:\n  limit: 0\n", "line 4: 'defaults.limit'"),
-        (PLAIN + "gate: {}\n", "line 3: 'gate': the field 'baseline'"),
+        (PLAIN + "budget: {usd: 0}\n", "line 3: 'budget.usd'"),
         ("models: [embedded]\nbenchmarks: [mirn]\n", "line 2: .*Did you mean 'miron'"),
         ("models: [embeded]\nbenchmarks: [miron]\n", "line 1: .*Did you mean 'embedded'"),
         (
@@ -104,8 +104,8 @@ def test_a_key_in_the_file_is_refused_and_not_repeated(tmp_path: Path, text: str
 @pytest.mark.parametrize(
     "text",
     [
-        "models: [{spec: 'hf:x', args: {trust_remote_code: true}}]\nbenchmarks: [miron]\n",
-        "models: ['hf:x?trust_remote_code=1']\nbenchmarks: [miron]\n",
+        "benchmarks: [miron]\nmodels: [{spec: 'hf:x', args: {trust_remote_code: true}}]\n",
+        "benchmarks: [miron]\nmodels: ['hf:x?trust_remote_code=1']\n",
         "models: []\nbenchmarks: [{benchmark: multiview, options: "
         "{method: 'judge:hf:x?trust_remote_code=true'}}]\n",
     ],
@@ -189,17 +189,16 @@ def test_the_example_is_a_suite_and_replaces_no_file(tmp_path: Path) -> None:
 
 def test_what_is_commented_out_in_the_example_is_right_too(tmp_path: Path) -> None:
     """Every commented entry, taken in, is a suite."""
-    text = re.sub(r"^( *)# (?=- |  (?!evenkeel)|budget:|gate:)", r"\1", example(), flags=re.MULTILINE)
+    text = re.sub(r"^( *)# (?=- |  (?!evenkeel)|budget:)", r"\1", example(), flags=re.MULTILINE)
     definition = read_suite(write(tmp_path, text)).definition
     assert len(definition.models) == 4
     assert len(definition.benchmarks) == 5
     assert definition.budget.usd == 5
-    assert definition.gate is not None
 
 
 FOREIGN = [
-    "models:\n- {spec: 'openai:x', base_url: 'http://llm.example:8000/v1'%s}\nbenchmarks: [rgb]\n",
-    "models: ['openai:x?base_url=http://llm.example:8000/v1%s']\nbenchmarks: [rgb]\n",
+    "benchmarks: [rgb]\nmodels:\n- {spec: 'openai:x', base_url: 'http://llm.example:8000/v1'%s}\n",
+    "benchmarks: [rgb]\nmodels:\n- 'openai:x?base_url=http://llm.example:8000/v1%s'\n",
     "models: [embedded]\nbenchmarks:\n- benchmark: rgb\n"
     "  options: {judge: 'openai:x?base_url=http://llm.example:8000/v1%s'}\n",
 ]
@@ -213,7 +212,7 @@ def test_a_file_sends_a_key_only_to_hosts_that_are_allowed(
     monkeypatch.setenv(variable, "secret-of-mine")
     named = f", args: {{api_key_env: {variable}}}" if "spec:" in text else f"&api_key_env={variable}"
     path = write(tmp_path, text % ("" if variable == "OPENAI_API_KEY" else named))
-    with pytest.raises(DataError, match=f"{variable} to llm.example:8000") as refusal:
+    with pytest.raises(DataError, match=f"line 3: .*{variable} to llm.example:8000") as refusal:
         planned_runs(read_suite(path))
     assert "secret-of-mine" not in str(refusal.value)
     assert "--allow-host llm.example:8000" in refusal.value.on_command_line

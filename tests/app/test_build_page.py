@@ -248,37 +248,23 @@ def test_every_option_is_explained_and_in_order() -> None:
         key: {option.name for option in ek.describe(kind)}
         for name, benchmark in ek.list_benchmarks().items()
         for key, kind in (
-            (f"options-{name}", benchmark.Options),
+            (f"run-{name}", benchmark.Options),
             (f"build-{name}", benchmark.builder().Options),
         )
     }
     for key, names in choose.PRESENTATION.first.items():
         assert set(names) <= known[key] - set(choose.OF_TERMINAL), key
     assert set(choose.PRESENTATION.titles) <= set.union(*known.values())
+    for name, choices in choose.PRESENTATION.choices.items():
+        for benchmark in ek.list_benchmarks().values():
+            if name in {option.name for option in ek.describe(benchmark.Options)}:
+                benchmark.Options(**{name: ",".join(choices)})
     for benchmark in ek.list_benchmarks().values():
         for kind in (benchmark.Options, benchmark.builder().Options):
             for option in ek.describe(kind):
                 words = choose.explanation(option)
                 assert words, option.name
                 assert not any(sign in words for sign in ("--", "[default", "; repeat")), words
-
-
-def test_no_file_that_names_models_can_be_uploaded(runs: Path) -> None:
-    asked = AppTest.from_function(choose_methods, default_timeout=30).run()
-    assert not asked.exception
-    keys = [
-        widget.key for kind in ("selectbox", "text_area", "text_input") for widget in getattr(asked, kind)
-    ]
-    assert "x-method" in keys
-    assert "x-methods" not in keys
-
-
-def choose_methods() -> None:
-    import evenkeel as ek
-    from evenkeel.app import choose
-    from evenkeel.app.settings import Settings
-
-    choose.options(ek.MultiviewOptions, Settings.of_environment(), key="x")
 
 
 # Models
@@ -308,7 +294,7 @@ def test_a_model_is_a_spec_that_never_holds_a_key(runs: Path, monkeypatch: pytes
     assert chosen(test) is None
     test.text_input(key="m-openai-model").set_value("some-model").run()
     assert chosen(test) == "openai:some-model"
-    assert "OPENAI_API_KEY, which is set" in shown(test)
+    assert "read from OPENAI_API_KEY, which is set" in shown(test)
     assert "secret" not in shown(test)
     monkeypatch.delenv("OPENAI_API_KEY")
     assert "OPENAI_API_KEY is not set" in shown(test.run())
@@ -325,6 +311,9 @@ def test_any_server_can_be_named_and_gets_no_key_unless_asked(runs: Path) -> Non
     test.selectbox(key="m-variable").select("OPENAI_API_KEY").run()
     assert chosen(test).endswith("&api_key_env=OPENAI_API_KEY")
     assert "will be sent to http://127.0.0.1:9/v1" in shown(test)
+    test.text_input(key="m-address").set_value("127.0.0.1:9").run()
+    assert "is not an address" in shown(test)
+    test.text_input(key="m-address").set_value("http://127.0.0.1:9/v1")
     test.text_input(key="m-name").set_value("mine?base_url=http://evil").run()
     assert "is not the name of a model" in shown(test)
     test.text_input(key="m-name").set_value("mine")

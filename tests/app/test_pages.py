@@ -69,7 +69,7 @@ def write_rows(folder: Path) -> Path:
 
 
 def test_only_data_that_the_benchmark_can_read_is_listed(runs: Path) -> None:
-    rows = write_rows(runs / "data" / "mine")
+    write_rows(runs / "data" / "mine")
     write_rows(runs / "data" / "starter")
     test = page("new_run")
     assert test.selectbox(key="data-mirae").options == ["starter", "published", choose.UPLOAD]
@@ -79,26 +79,23 @@ def test_only_data_that_the_benchmark_can_read_is_listed(runs: Path) -> None:
     assert data.options == ["starter", "published", "mine", "./starter", choose.UPLOAD]
     assert data.value == "starter"
     data.select("mine").run()
-    test.button[0].click().run()
-    assert "Data: mine</p>" in shown(test)
-    counted, _ = test.session_state["plan"]
-    assert msgspec.json.decode(counted)["data"] == str(rows)
+    assert "2 requests, runs locally: free" in shown(test)
 
 
 def test_a_data_file_is_uploaded_checked_and_counted(runs: Path, questions: Path) -> None:
     test = page("new_run")
     test.selectbox(key="data-mirae").select(choose.UPLOAD).run()
-    assert test.button[0].disabled
     assert "Choose the data first" in shown(test)
     uploader = test.file_uploader(key="data-mirae-upload")
     uploader.set_value(("../my <b>rows</b>.jsonl", b'{"prefix": "a", "target": "b"}', "text/plain")).run()
     assert "cannot read this" in shown(test)
-    assert test.button[0].disabled
+    assert not test.button
+    assert not any((runs / "data" / "uploads").iterdir()), "what no benchmark reads is not offered"
     uploader = test.file_uploader(key="data-mirae-upload")
     uploader.set_value(("../../q u.json", questions.read_bytes(), "application/json")).run()
-    test.button[0].click().run()
     [path] = (runs / "data" / "uploads").glob("*.json")
-    assert f"Data: {path.name}</p>" in shown(test)
+    assert "requests, runs locally: free" in shown(test)
+    assert [button.label for button in test.button] == ["Start the run"]
     assert path.name.startswith("q_u-")
     assert path.read_bytes() == questions.read_bytes()
     assert f"uploads/{path.name}" in page("new_run").selectbox(key="data-mirae").options
@@ -108,6 +105,8 @@ def test_an_upload_has_a_largest_size_and_a_name_that_fits(runs: Path) -> None:
     settings = settings_of(runs)
     with pytest.raises(ek.UsageError, match="more than 20 MB"):
         choose.save_upload(settings, "large.json", bytes(UPLOAD_MB * 2**20 + 1))
+    with pytest.raises(ek.UsageError, match="not a text file"):
+        choose.save_upload(settings, "picture.json", b"\x89PNG\0")
     path = choose.save_upload(settings, "𠀀" * 300 + ".jso\u202en", b"1")
     assert path.parent == settings.uploads
     assert path.read_bytes() == b"1"
@@ -149,7 +148,23 @@ def test_a_process_that_was_asked_to_stop_is_stopping(runs: Path) -> None:
     ("seconds", "words"), [(0, "0 s"), (89, "89 s"), (90, "2 min"), (5399, "90 min"), (5400, "1.5 h")]
 )
 def test_the_time_left_has_a_unit(seconds: float, words: str) -> None:
-    assert processes._duration(seconds) == words
+    assert processes.duration(seconds) == words
+
+
+def test_what_failed_can_be_dismissed(runs: Path) -> None:
+    write_process(runs, "x")
+    [process] = ek.started(runs)
+    ek.dismiss(process)
+    assert ek.started(runs) == []
+    assert not (runs / "x").exists()
+
+
+def test_a_part_of_the_abilities_and_its_size_are_chosen(runs: Path) -> None:
+    test = page("new_run")
+    test.selectbox[0].select("rgb").run()
+    abilities = next(group for group in test.button_group if group.key == "run-rgb-ability")
+    abilities.set_value(["rejection"]).run()
+    assert "5 requests, runs locally: free" in shown(test)
 
 
 # Compare
@@ -194,8 +209,8 @@ def test_runs_that_cannot_be_compared_are_named_with_why(compared: Path) -> None
     assert test.multiselect[0].value == ["third", "first"]
     assert "These runs cannot be compared. " in shown(test)
     assert "temperature" in shown(test)
-    assert "asked the same as third: none here" in shown(test)
-    assert "asked the same as first: second" in shown(test)
+    assert "Comparable with third: none here" in shown(test)
+    assert "Comparable with first: second" in shown(test)
     assert str(compared) not in shown(test)
 
 
@@ -204,7 +219,6 @@ def test_an_address_with_other_runs_says_so(compared: Path) -> None:
     test = page("compare", "first", "other", "absent")
     assert "Only runs of one benchmark can be compared" in shown(test)
     assert "Not the name of a finished run here: absent" in shown(test)
-    assert test.multiselect[0].value == ["second", "first"]
 
 
 def test_a_stranger_sees_no_folder_of_the_machine(compared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -226,29 +240,3 @@ def test_a_stranger_sees_no_folder_of_the_machine(compared: Path, monkeypatch: p
 def test_without_two_runs_the_page_says_what_it_needs(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EVENKEEL_APP_READ_ONLY", "1")
     assert "needs two finished runs of one benchmark" in shown(page("compare"))
-
-
-# Choices that are kept in the address
-
-
-@pytest.mark.parametrize(
-    ("name", "choices"),
-    [("explained", ["rgb", "miron", "mirae", "rgb"]), ("explore", ["first", "second", "third", "first"])],
-)
-def test_one_choice_after_another_is_followed(compared: Path, name: str, choices: list[str]) -> None:
-    key = {"explained": "benchmark", "explore": "run"}[name]
-    test = page(name)
-    for choice in choices:
-        test.selectbox[0].select(choice).run()
-        assert test.selectbox[0].value == choice
-        assert choice in test.query_params[key]
-
-
-def test_one_choice_of_runs_after_another_is_followed(compared: Path) -> None:
-    test = page("compare")
-    for names in (["first", "third"], ["second", "third"], ["third"], ["third", "first"]):
-        test.multiselect[0].set_value(names).run()
-        assert test.multiselect[0].value == names
-    test.query_params["runs"] = ["second", "third"]  # as by the browser's way back
-    test.run()
-    assert test.multiselect[0].value == ["second", "third"]

@@ -62,7 +62,7 @@ def test_a_card_of_a_model_takes_the_run_that_is_chosen(
     for name in values:
         label = next(label for label in box.options if label.endswith(name))
         test.selectbox(key="run-mirae-one").select(label).run()
-        assert f"{values[name]:.4f}" in shown(test)
+        assert f"{values[name]:.2f}" in shown(test)
     # BM25 is not a method of this model, so that its run is not on the card unless it is chosen.
     assert test.selectbox(key="run-multiview-one").value == "none"
     assert "multiview" not in shown(test)
@@ -79,41 +79,20 @@ def test_the_name_of_a_model_is_text(folder: Path, monkeypatch: pytest.MonkeyPat
     assert "<b>one</b>" not in shown(test)
 
 
-def test_everything_on_the_card_can_be_downloaded(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_part_does_not_take_the_place_of_the_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    values = np.linspace(0.5, 0.9, 12).reshape(4, 3)
+    store_run(tmp_path / "whole", {"mean_similarity": values})
+    store_run(tmp_path / "zz-part", {"mean_similarity": values[:1] / 2})
+    test = page("scorecard", tmp_path, monkeypatch)
+    assert str(test.selectbox(key="run-mirae-one").value).endswith("whole")
+
+
+def test_figures_and_page_are_downloaded(folder: Path) -> None:
     runs = [ek.load_run(folder / name) for name in ("hostile", "methods")]
-    frame = scorecard.figures(runs)
-    assert len(frame) == sum(len(run.summary) for run in runs)
-    headline = frame.filter(benchmark="mirae", metric="mean_similarity", scope="")
-    figure = runs[0].headline
-    assert headline.select("value", "low", "high", "n", "coverage", "unit").row(0) == (
-        figure.value, figure.low, figure.high, figure.n, figure.coverage, figure.unit,
-    )  # fmt: skip
-    assert frame.filter(benchmark="multiview", metric="accuracy@bm25").height == len(
-        [each for each in runs[1].summary.values() if each.metric == "accuracy@bm25"]
-    )
-    assert pl.read_parquet(io.BytesIO(scorecard._table(frame, "parquet"))).equals(frame)
-    table = pl.read_csv(io.BytesIO(scorecard._table(frame, "csv")))
+    table = pl.read_csv(io.StringIO(scorecard.figures(runs)))
+    assert len(table) == sum(len(run.summary) for run in runs)
     assert table["model"][0] == f"'{HOSTILE}"
-    assert table["value"].to_list() == pytest.approx(frame["value"].to_list())
-    assert b"Scorecard of" in scorecard._card_page(runs)
-    samples = pl.read_parquet(io.BytesIO(scorecard._samples(runs[1], "parquet")()))
-    assert len(samples) == len(list(runs[1].records()))
-    assert len(pl.read_csv(io.BytesIO(scorecard._samples(runs[1], "csv")()))) == len(samples)
-
-
-def test_pictures_are_drawn_and_can_be_downloaded(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    test = page("scorecard", folder, monkeypatch)
-    label = test.selectbox(key="run-multiview-one").options[0]
-    test.selectbox(key="run-multiview-one").select(label).run()
-    drawn = [each for each in ek.charts(folder / "methods") if each.chart is not None]
-    assert drawn
-    test.button_group[0].set_value("multiview").run()
-    assert not test.exception
-    assert len(test.get("vega_lite_chart") or test.get("arrow_vega_lite_chart")) == len(drawn)
-    labels = [button.proto.label for button in test.get("download_button")]
-    assert labels.count("PNG") == labels.count("SVG") == len(drawn)
-    assert drawn[0].to_png().startswith(b"\x89PNG")
-    assert "<svg" in drawn[0].to_svg()
+    assert b"Scorecard of" in scorecard.card_page(runs)
 
 
 def test_without_a_finished_run_there_is_no_card(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

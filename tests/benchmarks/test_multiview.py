@@ -333,25 +333,3 @@ def test_triplets_built_against_bm25_are_told_where_bm25_is_a_method(
         other = ek.run("multiview", data=data, out=tmp_path / "other", **options)
     assert not Multiview.notes(other.spec, other.summary)
     assert "its chance level there is not one half" in (other.path / "report.html").read_text()
-
-
-def test_examples_show_what_the_methods_picked(side_by_side: ek.Run) -> None:
-    wrong, differ, right = Multiview.examples(side_by_side.records)
-    assert (wrong.title, right.title) == (
-        "Wrong by every method",
-        "Correct by every method",
-    )
-    found = picks(side_by_side, "bm25")
-    others = picks(side_by_side, EMBEDDER)
-    assert right.items
-    for examples, picked in ((wrong, ["negative"]), (right, ["positive"])):
-        for name in (each.title.partition(" ")[0] for each in examples.items):
-            assert found[name] == others[name] == picked
-    assert differ.items
-    verdicts: dict[str | None, str] = {"positive": "right", "negative": "wrong", "tie": "tie"}
-    for example in differ.items:
-        name = example.title.partition(" ")[0]
-        assert found[name] != others[name]
-        rows = dict(example.parts)["what the methods picked"].splitlines()
-        assert rows[0].startswith(f"bm25: {verdicts[found[name][0]]} · ")
-        assert rows[1].startswith(f"{EMBEDDER}: {verdicts[others[name][0]]} · ")

@@ -366,7 +366,7 @@ def test_a_build_that_keeps_nothing_leaves_an_earlier_one_as_it_was(tmp_path: Pa
 
 def test_the_starter_set_is_written_with_its_documents(tmp_path: Path) -> None:
     out = tmp_path / "starter"
-    done = evenkeel("build", "multiview", "--starter", "--seed", 7, "--triplets", 5, "--out", out)
+    done = evenkeel("build", "multiview", "--seed", 7, "--triplets", 5, "--out", out)
     assert done.code == 0, done.stderr
     assert (out / "triplets.jsonl").read_bytes() == encode_triplets(compose(7, 5))
     lines = (out / "documents_stories.jsonl").read_bytes().splitlines()
@@ -384,11 +384,10 @@ def test_the_starter_set_is_written_with_its_documents(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({}, "docs FILE, or use starter"),
         ({"docs": "x.jsonl"}, "needs a judge SPEC, or a label_field"),
         ({"docs": "x.jsonl", "judge": "embedded", "label_field": ["y"]}, "leave out one of the two"),
-        ({"starter": True, "judge": "embedded"}, "leave out judge"),
-        ({"starter": True, "label_field": "x"}, "leave out label_field"),
+        ({"judge": "embedded"}, "leave out judge"),
+        ({"label_field": "x"}, "leave out label_field"),
         ({"docs": "x.jsonl", "judge": "j", "criteria": "c.yaml", "criterion": "c"}, "leave out criterion"),
         ({"docs": "x.jsonl", "label_field": "y", "dry_run": True}, "give a judge"),
         ({"docs": "x.jsonl", "set": "gsm8k", "text_field": "y"}, "leave out text_field"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -11,11 +10,11 @@ import evenkeel as ek
 from commandline import evenkeel
 from evenkeel.benchmarks.rgb.benchmark import Rgb
 from evenkeel.harness.registry import load_benchmark
+from evenkeel.page.view import Text
 from evenkeel.types import Generate, Sample
 from rgb_rules import (
     CORRECTION,
     DETECTION,
-    INTEGRATION,
     NOISE,
     REPORT,
     ROWS,
@@ -55,20 +54,6 @@ def finished(files: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[ek.
 
 
 # What is asked
-
-
-def test_every_question_is_asked_once_at_every_setting_of_its_kind(
-    finished: tuple[ek.Run, Answering],
-) -> None:
-    run, server = finished
-    assert set(server.answered.values()) == {1}
-    assert server.answered.total() == 4 * 6 + 3 * 3 + 3 * 2
-    asked = Counter((r.sample.inputs.dataset, r.sample.tags["setting"]) for r in run.records())
-    assert asked == {
-        **{("en", setting): 4 for setting in [*NOISE, "no answer in the documents"]},
-        **{("en_int", setting): 3 for setting in INTEGRATION},
-        **{("en_fact", setting): 3 for setting in ("no documents", "false documents")},
-    }
 
 
 def test_a_prompt_holds_the_documents_in_their_order_and_a_closed_one_has_no_system_text(
@@ -199,32 +184,12 @@ def test_the_table_has_a_row_for_each_ability_and_setting_with_intervals_and_cov
     assert sum(run.headline.statuses.values()) == 39  # all that was asked, at whatever setting
 
 
-def test_the_command_line_prints_every_setting(
-    finished: tuple[ek.Run, Answering], files: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run, _ = finished
-    out = run.path.with_name("replayed")
-    assert evenkeel("run", "rgb", "--model", f"replay:{run.path}", "--data", files, "--out", out).code == 0
-    printed = capsys.readouterr().out
-    lines = {line.strip() for line in printed.splitlines()}
-    for row in (*NOISE, *INTEGRATION, "no answer in the documents", "no documents", "false documents"):
-        assert any(line.startswith(row) and "[" in line for line in lines), row
-    assert "Accuracy (published check) of " in printed
-    assert "The headline is the mean of 4 abilities, each counted once:" in " ".join(printed.split())
-    page = (out / "report.html").read_text()
-    assert "Wrong with the most noise" in page
-    assert "language models wrote and labelled" in page
-    assert ek.load_run(out).summary == run.summary
-
-
 def test_a_model_that_repeats_the_false_answer_is_shown(files: Path, tmp_path: Path) -> None:
     run = ask(files, tmp_path / "run", misled, ability="counterfactual")
-    misled_by = {group.title: group.items for group in Rgb.examples(run.records)}["Misled by false documents"]
-    assert len(misled_by) == 3
-    parts = dict(misled_by[0].parts)
-    assert (parts["right answer"], parts["false answer"]) == ("Rightham", "Wrongford")
-    document = parts["document 1, false: it holds the false answer"]
-    assert document.startswith("The capital of Land 0 is Wrongford")
+    [first, *_] = [record for record in run.records() if record.score.values.get("states_fake") == 1]
+    texts = {block.heading: block.body for block in Rgb.view(first).blocks if isinstance(block, Text)}
+    assert (texts["right answer"], texts["false answer"]) == ("Rightham", "Wrongford")
+    assert any(body.startswith("The capital of Land 0 is Wrongford") for body in texts.values())
 
 
 def test_a_request_that_failed_lowers_coverage_and_is_no_score(

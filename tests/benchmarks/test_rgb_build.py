@@ -119,51 +119,6 @@ def test_what_the_model_does_badly_is_dropped_and_counted(built: Build) -> None:
     assert (len(plain.instances), len(fact.instances)) == (7, 6)
 
 
-def test_a_writer_that_does_its_work_badly_gets_nothing_into_the_set(documents: Path, built: Build) -> None:
-    """Nonsense with the name in it and copies are no documents; each is counted under its reason."""
-    (documents / "hint.txt").write_text("Who founded the town library of Selby? In Selby every child knows.")
-    faults = {
-        "Pellmouth": "nonsense", "Gorscote": "blank", "Calderthorpe": "copies",
-        "Wickham": "declines", "Selby": "infers", "Marlow": "misreads the false",
-    }  # fmt: skip
-    with Librarian(ENGLISH, faults=faults) as server:
-        files, notes = built(server, size=15)
-    check(ENGLISH, files)
-    plain = {row["source"].removesuffix(".txt"): row for row in rows(files["en.json"])}
-    fact = {row["source"].removesuffix(".txt"): row for row in rows(files["en_fact.json"])}
-    rewritten_badly = ("Pellmouth", "Gorscote", "Calderthorpe")
-    assert [len(plain[town]["positive"]) for town in rewritten_badly] == [1] * 3
-    assert "Wickham" not in plain
-    assert not any("every child" in text for text in plain["Selby"]["negative"])
-    assert any("every child" in text for row in plain.values() for text in row["negative"])
-    assert "Marlow" not in fact
-    steps = dict(note.split(": ", 1) for note in notes if ": " in note)
-    assert sorted(re.findall(r"\d+ dropped: [^;)]*", steps["rewritten passages"])) == [
-        "4 dropped: empty",
-        "4 dropped: in the same words",
-        "4 dropped: read again, it gives no answer",
-    ]
-    assert "1 dropped: read again, it gives no answer" in steps["questions"]
-    assert "dropped: an answer can be read from it" in steps["irrelevant documents"]
-    assert "dropped: read again, it gives the true answer" in steps["false versions of documents"]
-    assert steps["counterfactual questions"].endswith(
-        "(1 dropped: none of its documents has a false version)"
-    )
-
-
-def test_a_passage_with_another_answer_is_not_irrelevant(documents: Path, built: Build) -> None:
-    """One document contradicts the right one about Selby: it is in no prompt of that question."""
-    selby = ENGLISH.libraries[10]
-    other = ENGLISH.document.format(town=selby.town, founder=selby.fake)
-    (documents / "other.txt").write_text(other.replace("beside the old", "opposite the new"))
-    with Librarian(ENGLISH) as server:
-        files, notes = built(server, size=15)
-    by_answer = {row["answer"]: row for row in rows(files["en.json"]) if row["source"] == "Selby.txt"}
-    assert not any(selby.fake in text for text in by_answer[selby.founder]["negative"])
-    steps = dict(note.split(": ", 1) for note in notes if ": " in note)
-    assert "dropped: an answer can be read from it" in steps["irrelevant documents"]
-
-
 def test_irrelevant_documents_need_not_share_a_word_with_the_question(tmp_path: Path) -> None:
     """The only document about a library, among weather reports."""
     folder = tmp_path / "documents"
@@ -182,19 +137,6 @@ def test_irrelevant_documents_need_not_share_a_word_with_the_question(tmp_path: 
     assert row["answer"] == "Edda Marsh"
     assert len(row["negative"]) == 10
     assert all(text.startswith("Rain") for text in row["negative"])
-
-
-def test_other_passages_count_only_where_they_answer_the_question(documents: Path, built: Build) -> None:
-    told_again = "In Marlow they know that Tobias Venn founded the town library, in 1871."
-    (documents / "a.txt").write_text(told_again)
-    (documents / "b.txt").write_text("The mayor of Yarrow, Tobias Venn, reads about who founded the library.")
-    with Librarian(ENGLISH) as server:
-        files, notes = built(server, size=16)
-    check(ENGLISH, files)
-    (row,) = (row for row in rows(files["en.json"]) if row["answer"] == "Tobias Venn")
-    assert {told_again, (documents / "Marlow.txt").read_text()} < set(row["positive"])
-    assert not any("mayor" in text for text in (*row["positive"], *row["negative"]))
-    assert "other passages with the answer: 1 of 2 (1 dropped: read again, it gives no answer)" in notes
 
 
 def test_a_question_whose_answer_is_everywhere_is_dropped(documents: Path, built: Build) -> None:

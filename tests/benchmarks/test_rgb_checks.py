@@ -14,7 +14,7 @@ from evenkeel.benchmarks.rgb.check.normalization import plain, words
 from evenkeel.benchmarks.rgb.files import Kind, Lang, RawAnswer, parts, read_instances
 from evenkeel.benchmarks.rgb.make.generator import compose
 from evenkeel.benchmarks.rgb.page import CHECK_ACCURACY
-from evenkeel.benchmarks.rgb.scoring import Published, published, published_rates, published_text
+from evenkeel.benchmarks.rgb.scoring import Published, published, published_rates
 from evenkeel.files.jsonfile import read_json
 from rgb_labelled import DECISIONS, LANGUAGES, labelled, precision_recall
 
@@ -79,13 +79,6 @@ def test_the_documented_accuracy_is_that_of_the_replies_held_out() -> None:
         assert "language models" in text
 
 
-def test_no_reply_that_was_held_out_was_learned_from() -> None:
-    for lang in LANGUAGES:
-        learned, held_out = labelled(lang, "learned"), labelled(lang, "heldout")
-        assert len(held_out) >= 500
-        assert not {(row.query, row.reply) for row in learned} & {(row.query, row.reply) for row in held_out}
-
-
 @pytest.mark.parametrize("lang", LANGUAGES)
 def test_an_irrelevant_document_as_a_reply_seldom_declines(lang: Lang) -> None:
     """Of a seed that nothing was learned from."""
@@ -93,19 +86,6 @@ def test_an_irrelevant_document_as_a_reply_seldom_declines(lang: Lang) -> None:
     verdicts = [lenient(text, (("x",),), query=row["query"]) for row in rows for text in row["negative"][:4]]
     assert len(verdicts) == 200
     assert sum(verdict.rejected for verdict in verdicts) <= 6
-
-
-@pytest.mark.parametrize(
-    ("reply", "detected"),
-    [
-        ("Actually, it's Tokyo. Don't rely on the documents.", True),
-        ("It's Tokyo. I would not rely on these passages.", True),
-        ("Relying on the documents, it's Tokyo.", False),
-    ],
-)
-def test_a_warning_of_the_documents_reports_an_error(reply: str, detected: bool) -> None:
-    verdict = lenient(reply, (("Tokyo",),), fake=(("Kyoto",),), query="What is the capital of Japan?")
-    assert (verdict.right, verdict.rejected, verdict.detected) == (True, False, detected)
 
 
 @pytest.mark.parametrize(
@@ -142,14 +122,6 @@ def test_another_answer_is_not_taken_for_a_spelling(answer: str, reply: str) -> 
 
 
 # Published
-
-
-def test_chinese_loses_its_spaces_and_english_does_not() -> None:
-    assert published_text("信息 不足\n", "zh") == "信息不足\n"
-    assert published_text("insufficient information", "en") == "insufficient information"
-    assert published("信息 不足", (("x",),), "zh").label == (-1,)
-    assert published("信息 不足", (("x",),), "en").label == (0,)
-    assert published("insufficient information", (("x",),), "zh").label == (0,)
 
 
 @pytest.mark.parametrize(

@@ -222,14 +222,6 @@ def asks(event: Event | Comparison, query: str) -> bool:
 # --- seeds --------------------------------------------------------------------------------------------
 
 
-@every_language
-@pytest.mark.parametrize("kind", ["plain", "int"])
-def test_another_seed_is_another_world(lang: str, kind: str) -> None:
-    first, second = (rows_of(lang, kind, seed) for seed in (0, 1))
-    assert not {row["query"] for row in first} & {row["query"] for row in second}
-    assert not set(positives(first)) & set(positives(second))
-
-
 # --- the bank -----------------------------------------------------------------------------------------
 
 

@@ -130,17 +130,6 @@ def detecting(is_reported: Callable[[int], bool], is_corrected: Callable[[int], 
     return rule
 
 
-def test_a_correction_that_a_run_does_not_know_is_not_compared(asked: Callable[..., ek.Run]) -> None:
-    unknown, known = asked("good", right), asked("reporting", reporting)
-    assert unknown.summary["corrected_published"].value is None
-    values = [
-        record.score.values for record in unknown.records() if record.sample.inputs.dataset == "en_fact"
-    ]
-    assert {value.get("corrected_published") for value in values} == {None}
-    difference = {d.metric: d for d in ek.compare(unknown, known).differences}["corrected_published"]
-    assert (difference.value_a, difference.value_b, difference.difference) == (None, 1.0, None)
-
-
 def test_correction_is_compared_over_what_each_run_detected(asked: Callable[..., ek.Run]) -> None:
     """One detects the even questions and corrects half of them, the other all and corrects a quarter."""
     first = asked("even", detecting(lambda n: n % 2 == 0, lambda n: n % 4 == 0), ability="counterfactual")
@@ -216,17 +205,6 @@ def test_integration_questions_have_their_answer_at_noise_one_too(tmp_path: Path
     run = ask(data, tmp_path / "run", right, ability="integration", noise_rates="0,1")
     assert run.summary["lenient/integration_noise=1"].value == 1.0
     assert run.summary["published/integration_noise=1"].value == 1.0
-
-
-def test_what_is_known_is_asked_beside_the_prompts_with_documents(tmp_path: Path) -> None:
-    data = write(tmp_path / "en.json", map(plain, range(8)))
-
-    def rule(item: Item, prompt: str) -> str:
-        return (misled if "Documents:" not in prompt and item["id"] % 2 else right)(item, prompt)
-
-    run = ask(data, tmp_path / "run", rule, ability="noise", noise_rates="0", closed_book=True)
-    assert run.summary["known_published"].value == 0.5
-    assert run.headline.value == 1.0  # the closed book is no setting of the headline
 
 
 def test_no_passages_ask_plain_questions_for_what_is_known(tmp_path: Path) -> None:

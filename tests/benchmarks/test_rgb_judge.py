@@ -89,13 +89,8 @@ def test_a_judge_decides_on_rejection_and_detection_beside_the_checks(files: Pat
     }
     assert "judge" not in rows["noise 0"]
     assert run.summary["judge_unparsed"].value == pytest.approx(1 / 7)
-    # What the judge decided is compared with what the checks say of the same: that an answer declines (a
-    # right one does not), 2 of 3 (published) and 3 of 3 (lenient); of the reports none, none.
     assert run.summary["rejected_published"].value == 0.25
     assert run.summary["rejected_lenient"].value == 0.5
-    assert run.summary["judge_agrees_published"].value == pytest.approx(2 / 6)
-    assert run.summary["judge_agrees_lenient"].value == pytest.approx(3 / 6)
-    assert run.summary["judge_agrees_lenient"].n == 6
     assert run.headline.coverage == 1.0
     assert [note.text for note in Rgb.notes(run.spec, run.summary) if note.warning] == [
         "14.3% of the judge's verdicts could not be read."
@@ -225,7 +220,7 @@ def test_a_judge_asked_as_published_gives_the_published_rates(scripts: Path, tmp
     assert [line["evaluation"] for line in files[fact]][:3] == ["Yes", "the model has identified it", "yes"]
     assert list(files[fact][0])[-2:] == ["factlabel", "evaluation"]
     notes = [note.text for note in Rgb.notes(run.spec, run.summary)]
-    judged = "Judged by openai:judge with the published judge prompts: its figures are Rej*, ED* and CR."
+    judged = "Judged by openai:judge with the published judge prompts: Rej*, ED* and CR."
     assert f"Asked with Evenkeel's prompts. {judged}" in notes
     again = ek.score("rgb", run.path / "export" / f"{fact}.json", out=tmp_path / "again")
     assert again.summary["detected_judge"].value == pytest.approx(2 / 3)

@@ -12,7 +12,6 @@ import evenkeel as ek
 from commandline import evenkeel
 from evenkeel.benchmarks.rgb.benchmark import Rgb
 from evenkeel.benchmarks.rgb.predictions import prediction_files
-from evenkeel.errors import DataError
 from evenkeel.types import Record
 from rgb_rules import (
     CORRECTION,
@@ -141,7 +140,6 @@ def test_predictions_are_scored_as_the_published_script_does(tmp_path: Path) -> 
     }  # fmt: skip
     assert not {"states_fake", "detected_lenient", "corrected_lenient"} & run.summary.keys()
     notes = [note.text for note in Rgb.notes(run.spec, run.summary)]
-    assert "By the names of the files they hold answers to: 'zh_fact' (counterfactual)." in notes
     assert "it is left out" in notes[-1]
 
 
@@ -154,14 +152,13 @@ JUDGED = [
 ]
 
 
-def judged_file(folder: Path, name: str, *, noise: float, fake: str | None = None) -> Path:
+def judged_file(folder: Path, name: str, *, noise: float) -> Path:
     return write(
         folder / f"{name}.json",
         [
             {"id": n, "query": f"首都{n}？", "ans": answer, "label": label, "prediction": text,
              "docs": ["一"], "noise_rate": noise, "factlabel": fact,
-             **({"evaluation": verdict} if "chatgpt" in name else {}),
-             **({"fakeanswer": fake} if fake else {})}
+             "evaluation": verdict}
             for n, answer, label, text, fact, verdict in JUDGED
         ],
     )  # fmt: skip
@@ -214,27 +211,6 @@ def test_a_judged_file_of_rejections_is_not_one_of_noise_robustness(tmp_path: Pa
     assert list(exported(run)[f"{path.stem}result"].items()) == [
         ("reject_rate", 1 / 3), ("all_rate", 1 / 3), ("tt", 1), ("rejecttt", 1), ("nums", 3),
     ]  # fmt: skip
-
-
-def test_a_plain_file_that_was_judged_for_errors_has_false_alarms(tmp_path: Path) -> None:
-    path = judged_file(tmp_path, "prediction_zh_gpt_temp0.7_noise0.2_passage5_correct0.0_chatgpt", noise=0.2)
-    run = ek.score("rgb", path, out=tmp_path / "run")
-    assert run.summary["published/setting=noise 0.2"].value == 0.5
-    assert run.summary["false_alarms_judge"].value == 0.5
-    assert not [name for name in run.summary if name.startswith(("detected", "corrected"))]
-    assert exported(run)[f"{path.stem}result"]["correct_rate"] == 0.5
-
-
-def test_a_false_answer_in_a_file_is_used_by_the_lenient_check(tmp_path: Path) -> None:
-    name = "prediction_zh_fact_gpt_temp0.7_noise0.0_passage5_correct0.0"
-    run = ek.score("rgb", judged_file(tmp_path, name, noise=0.0, fake="上海"), out=tmp_path / "run")
-    assert run.summary["states_fake"].value == 0.25
-    assert {"lenient", "detected_lenient", "corrected_lenient"} <= run.summary.keys()
-    assert not any("left out" in note.text for note in Rgb.notes(run.spec, run.summary))
-    assert all(list(line) == FIELDS for line in exported(run)[name])
-    broken = json.loads((tmp_path / f"{name}.json").read_text().splitlines()[0]) | {"fakeanswer": [[]]}
-    with pytest.raises(DataError, match="the field 'fakeanswer' is an empty list"):
-        ek.score("rgb", write(tmp_path / "broken.json", [broken]), out=tmp_path / "broken")
 
 
 def test_a_recorded_label_that_differs_from_ours_is_reported(tmp_path: Path) -> None:

@@ -197,17 +197,6 @@ def test_five_passages_come_out_as_the_published_seed_has_them(
     assert chosen(instance, noise, correct=correct).docs == tuple(expected.split())
 
 
-def test_selecting_changes_nothing_and_draws_from_no_shared_generator() -> None:
-    random.seed(1)
-    expected = random.random()
-    random.seed(1)
-    instance = one(raw_positive=GROUPS, negative=N)
-    first = chosen(instance, 0.2)
-    assert random.random() == expected
-    assert instance.groups == GROUPS
-    assert chosen(instance, 0.2) == first
-
-
 # What is amiss is named
 
 

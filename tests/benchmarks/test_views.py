@@ -20,7 +20,7 @@ from evenkeel.benchmarks.multiview.files import Triplet
 from evenkeel.benchmarks.multiview.methods import by_bm25
 from evenkeel.benchmarks.multiview.scoring import measure as measure_triplet
 from evenkeel.benchmarks.rgb.benchmark import Rgb
-from evenkeel.benchmarks.rgb.files import Lang, RawAnswer, RgbInputs
+from evenkeel.benchmarks.rgb.files import RawAnswer, RgbInputs
 from evenkeel.benchmarks.rgb.scoring import measure
 from evenkeel.harness.benchmark import Benchmark
 from evenkeel.harness.registry import record_type
@@ -36,7 +36,6 @@ from evenkeel.types import (
     StringLikelihood,
     StringProbability,
 )
-from rgb_labelled import labelled
 
 T = TypeVar("T")
 
@@ -97,7 +96,7 @@ def test_a_benchmark_without_a_view_shows_texts_answers_and_values() -> None:
     view = Parrot.view(parrot("a", 1.0), [parrot("a", 1.0), parrot("b", None)])
     assert (view.title, view.label) == ("a · say a", "100%")
     assert text(view, "word").body == "say a"
-    assert text(view, "answer 1").body == "<b>a</b>"
+    assert text(view, "Answer 1").body == "<b>a</b>"
     assert facts(view, "all values") == {"Words repeated": ("100%",)}
     assert facts(view, "the same group") == {
         "a (this one)": ("100%", "<b>a</b>"),
@@ -137,13 +136,13 @@ COSINES = [[1.0, 0.5, 0.1], [0.5, 1.0, 0.2], [0.1, 0.2, 1.0]]
 def test_answers_are_marked_where_they_differ_from_the_nearest_one() -> None:
     record = prompt("en-1-L1", ["The Sun pulls the sea.", TIDES, REFUSAL], COSINES)
     view = Mirae.view(record)
-    assert view.label == "mean cosine 0.8000"
-    assert marks(text(view, "answer 1")) == ["Sun"]
-    assert text(view, "answer 1").spans[0].title == "not in answer 2"
-    assert text(view, "answer 2").heading == "answer 2, ok, nearest to the others"
-    assert not text(view, "answer 2").spans
-    assert text(view, "answer 3").heading == "answer 3, ok, refusal"
-    assert text(view, "answer 3").kind == "refusal"
+    assert view.label == "mean cosine 0.80"
+    assert marks(text(view, "Answer 1")) == ["Sun"]
+    assert text(view, "Answer 1").spans[0].title == "not in answer 2"
+    assert text(view, "Answer 2").heading == "Answer 2, nearest to the others"
+    assert not text(view, "Answer 2").spans
+    assert text(view, "Answer 3").heading == "Answer 3, refusal"
+    assert text(view, "Answer 3").kind == "refusal"
     (matrix,) = blocks(view, Matrix)
     assert (matrix.labels, matrix.values) == (("1", "2", "3"), tuple(map(tuple, COSINES)))
 
@@ -152,9 +151,9 @@ def test_the_same_question_is_shown_across_levels() -> None:
     records = [prompt(f"en-1-L{n}", [f"answer at {n}"] * 2, [[1.0, 1.0]] * 2, n, n / 10) for n in (3, 1, 2)]
     rows = facts(Mirae.view(records[0], records), "the same question at every level")
     assert rows == {
-        "en-1-L1": ("en", "1", "0.1000", "answer at 1"),
-        "en-1-L2": ("en", "2", "0.2000", "answer at 2"),
-        "en-1-L3 (this one)": ("en", "3", "0.3000", "answer at 3"),
+        "en-1-L1": ("en", "1", "0.10", "answer at 1"),
+        "en-1-L2": ("en", "2", "0.20", "answer at 2"),
+        "en-1-L3 (this one)": ("en", "3", "0.30", "answer at 3"),
     }
 
 
@@ -214,30 +213,12 @@ def test_documents_are_marked_by_what_they_are() -> None:
 
 def test_the_words_that_each_check_found_are_marked_and_named() -> None:
     view = Rgb.view(asked("I think that it is PARIS, in France."))
-    answer = text(view, "answer 1")
-    assert marks(answer, "published") == ["PARIS"]
-    assert marks(answer, "lenient") == ["PARIS"]
+    answer = text(view, "Answer 1")
+    assert marks(answer) == ["PARIS"]
     assert facts(view, "what the checks say") == {
         "published": ("right", "'Paris' is in the answer"),
-        "lenient": ("right", "'Paris' is given ('PARIS')"),
+        "lenient": ("right", "'Paris' is given"),
     }
-
-
-@pytest.mark.parametrize(
-    ("reply", "answer", "lang", "marked"),
-    [
-        ("It was on 2024-03-05, I believe.", "March 5, 2024", "en", "2024-03-05"),
-        ("About twenty-one people came.", "21", "en", "twenty-one"),
-        ("They paid 10.4 billion dollars.", "10.4 billion", "en", "10.4 billion"),
-        ("答案是 北 京 市。", "北京", "zh", "北 京"),
-    ],
-)
-def test_an_answer_in_another_spelling_is_marked_as_it_is_written(
-    reply: str, answer: str, lang: str, marked: str
-) -> None:
-    (found,) = marks(text(Rgb.view(asked(reply, answer, lang=lang, query="?")), "answer 1"), "lenient")
-    assert marked in found
-    assert len(found) <= len(marked) + 4
 
 
 def test_a_rejection_is_explained_by_its_sentence() -> None:
@@ -246,7 +227,6 @@ def test_a_rejection_is_explained_by_its_sentence() -> None:
     why = facts(view, "what the checks say")["lenient"]
     assert why[0] == "right, declines: yes"
     assert "declines ('documents do not mention its capital')" in why[1]
-    assert marks(text(view, "answer 1"), "reason") == ["documents do not mention its capital"]
 
 
 def test_the_published_phrases_are_explained() -> None:
@@ -257,14 +237,14 @@ def test_the_published_phrases_are_explained() -> None:
         "declines: 'insufficient information' is in the answer; reports an error: 'factual errors'"
     )
     assert "'Paris' is not in the answer" in why
-    marked = [span.title for span in text(view, "answer 1").spans if span.title.startswith("published")]
-    assert marked == ["published check: declines", "published check: reports an error"]
+    marked = [span.title for span in text(view, "Answer 1").spans]
+    assert marked == ["declines", "reports an error"]
 
 
 def test_the_false_answer_is_marked_as_such() -> None:
     view = Rgb.view(asked("It is Lyon.", fake="Lyon", ability="counterfactual"))
-    assert marks(text(view, "answer 1"), "wrong") == ["Lyon"]
-    assert "names the false answer 'Lyon' ('Lyon')" in facts(view, "what the checks say")["lenient"][1]
+    assert marks(text(view, "Answer 1"), "wrong") == ["Lyon"]
+    assert "names the false answer 'Lyon'" in facts(view, "what the checks say")["lenient"][1]
 
 
 def test_the_verdict_of_a_judge_is_shown_in_its_words() -> None:
@@ -292,21 +272,9 @@ def test_a_question_that_was_not_answered_is_shown() -> None:
         score=replace(record.score, detail=None, values={"published": None, "lenient": None}),
     )
     view = Rgb.view(failed)
-    assert text(view, "answer 1").heading == "answer 1, error: HTTP 500"
+    assert text(view, "Answer 1").heading == "Answer 1 (error: HTTP 500)"
     assert not facts(view, "what the checks say")
     assert view._repr_html_()
-
-
-@pytest.mark.parametrize("lang", ["en", "zh"])
-def test_what_the_lenient_check_found_is_marked_in_labelled_replies(lang: Lang) -> None:
-    for row in labelled(lang, "heldout")[:60]:
-        record = asked(row.reply, row.answer, row.fake or None, lang=lang, query=row.query)
-        answer = text(Rgb.view(record), "answer 1")
-        if record.score.detail.how == "words":
-            assert marks(answer, "lenient"), row.reply
-        if record.score.detail.how == "rejection":
-            assert marks(answer, "reason"), row.reply
-        assert all(0 <= span.start < span.end <= len(row.reply) for span in answer.spans)
 
 
 # MIRON
@@ -403,7 +371,7 @@ def test_the_clean_version_is_beside_the_one_with_typos() -> None:
 def test_an_example_without_an_answer_is_shown() -> None:
     view = Miron.view(continued("en-1", "One cat, two", "", failed=True))
     assert view.label == "not scored"
-    assert text(view, "answer 1").heading == "answer 1, error: HTTP 500"
+    assert text(view, "Answer 1").heading == "Answer 1 (error: HTTP 500)"
     assert not blocks(view, Tokens)
 
 

@@ -87,7 +87,7 @@ def test_a_model_that_answers_no_chat_is_not_enough(tmp_path: Path) -> None:
 
 
 def test_a_server_that_is_not_reached_exits_with_3(tmp_path: Path) -> None:
-    done = evenkeel("doctor", "--model", "ollama:x", "--model-arg", "retries=0", OLLAMA_HOST="127.0.0.1:9")
+    done = evenkeel("doctor", "--model", "ollama:x?retries=0", OLLAMA_HOST="127.0.0.1:9")
     assert done.code == 3
     with ProviderServer(PROVIDERS["groq"], always=401) as server:
         done = evenkeel("doctor", "--model", "groq:loop", **named_at("groq", server, tmp_path))

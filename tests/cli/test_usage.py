@@ -161,3 +161,13 @@ def test_every_command_has_help() -> None:
         done = evenkeel(name, "--help")
         assert done.code == 0
         assert done.stdout.startswith(f"Usage: evenkeel {name} ")
+
+
+def test_the_essential_options_come_first() -> None:
+    help_text = evenkeel("run", "rgb", "--help").stdout
+    titles = ("Essentials:", "Benchmark:", "Data:", "Cost:", "Scaling:", "Expert:")
+    places = [help_text.index(title) for title in titles]
+    assert places == sorted(places)
+    first = [help_text.index(f"  {flag}") for flag in ("--model ", "--data ", "--limit ", "--dry-run")]
+    assert first == sorted(first)
+    assert first[-1] < places[1]

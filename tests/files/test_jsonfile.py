@@ -8,7 +8,7 @@ import pytest
 from msgspec import Struct
 
 from evenkeel.errors import DataError
-from evenkeel.files.jsonfile import read_json, read_json_lines
+from evenkeel.files.jsonfile import read_json
 
 
 class Item(Struct):
@@ -28,14 +28,3 @@ def test_a_wrong_type_names_the_place_and_what_was_expected(tmp_path: Path) -> N
     path.write_text('[{"name": "x"}, {"name": 5}]')
     with pytest.raises(DataError, match=r"a\.json, field '\[1\]\.name': expected text, got 5\.$"):
         read_json(path, list[Item])
-
-
-def test_a_broken_line_is_named_and_blank_ones_are_not(tmp_path: Path) -> None:
-    path = tmp_path / "a.jsonl"
-    path.write_text('{"name": "x"}\n\n{"name": "y", "size": "big"}\n')
-    lines = read_json_lines(path, Item)
-    assert next(lines) == Item("x")
-    with pytest.raises(
-        DataError, match=r"a\.jsonl, line 3, field 'size': expected a whole number, got 'big'\.$"
-    ):
-        next(lines)

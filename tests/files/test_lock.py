@@ -57,37 +57,3 @@ def test_a_strangers_file_neither_locks_a_folder_nor_is_changed(tmp_path: Path, 
     with lock.writing(tmp_path):
         assert lock.is_written(tmp_path)
     assert (tmp_path / name).read_bytes() == content
-
-
-RACE = """
-import multiprocessing, sys
-from pathlib import Path
-from evenkeel.errors import RunConflict
-from evenkeel.files import lock
-
-def contend():
-    begin.wait()
-    try:
-        with lock.writing(Path(sys.argv[1])):
-            outcomes.put("held")
-            end.wait()
-    except RunConflict:
-        outcomes.put("refused")
-
-context = multiprocessing.get_context("fork")
-begin, end, outcomes = context.Barrier(10), context.Event(), context.Queue()
-processes = [context.Process(target=contend) for _ in range(10)]
-for process in processes: process.start()
-print(*sorted(outcomes.get() for _ in processes))
-end.set()
-for process in processes: process.join()
-"""
-
-
-def test_of_ten_processes_at_once_exactly_one_holds_the_lock(tmp_path: Path) -> None:
-    (tmp_path / lock.LOCK).touch()  # what a killed process left
-    done = subprocess.run(
-        [sys.executable, "-c", RACE, str(tmp_path)], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.split() == ["held", *["refused"] * 9]
-    assert os.listdir(tmp_path) == []

@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenkeel.errors import RunConflict, UsageError
+from evenkeel.errors import UsageError
 from evenkeel.files.cache import distinct_slug, slug
-from evenkeel.journal.journal import Journal
 from evenkeel.models.local.weights import Weights
 
 NASTY = [
@@ -36,13 +35,6 @@ def test_names_that_a_file_system_may_take_for_the_same_get_numbers() -> None:
     taken: set[str] = set()
     names = [distinct_slug(name, taken) for name in ("A/b.json", "a_b.json", "A b.JSON", "\uff21_b.json")]
     assert names == ["A_b.json", "a_b-2.json", "A_b-3.JSON", "\uff21_b-4.json"]
-
-
-def test_a_journal_that_is_another_file_as_well_is_not_written(tmp_path: Path) -> None:
-    Journal(tmp_path / "journal.sqlite").close()
-    os.link(tmp_path / "journal.sqlite", tmp_path / "precious")
-    with pytest.raises(RunConflict, match="hard link"):
-        Journal(tmp_path / "journal.sqlite")
 
 
 @pytest.mark.parametrize("name", ["../other", "/etc", "a/../../other"])

@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.errors import DataError
-from evenkeel.files import frame
 from evenkeel.files.tables import Row, read_rows
 
 ROWS = [
@@ -137,18 +136,6 @@ def test_a_broken_file_is_named_with_the_line(tmp_path: Path, name: str, content
         read(path)
     assert said in str(raised.value)
     assert str(path) in str(raised.value)
-
-
-def test_a_small_parquet_file_that_stands_for_long_texts_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = write(tmp_path / "r.parquet", [{"n": 1, "a": "é" * 500, "b": None}, {"n": 2, "a": None, "b": "x"}])
-    monkeypatch.setattr(frame, "MOST_TEXT", 1001)
-    assert len(read(path)) == 2
-    monkeypatch.setattr(frame, "MOST_TEXT", 1000)
-    with pytest.raises(DataError, match=r"r\.parquet: its texts have 1,001 bytes: at most 1,000 are read"):
-        read(path)
-    assert len(read(write(path, [{"n": 1}]))) == 1
 
 
 def test_a_parquet_file_is_itself_whatever_its_name(tmp_path: Path) -> None:

@@ -1,8 +1,7 @@
-"""Runs as data frames: figures of many runs in one, and Parquet that other programs read alike."""
+"""The figures of many runs as one data frame."""
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
 
 import numpy as np
@@ -57,19 +56,3 @@ def test_what_is_not_finished_or_broken_is_left_out(folder: Path) -> None:
         assert ek.load_runs(folder).height == 0
     with pytest.raises(UsageError, match="there is no run at"):
         ek.load_runs(f"{folder}/none*")
-
-
-def test_other_programs_read_the_parquet_alike(folder: Path, tmp_path: Path) -> None:
-    pandas = pytest.importorskip("pandas")
-    run = ek.load_run(folder / "one")
-    (path,) = ek.export(run, to="parquet", out=tmp_path / "one.parquet")
-    ours = pl.read_parquet(path)
-    assert ours.equals(run.frame().drop("answers").select(ours.columns))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        theirs = pandas.read_parquet(path)
-    assert theirs.columns.to_list() == ours.columns
-    assert theirs["mean_similarity"].to_list() == ours["mean_similarity"].to_list()
-    assert theirs["level"].dtype == "int64"
-    as_pandas = run.to_pandas()
-    assert as_pandas["mean_similarity"].to_list() == ours["mean_similarity"].to_list()

@@ -56,7 +56,7 @@ def test_another_spec_is_refused_with_the_difference(tmp_path: Path) -> None:
 def test_fresh_discards_what_the_run_wrote_and_nothing_else(tmp_path: Path) -> None:
     with RunFolder.open(tmp_path / "run", spec()) as folder:
         folder.write_bytes("export/published.json", b"{}")
-        folder.add_exported(["published.json", "../notes.txt"])
+        folder.add_provenance(exported=["published.json", "../notes.txt"])
         folder.write_bytes("records.jsonl", b"{}")
         (folder.path / "export" / "mine.csv").write_text("mine")
         (folder.path / "notes.txt").write_text("mine")

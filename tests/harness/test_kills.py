@@ -21,10 +21,10 @@ RESULTS = ("records.jsonl", "summary.json", "export", "set.json")
 
 def command(kind: str, server: Timed, out: Path) -> list[object]:
     """A command of each kind, with what it needs to begin with."""
-    model = ["--base-url", server.url, "--model-arg", "send_seed=true", "--concurrency", 8]
+    model = ["--base-url", server.url, "--model-arg", "send_seed=true"]
     run = [
-        "run", "mirae", "--model", "openai:loop", *model, "--limit", 8, "--levels", "1-3", "--embedder",
-        "openai:embed", "--out", out,
+        "run", "mirae", "--model", "openai:loop", *model, "--concurrency", 8, "--limit", 8, "--levels", "1-3",
+        "--embedder", "openai:embed", "--out", out,
     ]  # fmt: skip
     if kind == "run":
         return run
@@ -32,16 +32,8 @@ def command(kind: str, server: Timed, out: Path) -> list[object]:
         mine = out.with_name("mine.txt")
         mine.write_text("".join(f"Why is the number {n} larger than the one before it?\n" for n in range(3)))
         return [
-            "build",
-            "mirae",
-            "--questions",
-            mine,
-            "--model",
-            "openai:x",
-            *model,
-            "--out",
-            out / "set.json",
-        ]
+            "build", "mirae", "--questions", mine, "--model", "openai:x", *model, "--out", out / "set.json",
+        ]  # fmt: skip
     if kind == "rescore":
         assert Killed(run, out, server).finish() == 0
         return ["rescore", out]
@@ -50,7 +42,7 @@ def command(kind: str, server: Timed, out: Path) -> list[object]:
         assert Killed([*run[:-1], recorded], recorded, server).finish() == 0
     (published,) = (recorded / "export").iterdir()
     return [
-        "score", "mirae", published, "--embedder", "openai:embed", "--base-url", server.url, "--out", out,
+        "score", "mirae", published, "--embedder", f"openai:embed?base_url={server.url}", "--out", out,
     ]  # fmt: skip
 
 

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import csv
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import polars as pl
 import pytest
 
 import evenkeel as ek
-from commandline import evenkeel
-from evenkeel.errors import DataError, StorageError, UsageError
-from evenkeel.files.lock import LOCK
+from evenkeel.errors import DataError, UsageError
 from evenkeel.harness.folder import Run
-from evenkeel.harness.stored.marks import Mark
 from records import record, store
 
 HOSTILE = "=cmd|' /C calc'!A0 </script>\n\x00\u202e \ud800"
@@ -80,13 +74,6 @@ def test_what_cannot_be_marked_is_refused(arguments: tuple[Any, ...], problem: s
     assert not (run.path / "marks.jsonl").exists()
 
 
-def test_a_mark_is_added_to_a_file_that_an_editor_left(run: Run) -> None:
-    first = run.mark("s0")
-    path = run.path / "marks.jsonl"
-    path.write_bytes(path.read_bytes().rstrip(b"\n"))
-    assert [first, run.mark("s1")] == run.marks()
-
-
 def test_a_link_is_neither_read_nor_written(run: Run, tmp_path: Path) -> None:
     target = tmp_path / "elsewhere"
     target.write_text("mine\n")
@@ -96,47 +83,6 @@ def test_a_link_is_neither_read_nor_written(run: Run, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="this is a link"):
         run.marks()
     assert target.read_text() == "mine\n"
-
-
-def test_a_file_that_cannot_be_written_is_named(run: Run) -> None:
-    (run.path / f".marks.jsonl{LOCK}").mkdir()
-    with pytest.raises(StorageError, match=r"marks.jsonl.* cannot be written"):
-        run.mark("s0")
-
-
-def test_many_people_mark_one_run_at_once(run: Run) -> None:
-    """The lock is of the open file, so that threads wait for each other as processes do."""
-
-    def mark_often(sample: str) -> None:
-        for number in range(10):
-            Run(run.path).mark(sample, comment=f"{number}")
-
-    with ThreadPoolExecutor(3) as pool:
-        list(pool.map(mark_often, ["s0", "s1", "s2"]))
-    assert len((run.path / "marks.jsonl").read_bytes().splitlines()) == 30
-    assert {(mark.sample, mark.comment) for mark in run.marks()} == {("s0", "9"), ("s1", "9"), ("s2", "9")}
-    assert not list(run.path.glob(".marks*"))
-
-
-def test_marks_are_exported_as_lines_and_as_a_harmless_table(run: Run) -> None:
-    run.mark("s0", "wrong", metric="x", comment=HOSTILE)
-    run.mark("s1", "right", comment="fine")
-    result = evenkeel("export", str(run.path), "--to", "marks")
-    assert result.code == 0
-    lines, table = run.path / "export" / "marks.jsonl", run.path / "export" / "marks.csv"
-    rows = [msgspec.json.decode(line, type=Mark) for line in lines.read_bytes().splitlines()]
-    assert rows == run.marks()
-    with table.open(newline="", encoding="utf-8") as file:
-        cells = list(csv.DictReader(file))
-    assert [(row["sample"], row["verdict"], row["metric"], row["marked_value"]) for row in cells] == [
-        ("s0", "wrong", "x", "0.0"),
-        ("s1", "right", "", ""),
-    ]
-    assert cells[0]["comment"].startswith("'=cmd")
-    assert cells[0]["question"] == "'@SUM(A1)?"
-    assert cells[1]["answer"] == "answer 1"
-    assert "\x00" not in table.read_text()
-    assert "\u202e" not in table.read_text()
 
 
 def test_a_table_of_records_says_what_is_marked(run: Run) -> None:

@@ -12,23 +12,14 @@ import evenkeel as ek
 from commandline import evenkeel
 from evenkeel.benchmarks.mirae import files as mirae_data
 from evenkeel.benchmarks.mirae.benchmark import Mirae
-from evenkeel.benchmarks.multiview import scoring as multiview_scoring
 from evenkeel.benchmarks.rgb import scoring as rgb_scoring
-from evenkeel.harness.progress import Silent
 from loopback import Loopback
+from records import Notes
 from scripted import Scripted
 
 pytestmark = pytest.mark.slow
 
 CHANCE = ("chance_floor", "corrected_similarity")
-
-
-class Notes(Silent):
-    def __init__(self) -> None:
-        self.told: list[str] = []
-
-    def note(self, text: str) -> None:
-        self.told.append(text)
 
 
 def breaking(monkeypatch: pytest.MonkeyPatch, module: Any, name: str, odd: Any) -> None:
@@ -73,7 +64,7 @@ def _copied(run: ek.Run, tmp_path: Path) -> ek.Run:
     return ek.load_run(shutil.copytree(run.path, tmp_path / "whole"))
 
 
-def test_rgb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_odd_answer_costs_its_sample_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     answers = iter(range(1000))
     with Scripted(lambda _: f"answer {next(answers)}") as server:
         options: dict[str, Any] = {"ability": "noise", "noise_rates": "0", "limit": 4, "base_url": server.url}
@@ -82,23 +73,6 @@ def test_rgb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     breaking(monkeypatch, rgb_scoring, "published", lambda text, *_: text == record.answers[0].text)
     notes, whole = Notes(), _copied(whole, tmp_path)
     check(whole, ek.rescore(tmp_path / "run", progress=notes), record.sample.id, notes, told="4")
-
-
-def test_multiview(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = ek.run("multiview", method=["bm25"], limit=3, out=tmp_path / "run")
-    records = list(whole.records())
-    odd = records[1].sample.id
-
-    def broken(sample: Any, *rest: Any) -> Any:
-        if sample.id == odd:
-            raise KeyError("odd")
-        return measure(sample, *rest)
-
-    measure = multiview_scoring.measure
-    monkeypatch.setattr(multiview_scoring, "measure", broken)
-    notes, whole = Notes(), _copied(whole, tmp_path)
-    told = f"{len(records):,}"
-    check(whole, ek.rescore(tmp_path / "run", progress=notes), records[1].sample.id, notes, told=told)
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,6 @@ from loopback import Loopback
 
 pytestmark = pytest.mark.slow
 
-CANARY = "sk-canary-3f9a1c77d2e4"
-
 
 def run(questions: Path, server: Loopback, out: Path, **more: Any) -> ek.Run:
     settings: dict[str, Any] = {"levels": "1-3", "concurrency": 16, "embedder": "openai:embed", **more}
@@ -46,18 +44,13 @@ def test_a_run_leaves_the_files_that_the_design_names(questions: Path, tmp_path:
     assert finished.summary["mean_similarity"].n == 12
 
 
-def test_a_finished_run_asks_nothing_again(questions: Path, tmp_path: Path) -> None:
+def test_each_prompt_is_asked_as_often_as_wanted_and_never_again(questions: Path, tmp_path: Path) -> None:
     with Loopback() as server:
-        first = figures(run(questions, server, tmp_path / "run"))
-        asked = server.requests
-        assert figures(run(questions, server, tmp_path / "run")) == first
-        assert server.requests == asked
-
-
-def test_each_prompt_is_asked_as_often_as_wanted(questions: Path, tmp_path: Path) -> None:
-    with Loopback() as server:
-        run(questions, server, tmp_path / "run", samples=5)
+        first = figures(run(questions, server, tmp_path / "run", samples=5))
         prompts = {text: count for text, count in server.answered.items() if text.startswith("Question")}
+        asked = server.requests
+        assert figures(run(questions, server, tmp_path / "run", samples=5)) == first
+        assert server.requests == asked
     assert len(prompts) == 12
     assert set(prompts.values()) == {5}
 
@@ -87,21 +80,7 @@ def test_a_server_that_misbehaves_gives_the_same_figures(questions: Path, tmp_pa
     assert stormy.headline.coverage == 1.0
 
 
-def test_failures_are_counted_and_never_averaged(questions: Path, tmp_path: Path) -> None:
-    content = msgspec.json.decode(questions.read_bytes())
-    content["questions"][0]["level_2_text"] = "[poison] in the well"
-    questions.write_bytes(msgspec.json.encode(content))
-    with Loopback() as server:
-        finished = run(questions, server, tmp_path / "run")
-    assert finished.headline.coverage == pytest.approx(55 / 60)
-    assert finished.headline.statuses == {"ok": 55, "error": 5}
-    assert finished.headline.n == 11
-    ((reason, count),) = finished.failures().items()
-    assert reason.startswith("error: HTTP 400")
-    assert count == 5
-
-
-def test_too_little_coverage_ends_with_exit_code_1(questions: Path, tmp_path: Path) -> None:
+def test_failures_are_counted_never_averaged_and_limit_the_coverage(questions: Path, tmp_path: Path) -> None:
     content = msgspec.json.decode(questions.read_bytes())
     content["questions"][0]["level_2_text"] = "[poison] in the well"
     questions.write_bytes(msgspec.json.encode(content))
@@ -112,6 +91,13 @@ def test_too_little_coverage_ends_with_exit_code_1(questions: Path, tmp_path: Pa
         assert "HTTP 400" in done.stderr
         lenient = arguments(questions, server, tmp_path / "run", "--min-coverage", "0.9")
         assert evenkeel(*lenient).code == 0
+    finished = ek.load_run(tmp_path / "run")
+    assert finished.headline.coverage == pytest.approx(55 / 60)
+    assert finished.headline.statuses == {"ok": 55, "error": 5}
+    assert finished.headline.n == 11
+    ((reason, count),) = finished.failures().items()
+    assert reason.startswith("error: HTTP 400")
+    assert count == 5
 
 
 def test_a_dead_server_ends_with_exit_code_3(questions: Path, tmp_path: Path) -> None:
@@ -162,17 +148,6 @@ def test_a_model_that_cannot_do_it_is_refused_before_the_first_call(questions: P
             run(questions, server, tmp_path / "run", embedder=f"replay:{recorded.path}")
 
 
-def test_prompts_of_a_dry_run_are_counted_and_nothing_is_asked(questions: Path, tmp_path: Path) -> None:
-    with Loopback() as server:
-        done = evenkeel(*arguments(questions, server, tmp_path / "run", "--dry-run", "--price-out", "10"))
-        assert server.requests == 0
-    assert done.code == 0
-    assert not (tmp_path / "run").exists()
-    assert ["generate", "60"] in [line.split()[:2] for line in done.stdout.splitlines()]
-    assert "15,360" in done.stdout
-    assert "$0.15" in done.stdout
-
-
 def test_no_request_is_sent_twice_however_tight_the_limit(questions: Path, tmp_path: Path) -> None:
     """A limit that lets few requests fly at once makes several passes over the same stream."""
     with Loopback(record=True, words=8) as server, pytest.raises(BudgetReached):
@@ -203,15 +178,3 @@ def test_rescore_refuses_a_run_without_answers_and_keeps_its_records(questions: 
     with pytest.raises(RunConflict, match="no stored answers"):
         ek.rescore(tmp_path / "run")
     assert (tmp_path / "run" / "records.jsonl").read_bytes() == before
-
-
-def test_a_few_requests_that_are_refused_for_good_do_not_bar_a_resumed_run(
-    questions: Path, tmp_path: Path
-) -> None:
-    content = msgspec.json.decode(questions.read_bytes())
-    for item in content["questions"][:2]:
-        item["level_2_text"] = "[poison] in the well"
-    questions.write_bytes(msgspec.json.encode(content))
-    with Loopback() as server:
-        first = figures(run(questions, server, tmp_path / "run"))
-        assert figures(run(questions, server, tmp_path / "run")) == first

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
 from evenkeel.errors import DataError, UsageError
 from evenkeel.types import Tag
@@ -29,17 +28,33 @@ def test_the_table_has_the_columns_of_the_export(tmp_path: Path) -> None:
     assert run.samples().tags == {"lang": ["en", "ko"], "level": ["1", "2"], "x": ["a"]}
 
 
-def test_what_failed_is_what_was_not_answered_or_lacks_the_headline(tmp_path: Path) -> None:
+def test_samples_are_chosen_by_their_outcome(tmp_path: Path) -> None:
     records = [
-        record(0, values={"lev_score": 1.0}),
+        record(0, values={"lev_score": 100.0, "accepted_match": 1.0}),
         record(1, values={"lev_score": None}),
         record(2, values={"other": None}),  # the headline is not asked of it
         record(3, values={"lev_score": 1.0}, status="error"),
+        record(4, values={"lev_score": 40.0, "accepted_match": 0.0}, status="truncated"),
+        record(5, values={"lev_score": None}, status="refused"),
     ]
     samples = store(tmp_path / "run", records, "miron").samples()
-    assert samples.frame["failed"].to_list() == [False, True, False, True]
-    assert samples.select(failed=True) == [1, 3]
-    assert samples.select(failed=False) == [0, 2]
+    assert samples.frame["failed"].to_list() == [False, True, False, True, False, True]
+    assert {name: samples.select(outcome=name) for name in samples.outcomes} == {
+        "wrong": [4],
+        "right": [0],
+        "cut off": [4],
+        "no answer": [5],
+        "error": [1, 3],
+    }
+
+
+def test_of_several_methods_the_share_that_is_right_counts(tmp_path: Path) -> None:
+    values = [(1.0, 1.0), (1.0, 0.0), (0.0, 0.0), (1.0, None)]
+    records = [record(n, values={"accuracy@a": a, "accuracy@b": b}) for n, (a, b) in enumerate(values)]
+    samples = store(tmp_path / "run", records, "multiview").samples()
+    assert samples.correct[:3].tolist() == [1.0, 0.5, 0.0]
+    assert samples.select(outcome="right") == [0]
+    assert samples.select(outcome="wrong") == [1, 2]
 
 
 def test_rows_are_chosen_by_tags_and_sorted_with_missing_values_last(tmp_path: Path) -> None:
@@ -100,7 +115,7 @@ def test_texts_are_found_in_any_case_and_script(search: str, rows: list[int], tm
     assert run.samples().select(search=search, sort="x", descending=True) == rows[::-1]
 
 
-def test_the_openings_of_texts_are_short_lines_without_codes(tmp_path: Path) -> None:
+def test_a_row_of_a_table_has_short_lines_without_codes(tmp_path: Path) -> None:
     inputs = {"data": "en_int", "question": "Which\n river   is it?", "documents": ["One long text."]}
     records = [
         record(0, inputs=inputs, text="The\nTeme"),
@@ -108,11 +123,21 @@ def test_the_openings_of_texts_are_short_lines_without_codes(tmp_path: Path) -> 
         record(2, inputs={"n": 1}, text=""),
     ]
     samples = store(tmp_path / "run", records).samples()
-    [last, long, first] = samples.openings([2, 1, 0])
-    assert (last, first) == (("", ""), ("Which river is it?", "The Teme"))
-    assert long[0] == "哪条河"
-    assert len(long[1]) <= 201
-    assert long[1].startswith("x x x")
+    [last, long, first] = samples.in_short([2, 1, 0])
+    assert (last, first) == (("", "", ""), ("Which river is it?", "", "The Teme"))
+    assert long.question == "哪条河"
+    assert len(long.answer) <= 201
+    assert long.answer.startswith("x x x")
+
+
+@pytest.mark.parametrize(
+    ("ability", "expected"),
+    [("noise", "The Teme; 1850"), ("rejection", "(to say that the documents do not have the answer)")],
+)
+def test_a_row_has_what_its_benchmark_expects(ability: str, expected: str, tmp_path: Path) -> None:
+    inputs = {"dataset": "en", "query": "Which river?", "answer": [["The Teme", "Teme"], "1850"]}
+    run = store(tmp_path / "run", [record(0, inputs=inputs, tags={"ability": ability}, text="It is")], "rgb")
+    assert run.samples().in_short([0]) == [("Which river?", expected, "It is")]
 
 
 def test_a_record_is_read_by_its_row_and_related_ones_by_their_group(tmp_path: Path) -> None:
@@ -157,20 +182,13 @@ def test_a_run_that_is_scored_again_meanwhile_is_noticed(tmp_path: Path) -> None
 
 
 def test_a_sample_is_shown_by_its_benchmark_where_that_knows_it(tmp_path: Path) -> None:
-    """Not where the benchmark is not known here, nor where it could make nothing of the sample."""
+    """Its texts and values where the benchmark is not known here."""
     unknown = store(tmp_path / "unknown", [record(n, text=f"text {n}", inputs=["odd"]) for n in range(2)])
     assert "text 0" in repr(unknown.samples().view(0).blocks)
-    odd = record(0, text="not scored", values={})
-    odd = replace(odd, score=replace(odd.score, unscorable=True, values={}))
-    run = store(tmp_path / "miron", [odd], "miron")
-    path = run.path / "records.jsonl"
-    inputs = b'"inputs":{"prefix":"a","target":" b","category":"Facts","kind":"k","clean_id":""}'
-    path.write_bytes(path.read_bytes().replace(b'"inputs":{}', inputs))
-    assert "not scored" in repr(run.samples().view(0).blocks)
 
 
 def test_a_run_without_samples_has_an_empty_table(tmp_path: Path) -> None:
     samples = store(tmp_path / "run", []).samples()
     assert len(samples) == 0
     assert samples.frame.columns == ["sample", "group", "failed"]
-    assert samples.select(failed=True, search="x", sort="sample") == []
+    assert samples.select(outcome="error", search="x", sort="sample") == []

@@ -94,29 +94,17 @@ def test_a_group_that_fails_only_together_fails_as_a_whole() -> None:
 
 
 class Broken(Benchmark):
-    """Fails whatever is answered, for one sample or for all."""
-
-    def __init__(self, names: Sequence[str]) -> None:
-        super().__init__(further=True)
-        self.names = names
+    """Fails for one sample, whatever is answered."""
 
     def score(self, answered: Sequence[Answered]) -> Scoring:
-        if any(item.sample.id in self.names for item in answered):
+        if any(item.sample.id == "s1" for item in answered):
             raise RuntimeError
         return (yield from super().score(answered))
 
 
-def test_a_sample_that_fails_whatever_was_answered_lacks_what_others_have() -> None:
-    found, failed = scored(items("a", "b", "c"), Broken(["s1"]))
-    assert list(failed) == ["s1"]
-    assert found[1].score.values == {"length": None, "together": None}
-    assert found[1].score.statuses == {"error": 1}
-    assert found[1].score.answered == 0
-
-
-def test_where_nothing_can_be_scored_that_is_said() -> None:
-    with pytest.raises(DataError, match="neither this nor any other can be scored"):
-        scored(items("a", "b"), Broken(["s0", "s1"]))
+def test_a_sample_that_fails_whatever_was_answered_stops_the_run() -> None:
+    with pytest.raises(DataError, match=r"sample s1: .*RuntimeError in harness/test_scoring.py"):
+        scored(items("a", "b", "c"), Broken())
 
 
 @pytest.mark.parametrize("error", [BudgetReached("stopped"), MemoryError(), KeyboardInterrupt()])

@@ -1,4 +1,4 @@
-"""Whole runs on servers: one that moves, one that fails from the start, one that sends escapes."""
+"""Whole runs on servers: one that moves, one that sends escapes, one that changes its model."""
 
 from __future__ import annotations
 
@@ -16,21 +16,9 @@ import evenkeel as ek
 from commandline import evenkeel
 from evenkeel.journal.journal import Journal
 from evenkeel.report.export import export
-from evenkeel.report.terminal.progress import Watcher
 from loopback import Loopback
 
 pytestmark = pytest.mark.slow
-
-
-class Notes(Watcher):
-    """The terminal's own watcher, which keeps what it prints."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.lines: list[str] = []
-
-    def note(self, text: str) -> None:
-        self.lines.append(text)
 
 
 def run(questions: Path, server: Loopback, out: Path, **more: Any) -> ek.Run:
@@ -38,40 +26,12 @@ def run(questions: Path, server: Loopback, out: Path, **more: Any) -> ek.Run:
     return ek.run("mirae", "openai:loop", base_url=server.url, data=questions, out=out, **settings)
 
 
-def arguments(questions: Path, url: str, out: Path, *more: str) -> list[str]:
-    return [
-        "run", "mirae", "--model", "openai:loop", "--base-url", url, "--embedder", "openai:embed", "--data",
-        str(questions), "--levels", "1-2", "--samples", "2", "--out", str(out), *more,
-    ]  # fmt: skip
-
-
-# Where a model is reached
-
-
-def test_a_run_goes_on_at_another_address_and_says_so(questions: Path, tmp_path: Path) -> None:
+def test_a_run_resumes_at_another_address(questions: Path, tmp_path: Path) -> None:
     with Loopback() as first:
         before = run(questions, first, tmp_path / "run").summary
-    notes = Notes()
     with Loopback() as second:
-        resumed = run(questions, second, tmp_path / "run", progress=notes)
+        assert run(questions, second, tmp_path / "run").summary == before
         assert second.requests == 0
-    assert resumed.summary == before
-    [told] = [line for line in notes.lines if line.startswith("openai:loop was reached")]
-    assert first.url in told
-    assert second.url in told
-    assert resumed.spec.provenance["servers"]["model"] == [first.url, second.url]
-    page = (tmp_path / "run" / "report.html").read_text()
-    assert first.url in page
-    assert second.url in page
-
-
-# Failing from the start
-
-
-# The progress line
-
-
-# What is printed and what is written
 
 
 @pytest.mark.parametrize("behaviour", [{"always": 400}, {"always": 401}])

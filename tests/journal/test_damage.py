@@ -12,23 +12,14 @@ import pytest
 
 import evenkeel as ek
 from evenkeel.errors import RunConflict
-from evenkeel.harness.progress import Silent
 from evenkeel.journal.journal import Journal, make_key, model_digest
-from evenkeel.journal.recording import Recording
 from evenkeel.types import Generate, Response, Sample, Sampling
 from loopback import Loopback
+from records import Notes
 
 pytestmark = pytest.mark.slow
 
 MODEL = model_digest({"spec": "a"})
-
-
-class Notes(Silent):
-    def __init__(self) -> None:
-        self.told: list[str] = []
-
-    def note(self, text: str) -> None:
-        self.told.append(text)
 
 
 def request(number: int) -> Generate:
@@ -123,17 +114,6 @@ def test_what_can_be_read_of_a_damaged_journal_is_reused(questions: Path, tmp_pa
         again = ek.run("mirae", "openai:loop", out=tmp_path / "b", reuse=tmp_path / "a", **options)
         assert 0 < server.requests - asked < asked
     assert again.headline.coverage == 1.0
-
-
-def test_a_recording_reads_round_a_damaged_page(tmp_path: Path) -> None:
-    path = tmp_path / "journal.sqlite"
-    requests = filled(path, 300)
-    pages = leaf_pages(path)
-    scribbled(path, pages[len(pages) // 2])
-    for model in (MODEL, None):
-        with closing(Recording(path, model)) as recording:
-            found = [recording.find(asked) for asked in requests]
-            assert 0 < found.count(None) == recording.damaged < 40
 
 
 def settings(questions: Path, server: Loopback) -> dict[str, Any]:

@@ -51,6 +51,16 @@ def test_a_gpu_is_taken_where_there_is_one(folder: Path) -> None:
     model.close()
 
 
+def test_repeats_that_share_a_prompt_are_the_same_as_alone(gpu: HuggingFace) -> None:
+    requests = [
+        say(text * 8, repeat=repeat, temperature=1.0, max_tokens=20 + 30 * repeat)
+        for text in TEXTS
+        for repeat in range(4)
+    ]
+    together = [response.text for response in ask(gpu, *requests)]
+    assert together == [ask(gpu, request)[0].text for request in requests]
+
+
 def test_greedy_text_is_the_same_as_on_the_cpu(folder: Path, gpu: HuggingFace) -> None:
     requests = [say(text) for text in TEXTS]
     cpu = open_hf(folder, dtype="float32")

@@ -91,7 +91,7 @@ def test_a_certificate_that_does_not_hold_is_named_and_nothing_is_sent(
             env={**os.environ, "OPENAI_API_KEY": "sk-canary-7f3a9b2c1d", **trust},
             capture_output=True, text=True, check=True,
         )  # fmt: skip
-    assert done.stdout.startswith(f"{url} is not trusted: ")
+    assert done.stdout.startswith(f"{url}: certificate not trusted: ")
     assert problem in done.stdout
     assert not any(received)
     assert "canary" not in done.stdout + done.stderr

@@ -31,7 +31,7 @@ STALL_S = 3.0
 """Of one try of a server that stands still."""
 ANSWERS = ("slow", "another type")
 """Faults that are right answers all the same."""
-FINAL = ("redirect", "not modified")
+FINAL = ("redirect", "not modified", "a page")
 STALLS = ("stall before the headers", "stall in the body", "informational without end")
 FAILURES = tuple(name for name in FAULTS if name not in (*ANSWERS, *FINAL, *STALLS, "twice"))
 OTHER_STATUSES = tuple(name for name in STATUSES if name not in ("429", "503", "529"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,11 +12,11 @@ import torch
 from scipy import stats
 
 from evenkeel.models.hf import HuggingFace
-from evenkeel.models.local import batching, generation
+from evenkeel.models.local import batching, causal, generation
 from evenkeel.models.local.batching import Budget
 from evenkeel.models.local.checks import reads_padded
 from evenkeel.models.local.generation import Prompt, generate
-from evenkeel.models.local.steps import recorded
+from evenkeel.models.local.steps import attention, recorded
 from evenkeel.models.local.steps.attention import (
     NAME,
     rounded_up,
@@ -218,6 +219,33 @@ def test_steps_with_places_to_spare_give_the_same_texts(
     monkeypatch.setattr(recorded, "ROOM", 16)
     assert ask(model, *requests) == expected
     assert bool(reads) == (architecture != "Gemma3TextConfig")  # a sliding window has no places to spare
+
+
+def test_rows_of_one_prompt_share_its_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Prompts of unequal length, padded on the right, and rows that end at different steps."""
+    model = open_hf(tiny_model(tmp_path, "LlamaConfig", **ARCHITECTURES["LlamaConfig"]))
+    requests: list[Request] = [
+        say(text, repeat=repeat, temperature=1.0, max_tokens=1 + 7 * repeat + number)
+        for number, text in enumerate(TEXTS[:3])
+        for repeat in range(1 + 2 * number)
+    ]
+    expected, attended, calls = ask(model, *requests), attention._attention_with_prompts, 0
+
+    def counted(*arguments: Any) -> torch.Tensor:
+        nonlocal calls
+        calls += 1
+        return attended(*arguments)
+
+    model._causal().model.set_attn_implementation("sdpa")
+    use_step_attention(model._causal().model)
+    monkeypatch.setattr(attention, "_attention_with_prompts", counted)
+    for module in (causal, generation):
+        monkeypatch.setattr(module, "RIGHT_PADDED", {"cpu"})
+    monkeypatch.setattr(causal, "PART_TOKENS", 12)
+    monkeypatch.setattr(generation, "RECORDED", {"cpu"})
+    monkeypatch.setattr(recorded, "BLOCK", 8)
+    assert ask(model, *requests) == expected
+    assert calls
 
 
 # Batches

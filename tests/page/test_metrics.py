@@ -27,7 +27,7 @@ HIGHER = {
 }
 NEITHER = {
     "mirae": ("estimated_tokens", "identical_answers"),
-    "rgb": ("judge_agrees_lenient",),
+    "rgb": (),
     "miron": ("target_tokens", "copy_score"),
     "multiview": ("built_against_bm25", "chance"),
 }

@@ -173,7 +173,7 @@ def test_nothing_runs_and_nothing_is_loaded(name: str, browser: Browser, pages: 
     assert page.title() != "run"
     assert page.locator("iframe, img, object, embed, form, link, base").count() == 0
     assert page.locator("script").count() == (0 if name == "scorecard" else 2)
-    assert page.locator("a").count() == (4 if name == "scorecard" else 0)
+    assert page.locator("a:not([href^='#'])").count() == (4 if name == "scorecard" else 0)
     assert page.locator("h1").count() == 1
     assert "outside" not in page.locator("h1").inner_text()
     page.context.close()
@@ -192,6 +192,7 @@ def test_what_runs_late_would_be_seen(browser: Browser, tmp_path: Path) -> None:
 def test_hostile_texts_are_shown_as_text(name: str, browser: Browser, pages: dict[str, Path]) -> None:
     """Whatever of them is begun on the page stands there whole, letter by letter."""
     page, _ = opened(browser, pages[name])
+    page.locator("#samples tr.sample").evaluate_all("rows => rows.forEach(row => row.click())")
     shown = "\n".join(page.locator("pre").all_inner_texts())
     begun = [text for text in NASTY if visible(text[:12]) in shown]
     assert [text[:40] for text in begun if visible(text[:1000]) not in shown] == []
@@ -282,14 +283,17 @@ def listed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def table_of(page: Page) -> tuple[str, list[str]]:
     """What the table says of itself, and the samples that it shows."""
+    labels = page.locator("#samples tbody th button").evaluate_all(
+        "all => all.map(each => each.getAttribute('aria-label'))"
+    )
     status = page.locator("#samples [role=status]").inner_text()
-    return status, page.locator("#samples tbody th").all_inner_texts()
+    return status, [label.rpartition("sample ")[2] for label in labels]
 
 
 def test_samples_are_paged_sorted_and_opened_by_keyboard(browser: Browser, listed: Path) -> None:
     page, seen = opened(browser, listed)
     status, ids = table_of(page)
-    assert status == "120 of 120 samples; shown are 1 to 50."
+    assert status == "Showing 1–25 of 120"
     assert ids[:2] == ["en-0-L0", "en-0-L1"]
     head = page.locator("#samples thead th").filter(has_text="Answer consistency")
     assert head.get_attribute("aria-sort") is None
@@ -299,13 +303,13 @@ def test_samples_are_paged_sorted_and_opened_by_keyboard(browser: Browser, liste
     page.keyboard.press("Enter")
     assert head.get_attribute("aria-sort") == "descending"
     assert table_of(page)[1][0] == "en-39-L2"
-    page.get_by_role("button", name="Next").click()
-    page.get_by_role("button", name="Next").click()
+    for _ in range(4):
+        page.get_by_role("button", name="Next").click()
     status, ids = table_of(page)
-    assert status.endswith("shown are 101 to 120.")
+    assert status == "Showing 101–120 of 120"
     assert ids[-1] == "en-7-L1"  # what has no value comes last
     assert page.get_by_role("button", name="Next").is_disabled()
-    opener = page.get_by_role("button", name="en-7-L1")
+    opener = page.get_by_role("button", name="sample en-7-L1")
     assert page.locator("#samples pre").count() == 0
     opener.press("Enter")
     assert opener.get_attribute("aria-expanded") == "true"
@@ -316,16 +320,44 @@ def test_samples_are_paged_sorted_and_opened_by_keyboard(browser: Browser, liste
     page.context.close()
 
 
-def test_samples_are_filtered_by_tag_text_and_failure(browser: Browser, listed: Path) -> None:
+def test_a_row_opens_wherever_it_is_clicked(browser: Browser, listed: Path) -> None:
     page, _ = opened(browser, listed)
+    cell = page.locator("#samples tbody td").filter(has_text="<b>Ask</b> 0, told in 0").first
+    cell.click()
+    assert page.locator("#samples pre").all_inner_texts() == ["<b>Ask</b> 0, told in 0 ways?"]
+    page.context.close()
+
+
+def test_samples_are_filtered_by_tag_text_and_result(browser: Browser, listed: Path) -> None:
+    page, _ = opened(browser, listed)
+    status = page.locator("#samples [role=status]")
     page.get_by_label("level", exact=True).select_option("2")
-    assert table_of(page)[0].startswith("40 of 120")
+    assert table_of(page)[0].endswith("of 40")
     page.get_by_label("level", exact=True).select_option("all")
-    page.get_by_label("text").fill("ASK</B> 39,")
-    expect(page.locator("#samples [role=status]")).to_have_text("3 of 120 samples; shown are 1 to 3.")
-    page.get_by_label("text").fill("")
-    page.get_by_label("failed only").check()
-    expect(page.locator("#samples tbody th")).to_have_text(["en-7-L1"])
+    page.get_by_label("search").fill("ASK</B> 39,")
+    expect(status).to_have_text("Showing 1–3 of 3")
+    page.get_by_label("search").fill("")
+    page.get_by_role("button", name="Error (1)").click()
+    expect(status).to_have_text("Showing 1–1 of 1")
+    assert table_of(page)[1] == ["en-7-L1"]
+    page.context.close()
+
+
+def test_right_and_wrong_samples_are_marked_and_filtered(browser: Browser, tmp_path: Path) -> None:
+    rows = [{"id": n, "query": f"Q{n}?", "answer": "yes", "positive": ["yes it is"], "negative": ["no"]}
+            for n in range(3)]  # fmt: skip
+    data = _written(tmp_path / "en.json", rows)
+    with Scripted(lambda prompt: "It is yes." if "Q1?" in prompt else "No idea.") as server:
+        run = ek.run(
+            "rgb", "openai:m", base_url=server.url, data=data, passages=1, ability="noise",
+            noise_rates="0", out=tmp_path / "run",
+        )  # fmt: skip
+    page, _ = opened(browser, run.path / "report.html")
+    assert page.locator("#samples tbody th").all_inner_texts() == ["✗", "✓", "✗"]
+    page.get_by_role("button", name="Wrong (2)").click()
+    assert page.locator("#samples tbody td.text").all_inner_texts()[:3] == ["Q0?", "yes", "No idea."]
+    page.get_by_role("button", name="Right (1)").click()
+    assert page.locator("#samples tbody th").all_inner_texts() == ["✓"]
     page.context.close()
 
 
@@ -355,6 +387,6 @@ def test_without_scripts_the_first_samples_are_there(browser: Browser, listed: P
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(listed.as_uri())
-    assert "the first 20 of 120 are shown here" in page.locator("#samples").inner_text()
+    assert page.locator("#samples tbody tr").count() == 20
     assert page.locator("#samples tbody th").all_inner_texts()[:2] == ["en-0-L0", "en-0-L1"]
     context.close()

@@ -15,6 +15,8 @@ from commandline import evenkeel
 from evenkeel.analysis import scope_name
 from evenkeel.errors import DataError, UsageError
 from evenkeel.harness.folder import Run
+from evenkeel.page.format import value
+from evenkeel.page.metrics import Metric, part_words
 from evenkeel.report.scorecard import Scorecard, link, render, scorecard
 from stored import store_run
 
@@ -94,7 +96,7 @@ def test_the_methods_of_a_run_are_side_by_side(runs: list[Run], tmp_path: Path) 
     assert [entry.subject for entry in views] == methods("one")
     assert [entry.headline.figure.value for entry in views] == pytest.approx([0.1, 0.2, 0.3])
     done = evenkeel("scorecard", *(run.path for run in runs), "--out", tmp_path / "x.html")
-    assert re.search(r"figure +bm25 +embed:x +judge:openai:one\+logprobs", done.output)
+    assert re.search(r"^bm25 .*\nembed:x .*\njudge:openai:one\+logprobs ", done.output, re.MULTILINE)
 
 
 def test_a_scorecard_is_of_one_model(tmp_path: Path) -> None:
@@ -108,7 +110,7 @@ def test_the_folder_of_several_runs_stands_for_them(tmp_path: Path) -> None:
     stored(tmp_path / "runs" / "b", "miron", model="one")
     done = evenkeel("scorecard", tmp_path / "runs", "--out", tmp_path / "card.html")
     assert done.code == 0, done.stderr
-    assert {"mirae", "miron"} <= {line.split()[0] for line in done.stdout.splitlines() if line.split()}
+    assert {"Consistency (MIRAE)", "Tokenizer robustness (MIRON)"} <= set(done.stdout.splitlines())
 
 
 def test_runs_of_one_benchmark_share_a_table(tmp_path: Path) -> None:
@@ -117,7 +119,7 @@ def test_runs_of_one_benchmark_share_a_table(tmp_path: Path) -> None:
     assert [entry.name for entry in card.entries] == ["first", "second"]
     page = render(card, tmp_path / "x.html")
     assert '<th scope="col">first</th><th scope="col">second</th>' in page
-    assert Elements(page).tags.count("table") == 1
+    assert Elements(page).tags.count("table") == 2  # the picture, and more figures
 
 
 def test_one_name_for_a_model_in_two_states_is_said(tmp_path: Path) -> None:
@@ -148,8 +150,8 @@ def test_the_page_gives_figures_as_the_terminal_does(runs: list[Run], tmp_path: 
     assert "\x1b" not in done.output
     for run in runs:
         figure = list(run.headlines.values())[-1]
-        assert f"{figure.value:.4f}" in done.output
-        assert f"{figure.value:.4f}" in page
+        assert value(figure) in done.output
+        assert value(figure) in page
     assert "2026-03-01 09:30" in page
     assert (tmp_path / "x.html").read_text() == page
 
@@ -197,3 +199,29 @@ def test_a_run_that_is_not_finished_or_lacks_its_headline_is_named(tmp_path: Pat
     (tmp_path / "odd" / "summary.json").unlink()
     with pytest.raises(DataError, match="not finished"):
         scorecard([Run(tmp_path / "odd")])
+
+
+def test_a_line_shows_interval_baseline_and_published_models(runs: list[Run], tmp_path: Path) -> None:
+    done = evenkeel("scorecard", *(run.path for run in runs), "--out", tmp_path / "x.html")
+    line = next(line for line in done.output.splitlines() if line.startswith("embed:x"))
+    bar = line.split()[2]
+    assert len(bar) == 40
+    assert bar.index("●") == round(0.2 * 39)
+    assert bar.count("◆") >= 3
+    assert bar.index("┆") == round(0.5 * 39)
+    assert "Gemini Flash judge with annotation" in done.output.replace("\n", "")
+
+
+def test_ones_own_run_is_a_mark_beside_the_published(tmp_path: Path) -> None:
+    run, other = stored(tmp_path / "now"), stored(tmp_path / "suite" / "mirae", model="older")
+    [entry] = scorecard([run], reference=[tmp_path / "suite"]).entries
+    own = next(mark for mark in entry.marks if mark.kind == "own")
+    assert (own.label, own.value) == ("older", other.headline.value)
+    with pytest.raises(UsageError, match="there is no run"):
+        scorecard([run], reference=[tmp_path / "suite" / "mirae" / "export"])
+
+
+def test_a_part_is_not_under_the_name_of_the_whole() -> None:
+    metric = Metric("m", "Mean", "share", "higher", mean_over="ability", parts=("noise", "rejection"))
+    assert part_words(metric, ["noise"]) == "noise only"
+    assert part_words(metric, iter(["rejection", "noise"])) == ""

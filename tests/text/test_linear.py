@@ -17,8 +17,7 @@ from msgspec import Struct
 from evenkeel.benchmarks.mirae.refusals import refuses
 from evenkeel.benchmarks.miron.scoring import as_words, lev_score, matches
 from evenkeel.benchmarks.rgb.check.lenient import examine
-from evenkeel.benchmarks.rgb.check.located import locate
-from evenkeel.benchmarks.rgb.check.normalization import plain, sentence_starts, words
+from evenkeel.benchmarks.rgb.check.normalization import plain, words
 from evenkeel.benchmarks.rgb.scoring import published, published_matches
 from evenkeel.files.jsonfile import json_objects, replace_half_pairs
 from evenkeel.models.openai.redaction import Redaction
@@ -45,10 +44,10 @@ class Opinion(Struct):
 
 
 def lenient_check(text: str) -> Any:
-    """The lenient check of an answer, and where in it the words are that the page marks."""
+    """The lenient check of an answer, and the sentence that the page quotes."""
     answer = (("Silverton", "University of California San Diego", "21"), ("0", "一"))
     examined = examine(text, answer, fake=(("Glenmore",),), query="Who won 21 games?")
-    return examined.telling("rejected"), locate(text, examined.reading.words)
+    return examined.telling_sentence("rejected")
 
 
 hidden = Redaction(["sk-abcdef0123456789abcdef", "aaaaaaaaaaaaaaaaaaaaaaaaaaaa", "short pw"])
@@ -59,7 +58,6 @@ FUNCTIONS: dict[str, Callable[[str], Any]] = {
     ],
     "lenient check": lenient_check,
     "words": lambda text: words(plain(text)),
-    "sentences": sentence_starts,
     "refusals": lambda text: [refuses(text, lang) for lang in ("en", "zh", "ko")],
     "blank": is_blank,
     "levenshtein": lambda text: lev_score(text, " Paris"),

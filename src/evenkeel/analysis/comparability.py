@@ -15,7 +15,6 @@ from evenkeel.errors import UsageError
 from evenkeel.harness.folder import Run, spec_changes
 from evenkeel.harness.registry import benchmark_class
 from evenkeel.options import describe
-from evenkeel.page.format import counted
 from evenkeel.page.layout import Layout
 from evenkeel.page.metrics import declaration
 
@@ -28,6 +27,8 @@ LONGEST = 80
 """Characters of a setting in a message."""
 VISIBLE_IN_SAMPLES = ("data.", "limit", "seed")
 """Parts of a spec that decide which samples there are and what they ask, which the samples show."""
+SETTINGS = {"data.lang": "Language", "data.sha256": "Data"}
+"""Settings whose names are not words for people."""
 DIGEST = re.compile(r"\b([0-9a-f]{12})[0-9a-f]{20,}\b")
 """A digest; the first characters are shown."""
 
@@ -69,7 +70,7 @@ def paired(
         reasons = [unlike, *differing_settings(runs)]
     if reasons:
         raise UsageError(
-            f"{names[1]} was not asked what {names[0]} was: {'; '.join(reasons)}. "
+            f"{names[0]} (A) and {names[1]} (B) were asked differently: {'; '.join(dict.fromkeys(reasons))}. "
             "Compare runs over the same data with the same settings."
         )
     return Pair(names, values, first, second, refused)
@@ -172,7 +173,7 @@ def sizes_note(pair: Pair, layout: Layout) -> list[str]:
     if sizes == [len(pair.first)] * 2:
         return []
     listed = ", ".join(f"{size:,} in {name}" for size, name in zip(sizes, pair.names, strict=True))
-    return [f"compared are the {counted(len(pair.first), layout.counted[0])} that both have: {listed}"]
+    return [f"Compared on the {len(pair.first):,} shared {layout.counted[0]} ({listed})"]
 
 
 def excluded(pair: Pair, name: str, layout: Layout, other_name: str = "") -> tuple[NDArray[np.bool_], str]:
@@ -201,18 +202,21 @@ def excluded(pair: Pair, name: str, layout: Layout, other_name: str = "") -> tup
     return none, ""
 
 
-def _difference(name: str, there: Any, here: Any) -> str:
-    """What a setting is in two runs, in words: `other data: 0f3a… there and 91cc… here`."""
-    what = "other data:" if name == "data.sha256" else f"{name} is"
-    return f"{what} {_words(there)} there and {_words(here)} here"
+def _difference(name: str, first: Any, second: Any) -> str:
+    """What a setting is in two runs, in words: `Language: A en, B all`."""
+    section, _, rest = name.partition(".")
+    words = [part for part in rest.split(".") if part not in ("name", "spec", "identity")]
+    title = " ".join(words if section == "models" else (rest or name).split(".")[-1:])
+    title = SETTINGS.get(name) or title.replace("_", " ").capitalize()
+    return f"{title}: A {_words(first, name)}, B {_words(second, name)}"
 
 
-def _words(value: Any) -> str:
+def _words(value: Any, name: str = "") -> str:
     """A setting as a person reads it: `none`, at most three members of a list, short digests."""
     if isinstance(value, list) and value:
         return ", ".join([*map(_words, value[:MOST_SAMPLES]), *(["…"] if value[MOST_SAMPLES:] else [])])
     if value in (None, "", []):
-        return "none" if value is None else "empty"
+        return "all" if name in ("data.lang", "limit") else "none" if value is None else "empty"
     text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
     text = DIGEST.sub(r"\1", text)
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"

@@ -30,18 +30,19 @@ from evenkeel.analysis.comparable_metrics import (
     usual_metrics,
 )
 from evenkeel.analysis.links import independent_groups, numbered
+from evenkeel.analysis.outcome import MIN_GROUPS, Outcome, needed_groups, outcome_of
+from evenkeel.analysis.references import reference_marks, reference_runs
 from evenkeel.analysis.sample_values import RunValues, Values, read_values, split_name
 from evenkeel.errors import UsageError
 from evenkeel.harness.folder import Run
 from evenkeel.page.format import counted
 from evenkeel.page.grid import Displayed, Overview
 from evenkeel.page.layout import Layout
-from evenkeel.page.metrics import declaration
+from evenkeel.page.metrics import Metric, declaration, part_words, scope_of, title_of
+from evenkeel.page.scale import Mark
 from evenkeel.types import Unit
 
 SIGNIFICANT = 0.05
-MIN_GROUPS = 6
-"""With five groups not even a change in each of them is significant by a sign test: 2 / 2⁵ > 0.05."""
 FEW_IN_A_PART = f"none: a part has fewer than {MIN_GROUPS} groups"
 
 
@@ -85,6 +86,12 @@ class Difference(Struct, frozen=True, kw_only=True):
     coverage: float
     """Of the difference: answered requests of the samples with a value in both runs, over the requests asked
     in both for the samples that both have."""
+    outcome: Outcome = "too few to tell"
+    """Whether b is better or worse; `higher` or `lower` where neither direction of the metric is better."""
+    needed: int | None = None
+    """About how many groups would do, where there are too few to tell."""
+    part: str = ""
+    """The parts of a macro-average that are compared, where they are not all: `noise only`."""
 
 
 class Comparison(Displayed, Struct, frozen=True, kw_only=True):
@@ -98,6 +105,8 @@ class Comparison(Displayed, Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
     """Which samples are compared, and what is not known of how they were asked."""
     differences: tuple[Difference, ...]
+    references: tuple[Mark, ...] = ()
+    """The headline of models elsewhere, for orientation."""
 
     def overview(self) -> Overview:
         from evenkeel.analysis.comparison_tables import overview
@@ -106,21 +115,27 @@ class Comparison(Displayed, Struct, frozen=True, kw_only=True):
 
 
 def compare(
-    *runs: Run | str | Path, metrics: str | Sequence[str] | None = None, by: str | Sequence[str] = ()
+    *runs: Run | str | Path,
+    metrics: str | Sequence[str] | None = None,
+    by: str | Sequence[str] = (),
+    reference: Sequence[str | Path] = (),
 ) -> Comparison:
     """Each run against each other, by the metrics named (`mean_similarity`, `mean_similarity/lang=en`).
 
     Without `metrics`, two runs are compared by all that their benchmark shows of samples (where subjects are
     set side by side, by the headline of each that both have), and more than two by its headline. `by` breaks
     each metric (the headline, if none is named) down by tags: `by="level"`. Runs that were asked different
-    things are refused; `notes` of the result name what runs of recorded answers do not state.
+    things are refused; `notes` of the result name what runs of recorded answers do not state. `reference` has
+    folders of runs that are listed beside the published results.
 
     `ek.compare("runs/old", "runs/new", metrics="mean_similarity").differences[0].difference`
     """
     names = [metrics] if isinstance(metrics, str) else metrics
     tags = [by] if isinstance(by, str) else by
     opened = [run if isinstance(run, Run) else Run(run) for run in runs]
-    return compare_values(opened, names, by=tags).comparison
+    comparison = compare_values(opened, names, by=tags).comparison
+    marks = reference_marks(comparison.benchmark, reference_runs(reference))
+    return msgspec.structs.replace(comparison, references=marks)
 
 
 class Compared(NamedTuple):
@@ -154,9 +169,13 @@ def compare_values(
             combinations(named, 2), combinations(values, 2), strict=True
         )
     ]
-    names, refused = _permitted(names, pairs, values, explicit=bool(metrics))
+    names, refused = _permitted(names, pairs, values, layout.metrics, explicit=bool(metrics))
     tests = [_test(pair, name, _unit(name, layout), layout) for name in names for pair in pairs]
-    differences = _corrected(tests)
+    differences = _corrected(tests, layout)
+
+    def listed(left_out: Sequence[str]) -> str:
+        return "; ".join(title_of(layout.metrics, name) for name in left_out)
+
     comparison = Comparison(
         benchmark=runs[0].spec.benchmark,
         runs=tuple(
@@ -174,8 +193,8 @@ def compare_values(
                     *(test.note for test in tests if test.note),
                 ]
             ),
-            *([f"no sample has a value: {', '.join(empty)}"] if empty else ()),
-            *([f"no figure of its own: {', '.join(without)}"] if without else ()),
+            *([f"No sample has a value: {listed(empty)}"] if empty else ()),
+            *([f"No figure: {listed(without)}"] if without else ()),
         ),
         differences=differences,
     )
@@ -183,7 +202,12 @@ def compare_values(
 
 
 def _permitted(
-    names: Sequence[str], pairs: Sequence[Pair], values: Sequence[RunValues], *, explicit: bool
+    names: Sequence[str],
+    pairs: Sequence[Pair],
+    values: Sequence[RunValues],
+    declared: Sequence[Metric],
+    *,
+    explicit: bool,
 ) -> tuple[list[str], list[str]]:
     """The metrics that no setting in which runs differ decides, and why the others are not compared."""
     metrics = set().union(*(each.metrics for each in values))
@@ -194,7 +218,7 @@ def _permitted(
         if reason and explicit:
             raise UsageError(f"'{name}' cannot be compared between these runs: {reason}.")
         if reason:
-            reasons.append(f"{name}: not compared, because {reason}")
+            reasons.append(f"{title_of(declared, name)}: not compared, because {reason}")
         else:
             permitted.append(name)
     if not permitted:
@@ -237,8 +261,16 @@ def _test(pair: Pair, name: str, unit: Unit, layout: Layout) -> Test:
     )
     with_value = pair.runs[0].by_metric[name].known[pair.first]
     left_out = int((unusable & with_value & pair.runs[1].by_metric[name].known[pair.second]).sum())
-    note = f"{name}: {counted(left_out, layout.counted[0])} left out, because {reason}" if left_out else ""
+    note = (
+        f"{title_of(layout.metrics, name)}: {counted(left_out, layout.counted[0])} left out, because {reason}"
+        if left_out
+        else ""
+    )
     difference, estimate = difference_of(name, unit, pair.names, first, second)
+    declared = declaration(layout.metrics, name)
+    if declared and declared.parts and declared.mean_over not in scope_of(name)[1]:
+        part = part_words(declared, first.parts_known & second.parts_known)
+        difference = msgspec.structs.replace(difference, part=part)
     return Test(name, difference, estimate, note)
 
 
@@ -317,18 +349,29 @@ def _pair_coverage(first: Values, second: Values) -> float:
     return stats.pair_coverage(zip(*sides, strict=True))
 
 
-def _corrected(tests: Sequence[Test]) -> tuple[Difference, ...]:
-    """Holm's correction over all differences of the comparison, and what each could have detected."""
+def _corrected(tests: Sequence[Test], layout: Layout) -> tuple[Difference, ...]:
+    """Holm's correction over all differences of the comparison, and what each of them says."""
     corrected = stats.holm([test.difference.p for test in tests])
     count = max(1, sum(p is not None for p in corrected))
-    return tuple(
-        msgspec.structs.replace(
-            test.difference,
-            p_holm=p,
-            different=p is not None and p < SIGNIFICANT,
-            detectable=stats.detectable(test.estimate, unit=test.difference.unit, tests=count)
-            if test.estimate
-            else None,
+    differences = []
+    for test, p in zip(tests, corrected, strict=True):
+        difference, estimate = test.difference, test.estimate
+        unit, amount = difference.unit, difference.difference
+        significant = p is not None and p < SIGNIFICANT
+        declared = declaration(layout.metrics, difference.metric)
+        outcome = outcome_of(
+            amount, (difference.low, difference.high), tested=p is not None, significant=significant,
+            unit=unit, better=declared.better if declared else None,
+        )  # fmt: skip
+        needed = needed_groups(amount, estimate, unit) if outcome == "too few to tell" else None
+        differences.append(
+            msgspec.structs.replace(
+                difference,
+                p_holm=p,
+                different=significant,
+                detectable=stats.detectable(estimate, unit=unit, tests=count) if estimate else None,
+                outcome=outcome,
+                needed=needed if needed and needed > difference.clusters else None,
+            )
         )
-        for test, p in zip(tests, corrected, strict=True)
-    )
+    return tuple(differences)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from evenkeel.analysis.comparison import Comparison, Difference
 from evenkeel.analysis.leaderboard import Leaderboard
 from evenkeel.harness.registry import benchmark_class
 from evenkeel.page.format import (
-    capitalised,
-    chance,
     counts,
     interval,
     known,
@@ -18,31 +18,67 @@ from evenkeel.page.format import (
     value,
 )
 from evenkeel.page.grid import Cell, Content, Grid, Overview, Style, coverage_cell
-from evenkeel.page.metrics import declaration
+from evenkeel.page.layout import Layout
+from evenkeel.page.metrics import scope_of, title_of
+from evenkeel.page.scale import legend
 
-HEADS = ["B − A", "95% interval", "p", "minimum\ndetectable", "differ"]
-SHARED = (
-    "A rank is 1 + the number of entries that are significantly better (paired, corrected by Holm). "
-    "Entries share a rank where equally many others are significantly better than each: they need not be "
-    "equal, and as a rule do not differ significantly. "
-    "Figures are over all samples of a run, ranks over those that two runs have in common."
-)
+HEADS = ["B − A", "95% interval", "p", "answer"]
+SHARED = "Models share a rank when the data can't separate them (paired tests, corrected by Holm)."
 
 
 def overview(comparison: Comparison) -> Overview:
-    """The runs, and every difference: bold where it is significant."""
+    """The answer in a sentence, the runs, and every difference: bold where it is significant."""
+    layout = benchmark_class(comparison.benchmark).layout
     notes = [Cell(f"  {line}", "note") for line in (*comparison.differs, *comparison.notes)]
     return Overview(
-        f"{comparison.benchmark}: {len(comparison.runs)} runs, paired by sample",
-        [*(f"  {line}" for line in run_lines(comparison)), *notes],
+        f"{layout.name or comparison.benchmark}: {len(comparison.runs)} runs compared",
+        [*sentences(comparison), *(f"  {line}" for line in run_lines(comparison)), *notes],
         comparison_tables(comparison),
         [footnote(comparison)],
     )
 
 
+def sentences(comparison: Comparison) -> list[str]:
+    """For each pair of runs the headline's difference: `Answer consistency: B is worse (B 0.83, A 0.94).`"""
+    layout = benchmark_class(comparison.benchmark).layout
+    first = [each for each in comparison.differences if each.metric == comparison.metrics[0]]
+    letters = len(comparison.runs) == 2
+    return [
+        _sentence(each, layout, ("A", "B") if letters else (each.a, each.b))
+        for each in first
+        if each.value_a is not None and each.value_b is not None
+    ]
+
+
+def _sentence(difference: Difference, layout: Layout, names: tuple[str, str]) -> str:
+    a, b = names
+    title, unit = _title(difference, layout), difference.unit
+    values = f"{b} {known(difference.value_b, unit)}, {a} {known(difference.value_a, unit)}"
+    low, high = difference.low, difference.high
+    limits = "" if low is None or high is None else f" to {signed(high, unit)}"
+    interval_words = f"; difference 95% interval {signed(low, unit)}{limits}" if low is not None else ""
+    return f"{title}: {answer(difference, layout, names)} ({values}{interval_words})."
+
+
+def answer(difference: Difference, layout: Layout, names: tuple[str, str] = ("A", "B")) -> str:
+    """`B is worse`, `no clear difference`, `too few to tell, about 40 questions would do`."""
+    if difference.outcome == "no clear difference":
+        return difference.outcome
+    if difference.outcome == "too few to tell":
+        groups = layout.counted[1].removeprefix("independent ")
+        needed = f", about {difference.needed:,} {groups} would do" if difference.needed else ""
+        return f"{difference.outcome}{needed}"
+    return f"{names[1]} is {difference.outcome}"
+
+
+def _title(difference: Difference, layout: Layout) -> str:
+    title = title_of(layout.metrics, difference.metric)
+    return f"{title}, {difference.part}" if difference.part else title
+
+
 def run_lines(comparison: Comparison) -> list[str]:
     """A line for each run: its letter where there are two, its folder, and its coverage if it is partial."""
-    letters = ("A ", "B ") if len(comparison.runs) == 2 else ("",) * len(comparison.runs)
+    letters = ("A: ", "B: ") if len(comparison.runs) == 2 else ("",) * len(comparison.runs)
     lines = []
     for letter, side in zip(letters, comparison.runs, strict=True):
         coverage = f", coverage {share(side.coverage)}" if side.coverage < 1 else ""
@@ -53,22 +89,33 @@ def run_lines(comparison: Comparison) -> list[str]:
 
 def comparison_tables(comparison: Comparison) -> list[Grid]:
     """Two runs: a row for each metric. More: for each metric a row for each pair."""
+    layout = benchmark_class(comparison.benchmark).layout
     if len(comparison.runs) == 2:
-        rows = [(each.metric, _row(each)) for each in comparison.differences]
+        rows = [(_title(each, layout), _row(each, layout)) for each in _distinct(comparison.differences)]
         return [Grid("", "metric", ["A", "B", *HEADS], rows, left=1)]
     return [
         Grid(
-            metric,
+            title_of(layout.metrics, metric),
             "A",
             ["B", "of A", "of B", *HEADS],
-            [(each.a, [each.b, *_row(each)]) for each in comparison.differences if each.metric == metric],
+            [
+                (each.a, [each.b, *_row(each, layout)])
+                for each in comparison.differences
+                if each.metric == metric
+            ],
             left=2,
         )
         for metric in comparison.metrics
     ]
 
 
-def _row(difference: Difference) -> list[Content]:
+def _distinct(differences: Sequence[Difference]) -> list[Difference]:
+    """Without the rows of a part where the row of the whole is of this part alone."""
+    partial = {each.metric for each in differences if each.part and " and " not in each.part}
+    return [each for each in differences if scope_of(each.metric)[0] not in partial or each.part]
+
+
+def _row(difference: Difference, layout: Layout) -> list[Content]:
     unit, low, high = difference.unit, difference.low, difference.high
     style: Style = "strong" if difference.different else ""
     change = "–" if difference.difference is None else signed(difference.difference, unit)
@@ -79,8 +126,7 @@ def _row(difference: Difference) -> list[Content]:
         Cell(change, style),
         Cell(limits, "soft"),
         probability(difference.p_holm),
-        known(difference.detectable, unit),
-        Cell("yes" if difference.different else "no", style),
+        Cell(answer(difference, layout), style),
     ]
 
 
@@ -89,16 +135,13 @@ def footnote(comparison: Comparison) -> str:
     layout = benchmark_class(comparison.benchmark).layout
     largest = max(comparison.differences, key=lambda difference: difference.n)
     methods = dict.fromkeys(each.method for each in comparison.differences if each.p is not None)
-    sentences = [
-        f"Up to {counts(largest, layout)}.",
-        "Each interval is of its own difference.",
-        f"p: {', '.join(methods) or 'no test'}; after Holm's correction for all rows.",
-        "minimum detectable: the smallest true difference that would be significant with 80% power.",
+    words = [
+        f"Compared on up to {counts(largest, layout)}.",
+        f"p: {', '.join(methods) or 'no test'}; corrected for all rows (Holm). Intervals are not.",
     ]
-    declarations = (declaration(layout.metrics, name) for name in comparison.metrics)
-    if guessing := next(filter(None, map(chance, declarations)), ""):
-        sentences.append(f"{capitalised(guessing)}.")
-    return " ".join(sentences)
+    if comparison.references:
+        words.append(f"{legend(comparison.references, layout.metrics[0].unit)}.")
+    return " ".join(words)
 
 
 def board_overview(board: Leaderboard) -> Overview:

@@ -14,8 +14,10 @@ from evenkeel.errors import UsageError
 from evenkeel.files import lock
 from evenkeel.files.cache import drafts_in, naming, resolved, write_whole
 from evenkeel.files.remote.sources import local, named, naming_source, parse_columns
+from evenkeel.harness.budget import Budget
 from evenkeel.harness.control import assigned_folder, controlled
 from evenkeel.harness.limits import Limits
+from evenkeel.harness.model import Model
 from evenkeel.harness.progress import Progress
 from evenkeel.harness.registry import benchmark_name, chosen_class
 from evenkeel.harness.runner import RequestPath
@@ -66,35 +68,16 @@ def build(
     sources = {resolved(value) for value in options.values() if isinstance(value, str) and value}
     if resolved(target) in sources:
         raise UsageError(f"--out {out} is a file that you gave to build from: choose another.")
-    watching = watcher(progress)
-    loaded_engine = load_engine(concurrency=concurrency)
-    with loaded_engine as running, contextlib.ExitStack() as stack:
-        stack.callback(watching.finish)
-        stack.enter_context(_locked(target, folder=in_folder))
-        if (watched := assigned_folder()) is not None:
-            if not in_folder or resolved(watched) != resolved(target):
-                stack.enter_context(lock.writing(watched))
-            watching = stack.enter_context(controlled(watched, watching))
+    name = benchmark_name(benchmark)
+    with load_engine(concurrency=concurrency) as engine, contextlib.ExitStack() as stack:
+        watching = stack.enter_context(_watched(target, watcher(progress), folder=in_folder))
         spec = builder.helpers.get("model")
         ref = ModelRef(spec, dict(model_args or {})) if spec else None
-        refs = model_refs(builder, benchmark_name(benchmark), ref, base_url, model_args=model_args)
+        refs = model_refs(builder, name, ref, base_url, model_args=model_args)
         budget = budget_for(limits, refs, builder, watching)
-        models = open_models(running, builder, benchmark_name(benchmark), refs)
+        models = open_models(engine, builder, name, refs)
         probe(builder, models, watching)
-        beside = target / "journal.sqlite" if in_folder else target.with_name(f"{target.stem}.journal.sqlite")
-        if not models:
-            beside = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "journal.sqlite"
-        journal = stack.enter_context(contextlib.closing(Journal(beside)))
-        requests = RequestPath(
-            journal,
-            {role: model.identity() for role, model in models.items()},
-            opener=models.__getitem__,
-            budget=budget,
-            progress=watching,
-        )
-        with note_stored_answers(journal, f"{beside}: the same command resumes from there."), naming_source():
-            built = complete(builder.build(), requests.answer)
-        built = built._replace(notes=[named(note) for note in built.notes])
+        built = _carry_out(builder, models, _journal_path(target, folder=in_folder), budget, watching)
         paths = _paths(target, built, folder=in_folder)
         if taken := [path for path in paths if resolved(path) in sources]:
             raise UsageError(f"{taken[0]} is a file that you gave to build from: choose another --out.")
@@ -106,24 +89,51 @@ def build(
 
 
 @contextlib.contextmanager
+def _watched(target: Path, progress: Progress, *, folder: bool) -> Iterator[Progress]:
+    """Keep what is built to this process, and say how far it is to whoever began it, if anyone did."""
+    with contextlib.ExitStack() as stack:
+        stack.callback(progress.finish)
+        stack.enter_context(_locked(target, folder=folder))
+        if (watched := assigned_folder()) is not None:
+            if not folder or resolved(watched) != resolved(target):
+                stack.enter_context(lock.writing(watched))
+            progress = stack.enter_context(controlled(watched, progress))
+        yield progress
+
+
+def _carry_out(
+    builder: Builder, models: Mapping[str, Model], beside: Path, budget: Budget, progress: Progress
+) -> Built:
+    """Build, with every answer journaled; in a temporary file where nobody is asked."""
+    with contextlib.ExitStack() as stack:
+        if not models:
+            beside = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "journal.sqlite"
+        journal = stack.enter_context(contextlib.closing(Journal(beside)))
+        identities = {role: model.identity() for role, model in models.items()}
+        requests = RequestPath(
+            journal, identities, opener=models.__getitem__, budget=budget, progress=progress
+        )
+        with note_stored_answers(journal, f"{beside}: the same command resumes from there."), naming_source():
+            built = complete(builder.build(), requests.answer)
+    return built._replace(notes=[named(note) for note in built.notes])
+
+
+def _journal_path(target: Path, *, folder: bool) -> Path:
+    return target / "journal.sqlite" if folder else target.with_name(f"{target.stem}.journal.sqlite")
+
+
+@contextlib.contextmanager
 def _locked(target: Path, *, folder: bool) -> Iterator[None]:
     """Keep what is built to this process, and remove what a killed one was writing."""
     parent = target if folder else target.parent
-    new = [path for path in (parent, *parent.parents) if not path.exists()]
-    with naming(target / "journal.sqlite" if folder else target):
-        parent.mkdir(parents=True, exist_ok=True)
-    try:
-        with contextlib.ExitStack() as stack:
-            with naming(target):
-                stack.enter_context(lock.writing(target) if folder else lock.writing_file(target))
-            for draft, name in drafts_in(parent):
-                if folder or name.startswith(target.stem):
-                    draft.unlink()
-            yield
-    finally:
-        with contextlib.suppress(OSError):  # something was built there
-            for path in new:
-                path.rmdir()
+    with contextlib.ExitStack() as stack:
+        with naming(target / "journal.sqlite" if folder else target):
+            parent.mkdir(parents=True, exist_ok=True)
+            stack.enter_context(lock.writing(target) if folder else lock.writing_file(target))
+        for draft, name in drafts_in(parent):
+            if folder or name.startswith(target.stem):
+                draft.unlink()
+        yield
 
 
 def _paths(target: Path, built: Built, *, folder: bool) -> list[Path]:

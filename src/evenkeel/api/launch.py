@@ -24,9 +24,11 @@ import msgspec
 from msgspec import Struct
 
 from evenkeel.api.build import build
-from evenkeel.api.run import merged_options, parse_data
+from evenkeel.api.run import merged_options
+from evenkeel.api.setup import parse_data
 from evenkeel.errors import DataError, UsageError
 from evenkeel.files.cache import cache_dir, slug, write_whole
+from evenkeel.files.jsonfile import read_json
 from evenkeel.files.lock import process_began
 from evenkeel.files.remote.sources import is_elsewhere, parse_columns, without_secrets
 from evenkeel.harness.control import VARIABLE, clear_control
@@ -46,8 +48,6 @@ DATA = "data"
 STORED = "started.json"
 TAIL = 2**16
 """Bytes at the end of a log that are read."""
-LARGEST = 2**20
-"""Bytes of a started.json that is read."""
 
 _PROCESSES: list[subprocess.Popen[bytes]] = []
 """Processes that this one began. They are asked for their state, so that those that have ended can go."""
@@ -192,6 +192,22 @@ def start_again(process: Started) -> Started:
     return _launch(folder, target, stored.task)[0]
 
 
+def dismiss(process: Started) -> None:
+    """List a run or a build that has ended no longer: `ek.dismiss(ek.started("runs")[0])`. What it wrote
+    stays."""
+    folder, target = Path(process.log).parent, Path(process.path)
+    if process.active:
+        raise UsageError(f"'{process.name}' is {process.state}: stop it first.")
+    if folder.is_symlink() or folder.parent.is_symlink():
+        raise UsageError(f"{folder} is a link: remove it.")
+    for name in (STORED, "log"):
+        (folder / name).unlink(missing_ok=True)
+    clear_control(target)
+    for emptied in (folder, target):
+        with contextlib.suppress(OSError):  # it holds what was answered, or what is not ours
+            emptied.rmdir()
+
+
 def start_named(
     root: Path, name: str, task: Task, environment: Mapping[str, str]
 ) -> tuple[Started, subprocess.Popen[bytes]]:
@@ -207,7 +223,8 @@ def start_named(
 
 def read_task(path: Path) -> Task:
     """What a process that was started is to do."""
-    return msgspec.json.decode(path.read_bytes(), type=_Process).task
+    process: _Process = read_json(path, _Process)
+    return process.task
 
 
 def checked_settings(benchmark: str | Path, model: str | None, settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -323,13 +340,9 @@ def _read(folder: Path) -> Started | None:
     """What is stored of a process; None where the file is not ours."""
     try:
         file = None if folder.is_symlink() or not folder.name.isprintable() else member(folder, STORED)
-        if file is None:
-            return None
-        with file.open("rb") as opened:
-            process = msgspec.json.decode(opened.read(LARGEST), type=_Process)
-    except (OSError, DataError, ValueError, RecursionError):
+        return _as_started(folder, read_json(file, _Process)) if file is not None else None
+    except (OSError, DataError):
         return None
-    return _as_started(folder, process)
 
 
 def _as_started(folder: Path, process: _Process) -> Started:

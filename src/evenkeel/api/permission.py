@@ -19,13 +19,8 @@ from evenkeel.harness.folder import served_at
 from evenkeel.harness.model import Model
 from evenkeel.harness.runner import Refusal
 from evenkeel.models.engines.engine import Engine
-from evenkeel.models.registry import BACKENDS, backend, backend_class, preset_of
-from evenkeel.options import describe
+from evenkeel.models.registry import BACKENDS
 from evenkeel.types import ModelRef, RunSpec
-
-RISKY = ("trust_remote_code",)
-ELSEWHERE = ("base_url", "api_key_env", "extra_body")
-"""Options that are told otherwise, or never: an address is `--base-url`, a body is stored as a hash."""
 
 
 class Permitted:
@@ -66,57 +61,32 @@ class Permitted:
     def open(self, role: str) -> Model:
         """The model of a role, if it is the same here as in the run."""
         stored = self._models[role]
-        ref = self._refs.get(stored["spec"]) or ModelRef(stored["spec"], _options(stored))
+        ref = self._refs.get(stored["spec"]) or ModelRef(stored["spec"])
         opened = self._engine.open(ref)
         identity = opened.identity()
+        there = stored["identity"]
         if differences := [
             f"{name} is {there.get(name)} there and {identity.get(name)} here"
-            for there in (stored["identity"],)
             for name in {**there, **identity}
             if there.get(name) != identity.get(name)
         ]:
             raise RunConflict(
                 f"'{stored['spec']}' is not the same model here as in the run, and more must be asked of it: "
-                f"{'; '.join(differences)}."
+                f"{'; '.join(differences)}. Name it with --model, and its options with --model-arg KEY=VALUE."
             )
         return opened
 
     def _refuse(self, role: str, number: int) -> EvenkeelError:
         stored = self._models[role]
         address = ", ".join(self._addresses.get(role, ()))
-        command = ["evenkeel", "rescore", str(self._path), "--model", stored["spec"]]
-        preset = preset_of(stored["spec"])
-        own = preset is not None and (not preset.base_url or preset.base_url in self._addresses.get(role, ()))
-        command += ["--base-url", str(address)] if address and not own else []
-        for name, value in _options(stored).items():
-            command += ["--model-arg", f"{name}={value}"]
-        asked_for = [name for name in RISKY if stored["identity"].get(name)]
+        command = shlex.join(["evenkeel", "rescore", str(self._path), "--model", stored["spec"]])
         return UsageError(
             f"{self._path}: scoring needs {number:,} answers that were never asked for, from the {role} "
             f"'{stored['spec']}'{f' at {address}' if address else ''}. A run's folder may come from anyone: "
-            f"nothing is asked of a model that you do not name. To ask this one: {shlex.join(command)}"
-            + (
-                f". The run was made with {asked_for[0]}=true, which runs code that comes with the model; "
-                f"add --model-arg {asked_for[0]}=true only if you trust its author."
-                if asked_for
-                else ""
-            )
+            f"nothing is asked of a model that you do not name. To ask this one: {command}, with the "
+            "--base-url and --model-arg that the run was made with, if you trust them."
         )
 
 
 def _bundled(spec: str) -> bool:
     return spec in BACKENDS and not BACKENDS[spec].named
-
-
-def _options(stored: Mapping[str, Any]) -> dict[str, Any]:
-    """The options in a stored identity that are not the backend's defaults and harm nobody."""
-    scheme = stored["spec"].partition(":")[0]
-    known = describe(backend_class(scheme).Options) if backend(scheme) else []
-    identity = stored["identity"]
-    return {
-        option.name: identity[option.name]
-        for option in known
-        if option.name in identity
-        and option.name not in (*ELSEWHERE, *RISKY)
-        and identity[option.name] != option.default
-    }

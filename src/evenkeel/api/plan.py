@@ -19,9 +19,8 @@ import msgspec
 from msgspec import Struct
 
 from evenkeel.api.batch import batched_roles
-from evenkeel.api.run import merged_options, parse_data, parse_langs
+from evenkeel.api.run import merged_options
 from evenkeel.api.setup import model_ref, model_refs, read_samples
-from evenkeel.files.remote.sources import parse_columns
 from evenkeel.harness.benchmark import Benchmark
 from evenkeel.harness.budget import FREE, Budget, Plan, estimate
 from evenkeel.harness.limits import Limits, Price
@@ -59,8 +58,6 @@ def dry_run(
     *,
     options: Struct | None = None,
     model_args: Mapping[str, Any] | None = None,
-    top_p: float | None = None,
-    top_k: int | None = None,
     data: str | Path | Sequence[str | Path] = "starter",
     column: Mapping[str, str] | Sequence[str] = (),
     lang: str | Sequence[str] | None = None,
@@ -80,7 +77,7 @@ def dry_run(
     plan.requests, plan.usd
     """
     limits = Limits.of(max_requests, max_usd, price_in, price_out)
-    ref = model_ref(model, model_args, top_p=top_p, top_k=top_k)
+    ref = model_ref(model, model_args)
     if ref is not None:
         check_spec(ref.spec, ref.args)
     loaded = load_benchmark(benchmark, merged_options(options, benchmark_options), seed=seed)
@@ -88,8 +85,7 @@ def dry_run(
         check_spec(spec, {})
     name = benchmark_name(benchmark)
     refs = model_refs(loaded, name, ref, base_url)
-    columns = parse_columns(column)
-    samples, _ = read_samples(loaded, name, parse_data(data), parse_langs(lang), limit, columns)
+    samples, _ = read_samples(loaded, name, data, lang, limit, column)
     batched = batched_roles(loaded, name, refs) if batch else frozenset()
     prices, unpriced = prices_by_role(limits, refs, loaded.roles, batched=batched)
     require_prices(limits, unpriced)

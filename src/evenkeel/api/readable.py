@@ -15,9 +15,9 @@ def data_problem(benchmark: str | Path, data: str | Path) -> str:
     Empty where it can.
     """
     problem = ""
-    for langs in (None, ["en"]):  # a file that does not state its language takes the one that is asked for
+    for lang in (None, "en"):  # a file that does not state its language takes the one that is asked for
         try:
-            read_samples(load_benchmark(benchmark, {}), benchmark_name(benchmark), [str(data)], langs, 1)
+            read_samples(load_benchmark(benchmark, {}), benchmark_name(benchmark), data, lang, 1)
         except DataError as error:
             problem = problem or str(error)
         except UsageError:

@@ -19,12 +19,10 @@ from evenkeel.api.setup import (
     identities,
     model_ref,
     model_refs,
-    note_moved_server,
     prepare,
 )
 from evenkeel.errors import EvenkeelError, RunConflict, UsageError, place_of
 from evenkeel.files.cache import slug
-from evenkeel.files.remote.sources import parse_columns
 from evenkeel.harness.benchmark import Benchmark
 from evenkeel.harness.budget import Budget
 from evenkeel.harness.control import controlled
@@ -42,8 +40,6 @@ from evenkeel.report.terminal.progress import watcher
 from evenkeel.types import RunSpec, Sample, Score, Summary
 
 RUNS = Path("runs")
-NOT_BEGUN = "was stopped before it began: run the same command again."
-EMPTIED = "Put back the journal, start over with --fresh (all is asked again), or choose another --out."
 RECORDED = "recorded"
 """The source of data that comes with its answers."""
 
@@ -54,14 +50,13 @@ def run(
     *,
     options: Struct | None = None,
     model_args: Mapping[str, Any] | None = None,
-    top_p: float | None = None,
-    top_k: int | None = None,
     base_url: str | None = None,
     data: str | Path | Sequence[str | Path] = "starter",
     column: Mapping[str, str] | Sequence[str] = (),
     lang: str | Sequence[str] | None = None,
     limit: int | None = None,
     seed: int = 0,
+    label: str | None = None,
     out: str | Path | None = None,
     fresh: bool = False,
     reuse: str | Path | None = None,
@@ -83,19 +78,17 @@ def run(
         run.summary["mean_similarity"].value
 
     `benchmark` is a name of `evenkeel list benchmarks`, or the path of a Python file that defines one. Its
-    options are an instance of its option class (`ek.MiraeOptions`, `ek.RgbOptions`, `ek.MironOptions`,
-    `ek.MultiviewOptions`: `help()` describes each field) or the same by name: `ek.run("mirae", …,
-    levels="1-3")`. `data` is a path, an address, `hf:NAME:SPLIT`, "starter" or "published"; `column` maps
-    fields to columns of other names: `column={"query": "question"}`. With `batch` requests go through the
-    provider's batches, at its lower price: where the call ends, the same call with `out` fetches the answers;
-    without `wait` it ends with BatchesPending as soon as all are submitted. `progress` is shown in a notebook
-    and on a terminal; False shows none.
+    options are an instance of its option class (`help(ek.MiraeOptions)` describes each field) or the same by
+    name: `ek.run("mirae", …, levels="1-3")`. `data` is a path, an address, `hf:NAME:SPLIT`, "starter" or
+    "published"; `column={"query": "question"}` names columns; `label` is what results call the model. With
+    `batch` requests go through the provider's batches; without `wait` the call ends with BatchesPending, and
+    the same call with `out` resumes it.
     """
     limits = Limits.of(max_requests, max_usd, price_in, price_out)
     watching = watcher(progress)
     name = benchmark_name(benchmark)
     loaded = load_benchmark(benchmark, merged_options(options, benchmark_options), seed=seed)
-    ref = model_ref(model, model_args, top_p=top_p, top_k=top_k)
+    ref = model_ref(model, model_args)
     if not wait and not batch:
         raise UsageError("wait=False goes with batch=True.")
     refs = model_refs(loaded, name, ref, base_url)
@@ -103,29 +96,13 @@ def run(
     budget = budget_for(limits, refs, loaded, watching, batched=roles)
     with load_engine(engine, engine_args, concurrency=concurrency) as running:
         setup = prepare(
-            running,
-            loaded,
-            name,
-            ref,
-            base_url=base_url,
-            data=parse_data(data),
-            columns=parse_columns(column),
-            langs=parse_langs(lang),
-            limit=limit,
-            progress=watching,
-        )
-        folder = Path(out) if out else default_folder(setup.spec.benchmark, setup.spec.subject)
+            running, loaded, name, ref, base_url=base_url, data=data, column=column, lang=lang, limit=limit,
+            label=label, progress=watching,
+        )  # fmt: skip
+        folder = Path(out) if out else default_folder(name, setup.spec.subject)
         return carry_out(
             setup, folder, budget, fresh=fresh, reuse=reuse, progress=watching, batched=roles, wait=wait
         )
-
-
-def parse_data(data: str | Path | Sequence[str | Path]) -> list[str]:
-    """One path or name of data, or several."""
-    several = [data] if isinstance(data, str | Path) else list(data)
-    if not several:
-        raise UsageError("--data: give at least one path, 'starter' or 'published'.")
-    return [str(each) for each in several]
 
 
 def rescore(
@@ -162,29 +139,19 @@ def rescore(
             refusals=permitted.refusals,
         )
         samples = journal.samples(sample_type(type(loaded)))
-        if not samples and journal.empty:
-            finished = member(target, "records.jsonl") is not None
-            began = f"has results, and its journal is empty. {EMPTIED}" if finished else NOT_BEGUN
-            raise RunConflict(f"{path} {began}")
-        count = spec.provenance.get("samples", len(samples))
+        count = spec.provenance.get("samples", 0)
+        if not count:
+            raise RunConflict(f"{path} was stopped before it began: run the same command again.")
         if len(samples) != count:
             raise RunConflict(
-                f"{folder.journal} holds {len(samples):,} of the run's {count:,} samples. Run the command "
-                "that made the run again: it stores the samples anew and keeps the answers."
+                f"{folder.journal} holds {len(samples):,} of the run's {count:,} samples. Put the journal "
+                "back, or run the command that made the run again."
             )
         check_loss(loaded, samples, requests, Run(target))
         try:
             return _finish(loaded, folder, spec, samples, requests, watching)
         finally:
             watching.finish()
-
-
-def parse_langs(lang: str | Sequence[str] | None) -> list[str] | None:
-    """`"en,ko"` or `["en", "ko"]` as a list; None is whatever the data has."""
-    if lang is None:
-        return None
-    parts = lang.split(",") if isinstance(lang, str) else lang
-    return list(dict.fromkeys(part.strip() for part in parts if part.strip())) or None
 
 
 def merged_options(options: Struct | None, by_name: Mapping[str, Any]) -> Struct | Mapping[str, Any]:
@@ -245,11 +212,13 @@ def carry_out(
         progress = stack.enter_context(controlled(path, progress))
         journal = stack.enter_context(contextlib.closing(Journal(folder.journal)))
         stack.callback(progress.finish)
-        note_moved_server(folder, setup.spec, progress)
         if journal.empty and not journal.holds_samples() and member(path, "records.jsonl") is not None:
-            raise RunConflict(f"{path} has results, and its journal is empty. {EMPTIED}")
+            raise RunConflict(
+                f"{path} has results, and its journal is empty. Put back the journal, start over with "
+                "--fresh (all is asked again), or choose another --out."
+            )
         journal.put_samples(setup.samples)
-        folder.add_sample_count(len(setup.samples))
+        folder.add_provenance(samples=len(setup.samples))
         requests = RequestPath(
             journal,
             identities(folder.spec),
@@ -282,8 +251,9 @@ def _finish(
     start_engine()  # beside the scoring
     scores = score_samples(benchmark, folder, samples, requests, progress.note)
     folder.write_summary(summarise(benchmark, scores))
-    folder.add_notes(requests.notes())
-    folder.add_records_size()
+    notes = {**folder.spec.provenance.get("notes", {}), **requests.notes()}
+    size = (folder.path / "records.jsonl").stat().st_size
+    folder.add_provenance(records_bytes=size, **({"notes": notes} if notes else {}))
     run = Run(folder.path)
     publish(benchmark, folder, spec, run)
     try:

@@ -12,21 +12,19 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, get_origin
 
-import msgspec
 from msgspec import Struct
 
 import evenkeel
 from evenkeel.errors import CapabilityError, DataError, EvenkeelError, MissingExtra, UsageError, place_of
 from evenkeel.files import datasets
-from evenkeel.files.remote.sources import HUB, naming_source
+from evenkeel.files.remote.sources import HUB, naming_source, parse_columns
 from evenkeel.harness.benchmark import Benchmark, Data
 from evenkeel.harness.budget import Budget
-from evenkeel.harness.folder import FORMAT, served_at
+from evenkeel.harness.folder import FORMAT
 from evenkeel.harness.ledger import assigned_ledger
 from evenkeel.harness.limits import Limits
 from evenkeel.harness.model import Echoing, Model, addresses_of
 from evenkeel.harness.progress import Progress, watch
-from evenkeel.harness.writing import RunFolder
 from evenkeel.make.builder import Builder
 from evenkeel.models.engines.engine import Engine
 from evenkeel.models.prices import prices_by_role, require_prices, shown_prices, thinking_by_role
@@ -59,11 +57,12 @@ def prepare(
     ref: ModelRef | None,
     *,
     base_url: str | None,
-    data: Sequence[str],
-    langs: list[str] | None,
+    data: str | Path | Sequence[str | Path],
+    column: Mapping[str, str] | Sequence[str],
+    lang: str | Sequence[str] | None,
     limit: int | None,
+    label: str | None,
     progress: Progress,
-    columns: Mapping[str, str] | None = None,
 ) -> Setup:
     """Open the models, read the samples, try out what the models must be able to do."""
     if ref is None and "model" in benchmark.roles:
@@ -71,7 +70,7 @@ def prepare(
     while True:
         try:
             models = open_models(engine, benchmark, name, model_refs(benchmark, name, ref, base_url))
-            samples, source = read_samples(benchmark, name, data, langs, limit, columns)
+            samples, source = read_samples(benchmark, name, data, lang, limit, column)
             probe(benchmark, models, progress)
             probe_languages(benchmark, models, samples)
         except CapabilityError as error:
@@ -81,7 +80,7 @@ def prepare(
             progress.note(f"{error} The run continues without.")
             benchmark = less
         else:
-            spec = make_spec(name, benchmark, models, source, limit=limit, seed=benchmark.seed)
+            spec = make_spec(name, benchmark, models, source, limit=limit, seed=benchmark.seed, label=label)
             return Setup(benchmark, spec, samples, models)
 
 
@@ -107,12 +106,9 @@ def probe_languages(benchmark: Benchmark, models: Mapping[str, Model], samples: 
             model.probe_logprobs(examples[role])
 
 
-def model_ref(
-    model: str | None, args: Mapping[str, Any] | None, *, top_p: float | None, top_k: int | None
-) -> ModelRef | None:
-    """The model under test, with the run's sampling as options of its backend; None where none is given."""
-    sampling = {name: value for name, value in (("top_p", top_p), ("top_k", top_k)) if value is not None}
-    return ModelRef(model, {**(args or {}), **sampling}) if model else None
+def model_ref(model: str | None, args: Mapping[str, Any] | None) -> ModelRef | None:
+    """The model under test; None where none is given."""
+    return ModelRef(model, dict(args or {})) if model else None
 
 
 def model_refs(
@@ -185,17 +181,18 @@ def _plural(role: str) -> str:
 def read_samples(
     benchmark: Benchmark,
     name: str,
-    data: Sequence[str],
-    langs: list[str] | None,
+    data: str | Path | Sequence[str | Path],
+    lang: str | Sequence[str] | None,
     limit: int | None,
-    columns: Mapping[str, str] | None = None,
+    column: Mapping[str, str] | Sequence[str] = (),
 ) -> tuple[list[Sample], dict[str, Any]]:
     """The samples of all that `--data` names, and what the spec says of it."""
     if limit is not None and limit < 1:
         raise UsageError(f"--limit {limit}: must be at least 1.")
-    shown = " --data ".join(data)
+    chosen, langs, columns = parse_data(data), parse_langs(lang), parse_columns(column)
+    shown = " --data ".join(chosen)
     listed = datasets.find(
-        name, data, langs, starter=benchmark.starter, columns=columns, tables=benchmark.tables
+        name, chosen, langs, starter=benchmark.starter, columns=columns, tables=benchmark.tables
     )
     files = Data(listed, langs=langs, limit=limit)
     try:
@@ -205,11 +202,27 @@ def read_samples(
     except Exception as error:
         raise DataError(shown, f"{name} cannot read this data: {place_of(error)}: {error}.") from error
     check_samples(benchmark, samples, shown)
-    sources = dict.fromkeys(map(_kind_of_source, data))
+    sources = dict.fromkeys(map(_kind_of_source, chosen))
     facts = benchmark.about_data(samples)
     hashes = [file.sha256 for file in files]
-    facts |= {"columns": dict(columns)} if columns else {}
+    facts |= {"columns": columns} if columns else {}
     return samples, {"source": " and ".join(sources), "sha256": hashes, "lang": langs, **facts}
+
+
+def parse_data(data: str | Path | Sequence[str | Path]) -> list[str]:
+    """One path or name of data, or several."""
+    several = [data] if isinstance(data, str | Path) else list(data)
+    if not several:
+        raise UsageError("--data: give at least one path, 'starter' or 'published'.")
+    return [str(each) for each in several]
+
+
+def parse_langs(lang: str | Sequence[str] | None) -> list[str] | None:
+    """`"en,ko"` or `["en", "ko"]` as a list; None is whatever the data has."""
+    if lang is None:
+        return None
+    parts = lang.split(",") if isinstance(lang, str) else lang
+    return list(dict.fromkeys(part.strip() for part in parts if part.strip())) or None
 
 
 def _kind_of_source(data: str) -> str:
@@ -243,6 +256,7 @@ def make_spec(
     *,
     limit: int | None = None,
     seed: int = 0,
+    label: str | None = None,
 ) -> RunSpec:
     return RunSpec(
         format=FORMAT,
@@ -253,7 +267,7 @@ def make_spec(
         seed=seed,
         limit=limit,
         provenance={**provenance(), "servers": addresses(models)},
-        subjects=benchmark.subjects or (str(_described(models["model"].identity())["name"]),),
+        subjects=benchmark.subjects or (label or str(_described(models["model"].identity())["name"]),),
     )
 
 
@@ -273,22 +287,6 @@ def _described(identity: dict[str, Any]) -> dict[str, Any]:
 
 def identities(spec: RunSpec) -> dict[str, dict[str, Any]]:
     return {role: model["identity"] for role, model in spec.models.items()}
-
-
-def note_moved_server(folder: RunFolder, spec: RunSpec, progress: Progress) -> None:
-    """Say, and write down, that a run resumes with a server at another address than before."""
-    before, now = served_at(folder.spec), served_at(spec)
-    moved = {role: urls for role, urls in now.items() if not set(urls) <= set(before.get(role, urls))}
-    for role, urls in moved.items():
-        progress.note(
-            f"{spec.models[role]['spec']} was reached at {', '.join(before[role])} and is reached at "
-            f"{', '.join(urls)} now: it is taken for the same model."
-        )
-    if moved:
-        servers = {role: list(dict.fromkeys([*before.get(role, ()), *urls])) for role, urls in now.items()}
-        provenance = {**folder.spec.provenance, "servers": servers}
-        folder.spec = msgspec.structs.replace(folder.spec, provenance=provenance)
-        folder.write_json("spec.json", folder.spec)
 
 
 def with_base_url(refs: Mapping[str, ModelRef], base_url: str | None) -> dict[str, ModelRef]:

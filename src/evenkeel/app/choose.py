@@ -17,15 +17,14 @@ from msgspec import NODEFAULT, Struct
 import evenkeel as ek
 from evenkeel.app import show
 from evenkeel.app.settings import UPLOAD_MB, Settings, is_plain_name
-from evenkeel.page.format import capitalised, visible
+from evenkeel.page.format import capitalised
 
 if TYPE_CHECKING:
     from evenkeel.models.presets import Preset
     from evenkeel.options import Option
 
-OF_TERMINAL = ("methods", "dry_run")
-"""Options that the pages do not have: a file that names models and their arguments, which is not checked as
-texts are; and one that makes nothing."""
+OF_TERMINAL = ("dry_run",)
+"""Options that the pages do not have."""
 FOLDED = 6
 """Options that are shown at once where no order is written down."""
 FLAG = re.compile(r"--([a-z][a-z-]+)")
@@ -39,29 +38,17 @@ ZERO_WIDTH = "\u200b"
 NO_KEY = "NO_KEY"
 """A variable that nobody sets: without one, the key of OpenAI would be sent."""
 SERVER_EXAMPLE = "http://127.0.0.1:8000/v1"
+ADDRESS = re.compile(r"https?://[^\s/]+(/\S*)?")
+MARKS = {"ok": "✓", "not supported": "–", "unclear": "?", "failed": "✗"}
+PACKED = (".parquet", ".gz", ".zst", ".bz2", ".xz", ".zip")
+"""Endings of files that are not text."""
+INTERNAL = ("review.jsonl", "manifest.json", "dropped.jsonl")
+"""What a data set holds beside its rows."""
 
 
 def plain(words: str) -> str:
     """Words for a label or a help text of Streamlit, which reads Markdown: every sign stands for itself."""
     return MARKDOWN.sub(r"\\\1", LINKS.sub(ZERO_WIDTH, words))
-
-
-# The address
-
-
-def of_address(label: str, options: Sequence[str], name: str) -> str:
-    """One of the options, which the address of the page keeps under a name.
-
-    A drop-down without a key is another one as soon as its first value is, and forgets the choice.
-    So it has a key, and its value is set only where the address holds what this page did not write.
-    """
-    key, written = f"chosen-{name}", f"written-{name}"
-    asked = st.query_params.get(name, "")
-    if asked in options and (key not in st.session_state or asked != st.session_state.get(written)):
-        st.session_state[key] = asked
-    chosen = st.selectbox(label, options, key=key, format_func=visible)
-    st.query_params[name] = st.session_state[written] = chosen
-    return chosen
 
 
 # Options
@@ -73,6 +60,9 @@ class _Presentation(Struct, frozen=True):
     first: dict[str, list[str]]
     """By page and benchmark: the options that are not behind a click, in their order."""
     titles: dict[str, str]
+    choices: dict[str, dict[str, str]]
+    """Of an option that takes several of a few values, separated by commas: each with words for it. Its
+    default is all of them."""
 
 
 PRESENTATION = msgspec.json.decode(Path(__file__).with_name("options.json").read_bytes(), type=_Presentation)
@@ -99,11 +89,32 @@ def options(kind: type[Struct], settings: Settings, *, key: str) -> dict[str, An
     described = {option.name: option for option in ek.describe(kind) if option.name not in OF_TERMINAL}
     names = PRESENTATION.first.get(key, list(described)[:FOLDED])
     first = [described.pop(name) for name in names if name in described]
-    chosen = _rows(first, settings, key)
+    chosen = {}
+    for option in [option for option in first if option.name in PRESENTATION.choices]:
+        first.remove(option)
+        if value := _some_of(option, f"{key}-{option.name}"):
+            chosen[option.name] = value
+    chosen |= _rows(first, settings, key)
     if described:
         with st.expander(f"More options ({len(described)})"):
             chosen |= _rows(list(described.values()), settings, key)
     return chosen
+
+
+def _some_of(option: Option, key: str) -> str:
+    """Some of the values that an option can have, separated by commas; empty for all of them."""
+    choices = PRESENTATION.choices[option.name]
+    picked = st.pills(
+        plain(title(option.name)),
+        list(choices),
+        selection_mode="multi",
+        default=list(choices),
+        format_func=choices.__getitem__,
+        key=key,
+        bind="query-params",
+        wrap=True,
+    )
+    return "" if len(picked) == len(choices) else ",".join(picked)
 
 
 def _rows(described: Sequence[Option], settings: Settings, key: str) -> dict[str, Any]:
@@ -130,21 +141,31 @@ def _option(option: Option, settings: Settings, key: str) -> Any:
         path = file(label, settings, files_of(settings), default=option.default, key=key)
         return option.default if path is None else path
     if core is bool:
-        return st.checkbox(label, option.default, key=key)
+        return st.checkbox(label, option.default, key=key, bind="query-params")
     if get_origin(core) is Literal:
-        choices = list(dict.fromkeys([option.default, *get_args(core)]))
-        return st.selectbox(label, choices, format_func=_choice, key=key)
+        values = list(dict.fromkeys([option.default, *get_args(core)]))
+        return st.selectbox(label, values, format_func=_choice, key=key, bind="query-params")
     if core in (int, float):
         step, form = (1, "%d") if core is int else (0.1, "%g")
         default = option.default if option.default is None else core(option.default)
-        number = st.number_input(label, value=default, step=step, format=form, placeholder="default", key=key)
+        number = st.number_input(
+            label,
+            value=default,
+            step=step,
+            format=form,
+            placeholder="default",
+            key=key,
+            bind="query-params",
+        )
         return option.default if number is None else number
     if get_origin(core) is tuple:
         default = "\n".join(option.default)
-        text = st.text_area(label, default, placeholder="One per line", height=80, key=key)
+        text = st.text_area(
+            label, default, placeholder="One per line", height=80, key=key, bind="query-params"
+        )
         lines = [_typed(line) for line in text.splitlines() if _typed(line)]
         return tuple(lines)
-    text = st.text_input(label, option.default or "", key=key)
+    text = st.text_input(label, option.default or "", key=key, bind="query-params")
     return _typed(text) or (None if option.default is None else "")
 
 
@@ -188,11 +209,13 @@ def file(
     None where an upload was chosen and nothing is uploaded yet.
     """
     choices = [*dict.fromkeys([default, *words]), *files, UPLOAD]
-    chosen = st.selectbox(label, choices, format_func=_none, accept_new_options=True, key=key)
+    chosen = st.selectbox(
+        label, choices, format_func=_none, accept_new_options=True, key=key, bind="query-params"
+    )
     if chosen == UPLOAD:
         uploaded = st.file_uploader(label, label_visibility="collapsed", key=f"{key}-upload")
         if uploaded is None:
-            show.text("Nothing is uploaded yet.", "warn")
+            show.text("Choose a file to upload.", "warn")
             return None
         return str(save_upload(settings, uploaded.name, uploaded.getvalue()))
     if chosen is None or chosen == default or chosen in words:
@@ -214,7 +237,7 @@ def files_of(settings: Settings) -> dict[str, Path]:
                 f"{name}/{inner.name}": inner
                 for inner in sorted(path.iterdir())
                 if inner.is_file() and not inner.is_symlink() and not inner.name.startswith(".")
-                if is_plain_name(inner.name)
+                if is_plain_name(inner.name) and inner.name not in INTERNAL
             }
     return files
 
@@ -229,6 +252,8 @@ def save_upload(settings: Settings, name: str, content: bytes) -> Path:
         )
     if any(folder.is_symlink() for folder in (settings.built, settings.uploads)):
         raise ek.UsageError(f"{settings.uploads} is a link: nothing is written there. Remove it.")
+    if b"\0" in content and not name.lower().endswith(PACKED):
+        raise ek.UsageError(f"{name!r} is not a text file. Give JSON, CSV, text or Parquet.")
     digest = hashlib.sha256(content).hexdigest()[:8]
     stem, suffix = (re.sub(r"[^\w.-]", "_", part) for part in (Path(name).stem, Path(name).suffix))
     stem = stem.strip(".").encode()[:120].decode(errors="ignore")  # a name has 255 bytes at most
@@ -253,26 +278,39 @@ def model(settings: Settings, *, key: str, label: str = "Model", none: bool = Fa
         *(preset.title for preset in presets.values()),
         "An OpenAI-compatible server",
     ]
-    source = st.selectbox(label, sources, key=f"{key}-source")
+    source = st.selectbox(label, sources, key=f"{key}-source", bind="query-params")
     if source == "Embedded (SmolLM2-135M)":
         return "embedded"
     if source == "A folder":
-        name = st.selectbox("Folder or file", list(folders), key=f"{key}-folder")
+        name = st.selectbox("Folder or file", list(folders), key=f"{key}-folder", bind="query-params")
         return f"hf:{folders[name]}"
     if source == "An OpenAI-compatible server":
-        return _server(key)
+        return _tested(_server(key), key)
     preset = next((each for each in presets.values() if each.title == source), None)
-    return _preset(preset, key) if preset else None
+    return _tested(_preset(preset, key), key) if preset else None
+
+
+def _tested(spec: str | None, key: str) -> str | None:
+    """A model on a server, which can be tried out first."""
+    trials = st.session_state.setdefault("trials", {})
+    if spec and st.button("Test the connection", key=f"{key}-test"):
+        trials.pop(spec, None)
+        with show.problems(), st.spinner("Sending a few small requests…"):
+            trials[spec] = ek.try_model(spec)
+    if (trial := trials.get(spec)) is not None:
+        lines = [f"{MARKS[each.state]} {each.name}: {each.detail or each.state}" for each in trial.trials]
+        show.text("\n".join(lines), "small" if trial.enough else "error")
+    return spec
 
 
 def _preset(preset: Preset, key: str) -> str | None:
     """A model of a provider or of a local server, by the name that is typed in."""
-    chosen = st.text_input("Name of the model", key=f"{key}-{preset.name}-model")
+    chosen = st.text_input("Model name", key=f"{key}-{preset.name}-model", bind="query-params")
     if preset.key and preset.key_is_set:
-        show.text(f"The key is read from the variable {preset.key}, which is set.", "soft")
+        show.text(f"The API key is read from {preset.key}, which is set.", "soft")
     elif preset.key:
         show.text(
-            f"The variable {preset.key} is not set. Set it in the environment of the app and restart it.",
+            f"{preset.key} is not set. Set it in the environment of the app and restart it.",
             "warn",
         )
     else:
@@ -290,14 +328,20 @@ def _model_name(text: str) -> str:
 
 def _server(key: str) -> str | None:
     """Any server that speaks the protocol: its address, the name of the model, where the key is."""
-    address = st.text_input("Address", placeholder=SERVER_EXAMPLE, key=f"{key}-address").strip()
-    name = _model_name(st.text_input("Name of the model", key=f"{key}-name"))
+    address = st.text_input(
+        "Address", placeholder=SERVER_EXAMPLE, key=f"{key}-address", bind="query-params"
+    ).strip()
+    name = _model_name(st.text_input("Model name", key=f"{key}-name", bind="query-params"))
     variables = {"no key": NO_KEY} | {variable: variable for variable in key_variables()}
-    variable = variables[st.selectbox("API key variable", list(variables), key=f"{key}-variable")]
-    if not (address and name):
-        return None
+    variable = variables[
+        st.selectbox("API key variable", list(variables), key=f"{key}-variable", bind="query-params")
+    ]
     if re.search(r"[@?#]", address):
         raise ek.UsageError("the address must not hold a password or a key: put it into a variable.")
+    if address and not ADDRESS.fullmatch(address):
+        raise ek.UsageError(f"{address!r} is not an address: it begins as {SERVER_EXAMPLE} does.")
+    if not (address and name):
+        return None
     if variable != NO_KEY:
-        show.text(f"The key in {variable} will be sent to {address}.", "warn")
+        show.text(f"The API key in {variable} will be sent to {address}.", "warn")
     return f"openai:{name}?{urlencode({'base_url': address, 'api_key_env': variable})}"

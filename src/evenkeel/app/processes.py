@@ -69,8 +69,14 @@ def _ended_early(process: Started) -> None:
     else:
         show.text(f"Failed. {words}", "error")
     show.preformatted(process.log_tail(12))
-    if st.button("Resume", key=f"again-{process.name}", type="primary"):
-        _attempt(process, lambda: ek.start_again(process))
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if st.button("Resume", key=f"again-{process.name}", type="primary"):
+            _attempt(process, lambda: ek.start_again(process))
+        if st.button("Dismiss", key=f"dismiss-{process.name}"):
+            ek.dismiss(process)
+            show.go("new-run" if process.kind == "run" else "build")
+        if process.kind == "run":
+            st.page_link(st.session_state["pages"]["new-run"], label="Change the settings")
     with st.expander("At the terminal"):
         show.preformatted(shlex.join(process.command))
 
@@ -100,7 +106,7 @@ def _progress(process: Started) -> None:
         st.progress(0.0, text="Starting: loading models")
         show.text(process.log_tail(1), "soft")
         return
-    left = f", about {_duration(state.seconds_left)} left" if state.seconds_left is not None else ""
+    left = f", about {duration(state.seconds_left)} left" if state.seconds_left is not None else ""
     st.progress(min(1.0, state.done / state.total), text=f"{state.done:,} of {state.total:,} requests{left}")
     spent = f", ${state.usd:,.4f} spent" if state.usd else ""
     show.text(
@@ -111,7 +117,7 @@ def _progress(process: Started) -> None:
         show.text(process.log_tail(1), "soft")
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
     """`40 s`, `12 min`, `3.5 h`."""
     if seconds < 90:
         return f"{seconds:,.0f} s"

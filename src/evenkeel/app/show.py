@@ -22,8 +22,10 @@ from evenkeel.page.format import visible
 if TYPE_CHECKING:
     from evenkeel.report.pictures import Drawn
 
-Tone: TypeAlias = Literal["plain", "soft", "small", "warn", "error"]
+Tone: TypeAlias = Literal["plain", "strong", "soft", "small", "warn", "error"]
 
+TALLEST = 640
+"""Pixels of a table."""
 AROUND = 130
 """Pixels of a chart above and below its bars and lines."""
 COLOURS: dict[Tone, str] = {"warn": "#d9822b", "error": "#d03b3b"}
@@ -31,7 +33,7 @@ COLOURS: dict[Tone, str] = {"warn": "#d9822b", "error": "#d03b3b"}
 
 def result(shown: Any) -> None:
     """A result of the library, as a notebook shows it."""
-    st.html(f'<div class="evenkeel">{shown._repr_html_()}</div>')
+    st.html(f'<div class="evenkeel">{without_folder(shown._repr_html_())}</div>')
 
 
 def picture(drawn: Drawn) -> None:
@@ -53,6 +55,8 @@ def text(words: str, tone: Tone = "plain") -> None:
     style = "white-space:pre-wrap;overflow-wrap:anywhere;margin:0"
     if tone in COLOURS:
         style += f";border-left:.3rem solid {COLOURS[tone]};padding:.4rem .8rem"
+    if tone == "strong":
+        style += ";font-size:1.1rem;font-weight:600"
     if tone in ("soft", "small"):
         style += ";opacity:.75"
     if tone == "small":
@@ -62,7 +66,13 @@ def text(words: str, tone: Tone = "plain") -> None:
 
 
 def title(words: str) -> None:
+    """The title of a page, and of the browser's tab."""
+    tab_title(words)
     st.html(f"<h1>{escape(visible(words))}</h1>")
+
+
+def tab_title(words: str) -> None:
+    st.set_page_config(page_title=f"{visible(words)} · Evenkeel")
 
 
 def heading(words: str) -> None:
@@ -75,9 +85,34 @@ def preformatted(words: str) -> None:
     st.html(f'<pre style="{style}" tabindex="0">{escape(visible(words))}</pre>')
 
 
+def clickable(
+    columns: Mapping[str, Sequence[Any]],
+    *,
+    key: str,
+    alt: str,
+    column_config: Mapping[str, Any] | None = None,
+) -> int | None:
+    """A table of which a click anywhere on a row selects it; the number of that row."""
+    count = len(next(iter(columns.values())))
+    event: Any = st.dataframe(
+        dict(columns),
+        hide_index=True,
+        on_select="rerun",
+        selection_mode="single-cell",
+        key=key,
+        placeholder="",
+        height=min(TALLEST, 37 + 35 * count),
+        column_config=column_config,
+        alt=alt,
+    )
+    row = next((row for row, _ in event.selection.cells), None)
+    return row if row is not None and row < count else None  # a choice among other rows
+
+
 def tabs(parts: Mapping[str, Callable[[], None]], *, key: str) -> None:
     """Parts of a page side by side; only the one that is open is computed."""
-    for tab, part in zip(st.tabs(list(parts), key=key, on_change="rerun"), parts.values(), strict=True):
+    tabs = st.tabs(list(parts), key=key, on_change="rerun", bind="query-params")
+    for tab, part in zip(tabs, parts.values(), strict=True):
         if tab.open:
             with tab, problems():
                 part()

@@ -30,8 +30,15 @@ from evenkeel.cli.output import print_result
     metavar="TAG",
     help="Break the metrics (the headline, if none is named) down by a tag: level, domain, lang; repeat.",
 )
+@options.reference_option
 @options.json_option("the comparison")
-def compare_command(runs: tuple[str, ...], metrics: tuple[str, ...], by: tuple[str, ...], json: bool) -> None:
+def compare_command(
+    runs: tuple[str, ...],
+    metrics: tuple[str, ...],
+    by: tuple[str, ...],
+    reference: tuple[Path, ...],
+    json: bool,
+) -> None:
     """Compare runs: paired by sample on what both have, each difference with its interval.
 
     Two runs are compared by every metric that their benchmark shows (where methods are under test, by the
@@ -40,7 +47,7 @@ def compare_command(runs: tuple[str, ...], metrics: tuple[str, ...], by: tuple[s
     """
     from evenkeel.analysis.comparison import compare
 
-    print_result(compare(*runs, metrics=metrics, by=by), json=json)
+    print_result(compare(*runs, metrics=metrics, by=by, reference=reference), json=json)
 
 
 @click.command(

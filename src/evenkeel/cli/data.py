@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-import time
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,6 +9,7 @@ import click
 from evenkeel.cli import options
 from evenkeel.cli.options import (
     BenchmarkGroup,
+    SectionedCommand,
     SuggestingGroup,
     compose,
     examples,
@@ -20,10 +19,9 @@ from evenkeel.cli.output import say, say_error
 from evenkeel.harness.limits import Limits
 
 if TYPE_CHECKING:
-    from evenkeel.files.datasets import PublishedFile
+    pass
 
 MODEL_OPTIONS = compose(
-    options.column_option,
     options.model_args_option,
     options.base_url_option,
     from_struct(Limits),
@@ -49,7 +47,8 @@ def _make_build(name: str) -> click.Command:
         ctx.exit(build_and_show(name, model_args=parse_args(model_args), **settings))
 
     text = f"Make a data set for {name}."
-    return click.command(name=name, help=text, epilog=examples(*options.usage("build", name)))(build)
+    epilog = examples(*options.usage("build", name))
+    return click.command(name=name, cls=SectionedCommand, help=text, epilog=epilog)(build)
 
 
 build_command = BenchmarkGroup(
@@ -101,18 +100,11 @@ def list_command() -> None:
 def fetch_command(name: str) -> None:
     """Download a data set into the cache.
 
-    Files are pinned and checked; an interrupted download is resumed. Exits with 3 if a file cannot be
+    Files are pinned and checked. Exits with 3 if a file cannot be
     reached, and says where to put it by hand. EVENKEEL_CACHE is the folder of the cache; EVENKEEL_MIRROR is
     another host that serves the same paths.
     """
     from evenkeel.files import datasets
 
-    for path in datasets.fetch(name, progress=_show_progress):
+    for path in datasets.fetch(name):
         say(path)
-
-
-def _show_progress(file: PublishedFile, done: int, total: int | None) -> None:
-    end = done == total
-    if sys.stderr.isatty() and (end or time.monotonic() % 0.2 < 0.05):
-        of_total = f" of {total:,}" if total else ""
-        click.echo(f"\r{file.path}: {done:,}{of_total} bytes", nl=end, err=True)

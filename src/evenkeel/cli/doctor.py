@@ -9,6 +9,7 @@ import os
 import platform
 import sys
 from collections.abc import Iterator
+from functools import partial
 from importlib import metadata
 from itertools import groupby
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -82,20 +83,20 @@ class Diagnosis(Struct, frozen=True, kw_only=True):
     name="doctor",
     epilog=examples(
         "evenkeel doctor",
-        "evenkeel doctor --json",
+        "evenkeel doctor --all",
         "evenkeel doctor --model groq:openai/gpt-oss-20b",
         "evenkeel doctor --model openai:NAME --base-url http://127.0.0.1:8000/v1",
     ),
 )
 @click.option("--model", metavar="SPEC", help="Try this model out: see `evenkeel list models`.")
-@options.model_args_option
 @options.base_url_option
+@click.option("--all", "everything", is_flag=True, help="Show what is there too, and what is optional.")
 @json_option("every check")
 @click.pass_context
 def doctor_command(
-    ctx: click.Context, model: str | None, model_args: tuple[str, ...], base_url: str | None, json: bool
+    ctx: click.Context, model: str | None, base_url: str | None, everything: bool, json: bool
 ) -> None:
-    """Show what is installed and what is missing, each with the command that fixes it.
+    """Show what is missing, each with the command that fixes it.
 
     Exits with 0 if the embedded models can be run, with 1 if not. It shows whether a key is set, never the
     key.
@@ -103,18 +104,18 @@ def doctor_command(
     With --model, a few small requests are sent to that model, one of each kind that a benchmark needs.
     Exits with 0 if it answers chats, with 1 if not, and with 3 if it is not reached.
     """
-    if model is None and (model_args or base_url):
-        raise UsageError("--model-arg and --base-url go with --model SPEC.")
+    if model is None and base_url:
+        raise UsageError("--base-url goes with --model SPEC.")
     if model is None:
         diagnosis = diagnose()
-        print_result(diagnosis, show, json=json)
+        print_result(diagnosis, partial(show, everything=everything), json=json)
         ctx.exit(0 if diagnosis.ready else 1)
     from evenkeel.api.trial import MOST_REQUESTS, try_model
-    from evenkeel.models.registry import parse_args, split_spec
+    from evenkeel.models.registry import split_spec
 
     bare = split_spec(model)[0].rstrip(":")
     say(f"{bare}: at most {MOST_REQUESTS} small requests are sent.", err=True)
-    trial = try_model(model, model_args=parse_args(model_args), base_url=base_url)
+    trial = try_model(model, base_url=base_url)
     print_result(trial, show_trial, json=json)
     ctx.exit(0 if trial.enough else 1)
 
@@ -145,25 +146,31 @@ def show_trial(console: Console, trial: ModelTrial) -> None:
     line(Text(f"requests sent: {trial.requests}"))
 
 
-def show(console: Console, diagnosis: Diagnosis) -> None:
+def show(console: Console, diagnosis: Diagnosis, *, everything: bool = False) -> None:
+    """The problems and how to fix them, or every check."""
     from rich.text import Text
+
+    shown = [check for check in diagnosis.checks if everything or check.state == "missing"]
 
     def line(text: Text) -> None:
         console.print(text, highlight=False, soft_wrap=True)  # a command to copy must not be broken
 
-    width = max(len(check.name) for check in diagnosis.checks)
-    for part, checks in groupby(diagnosis.checks, key=lambda check: check.part):
+    width = max((len(check.name) for check in shown), default=0)
+    for part, checks in groupby(shown, key=lambda check: check.part):
         line(Text(part, style="bold"))
         for check in checks:
             mark, style = MARKS[check.state]
             line(Text.assemble("  ", (mark, style), f" {check.name:<{width}}  {visible(check.detail)}"))
             if check.fix:
                 line(Text(f"{'':<{width + 6}}{check.fix}", style="dim"))
-    console.print()
+    if shown:
+        console.print()
     if diagnosis.ready:
-        line(Text("The embedded models can be run: evenkeel demo"))
+        line(Text("No problems found. The embedded models can be run: evenkeel demo"))
     else:
         line(Text("The embedded models cannot be run yet: fix what is marked ✗.", style="red"))
+    if not everything:
+        line(Text("evenkeel doctor --all lists everything that was checked.", style="dim"))
 
 
 def diagnose() -> Diagnosis:

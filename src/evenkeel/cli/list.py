@@ -124,7 +124,7 @@ def _table(runs: list[ListedRun]) -> Table:
         return visible(shortened(text, 60)).replace("\n", "␊")
 
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    for title in ("made (UTC)", "state", "benchmark", "model", "headline", "coverage", "run"):
+    for title in ("created (UTC)", "state", "benchmark", "model", "headline", "coverage", "run"):
         right = title in ("headline", "coverage")
         table.add_column(title, justify="right" if right else "left", no_wrap=True)
     for run in runs:
@@ -165,7 +165,7 @@ def tokenizers_command(
     A tokenizer is named by its model (embedded, hf:ID-or-path, of which no weights are loaded), or it is a
     file or folder of its own: tokenizer.json, a SentencePiece model, a .tiktoken file; or tiktoken:NAME.
     """
-    from evenkeel.api.run import parse_langs
+    from evenkeel.api.setup import parse_langs
     from evenkeel.harness.registry import usable_benchmarks
     from evenkeel.page.grid import show_table
 

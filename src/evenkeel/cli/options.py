@@ -17,6 +17,17 @@ from evenkeel.options import Option, describe
 
 Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 
+SECTIONS = {
+    "Essentials": (
+        "model", "method", "docs", "questions", "data", "limit", "dry_run", "base_url", "out",
+    ),
+    "Benchmark": (),
+    "Data": ("lang", "column", "text_field", "id_field", "label_field", "max_docs"),
+    "Cost": ("max_usd", "price_in", "price_out", "max_requests", "batch"),
+    "Scaling": ("concurrency", "engine", "engine_args"),
+    "Expert": ("model_args", "seed", "resume", "reuse", "min_coverage", "json", "help"),
+}  # fmt: skip
+"""Options in the help of a benchmark's commands; that without names has all the others."""
 RUN_FOLDER = click.Path(exists=True, file_okay=False)
 
 
@@ -45,6 +56,23 @@ class SuggestingChoice(click.Choice):  # type: ignore[type-arg, unused-ignore]
         except click.BadParameter as error:
             hint = suggestion(str(value), map(str, self.choices))
             raise click.BadParameter(f"{error.message}{hint}", ctx, param) from None
+
+
+class SectionedCommand(click.Command):
+    """A command whose help has its options in sections, the essential ones first."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        records = {
+            "help" if "--help" in parameter.opts else str(parameter.name): record
+            for parameter in self.get_params(ctx)
+            if (record := parameter.get_help_record(ctx)) is not None
+        }
+        listed = {name for names in SECTIONS.values() for name in names}
+        for title, names in SECTIONS.items():
+            chosen = names or [name for name in records if name not in listed]
+            if rows := [records[name] for name in chosen if name in records]:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
 
 
 class BenchmarkGroup(SuggestingGroup):
@@ -200,4 +228,11 @@ min_coverage_option = click.option(
 )
 out_option = click.option(
     "--out", type=click.Path(file_okay=False), help="The run's folder.  [default: runs/<date>-<time>-…]"
+)
+
+reference_option = click.option(
+    "--reference",
+    multiple=True,
+    type=RUN_FOLDER,
+    help="A run of your own, or a folder of runs such as a suite's, to show beside the published results.",
 )

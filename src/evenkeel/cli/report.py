@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from evenkeel.cli.options import SuggestingChoice, examples, json_option, run_argument, runs_argument
+from evenkeel.cli.options import (
+    SuggestingChoice,
+    examples,
+    json_option,
+    reference_option,
+    run_argument,
+    runs_argument,
+)
 from evenkeel.cli.output import print_result, say
 from evenkeel.errors import UsageError
 
@@ -27,7 +34,8 @@ FILE = click.Path(dir_okay=False, path_type=Path)
     type=FILE,
     help="The file to write.  [default: RUN/report.html; report.html for several runs]",
 )
-def report_command(runs: tuple[str, ...], out: Path | None) -> None:
+@reference_option
+def report_command(runs: tuple[str, ...], out: Path | None, reference: tuple[Path, ...]) -> None:
     """Write a run's HTML page again: one file, nothing loaded from anywhere.
 
     With several runs of one benchmark, the page is of the first and shows the others beside it.
@@ -40,7 +48,7 @@ def report_command(runs: tuple[str, ...], out: Path | None) -> None:
     if len({run.spec.benchmark for run in loaded}) > 1:
         raise UsageError("these runs are of different benchmarks: report them one by one.")
     target = out or (loaded[0].path / "report.html" if len(runs) == 1 else Path("report.html"))
-    write_whole(target, render(*loaded))
+    write_whole(target, render(*loaded, reference=reference))
     say(f"Report: {target}")
 
 
@@ -55,8 +63,11 @@ def report_command(runs: tuple[str, ...], out: Path | None) -> None:
 )
 @runs_argument
 @click.option("--out", type=FILE, help="The file to write.  [default: scorecard.html; with --json no page]")
+@reference_option
 @json_option("the scorecard")
-def scorecard_command(runs: tuple[str, ...], out: Path | None, json: bool) -> None:
+def scorecard_command(
+    runs: tuple[str, ...], out: Path | None, reference: tuple[Path, ...], json: bool
+) -> None:
     """Put a model's runs on one page: each benchmark's headline with its interval and coverage.
 
     A RUN may be a folder of runs, such as that of a demo. Runs of one benchmark are shown side by side. There
@@ -66,7 +77,7 @@ def scorecard_command(runs: tuple[str, ...], out: Path | None, json: bool) -> No
     from evenkeel.harness.folder import load_run
     from evenkeel.report.scorecard import render, scorecard
 
-    card = scorecard([load_run(run) for folder in runs for run in _runs_in(folder)])
+    card = scorecard([load_run(run) for folder in runs for run in _runs_in(folder)], reference=reference)
     print_result(card, json=json)
     if not json:
         out = out or Path("scorecard.html")
@@ -87,7 +98,6 @@ def _runs_in(folder: str) -> list[Path]:
         "evenkeel export runs/mine --to csv",
         "evenkeel export runs/mine --to parquet --out mine.parquet",
         "evenkeel export runs/mine --to published --out folder",
-        "evenkeel export runs/mine --to marks",
         "evenkeel export runs/mine --to inspect --out logs/mine.eval",
         "evenkeel export runs/mine --to every-eval-ever --out datastore",
         "evenkeel export runs/mine --to hub",
@@ -98,7 +108,7 @@ def _runs_in(folder: str) -> list[Path]:
     "--to",
     "form",
     required=True,
-    type=SuggestingChoice(["csv", "parquet", "published", "marks", "inspect", "every-eval-ever", "hub"]),
+    type=SuggestingChoice(["csv", "parquet", "published", "inspect", "every-eval-ever", "hub"]),
     help="A table, the files in the benchmark's published formats, the scores that people marked, a log that "
     "`inspect view` opens (needs the package inspect-ai), or the files of another project: Every Eval Ever, "
     "the Hugging Face Hub.",

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from evenkeel.cli import options
-from evenkeel.cli.options import BenchmarkGroup, compose, examples, from_struct
+from evenkeel.cli.options import BenchmarkGroup, SectionedCommand, compose, examples, from_struct
 from evenkeel.cli.output import check_coverage, print_result, say, show_run
 from evenkeel.errors import BatchesPending
 from evenkeel.harness.limits import Limits
@@ -23,14 +23,6 @@ MODEL_OPTIONS = compose(
         "--model", required=True, metavar="SPEC", help="The model under test: see `evenkeel list models`."
     ),
     options.model_args_option,
-    click.option(
-        "--top-p",
-        type=click.FloatRange(0, 1, min_open=True),
-        help="Sample among the likeliest tokens that have this share of the probability together.",
-    ),
-    click.option(
-        "--top-k", type=click.IntRange(min=1), help="Sample among this many of the likeliest tokens."
-    ),
 )
 RUN_OPTIONS = compose(
     options.base_url_option,
@@ -88,7 +80,7 @@ def _make_run(name: str) -> click.Command:
     return click.command(name=name, cls=RunCommand, help=text, epilog=epilog)(run)
 
 
-class RunCommand(click.Command):
+class RunCommand(SectionedCommand):
     """A command that explains how a model is given, to someone who gave it another way."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -159,12 +151,16 @@ def run_and_show(name: str, *, min_coverage: float = FLOOR, json: bool = False, 
 
 
 def _make_score(name: str) -> click.Command:
+    benchmark = chosen_class(name)
+    settings = compose(
+        from_struct(benchmark.Options, asking=False),
+        options.lang_option,
+        options.out_option,
+        options.json_option("the summary"),
+    )
+
     @click.argument("files", nargs=-1, required=True, metavar="FILE…", type=click.Path(path_type=Path))
-    @from_struct(chosen_class(name).Options, asking=False)
-    @options.lang_option
-    @options.base_url_option
-    @options.out_option
-    @options.json_option("the summary")
+    @(settings if benchmark.has_recordings else compose())
     @click.pass_context
     def score(ctx: click.Context, /, **settings: Any) -> None:
         ctx.exit(_score(name, **settings))
@@ -173,7 +169,8 @@ def _make_score(name: str) -> click.Command:
         f"Score recorded answers of {name}. Files of one model are one run where {name} can combine them (as "
         "MIRAE does languages); others are shown side by side."
     )
-    return click.command(name=name, help=text, epilog=examples(*options.usage("score", name)))(score)
+    epilog = examples(*options.usage("score", name))
+    return click.command(name=name, cls=SectionedCommand, help=text, epilog=epilog)(score)
 
 
 score_command = BenchmarkGroup(
@@ -188,8 +185,9 @@ def _score(
     benchmark: str,
     *,
     files: tuple[Path, ...],
-    out: str | None,
-    json: bool,
+    out: str | None = None,
+    json: bool = False,
+    lang: str | None = None,
     **settings: Any,
 ) -> int:
     from evenkeel import api
@@ -197,13 +195,13 @@ def _score(
     from evenkeel.report.terminal.progress import Watcher
 
     # A file that cannot be read is reported before the others are embedded.
-    groups = api.group_files(benchmark, files, lang=settings["lang"])
+    groups = api.group_files(benchmark, files, lang=lang)
     stems = [group[0].stem for group in groups]
     runs = []
     for number, (group, stem) in enumerate(zip(groups, stems, strict=True), 1):
         name = stem if stems.count(stem) == 1 else f"{stem}-{number}"
         folder = Path(out, name) if out and len(groups) > 1 else out
-        run = api.score(benchmark, group, out=folder, progress=Watcher(), **settings)
+        run = api.score(benchmark, group, out=folder, lang=lang, progress=Watcher(), **settings)
         runs.append(run)
     names = [", ".join(file.name for file in group) for group in groups]
     for files_of_run, run in zip(names, runs, strict=True):
@@ -232,7 +230,7 @@ def _score(
     name="rescore",
     epilog=examples(
         "evenkeel rescore runs/20261115-180400-mirae-embedded",
-        "evenkeel rescore runs/mine --model openai:NAME --base-url http://127.0.0.1:8000/v1",
+        "evenkeel rescore runs/mine --model 'openai:NAME?base_url=http://127.0.0.1:8000/v1'",
     ),
 )
 @options.run_argument
@@ -243,31 +241,18 @@ def _score(
     metavar="SPEC",
     help="A model of the run (an embedder, a judge) that may be asked for what is not stored; repeat.",
 )
-@options.model_args_option
-@options.base_url_option
 @options.json_option("the summary")
 @click.pass_context
-def rescore_command(
-    ctx: click.Context,
-    /,
-    run: str,
-    models: tuple[str, ...],
-    model_args: tuple[str, ...],
-    base_url: str | None,
-    json: bool,
-) -> None:
+def rescore_command(ctx: click.Context, /, run: str, models: tuple[str, ...], json: bool) -> None:
     """Score a run's stored answers again, in place; no stored answer is asked for again.
 
     Where scoring needs more than is stored, only the bundled models and those named with --model are asked:
     a run's folder may come from anyone, and does not choose which servers this machine talks to.
     """
     from evenkeel import api
-    from evenkeel.models.registry import parse_args
     from evenkeel.report.terminal.progress import Watcher
 
-    scored = api.rescore(
-        run, models=models, model_args=parse_args(model_args), base_url=base_url, progress=Watcher()
-    )
+    scored = api.rescore(run, models=models, progress=Watcher())
     ctx.exit(show_run(scored, min_coverage=FLOOR, json=json))
 
 

@@ -14,15 +14,15 @@ from urllib.parse import urlsplit, urlunsplit
 import msgspec
 from msgspec import Struct
 
-from evenkeel.errors import DataError, DataUnreachable, EvenkeelError, StorageError, UsageError, suggestion
+from evenkeel.errors import DataError, DataUnreachable, EvenkeelError, UsageError, suggestion
 from evenkeel.files.cache import cache_dir, write_whole
 from evenkeel.files.jsonfile import open_file
-from evenkeel.files.remote.download import stream
+from evenkeel.files.remote.download import download
 from evenkeel.files.remote.sources import ending, is_elsewhere, local
 from evenkeel.files.tables import ENDINGS
 
 HINT = (
-    "Run the same command again to go on, set EVENKEEL_MIRROR to a host that serves the same paths, or "
+    "Run the same command again, set EVENKEEL_MIRROR to a host that serves the same paths, or "
     "download by hand:"
 )
 DESCRIPTIONS = ("dataset_infos.json", "dataset_info.json")
@@ -62,6 +62,10 @@ class PublishedFile(Struct, frozen=True):
     """Git's id of the content; empty where it is not known."""
     samples: bool = True
     """Whether it holds samples, rather than prompts and the like."""
+    results: bool = False
+    """Whether it holds the results of a model that a run is shown beside, once they are fetched."""
+    revision: str = ""
+    """The commit of a file that came later than the set's."""
 
     @property
     def pinned_by(self) -> Literal["digest", "commit"]:
@@ -79,7 +83,7 @@ class PublishedSet(Struct, frozen=True):
 
     def origin(self, file: PublishedFile) -> str:
         """Where the file was published."""
-        return self.url.format(revision=self.revision, path=file.path)
+        return self.url.format(revision=file.revision or self.revision, path=file.path)
 
     def address(self, file: PublishedFile) -> str:
         """Where the file is fetched from; EVENKEEL_MIRROR replaces the scheme and the host."""
@@ -90,10 +94,6 @@ class PublishedSet(Struct, frozen=True):
         if not mirror.startswith(("http://", "https://")):
             raise UsageError("EVENKEEL_MIRROR must be a web address such as https://mirror.example.org.")
         return urlunsplit((*urlsplit(mirror)[:2], *urlsplit(address)[2:]))
-
-
-Progress: TypeAlias = Callable[[PublishedFile, int, int | None], None]
-"""Called with a file, the bytes received and the total, where that is known."""
 
 
 def find(
@@ -207,6 +207,14 @@ def cached_path(name: str, file: PublishedFile) -> Path:
     return cache_dir() / "published" / name / published_set(name).revision / Path(file.path).name
 
 
+def published_results(name: str) -> list[tuple[Path, str]]:
+    """The results of models that were fetched with a published set, and where each was published."""
+    published = published_sets().get(name)
+    files = [file for file in published.files if file.results] if published else []
+    fetched = [file for file in files if state(name, file) == "whole"]
+    return [(cached_path(name, file), published.origin(file)) for file in fetched if published]
+
+
 def _published_file(name: str, file: PublishedFile) -> DataFile:
     path = cached_path(name, file)
     if problem := PROBLEMS.get(state(name, file)):
@@ -219,50 +227,36 @@ def state(name: str, file: PublishedFile) -> State:
     path = cached_path(name, file)
     if not path.is_file():
         return "missing"
-    return "whole" if file.blob in ("", git_blob(path)) else "changed"
+    return "whole" if file.blob in ("", git_blob(path.read_bytes())) else "changed"
 
 
-def git_blob(path: Path) -> str:
+def git_blob(content: bytes) -> str:
     """Git's id of a file's content: SHA-1 of `blob <size>\\0<content>`."""
-    header = b"blob %d\0" % path.stat().st_size
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, lambda: hashlib.sha1(header, usedforsecurity=False)).hexdigest()
+    return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
 
 
 # Fetching
 
 
-def fetch(name: str, *, progress: Progress | None = None) -> list[Path]:
-    """Download a published set into the cache. Files that are whole are kept, interrupted ones resumed."""
+def fetch(name: str) -> list[Path]:
+    """Download a published set into the cache. Files that are whole are left as they are."""
     files = published_set(name).files
     for file in files:
         if state(name, file) != "whole":
-            _download(name, file, progress)
+            _download(name, file)
     return [cached_path(name, file) for file in files]
 
 
-def _download(name: str, file: PublishedFile, progress: Progress | None) -> None:
+def _download(name: str, file: PublishedFile) -> None:
     published, path = published_set(name), cached_path(name, file)
-    part = path.with_name(f"{path.name}.part")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with part.open("ab") as out:
-            for chunk, total in stream(published.address(file), part.stat().st_size, hint=HINT):
-                if chunk is None:  # the server sends the whole file again
-                    out.truncate(0)
-                else:
-                    out.write(chunk)
-                if progress:
-                    progress(file, out.tell(), total)
+        content = download(published.address(file), hint=HINT)
     except DataUnreachable as error:
         for other in published.files:
             if state(name, other) != "whole":
                 error.add_note(f"  {published.origin(other)}\n    to {cached_path(name, other)}")
         raise
-    except OSError as error:
-        raise StorageError(f"{part}: cannot be written ({error.strerror or error}).") from error
-    if file.blob and (blob := git_blob(part)) != file.blob:
-        part.unlink()
+    if file.blob and (blob := git_blob(content)) != file.blob:
         expected = f"(git blob {blob}, expected {file.blob})"
         raise DataError(published.origin(file), f"the content is not the published one {expected}.")
-    part.replace(path)
+    write_whole(path, content)

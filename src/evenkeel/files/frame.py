@@ -19,10 +19,6 @@ if TYPE_CHECKING:
 
 CHUNK = 256
 """Rows handed to polars at a time."""
-MOST_ROWS = 20_000_000
-"""Rows of a Parquet file: a few bytes of it may stand for any number of equal ones."""
-MOST_TEXT = 1 << 31
-"""Bytes of all texts of its rows, for the same reason."""
 LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 
 
@@ -96,12 +92,6 @@ def parquet_rows(path: Path) -> Iterator[dict[str, Any]]:
             raise DataError(path, "is a pointer of Git LFS, not the file itself. Run: git lfs pull")
     polars = load_polars(f"{path}: reading Parquet")
     with _read_errors(polars, path):
-        table = polars.scan_parquet(path, glob=False)
-        if (count := table.select(polars.len()).collect().item()) > MOST_ROWS:
-            raise DataError(path, f"it has {count:,} rows: at most {MOST_ROWS:,} are read.")
-        lengths = polars.col(polars.String).str.len_bytes().cast(polars.Int64)
-        if (size := sum(map(sum, table.select(lengths.sum()).collect().rows()))) > MOST_TEXT:
-            raise DataError(path, f"its texts have {size:,} bytes: at most {MOST_TEXT:,} are read.")
         table = polars.read_parquet(path, glob=False)
     rows: Iterator[dict[str, Any]] = table.iter_rows(named=True)
     return rows
@@ -116,11 +106,3 @@ def _read_errors(polars: Any, path: Path) -> Iterator[None]:
         raise DataError(path, "cannot be read: the file is damaged.") from None
     except (OSError, polars.exceptions.PolarsError) as error:
         raise DataError(path, f"cannot be read: {first_line(error)}.") from None
-
-
-def typed_frame(rows: Iterable[Mapping[str, Cell]], types: Mapping[str, type]) -> DataFrame:
-    """Rows in memory as a frame, each column of the type that is given for it."""
-    polars = load_polars("a data frame")
-    cells = [[row[name] for name in types] for row in rows]
-    table: DataFrame = polars.DataFrame(cells, schema=_schema(polars, types), orient="row")
-    return table

@@ -48,38 +48,16 @@ class State(NamedTuple):
     inode: int
 
 
-class Labels(NamedTuple):
-    """A column of texts or whole numbers that recur."""
-
-    codes: NDArray[np.int32]
-    """For each row the number of its label; -1 where it has none."""
-    names: list[Tag]
-    """The labels, in the order of their first occurrence; texts or whole numbers, not both."""
-
-    @property
-    def kind(self) -> type:
-        return int if self.names and isinstance(self.names[0], int) else str
-
-    def cells(self, rows: Sequence[int]) -> list[Tag | None]:
-        """The labels of some rows."""
-        names: list[Tag | None] = [*self.names, None]
-        return [names[code] for code in self.codes[list(rows)].tolist()]
-
-    def ranks(self) -> NDArray[np.int64]:
-        """For each row the place of its label among all in order; that of a row without one is the last."""
-        places = np.empty(len(self.names) + 1, dtype=np.int64)
-        places[sorted(range(len(self.names)), key=self.names.__getitem__)] = np.arange(len(self.names))
-        places[-1] = len(self.names)
-        return places[self.codes]
-
-
 class Index(NamedTuple):
     """The columns of all samples, in the order of the file."""
 
     ids: list[str]
-    groups: Labels
+    groups: list[str]
     failed: NDArray[np.bool_]
-    tags: dict[str, Labels]
+    statuses: dict[Status, NDArray[np.bool_]]
+    """Which samples have a request that ended so."""
+    tags: dict[str, list[Tag | None]]
+    """Texts or whole numbers, not both; None where a sample lacks the tag."""
     values: dict[str, NDArray[np.float64]]
     """NaN where a sample has no value."""
     offsets: Sequence[int]
@@ -109,7 +87,6 @@ class _Score(Struct, gc=False):
     statuses: dict[str, int]
     answered: int
     failures: tuple[str, ...] = ()
-    unscorable: bool = False
 
 
 class _Line(Struct, gc=False):
@@ -169,9 +146,13 @@ def record_index(path: Path, state: State, headline: str) -> Index:
     headlines = [name for name in value_names if name.partition("@")[0] == headline]
     return Index(
         [line.sample.id for line in lines],
-        labels_of([line.sample.group for line in lines]),
+        [line.sample.group for line in lines],
         np.array([_has_failed(line.score, headlines) for line in lines], dtype=bool),
-        {name: labels_of([row.get(name) for row in tags]) for name in tag_names},
+        {
+            status: np.array([line.score.statuses.get(status, 0) > 0 for line in lines], dtype=bool)
+            for status in get_args(Status)
+        },
+        {name: _of_one_type([row.get(name) for row in tags]) for name in tag_names},
         {name: np.array([row.get(name) for row in values], dtype=np.float64) for name in value_names},
         offsets,
         lengths,
@@ -189,19 +170,13 @@ def _has_failed(score: _Score, headlines: Sequence[str]) -> bool:
     subject: `accuracy@bm25`) that the sample is measured by, or anything else."""
     return (
         score.answered < sum(score.statuses.values())
-        or score.unscorable
         or bool(score.failures)
         or any(score.values.get(name, 0.0) is None for name in headlines)
     )
 
 
-def labels_of(cells: Sequence[Tag | None]) -> Labels:
+def _of_one_type(cells: list[Tag | None]) -> list[Tag | None]:
     """A column of the type that holds all of its cells, as in `export`."""
-    distinct = [cell for cell in dict.fromkeys(cells) if cell is not None]
-    whole = common_type({cell_type(cell) for cell in distinct}) is int
-    names: dict[Tag, int] = {}
-    codes: dict[Tag | None, int] = {None: -1}
-    for cell in distinct:
-        codes[cell] = names.setdefault(cell if whole else str(cell), len(names))
-    numbers = np.fromiter(map(codes.__getitem__, cells), dtype=np.int32, count=len(cells))
-    return Labels(numbers, list(names))
+    if common_type({cell_type(cell) for cell in set(cells) if cell is not None}) is int:
+        return cells
+    return [None if cell is None else str(cell) for cell in cells]

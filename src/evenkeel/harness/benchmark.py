@@ -22,10 +22,9 @@ from evenkeel.errors import DataError, UsageError, suggestion
 from evenkeel.files.datasets import DataFile, Starter, data_file
 from evenkeel.files.tables import Row, read_rows
 from evenkeel.options import document
-from evenkeel.page.examples import extremes
-from evenkeel.page.layout import Column, Examples, Layout, Note, Table
+from evenkeel.page.layout import Column, Layout, Note, Table
 from evenkeel.page.metrics import Metric
-from evenkeel.page.view import View, example, generic_view
+from evenkeel.page.view import View, generic_view
 from evenkeel.text.answers import Rule
 from evenkeel.types import (
     Answered,
@@ -39,6 +38,7 @@ from evenkeel.types import (
     Sample,
     Score,
     Summary,
+    Tag,
 )
 
 Scoring: TypeAlias = Asking[list[Score]]
@@ -108,6 +108,9 @@ class Benchmark:
     the same name says who has any other role."""
     metrics: ClassVar[Sequence[Metric]]
     """What is measured; the first is the headline."""
+    correct: ClassVar[Sequence[str]] = ()
+    """Metrics that are 1 where a sample's answer is right and 0 where it is wrong: the first that a sample
+    has counts. Default: the headline, where it is a share."""
 
     Inputs: ClassVar[Any] = dict[str, Any]
     """The struct of a sample's inputs."""
@@ -130,6 +133,8 @@ class Benchmark:
     decides: ClassVar[Mapping[str, Sequence[str]]] = {}
     """Settings that decide some metrics only, as patterns of both: `{"options.judge": ["*@judge"]}`. Runs
     that differ in such a setting are compared by the other metrics."""
+    has_recordings: ClassVar[bool] = True
+    """Whether `recorded` reads files of answers."""
     covered: ClassVar[Sequence[str]] = ()
     """Metrics that must reach the coverage floor beside the headline, where the run has them."""
     usage: ClassVar[Mapping[str, Sequence[str]]] = {}
@@ -230,16 +235,14 @@ class Benchmark:
         return []
 
     @classmethod
-    def examples(cls, records: Records) -> list[Examples]:
-        """Samples to look at. Default: from both ends of the headline."""
-        metric = cls.metrics[0]
-        items = extremes(records, metric.name, lambda record: example(cls.view(record)))
-        return [Examples(title=f"{metric.title}: both ends", items=items)]
-
-    @classmethod
     def view(cls, record: Record, related: Sequence[Record] = ()) -> View:
         """One sample as it is shown, beside related ones. Default: its texts, answers and values."""
         return generic_view(record, related, cls.metrics, msgspec.to_builtins(record.sample.inputs))
+
+    @classmethod
+    def in_short(cls, inputs: Mapping[str, Any], tags: Mapping[str, Tag]) -> tuple[str, str]:
+        """The question of a sample and the expected answer, for tables. Empty: its first text, and none."""
+        return "", ""
 
     def without(self, capabilities: frozenset[Capability]) -> Benchmark | None:
         """The same with less, for a model that lacks these capabilities; None where that makes no sense."""
@@ -259,6 +262,11 @@ class Benchmark:
                 raise row.error(f"'answer' or 'answers' must hold {count}, one for each request.")
             responses.append([_recorded(answer) for answer in answers])
         return Recorded(model=path.stem, samples=samples, responses=responses)
+
+    @classmethod
+    def published_result(cls, path: Path) -> tuple[str, Summary]:
+        """The model of a results file of the published data set, and its figures as the file states them."""
+        raise NotImplementedError
 
     def combined(self, recordings: Sequence[Recorded]) -> Recorded | None:
         """Recordings of one model as one. None: they are scored one by one, as the default is."""
@@ -310,6 +318,7 @@ def _layout(cls: type[Benchmark]) -> Layout:
     return Layout(
         metrics=tuple(cls.metrics),
         question=(cls.__doc__ or cls.__name__).strip().partition("\n")[0],
+        name=cls.__name__,
         counted=("samples", "groups"),
         tables=tuple(
             Table(

@@ -16,10 +16,9 @@ import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, TypeAlias
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from evenkeel.errors import DataError, UsageError
 from evenkeel.files import lock
@@ -37,26 +36,22 @@ SECONDS = 0.5
 FEW = 10
 """The first answers say little of the time left: a model may have been loaded first."""
 
-Count: TypeAlias = Annotated[int, Meta(ge=0, le=2**53)]
-Amount: TypeAlias = Annotated[float, Meta(ge=0, le=1e15)]
-"""What is read from a file that another may have written."""
-
 
 class RunProgress(Struct, frozen=True, kw_only=True):
     """How far a run is that a process is writing."""
 
     phase: str = ""
     """`asking`, `embedding`, `judging`; empty while nothing has been asked."""
-    total: Count = 0
-    done: Count = 0
+    total: int = 0
+    done: int = 0
     """Requests of this phase that are answered, those of an earlier process included."""
-    failed: Count = 0
+    failed: int = 0
     """Those of this process that ended other than well, in all phases."""
-    rate: Amount = 0.0
+    rate: float = 0.0
     """Requests a second."""
-    seconds_left: Amount | None = None
+    seconds_left: float | None = None
     """Of this phase, once enough was answered to tell."""
-    usd: Amount = 0.0
+    usd: float = 0.0
     started: str = ""
     updated: str = ""
 

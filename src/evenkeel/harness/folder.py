@@ -90,16 +90,15 @@ class Run(Displayed):
         return self._lines(self._record_type)
 
     def samples(self) -> Samples:
-        """Its samples to look through: `run.samples().select(failed=True)`. Fast with 100,000 of them."""
+        """Its samples to look through: `run.samples().select(outcome="wrong")`. Fast with 100,000 of them."""
         from evenkeel.harness.stored.samples import read_samples
 
         benchmark = self._benchmark if self.spec.benchmark in benchmark_names() else None
         headline = benchmark.metrics[0].name if benchmark else ""
         path = self._result("records.jsonl").resolve()
         with _naming_remedy():
-            samples = read_samples(path, self._record_type, benchmark, headline)
-            self._check_count(path, len(samples))
-        return samples
+            self._check_size(path)
+            return read_samples(path, self._record_type, benchmark, headline)
 
     def scores(self) -> Iterator[ScoredLine]:
         """The scores of the records alone, in less time: answers and details are not decoded."""
@@ -108,7 +107,7 @@ class Run(Displayed):
     def mark(self, sample_id: str, verdict: Verdict = "wrong", metric: str = "", comment: str = "") -> Mark:
         """Say that a sample's score, or one value of it, is wrong or right; "" takes that back.
 
-        Marks are kept in marks.jsonl beside the run; `export(run, to="marks")` hands them on.
+        Marks are kept in marks.jsonl in the run's folder, each with the inputs, answers and values.
         """
         from evenkeel.harness.stored.marks import add_mark
 
@@ -120,15 +119,23 @@ class Run(Displayed):
 
         return read_marks(self)
 
-    def scored(self) -> Iterator[Record]:
-        """The records that the benchmark knows the shape of: all but those that it could not score at all."""
-        return (record for record in self.records() if not record.score.unscorable)
-
     @property
     def headline(self) -> Figure:
         """The figure that the benchmark declares first. It has no value where there are several subjects: see
         `headlines`."""
         return self.figure(self._benchmark.metrics[0].name)
+
+    @property
+    def verdict(self) -> str:
+        """One plain sentence: how good it is, and whether to trust the figure."""
+        from evenkeel.page.verdict import verdict
+
+        names = self.subjects or (self.spec.subject,)
+        notes = self._benchmark.notes(self.spec, self.summary)
+        headlines = dict(zip(names, self.headlines.values(), strict=True))
+        return verdict(
+            self._benchmark.layout, self.summary, headlines, subjects=f"{self.subject}s", notes=notes
+        )
 
     @property
     def coverages(self) -> dict[str, float]:
@@ -172,21 +179,12 @@ class Run(Displayed):
         return self._checked_lines(self._result("records.jsonl"), kind)
 
     def _checked_lines(self, path: Path, kind: Any) -> Iterator[Any]:
-        count = 0
         with _naming_remedy():
-            for line in decode_json_lines(path, kind):
-                yield line
-                count += 1
-            self._check_count(path, count)
-
-    def _check_count(self, path: Path, count: int) -> None:
-        """A file that was cut off between two lines is whole to look at."""
-        samples = self.spec.provenance.get("samples", count)
-        if samples != count:
-            raise DataError(path, f"it has {count:,} records, and the run {samples:,} samples.")
+            self._check_size(path)
+            yield from decode_json_lines(path, kind)
 
     def _check_size(self, path: Path) -> None:
-        """Notice damaged records also where the figures alone are read."""
+        """Notice damaged records also where the figures alone are read, and where whole lines are missing."""
         size = path.stat().st_size
         if self.spec.provenance.get("records_bytes", size) == size:
             return
@@ -254,6 +252,7 @@ class Run(Displayed):
         except EvenkeelError as error:  # not finished, or not a run of this version
             return Overview(str(self.path), [str(error)])
         lines = [
+            self.verdict,
             *([] if several else [f"95% interval {interval(figure) or 'not known'}"]),
             f"over {counts(figure, layout)}, coverage {share(figure.coverage)} ({statuses(figure)})",
             *(f"⚠ {note.text}" for note in notes if note.warning),

@@ -279,7 +279,7 @@ def publish(benchmark: Benchmark, folder: RunFolder, spec: RunSpec, run: Run) ->
     """The run in its published formats. One odd record costs a file, never the run."""
     name, taken, written = "", set[str](), list[str]()
     try:
-        for title, chunks in benchmark.publish(spec, run.scored):
+        for title, chunks in benchmark.publish(spec, run.records):
             name = f"export/{distinct_slug(title, taken, longest=200)}"
             with folder.writing(name) as file:
                 file.writelines(chunks)
@@ -292,7 +292,8 @@ def publish(benchmark: Benchmark, folder: RunFolder, spec: RunSpec, run: Run) ->
         run.problems.append(
             f"the published files could not be written: {place_of(error)}. The figures are whole."
         )
-    folder.add_exported(written)
+    before = folder.spec.provenance.get("exported", ())  # only what is listed there is the run's own
+    folder.add_provenance(exported=sorted({*before, *written}))
 
 
 def in_chunks(benchmark: Benchmark, samples: Sequence[Sample]) -> Iterator[list[Sample]]:

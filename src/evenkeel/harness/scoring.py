@@ -2,14 +2,14 @@
 
 A benchmark scores a portion of samples together. Where that fails, each is scored by itself; the answers of
 those that fail count as errors, and the portion is scored again. What was asked further on the way is in the
-journal by then, so that trying again costs no request.
+journal by then, so that trying again costs no request. A sample that fails also with errors for answers stops
+the run, with its name.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Generator, Sequence
-from itertools import chain
 from typing import NamedTuple, TypeAlias, TypeVar
 
 import msgspec
@@ -48,46 +48,34 @@ class Portion:
         self._benchmark = benchmark
         self._items = {item.sample.id: item for item in items}
         self._answer = answer
-        self._excluded: set[str] = set()
-        """The samples that cannot be scored even where their answers count as errors."""
 
     def scored(self) -> list[Scored]:
         """Every sample's score, in order."""
         items = list(self._items.values())
-        try:
-            return list(self._together(items).values())
-        except Unscorable:
-            for item in items:
-                self._mark_if_failing([item])
-        try:
-            scored = self._together(items)
-        except Unscorable:  # some fail only beside others: the whole group then counts as failed
-            groups: defaultdict[str, list[Answered]] = defaultdict(list)
-            for item in items:
-                groups[item.sample.group].append(item)
-            scored = {}
-            for members in groups.values():
+        groups: defaultdict[str, list[Answered]] = defaultdict(list)
+        for item in items:
+            groups[item.sample.group].append(item)
+        # Some fail only beside others of their group, which then counts as failed as a whole.
+        for suspects in ([], [[item] for item in items], list(groups.values())):
+            for members in suspects:
                 self._mark_if_failing(members)
-                scored |= self._together(members)
-        excluded = self._without_values(scored)
-        return [scored.get(name) or excluded[name] for name in self._items]
+            try:
+                return list(self._together(items).values())
+            except Unscorable as error:
+                failure = str(error)
+        sample = next(iter(self.failed), items[0].sample.id)
+        raise DataError(f"sample {sample}", f"this cannot be scored, whatever was answered: {failure}.")
 
     def _mark_if_failing(self, items: Sequence[Answered]) -> None:
-        """Have the answers of samples that cannot be scored together count as errors; exclude the samples
-        where not even those can be scored."""
+        """Have the answers of samples that cannot be scored together count as errors."""
         try:
             self._together(items)
         except Unscorable as failure:
             self.failed |= {item.sample.id: str(failure) for item in items}
-            try:
-                self._together(items)
-            except Unscorable:
-                self._excluded |= {item.sample.id for item in items}
 
     def _together(self, items: Sequence[Answered]) -> dict[str, Scored]:
-        """The scores of some samples in one go, by sample, without those that are excluded."""
-        included = [self._as_failed(item) for item in items if item.sample.id not in self._excluded]
-        return complete(self._scoring(included), self._answer) if included else {}
+        """The scores of some samples in one go, by sample."""
+        return complete(self._scoring([self._as_failed(item) for item in items]), self._answer)
 
     def _scoring(self, items: Sequence[Answered]) -> Asking[dict[str, Scored]]:
         """Score and write down; whatever goes wrong in that is raised as Unscorable."""
@@ -111,21 +99,6 @@ class Portion:
         record = Record(sample=original.sample, answers=original.responses, score=score)
         # The summary needs only the numbers: texts and matrices go to the disk.
         return Scored(msgspec.structs.replace(score, detail=None), msgspec.json.encode(record))
-
-    def _without_values(self, others: dict[str, Scored]) -> dict[str, Scored]:
-        """The excluded samples: each value that others have is None."""
-        names = dict.fromkeys(chain.from_iterable(scored.score.values for scored in others.values()))
-        if self._excluded and not names:
-            sample, failure = next(iter(self.failed.items()))
-            raise DataError(f"sample {sample}", f"neither this nor any other can be scored: {failure}.")
-        return {name: self._line(self._items[name], self._blank(name, names)) for name in self._excluded}
-
-    def _blank(self, name: str, values: dict[str, None]) -> Score:
-        item = self._items[name]
-        return Score(
-            sample_id=name, group=item.sample.group, tags=item.sample.tags, values={**values},
-            statuses={"error": max(1, len(item.requests))}, answered=0, unscorable=True,
-        )  # fmt: skip
 
 
 def complete(asking: Asking[T], answer: Answer) -> T:

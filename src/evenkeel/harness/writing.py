@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
@@ -101,24 +101,8 @@ class RunFolder:
     def journal(self) -> Path:
         return self.path / "journal.sqlite"
 
-    def add_sample_count(self, count: int) -> None:
-        """Keep in the spec's provenance how many records a whole records.jsonl has."""
-        self._add_provenance(samples=count)
-
-    def add_records_size(self) -> None:
-        """Keep in the spec's provenance how large the finished records.jsonl is."""
-        self._add_provenance(records_bytes=(self.path / "records.jsonl").stat().st_size)
-
-    def add_exported(self, names: Iterable[str]) -> None:
-        """Keep in the spec's provenance which files the run wrote into `export/`: only these are its own."""
-        self._add_provenance(exported=sorted({*self.spec.provenance.get("exported", ()), *names}))
-
-    def add_notes(self, notes: Mapping[str, list[str]]) -> None:
-        """Keep in the spec's provenance what models say of their answers; a role's earlier notes give way."""
-        if notes:
-            self._add_provenance(notes={**self.spec.provenance.get("notes", {}), **notes})
-
-    def _add_provenance(self, **parts: Any) -> None:
+    def add_provenance(self, **parts: Any) -> None:
+        """Keep in the spec what became known while the run was made; the rest of it stays."""
         provenance = {**self.spec.provenance, **parts}
         if provenance != self.spec.provenance:
             self.spec = msgspec.structs.replace(self.spec, provenance=provenance)
@@ -129,9 +113,8 @@ class RunFolder:
         figures = {name: to_jsonable(figure) for name, figure in summary.items()}
         for figure in figures.values():
             del figure["metric"], figure["scope"]
-            for name in ("basis", "deciding"):
-                if not figure[name]:
-                    del figure[name]
+            if not figure["basis"]:
+                del figure["basis"]
         self.write_json("summary.json", figures)
 
     def write_json(self, name: str, value: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -57,65 +58,63 @@ def export_log(run: Run, out: Path | None = None) -> Path:
 
 def make_log(run: Run) -> Any:
     """The log of a run: samples with their repeats as epochs, scores, figures, tokens."""
-    from inspect_ai.log import (
-        EvalConfig,
-        EvalDataset,
-        EvalLog,
-        EvalPlan,
-        EvalPlanStep,
-        EvalSpec,
-        EvalStats,
-        HeadlineMetric,
-    )
+    from inspect_ai.log import EvalLog, EvalPlan, EvalPlanStep, EvalStats
 
     spec, benchmark = run.spec, load_stored(run.spec)
     records = {record.sample.id: record for record in run.records()}
     questions = make_questions(benchmark, [record.sample for record in records.values()])
     model = spec.models["model"]["spec"] if "model" in spec.models else spec.subject
-    talks = _Talks(run, benchmark)
-    samples = [
-        _sample(question, epoch, records, benchmark, model, talks)
-        for question in questions
-        for epoch in range(1, max(1, len(question.epochs)) + 1)
-    ]
-    created = spec.provenance.get("created") or "1970-01-01T00:00:00+00:00"
-    began, ended = talks.times() or (created, created)
-    talks.close()
-    usage = _sum_usage(samples, model)
-    ids = [question.id for question in questions]
+    with contextlib.closing(_HelperAnswers(run, benchmark)) as helpers:
+        samples = [
+            _sample(question, epoch, records, benchmark, model, helpers)
+            for question in questions
+            for epoch in range(1, max(1, len(question.epochs)) + 1)
+        ]
+        created = spec.provenance.get("created") or "1970-01-01T00:00:00+00:00"
+        began, ended = helpers.times() or (created, created)
     log = EvalLog(
         status="success",
-        eval=EvalSpec(
-            created=created,
-            task=f"evenkeel/{spec.benchmark}",
-            task_id=run.path.name,
-            run_id=run.path.name,
-            eval_id=run.path.name,
-            task_version=evenkeel.__version__,
-            task_description=benchmark.layout.question,
-            task_args={**spec.options, "seed": spec.seed, "limit": spec.limit},
-            dataset=EvalDataset(name=str(spec.data.get("source", "")), samples=len(ids), sample_ids=ids),
-            model=model,
-            config=EvalConfig(epochs=max([1, *(len(question.epochs) for question in questions)])),
-            packages={"evenkeel": str(spec.provenance.get("evenkeel", ""))},
-            headline_metric=HeadlineMetric(scorer=SCORER, metric=next(iter(run.headlines))),
-            metadata={
-                FIELD: {
-                    "benchmark": spec.benchmark,
-                    "options": spec.options,
-                    "seed": spec.seed,
-                    "data": spec.data,
-                    "models": {role: each["spec"] for role, each in spec.models.items()},
-                }
-            },
-        ),
+        eval=_eval_spec(run, benchmark, questions, model, created),
         plan=EvalPlan(steps=[EvalPlanStep(solver="evenkeel/ask")]),
-        results=_results(run, benchmark, len(ids), samples),
-        stats=EvalStats(started_at=began, completed_at=ended, model_usage=usage),
+        results=_results(run, benchmark, len(questions), samples),
+        stats=EvalStats(started_at=began, completed_at=ended, model_usage=_sum_usage(samples, model)),
         samples=samples,
     )
     log.reductions = _reductions(questions, records)
     return log
+
+
+def _eval_spec(
+    run: Run, benchmark: Benchmark, questions: Sequence[Question], model: str, created: str
+) -> Any:
+    """What was asked, of whom and with which settings."""
+    from inspect_ai.log import EvalConfig, EvalDataset, EvalSpec, HeadlineMetric
+
+    spec = run.spec
+    ids = [question.id for question in questions]
+    settings = {
+        "benchmark": spec.benchmark,
+        "options": spec.options,
+        "seed": spec.seed,
+        "data": spec.data,
+        "models": {role: each["spec"] for role, each in spec.models.items()},
+    }
+    return EvalSpec(
+        created=created,
+        task=f"evenkeel/{spec.benchmark}",
+        task_id=run.path.name,
+        run_id=run.path.name,
+        eval_id=run.path.name,
+        task_version=evenkeel.__version__,
+        task_description=benchmark.layout.question,
+        task_args={**spec.options, "seed": spec.seed, "limit": spec.limit},
+        dataset=EvalDataset(name=str(spec.data.get("source", "")), samples=len(ids), sample_ids=ids),
+        model=model,
+        config=EvalConfig(epochs=max([1, *(len(question.epochs) for question in questions)])),
+        packages={"evenkeel": str(spec.provenance.get("evenkeel", ""))},
+        headline_metric=HeadlineMetric(scorer=SCORER, metric=next(iter(run.headlines))),
+        metadata={FIELD: settings},
+    )
 
 
 def _results(run: Run, benchmark: Benchmark, count: int, samples: Sequence[Any]) -> Any:
@@ -172,7 +171,7 @@ def _sample(
     records: Mapping[str, Record],
     benchmark: Benchmark,
     model: str,
-    talks: _Talks,
+    helpers: _HelperAnswers,
 ) -> Any:
     """One epoch of a question, with what was asked and answered in it."""
     from inspect_ai.log import EvalError, EvalSample
@@ -183,8 +182,8 @@ def _sample(
     responses = {RecordedAnswers.key(each): answers[RecordedAnswers.key(each)] for each in asked}
     request = question.request(epoch)
     whole = [each for each in question.samples if _is_whole(benchmark, each, responses)] or question.samples
-    talk = list(talks.of(whole, answers))
-    first = request or next((each for each, _ in talk if isinstance(each, Generate)), None)
+    further = list(helpers.of(whole, answers))
+    first = request or next((each for each, _ in further if isinstance(each, Generate)), None)
     prompt: list[Any] = messages(first) if first else []
     turns: list[Any] = [*prompt] if request else []
     output = None
@@ -193,7 +192,7 @@ def _sample(
         turns.append(output.message)
     counted = list(responses.values())
     events = [_event(prompt, output, model)] if request is not None else []
-    for other, response in talk:
+    for other, response in further:
         responses[RecordedAnswers.key(other)] = response
         if isinstance(other, Generate):
             written = as_output(response, model)
@@ -248,7 +247,7 @@ def _is_whole(benchmark: Benchmark, sample: Sample, responses: Mapping[bytes, Re
     return bool(requests) and all(RecordedAnswers.key(request) in responses for request in requests)
 
 
-class _Talks:
+class _HelperAnswers:
     """What the judges and writers of a run were asked and answered, from its journal."""
 
     def __init__(self, run: Run, benchmark: Benchmark) -> None:

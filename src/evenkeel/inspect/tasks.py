@@ -30,12 +30,11 @@ from inspect_ai.util import collect
 from rich.markup import escape
 
 import evenkeel
-from evenkeel.api.run import parse_data, parse_langs
 from evenkeel.api.setup import read_samples
 from evenkeel.errors import CapabilityError, EvenkeelError, UsageError, suggestion
 from evenkeel.harness.registry import BENCHMARKS, chosen_class
 from evenkeel.inspect.export import SCORER, messages, targets
-from evenkeel.inspect.outputs import Output, response_of
+from evenkeel.inspect.outputs import response_of
 from evenkeel.inspect.questions import (
     FIELD,
     Answers,
@@ -109,9 +108,8 @@ def build_task(name: str, parameters: Mapping[str, Any]) -> Task:
             f"confidence=no), or use `evenkeel run {name}`.",
             lacking=frozenset({"loglikelihood"}),
         )
-    data = parse_data(as_list(parameters["data"]))
-    langs = parse_langs(as_option(parameters["lang"], str))
-    samples, source = read_samples(benchmark, name, data, langs, parameters["limit"])
+    lang = as_option(parameters["lang"], str)
+    samples, source = read_samples(benchmark, name, as_list(parameters["data"]), lang, parameters["limit"])
     questions = make_questions(benchmark, samples)
     with contextlib.suppress(ValueError):  # no model is chosen yet: it is looked at when it is asked
         check_model(questions[0], get_model())
@@ -208,28 +206,27 @@ async def generated(model: InspectModel, request: Generate) -> ModelOutput:
 
 
 def as_response(output: ModelOutput, request: Generate) -> Response:
-    read = msgspec.convert(output.model_dump(), Output, strict=False)
-    return response_of(read, plain=isinstance(request.prompt, str))
+    return response_of(output, plain=isinstance(request.prompt, str))
 
 
 async def ask_helpers(
     session: Session, samples: Sequence[Sample], answers: Answers, state: TaskState | None = None
 ) -> dict[bytes, Response]:
-    """Have Inspect's models answer what scoring these samples asks of them. The talk is put into `state`."""
+    """Have Inspect's models answer what scoring these samples asks of them; the messages go into `state`."""
     items = [answered(session.benchmark, sample, answers) for sample in samples]
     asking = session.helpers_of_inspect(items, answers)
     helped: dict[bytes, Response] = {}
     requests = next(asking, None)
     while requests is not None:
         outputs = await collect(*(_ask_helper(session, request) for request in requests))
-        talk = list(zip(map(as_generate, requests), outputs, strict=True))
-        responses = [as_response(output, request) for request, output in talk]
+        pairs = list(zip(map(as_generate, requests), outputs, strict=True))
+        responses = [as_response(output, request) for request, output in pairs]
         helped.update(zip(map(RecordedAnswers.key, requests), responses, strict=True))
         if state is not None:
             state.output = outputs[-1]
             state.messages = [
                 *(state.messages if len(helped) > len(requests) else []),
-                *(message for request, out in talk for message in (*messages(request), out.message)),
+                *(message for request, out in pairs for message in (*messages(request), out.message)),
             ]
         try:
             requests = asking.send(responses)

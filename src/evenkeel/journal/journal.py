@@ -70,7 +70,6 @@ COMMIT;
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Response).decode
-_decode_sample = msgspec.json.Decoder(Sample).decode
 
 UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError, TypeError)
 NOT_ASKED = Response(status="error", reason="not asked")
@@ -122,11 +121,6 @@ class Journal:
         self.empty = True
         """True while no answer is filed, so that there is nothing to look up."""
         refuse_links(path)
-        if path.is_file() and path.stat().st_nlink > 1:
-            raise RunConflict(
-                f"{path} is the same file as another (a hard link), which would change with it: "
-                "copy the folder."
-            )
         with _storage_errors(path), contextlib.ExitStack() as stack:
             self._reader = stack.enter_context(contextlib.closing(connect(path)))
             if not self._reader.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:

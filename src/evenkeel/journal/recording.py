@@ -11,11 +11,14 @@ import sqlite3
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from evenkeel.errors import DataError, RunConflict
 from evenkeel.files import lock
 from evenkeel.journal.journal import check, decode, find, harden, make_key, refuse_links
-from evenkeel.types import Request, Response
+from evenkeel.types import Request, Response, Sample
 
 
 class Recording:
@@ -54,6 +57,15 @@ class Recording:
             responses, damaged = find(self._connection, keys)
         self.damaged += len(damaged)
         return responses
+
+    def samples(self, kind: Any) -> list[Sample]:
+        """The samples of the run, in their order."""
+        with _reading_errors(self.path):
+            rows = self._connection.execute(
+                "SELECT CAST(body AS BLOB) FROM samples ORDER BY rowid"
+            ).fetchall()
+        decoder = msgspec.json.Decoder(kind)
+        return [decoder.decode(body) for (body,) in rows]
 
     def times(self) -> tuple[float, float] | None:
         """When the first and the last answer came, in seconds since 1970; None where there is none."""

@@ -254,7 +254,7 @@ class HuggingFace:
         return self._loaded
 
     def _generate(self, causal: Causal, requests: list[Generate]) -> Iterator[tuple[Request, Response]]:
-        from evenkeel.models.local.generation import generate
+        from evenkeel.models.local.generation import generate, shares_prompts
         from evenkeel.models.local.prompts import prompt_of
 
         groups: dict[tuple[int, ...], list[tuple[Generate, Prompt]]] = {}
@@ -264,9 +264,15 @@ class HuggingFace:
                 yield request, prompt
             else:
                 groups.setdefault(prompt.ids, []).append((request, prompt))
+        shared = shares_prompts(causal)
+
+        def size(row: tuple[Generate, Prompt]) -> int:
+            ids, tokens = row[1].ids, row[1].max_tokens
+            return -(-len(ids) // (len(groups[ids]) if shared else 1)) + tokens
+
         for (request, prompt), generation in self._run(
             groups.values(),
-            lambda row: len(row[1].ids) + row[1].max_tokens,
+            size,
             lambda batch, emit: generate(causal, [prompt for _, prompt in batch], emit),
         ):
             yield request, generate_response(request, prompt, generation)

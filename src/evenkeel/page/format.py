@@ -18,35 +18,41 @@ FLOOR = 0.95
 """Coverage below this is shown as a warning."""
 
 FORMATS: dict[Unit, str] = {
-    "cosine": ".4f",
-    "score": ".2f",
-    "points": ".2f",
-    "bits": ".3f",
-    "signed_bits": ".3f",
+    "cosine": ".2f",
+    "score": ".1f",
+    "points": ".1f",
+    "bits": ".2f",
+    "signed_bits": ".2f",
     "tokens": ",.0f",
     "count": ".2f",
-    "nats": ".3f",
-    "correlation": ".3f",
-    "agreement": ".3f",
-    "variance": ".3f",
+    "nats": ".2f",
+    "correlation": ".2f",
+    "agreement": ".2f",
+    "variance": ".2f",
     "deviations": ".2f",
 }
 
+FEW_SAMPLES = "too few"
+"""Stands for an interval that says nothing."""
+TIMES = 10
+"""How many times the lower limit of an amount the upper one may be, beyond which it says nothing."""
 NONZERO = re.compile("[1-9]")
 
 
 def number(amount: float, unit: Unit) -> str:
-    """An amount with its unit's digits; what rounds to zero has no sign."""
+    """An amount with as many digits as people read; what rounds to zero has no sign."""
     if unit == "share":
         return _per_cent(amount)
-    digits = f"{amount:{FORMATS[unit]}}"
+    size = abs(amount)
+    close = unit == "cosine" and (0 < size < 0.0995 or 0.995 <= size < 1)
+    digits = f"{amount:{'.3f' if close else FORMATS[unit]}}"
     return digits if NONZERO.search(digits) else digits.removeprefix("-")
 
 
 def _per_cent(amount: float) -> str:
     """A share as per cent, with enough digits to differ from 0% and 100%: 299 of 300 are 99.7%."""
     size = abs(amount)
-    for places in range(0 if 0.0995 <= size < 0.995 or size >= 1 else 1, 5):
+    for places in range(5):
         digits = f"{amount:.{places}%}"
         if NONZERO.search(digits) and (size >= 1 or "100" not in digits):
             return digits
@@ -75,9 +81,17 @@ def interval(figure: Figure | None, *, short: bool = False) -> str:
     """`0.8512 to 0.8741`, or `[.8512, .8741]` where space is short; empty where it is unknown."""
     if figure is None or figure.value is None or figure.low is None or figure.high is None:
         return ""
+    if says_nothing(figure):
+        return FEW_SAMPLES
     if not short:
         return f"{number(figure.low, figure.unit)} to {number(figure.high, figure.unit)}"
     return f"[{bound(figure.low, figure.unit)}, {bound(figure.high, figure.unit)}]"
+
+
+def says_nothing(figure: Figure) -> bool:
+    """Whether the interval of an amount is so wide that its limits are of no use: [2, 11,381]."""
+    unbounded = figure.unit in ("tokens", "count", "bits", "nats")
+    return unbounded and bool(figure.low and figure.high) and (figure.high or 0) > TIMES * (figure.low or 0)
 
 
 def bound(amount: float, unit: Unit) -> str:
@@ -122,8 +136,9 @@ def counted(count: int, plural: str) -> str:
 
 
 def statuses(figure: Figure) -> str:
-    """How the requests behind a figure ended: `235 ok, 5 refused`."""
-    return ", ".join(f"{count:,} {status}" for status, count in figure.statuses.items())
+    """How the requests behind a figure ended: `235 ok, 5 refused, 2 cut off`."""
+    words = {"truncated": "cut off", "unparsed": "not readable"}
+    return ", ".join(f"{count:,} {words.get(status, status)}" for status, count in figure.statuses.items())
 
 
 def capitalised(text: str) -> str:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, TypeVar
 
 from msgspec import Struct
 
-from evenkeel.page.format import FLOOR, as_markdown, bound, share, value, visible
+from evenkeel.page.format import FEW_SAMPLES, FLOOR, as_markdown, bound, says_nothing, share, value, visible
+from evenkeel.page.scale import Scale
 from evenkeel.types import Figure
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ class Cell(NamedTuple):
     link: str = ""
 
 
-Content: TypeAlias = Figure | Cell | str | None
+Content: TypeAlias = Figure | Scale | Cell | str | None
 """A figure is drawn with its interval; None is a figure that is not there."""
 
 
@@ -74,6 +75,17 @@ class Grid(Displayed, Struct, frozen=True):
     """How many of the first columns, that of the row names included, are aligned to the left."""
     sections: bool = False
     """Whether every row with a name begins a section."""
+    lead: str = ""
+    """A sentence above the table."""
+    note: str = ""
+    """What is to be said below it."""
+    more: bool = False
+    """Whether it is folded on a page, among further figures, and left out at the terminal."""
+
+    @property
+    def pictured(self) -> bool:
+        """Whether it has lines from worst to best."""
+        return any(isinstance(content, Scale) for _, cells in self.rows for content in cells)
 
     def overview(self) -> Overview:
         return Overview("", grids=[self])
@@ -139,7 +151,9 @@ class Overview(Struct, frozen=True):
         paragraphs += [as_markdown(line.text if isinstance(line, Cell) else line) for line in self.lines]
         for grid in self.grids:
             paragraphs += [f"## {as_markdown(grid.title)}"] if grid.title else []
+            paragraphs += [as_markdown(grid.lead)] if grid.lead else []
             paragraphs += [grid.to_markdown()] if grid.rows else []
+            paragraphs += [as_markdown(grid.note)] if grid.note else []
         paragraphs += map(as_markdown, self.footnotes)
         return "".join(f"{paragraph}\n\n" for paragraph in paragraphs)[:-1]
 
@@ -153,9 +167,11 @@ class Overview(Struct, frozen=True):
             text = line if isinstance(line, Cell) else Cell(line)
             show_line(console, text.text, STYLES[text.style])
         for grid in self.grids:
+            if grid.more:  # a page has it
+                continue
             if self.title or self.lines:
                 console.print()
-            show_table(console, grid.to_rich())
+            show_grid(console, grid)
         if self.grids and self.footnotes:
             console.print()
         for footnote in self.footnotes:
@@ -167,6 +183,20 @@ def show_line(console: Console, text: str, style: str = "") -> None:
     from rich.text import Text
 
     console.print(Text(visible(text), style=style), highlight=False, soft_wrap=True)
+
+
+def show_grid(console: Console, grid: Grid) -> None:
+    """A table with the sentence above it and the note below it."""
+    from msgspec.structs import replace
+    from rich.text import Text
+
+    if grid.lead:
+        show_line(console, grid.title, "bold")
+        console.print(Text(visible(grid.lead)), highlight=False)
+        grid = replace(grid, title="")
+    show_table(console, grid.to_rich())
+    if grid.note:
+        console.print(Text(visible(grid.note), style="dim"), highlight=False)
 
 
 def show_table(console: Console, table: RichTable) -> None:
@@ -188,6 +218,8 @@ def plain_cell(content: Content) -> str:
     """What a cell shows first: a figure's value, or a text."""
     if isinstance(content, Cell):
         return content.text
+    if isinstance(content, Scale):
+        return content.text()
     return content if isinstance(content, str) else value(content)
 
 
@@ -211,12 +243,13 @@ def rich_cells(contents: Sequence[Content]) -> list[Text]:
     texts = []
     for number, (lower, upper), note in zip(values, limits, partial, strict=True):
         brackets = f" [{lower:>{low}}, {upper:>{high}}]" if lower else " " * (low + high + 5) * bool(low)
+        brackets = f"{f' {FEW_SAMPLES}':<{len(brackets)}}" if upper == FEW_SAMPLES else brackets
         style = "dim" if number == "–" else ""
         texts.append(
             Text.assemble((f"{number:>{width}}", style), (brackets, "dim"), (f"{note:<{end}}", "yellow"))
         )
     drawn = iter(texts)
-    return [_rich_text(each) if isinstance(each, str | Cell) else next(drawn) for each in contents]
+    return [_rich_text(each) if isinstance(each, str | Cell | Scale) else next(drawn) for each in contents]
 
 
 def _rich_text(content: Content) -> Text:
@@ -231,4 +264,6 @@ def _limits(figure: Figure | None) -> tuple[str, str]:
     """Both ends of the interval; empty where it is unknown."""
     if figure is None or figure.value is None or figure.low is None or figure.high is None:
         return "", ""
+    if says_nothing(figure):
+        return "", FEW_SAMPLES
     return bound(figure.low, figure.unit), bound(figure.high, figure.unit)

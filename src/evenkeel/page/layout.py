@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeAlias
 
 from msgspec import Struct
 
-from evenkeel.page.metrics import Metric
+from evenkeel.page.metrics import Metric, part_words
 from evenkeel.types import Figure, Summary
 
 MOST_MAIN = 10
@@ -98,6 +98,12 @@ class Layout(Struct, frozen=True, kw_only=True):
     metrics: tuple[Metric, ...]
     """All that its samples and its summary have; the first is the headline."""
     question: str
+    name: str = ""
+    """What people call the benchmark: `Consistency (MIRAE)`."""
+    verdict: str = ""
+    """The headline as a sentence, with `{}` for its value: `Right in {}`. Default: title and value."""
+    baseline: Column | None = None
+    """A metric of the summary that says what little effort gives, with the words for that effort."""
     counted: tuple[str, str] = ("prompts", "questions")
     """The words for samples and for the groups they fall into."""
     facts: tuple[Column, ...] = ()
@@ -119,6 +125,12 @@ class Layout(Struct, frozen=True, kw_only=True):
             if fnmatchcase(name, column.metric) and ("/" in column.metric or "/" not in name)
         ]
 
+    def part(self, summary: Summary) -> str:
+        """Which parts of the headline a run has, where it has not all of them: `noise only`."""
+        metric = self.metrics[0]
+        scopes = (each.scope for each in summary.values() if each.metric == metric.name)
+        return part_words(metric, (scope[metric.mean_over] for scope in scopes if metric.mean_over in scope))
+
     @property
     def headline(self) -> str:
         return self.metrics[0].name
@@ -133,19 +145,5 @@ class Note(NamedTuple):
 
     text: str
     warning: bool = False
-
-
-class Example(Struct, frozen=True, kw_only=True):
-    """A sample to look at: a label (its score), one line, and the texts behind it under their headings."""
-
-    label: str
-    title: str
-    parts: tuple[tuple[str, str], ...]
-
-
-class Examples(Struct, frozen=True, kw_only=True):
-    """Samples that a benchmark wants looked at."""
-
-    title: str
-    note: str = ""
-    items: tuple[Example, ...] = ()
+    doubt: str = ""
+    """Why the headline is in doubt, in a few words for the verdict."""

@@ -37,6 +37,8 @@ class Metric(Displayed, Struct, frozen=True):
     value, which is not the same as 0."""
     mean_over: str = ""
     """A tag: the figure is the mean of the means of its values, each counted once (a macro-average)."""
+    parts: Sequence[str] = ()
+    """All values of that tag, in order: a run that has fewer is named after those that it has."""
     against: str = ""
     """A tag: a sample's value compares it with the sample of its group that has the lowest value of the tag.
     Runs are not compared by samples for which that is another one in each."""
@@ -71,6 +73,22 @@ def declaration(metrics: Iterable[Metric], name: str) -> Metric | None:
     metric = name.partition("@")[0].partition("/")[0]
     matching = [each for each in metrics if fnmatchcase(metric, each.name)]
     return min(matching, key=lambda each: each.name != metric, default=None)
+
+
+def title_of(metrics: Iterable[Metric], name: str) -> str:
+    """A figure in words: `Accuracy (bm25), task stories` for `accuracy@bm25/task=stories`."""
+    metric, scope = scope_of(name)
+    declared = declaration(metrics, metric)
+    subject = metric.partition("@")[2]
+    title = f"{capitalised(declared.title) if declared else metric}{f' ({subject})' if subject else ''}"
+    return ", ".join([title, *(f"{tag.replace('_', ' ')} {part}" for tag, part in scope.items())])
+
+
+def part_words(metric: Metric, parts: Iterable[str]) -> str:
+    """Which parts of a macro-average there are, where it is not all: `noise only`."""
+    there = set(parts)
+    present = [part for part in metric.parts if part in there]
+    return f"{' and '.join(present)} only" if present and len(present) < len(metric.parts) else ""
 
 
 def unit_of(metrics: Iterable[Metric], name: str) -> Unit:

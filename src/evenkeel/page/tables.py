@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import permutations
 from typing import NamedTuple, TypeAlias
 
 from evenkeel.page.format import interval, share, value
 from evenkeel.page.grid import Cell, Content, Grid, coverage_cell
 from evenkeel.page.layout import Column, Table
-from evenkeel.page.metrics import scope_name
+from evenkeel.page.metrics import Metric, scope_name, title_of
 from evenkeel.types import Figure, Summary
 
 Row: TypeAlias = tuple[str, list[Content]]
@@ -60,13 +60,13 @@ def arrange(summary: Summary, table: Table) -> Grid | None:
     rows = values(table.rows, *(each.metric for each in shown))
     split = values(table.columns, *(each.metric for each in shown)) if table.columns else []
     heads, redundant = _heads(table, shown, split if len(split) > 1 else [], len(rows))
-    if redundant or not rows or not heads:
+    if redundant or len(rows) < 2 or not heads:
         return None
     body: list[Row] = [
         (row, [figure(summary, head.metric, {table.rows: row, **head.scope}) for head in heads])
         for row in rows
     ]
-    if table.total and len(rows) > 1:
+    if table.total:
         body.append(("all", [figure(summary, head.metric, head.scope) for head in heads]))
     return Grid(table.title, table.rows, [head.title for head in heads], body)
 
@@ -120,7 +120,7 @@ def side_by_side(summaries: Mapping[str, Summary], table: Table) -> Grid:
     return Grid(f"{table.title}, run by run", table.rows, columns, body)
 
 
-def all_figures(summary: Summary) -> Grid:
+def all_figures(summary: Summary, metrics: Sequence[Metric]) -> Grid:
     """Every figure of a run: those of all samples, then those of parts of them."""
     figures = sorted(summary.values(), key=lambda each: len(each.scope))
     rows: list[Row] = []
@@ -128,7 +128,7 @@ def all_figures(summary: Summary) -> Grid:
         scope = ", ".join(f"{tag} {part}" for tag, part in each.scope.items())
         limits = interval(each, short=True) or each.method
         cells: list[Content] = [scope, Cell(value(each), "strong"), limits, f"{each.n:,}"]
-        rows.append((each.metric, [*cells, coverage_cell(each.coverage)]))
+        rows.append((title_of(metrics, each.metric), [*cells, coverage_cell(each.coverage)]))
     columns = ["of", "value", "95% interval", "samples", "coverage"]
     more = f" (the first {MOST_FIGURES:,} of {len(figures):,})" if len(figures) > MOST_FIGURES else ""
     return Grid(f"All figures{more}", "metric", columns, rows, left=2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
+from textwrap import wrap
 from threading import Thread
 from typing import Any, TypeAlias, TypeVar
 
@@ -12,6 +13,7 @@ import msgspec
 from evenkeel.analysis import RANGES
 from evenkeel.errors import DrawingError
 from evenkeel.page.examples import shortened
+from evenkeel.page.format import visible
 from evenkeel.page.layout import Bars, Curve, Points
 from evenkeel.page.tables import figure, is_number, values_of
 from evenkeel.types import Record, Summary, Unit
@@ -35,6 +37,10 @@ MOST_ANSWERS = 40
 INK = "ink"
 """The style of lines that have the colour of the text."""
 
+WIDE, NARROW = 1000, 330
+"""Pixels of a chart on a page, and on a phone's."""
+FIT = {"autosize": {"type": "fit-x", "contains": "padding"}}
+
 OWN_COLOURS = {"scale": {"color": "independent"}}
 """Of panels side by side: each has a legend for itself."""
 AXIS_FORMATS: dict[Unit, str] = {"share": "%", "score": ".0f", "points": ".0f", "count": ".1f"}
@@ -45,8 +51,7 @@ def curve(summaries: dict[str, Summary], spec: Curve) -> Chart | None:
     points = _points(summaries, spec)
     if len({point["x"] for point in points}) < 2:
         return None
-    start, end = _domain(points)
-    scale = {"domain": [start, end], "zero": False}
+    scale = {"domain": _domain(points), "zero": False}
     axis = {"format": AXIS_FORMATS.get(points[0]["unit"], ".2f"), "minExtent": 48}
     shared = {
         "x": _field("x", "ordinal", title=spec.x_title or spec.along, axis={"labelAngle": 0}),
@@ -58,8 +63,7 @@ def curve(summaries: dict[str, Summary], spec: Curve) -> Chart | None:
         {"type": "line", "point": {"size": 45}, "strokeWidth": 2},
         {**shared, "y": _field("y", "quantitative", scale=scale)},
     )
-    data = {"values": _within(points, start, end)}
-    return {"data": data, "layer": [band, line], "width": 560, "height": 260}
+    return {"data": {"values": points}, "layer": [band, line], "width": WIDE, "height": 300, **FIT}
 
 
 def bars(summaries: dict[str, Summary], spec: Bars, chance: float | None = None) -> Chart | None:
@@ -90,19 +94,15 @@ def bars(summaries: dict[str, Summary], spec: Bars, chance: float | None = None)
     # Whoever shows the chart says what colour its text has, and so these lines.
     whisker = {"x": _field("low", "quantitative", scale=scale), "x2": {"field": "high"}}
     layers = [
-        _layer(
-            {"type": "bar", "opacity": 0.6}, {**shared, "x": value, "color": _colour("line", names, wide=460)}
-        ),
+        _layer({"type": "bar", "opacity": 0.6}, {**shared, "x": value, "color": _colour("line", names)}),
         _layer({"type": "rule", "strokeWidth": 2, "style": INK}, {**shared, **whisker}),
     ]
     if chance is not None:
         mark = {"type": "rule", "strokeDash": [5, 4], "style": INK}
         guessing = _layer(mark, {"x": _field("chance", "quantitative", scale=scale)})
         layers.insert(1, {"data": {"values": [{"chance": chance}]}, **guessing})
-    data = {"values": _within(points, start, end)}
-    return {
-        "data": data, "layer": layers, "width": 460, "height": (18 * len(names) + 12) * len(values)
-    }  # fmt: skip
+    height = (18 * len(names) + 12) * len(values)
+    return {"data": {"values": points}, "layer": layers, "width": WIDE, "height": height, **FIT}
 
 
 def points(records: Iterable[Record], spec: Points) -> tuple[Chart | None, str]:
@@ -156,7 +156,7 @@ def _panels(samples: list[dict[str, Any]], spec: Points, row: str) -> Chart:
             "y": _field("y", "quantitative", title=spec.y_title or spec.y, scale=scale),
             "color": _colour("category", names, wide=side),
         }
-        title = f"{row} {field}".strip() if len(fields) > 1 or row else ""
+        title = visible(f"{row} {field}".strip()) if len(fields) > 1 or row else ""
         return {
             "data": {"values": members},
             **_layer({"type": "circle", "size": 28, "opacity": 0.75}, encoding),
@@ -182,7 +182,7 @@ def _with_categories(samples: list[dict[str, Any]], field: str) -> list[dict[str
         {
             "x": s["x"],
             "y": s["y"],
-            "category": name if (name := shortened(str(s[field]))) in frequent else OTHER,
+            "category": visible(name) if (name := shortened(str(s[field]))) in frequent else OTHER,
         }
         for s in samples
     ]
@@ -205,7 +205,7 @@ def _layer(mark: dict[str, Any], encoding: dict[str, Any]) -> Chart:
     return {"mark": mark, "encoding": encoding}
 
 
-def _colour(field: str, names: Iterable[str], *, wide: int = 560) -> dict[str, Any]:
+def _colour(field: str, names: Iterable[str], *, wide: int = 1000) -> dict[str, Any]:
     """A colour for each name, and a legend in as many columns as fit into `wide` pixels.
 
     The page's font may be wider than the one that the columns are measured with: long names need more space.
@@ -250,6 +250,26 @@ def heatmap(matrix: list[list[float]]) -> Chart:
     return {"data": {"values": cells}, "layer": layers, "width": side, "height": side}
 
 
+def narrow(chart: Chart) -> Chart:
+    """The same for a phone: panels below each other, legends in one column, short labels."""
+    for arrangement in ("concat", "vconcat"):
+        if arrangement in chart:
+            panels = [narrow(panel) for panel in chart[arrangement]]
+            return {"vconcat": panels, "resolve": OWN_COLOURS}
+    small = msgspec.json.decode(msgspec.json.encode(chart))
+    for layer in small.get("layer", [small]):
+        channels = layer["encoding"]
+        if legend := channels.get("color", {}).get("legend"):
+            legend |= {"columns": 1, "labelLimit": NARROW - 40}
+        if axis := channels.get("y", {}).get("axis"):
+            axis |= {"labelLimit": 90} if "labelLimit" in axis else {}
+        for channel in (channels.get("x", {}), channels.get("y", {})):
+            if isinstance(channel.get("title"), str):
+                channel["title"] = wrap(channel["title"], 30)
+    side = {"height": min(chart["height"], NARROW - 60)} if chart["height"] == chart["width"] else {}
+    return {**small, "width": NARROW if "autosize" in chart else NARROW - 60, **side}
+
+
 T = TypeVar("T")
 
 
@@ -286,15 +306,15 @@ def _styled(chart: Chart, style: dict[str, Any]) -> str:
     return msgspec.json.encode({**chart, "config": style}).decode()
 
 
-AXIS = {"labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal", "gridColor": "#8883"}
+AXIS = {"labelFontSize": 13, "titleFontSize": 13, "titleFontWeight": "normal", "gridColor": "#8883"}
 GREYS = {"labelColor": "#777", "titleColor": "#777", "domainColor": "#888", "tickColor": "#888"}
 STYLE: dict[str, Any] = {
     "background": "transparent",
     # The page's fonts may be wider than those that the sizes were measured with.
-    "padding": {"left": 26, "right": 44, "top": 6, "bottom": 6},
+    "padding": {"left": 12, "right": 20, "top": 6, "bottom": 6},
     "font": "system-ui, sans-serif",
     "axis": AXIS | GREYS,
-    "legend": {"labelColor": "#777", "labelFontSize": 12},
+    "legend": {"labelColor": "#777", "labelFontSize": 13},
     "title": {"color": "#777", "fontSize": 13},
     "view": {"stroke": None},
     "style": {INK: {"color": "#1c2126"}},
@@ -302,26 +322,12 @@ STYLE: dict[str, Any] = {
 
 
 def _domain(points: list[dict[str, Any]]) -> list[float]:
-    """From the lowest band to the highest with a margin, and at least a tenth of the unit's range.
-
-    The axis ends where the unit does, even if an interval of few samples does not.
-    """
+    """From the lowest interval to the highest with a margin, and at least a tenth of the unit's range."""
     low, high = min(point["low"] for point in points), max(point["high"] for point in points)
-    unit = points[0]["unit"]
-    least, most = RANGES.get(unit, (low, high))
-    if low < least:  # a difference, which may be negative where the unit itself is not
-        least = -most
-    elif min(point["y"] for point in points) >= 0 and unit not in ("points", "signed_bits"):
-        least = max(least, 0.0)
-    low, high = max(low, least), min(high, most)
+    least, most = RANGES.get(points[0]["unit"], (low, high))
     margin = max(0.05 * (high - low), (0.1 * (most - least) - (high - low)) / 2)
-    start, end = low - margin, high + margin
-    return [max(start, least), min(end, most)] if unit in RANGES else [start, end]
-
-
-def _within(points: list[dict[str, Any]], start: float, end: float) -> list[dict[str, Any]]:
-    """Points whose bands end where the axis does: a clip path would have another name in every drawing."""
-    return [{**point, "low": max(point["low"], start), "high": min(point["high"], end)} for point in points]
+    inside = least <= low and high <= most  # a difference may be outside of the range of its unit
+    return [max(low - margin, least), min(high + margin, most)] if inside else [low - margin, high + margin]
 
 
 def _points(summaries: dict[str, Summary], spec: Curve | Bars) -> list[dict[str, Any]]:
@@ -333,11 +339,12 @@ def _points(summaries: dict[str, Summary], spec: Curve | Bars) -> list[dict[str,
     for run, summary in summaries.items():
         positions = values_of(summary, spec.metric, spec.along)
         for line in lines[run] or [""]:
-            name = " ".join(part for part, differs in ((run, names_run), (line, names_line)) if differs)
+            words = " ".join(part for part, differs in ((run, names_run), (line, names_line)) if differs)
+            name = visible(words)  # vl-convert aborts the process at a control character
             for x in positions:
                 each = figure(summary, spec.metric, {spec.along: x, **({tag: line} if line else {})})
                 if each is not None and each.value is not None:
                     low, high = (each.value if bound is None else bound for bound in (each.low, each.high))
                     band = {"y": each.value, "low": low, "high": high, "unit": each.unit}
-                    points.append({"x": float(x) if is_number(x) else x, "line": name, **band})
+                    points.append({"x": float(x) if is_number(x) else visible(x), "line": name, **band})
     return points

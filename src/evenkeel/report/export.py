@@ -1,4 +1,4 @@
-"""A run for other programs: a table with one row a sample, what people marked, or the published files."""
+"""A run for other programs: a table with one row a sample, or the published files."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
-import msgspec
-
 from evenkeel.errors import DataError, StorageError, UsageError
 from evenkeel.files import lock
-from evenkeel.files.cache import distinct_slug, replacing, write_whole
+from evenkeel.files.cache import distinct_slug, replacing
 from evenkeel.files.columns import Cell, Extra, Key, columns, csv_line, titles, typed_rows
 from evenkeel.harness.folder import Run
 from evenkeel.harness.registry import load_stored
@@ -18,7 +16,7 @@ from evenkeel.harness.stored.marks import Mark
 from evenkeel.page.format import harmless
 from evenkeel.types import Record, Records
 
-Form: TypeAlias = Literal["csv", "parquet", "published", "marks", "every-eval-ever", "hub"]
+Form: TypeAlias = Literal["csv", "parquet", "published", "every-eval-ever", "hub"]
 
 
 def export(run: Run | str | Path, to: Form, out: str | Path | None = None) -> list[Path]:
@@ -40,8 +38,6 @@ def _export(run: Run, to: Form, out: str | Path | None) -> list[Path]:
         raise DataError(run.path / "export", "this is a link. The files of a run must lie in its own folder.")
     if to == "published":
         return _publish(run, Path(out) if out else run.path / "export")
-    if to == "marks":
-        return _write_marks(run, Path(out) if out else run.path / "export")
     if to in ("every-eval-ever", "hub"):
         return _write_shared(run, to, Path(out) if out else run.path / "export" / to)
     target = Path(out) if out else run.path / "export" / f"records.{to}"
@@ -109,34 +105,12 @@ def _links(folder: Path) -> Iterator[Path]:
     return (path for path in (folder, *folder.rglob("*")) if path.is_symlink())
 
 
-def _write_marks(run: Run, folder: Path) -> list[Path]:
-    """What people marked, as JSON lines and as CSV, with the inputs, the answers and the values of then."""
-    if folder.is_file():
-        raise UsageError(f"--out {folder} is a file: give a folder.")
-    marks = run.marks()
-    if not marks:
-        raise UsageError(f"nothing is marked in {run.path}: `Run.mark`, or the web app, marks a sample.")
-    lines, table = folder / "marks.jsonl", folder / "marks.csv"
-    write_whole(lines, b"".join(msgspec.json.encode(mark) + b"\n" for mark in marks))
-    records = [mark.record for mark in marks]
-    marks_by_record = {id(record): mark for record, mark in zip(records, marks, strict=True)}
-
-    def marked(record: Record) -> dict[Key, Cell]:
-        mark = marks_by_record[id(record)]
-        names = ("metric", "verdict", "comment", "created", "benchmark", "subject")
-        value = mark.values.get(mark.metric)
-        return {("mark", name): getattr(mark, name) for name in names} | {("mark", "marked_value"): value}
-
-    _sink(lambda: iter(records), "csv", table, marked)
-    return [lines, table]
-
-
 def _publish(run: Run, folder: Path) -> list[Path]:
     """The published files of a run in `folder`, from its records: those in `export/` may be damaged."""
     if folder.is_file():
         raise UsageError(f"--out {folder} is a file: give a folder.")
     written, taken = [], set[str]()
-    for name, chunks in load_stored(run.spec).publish(run.spec, run.scored):
+    for name, chunks in load_stored(run.spec).publish(run.spec, run.records):
         target = folder / distinct_slug(name, taken, longest=200)
         with replacing(target) as draft, draft.open("wb") as file:
             file.writelines(chunks)

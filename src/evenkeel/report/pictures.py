@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ from markupsafe import Markup
 from msgspec import Struct
 
 from evenkeel.analysis.comparable_metrics import run_names
+from evenkeel.analysis.references import Reference
 from evenkeel.errors import UsageError
 from evenkeel.harness.folder import Run, served_at
 from evenkeel.harness.registry import benchmark_class
@@ -18,7 +19,7 @@ from evenkeel.page.grid import Content, Displayed, DisplayedList, Grid
 from evenkeel.page.html import render
 from evenkeel.page.layout import Bars, Curve, Heatmap, Layout, Picture, Points
 from evenkeel.page.metrics import declaration
-from evenkeel.page.tables import arrange
+from evenkeel.page.tables import arrange, values_of
 from evenkeel.report import charts as drawing
 from evenkeel.types import Record, RunSpec
 
@@ -87,18 +88,31 @@ def _loaded(run: Run | str | Path) -> Run:
     return run if isinstance(run, Run) else Run(run)
 
 
-def draw(runs: Mapping[str, Run], layout: Layout, of_run: str) -> list[Drawn]:
-    """The pictures of a layout that the runs have something for."""
-    drawn = [_draw(picture, runs, layout, of_run) for picture in layout.pictures]
+def draw(
+    runs: Mapping[str, Run], layout: Layout, of_run: str, references: Sequence[Reference] = ()
+) -> list[Drawn]:
+    """The pictures of a layout that the runs have something for; references have lines in curves."""
+    drawn = [_draw(picture, runs, layout, of_run, references) for picture in layout.pictures]
     return [each for each in drawn if each.chart is not None or each.note]
 
 
-def _draw(picture: Picture, runs: Mapping[str, Run], layout: Layout, of_run: str) -> Drawn:
+def _draw(
+    picture: Picture,
+    runs: Mapping[str, Run],
+    layout: Layout,
+    of_run: str,
+    references: Sequence[Reference],
+) -> Drawn:
     """One picture. What is of one run alone is of the first, and says so."""
     summaries = {name: run.summary for name, run in runs.items()}
     first = next(iter(runs.values()))
     match picture:
         case Curve():
+            if drawing.curve(summaries, picture) is not None:
+                for each in references:
+                    if values_of(each.figures, picture.metric, picture.along):
+                        name = f"{each.name}, {'published' if each.published else 'reference'}"
+                        summaries[name] = each.figures
             return Drawn(picture.title, drawing.curve(summaries, picture), "")
         case Bars():
             metric = declaration(layout.metrics, picture.metric)

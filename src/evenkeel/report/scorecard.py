@@ -16,18 +16,21 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from evenkeel.analysis.comparable_metrics import run_names
+from evenkeel.analysis.references import reference_marks, reference_runs
 from evenkeel.errors import UsageError
 from evenkeel.files.cache import write_whole
 from evenkeel.harness.folder import Run, served_at
 from evenkeel.harness.registry import benchmark_class, benchmark_names
-from evenkeel.page.format import chance, counted, counts, statuses
+from evenkeel.page.format import counted, counts, statuses
 from evenkeel.page.grid import Cell, Content, Displayed, Grid, Overview, coverage_cell
 from evenkeel.page.html import render as render_template
-from evenkeel.page.layout import MOST_MAIN
+from evenkeel.page.layout import MOST_MAIN, Layout
 from evenkeel.page.metrics import scope_name
+from evenkeel.page.scale import Mark, Scale, drawable, legend
 from evenkeel.types import Figure
 
-LEAD = "Benchmarks measure different things: there is no overall score. 95% intervals are in brackets."
+LEAD = "Benchmarks measure different things: there is no overall score."
+LEGEND = "● the model, with its 95% interval"
 
 
 class Line(Struct, frozen=True, kw_only=True):
@@ -47,8 +50,12 @@ class Entry(Struct, frozen=True, kw_only=True):
     subject: str
     path: str
     created: str
+    verdict: str
+    """One sentence on the run."""
     headline: Line
     facts: list[Line]
+    marks: tuple[Mark, ...] = ()
+    """What to read the headline by: guessing or a baseline, published models, the user's reference runs."""
 
 
 class Scorecard(Displayed, Struct, frozen=True, kw_only=True):
@@ -64,32 +71,37 @@ class Scorecard(Displayed, Struct, frozen=True, kw_only=True):
         return f"Scorecard of {self.model or counted(len(self.entries), 'runs')}"
 
     def overview(self) -> Overview:
-        """The tables, and which runs they are of."""
-        runs = {entry.path: entry for entry in self.entries}
+        """For each benchmark the verdict and a picture, then the tables behind them."""
+        benchmarks = _by_benchmark(self.entries)
         return Overview(
             self.title,
             [LEAD, *(Cell(note, "note") for note in self.notes)],
-            [_table(members) for members in _by_benchmark(self.entries)],
-            [f"{entry.created[:10]}  {entry.benchmark:<9}  {path}" for path, entry in runs.items()],
+            [*map(_picture, benchmarks), *map(_table, benchmarks)],
         )
 
 
-def scorecard(runs: Sequence[Run | str | Path], *, out: str | Path | None = None) -> Scorecard:
+def scorecard(
+    runs: Sequence[Run | str | Path],
+    *,
+    reference: Sequence[str | Path] = (),
+    out: str | Path | None = None,
+) -> Scorecard:
     """Put runs on one card, and with `out` on a page. All must be of one model.
 
-    The methods of a benchmark that compares methods are side by side.
+    The methods of a benchmark that compares methods are side by side. `reference` has folders of runs, or of
+    a suite, that are shown as marks beside the published models.
 
     `ek.scorecard(["runs/mirae", "runs/rgb"], out="scorecard.html").entries[0].headline`
     """
     if isinstance(runs, Run | str | Path):
         raise UsageError("scorecard takes a list of runs: scorecard([run, …]).")
-    card = _card([run if isinstance(run, Run) else Run(run) for run in runs])
+    card = _card([run if isinstance(run, Run) else Run(run) for run in runs], reference_runs(reference))
     if out is not None:
         write_whole(Path(out), render(card, Path(out)))
     return card
 
 
-def _card(runs: Sequence[Run]) -> Scorecard:
+def _card(runs: Sequence[Run], own: Sequence[Run]) -> Scorecard:
     runs = list({run.path.resolve(): run for run in runs}.values())
     if not runs:
         raise UsageError("scorecard needs at least one run.")
@@ -103,7 +115,7 @@ def _card(runs: Sequence[Run]) -> Scorecard:
     for benchmark in benchmark_names():
         members = [run for run in runs if run.spec.benchmark == benchmark]
         for run, name in zip(members, run_names(members), strict=True):
-            entries += _entries(run, name, alone=len(members) == 1)
+            entries += _entries(run, name, own, alone=len(members) == 1)
     return Scorecard(
         model=models[0] if models else "",
         entries=entries,
@@ -116,28 +128,46 @@ def _tests_model(run: Run) -> bool:
     return benchmark_class(run.spec.benchmark).subject == "model"
 
 
-def _entries(run: Run, name: str, *, alone: bool) -> list[Entry]:
+def _entries(run: Run, name: str, own: Sequence[Run], *, alone: bool) -> list[Entry]:
     """An entry for each subject of a run: the model, or each method."""
     layout = benchmark_class(run.spec.benchmark).layout
     facts = [
         Line(metric=scope_name(figure.metric, figure.scope), title=title, figure=figure)
         for title, figure in layout.main_figures(run.summary)[:MOST_MAIN]
     ]
-    guessing = chance(layout.metrics[0])
-    headline_title = f"{layout.headline_title} ({guessing})" if guessing else layout.headline_title
+    part = layout.part(run.summary)
     return [
         Entry(
             benchmark=run.spec.benchmark,
-            name=name if _tests_model(run) else subject if alone else f"{subject} ({name})",
+            name=", ".join(filter(None, (_entry_name(run, name, subject, alone=alone), part))),
             subject=subject,
             path=str(run.path),
             created=str(run.spec.provenance.get("created", "")),
+            verdict=run.verdict,
             # Under one metric in every entry, so that methods have their figures in one row.
-            headline=Line(metric=layout.headline, title=headline_title, figure=figure),
+            headline=Line(metric=layout.headline, title=layout.headline_title, figure=figure),
             facts=facts,
+            marks=marks_of(run, own),
         )
         for subject, figure in zip(run.spec.subjects, run.headlines.values(), strict=True)
     ]
+
+
+def _entry_name(run: Run, name: str, subject: str, *, alone: bool) -> str:
+    if _tests_model(run):
+        return name
+    return subject if alone else f"{subject} ({name})"
+
+
+def marks_of(run: Run, own: Sequence[Run] = ()) -> tuple[Mark, ...]:
+    """What to read the headline of a run by."""
+    layout = benchmark_class(run.spec.benchmark).layout
+    metric = layout.metrics[0]
+    marks = [Mark(metric.chance, "guessing", "baseline")] if metric.chance is not None else []
+    figure = run.summary.get(layout.baseline.metric) if layout.baseline else None
+    if layout.baseline and figure and figure.value is not None:
+        marks.append(Mark(figure.value, layout.baseline.title, "baseline"))
+    return (*marks, *reference_marks(run.spec.benchmark, own))
 
 
 def _identity_notes(model: str, runs: Sequence[Run]) -> list[str]:
@@ -171,28 +201,58 @@ def _figure_rows(entries: Sequence[Entry]) -> list[tuple[str, list[Line | None]]
     return [(words, [each.get(metric) for each in lines]) for metric, words in titles.items()]
 
 
-def _table(entries: Sequence[Entry], out: Path | None = None) -> Grid:
+def _picture(entries: Sequence[Entry], out: Path | None = None) -> Grid:
+    """The verdicts of a benchmark's runs, and a line from worst to best for each entry."""
+    layout = benchmark_class(entries[0].benchmark).layout
+    rows: list[tuple[str, list[Content]]] = []
+    for entry in entries:
+        address = link(Path(entry.path), out) if out else ""
+        report = [Cell("report", link=address)] if address else []
+        rows.append((entry.name, [_scale(entry, layout), entry.headline.figure, *report]))
+    linked = any(len(cells) > 2 for _, cells in rows)
+    marks = tuple(dict.fromkeys(mark for entry in entries for mark in entry.marks))
+    verdicts = dict.fromkeys(entry.verdict for entry in entries)
+    unit = entries[0].headline.figure.unit
+    note = "; ".join(filter(None, (LEGEND, legend(marks, unit))))
+    return Grid(
+        layout.name or entries[0].benchmark,
+        benchmark_class(entries[0].benchmark).subject,
+        ["worst to best", layout.headline_title, *(["details"] if linked else [])],
+        rows,
+        left=2,
+        lead=" ".join(verdicts),
+        note=f"{note}.",
+    )
+
+
+def _scale(entry: Entry, layout: Layout) -> Content:
+    figure = entry.headline.figure
+    if not drawable(figure):
+        return "–"
+    return Scale(figure, entry.marks, lower_is_better=layout.metrics[0].better == "lower")
+
+
+def _table(entries: Sequence[Entry]) -> Grid:
     """Runs of one benchmark side by side: their figures, and what is behind the headlines."""
-    benchmark = entries[0].benchmark
-    layout = benchmark_class(benchmark).layout
+    layout = benchmark_class(entries[0].benchmark).layout
     rows: list[tuple[str, list[Content]]] = [
         (words, [line.figure if line else None for line in lines]) for words, lines in _figure_rows(entries)
     ]
     figures = [entry.headline.figure for entry in entries]
     rows += [
-        ("intervals by", [figure.method for figure in figures]),
-        ("over", [counts(figure, layout) for figure in figures]),
+        ("based on", [counts(figure, layout) for figure in figures]),
         ("coverage", [coverage_cell(f.coverage, details=f": {statuses(f)}") for f in figures]),
         ("created", [entry.created[:16].replace("T", " ") or "–" for entry in entries]),
+        ("run", [entry.path for entry in entries]),
     ]
-    if out is not None:
-        rows.append(("run", [Cell(entry.path, link=link(Path(entry.path), out)) for entry in entries]))
-    return Grid(benchmark, "figure", [entry.name for entry in entries], rows, left=1)
+    title = f"More figures: {layout.name or entries[0].benchmark}"
+    return Grid(title, "figure", [entry.name for entry in entries], rows, left=1, more=True)
 
 
 def render(card: Scorecard, out: Path) -> str:
     """The page, to be written to `out`: reports below its folder are linked."""
-    grids = [_table(members, out) for members in _by_benchmark(card.entries)]
+    benchmarks = _by_benchmark(card.entries)
+    grids = [*(_picture(members, out) for members in benchmarks), *map(_table, benchmarks)]
     overview = replace(card.overview(), grids=grids, footnotes=_citations(card))
     return render_template("report/overview.html", title=card.title, overview=overview)
 

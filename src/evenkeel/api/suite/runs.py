@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from evenkeel.api.launch import checked_settings
-from evenkeel.api.run import parse_data, parse_langs
+from evenkeel.api.setup import parse_data, parse_langs
 from evenkeel.api.suite.definition import (
     BenchmarkEntry,
     ModelEntry,
@@ -54,7 +54,7 @@ class PlannedRun(Struct, frozen=True, kw_only=True):
     """A run of a suite."""
 
     name: str
-    """What its folder is called, unless that holds another run."""
+    """Also that of its folder."""
     benchmark: str
     model: str
     """The name of the model under test; empty where none is."""
@@ -65,8 +65,6 @@ class PlannedRun(Struct, frozen=True, kw_only=True):
     """A digest of all that decides what is asked."""
     servers: frozenset[str]
     """What it keeps busy: the addresses of servers, this machine. Runs with one in common take turns."""
-    paid: bool
-    """Whether a model on a server is asked."""
     step: int
     """Which of the file's benchmarks it is of."""
 
@@ -91,7 +89,7 @@ class _Chosen(Struct, frozen=True):
 def planned_runs(file: SuiteFile, allowed: Collection[str] = ()) -> list[PlannedRun]:
     """All runs of a suite, in the order of its benchmarks, then its models; `allowed` are hosts that any key
     may be sent to."""
-    models = _models(file)
+    models = _models(file, allowed)
     benchmarks = [_benchmark(file, step) for step in range(len(file.definition.benchmarks))]
     chosen = [(benchmark, *each) for benchmark in benchmarks for each in _models_for(file, benchmark, models)]
     by_name: dict[str, PlannedRun] = {}
@@ -109,7 +107,7 @@ def planned_runs(file: SuiteFile, allowed: Collection[str] = ()) -> list[Planned
     return list(by_name.values())
 
 
-def _models(file: SuiteFile) -> dict[str, tuple[int, ModelEntry]]:
+def _models(file: SuiteFile, allowed: Collection[str]) -> dict[str, tuple[int, ModelEntry]]:
     """The models by name, with their positions."""
     models: dict[str, tuple[int, ModelEntry]] = {}
     lines: dict[str, int] = {}
@@ -119,6 +117,7 @@ def _models(file: SuiteFile) -> dict[str, tuple[int, ModelEntry]]:
             args = _model_args(model)
             bare, _ = split_spec(with_args(model.spec, args))  # which refuses keys and passwords
             check_spec(model.spec, args)
+            _refuse_foreign(ModelRef(model.spec, dict(args)), allowed)
         name = model.name or bare.rpartition(":")[2].rstrip("/").rpartition("/")[2] or bare
         if (line := lines.get(slug(name).casefold())) is not None:
             raise file.error(
@@ -220,14 +219,11 @@ def _planned(
         helpers = [ModelRef(helper) for helper in loaded.helpers.values()]
         for ref in helpers:
             check_spec(ref.spec, ref.args)
-        for ref in (*under_test, *helpers):
-            _refuse_code(ref)
-            _refuse_keys(ref, allowed)
+            _refuse_foreign(ref, allowed)
         refs = dict(zip(loaded.helpers, helpers, strict=True))
         if under_test:
             refs["model"] = under_test[0]
-        paid = not all(map(is_local, refs.values()))
-        if not paid:
+        if all(map(is_local, refs.values())):
             settings = {key: value for key, value in settings.items() if key not in PRICES}
         given = Limits.of(None, None, *(settings.get(each) for each in PRICES))
         unpriced = prices_by_role(given, refs, loaded.roles)[1]
@@ -241,15 +237,15 @@ def _planned(
             "price_out, dollars per million tokens",
             "budget", "usd",
         )  # fmt: skip
+    label = {"label": model.name} if model is not None and model.name and spec else {}
     return PlannedRun(
         name=slug(f"{title}-{name}" if name else title),
         benchmark=benchmark,
         model=name,
         spec=spec,
-        settings=settings,
+        settings=settings | label,
         identity=_identity(benchmark, spec, settings, hashes),
         servers=_servers(under_test, helpers),
-        paid=paid,
         step=chosen.step,
     )
 
@@ -289,27 +285,22 @@ def _identity(benchmark: str, spec: str | None, settings: Mapping[str, Any], has
     return hashlib.sha256(content).hexdigest()
 
 
-def _refuse_code(ref: ModelRef) -> None:
-    """A file may come from anyone: it does not have the code run that comes with a model."""
+def _refuse_foreign(ref: ModelRef, allowed: Collection[str]) -> None:
+    """A file may come from anyone: it has no code run that comes with a model, and sends a key only to the
+    provider whose key it is, or to a host that the person who runs it names."""
     bare, args = split_spec(ref.spec)
     if str({**ref.args, **args}.get(CODE, "false")).lower() not in ("false", "0", ""):
         raise UsageError(
             f"the model '{bare}': {CODE} cannot be set in a suite, whose file runs no code. Run the model by "
             "itself: evenkeel run --model-arg"
         )
-
-
-def _refuse_keys(ref: ModelRef, allowed: Collection[str]) -> None:
-    """A file may come from anyone: it sends a key only to the provider whose key it is, or to a host that
-    the person who runs it names."""
     hosts = {*allowed, *configuration.read_section("hosts")}
     for key in sent_keys(ref):
         if not key.belongs and not hosts & {key.host, key.host.rpartition(":")[0] or key.host}:
             raise UsageError(
-                f"the model '{split_spec(ref.spec)[0]}' would send {key.variable} to {key.host}, which a "
-                f"suite's file cannot decide. To permit it: --allow-host {key.host}, or "
-                f'[hosts."{key.host}"] in {configuration.config_path()}. To send no key: '
-                f"api_key_env={NO_KEY}"
+                f"the model '{bare}' would send {key.variable} to {key.host}, which a suite's file cannot "
+                f'decide. To permit it: --allow-host {key.host}, or [hosts."{key.host}"] in '
+                f"{configuration.config_path()}. To send no key: api_key_env={NO_KEY}"
             )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import msgspec
@@ -9,13 +10,11 @@ from msgspec import Struct
 
 from evenkeel.errors import DataError
 from evenkeel.files.cache import write_whole
-from evenkeel.files.jsonfile import read_bytes
+from evenkeel.files.jsonfile import read_json
 from evenkeel.report.suite import State as RunState
 
 FILE = "suite.json"
 FORMAT = 2
-LARGEST = 2**24
-"""Bytes of a file that is read."""
 
 
 class StoredRun(Struct, kw_only=True):
@@ -36,17 +35,16 @@ class State(Struct, kw_only=True):
 
 def read_state(folder: Path) -> State:
     path = folder / FILE
-    if not path.exists() and not path.is_symlink():
+    if not os.path.lexists(path):
         return State()
-    problem = "this is not the state of a suite. Choose another --out, or move it away: its runs stay."
     try:
-        if path.is_symlink() or path.stat().st_size > LARGEST:
-            raise DataError(path, problem)
-        state = msgspec.json.decode(read_bytes(path), type=State)
-    except (OSError, DataError, ValueError, RecursionError):
-        raise DataError(path, problem) from None
+        state: State = read_json(path, State)
+    except DataError:
+        state = State(format=0)
     if state.format != FORMAT:
-        raise DataError(path, problem)
+        raise DataError(
+            path, "this is not the state of a suite. Choose another --out, or move it away: its runs stay."
+        )
     return state
 
 

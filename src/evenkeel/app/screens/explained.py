@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 import evenkeel as ek
-from evenkeel.app import choose, show
+from evenkeel.app import show
 from evenkeel.app.settings import Settings
 
 
@@ -13,12 +13,13 @@ def page(settings: Settings) -> None:
     show.title("Explained")
     names = list(ek.list_benchmarks())
     choice, search = st.columns(2)
-    with choice:
-        name = choose.of_address("Benchmark", names, "benchmark")
-    words = search.text_input("Search", placeholder="a word, or the name of a metric").casefold().split()
+    name = choice.selectbox("Benchmark", names, key="benchmark", bind="query-params")
+    words = search.text_input(
+        "Search", placeholder="a word, or the name of a metric", key="search", bind="query-params"
+    )
     with show.problems():
         _about(name)
-        _metrics(name, words)
+        _metrics(name, words.casefold().split())
 
 
 def _about(name: str) -> None:

@@ -1,4 +1,4 @@
-"""The samples of one run: filtered, sorted, paged, each with its benchmark's own view."""
+"""One run: its verdict and warnings, its samples with the details beside them, its figures, its settings."""
 
 from __future__ import annotations
 
@@ -11,234 +11,301 @@ import streamlit as st
 import evenkeel as ek
 from evenkeel.app import choose, data, processes, show
 from evenkeel.app.settings import Settings
-from evenkeel.page.format import interval, share, value, visible
-from evenkeel.page.metrics import declaration
+from evenkeel.page.format import capitalised, counted, interval, value, visible
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from evenkeel.harness.stored.marks import Verdict
     from evenkeel.harness.stored.samples import Samples
 
-PAGE = 50
+PAGE = 500
+"""Samples of a table."""
+TALLEST = 640
+"""Pixels of a table, and of the details beside it."""
 VERDICTS: tuple[Verdict, ...] = ("wrong", "right", "")
 MOST_VALUES = 40
 """Values of a tag that can be chosen among: one with more is an id."""
-ALL, WORST, FAILED = "All samples", "Worst first", "Failed"
-AS_ASKED = ""
+ALL = "all"
+ORDERS = ("as asked", "worst first", "best first")
+RIGHT, WRONG = "✓", "✗"
+RESULTS = {RIGHT: "green", WRONG: "red", "cut off": "orange", "no answer": "gray", "error": "violet"}
+"""What the first column of the table says of a sample, and in which colour."""
+COLUMN_CONFIG = {
+    "Result": st.column_config.MultiselectColumn(
+        options=list(RESULTS), color=list(RESULTS.values()), width=105
+    ),
+    "Question": st.column_config.Column(width=165),
+    "Expected": st.column_config.Column(width=110),
+    "Answer": st.column_config.Column(width=165),
+}
 
 
 def page(settings: Settings) -> None:
     show.title("Explore")
-    run = choose_run(settings)
-    if run is None:
+    name = choose_run(settings)
+    if name is None:
         return
-    _headline(run)
+    show.tab_title(name)
+    listed = {run.name: run for run in data.list_runs(settings)}
+    if name not in listed or listed[name].state != "finished":
+        progress(settings, name)
+        return
+    run = ek.open_run(settings.runs, name)
+    _verdict(run)
     parts = {
         "Samples": lambda: _samples(run, read_only=settings.read_only),
         "Figures": lambda: figures(run),
         "Settings": lambda: show.result(ek.settings(run)),
     }
-    show.tabs(parts, key="explore")
+    show.tabs(parts, key="part")
 
 
-def _headline(run: ek.Run) -> None:
-    """The run in one line, or in one for each subject."""
-    title = ek.list_benchmarks()[run.spec.benchmark].layout.headline_title
-    names = run.subjects or (run.spec.subject,)
-    for name, figure in zip(names, run.headlines.values(), strict=True):
-        parts = [f"{title} of {name}: {value(figure)}", f"95% interval {interval(figure) or 'not known'}"]
-        show.text(", ".join([*parts, f"coverage {share(figure.coverage)}"]))
+def _verdict(run: ek.Run) -> None:
+    """The run in one sentence, and what may mislead."""
+    show.text(run.verdict, "strong")
+    for note in ek.notes_of(run):
+        if note.warning:
+            show.text(note.text, "warn")
 
 
-def choose_run(settings: Settings) -> ek.Run | None:
+def choose_run(settings: Settings) -> str | None:
     """The run in the address of the page, or the one that is chosen here."""
     runs = {run.name: run for run in data.list_runs(settings)}
-    listed = {name: run for name, run in runs.items() if run.state != "broken"}
     beginning = [] if settings.read_only else [process.name for process in processes.started(settings, "run")]
-    names = [*(name for name in beginning if name not in runs), *listed]
+    names = [name for name in beginning if name not in runs]
+    names += [name for name, run in runs.items() if run.state != "broken"]
     asked = st.query_params.get("run", "")
     if asked and asked not in names:
         problem = runs[asked].problem if asked in runs else f"{asked!r} is not the name of a run here."
         show.text(problem, "error")
     if not names:
-        show.text(f"No run in {settings.shown_runs} can be read.", "warn")
+        show.text(f"There is no run in {settings.shown_runs} yet.", "warn")
         return None
-    name = choose.of_address("Run", names, "run")
-    if name not in listed or listed[name].state != "finished":
-        progress(settings, name)
-        return None
-    return ek.open_run(settings.runs, name)
+    return st.selectbox("Run", names, key="run", bind="query-params", format_func=visible, on_change=_forget)
+
+
+def _forget() -> None:
+    """Another run, or other samples of it: none is chosen among them."""
+    st.session_state["sample"] = ""
+    st.session_state["steps"] = st.session_state.get("steps", 0) + 1
 
 
 @st.fragment(run_every=1)
 def progress(settings: Settings, name: str) -> None:
     """How far a run is that is not finished; one that was started here can be stopped and resumed."""
-    listed = {run.name: run for run in data.list_runs(settings)}
-    run = listed.get(name)
+    run = next((run for run in data.list_runs(settings) if run.name == name), None)
     if run is not None and run.state == "finished":
         st.rerun()
     process = next((each for each in processes.started(settings, "run") if each.name == name), None)
     if process is not None and not settings.read_only:
-        show.text(
-            "Samples appear here when the run is finished. It keeps going if you close this page.", "soft"
-        )
+        show.text("Runs keep going if you close this page.", "soft")
         with show.problems():
             processes.card(process)
+            if run is not None:
+                _so_far(run.path)
     elif run is not None and run.state == "running":
-        show.text(f"{name} is in progress: its samples appear here when it is finished.")
+        show.text("In progress.")
         if (state := ek.read_progress(run.path)) is not None and state.total:
             st.progress(min(1.0, state.done / state.total))
             show.text(f"{state.phase}: {state.done:,} of {state.total:,}, {state.failed:,} failed", "soft")
+        _so_far(run.path)
     else:
         show.text(
-            f"{name} is not finished, and no process is writing it. To resume it, run the command that "
+            "This run is not finished, and no process is writing it. To resume it, run the command that "
             f"started it again, with --out {name}: what was answered is not asked again.",
             "warn",
         )
 
 
+def _so_far(path: str) -> None:
+    """The score of what was answered, and the samples as they arrive."""
+    part = ek.so_far(path)
+    if part is None or not part.answered:
+        return
+    words = f"{part.answered:,} of {counted(part.samples, 'samples')} answered"
+    if part.headline is not None and part.headline.value is not None:
+        words += f"; so far {value(part.headline)}, 95% interval {interval(part.headline) or 'not known'}"
+    show.text(words, "strong")
+    results: dict[float | None, list[str]] = {1.0: [RIGHT], 0.0: [WRONG]}
+    show.clickable(
+        {
+            "Result": [results.get(each.correct, []) for each in part.latest],
+            "Question": [visible(each.question) for each in part.latest],
+            "Expected": [visible(each.expected) for each in part.latest],
+            "Answer": [visible(each.answer) for each in part.latest],
+        },
+        key="so-far",
+        alt="The samples that were answered so far, the latest first",
+        column_config=COLUMN_CONFIG,
+    )
+
+
+# Samples
+
+
 def _samples(run: ek.Run, *, read_only: bool) -> None:
     samples = data.samples(run)
-    rows = _chosen(samples, ek.list_benchmarks()[run.spec.benchmark].metrics)
+    rows = _chosen(samples, ek.list_benchmarks()[run.spec.benchmark])
     if not rows:
         show.text("No sample fits these filters.", "soft")
         return
-    pages = -(-len(rows) // PAGE)
-    number = 1
-    if pages > 1:
-        number = int(st.number_input(f"Page, of {pages:,}", 1, pages, 1))
-    shown = rows[(number - 1) * PAGE : number * PAGE]
-    show.text(f"Showing {len(rows):,} of {len(samples):,} samples. Select a row for details.", "soft")
-    event: Any = st.dataframe(
-        _table(samples, shown),
-        hide_index=True,
-        on_select="rerun",
-        selection_mode="single-row",
-        key=f"samples-{hash(run.path)}-{number}-{st.session_state.get('steps', 0)}",
-        placeholder="",
-        column_config={name: st.column_config.TextColumn(width="medium") for name in ("question", "answer")},
-        alt="The samples of the run with their texts, values and tags",
-    )
-    selected = event.selection.rows
-    row = _current(samples, rows, shown[selected[0]] if selected else None)
-    _view(run, samples, row, read_only=read_only)
+    row = _asked(samples, rows)
+    left, right = st.columns([3, 2], gap="medium")
+    with left:
+        _table(run, samples, rows, row)
+    with right:
+        _steps(samples, rows, row)
+        with st.container(height=TALLEST):
+            show.result(samples.view(row))
+            _mark(run, samples, row, read_only=read_only)
 
 
-def _table(samples: Samples, rows: Sequence[int]) -> pl.DataFrame:
-    """A row for each sample: its id, the start of its texts, its values, its tags."""
-    import polars as pl
-
-    frame = samples.frame_of(rows)
-    texts = samples.openings(rows)
-    columns = {"question": [first for first, _ in texts], "answer": [answer for _, answer in texts]}
-    opening = pl.DataFrame({name: list(map(visible, each)) for name, each in columns.items() if any(each)})
-    valued = [name for name in samples.values if frame[name].null_count() < len(frame)]
-    others = [*samples.tag_columns.values(), "failed", "group"]
-    return pl.concat([frame.select("sample"), opening, frame.select(*valued, *others)], how="horizontal")
-
-
-def _chosen(samples: Samples, metrics: Sequence[ek.Metric]) -> list[int]:
+def _chosen(samples: Samples, benchmark: type[ek.Benchmark]) -> list[int]:
     """The numbers of the rows that pass the filters, in the chosen order."""
-    search, which = st.columns([3, 2], vertical_alignment="bottom")
-    words = search.text_input("Search in questions and answers", on_change=_from_the_first)
-    view = which.segmented_control(
+    counts = {name: int(rows.sum()) for name, rows in samples.outcomes.items()}
+    if not counts["right"] + counts["wrong"]:
+        del counts["right"], counts["wrong"]
+    # The address has the label that was chosen, so that no number can be in it.
+    view = st.segmented_control(
         "Show",
-        [ALL, WORST, FAILED],
+        [ALL, *counts],
         default=ALL,
-        on_change=_from_the_first,
-        help="Worst first: by the headline value. Failed: a request was not answered, or not scored.",
+        required=True,
+        key="show",
+        bind="query-params",
+        format_func=capitalised,
+        on_change=_forget,
+        label_visibility="collapsed",
     )
-    with st.expander("Filter by category, sort by another value"):
-        tags = _wanted_tags(samples)
-        order, descending = _order(samples)
-    if view == WORST and samples.values:
-        order = samples.values[0]
-        descending = _lower_is_better(metrics, order)
+    listed = ", ".join(f"{count:,} {name}" for name, count in counts.items() if count)
+    show.text(f"{counted(len(samples), 'samples')}{': ' if listed else ''}{listed}", "soft")
+    search, order = st.columns([3, 1], vertical_alignment="bottom")
+    words = search.text_input(
+        "Search in questions and answers", key="search", bind="query-params", on_change=_forget
+    )
+    sort = order.selectbox("Order", ORDERS, key="order", bind="query-params", on_change=_forget)
+    decisive = [samples.value_columns[name] for name in benchmark.correct if name in samples.value_columns]
+    columns = [*decisive, *samples.values][: sort != ORDERS[0]]
+    falling = benchmark.metrics[0].better == "lower"
     return samples.select(
-        failed=True if view == FAILED else None, tags=tags, search=words, sort=order, descending=descending
+        outcome=next((name for name in samples.outcomes if name == view), None),
+        tags=_wanted_tags(samples),
+        search=words,
+        sort="".join(columns),
+        descending=falling if sort == "worst first" else not falling,
     )
 
 
 def _wanted_tags(samples: Samples) -> dict[str, list[str]]:
     choices = {tag: values for tag, values in samples.tags.items() if 1 < len(values) <= MOST_VALUES}
-    picked = {
-        tag: st.multiselect(
-            choose.plain(visible(tag)),
-            values,
-            format_func=visible,
-            key=f"tag-{tag}",
-            on_change=_from_the_first,
-        )
-        for tag, values in choices.items()
-    }
+    if not choices:
+        return {}
+    with st.expander("Filter by category"):
+        picked = {
+            tag: st.multiselect(
+                choose.plain(visible(tag)),
+                values,
+                format_func=visible,
+                key=f"by-{tag}",
+                bind="query-params",
+                on_change=_forget,
+            )
+            for tag, values in choices.items()
+        }
     return {tag: values for tag, values in picked.items() if values}
 
 
-def _order(samples: Samples) -> tuple[str, bool]:
-    """A column to sort by, and whether from its highest value."""
-    sort, direction = st.columns(2, vertical_alignment="bottom")
-    others = [name for name in samples.columns if name not in samples.values]
-    name = sort.selectbox(
-        "Sort by",
-        [AS_ASKED, *samples.values, *others],
-        format_func=lambda name: visible(name) or "as asked",
-        on_change=_from_the_first,
-    )
-    orders = ["lowest first", "highest first"]
-    return name, direction.selectbox("Order", orders, on_change=_from_the_first) == orders[1]
+def _asked(samples: Samples, rows: Sequence[int]) -> int:
+    """The row of the sample in the address, or the first; what cannot be shown is said."""
+    name = st.session_state.get("sample", st.query_params.get("sample", ""))
+    row = samples.row_of(name)
+    if name and row is None:
+        show.text(f"This run has no sample {name!r}. The first one is shown instead.", "error")
+    elif name and row not in rows:
+        show.text(
+            f"Sample {name!r} does not fit these filters. The first that does is shown instead.", "warn"
+        )
+    return row if row is not None and row in rows else rows[0]
 
 
-def _from_the_first() -> None:
-    """Show the first of the samples that are chosen anew."""
-    st.query_params.pop("sample", None)
-    _forget_row()
-
-
-def _lower_is_better(metrics: Sequence[ek.Metric], column: str) -> bool:
-    metric = declaration(metrics, column)
-    return metric is not None and metric.better == "lower"
-
-
-def _current(samples: Samples, rows: Sequence[int], selected: int | None) -> int:
-    """The sample to show, with steps to its neighbours: the one chosen, that of the address, or the first."""
-    asked = samples.row_of(st.query_params.get("sample", ""))
-    known = asked if asked is not None and asked in rows else rows[0]
-    row = known if selected is None else selected
-    st.query_params["sample"] = _id(samples, row)
+def _table(run: ek.Run, samples: Samples, rows: Sequence[int], row: int) -> None:
     position = rows.index(row)
+    first = position // PAGE * PAGE
+    shown = rows[first : first + PAGE]
+    span = f"{first + 1:,}–{first + len(shown):,} of {len(rows):,}"
+    show.text(f"Showing {span}. Select a row for details.", "soft")
+    key = f"samples-{hash(run.path)}-{first}-{st.session_state.get('steps', 0)}"
+
+    def select() -> None:
+        if cells := st.session_state[key].selection.cells:
+            st.session_state["sample"] = samples.index.ids[shown[cells[0][0]]]
+
+    st.dataframe(
+        _columns(samples, shown, ek.list_benchmarks()[run.spec.benchmark].metrics[0]),
+        hide_index=True,
+        on_select=select,
+        selection_mode="single-cell",
+        selection_default={"selection": {"cells": [(position - first, "Question")]}},
+        key=key,
+        placeholder="",
+        height=min(TALLEST, 37 + 35 * len(shown)),
+        column_config=COLUMN_CONFIG,
+        alt="The samples of the run with their results, questions and answers",
+    )
+
+
+def _columns(samples: Samples, rows: Sequence[int], headline: ek.Metric) -> dict[str, list[Any]]:
+    """Result, question, expected, answer; then the headline, where it is not the result, tags and id."""
+    texts = samples.in_short(rows)
+    columns: dict[str, list[Any]] = {
+        "Result": [_result(samples, row) for row in rows],
+        "Question": [visible(text.question) for text in texts],
+        "Expected": [visible(text.expected) for text in texts],
+        "Answer": [visible(text.answer) for text in texts],
+    }
+    frame = samples.frame_of(rows)
+    for name, column in samples.value_columns.items():
+        metric, _, subject = name.partition("@")
+        if metric == headline.name and (subject or headline.unit != "share"):
+            columns[visible(subject or headline.title)] = frame[column].to_list()
+    for tag, column in samples.tag_columns.items():
+        if len(samples.tags[tag]) > 1:
+            columns[visible(capitalised(tag))] = frame[column].to_list()
+    columns["Sample"] = [visible(samples.index.ids[row]) for row in rows]
+    return {name: cells for name, cells in columns.items() if any(cell not in ("", []) for cell in cells)}
+
+
+def _result(samples: Samples, row: int) -> list[str]:
+    correct = samples.correct[row]
+    result = [] if correct != correct else [RIGHT] if correct == 1 else [WRONG]
+    return result + [name for name in ("cut off", "no answer", "error") if samples.outcomes[name][row]]
+
+
+def _steps(samples: Samples, rows: Sequence[int], row: int) -> None:
+    """Which sample is shown, and steps to its neighbours."""
+    position = rows.index(row)
+
+    def step(by: int) -> None:
+        _forget()
+        st.session_state["sample"] = samples.index.ids[rows[position + by]]
+
     with st.container(horizontal=True, vertical_alignment="center"):
-        if st.button("Previous sample", disabled=position == 0):
-            _open(samples, rows[position - 1])
-        if st.button("Next sample", disabled=position == len(rows) - 1):
-            _open(samples, rows[position + 1])
+        st.button("Previous", on_click=step, args=(-1,), disabled=position == 0, shortcut="p")
+        st.button("Next", on_click=step, args=(1,), disabled=position == len(rows) - 1, shortcut="n")
         show.text(f"{position + 1:,} of {len(rows):,}", "soft")
-    return row
+        st.text_input(
+            "Sample",
+            key="sample",
+            bind="query-params",
+            placeholder=visible(samples.index.ids[row]),
+            label_visibility="collapsed",
+            width=190,
+        )
 
 
-def _open(samples: Samples, row: int) -> None:
-    st.query_params["sample"] = _id(samples, row)
-    _forget_row()
-    st.rerun()
-
-
-def _forget_row() -> None:
-    """Show another table, in which no row is chosen."""
-    st.session_state["steps"] = st.session_state.get("steps", 0) + 1
-
-
-def _id(samples: Samples, row: int) -> str:
-    return samples.index.ids[row]
-
-
-def _view(run: ek.Run, samples: Samples, row: int, *, read_only: bool) -> None:
-    show.result(samples.view(row))
-    scored = [name for name in samples.values if samples.valued(name)[row]]
-    _mark(run, _id(samples, row), scored, read_only=read_only)
-
-
-def _mark(run: ek.Run, sample: str, metrics: Sequence[str], *, read_only: bool) -> None:
+def _mark(run: ek.Run, samples: Samples, row: int, *, read_only: bool) -> None:
     """What a person thinks of the verdicts on this sample."""
+    sample = samples.index.ids[row]
+    metrics = [name for name in samples.values if samples.valued(name)[row]]
     marks = [mark for mark in run.marks() if mark.sample == sample]
     for mark in marks:
         words = f"Marked {mark.verdict}" + (f" ({mark.metric})" if mark.metric else "")

@@ -1,11 +1,12 @@
-"""Start a run: choose, count what it would ask and cost, start it as a process of its own."""
+"""Start a run: choose what to ask, see its size and cost, start it as a process of its own."""
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import streamlit as st
@@ -13,13 +14,22 @@ import streamlit as st
 import evenkeel as ek
 from evenkeel.app import choose, processes, show
 from evenkeel.app.settings import Settings
+from evenkeel.page.format import capitalised, counted
+
+if TYPE_CHECKING:
+    from evenkeel.harness.budget import Plan
 
 WORDS = ("starter", "published")
 """Data that is not a file. A folder of such a name is offered as `./starter`."""
+SIZES = {"Quick": 5, "Standard": 50, "Full": 0}
+"""Questions of each language; 0 for all."""
+CUSTOM = "Custom"
 COLUMNS = re.compile(r"(?<=\S) {2,}")
 """Between the columns of a text that is written for the terminal."""
 LONGEST = 240
 """Characters of what is wrong with a data set."""
+AT_ONCE = 64
+"""Requests at once to a server, as a run sends them."""
 
 
 def page(settings: Settings) -> None:
@@ -33,41 +43,63 @@ def page(settings: Settings) -> None:
 
 def _form(settings: Settings) -> None:
     classes = ek.list_benchmarks()
-    name = st.selectbox("Benchmark", list(classes))
+    name = st.selectbox("Benchmark", list(classes), key="benchmark", bind="query-params")
     benchmark = classes[name]
-    show.text(benchmark.layout.question, "soft")
+    show.text(f"{benchmark.layout.name}: {benchmark.layout.question}", "soft")
     chosen: dict[str, Any] = {"benchmark": name}
     if benchmark.subject == "model":
         chosen["model"] = choose.model(settings, key="model")
-    chosen |= _data(settings, name)
-    with st.expander("Options of the benchmark"):
-        if benchmark.about:
-            show.text(COLUMNS.sub(": ", benchmark.about).strip("\b\n"), "small")
-        chosen |= choose.options(benchmark.Options, settings, key=f"options-{name}")
+    chosen |= _data(settings, name) | _size()
+    if benchmark.about:
+        show.text(COLUMNS.sub(": ", benchmark.about).strip("\b\n"), "small")
+    chosen |= choose.options(benchmark.Options, settings, key=f"run-{name}")
     chosen |= _limits()
-    _count_and_start(settings, chosen)
+    _start(settings, chosen)
+
+
+def _size() -> dict[str, Any]:
+    """How many questions, in which languages."""
+    size = st.segmented_control(
+        "Size", [*SIZES, CUSTOM], default="Quick", required=True, key="size", bind="query-params"
+    )
+    show.text(
+        f"Quick: {SIZES['Quick']} questions of each language. Standard: {SIZES['Standard']}. Full: all.",
+        "small",
+    )
+    limit = SIZES.get(size, 0)
+    if size == CUSTOM:
+        limit = int(
+            st.number_input(
+                "Questions of each language (0: all)", 0, value=20, key="limit", bind="query-params"
+            )
+        )
+    languages = st.text_input(
+        "Languages", placeholder="all, or codes such as en,ko", key="lang", bind="query-params"
+    )
+    return {
+        **({"lang": languages} if languages.strip() else {}),
+        **({"limit": limit} if limit else {}),
+    }
+
+
+# Data
 
 
 def _data(settings: Settings, benchmark: str) -> dict[str, Any]:
-    """Which data, in which languages, how much of it."""
     files, problems = _data_sets(settings, benchmark)
-    picked = choose.file("Data", settings, files, default="starter", words=WORDS, key=f"data-{benchmark}")
+    key = f"data-{benchmark}"
+    picked = choose.file("Data", settings, files, default="starter", words=WORDS, key=key)
     if picked and picked not in WORDS and (problem := _data_problem(benchmark, picked, _version(picked))):
-        show.text(f"The benchmark {benchmark} cannot read this: {_shortened(problem, settings)}", "error")
+        show.text(f"{benchmark} cannot read this: {_shortened(problem, settings)}", "error")
+        if st.session_state.get(f"{key}-upload") is not None:  # it is not offered anywhere
+            Path(picked).unlink(missing_ok=True)
         picked = None
     elif picked:
         show.text(_described(benchmark, picked), "small")
     if problems:
         with st.expander(f"Not listed, because this benchmark cannot read it ({len(problems)})"):
             show.text("\n".join(f"• {problem}" for problem in problems), "small")
-    lang, limit = st.columns(2)
-    languages = lang.text_input("Languages", placeholder="all, or codes such as en,ko")
-    most = limit.number_input("Questions of each language (0 for all)", min_value=0, value=8)
-    return {
-        "data": picked,
-        **({"lang": languages} if languages.strip() else {}),
-        **({"limit": int(most)} if most else {}),
-    }
+    return {"data": picked}
 
 
 def _data_sets(settings: Settings, benchmark: str) -> tuple[dict[str, Path], list[str]]:
@@ -110,36 +142,58 @@ def _described(benchmark: str, picked: str) -> str:
     return f"{Path(picked).name}: {size / 1000:,.0f} kB"
 
 
+# Cost
+
+
 def _limits() -> dict[str, Any]:
     """What the run may cost, and what tokens cost."""
-    with st.expander("Prices and limits"):
-        first, second, third = st.columns(3)
-        prices = {
-            "price_in": first.number_input("US$ per million tokens read", min_value=0.0, step=0.1),
-            "price_out": second.number_input("US$ per million tokens written", min_value=0.0, step=0.1),
+    names = {
+        "price_in": "Price of input (US$ per million tokens)",
+        "price_out": "Price of output (US$ per million tokens)",
+        "max_usd": "Budget (US$, 0 = unlimited)",
+    }
+    with st.expander("Prices and budget"):
+        amounts = {
+            name: column.number_input(label, 0.0, step=0.1, key=name, bind="query-params")
+            for column, (name, label) in zip(st.columns(3), names.items(), strict=True)
         }
-        most = third.number_input("Budget (US$, 0 = unlimited)", min_value=0.0, step=0.5)
-    return {name: price for name, price in prices.items() if price} | ({"max_usd": most} if most else {})
+    return {name: amount for name, amount in amounts.items() if amount}
 
 
-def _count_and_start(settings: Settings, chosen: dict[str, Any]) -> None:
-    """The dry run comes first: only what was counted can be started."""
-    missing = [name for name in ("model", "data") if chosen.get(name, "") is None]
-    key = msgspec.json.encode(chosen, order="deterministic")
-    if st.button("Count requests and cost", disabled=bool(missing)):
-        with st.spinner("Counting…"):
-            st.session_state["plan"] = (key, ek.dry_run(**chosen))
-    counted, plan = st.session_state.get("plan", (None, None))
-    if missing:
+def _start(settings: Settings, chosen: dict[str, Any]) -> None:
+    """What the run would ask and cost, and the button that starts it."""
+    if missing := [name for name in ("model", "data") if chosen.get(name, "") is None]:
         show.text(f"Choose the {' and the '.join(missing)} first.", "soft")
         return
-    if counted != key:
-        show.text("See the size and cost before you start.", "soft")
-        return
-    show.text(f"Data: {chosen['data'] if chosen['data'] in WORDS else Path(chosen['data']).name}", "soft")
-    show.result(plan)
+    plan = _plan(msgspec.json.encode(chosen, order="deterministic"), _version_of(chosen["data"]))
+    _show_plan(plan, chosen.get("model"))
     if st.button("Start the run", type="primary"):
         settings.runs.mkdir(parents=True, exist_ok=True)
-        started = ek.start(settings.runs, **chosen)
-        del st.session_state["plan"]
-        show.go("explore", run=started.name)
+        show.go("explore", run=ek.start(settings.runs, **chosen).name)
+
+
+def _version_of(data: str) -> tuple[tuple[str, int, int], ...]:
+    return () if data in WORDS else _version(data)
+
+
+@st.cache_data(max_entries=100, show_spinner="Counting requests…")
+def _plan(settings: bytes, version: tuple[tuple[str, int, int], ...]) -> Plan:
+    return ek.dry_run(**msgspec.json.decode(settings))
+
+
+def _show_plan(plan: Plan, model: str | None) -> None:
+    requests = sum(plan.requests.values())
+    parts = [counted(requests, "requests"), _cost(plan)]
+    trial = st.session_state.get("trials", {}).get(model)
+    if trial is not None and trial.latency_s is not None:
+        seconds = math.ceil(requests / AT_ONCE) * trial.latency_s
+        parts.insert(1, f"about {processes.duration(seconds)} or more")
+    show.text(capitalised(", ".join(parts)), "strong")
+    with st.expander("Tokens and prices"):
+        show.result(plan)
+
+
+def _cost(plan: Plan) -> str:
+    if plan.usd is not None:
+        return f"at most about ${plan.usd:,.2f}"
+    return "cost unknown: no prices given" if plan.unpriced else "runs locally: free"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
@@ -11,11 +10,14 @@ import streamlit as st
 import evenkeel as ek
 from evenkeel.app import data, show
 from evenkeel.app.settings import Settings
-from evenkeel.page.format import interval, share, value, visible
+from evenkeel.page.format import counted, interval, share, visible
 
 if TYPE_CHECKING:
     from evenkeel.harness.stored.listing import ListedRun
     from evenkeel.types import Figure
+
+SCALES = {"share": "%", "cosine": "0 to 1", "score": "of 100"}
+"""Beside the number of a headline."""
 
 
 def page(settings: Settings) -> None:
@@ -24,12 +26,10 @@ def page(settings: Settings) -> None:
     if not listed:
         _explain_empty(settings)
         return
-    if any(run.state == "running" for run in listed) and not settings.read_only:
-        st.page_link(st.session_state["pages"]["new-run"], label="Watch the runs in progress")
     shown = _filter(listed)
     finished = [run for run in shown if run.state == "finished"]
     show.tabs(
-        {"All runs": lambda: _table(shown), "Leaderboards": lambda: _leaderboards(finished)}, key="runs-part"
+        {"All runs": lambda: _table(shown), "Leaderboards": lambda: _leaderboards(finished)}, key="list"
     )
 
 
@@ -52,9 +52,12 @@ def _filter(listed: list[ListedRun]) -> list[ListedRun]:
     """The runs that the person wants to see."""
     benchmark, model, since = st.columns(3)
     names = sorted({run.benchmark for run in listed if run.benchmark})
-    chosen = benchmark.multiselect("Benchmark", names)
-    models = model.multiselect("Model", sorted({visible(run.model) for run in listed if run.model}))
-    first = since.date_input("Created after", value=None, max_value=date.today())
+    chosen = benchmark.multiselect("Benchmark", names, key="benchmark", bind="query-params")
+    subjects = sorted({visible(run.model) for run in listed if run.model})
+    models = model.multiselect("Model", subjects, key="model", bind="query-params")
+    first = since.date_input(
+        "Created after", value=None, max_value=date.today(), key="since", bind="query-params"
+    )
     return [
         run
         for run in listed
@@ -65,48 +68,48 @@ def _filter(listed: list[ListedRun]) -> list[ListedRun]:
 
 
 def _table(listed: list[ListedRun]) -> None:
-    """A row for each run, or for each subject of one that sets several side by side."""
-    titles = {
-        (name, metric.name): metric.title
-        for name, benchmark in ek.list_benchmarks().items()
-        for metric in benchmark.layout.metrics
-    }
-    rows = [(run, row) for run in listed for row in _rows(run, titles)]
+    """A row for each run, or for each method of one that compares several."""
     if not listed:
         show.text("No run is like this. Choose other filters.", "soft")
         return
-    counted = "1 run" if len(listed) == 1 else f"{len(listed):,} runs"
-    show.text(f"{counted}. Select one to see its samples.", "soft")
-    event: Any = st.dataframe(
-        [row for _, row in rows],
-        hide_index=True,
-        on_select="rerun",
-        selection_mode="single-row",
-        key="runs",
+    rows = [(run, row) for run in listed for row in _rows(run)]
+    show.text(f"{counted(len(listed), 'runs')}. Select one to see its samples.", "soft")
+    selected = show.clickable(
+        {title: [row[title] for _, row in rows] for title in rows[0][1]},
+        key="runs-table",
         alt="All runs with their headline, interval and coverage",
+        column_config={"Headline": st.column_config.NumberColumn(format="%.4g")},
     )
-    if event.selection.rows:
-        show.go("explore", run=rows[event.selection.rows[0]][0].name)
+    if selected is not None:
+        show.go("explore", run=rows[selected][0].name)
     if broken := [run.problem for run in listed if run.state == "broken"]:
         show.text("\n".join(["Cannot be read:", *broken]), "warn")
 
 
-def _rows(run: ListedRun, titles: Mapping[tuple[str, str], str]) -> list[dict[str, str]]:
+def _rows(run: ListedRun) -> list[dict[str, Any]]:
+    """The headline is a number, by which the table is sorted: a share as per cent."""
     figures: dict[str, Figure | None] = {**run.subjects} or {run.model: run.headline}
+    benchmark = ek.list_benchmarks().get(run.benchmark)
     return [
         {
             "Created (UTC)": run.created[:16].replace("T", " "),
-            "Benchmark": visible(run.benchmark),
+            "Benchmark": benchmark.layout.name if benchmark else visible(run.benchmark),
             "Model or method": visible(name),
-            "Metric": titles.get((run.benchmark, run.metric), run.metric),
-            "Headline": value(figure) if figure else "",
-            "95 % interval": interval(figure, short=True),
+            "Headline": _amount(figure),
+            "Scale": SCALES.get(figure.unit, figure.unit) if figure else "",
+            "95% interval": interval(figure, short=True),
             "Coverage": share(figure.coverage) if figure else "",
             "State": run.state,
             "Run": visible(run.name),
         }
         for name, figure in figures.items()
     ]
+
+
+def _amount(figure: Figure | None) -> float | None:
+    if figure is None or figure.value is None:
+        return None
+    return 100 * figure.value if figure.unit == "share" else figure.value
 
 
 def _leaderboards(listed: list[ListedRun]) -> None:

@@ -207,6 +207,9 @@ METRICS = (*PUBLISHED, *ADDED)
 LAYOUT = Layout(
     metrics=METRICS,
     question="Does it say the same thing when asked again, and when the prompt grows?",
+    name="Consistency (MIRAE)",
+    verdict="Repeated answers have a similarity of {}",
+    baseline=Column("chance_floor", "comparing answers to different questions"),
     pictures=(
         Curve(
             title="Consistency by prompt length",
@@ -306,13 +309,11 @@ LAYOUT = Layout(
 
 def notes(spec: RunSpec, summary: Summary) -> list[Note]:
     """Warnings where figures may mislead, and what those of this run depend on."""
-    warnings = _embedder_warnings(summary)
+    warnings = [Note(text, warning=True) for text in _embedder_warnings(summary)]
     if are_identical(summary):
-        warnings.append(
-            f"In {summary['identical_answers'].value:.0%} of the prompts all answers are the same text: the "
-            "repeats were not independent (a cache, a fixed seed, temperature 0), and the consistency is 1 "
-            "there by construction."
-        )
+        same = f"{summary['identical_answers'].value:.0%} of the prompts got the same text every time"
+        text = f"{same}: the repeats were not independent (a cache, a fixed seed, temperature 0), and their "
+        warnings.append(Note(f"{text}consistency is 1 by construction.", warning=True, doubt=same))
     facts = []
     if spec.data.get("source") == "recorded":
         facts.append("A file of recorded answers does not say whether max-tokens cut them: that is unknown.")
@@ -323,7 +324,7 @@ def notes(spec: RunSpec, summary: Summary) -> list[Note]:
     paddings = dict.fromkeys(each.scope["padding"] for each in summary.values() if "padding" in each.scope)
     if paddings:
         facts.append(f"Drift and trend are those of this padding: {', '.join(paddings)}.")
-    return [*(Note(text, warning=True) for text in warnings), *map(Note, facts)]
+    return [*warnings, *map(Note, facts)]
 
 
 def are_identical(summary: Summary) -> bool:

@@ -13,7 +13,7 @@ from evenkeel.benchmarks.miron import files, scoring, strings
 from evenkeel.benchmarks.miron.baseline import with_baseline
 from evenkeel.benchmarks.miron.files import MironDetail, MironInputs
 from evenkeel.benchmarks.miron.page import LAYOUT, data_notes, notes
-from evenkeel.benchmarks.miron.view import examples, view
+from evenkeel.benchmarks.miron.view import view
 from evenkeel.files.datasets import Starter
 from evenkeel.harness.benchmark import Benchmark, Data, Recorded
 from evenkeel.options import ASKING
@@ -31,6 +31,7 @@ from evenkeel.types import (
     Sampling,
     Score,
     Summary,
+    Tag,
 )
 
 STARTER_SHA256 = {
@@ -80,8 +81,8 @@ class Miron(Benchmark):
     answers = Rule(truncated=True, empty=True)
     layout = LAYOUT
     metrics = LAYOUT.metrics
+    correct = ("accepted_match",)
     notes = staticmethod(notes)
-    examples = staticmethod(examples)
     view = staticmethod(view)
     starter = Starter(STARTER_SHA256, make_starter, langs=("en", "ru"))
     usage: ClassVar[Mapping[str, Sequence[str]]] = {
@@ -105,6 +106,10 @@ class Miron(Benchmark):
         needs |= {"stringlikelihood"} if options.string_probability else set()
         self.roles = {"model": frozenset(needs)}
         self._facts: dict[str, Any] = {}
+
+    @classmethod
+    def in_short(cls, inputs: Mapping[str, Any], tags: Mapping[str, Tag]) -> tuple[str, str]:
+        return inputs["prefix"], inputs["target"]
 
     def samples(self, data: Data) -> list[Sample]:
         """`limit` examples of each language, as many of each category. The baseline is that of all data."""
@@ -153,7 +158,7 @@ class Miron(Benchmark):
         return [strings.with_strings(score, item) for score, item in zip(scores, answered, strict=True)]
 
     def summarise(self, scores: Sequence[Score]) -> Summary:
-        return scoring.summarise(scores, seed=self.seed)
+        return scoring.summarise(scores)
 
     def without(self, capabilities: frozenset[Capability]) -> Miron | None:
         """Without log-probabilities only the continuation is scored."""

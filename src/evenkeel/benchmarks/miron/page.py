@@ -199,6 +199,9 @@ QUADRANTS = {
 LAYOUT = Layout(
     metrics=METRICS,
     question="Is a base model robust to its own tokenizer?",
+    name="Tokenizer robustness (MIRON)",
+    verdict="Continuations score {} of 100",
+    baseline=Column("copy_score", "copying a word of the prefix"),
     counted=("examples", "clean examples"),
     facts=(
         *(Column(each.name, each.title) for each in METRICS[1:] if each.main and "*" not in each.name),

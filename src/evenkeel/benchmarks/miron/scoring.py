@@ -276,7 +276,7 @@ def _with_drift(score: Score, clean: Score | None) -> Score:
 # Summary
 
 
-def summarise(scores: Sequence[Score], *, seed: int) -> Summary:
+def summarise(scores: Sequence[Score]) -> Summary:
     """The figures by category and language, by the tokens of the target, and by typos."""
     from evenkeel import analysis
     from evenkeel.analysis import within
@@ -293,7 +293,7 @@ def summarise(scores: Sequence[Score], *, seed: int) -> Summary:
         for name in ("target_confidence", "lev_score"):
             for scope, members in within.scopes(scores, *SCOPES):
                 figure = analysis.rank_correlation(
-                    members, "target_tokens", name, seed=seed, within=("category", "lang")
+                    members, "target_tokens", name, within=("category", "lang")
                 )
                 summary[analysis.scope_name(f"tokens_and_{name}", scope)] = figure
     return {"lev_score": summary.pop("lev_score"), **summary}
@@ -357,8 +357,6 @@ def parts_of(metric: str) -> tuple[str, ...]:
 def _confined(score: Score, parts: Sequence[str]) -> Score:
     """A score with the statuses of some requests alone: a text keeps its Levenshtein score where the
     log-probabilities of the target are missing, and the other way round."""
-    if score.unscorable:
-        return score
     if not parts:
         return msgspec.structs.replace(score, statuses={"ok": 1}, answered=1)
     statuses = [status for name, status in score.parts.items() if name.partition(":")[0] in parts]

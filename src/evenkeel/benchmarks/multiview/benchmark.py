@@ -16,11 +16,11 @@ from evenkeel.benchmarks.multiview.files import MultiviewDetail, Triplet
 from evenkeel.benchmarks.multiview.methods import check_annotations, order
 from evenkeel.benchmarks.multiview.names import forms, parse_methods
 from evenkeel.benchmarks.multiview.page import LAYOUT, notes
-from evenkeel.benchmarks.multiview.view import examples, view
+from evenkeel.benchmarks.multiview.view import view
 from evenkeel.errors import UsageError
 from evenkeel.files.datasets import Starter
 from evenkeel.harness.benchmark import Benchmark, Data, Recorded, Scoring
-from evenkeel.types import Answered, Capability, Records, Request, RunSpec, Sample, Score, Summary
+from evenkeel.types import Answered, Capability, Records, Request, RunSpec, Sample, Score, Summary, Tag
 
 DEFAULT = ("bm25",)
 STARTER_SHA256 = {"en": "77724533a83b04f90f2bc510ab885a8f070a3a357045d213618b93b662d9f6b4"}
@@ -63,6 +63,7 @@ class Multiview(Benchmark):
     Inputs = Triplet
     Detail = MultiviewDetail | None
     subject = "method"
+    has_recordings = False
     layout = LAYOUT
     metrics = LAYOUT.metrics
     about = "\b\nMethods:\n" + "\n".join(f"  {form:<24}{about}" for form, about in forms().items())
@@ -84,7 +85,7 @@ class Multiview(Benchmark):
             "evenkeel build multiview --set gsm8k__arithmetic --docs train.jsonl --out data/gsm8k",
             "evenkeel build multiview --set gsm8k__arithmetic --docs train.jsonl --judge openai:NAME "
             "--validate openai:OTHER --out data/gsm8k",
-            "evenkeel build multiview --starter --seed 7",
+            "evenkeel build multiview --seed 7",
         ),
     }
     inspect_options: ClassVar[Mapping[str, Any]] = {"method": ("judge:inspect",)}
@@ -93,7 +94,6 @@ class Multiview(Benchmark):
         "limit": 2,
     }
     notes = staticmethod(notes)
-    examples = staticmethod(examples)
     view = staticmethod(view)
 
     def __init__(self, options: MultiviewOptions, *, seed: int = 0) -> None:
@@ -115,6 +115,10 @@ class Multiview(Benchmark):
 
     def roles_of(self, subject: str) -> list[str]:
         return [role for method in self.methods if method.name == subject for role in method.roles]
+
+    @classmethod
+    def in_short(cls, inputs: Mapping[str, Any], tags: Mapping[str, Tag]) -> tuple[str, str]:
+        return f"{inputs['criterion']}: {inputs['anchor']}", inputs["positive"]
 
     def samples(self, data: Data) -> list[Sample[Triplet]]:
         """All triplets, those of a task together."""

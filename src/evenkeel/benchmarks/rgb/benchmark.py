@@ -1,4 +1,17 @@
-"""RGB: its options, its samples, and what is asked for each."""
+"""RGB: its options, its samples, and what is asked for each.
+
+Published (Chen, Lin, Han and Sun, AAAI 2024) and followed to the digit: the abilities and the choice of
+documents (`selection`), the labels of an answer and the rates (the first part of `scoring`), the prompts of
+model and judge (fetched), and the files of answers (`predictions`).
+
+Added, under names of its own: the lenient check (`check/`), the headline and every interval (`figures`),
+false alarms, the balanced order of documents, our own prompts and data (`make/`).
+
+How a sample becomes a figure:
+
+    question, setting ─ selection.select ─► documents ─ requests ─► answer
+    answer ─ scoring.measure ─► values by check ─ figures.summarise ─► figures
+"""
 
 from __future__ import annotations
 
@@ -30,22 +43,6 @@ from evenkeel.harness.benchmark import Benchmark, Data, Recorded, Scoring
 from evenkeel.options import ASKING, FILE
 from evenkeel.types import Answered, Generate, Records, RunSpec, Sample, Sampling, Score, Summary
 
-STARTER_SHA256 = {
-    "en": "adc7aac9e73411e62f666c1af5a047b8cf1e6a8cf56298f03eba692fcc179389",
-    "en_int": "d5864cd6837ae3fd925fd9f1c9d99adc978e33505ba6e1b095d96afc2f5997d2",
-    "en_fact": "a5a5f3f59299e2919cb60cc86740fb7b3cde7c613b17954428bdb86a1e64deec",
-    "zh": "6f5e57397b45747bc2229a2a31970db67cbdaab26bd5340aef7082e8497a2a7d",
-    "zh_int": "a57d532fb4e2a803223174be6ae1d548ef82faaf2d18ee63e11cf7ed147fdd07",
-    "zh_fact": "d0e0277812f48156f9ddc52d1f1ea1a0903f12697a2bac0582cd6366579ae527",
-}
-
-
-def make_starter(stem: str) -> bytes:
-    from evenkeel.benchmarks.rgb.make.generator import compose
-
-    lang, _, kind = stem.partition("_")
-    return b"".join(msgspec.json.encode(row) + b"\n" for row in compose(lang, kind or "plain"))
-
 
 class RgbOptions(Struct, frozen=True, kw_only=True):
     """The options of an RGB run."""
@@ -69,12 +66,11 @@ class RgbOptions(Struct, frozen=True, kw_only=True):
         str, Meta(description="Shares of true documents among false ones, counterfactual.", extra=ASKING)
     ] = "0"
     passages: Annotated[
-        int, Meta(ge=0, description="Documents in a prompt; 0: what the model knows.", extra=ASKING)
+        int,
+        Meta(
+            ge=0, description="Documents per prompt (0: none, tests the model's own knowledge).", extra=ASKING
+        ),
     ] = 5
-    closed_book: Annotated[
-        bool,
-        Meta(description="Ask every question without documents too, as counterfactual does.", extra=ASKING),
-    ] = False
     doc_order: Annotated[
         Order,
         Meta(description="Balanced: the true document is at every position alike.", extra=ASKING),
@@ -95,8 +91,6 @@ class RgbOptions(Struct, frozen=True, kw_only=True):
                 rates = parse_rates(getattr(self, name), f"--{name.replace('_', '-')}")
                 # One way to write it, so that 0,.2 and 0,0.2 are the same run.
                 msgspec.structs.force_setattr(self, name, ",".join(map(rate_text, rates)))
-        if self.judge_prompts != "own" and not self.judge:
-            raise ValueError("--judge-prompts: there is no judge to ask. Name one with --judge")
         if abilities == ["rejection"] and not self.passages:
             raise ValueError("--ability rejection asks about documents: --passages must be at least 1")
         for setting in self.settings:
@@ -119,9 +113,7 @@ class RgbOptions(Struct, frozen=True, kw_only=True):
         """The settings of each ability; a counterfactual question is also asked without documents."""
         settings: list[Setting] = []
         for ability in parse_abilities(self.ability):
-            if ability != "rejection" and (
-                self.closed_book or not self.passages or ability == "counterfactual"
-            ):
+            if ability == "counterfactual" or (ability != "rejection" and not self.passages):
                 settings.append(Setting(ability, 0.0, 0))
             correct = parse_rates(self.correct_rate, "") if ability == "counterfactual" else (0.0,)
             if self.passages:
@@ -131,6 +123,23 @@ class RgbOptions(Struct, frozen=True, kw_only=True):
                     for true in correct
                 ]
         return settings
+
+
+STARTER_SHA256 = {
+    "en": "adc7aac9e73411e62f666c1af5a047b8cf1e6a8cf56298f03eba692fcc179389",
+    "en_int": "d5864cd6837ae3fd925fd9f1c9d99adc978e33505ba6e1b095d96afc2f5997d2",
+    "en_fact": "a5a5f3f59299e2919cb60cc86740fb7b3cde7c613b17954428bdb86a1e64deec",
+    "zh": "6f5e57397b45747bc2229a2a31970db67cbdaab26bd5340aef7082e8497a2a7d",
+    "zh_int": "a57d532fb4e2a803223174be6ae1d548ef82faaf2d18ee63e11cf7ed147fdd07",
+    "zh_fact": "d0e0277812f48156f9ddc52d1f1ea1a0903f12697a2bac0582cd6366579ae527",
+}
+
+
+def make_starter(stem: str) -> bytes:
+    from evenkeel.benchmarks.rgb.make.generator import compose
+
+    lang, _, kind = stem.partition("_")
+    return b"".join(msgspec.json.encode(row) + b"\n" for row in compose(lang, kind or "plain"))
 
 
 class Rgb(Benchmark):
@@ -145,6 +154,7 @@ class Rgb(Benchmark):
     Detail = RgbDetail | None
     layout = page.LAYOUT
     metrics = page.METRICS
+    correct = ("published", "known_published")
     starter = Starter(STARTER_SHA256, make_starter)
     usage: ClassVar[Mapping[str, Sequence[str]]] = {
         "run": (
@@ -172,7 +182,7 @@ class Rgb(Benchmark):
         "max_tokens": 24,
     }
     notes = staticmethod(page.notes)
-    examples = staticmethod(view.examples)
+    in_short = staticmethod(view.in_short)
     view = staticmethod(view.view)
 
     def __init__(self, options: RgbOptions, *, seed: int = 0) -> None:

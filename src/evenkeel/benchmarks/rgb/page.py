@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import PurePath
-
-from evenkeel.benchmarks.rgb.predictions import JUDGED, PredictionFile
-from evenkeel.benchmarks.rgb.selection import ABILITIES, REFERENCE, ability_of
+from evenkeel.benchmarks.rgb.selection import ABILITIES, REFERENCE
 from evenkeel.page.layout import Bars, Column, Curve, Layout, Note, Table
 from evenkeel.page.metrics import Metric, scope_of
 from evenkeel.types import RunSpec, Summary
@@ -22,6 +19,7 @@ METRICS = (
         "counts as given.",
         main=True,
         mean_over="ability",
+        parts=tuple(ABILITIES),
     ),
     Metric(
         "macro_lenient",
@@ -116,14 +114,6 @@ METRICS = (
         "A lucky guess counts as knowledge, and the data may be in what the model was trained on.",
     ),
     Metric(
-        "judge_agrees_*",
-        "judge and check agree",
-        "share",
-        None,
-        "How often the judge and a check decide the same about an answer.",
-        "Where nearly all answers are of one kind, agreement is high by chance.",
-    ),
-    Metric(
         "judge_unparsed",
         "verdicts that could not be read",
         "share",
@@ -173,6 +163,8 @@ def _errors(check: str, by: str) -> Table:
 LAYOUT = Layout(
     metrics=METRICS,
     question="Does the answer survive bad retrieval?",
+    name="Retrieval robustness (RGB)",
+    verdict="Right in {}",
     # By ability, which no metric of its own declares.
     facts=(
         Column("macro_published/ability=noise", "noise robustness: answers right"),
@@ -222,21 +214,13 @@ LAYOUT = Layout(
             several=True,
             total=False,
         ),
-        _table("By the position of the one true document", "position", *_by_check("")),
-        _table("Change with noise, same questions", "noise", *_by_check("noise_change_")),
-        _table("Change with noise, integration", "integration_noise", *_by_check("noise_change_")),
     ),
     cautions=(
-        "The published check looks for the answer as a part of the text: 70 is found in 170, and an answer "
-        "that is named only to be denied counts as given. The lenient check reads words, numbers and dates.",
         "Where no document has the answer, the published check also counts a right answer; the lenient one "
         "counts only a rejection.",
-        "The published check takes a detected error that is followed by a rejection for corrected; the "
-        "lenient one requires the right answer.",
         CHECK_ACCURACY,
         "The published order has the one true document at the same position in every prompt: see "
         "--doc-order balanced.",
-        "Correction is a share of the detected errors only: few detections make it uncertain.",
     ),
     citation="Chen, Lin, Han and Sun, Benchmarking Large Language Models in Retrieval-Augmented Generation, "
     "AAAI 2024, https://github.com/chen700564/RGB",
@@ -254,9 +238,9 @@ def notes(spec: RunSpec, summary: Summary) -> list[Note]:
         listed.append(Note(f"Where one document is true, it is at position {positions[0]} in every prompt."))
     asked = "" if recorded else f"Asked with {_named(options.get('prompts'))} prompts. "
     if judge := options.get("judge"):
-        prompts = options.get("judge_prompts")
-        asked += f"Judged by {judge} with {_named(prompts)} judge prompts"
-        asked += ": its figures are Rej*, ED* and CR." if prompts == "published" else "."
+        is_published = options.get("judge_prompts") == "published"
+        asked += f"Judged by {judge}"
+        asked += " with the published judge prompts: Rej*, ED* and CR." if is_published else "."
     elif {"rejected_judge", "detected_judge", "false_alarms_judge"} & summary.keys():
         asked += "The verdicts are those that the file has: the judge's figures are Rej*, ED* and CR."
     if asked:
@@ -268,11 +252,18 @@ def notes(spec: RunSpec, summary: Summary) -> list[Note]:
         listed.append(
             Note(
                 f"{short.value * short.n:.0f} prompts have fewer documents than asked for, or none with the "
-                "answer: see the examples of the report.",
+                "answer: see their samples.",
                 warning=True,
             )
         )
-    return listed + (_recorded_notes(spec, summary) if recorded else [])
+    if recorded and any(scope.get("ability") == "counterfactual" for _, scope in scopes):
+        listed.append(
+            Note(
+                "The files do not have the false answers, which the lenient check of counterfactual answers "
+                "needs: it is left out."
+            )
+        )
+    return listed
 
 
 def _named(source: object) -> str:
@@ -291,26 +282,4 @@ def _headline_notes(settings: dict[str, str]) -> list[Note]:
     absent = [name for ability, name in usual.items() if settings.get(ability, name) != name]
     if several and absent:
         notes.append(Note(f"Its usual settings were not all asked: {'; '.join(absent)}."))
-    return notes
-
-
-def _recorded_notes(spec: RunSpec, summary: Summary) -> list[Note]:
-    """What was read from the names of prediction files, and what their lines do not say."""
-    kinds: dict[str, str] = {}
-    for name in spec.models["model"]["spec"].removeprefix("replay:").split("+"):
-        stem = PurePath(name).stem
-        file = PredictionFile.parse(stem)
-        dataset = file.dataset if file else stem.removesuffix(JUDGED)
-        ability = ability_of(dataset, noise=0)
-        kinds[dataset] = "plain" if ability == "noise" else ability
-    listed = ", ".join(f"'{dataset}' ({kind})" for dataset, kind in kinds.items())
-    notes = [Note(f"By the names of the files they hold answers to: {listed}.")]
-    lenient = {"states_fake", "detected_lenient", "false_alarms_lenient"} & summary.keys()
-    if "counterfactual" in kinds.values() and not lenient:
-        notes.append(
-            Note(
-                "The files do not have the false answers, which the lenient check of counterfactual "
-                "answers needs: it is left out."
-            )
-        )
     return notes

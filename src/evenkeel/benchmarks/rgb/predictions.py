@@ -53,13 +53,9 @@ class Prediction(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Whether an error was reported; the first version of the script did not write it."""
     evaluation: str | None = None
     """The judge's verdict, in a file that was judged."""
-    fakeanswer: RawAnswer | None = None
-    """The false answer, where someone added it: the published script does not write it."""
 
     def __post_init__(self) -> None:
         check_answer("ans", self.answer)
-        if self.fakeanswer is not None:
-            check_answer("fakeanswer", self.fakeanswer)
 
 
 def read_predictions(path: Path) -> list[Prediction]:
@@ -128,7 +124,7 @@ def recorded(
             instance=row.id,
             query=row.query,
             answer=row.answer,
-            fake=row.fakeanswer,
+            fake=None,
             docs=row.docs,
             kinds=(),
             note="",
@@ -204,18 +200,17 @@ class _Lines:
     def add(self, record: RgbRecord, *, verdict: bool | None = None) -> None:
         """Each question once, as in the published script: at noise 1 it may have been asked for two
         abilities, with the same prompt."""
-        from evenkeel.benchmarks.rgb.scoring import Published, is_detection
+        from evenkeel.benchmarks.rgb.scoring import Published
 
         inputs, detail = record.sample.inputs, record.score.detail
         if inputs.instance in self.instances:
             return
         self.instances.add(inputs.instance)
         self.labels.append(Published(detail.label, detail.factlabel, inputs.noise))
+        self.fact = record.sample.tags["ability"] == "counterfactual"
         if verdict is None:
-            self.fact = record.sample.tags["ability"] == "counterfactual"
             self.lines.append(_line(record))
         else:
-            self.fact = is_detection(record.sample)
             self.verdicts.append(verdict)
             self.lines.append(_line(record, detail.evaluation))
 

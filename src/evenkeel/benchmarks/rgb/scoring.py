@@ -148,11 +148,8 @@ def is_rejection(sample: RgbSample) -> bool:
 
 
 def is_detection(sample: RgbSample) -> bool:
-    """Whether documents of a counterfactual set are asked about; without any there is nothing to detect. The
-    published script also judges other sets so, of which a file then has the verdicts."""
-    ability, inputs = sample.tags["ability"], sample.inputs
-    judged = ability != "rejection" and inputs.evaluation is not None
-    return inputs.passages > 0 and (ability == "counterfactual" or judged)
+    """Whether documents of a counterfactual set are asked about; without any there is nothing to detect."""
+    return sample.inputs.passages > 0 and sample.tags["ability"] == "counterfactual"
 
 
 def setting_of(sample: RgbSample) -> Setting:
@@ -210,10 +207,8 @@ def measure(sample: RgbSample, text: str) -> tuple[Values, RgbDetail]:
 
 
 def judge_values(verdict: Judgement, values: Values, labels: Published) -> Values:
-    """The judge's decision, and whether each check decided the same question the same way.
-
-    A correction is a detection that the judge saw and an answer whose label has every part, as published.
-    """
+    """The judge's decision; a correction is, as published, a detection that the judge saw and an answer whose
+    label has every part."""
     kind = next(kind for kind in DECIDED if f"{kind}_published" in values)
     decision = None if verdict.decision is None else float(verdict.decision)
     result: Values = {f"{kind}_judge": decision}
@@ -221,9 +216,6 @@ def judge_values(verdict: Judgement, values: Values, labels: Published) -> Value
         result["corrected_judge"] = float(labels.found) if decision else None
     # A request that failed brought no verdict, neither one to be read nor one that could not be.
     result["judge_unparsed"] = None if verdict.status in ("error", "refused") else float(decision is None)
-    for check in CHECKS:
-        if (ours := values.get(f"{kind}_{check}")) is not None:
-            result[f"judge_agrees_{check}"] = None if decision is None else float(ours == decision)
     return result
 
 

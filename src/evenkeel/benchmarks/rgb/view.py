@@ -3,30 +3,29 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
-from typing import NamedTuple
+from typing import Any
 
 from msgspec.structs import replace
 
-from evenkeel.benchmarks.rgb.check.located import joined, locate
 from evenkeel.benchmarks.rgb.files import RawAnswer, RgbRecord, parts
 from evenkeel.benchmarks.rgb.page import METRICS
-from evenkeel.benchmarks.rgb.scoring import CHECKS, examine_leniently, published_matches
-from evenkeel.page.examples import first, shortened
-from evenkeel.page.layout import Examples
+from evenkeel.benchmarks.rgb.scoring import CHECKS, ERRORS, REJECTIONS, examine_leniently, published_matches
+from evenkeel.page.examples import shortened
 from evenkeel.page.view import (
     Facts,
     Span,
     Text,
     View,
     answer_texts,
-    example,
     first_answer,
     related_facts,
     value_facts,
 )
+from evenkeel.types import Tag
 
+DECLINE = "(to say that the documents do not have the answer)"
 KINDS = {
     "positive": ("true", "true: it holds the answer"),
     "wrong": ("false", "false: it holds the false answer"),
@@ -42,11 +41,11 @@ DECISIONS = {
 """What a check decides beside the answer's being right: the beginnings of the metrics, in words."""
 
 
-class Reasons(NamedTuple):
-    """Why a check decided as it did, in words, and where in the answer."""
-
-    texts: list[str]
-    spans: list[Span]
+def in_short(inputs: Mapping[str, Any], tags: Mapping[str, Tag]) -> tuple[str, str]:
+    """The question, and what is expected: the answer, or that the documents do not have it."""
+    if tags.get("ability") == "rejection":
+        return inputs["query"], DECLINE
+    return inputs["query"], "; ".join(part[0] for part in parts(inputs["answer"]))
 
 
 def view(record: RgbRecord, related: Sequence[RgbRecord] = ()) -> View:
@@ -59,9 +58,8 @@ def view(record: RgbRecord, related: Sequence[RgbRecord] = ()) -> View:
     answers = answer_texts(record.answers)
     checks: list[Facts | Text] = []
     if record.score.detail is not None and answers:
-        published, lenient = _published_reasons(record), _lenient_reasons(record)
-        answers[0] = replace(answers[0], spans=(*published.spans, *lenient.spans))
-        checks = _checks(record, {"published": published, "lenient": lenient})
+        answers[0] = replace(answers[0], spans=_marks(record, record.answers[0].text))
+        checks = _checks(record)
     others = related_facts(
         "the same question in other settings",
         ("sample", "setting", "published", "lenient", "answer"),
@@ -106,11 +104,12 @@ def _answer_text(answer: RawAnswer) -> str:
 # The checks, and why
 
 
-def _checks(record: RgbRecord, reasons: dict[str, Reasons]) -> list[Facts | Text]:
+def _checks(record: RgbRecord) -> list[Facts | Text]:
     """What each check decided, as the run has it, and why."""
     detail = record.score.detail
+    reasons = {"published": _published_reasons(record), "lenient": _lenient_reasons(record)}
     rows = [
-        (check, verdict, "; ".join(reasons[check].texts))
+        (check, verdict, "; ".join(reasons[check]))
         for check in CHECKS
         if (verdict := _verdict(record, check))
     ]
@@ -133,139 +132,88 @@ def _verdict(record: RgbRecord, check: str) -> str:
     return ", ".join(filter(None, words))
 
 
-def _published_reasons(record: RgbRecord) -> Reasons:
+def _published_reasons(record: RgbRecord) -> list[str]:
     """What the published check looked for, and found to the letter."""
-    answer, text = parts(record.sample.inputs.answer), record.answers[0].text
-    lang = str(record.sample.tags.get("lang", ""))
-    matches = published_matches(text, answer, lang)
-    texts: list[str] = []
-    spans: list[Span] = []
-
-    def mark(phrase: str, kind: str, title: str) -> None:
-        spans.extend(
-            Span(*place, kind, f"published check: {title}") for place in occurrences(text, phrase, lang)
-        )
-
-    for phrase, meaning in ((matches.rejection, "declines"), (matches.error, "reports an error")):
-        if phrase:
-            texts.append(f"{meaning}: '{phrase}' is in the answer")
-            mark(phrase, "reason", meaning)
+    answer = parts(record.sample.inputs.answer)
+    matches = published_matches(record.answers[0].text, answer, str(record.sample.tags.get("lang", "")))
+    texts = [
+        f"{meaning}: '{phrase}' is in the answer"
+        for phrase, meaning in ((matches.rejection, "declines"), (matches.error, "reports an error"))
+        if phrase
+    ]
     for alternative, part in zip(matches.parts, answer, strict=True):
         if alternative is None:
             texts.append(f"{_listed(part)} is not in the answer")
         else:
             texts.append(f"'{shortened(alternative)}' is in the answer")
-            mark(alternative, "published", f"'{shortened(alternative)}'")
-    return Reasons(texts, spans)
+    return texts
+
+
+def _lenient_reasons(record: RgbRecord) -> list[str]:
+    """What the lenient check found, in whatever spelling; nothing where it was not used."""
+    inputs = record.sample.inputs
+    examined = examine_leniently(record.sample, record.answers[0].text)
+    if examined is None:
+        return []
+    verdict = examined.verdict
+    texts = [
+        f"{DECISIONS[decision]} ('{shortened(examined.telling_sentence(decision), 160)}')"
+        for decision, is_decided in (("rejected", verdict.rejected), ("detected", verdict.detected))
+        if is_decided
+    ]
+    for match, part in zip(examined.matches, parts(inputs.answer), strict=True):
+        given = f"'{shortened(part[match.alternative])}' is given" if match else ""
+        texts.append(given or f"{_listed(part)} is not given")
+    texts += [
+        f"names the false answer '{shortened(part[match.alternative])}'"
+        for match, part in zip(examined.false, parts(inputs.fake), strict=True)
+        if match
+    ]
+    if verdict.how == "named only":
+        texts.append("but by its wording it does not give that as its answer")
+    return texts
 
 
 def _listed(part: Sequence[str]) -> str:
     return " or ".join(f"'{shortened(alternative)}'" for alternative in part)
 
 
-def occurrences(text: str, phrase: str, lang: str) -> Iterator[tuple[int, int]]:
+# Marks in the answer and in the documents
+
+
+def _marks(record: RgbRecord, text: str) -> tuple[Span, ...]:
+    """The right and the false answer and the published phrases, to the letter."""
+    inputs, lang = record.sample.inputs, str(record.sample.tags.get("lang", ""))
+    right, wrong = (
+        [alternative for part in parts(answer) for alternative in part]
+        for answer in (inputs.answer, inputs.fake)
+    )
+    return tuple(
+        Span(*place, kind, title)
+        for phrases, kind, title in (
+            (REJECTIONS, "reason", "declines"),
+            (ERRORS, "reason", "reports an error"),
+            (right, "right", "right answer"),
+            (wrong, "wrong", "false answer"),
+        )
+        for phrase in phrases
+        for place in _occurrences(text, phrase, lang)
+    )
+
+
+def _occurrences(text: str, phrase: str, lang: str) -> Iterator[tuple[int, int]]:
     """Where a phrase is in a text by the published comparison: in any case, Chinese without spaces."""
     gap = " *" if lang == "zh" else ""
     pattern = re.compile(gap.join(map(re.escape, phrase)), re.IGNORECASE)
     return (match.span() for match in pattern.finditer(text) if phrase)
 
 
-def _lenient_reasons(record: RgbRecord) -> Reasons:
-    """What the lenient check found, word by word; nothing where it was not used."""
-    text, inputs = record.answers[0].text, record.sample.inputs
-    examined = examine_leniently(record.sample, text)
-    if examined is None:
-        return Reasons([], [])
-    ranges = locate(text, examined.reading.words)
-    texts, spans = [], []
-
-    def mark(place: tuple[int, int] | None, kind: str, title: str) -> str:
-        if place is None:
-            return ""
-        spans.append(Span(*place, kind, title))
-        return f" ('{shortened(text[place[0] : place[1]], 160)}')"
-
-    verdict, words = examined.verdict, examined.reading.words[: len(ranges)]
-    for decision, is_decided in (("rejected", verdict.rejected), ("detected", verdict.detected)):
-        if is_decided:
-            number = examined.telling(decision)
-            sentence = [place for place, word in zip(ranges, words, strict=True) if word.sentence == number]
-            meaning = DECISIONS[decision]
-            texts.append(f"{meaning}{mark(joined(sentence), 'reason', f'lenient check: {meaning}')}")
-    for match, part in zip(examined.matches, parts(inputs.answer), strict=True):
-        if match is None:
-            texts.append(f"{_listed(part)} is not given")
-            continue
-        name = shortened(part[match.alternative])
-        quoted = mark(joined(ranges[match.start : match.end]), "lenient", f"lenient check: '{name}'")
-        texts.append(f"'{name}' is given{quoted}")
-    for match, part in zip(examined.false, parts(inputs.fake), strict=True):
-        if match:
-            name = shortened(part[match.alternative])
-            quoted = mark(joined(ranges[match.start : match.end]), "wrong", f"the false answer: '{name}'")
-            texts.append(f"names the false answer '{name}'{quoted}")
-    if verdict.how == "named only":
-        texts.append("but by its wording it does not give that as its answer")
-    return Reasons(texts, spans)
-
-
-# The documents
-
-
 def _documents(record: RgbRecord) -> list[Text]:
-    """Each document with what it is, and the right and the false answer marked in it to the letter."""
-    inputs, lang = record.sample.inputs, str(record.sample.tags.get("lang", ""))
-    sought = [
-        (alternative, kind, title)
-        for answer, kind, title in (
-            (inputs.answer, "right", "right answer"),
-            (inputs.fake, "wrong", "false answer"),
-        )
-        for part in parts(answer)
-        for alternative in part
-    ]
+    """Each document with what it is."""
+    inputs = record.sample.inputs
     texts = []
-    listed = zip_longest(inputs.docs, inputs.kinds, fillvalue="")
-    for number, (doc, kind) in enumerate(listed, 1):
+    for number, (doc, kind) in enumerate(zip_longest(inputs.docs, inputs.kinds, fillvalue=""), 1):
         look, words = KINDS.get(kind, ("", ""))
-        spans = tuple(
-            Span(*place, which, title)
-            for alternative, which, title in sought
-            for place in occurrences(doc, alternative, lang)
-        )
-        texts.append(Text(f"document {number}{f', {words}' if words else ''}", doc, spans, kind=look))
+        heading = f"document {number}{f', {words}' if words else ''}"
+        texts.append(Text(heading, doc, _marks(record, doc), kind=look))
     return texts
-
-
-# Examples
-
-
-def examples(records: Callable[[], Iterator[RgbRecord]]) -> list[Examples]:
-    most = max((float(r.sample.tags.get("noise", 0)) for r in records()), default=0.0)
-
-    def lost_to_noise(record: RgbRecord) -> bool:
-        noise, values = record.sample.tags.get("noise"), record.score.values
-        return noise is not None and float(noise) == most and values.get("published") == 0
-
-    def answered_without_answer(record: RgbRecord) -> bool:
-        return record.sample.tags["ability"] == "rejection" and record.score.values.get("lenient") == 0
-
-    def misled(record: RgbRecord) -> bool:
-        """The false answer is given, and not only named to report it."""
-        values = record.score.values
-        return values.get("states_fake") == 1 and values["lenient"] == 0
-
-    def checks_differ(record: RgbRecord) -> bool:
-        values = record.score.values
-        return "lenient" in values and values.get("published") != values["lenient"]
-
-    def group(title: str, is_shown: Callable[[RgbRecord], bool]) -> Examples:
-        return Examples(title=title, items=first(records(), is_shown, lambda record: example(view(record))))
-
-    return [
-        group("Wrong with the most noise", lost_to_noise),
-        group("Answered though no document has the answer", answered_without_answer),
-        group("Misled by false documents", misled),
-        group("Where the two checks differ", checks_differ),
-        group("Prompts that lack documents", lambda record: bool(record.sample.inputs.note)),
-    ]

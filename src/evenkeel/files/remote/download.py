@@ -1,61 +1,36 @@
-"""Files from web addresses, in chunks."""
+"""A file from a web address."""
 
 from __future__ import annotations
 
 import base64
-import time
-from collections.abc import Iterator
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from evenkeel.errors import DataUnreachable
 
-CHUNK = 1 << 16
 TIMEOUT = 30
-LONGEST = 3600.0
-"""Seconds that a file may take to arrive."""
+"""Seconds without a byte, after which a download is given up."""
 
 
-def stream(address: str, start: int = 0, *, hint: str) -> Iterator[tuple[bytes | None, int | None]]:
-    """Chunks of a file from byte `start` on, each with the total size; None first where it starts again.
-
-    An error names the address without its login, and ends with `hint`.
-    """
+def download(address: str, *, hint: str) -> bytes:
+    """The content at an address. An error names the address without its login, and ends with `hint`."""
     import urllib.error
     import urllib.request
     from http.client import HTTPException
 
-    deadline = time.monotonic() + LONGEST
     parts = urlsplit(address)
     login, _, host = parts.netloc.rpartition("@")
     public = urlunsplit(parts._replace(netloc=host))
     request = urllib.request.Request(public, headers={"User-Agent": "evenkeel"})
-    if start:
-        request.add_header("Range", f"bytes={start}-")
     if login:
         encoded = base64.b64encode(unquote(login).encode()).decode()
         request.add_unredirected_header("Authorization", f"Basic {encoded}")
     try:
-        try:
-            response = urllib.request.urlopen(request, timeout=TIMEOUT)
-        except urllib.error.HTTPError as error:
-            with error:
-                if error.code == 416:  # nothing is left to send: the part is the whole file
-                    return
-                raise OSError(f"HTTP {error.code} {error.reason}") from None
-        with response:
-            received = start if response.status == 206 else 0
-            length = response.headers.get("Content-Length")
-            total = int(length) + received if length else None
-            if start and not received:
-                yield None, total
-            while chunk := response.read1(CHUNK):  # what is there: a full block may take for ever to come
-                if time.monotonic() > deadline:
-                    raise OSError(f"it took more than {LONGEST / 60:.0f} minutes")
-                received += len(chunk)
-                yield chunk, total
-            if total is not None and received < total:
-                raise OSError(f"the connection was lost after {received:,} of {total:,} bytes")
+        with urllib.request.urlopen(request, timeout=TIMEOUT) as response:
+            content: bytes = response.read()
+            return content
     except (OSError, HTTPException, ValueError) as error:  # urllib's errors are OSErrors
-        raise DataUnreachable(
-            f"{public} could not be fetched ({getattr(error, 'reason', None) or error}). {hint}"
-        ) from None
+        reason: object = getattr(error, "reason", None) or error
+        if isinstance(error, urllib.error.HTTPError):
+            error.close()
+            reason = f"HTTP {error.code} {error.reason}"
+        raise DataUnreachable(f"{public} could not be fetched ({reason}). {hint}") from None

@@ -2,7 +2,7 @@
 
 Each becomes a file on this machine that benchmarks and builders read like any other, below a temporary folder
 that goes with the process. The name of the file is that of the data, and its lines have the numbers of the
-original's lines (or rows), so that `naming_source` can tell an error about it in the terms of the original.
+original's lines (or rows); `naming_source` has an error about it name the original.
 A login or a token in an address is in no name and in no message.
 """
 
@@ -15,13 +15,12 @@ import lzma
 import re
 import shutil
 import tempfile
-import time
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import chain, count
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 import msgspec
@@ -48,24 +47,12 @@ COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz"}
 TABLES = (".csv", ".parquet")
 LARGEST = 1 << 31
 """Bytes of a file that is fetched, unpacked or converted."""
-LONGEST = 3600.0
-"""Seconds that a file may take to arrive."""
 CHUNK = 1 << 20
 INSTALL = "pip install 'evenkeel-bench[data]'"
 
 
-class Source(NamedTuple):
-    """What a file on this machine was made from."""
-
-    name: str
-    """As a person wrote it, without login and query."""
-    lines: bool = True
-    """Whether the original has lines; otherwise it has rows."""
-    columns: Mapping[str, str] = {}
-    """The column that each field was taken from, where that has another name."""
-
-
-_sources: dict[Path, Source] = {}
+_sources: dict[Path, str] = {}
+"""What a file on this machine was made from, as a person wrote it, without login and query."""
 
 
 def is_elsewhere(data: str) -> bool:
@@ -121,7 +108,7 @@ def ending(path: Path) -> str:
 
 @contextlib.contextmanager
 def naming_source() -> Iterator[None]:
-    """Errors about a file that stands for another are told of the other: its name, its rows, its columns."""
+    """Errors about a file that stands for another name the other."""
     try:
         yield
     except EvenkeelError as error:
@@ -130,18 +117,9 @@ def naming_source() -> Iterator[None]:
 
 
 def named(text: str) -> str:
-    """A text about files that stand for others, told of the others."""
+    """A text about files that stand for others, with the names of the others."""
     for path, source in _sources.items():
-        if str(path) in text:
-            text = _in_terms_of(source, text.replace(str(path), source.name))
-    return text
-
-
-def _in_terms_of(source: Source, text: str) -> str:
-    if not source.lines:
-        text = text.replace(f"{source.name}, line ", f"{source.name}, row ")
-    for field, column in source.columns.items():
-        text = text.replace(f"field '{field}'", f"field '{field}' (column '{column}')")
+        text = text.replace(str(path), source)
     return text
 
 
@@ -158,7 +136,7 @@ def _folder() -> Path:
 _numbers = count(1)
 
 
-def _new_file(name: str, source: Source) -> Path:
+def _new_file(name: str, source: str) -> Path:
     """A path for a file in a folder of its own, so that it can have the name of the original."""
     folder = _folder() / str(next(_numbers))
     folder.mkdir()
@@ -167,9 +145,9 @@ def _new_file(name: str, source: Source) -> Path:
     return path
 
 
-def _source_of(path: Path) -> Source:
+def _source_of(path: Path) -> str:
     """What a path stands for; a person's own file is itself."""
-    return _sources.get(path) or Source(str(path))
+    return _sources.get(path, str(path))
 
 
 def _write(path: Path, chunks: Iterable[bytes], done: str) -> None:
@@ -179,7 +157,7 @@ def _write(path: Path, chunks: Iterable[bytes], done: str) -> None:
         for chunk in chunks:
             size += len(chunk)
             if size > LARGEST:
-                raise DataError(_source_of(path).name, f"it has more than {LARGEST:,} bytes {done}.")
+                raise DataError(_source_of(path), f"it has more than {LARGEST:,} bytes {done}.")
             file.write(chunk)
 
 
@@ -198,7 +176,7 @@ def _fetched(address: str) -> Path:
 def _copied(origin: str, shown: str, name: str) -> Path:
     """A file of this process with what a file elsewhere, or a compressed one, holds."""
     compression = COMPRESSED.get(Path(name).suffix.lower())
-    path = _new_file(Path(name).stem if compression else name, Source(shown))
+    path = _new_file(Path(name).stem if compression else name, shown)
     _write(path, _chunks(origin, shown, compression), "unpacked")
     return path
 
@@ -208,19 +186,14 @@ def _chunks(origin: str, shown: str, compression: str | None) -> Iterator[bytes]
         import fsspec
     except ImportError:
         raise MissingExtra(f"--data {shown}", package="fsspec", install=INSTALL) from None
-    start = time.monotonic()
     try:
         with fsspec.open(origin, "rb", compression=compression) as file:
             while chunk := file.read(CHUNK):
-                if time.monotonic() - start > LONGEST:
-                    raise DataUnreachable(f"{shown} could not be fetched in {LONGEST / 60:.0f} minutes.")
                 yield chunk
     except FileNotFoundError:
         raise DataError(shown, "there is no such file.") from None
     except ImportError as error:
         raise UsageError(f"{shown} cannot be read here. {sentence(str(error))}") from None
-    except EvenkeelError:
-        raise
     except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile):
         raise DataError(shown, "cannot be unpacked: the file is damaged.") from None
     except Exception as error:  # noqa: BLE001  # a file system may raise anything, and its text may hold the login
@@ -258,7 +231,6 @@ def _without_secrets(address: str) -> str:
 
 def _renamed(path: Path, columns: Mapping[str, str]) -> Path:
     """The rows of a file as JSON lines, each at its line of the original, with fields from other columns."""
-    source = _source_of(path)
     if path in _sources and not columns and path.suffix == ".jsonl":
         return path
     with naming_source():
@@ -272,8 +244,7 @@ def _renamed(path: Path, columns: Mapping[str, str]) -> Path:
                     f"--column {field}={column}: {path} has no column '{column}'."
                     f"{suggestion(column, first.fields)} Available: {listed(first.fields)}."
                 )
-        lines = source.lines and first.line is not None
-        target = _new_file(f"{path.stem}.jsonl", Source(source.name, lines, columns))
+        target = _new_file(f"{path.stem}.jsonl", _source_of(path))
         _write(target, _lines(chain([first], rows), columns), "as JSON lines")
     return target
 
@@ -347,7 +318,7 @@ def _from_hub(data: str, split: str) -> Path:
             raise UsageError(f"{data}: the data set {wanted} Available: {', '.join(names)}. Give NAME:SPLIT.")
         loaded = loaded[chosen]
     stem = "-".join(filter(None, (Path(name).name, config, chosen)))
-    path = _new_file(f"{stem}.jsonl", Source(data, lines=False))
+    path = _new_file(f"{stem}.jsonl", data)
     rows = (Row(path, fields, str(number), where=f"row {number}") for number, fields in enumerate(loaded, 1))
     with naming_source():
         _write(path, (encoded(row, {}) + b"\n" for row in rows), "as JSON lines")

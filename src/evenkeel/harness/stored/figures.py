@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from evenkeel.errors import EvenkeelError, UsageError
 from evenkeel.files.columns import Cell
-from evenkeel.files.frame import typed_frame
+from evenkeel.files.frame import frame_of
 from evenkeel.harness.folder import Run, load_run, member
 from evenkeel.harness.stored.listing import run_folders
 from evenkeel.page.metrics import scope_name
@@ -61,7 +61,7 @@ def load_runs(*patterns: str | Path) -> DataFrame:
             rows += _rows(load_run(path))
         except EvenkeelError as error:
             warnings.warn(f"left out: {error}", stacklevel=2)
-    return typed_frame(rows, COLUMNS)
+    return frame_of({name: [row[name] for row in rows] for name in COLUMNS}, COLUMNS)
 
 
 def _folders(pattern: str) -> Iterator[Path]:

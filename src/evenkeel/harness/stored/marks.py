@@ -20,7 +20,7 @@ from evenkeel.files.jsonfile import read_bytes, read_json_lines
 from evenkeel.files.lock import writing_file
 from evenkeel.harness.folder import MARKS, Run, member
 from evenkeel.page.examples import shortened
-from evenkeel.types import Record, Response, RunSpec, Sample, Score, Tag, to_jsonable
+from evenkeel.types import Record, Response, RunSpec, Tag, to_jsonable
 
 LONGEST = 10_000
 """Characters of a comment."""
@@ -49,9 +49,6 @@ class Mark(Struct, frozen=True, kw_only=True):
     answers: tuple[Response, ...]
     """As they were, without what is no text."""
     values: dict[str, float | None]
-    statuses: dict[str, int]
-    answered: int
-    """How its requests ended and how many can be scored, as its score says."""
 
     def is_about(self, record: Record) -> bool:
         """Whether the record still has the answers and the values that were marked."""
@@ -61,16 +58,6 @@ class Mark(Struct, frozen=True, kw_only=True):
             and self.answers == _texts_of(record.answers)
             and all(self.values.get(name) == record.score.values.get(name) for name in marked)
         )
-
-    @property
-    def record(self) -> Record:
-        """The marked record, as far as it is kept."""
-        sample = Sample(id=self.sample, group=self.group, tags=self.tags, inputs=self.inputs)
-        score = Score(
-            sample_id=self.sample, group=self.group, tags=self.tags, values=self.values,
-            statuses=self.statuses, answered=self.answered,
-        )  # fmt: skip
-        return Record(sample=sample, answers=self.answers, score=score)
 
 
 def add_mark(run: Run, sample_id: str, verdict: Verdict, metric: str, comment: str) -> Mark:
@@ -111,8 +98,7 @@ def _mark_of(record: Record, spec: RunSpec, verdict: Verdict, metric: str, comme
     return Mark(
         sample=record.sample.id, group=record.sample.group, tags=record.sample.tags | record.score.tags,
         metric=metric, verdict=verdict, comment=_storable(comment), inputs=to_jsonable(record.sample.inputs),
-        answers=_texts_of(record.answers), values=values, statuses=record.score.statuses,
-        answered=record.score.answered, benchmark=spec.benchmark, subject=spec.subject,
+        answers=_texts_of(record.answers), values=values, benchmark=spec.benchmark, subject=spec.subject,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
     )  # fmt: skip
 

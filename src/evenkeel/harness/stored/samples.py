@@ -6,10 +6,11 @@ when it is looked at.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, TypeAlias
 
 import msgspec
 import numpy as np
@@ -23,7 +24,6 @@ from evenkeel.files.record_index import (
     SAMPLE,
     Index,
     State,
-    labels_of,
     record_index,
     state_of,
     unchanged,
@@ -40,18 +40,27 @@ if TYPE_CHECKING:
     from evenkeel.files.frame import DataFrame
     from evenkeel.harness.benchmark import Benchmark
 
+Outcome: TypeAlias = Literal["wrong", "right", "cut off", "no answer", "error"]
+
 RELATED = 300
 """Records of the same group that are read to show one of them."""
-LONGEST = 500
-"""Characters of a text to search for."""
 OPENING = 200
 """Characters of a text that begins a row of a table."""
 MOST_SEARCHES = 8
 """Texts whose rows are remembered: a page searches again at every click on it."""
 
 
+class InShort(NamedTuple):
+    """A sample in a row of a table."""
+
+    question: str
+    expected: str
+    answer: str
+
+
 class _Inputs(Struct, gc=False):
     inputs: Any
+    tags: dict[str, Tag] = {}
 
 
 class _Answer(Struct, gc=False):
@@ -88,8 +97,7 @@ class Samples:
         A sample has failed where a request was not answered, or where it lacks the benchmark's headline value
         or anything else that scoring needed.
         """
-        self._searches: dict[str, frozenset[int]] = {}
-        """By text: the rows that contain it."""
+        self._found = lru_cache(MOST_SEARCHES)(self._search)
 
     @property
     def index(self) -> Index:
@@ -105,18 +113,24 @@ class Samples:
         """The same of some rows."""
         from evenkeel.files.frame import frame_of
 
-        index = self._index
-        ids, groups, failed = index.ids, index.groups.cells(rows), index.failed.tolist()
-        cells: dict[str, list[Any]] = {
-            SAMPLE: [ids[row] for row in rows], GROUP: groups, FAILED: [failed[row] for row in rows]
-        }  # fmt: skip
         types: dict[str, type] = {SAMPLE: str, GROUP: str, FAILED: bool}
         for name, title in self.tag_columns.items():
-            cells[title], types[title] = index.tags[name].cells(rows), index.tags[name].kind
-        for name, title in self.value_columns.items():
-            values = index.values[name][list(rows)].tolist()
-            cells[title], types[title] = [None if value != value else value for value in values], float
+            types[title] = next((type(cell) for cell in self._index.tags[name] if cell is not None), str)
+        types |= dict.fromkeys(self.value_columns.values(), float)
+        columns = {title: self._column(title) for title in types}
+        cells = {title: [column[row] for row in rows] for title, column in columns.items()}
         return frame_of(cells, types)
+
+    def _column(self, title: str) -> Sequence[Any]:
+        """The cells of a column; None where a row has none."""
+        index = self._index
+        if title in self._by_column:
+            return [None if value != value else value for value in self._by_column[title].tolist()]
+        columns: dict[str, Sequence[Any]] = {
+            SAMPLE: index.ids, GROUP: index.groups, FAILED: index.failed.tolist()
+        }  # fmt: skip
+        columns |= {column: index.tags[name] for name, column in self.tag_columns.items()}
+        return columns[title]
 
     def __len__(self) -> int:
         return len(self._index.offsets)
@@ -124,13 +138,16 @@ class Samples:
     @cached_property
     def tags(self) -> dict[str, list[str]]:
         """The values of each tag as text: numbers by size, others in the order of their first occurrence."""
-        return {tag: in_order(map(str, labels.names)) for tag, labels in self._index.tags.items()}
+        return {
+            tag: in_order(dict.fromkeys(str(cell) for cell in cells if cell is not None))
+            for tag, cells in self._index.tags.items()
+        }
 
     @property
     def values(self) -> list[str]:
         """The columns that are values: first that of the headline, or those of its subjects."""
         headline = self._benchmark.metrics[0].name if self._benchmark and self._benchmark.metrics else ""
-        names = sorted(self._index.values, key=lambda name: name.partition("@")[0] != headline)
+        names = sorted(self._index.values, key=lambda name: _metric_of(name) != headline)
         return [self.value_columns[name] for name in names]
 
     def cells(self, column: str) -> NDArray[np.float64]:
@@ -148,7 +165,7 @@ class Samples:
     def select(
         self,
         *,
-        failed: bool | None = None,
+        outcome: Outcome | None = None,
         tags: Mapping[str, Tag | Iterable[Tag]] | None = None,
         search: str = "",
         sort: str = "",
@@ -156,36 +173,24 @@ class Samples:
     ) -> list[int]:
         """The numbers of the rows that match, in the order of the file or sorted by a column.
 
+        `outcome` is `wrong`, `right`, `cut off`, `no answer` or `error`; a sample can have two of them.
         `tags` has one or several values for a tag. `search` is a text in the inputs or the answers, in any
         case. What has no value comes last, whatever the order.
         """
         chosen = np.ones(len(self), dtype=bool)
-        if failed is not None:
-            chosen &= self._index.failed == failed
+        if outcome is not None:
+            chosen &= self.outcomes[outcome]
         for tag, wanted in (tags or {}).items():
-            labels = self._index.tags[_known(tag, self._index.tags, "tag")]
-            listed = [wanted] if isinstance(wanted, str | int) else wanted
-            texts = set(map(str, listed))
-            chosen &= np.isin(
-                labels.codes, [code for code, name in enumerate(labels.names) if str(name) in texts]
-            )
-        rows = np.flatnonzero(chosen)
+            cells = self._index.tags[_known(tag, self._index.tags, "tag")]
+            texts = set(map(str, [wanted] if isinstance(wanted, str | int) else wanted))
+            chosen &= np.array([cell is not None and str(cell) in texts for cell in cells], dtype=bool)
+        rows: list[int] = np.flatnonzero(chosen).tolist()
         if sort:
-            keys, last = self._keys(_known(sort, self.columns, "column"))
-            keys = np.where(last, np.inf, -keys if descending else keys)
-            rows = rows[np.argsort(keys[rows], kind="stable")]
-        return self._containing(search, rows.tolist()) if search else rows.tolist()
-
-    def _keys(self, column: str) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """A number for each row that sorts as the cells of a column do, and which rows have no cell."""
-        index = self._index
-        if column in self._by_column:
-            return self._by_column[column], np.isnan(self._by_column[column])
-        if column == FAILED:
-            return index.failed.astype(np.float64), np.zeros(len(self), dtype=bool)
-        tags = {title: index.tags[name] for name, title in self.tag_columns.items()}
-        labels = tags.get(column) or (index.groups if column == GROUP else labels_of(index.ids))
-        return labels.ranks().astype(np.float64), labels.codes < 0
+            keys = self._column(_known(sort, self.columns, "column"))
+            with_key = [row for row in rows if keys[row] is not None]
+            with_key.sort(key=keys.__getitem__, reverse=descending)
+            rows = [*with_key, *(row for row in rows if keys[row] is None)]
+        return [row for row in rows if row in self._found(search)] if search else rows
 
     def record(self, row: int) -> Record:
         """The whole record of a row."""
@@ -193,17 +198,53 @@ class Samples:
         with unchanged(self.path, self._state) as file:
             return self._read(file, row)
 
-    def openings(self, rows: Sequence[int]) -> list[tuple[str, str]]:
-        """How what was asked and the first answer begin, in one line each: for tables of samples."""
+    @cached_property
+    def correct(self) -> NDArray[np.float64]:
+        """For each row 1 where the answer is right, 0 where it is wrong, the share that are right where there
+        are several (one of each subject), NaN where it is neither."""
+        correct = np.full(len(self), np.nan)
+        for metric in reversed(self._correct_metrics()):
+            columns = [self._index.values[name] for name in self._index.values if _metric_of(name) == metric]
+            if columns:
+                values = np.mean(columns, axis=0)
+                correct = np.where(np.isnan(values), correct, values)
+        return correct
+
+    def _correct_metrics(self) -> Sequence[str]:
+        if self._benchmark is None or not self._benchmark.metrics:
+            return ()
+        headline = self._benchmark.metrics[0]
+        return self._benchmark.correct or ([headline.name] if headline.unit == "share" else ())
+
+    @cached_property
+    def outcomes(self) -> dict[Outcome, NDArray[np.bool_]]:
+        """Which rows ended how. Those that failed are in `error` where a request or the scoring did, and in
+        `no answer` where the model gave none; an answer that was cut off may be right or wrong as well."""
+        statuses = self._index.statuses
+        unanswered = statuses["refused"] | statuses["unparsed"]
+        return {
+            "wrong": self.correct < 1,
+            "right": self.correct == 1,
+            "cut off": statuses["truncated"],
+            "no answer": unanswered,
+            "error": statuses["error"] | (self._index.failed & ~unanswered),
+        }
+
+    def in_short(self, rows: Sequence[int]) -> list[InShort]:
+        """The question, the expected answer and the first answer of some rows, in one line each."""
         with unchanged(self.path, self._state) as file:
-            texts = [self._decode(row, self._line(file, row)) for row in rows]
-        return [
-            (
-                _opening(text for text in strings_in(each.sample.inputs) if not _is_code(text)),
-                _opening(answer.text for answer in each.answers),
-            )
-            for each in texts
-        ]
+            lines = [self._decode(row, self._line(file, row)) for row in rows]
+        return [self._in_short(line) for line in lines]
+
+    def _in_short(self, line: _Texts) -> InShort:
+        question = expected = ""
+        inputs = line.sample.inputs
+        if self._benchmark is not None and isinstance(inputs, dict):
+            with contextlib.suppress(LookupError, TypeError):  # a stranger's file
+                question, expected = self._benchmark.in_short(inputs, line.sample.tags)
+        question = question or next((text for text in strings_in(inputs) if not _is_code(text)), "")
+        answer = next((answer.text for answer in line.answers if answer.text), "")
+        return InShort(*(_opening(str(text)) for text in (question, expected, answer)))
 
     def row_of(self, sample_id: str) -> int | None:
         """The row of a sample, or None where there is no such sample."""
@@ -212,9 +253,8 @@ class Samples:
     def related(self, row: int) -> list[int]:
         """The other samples of the same group: the other levels of a question, say."""
         self._check(row)
-        codes = self._index.groups.codes
-        rows = np.flatnonzero((codes == codes[row]) & (codes >= 0)).tolist()
-        return [each for each in rows if each != row]
+        groups = self._index.groups
+        return [each for each, group in enumerate(groups) if group == groups[row] and each != row]
 
     def view(self, row: int) -> View:
         """What the benchmark shows of a sample; texts and values where it does not know the sample."""
@@ -222,8 +262,8 @@ class Samples:
         with unchanged(self.path, self._state) as file:
             record = self._read(file, row)
             related = [self._read(file, other) for other in near]
-        if self._benchmark is not None and not record.score.unscorable:
-            return self._benchmark.view(record, [each for each in related if not each.score.unscorable])
+        if self._benchmark is not None:
+            return self._benchmark.view(record, related)
         inputs = to_jsonable(record.sample.inputs)
         metrics = [Metric(name, name, "cosine", "higher") for name in record.score.values or ("score",)]
         return generic_view(record, related, metrics, inputs if isinstance(inputs, dict) else {})
@@ -250,19 +290,8 @@ class Samples:
         file.seek(self._index.offsets[row])
         return file.read(self._index.lengths[row])
 
-    def _containing(self, text: str, rows: Sequence[int]) -> list[int]:
-        """Those of the rows that contain a text, ignoring case."""
-        if len(text) > LONGEST:
-            raise UsageError(
-                f"a text to search for has at most {LONGEST} characters; this has {len(text):,}."
-            )
-        if text not in self._searches:
-            self._searches[text] = self._search(text)
-            for old in list(self._searches)[:-MOST_SEARCHES]:
-                del self._searches[old]
-        return [row for row in rows if row in self._searches[text]]
-
     def _search(self, text: str) -> frozenset[int]:
+        """The rows that contain a text, ignoring case."""
         wanted = _folded(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
         with unchanged(self.path, self._state) as file:
             return frozenset(
@@ -309,9 +338,14 @@ def strings_in(value: Any) -> list[str]:
     return texts
 
 
-def _opening(texts: Iterable[str]) -> str:
-    """The start of the first text that is not empty."""
-    return shortened(" ".join(next(filter(None, texts), "")[: 2 * OPENING].split()), OPENING)
+def _opening(text: str) -> str:
+    """The start of a text, in one line."""
+    return shortened(" ".join(text[: 2 * OPENING].split()), OPENING)
+
+
+def _metric_of(value: str) -> str:
+    """`accuracy` of `accuracy@bm25`."""
+    return value.partition("@")[0]
 
 
 def _is_code(text: str) -> bool:

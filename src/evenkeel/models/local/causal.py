@@ -6,7 +6,7 @@ This file imports torch; it is itself imported when the first request comes.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
@@ -18,6 +18,8 @@ from evenkeel.models.boundary import appended_tokens, without_appended
 from evenkeel.models.local.batching import check_stopped
 from evenkeel.models.local.constrained import Grammars
 from evenkeel.models.local.reading import Reading, State, is_padded, pad
+from evenkeel.models.local.steps.attention import rounded_up
+from evenkeel.models.local.steps.caches import stacked
 from evenkeel.models.local.vocabulary import Vocabulary, read_vocabulary
 from evenkeel.models.local.weights import tokenizer_errors
 from evenkeel.types import Message
@@ -39,6 +41,13 @@ LOGITS = 8
 
 READ_TOKENS = 512
 """Tokens that a CPU reads at once, where no single text has more: then the activations stay in its cache."""
+
+
+PART_TOKENS = 16_384
+"""Padded tokens that a GPU reads at once: enough for its products, and few for its cache."""
+
+RIGHT_PADDED = frozenset({"cuda"})
+"""Devices on which prompts are padded on the right."""
 
 
 class Step(NamedTuple):
@@ -78,6 +87,8 @@ class Causal:
         """Whether places of the cache can be masked out without a trace."""
         self.pads = "attention_mask" in self._parameters and config.model_type not in UNPADDED
         """Whether rows of unequal length can share a batch."""
+        self.plain = False
+        """Whether the cache holds nothing but keys and values, of which any place can be masked out."""
         self.joins = False
         """Whether rows that were read apart can be continued together, to the same digits as alone."""
         self.records: bool | None = None
@@ -214,6 +225,46 @@ class Causal:
         accepted = {name: value for name, value in arguments.items() if name in self._parameters}
         out = self.model(**accepted, return_dict=True)
         return Step(out.logits[:, -keep:], out.get(self._cache_name) if self._cache_name else None)
+
+    def read_prompts(self, rows: Sequence[Sequence[int]]) -> Reading:
+        """Read texts that will be continued; the logits are those at each one's last token.
+
+        On a GPU they are padded on the right where the cache allows it: no text sees what comes after it,
+        so that attention needs no mask, with which it takes several times as long. And they are read a part
+        at a time: what is computed of a few thousand tokens stays in the GPU's cache.
+        """
+        head = self.model.get_output_embeddings()
+        if self.device.type not in RIGHT_PADDED or not self.plain or head is None:
+            return self.read(rows, [1] * len(rows))
+        width = rounded_up(max(map(len, rows)))
+        logits, caches = [], []
+        for part in self._parts(rows):
+            ids, mask = (each.to(self.device) for each in pad(part, right=True))
+            last = torch.tensor([[[len(row) - 1]] for row in part], device=self.device)
+            hook = head.register_forward_pre_hook(lambda _, given, at=last: given[0].take_along_dim(at, 1))
+            try:
+                step = self.forward(ids, mask, keep=0, padded=False)
+            finally:
+                hook.remove()
+            logits.append(step.logits)
+            caches.append(step.cache)
+        cache = stacked(caches, width)
+        ids, mask = (each.to(self.device) for each in pad(rows, right=True, width=width))
+        batch = State(cache, ids, mask, padded=True, shrinks=False)
+        return Reading(rows, torch.cat(logits), [(cache, row) for row in range(len(rows))], batch, skips=True)
+
+    def _parts(self, rows: Sequence[Sequence[int]]) -> Iterator[Sequence[Sequence[int]]]:
+        """Neighbouring rows that are read together."""
+        start = 0
+        while start < len(rows):
+            count, longest = 0, 0
+            for row in rows[start:]:
+                longest = max(longest, len(row))
+                if count and (count + 1) * longest > PART_TOKENS:
+                    break
+                count += 1
+            yield rows[start : start + count]
+            start += count
 
     def read(self, rows: Sequence[Sequence[int]], keep: Sequence[int], *, use_cache: bool = True) -> Reading:
         """Read texts from their beginnings; `keep`: for each the number of places at its end with logits.

@@ -212,6 +212,17 @@ def _padding_drift(causal: Causal, row: list[int]) -> float:
         return float(torch.stack([moved[:-1].mean(), moved[-1]]).max())
 
 
+def has_plain_cache(causal: Causal) -> bool:
+    """Whether a model keeps nothing of a text but keys and values, of which any place can be masked out."""
+    import torch
+
+    from evenkeel.models.local.steps.caches import is_plain
+
+    with torch.inference_mode():
+        ids, mask = causal.pad([_probe_rows(causal)[0][0]])
+        return causal.skips and is_plain(causal.forward(ids, mask).cache)
+
+
 def joins_rows(causal: Causal) -> bool:
     """Whether texts of unequal length that were read apart can be continued together as they are alone.
 

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from evenkeel.models.local import batching
-from evenkeel.models.local.causal import Causal
+from evenkeel.models.local.causal import RIGHT_PADDED, Causal
 from evenkeel.models.local.constrained import Constraint
 from evenkeel.models.local.reading import State
 from evenkeel.models.local.steps.caches import is_plain, select_rows
@@ -110,6 +110,11 @@ def _constraint(causal: Causal, prompt: Prompt) -> Constraint | None:
     return causal.grammars.constraint(prompt.schema, thinking=prompt.thinking) if prompt.schema else None
 
 
+def shares_prompts(causal: Causal) -> bool:
+    """Whether rows that continue one prompt read its keys and values together."""
+    return causal.device.type in RECORDED and causal.device.type in RIGHT_PADDED and causal.plain
+
+
 def _read(causal: Causal, prompts: Sequence[Prompt]) -> tuple[State, Tensor]:
     """The state after every prompt, and the logits there.
 
@@ -118,7 +123,9 @@ def _read(causal: Causal, prompts: Sequence[Prompt]) -> tuple[State, Tensor]:
     distinct = list(dict.fromkeys(prompt.ids for prompt in prompts))
     row_of = {ids: row for row, ids in enumerate(distinct)}
     rows = [row_of[prompt.ids] for prompt in prompts]
-    reading = causal.read(distinct, [1] * len(distinct))
+    reading = causal.read_prompts(distinct)
+    if len(distinct) < len(rows) and shares_prompts(causal):
+        return reading.shared(rows), reading.logits[rows]
     state = reading.state(rows, [len(prompt.ids) for prompt in prompts])
     if state is not None:
         return state, reading.logits[rows]
@@ -217,7 +224,7 @@ def _steps(
             prompt.max_tokens - generation.tokens
             for prompt, generation in zip(prompts, generations, strict=True)
         )
-        return RecordedSteps(causal, state.cache, state.mask, sampler, tokens, most)
+        return RecordedSteps(causal, state, sampler, tokens, most)
     return Steps(causal, state, sampler, tokens)
 
 

@@ -19,6 +19,7 @@ from evenkeel.models.local.checks import (
     check_config,
     check_positions,
     check_tensors,
+    has_plain_cache,
     joins_rows,
     loading_of,
     reads_padded,
@@ -81,6 +82,7 @@ def load(spec: str, weights: Weights, *, dtype: str, device: str, trust_remote_c
             check_causal(causal)
             check_positions(causal)
             causal.pads = causal.pads and reads_padded(causal)
+            causal.plain = causal.pads and has_plain_cache(causal)
             causal.joins = target.type == "cpu" and joins_rows(causal)
             return causal
     except LOAD_ERRORS as error:

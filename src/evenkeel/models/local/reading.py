@@ -22,6 +22,8 @@ class State(NamedTuple):
     """Whether there are places that the mask leaves out."""
     shrinks: bool
     """Whether rows can be taken out of the cache."""
+    prompts: Sequence[int] | None = None
+    """For each row the row of the cache that it continues, where the cache has each of its texts once."""
 
 
 class Reading(NamedTuple):
@@ -41,13 +43,19 @@ class Reading(NamedTuple):
         """A cache of some of the texts, repeats allowed, and of so many first places of each."""
         return joined([CachedText(*self.caches[row], count) for row, count in zip(rows, places, strict=True)])
 
+    def shared(self, rows: Sequence[int]) -> State:
+        """A batch of all of the texts, some of them several times, whose cache has each of them once."""
+        assert self.batch is not None
+        cache, ids, mask, _, _, _ = self.batch
+        return State(cache, ids[list(rows)], mask[list(rows)], padded=True, shrinks=True, prompts=rows)
+
     def state(self, rows: Sequence[int], places: Sequence[int]) -> State | None:
         """A batch of some of the texts, repeats allowed, and of so many first places of each; None where the
         cache does not allow that."""
         if self.batch is None:
             ids, mask = pad([self.texts[row][:count] for row, count in zip(rows, places, strict=True)])
             return State(self.join(rows, places), ids, mask, len(set(places)) > 1, shrinks=True)
-        cache, ids, mask, padded, _ = self.batch
+        cache, ids, mask, padded, *_ = self.batch
         unused = [len(self.texts[row]) - count for row, count in zip(rows, places, strict=True)]
         if any(unused) and not (self.skips and is_plain(cache)):
             return None
@@ -62,13 +70,14 @@ class Reading(NamedTuple):
         return State(cache, ids, mask, padded or any(unused), shrinks=True)
 
 
-def pad(rows: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
+def pad(rows: Sequence[Sequence[int]], *, right: bool = False, width: int = 0) -> tuple[Tensor, Tensor]:
     """Rows of ids, padded on the left so that all end together, and the mask of what is not padding."""
-    width = max(map(len, rows))
+    width = max(width, *map(len, rows))
     ids, mask = np.zeros((2, len(rows), width), np.int64)
     for line, row in enumerate(rows):
-        ids[line, width - len(row) :] = row
-        mask[line, width - len(row) :] = 1
+        start = 0 if right else width - len(row)
+        ids[line, start : start + len(row)] = row
+        mask[line, start : start + len(row)] = 1
     return torch.from_numpy(ids), torch.from_numpy(mask)
 
 

@@ -6,19 +6,19 @@ import asyncio
 import hashlib
 import weakref
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from evenkeel.errors import CapabilityError, ModelUnreachable, UsageError
-from evenkeel.files.jsonfile import shallow
 from evenkeel.harness.progress import Progress, Silent
 from evenkeel.models.openai.background import Outbox, Relay, iterate
 from evenkeel.models.openai.dialect import Dialect, texts_in
 from evenkeel.models.openai.endpoint import KEY_VARIABLE, endpoints
 from evenkeel.models.openai.listing import sole_model
 from evenkeel.models.openai.logprobs import echo_problem, language_problem, loglikelihood
+from evenkeel.models.openai.options import OpenAIOptions, json_object
 from evenkeel.models.openai.protocol import (
     CHAT,
     COMPLETIONS,
@@ -31,19 +31,20 @@ from evenkeel.models.openai.protocol import (
     read_vectors,
 )
 from evenkeel.models.openai.retry import (
-    OVERLOADED,
     Call,
     Client,
+    Fate,
     RequestFailed,
     Sender,
     ServerHealth,
-    is_no_api,
+    fate_of,
+    is_wrong_address,
 )
 from evenkeel.models.openai.servers import Server, Servers
 from evenkeel.models.openai.source import Answer, Batch, Source
-from evenkeel.models.openai.transport import BROKEN, NO_CONNECTION, PAGE, RequestError
+from evenkeel.models.openai.transport import BROKEN, NO_CONNECTION
 from evenkeel.models.presets import batch_preset
-from evenkeel.options import RUNTIME, TopK, TopP, identity_options
+from evenkeel.options import identity_options
 from evenkeel.types import (
     Capability,
     Embed,
@@ -71,75 +72,24 @@ NEEDED: dict[Capability, tuple[Feature, ...]] = {
 """What a server must have for a capability."""
 
 
-def _runtime(description: str, **limits: Any) -> Meta:
-    return Meta(description=description, extra=RUNTIME, **limits)
-
-
 class OpenAI:
     """A model behind `/chat/completions`, `/completions`, `/embeddings` and `/rerank`."""
 
-    class Options(Struct, frozen=True, kw_only=True):
-        base_url: Annotated[
-            str | None,
-            _runtime(
-                "address of the server, up to /v1, or of several, separated by commas; else OPENAI_BASE_URL, "
-                "else OpenAI's own; of a preset, the preset's"
-            ),
-        ] = None
-        api_key_env: Annotated[
-            str | None,
-            _runtime(
-                f"environment variable that holds the key; else {KEY_VARIABLE}, of a preset the preset's, "
-                "which is sent only to the preset's own host"
-            ),
-        ] = None
-        concurrency: Annotated[
-            int, _runtime("most requests at once to a server; fewer while it is overloaded", ge=1)
-        ] = 64
-        timeout: Annotated[float, _runtime("seconds that one try may take", gt=0)] = 600.0
-        retries: Annotated[int, _runtime("further tries after a failure that may pass", ge=0)] = 8
-        embed_batch: Annotated[int, _runtime("most texts embedded or ranked in one call", ge=1)] = 64
-        token_field: Annotated[
-            str | None,
-            _runtime(
-                "field that limits the answer's tokens; else max_tokens, or the preset's; "
-                "max_completion_tokens is found by itself"
-            ),
-        ] = None
-        top_p: TopP = None
-        top_k: TopK = None
-        reasoning_tokens: Annotated[
-            int,
-            Meta(
-                description="tokens for thinking, beside those of the answer; a preset that can limit "
-                "thinking is told so",
-                ge=0,
-            ),
-        ] = 0
-        send_seed: Annotated[
-            bool, Meta(description="send a seed, made from the run's seed and the repeat, with every request")
-        ] = False
-        extra_body: Annotated[
-            str, Meta(description="a JSON object whose fields are added to every request's body")
-        ] = ""
-
-        def __repr__(self) -> str:
-            return "OpenAI.Options(…)"  # a base_url may carry a password
-
+    Options: ClassVar[type[Struct]] = OpenAIOptions
     ALL: ClassVar[frozenset[Capability]] = frozenset({"generate", "loglikelihood", "embed", "rank"})
     capabilities: frozenset[Capability] = ALL
 
     def __init__(
         self,
         name: str,
-        options: Options | None = None,
+        options: OpenAIOptions | None = None,
         preset: Preset | None = None,
         *,
         server_in_spec: bool = False,
     ) -> None:
-        self._options = options = options or self.Options()
+        self._options = options = options or OpenAIOptions()
         self._preset = preset
-        self._extra = {**(preset.extra_body if preset else {}), **_json_object(options.extra_body)}
+        self._extra = {**(preset.extra_body if preset else {}), **json_object(options.extra_body)}
         several = endpoints(
             options.base_url, options.api_key_env, texts_in(self._extra), preset=preset, model=name
         )
@@ -161,8 +111,8 @@ class OpenAI:
         )
         self.addresses = [each.shown for each in several]
         """Where the model is reached, without credentials; that is no part of its identity."""
-        self._health = ServerHealth(self.address)
         alone = len(several) == 1
+        self._health = ServerHealth(self.address, several[0].hint() if alone else "")
         self._servers = [
             Server(each, self._health if alone else ServerHealth(each.shown)) for each in several
         ]
@@ -246,20 +196,16 @@ class OpenAI:
     async def _probe_problem(
         self, find_problem: Callable[[Sender], Awaitable[str]], client: Sender, address: str
     ) -> str:
-        """A server that answers, and fails here, has no log-probabilities."""
+        """A server that answers, and fails here, has no log-probabilities; a chat-only server has no such
+        path, but one without such a model names the model."""
         try:
             return await find_problem(client)
         except RequestFailed as failure:
-            error = failure.error
-            if (error.status and error.status not in OVERLOADED) or error.kind in (BROKEN, PAGE):
+            error, fate = failure.error, fate_of(failure.error)
+            fails_here = fate in (Fate.FAIL, Fate.RETRY) and (error.status or error.kind == BROKEN)
+            if fails_here or is_wrong_address(error):
                 return str(failure)
-            raise ModelUnreachable(f"{address} does not answer. {failure}") from None
-        except ModelUnreachable as refusal:
-            cause = refusal.__cause__
-            # A chat-only server has no such path; a server without such a model names the model.
-            if isinstance(cause, RequestError) and is_no_api(cause):
-                return str(cause)
-            raise
+            raise ModelUnreachable(f"{address} does not answer as it should. {failure}") from None
 
     def batch_access(self) -> Access | None:
         """What asking this model by batches needs; None where its provider has none."""
@@ -351,7 +297,6 @@ class OpenAI:
                 worker.result()
         if source.error is not None:
             raise source.error
-        self._health.ended()
 
     async def _work(self, client: Sender, source: Source, outbox: Outbox[Answer]) -> None:
         """One of the workers that share the stream; each has one job at a time."""
@@ -429,12 +374,3 @@ class OpenAI:
             outbox.put((request, Response(status="error", reason=str(failure))))
         if not failure.by_budget:
             self._health.failed(failure, under_way=client.under_way)
-
-
-def _json_object(text: str) -> dict[str, Any]:
-    try:
-        return msgspec.json.decode(shallow(text), type=dict[str, Any]) if text else {}
-    except msgspec.ValidationError:
-        raise UsageError("extra_body is not a JSON object: write '{\"name\": value}'.") from None
-    except (msgspec.DecodeError, RecursionError):
-        raise UsageError("extra_body is not JSON: write '{\"name\": value}'.") from None

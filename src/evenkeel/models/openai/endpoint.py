@@ -84,7 +84,7 @@ class Endpoint:
         return urllib.request.getproxies().get(self._url.scheme)
 
     def hint(self) -> str:
-        """A better address, where this one looks unlike those at which such an API is; else empty."""
+        """What to say where this address is wrong: a better one, if it is unlike those of such an API."""
         steps = [step for step in self._url.path.split("/") if step]
         while steps and steps[-1] in ("chat", "completions", "embeddings"):
             steps.pop()
@@ -92,7 +92,7 @@ class Endpoint:
             steps.append("v1")
         better = self._url.with_path("/" + "/".join(steps))
         if better.path == self._url.path:
-            return ""
+            return "Is this the address of an OpenAI-compatible API?"
         return f"Did you mean {self.redacted.text(_shown(better, self._url.query))}?"
 
 

@@ -1,23 +1,23 @@
 """What becomes of a request whose try failed, and when a server is given up.
 
-| what came                                   | nothing was answered yet | later              |
-| ------------------------------------------- | ------------------------ | ------------------ |
-| 400, 413, 422, any 4xx that is not below    | fail the request         | fail the request   |
-| 401, 402, 403, 404, 405, a redirect         | end the run              | fail the request   |
-| 408, 409, 425, 500 and above                | try again                | try again          |
-| 429, 503, 529                               | slow down, try again     | the same           |
-| 429 with `insufficient_quota`               | end the run              | end the run        |
-| a web page (HTML) with status 200           | end the run              | try again          |
-| half a reply, broken JSON, more than 64 MiB | try again                | try again          |
-| a reset, a timeout, no connection           | try again                | try again          |
-| a certificate that is not trusted           | end the run              | end the run        |
+| what came                                                         | what becomes of the request  |
+| ----------------------------------------------------------------- | ---------------------------- |
+| 400, 413, 422 and any other 4xx                                   | it fails                     |
+| 401, 402, 403, 404, 405, a redirect, a web page (HTML) with a 200 | it fails; server suspected   |
+| 408, 409, 425, 500 and any other 5xx                              | tried again                  |
+| half a reply, broken JSON, more than 64 MiB                       | tried again                  |
+| a reset, a timeout, no connection                                 | tried again                  |
+| 429, 503, 529                                                     | fewer at once, tried again   |
+| 429 with `insufficient_quota`, a certificate that is not trusted  | it ends the run              |
 
 A 400 or 422 that names a field which the server does not take is first followed by a request without it
-(`dialect.py`). A request is tried again at most `retries` times, after the pause that the reply asks for and
-a back-off, with several servers at another one first (`servers.py`); then it fails. A request that failed is
-an error in the run and is asked again by the next start. At the start the run ends only when more requests
-were refused, or failed, than are still under way; later when FAILURES_IN_A_ROW requests have failed and none
-was answered.
+(`dialect.py`). "Tried again" is at most `retries` times, after the pause that the reply asks for and a
+back-off, with several servers at another one first (`servers.py`); then it fails, and the server is
+suspected. A request that failed is an error in the run and is asked again by the next start.
+
+A suspected server is given up, which ends the run: before its first answer when more requests have failed
+than are still under way, later when FAILURES_IN_A_ROW have failed and none was answered. One of several
+servers that is suspected is left out instead, as long as another one answers.
 """
 
 from __future__ import annotations
@@ -33,10 +33,13 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 from evenkeel.errors import ModelUnreachable
 from evenkeel.models.openai.throttle import Throttle
 from evenkeel.models.openai.transport import (
+    BROKEN,
     CONNECT_S,
+    CONNECTION_LOST,
     NO_CONNECTION,
     NOT_SENT,
     PAGE,
+    TIMEOUT,
     UNTRUSTED,
     RequestError,
     Transport,
@@ -52,13 +55,6 @@ if TYPE_CHECKING:
     from evenkeel.models.openai.endpoint import Endpoint
 
 R = TypeVar("R")
-
-THIS_REQUEST = frozenset({400, 413, 422})
-"""Refusals of one request by a server that works."""
-NOT_HERE = frozenset({301, 302, 303, 307, 308, 401, 402, 403, 404, 405})
-"""About the address, the key or the model at first; later about one prompt, or one server of a router."""
-RETRIED = frozenset({408, 409, 425, 429})
-OVERLOADED = frozenset({429, 503, 529})
 
 BACK_OFF_S, LONGEST_BACK_OFF_S = 0.5, 30.0
 """Of the first pause, and of the longest."""
@@ -76,23 +72,38 @@ FAILURES_IN_A_ROW = 50
 class Fate(Enum):
     """What becomes of a request after a try that failed."""
 
-    RETRY = auto()
     FAIL = auto()
+    """It fails: the fault is its own, and the server works."""
+    SUSPECT = auto()
+    """It fails, and the server is suspected: the address, the key or the model may be wrong."""
+    RETRY = auto()
+    SLOW_DOWN = auto()
+    """It is tried again, with fewer requests at once."""
     END = auto()
-    """Of this request and of the run."""
+    """The run ends."""
 
 
-def fate_of(error: RequestError, *, answered: bool) -> Fate:
-    """The table above; `answered` says in which column."""
-    if error.kind == UNTRUSTED or (error.status == 429 and "insufficient_quota" in error.detail):
-        return Fate.END
-    if error.kind == PAGE:
-        return Fate.RETRY if answered else Fate.END
-    if error.status in NOT_HERE:
-        return Fate.FAIL if answered else Fate.END
-    if error.kind == NOT_SENT or (300 <= error.status < 500 and error.status not in RETRIED):
-        return Fate.FAIL
-    return Fate.RETRY
+FATES: dict[int | str, Fate] = {
+    **dict.fromkeys((400, 413, 422, "4xx", NOT_SENT), Fate.FAIL),
+    **dict.fromkeys((401, 402, 403, 404, 405, "3xx", PAGE), Fate.SUSPECT),
+    **dict.fromkeys((408, 409, 425, 500, "5xx"), Fate.RETRY),
+    **dict.fromkeys((BROKEN, CONNECTION_LOST, TIMEOUT, NO_CONNECTION), Fate.RETRY),
+    **dict.fromkeys((429, 503, 529), Fate.SLOW_DOWN),
+    **dict.fromkeys(("insufficient_quota", UNTRUSTED), Fate.END),
+}
+"""The table above, by the status of a reply, else by the kind of the failure."""
+
+
+def fate_of(error: RequestError) -> Fate:
+    cause: int | str = error.status or error.kind
+    if error.status == 429 and "insufficient_quota" in error.detail:
+        cause = "insufficient_quota"
+    return FATES.get(cause) or FATES.get(f"{error.status // 100}xx", Fate.RETRY)
+
+
+def may_pass(error: RequestError) -> bool:
+    """Whether another try of the same request may succeed."""
+    return fate_of(error) in (Fate.RETRY, Fate.SLOW_DOWN)
 
 
 class RequestFailed(Exception):
@@ -203,10 +214,9 @@ class Client:
                 tries.count += 1
                 result = await action()
             except RequestError as error:
-                fate = self._health.fate(error, under_way=self.under_way)
-                if fate is Fate.END:
-                    raise self.unreachable(error) from error
-                if fate is Fate.FAIL:
+                if fate_of(error) is Fate.END:
+                    raise self.unreachable(error) from None
+                if not may_pass(error):
                     raise RequestFailed(error, tries.count) from None
                 await self.before_next(error, tries)
             else:
@@ -238,7 +248,7 @@ class Client:
                 return await self._try(call, body, tries)
             except RequestError as error:
                 tries.error = error
-                if error.status not in THIS_REQUEST:
+                if fate_of(error) is not Fate.FAIL:
                     raise
                 self._dialect.learn(error, body)
                 if (changed := call.encoded()) == body:
@@ -264,7 +274,7 @@ class Client:
         try:
             reply = await self.transport.send("POST", call.path, body)
             self._silence.cancel()
-            throttle.count(refused=reply.status in OVERLOADED)
+            throttle.count(refused=FATES.get(reply.status) is Fate.SLOW_DOWN)
             try:
                 if reply.status != 200:
                     raise reply.failure()
@@ -276,7 +286,7 @@ class Client:
             throttle.succeeded()
             return answer
         except RequestError as error:
-            if error.status in OVERLOADED and throttle.is_overloaded:
+            if fate_of(error) is Fate.SLOW_DOWN and throttle.is_overloaded:
                 throttle.overloaded(sent_at)
                 if error.wait and error.wait <= LONGEST_WAIT_S:
                     throttle.pause(error.wait)
@@ -285,23 +295,20 @@ class Client:
             throttle.leave()
 
     def unreachable(self, error: RequestError) -> ModelUnreachable:
+        hint = ""
         if error.kind == UNTRUSTED:
-            return ModelUnreachable(
-                f"{self._endpoint.shown} is not trusted: {error.detail}. Nothing was sent to it. For an "
-                "authority of your own, SSL_CERT_FILE names the file that holds its certificate."
+            hint = (
+                " Nothing was sent to it. For an authority of your own, SSL_CERT_FILE names the file that "
+                "holds its certificate."
             )
-        hint = self._endpoint.hint() if is_no_api(error) else ""
-        if error.kind == PAGE:
-            hint = hint or "Is this the address of an OpenAI-compatible API?"
-        what = "does not answer as an OpenAI-compatible API does" if hint else "refuses the requests"
-        return ModelUnreachable(f"{self._endpoint.shown} {what}. {error}{f'. {hint}' if hint else ''}")
+        return ModelUnreachable(f"{error.at(self._endpoint.shown).rstrip('.')}.{hint}")
 
 
-def is_no_api(error: RequestError) -> bool:
+def is_wrong_address(error: RequestError) -> bool:
     """Whether the address is wrong, and not a name in the request."""
     names_model = any(name in error.detail.lower() for name in ("model", "deployment"))
-    moved = 300 <= error.status < 400 or error.status in (404, 405)
-    return error.kind == PAGE or (moved and not names_model)
+    elsewhere = 300 <= error.status < 400 or error.status in (404, 405)
+    return error.kind == PAGE or (elsewhere and not names_model)
 
 
 def pause_before(error: RequestError, tries: int) -> float:
@@ -316,23 +323,13 @@ def pause_before(error: RequestError, tries: int) -> float:
 class ServerHealth:
     """How a server has answered so far, which decides when it is given up."""
 
-    def __init__(self, server: str) -> None:
+    def __init__(self, server: str, hint: str = "") -> None:
         self.ever_answered = False
         self._server = server
+        self._hint = hint
+        """What is said where the address may be wrong."""
         self._failures: Counter[str] = Counter()  # by kind, since the last answer
-        self._last_failure: RequestFailed | None = None
-        self._in_a_row = 0
-        self._refused = 0
         self._noted: dict[str, float] = {}
-
-    def fate(self, error: RequestError, *, under_way: int = 0) -> Fate:
-        """What becomes of a request. At the start, the fastest replies may be the failures among many good
-        ones: as long as more requests are `under_way` than were refused, one of those may be answered."""
-        fate = fate_of(error, answered=self.ever_answered)
-        if fate is Fate.END and fate_of(error, answered=True) is not Fate.END:
-            self._refused += 1
-            return fate if self._refused > under_way else Fate.RETRY
-        return fate
 
     def is_worth_a_note(self, error: RequestError, now: float) -> bool:
         """Whether a failure is worth a line: the first of its kind at once, later ones seldom."""
@@ -345,29 +342,20 @@ class ServerHealth:
         self.ever_answered = True
         if self._failures:
             self._failures.clear()
-            self._in_a_row = 0
 
     def failed(self, failure: RequestFailed, *, under_way: int) -> None:
-        """Count a request that failed for good; raise where no further call can succeed."""
-        self._failures[failure.error.kind] += 1
-        self._last_failure = failure
-        refused = fate_of(failure.error, answered=False) is Fate.FAIL
-        if refused and self.ever_answered:
-            return  # a refusal of one request is no sign of a dead server
-        self._in_a_row += 1
-        dead = not self.ever_answered and not refused and self._in_a_row > under_way
-        if dead or self._in_a_row >= FAILURES_IN_A_ROW:
-            self._give_up()
-
-    def ended(self) -> None:
-        """Raise after a short stream of which every request failed: the server is not there."""
-        last = self._last_failure
-        if last is None or self.ever_answered:
+        """Count a request that failed for good; raise where no further call can succeed. At the start, the
+        fastest replies may be the failures among many good ones: those `under_way` may still be answered."""
+        suspected = fate_of(failure.error) is not Fate.FAIL
+        if self.ever_answered and not suspected:
             return
-        if fate_of(last.error, answered=False) is not Fate.FAIL:
-            self._give_up()
-
-    def _give_up(self) -> None:
-        kinds = ", ".join(f"{kind} ×{count:,}" for kind, count in self._failures.most_common())
-        problem = "The last requests have all failed" if self.ever_answered else "No request was answered"
-        raise ModelUnreachable(f"{problem} at {self._server} ({kinds}). The last one: {self._last_failure}")
+        self._failures[failure.error.kind] += 1
+        in_a_row = self._failures.total()
+        dead = suspected and not self.ever_answered and in_a_row > under_way
+        if dead or in_a_row >= FAILURES_IN_A_ROW:
+            kinds = ", ".join(f"{kind} ×{count:,}" for kind, count in self._failures.most_common())
+            problem = "The last requests have all failed" if self.ever_answered else "No request was answered"
+            last = f" ({kinds}). The last one" if in_a_row > 1 else ""
+            text = f"{problem} at {self._server}{last}: {failure}"
+            hint = self._hint if is_wrong_address(failure.error) else ""
+            raise ModelUnreachable(f"{text.rstrip('.')}. {hint}" if hint else text)

@@ -11,7 +11,7 @@ import contextlib
 from collections import deque
 from typing import TYPE_CHECKING, TypeVar
 
-from evenkeel.models.openai.retry import OVERLOADED, Call, Client, Fate, RequestFailed, Tries, fate_of
+from evenkeel.models.openai.retry import Call, Client, Fate, RequestFailed, Tries, fate_of, may_pass
 from evenkeel.models.openai.transport import NO_CONNECTION, RequestError
 
 if TYPE_CHECKING:
@@ -37,26 +37,21 @@ class Server:
         self.endpoint = endpoint
         self.health = health
         self.out = False
-        self.refuses = False
-        """Whether it is out because it refuses every request."""
         self.pause = PAUSE_S
         self._failures = 0
 
     def answered(self) -> None:
         self.health.answered()
-        self.out, self.refuses, self.pause, self._failures = False, False, PAUSE_S, 0
+        self.out, self.pause, self._failures = False, PAUSE_S, 0
 
-    def failed(self, error: RequestError, *, under_way: int) -> bool:
-        """Count a failure; True where the server is to be left out now. A refusal that would end a run at
-        its start leaves out one of several servers at any time."""
-        if error.status in OVERLOADED and fate_of(error, answered=True) is Fate.RETRY:
+    def failed(self, error: RequestError) -> bool:
+        """Count a failure; True where the server is to be left out now."""
+        fate = fate_of(error)
+        if fate is Fate.SLOW_DOWN:
             return False  # it is there, and its throttle knows
         self._failures += 1
-        refuses = self.health.fate(error, under_way=under_way) is Fate.END
-        refuses |= self.health.ever_answered and fate_of(error, answered=False) is Fate.END
-        self.refuses = self.refuses or refuses
-        unreachable = error.kind == NO_CONNECTION or self._failures >= FAILURES
-        was_out, self.out = self.out, self.out or refuses or unreachable
+        useless = fate in (Fate.SUSPECT, Fate.END) or error.kind == NO_CONNECTION
+        was_out, self.out = self.out, self.out or useless or self._failures >= FAILURES
         return self.out and not was_out
 
     def try_again(self) -> None:
@@ -115,17 +110,17 @@ class Servers:
                 reply = await client.attempt(call, tries)
             except RequestError as error:
                 failed.add(server)
-                if fate_of(error, answered=False) is Fate.FAIL and server.health.ever_answered:
+                if fate_of(error) is Fate.FAIL:
                     raise RequestFailed(error, tries.count) from None
                 self._count(server, error)
-                fate = fate_of(error, answered=self._health.ever_answered)
-                if fate is Fate.END and all(other.refuses for other in self._clients):
-                    raise client.unreachable(error) from error
-                if not self._others(failed):
-                    if fate is Fate.FAIL:
-                        raise RequestFailed(error, tries.count) from None
-                    await client.before_next(error, tries)
-                    failed.clear()
+                if self._others(failed):
+                    continue
+                if fate_of(error) is Fate.END:
+                    raise client.unreachable(error) from None
+                if not may_pass(error):
+                    raise RequestFailed(error, tries.count) from None
+                await client.before_next(error, tries)
+                failed.clear()
             else:
                 server.answered()
                 self._health.answered()
@@ -155,7 +150,7 @@ class Servers:
                 room -= 1
 
     def _count(self, server: Server, error: RequestError) -> None:
-        if server.failed(error, under_way=self._clients[server].under_way):
+        if server.failed(error):
             self._relay.note(
                 f"{error.at(server.endpoint.shown).rstrip('.')}. It is left out, and tried again later."
             )

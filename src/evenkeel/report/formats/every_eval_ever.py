@@ -139,7 +139,7 @@ class _Log:
         """How texts were sampled, from the requests themselves; nothing where others asked for them."""
         if self.spec.data.get("source") == "recorded":
             return {}
-        record = next(self.run.scored(), None)
+        record = next(self.run.records(), None)
         requests = self.benchmark.requests(record.sample) if record else ()
         request = next((each for each in requests if isinstance(each, Generate)), None)
         identity = self.spec.models.get("model", {}).get("identity", {})
@@ -149,13 +149,18 @@ class _Log:
         sampling = request.sampling
         args: dict[str, Any] = {"temperature": sampling.temperature}
         args |= {name: value for name in ("top_p", "top_k") if (value := identity.get(name)) is not None}
-        if not sampling.words:  # otherwise it depends on the words of the target
+        if len(self._token_limits()) == 1:
             args["max_tokens"] = sampling.max_tokens
         repeats = sum(isinstance(each, Generate) for each in requests)
         details = {**seed, "answers_to_a_prompt": str(repeats)}
         if sampling.stop:
             details["stop"] = msgspec.json.encode(sampling.stop).decode()
         return {"generation_args": args, "additional_details": details}
+
+    def _token_limits(self) -> set[int]:
+        """The token limits of the requests for texts: some benchmarks ask each sample for another length."""
+        requests = (each for r in self.run.records() for each in self.benchmark.requests(r.sample))
+        return {each.sampling.max_tokens for each in requests if isinstance(each, Generate)}
 
     def _sample_count(self) -> int:
         return max((figure.n for figure in self.subject.figures.values()), default=0)

@@ -25,7 +25,7 @@ from evenkeel.page.view import Beside, Block, Facts, Text, View
 if TYPE_CHECKING:
     from evenkeel.files.frame import DataFrame
 
-ANSWER = re.compile(r"(answer \d+|generated)(?=, |$)")
+ANSWER = re.compile(r"(Answer \d+|generated)(?= \(|, |$)")
 """The heading of an answer, before how it ended."""
 SHOWN = 20
 """Changes that a notebook shows."""

@@ -1,14 +1,16 @@
-// The table of samples on a run's page: sorted, filtered, a page at a time. Everything is written with
+// The table of samples on a run's page: filtered, sorted, a page at a time. Everything is written with
 // textContent: ids, tags and texts come from data files and models. Nothing is loaded and nothing is sent.
 "use strict";
 (() => {
-  const PAGE = 50; // rows shown at a time
+  const PAGE = 25; // rows shown at a time
   const MOST_NAMES = 500; // options of a tag's list
+  const TITLES = { wrong: "Wrong", right: "Right", "cut off": "Cut off", "no answer": "No answer", error: "Error" };
+  const TEXTS = ["question", "expected", "answer"];
 
   const data = JSON.parse(document.getElementById("samples-data").textContent);
   const tags = data.columns.filter((column) => column.names);
-  const failed = new Set(data.failed);
-  const state = { filters: new Map(), search: "", failedOnly: false, allValues: false, sort: null, down: false, page: 0 };
+  const outcomes = Object.fromEntries(Object.entries(data.outcomes).map(([name, rows]) => [name, new Set(rows)]));
+  const state = { outcome: "", tags: new Map(), search: "", all: false, sort: null, down: false, page: 0 };
   let rows = []; // the numbers of the samples that match, in order
   let searched = null; // the texts of each sample in lower case, made by the first search
 
@@ -30,25 +32,21 @@
 
   function shown(value) {
     if (value === null) return "–";
-    return typeof value === "number" ? value.toLocaleString("en", { maximumSignificantDigits: 5 }) : value;
+    return typeof value === "number" ? value.toLocaleString("en", { maximumSignificantDigits: 3 }) : value;
   }
 
   // Choosing and ordering rows
 
-  function textsOf(row) {
-    const parts = data.texts[row] || [];
-    return parts.filter((_, index) => index % 2 === 1);
-  }
-
   function matching() {
-    const wanted = [...state.filters].map(([column, code]) => [column.values, code]);
+    const wanted = [...state.tags].map(([column, code]) => [column.values, code]);
     const needle = state.search.toLowerCase();
     if (needle && !searched) {
-      searched = data.columns[0].values.map((id, row) => [id, ...textsOf(row)].join("\n").toLowerCase());
+      const texts = (row) => (data.texts[row] || []).filter((_, index) => index % 2 === 1);
+      searched = data.columns[0].values.map((id, row) => [id, ...texts(row)].join("\n").toLowerCase());
     }
     const found = [];
     for (let row = 0; row < data.count; row += 1) {
-      if (state.failedOnly && !failed.has(row)) continue;
+      if (state.outcome && !outcomes[state.outcome].has(row)) continue;
       if (!wanted.every(([values, code]) => values[row] === code)) continue;
       if (needle && !searched[row].includes(needle)) continue;
       found.push(row);
@@ -86,12 +84,14 @@
     draw();
   }
 
+  // The texts of a sample and its score; every further column where they are asked for.
+  const score = data.columns.find((column) => column.kind === "value");
+  const judged = data.correct.some((share) => share !== null);
+  const scored = score && judged && score.values.some((value) => value !== null && value !== 0 && value !== 1);
   function columns() {
-    let values = 0;
-    return data.columns.filter((column) => {
-      if (column.kind === "value") values += 1;
-      return column.kind !== "value" || state.allValues || values <= data.few;
-    });
+    const texts = TEXTS.filter((name) => data.short[name].some((text) => text))
+      .map((name) => ({ title: name, kind: "text", values: data.short[name] }));
+    return [...texts, ...(state.all ? data.columns : scored ? [score] : [])];
   }
 
   function sortBy(column) {
@@ -102,42 +102,51 @@
   }
 
   function headCell(column) {
+    if (column.kind === "text") return make("th", { scope: "col", class: "left" }, column.title);
     const order = state.sort === column ? (state.down ? "descending" : "ascending") : null;
-    const words = column.title.split(/(?<=_)/).flatMap((part) => [part, make("wbr", {})]);
-    const button = make("button", { type: "button", onclick: () => sortBy(column) }, ...words);
+    const button = make("button", { type: "button", onclick: () => sortBy(column) }, column.title);
     return make("th", { scope: "col", "aria-sort": order, class: column.kind === "value" ? null : "left" }, button);
   }
 
-  function textsRow(row, id) {
-    const td = make("td", { class: "texts", colspan: columns().length });
+  function textsRow(row, id, count) {
+    const td = make("td", { class: "texts", colspan: count });
     const parts = data.texts[row] || [];
-    if (!parts.length) td.append(make("p", { class: "soft" }, "There are no texts of this sample on the page."));
+    td.append(make("p", { class: "soft" }, `Sample ${data.columns[0].values[row]}`));
     for (let index = 0; index < parts.length; index += 2) {
       td.append(make("p", { class: "soft" }, data.headings[parts[index]]), make("pre", {}, parts[index + 1]));
     }
-    return make("tr", { id }, td);
+    return make("tr", { id, class: "detail" }, td);
+  }
+
+  // Right, wrong, in between (some of several), or neither.
+  function result(row) {
+    if (outcomes.error.has(row)) return ["warn", "!", "error"];
+    if (outcomes.right.has(row)) return ["right", "✓", "right"];
+    if (!judged && score) return ["score", shown(score.values[row]), `score ${shown(score.values[row])}`];
+    if (!outcomes.wrong.has(row)) return ["soft", "–", outcomes["no answer"].has(row) ? "no answer" : "no right or wrong"];
+    const share = data.correct[row];
+    return share ? ["soft", `${Math.round(100 * share)}%`, "partly right"] : ["wrong", "✗", "wrong"];
   }
 
   function sampleRow(row) {
     const id = `sample-${row}`;
-    const line = make("tr", { class: failed.has(row) ? "failed" : null });
-    const button = make("button", { type: "button", "aria-expanded": "false", onclick: toggle });
+    const [look, sign, words] = result(row);
+    const all = columns();
+    const cut = outcomes["cut off"].has(row) ? " (cut off)" : "";
+    const button = make("button", { type: "button", "aria-expanded": "false", "aria-label": `${words}${cut}, sample ${data.columns[0].values[row]}` }, sign);
+    const line = make("tr", { class: "sample", onclick: toggle }, make("th", { scope: "row", class: look }, button));
     function toggle() {
       const open = button.getAttribute("aria-expanded") === "true";
       if (open) line.nextElementSibling.remove();
-      else line.after(textsRow(row, id));
+      else line.after(textsRow(row, id, all.length + 1));
       button.setAttribute("aria-expanded", String(!open));
       if (open) button.removeAttribute("aria-controls");
       else button.setAttribute("aria-controls", id);
     }
-    for (const column of columns()) {
-      const text = shown(cell(column, row));
-      if (column === data.columns[0]) {
-        button.append(text);
-        line.append(make("th", { scope: "row" }, button));
-      } else {
-        line.append(make("td", { class: column.kind === "value" ? null : "left" }, text));
-      }
+    for (const column of all) {
+      const text = `${shown(cell(column, row))}${column.title === "answer" ? cut : ""}`;
+      const look = { text: "text", value: null }[column.kind];
+      line.append(make("td", { class: look === undefined ? "left" : look, "data-title": column.title }, text));
     }
     return line;
   }
@@ -145,39 +154,36 @@
   function draw() {
     const first = state.page * PAGE;
     const page = rows.slice(first, first + PAGE);
-    head.replaceChildren(...columns().map(headCell));
+    const result_head = judged || !score ? make("th", { scope: "col" }, "result") : headCell(score);
+    head.replaceChildren(result_head, ...columns().map(headCell));
     body.replaceChildren(...page.map(sampleRow));
     const count = (number) => number.toLocaleString("en");
-    const range = page.length ? `; shown are ${count(first + 1)} to ${count(first + page.length)}` : "";
-    status.textContent = `${count(rows.length)} of ${count(data.count)} samples${range}.`;
+    status.textContent = page.length
+      ? `Showing ${count(first + 1)}–${count(first + page.length)} of ${count(rows.length)}`
+      : "No sample matches.";
+    back.hidden = next.hidden = rows.length <= PAGE;
     back.disabled = state.page === 0;
     next.disabled = first + PAGE >= rows.length;
+    for (const [name, button] of buttons) button.setAttribute("aria-pressed", String(name === state.outcome));
   }
 
   // Filters
 
-  // Names may be cut, and alike: values of a tag are chosen by their codes.
-  function filterBy(column, code) {
-    if (code >= 0 && code < column.names.length) state.filters.set(column, code);
-    else state.filters.delete(column);
-  }
+  const buttons = ["", ...Object.keys(TITLES)].filter((name) => !name || outcomes[name].size).map((name) => {
+    const count = (name ? outcomes[name].size : data.count).toLocaleString("en");
+    const press = () => { state.outcome = name; update(); };
+    return [name, make("button", { type: "button", onclick: press }, `${TITLES[name] || "All"} (${count})`)];
+  });
 
+  // Names may be cut, and alike: values of a tag are chosen by their codes.
   function tagFilter(column) {
     const list = make("select", { "aria-label": column.title, onchange: () => {
-      filterBy(column, list.selectedIndex - 1);
+      if (list.selectedIndex) state.tags.set(column, list.selectedIndex - 1);
+      else state.tags.delete(column);
       update();
     } });
     list.append(make("option", {}, "all"), ...column.names.map((name) => make("option", {}, name)));
     return make("label", {}, column.title, list);
-  }
-
-  function checkbox(change) {
-    const box = make("input", { type: "checkbox", onchange: () => change(box.checked) });
-    return box;
-  }
-
-  function tick(title, box) {
-    return make("label", { class: "tick" }, box, title);
   }
 
   let timer = 0;
@@ -185,20 +191,16 @@
     clearTimeout(timer);
     timer = setTimeout(() => { state.search = search.value; update(); }, 150);
   } });
-
-  function filters() {
-    const chosen = tags.filter((column) => column.names.length > 1 && column.names.length <= MOST_NAMES);
-    const all = tick("all values", checkbox((on) => { state.allValues = on; draw(); }));
-    return make("div", { class: "filters", role: "search", "aria-label": "Filter the samples" },
-      ...chosen.map(tagFilter),
-      make("label", {}, "text", search),
-      tick("failed only", checkbox((on) => { state.failedOnly = on; update(); })),
-      ...(data.columns.filter((column) => column.kind === "value").length > data.few ? [all] : []));
-  }
+  const every = make("input", { type: "checkbox", onchange: () => { state.all = every.checked; draw(); } });
+  const chosen = tags.filter((column) => column.names.length > 1 && column.names.length <= MOST_NAMES);
+  const filters = make("div", { class: "filters", role: "search", "aria-label": "Filter the samples" },
+    make("div", { class: "outcomes", role: "group", "aria-label": "Result" }, ...buttons.map(([, button]) => button)),
+    ...chosen.map(tagFilter), make("label", {}, "search", search),
+    make("label", { class: "tick" }, every, "all columns"));
 
   const table = make("table", {}, make("thead", {}, head), body);
   const box = make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "All samples" }, table);
   document.getElementById("samples-table").replaceChildren(
-    filters(), status, box, make("div", { class: "pages" }, back, next));
+    filters, status, box, make("div", { class: "pages" }, back, next));
   update();
 })();

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,26 +16,23 @@ from msgspec import Struct
 
 from evenkeel.files.columns import answer_text
 from evenkeel.files.jsonfile import decode_json_lines
-from evenkeel.files.record_index import Labels
 from evenkeel.harness.folder import Run
 from evenkeel.harness.registry import benchmark_class
-from evenkeel.harness.stored.samples import Samples, strings_in
+from evenkeel.harness.stored.samples import InShort, Samples, strings_in
 from evenkeel.page.examples import answer_parts, cut_fairly, shortened
 from evenkeel.page.format import visible
 from evenkeel.page.grid import Content, Grid
 from evenkeel.page.metrics import declaration
 from evenkeel.page.tables import in_order
-from evenkeel.types import Response, Sample
+from evenkeel.types import Response, Sample, Tag
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SCRIPT = Path(__file__).with_name("table.js")
-MOST_ROWS = 20_000
+MOST_ROWS = 5_000
 TEXTS = 3_000_000
 """Bytes of the texts of all samples."""
-FEW = 6
-"""Values that are shown at first."""
 FIRST = 20
 """Rows that are there without the script."""
 ID = 80
@@ -52,8 +49,7 @@ class SampleTable(NamedTuple):
     script: Markup
     script_hash: str
     """As the content-security policy names the script."""
-    notes: list[str]
-    without_script: str
+    note: str
     first: Grid
 
 
@@ -63,36 +59,35 @@ def sample_table(run: Run) -> SampleTable | None:
     shown = min(len(samples), MOST_ROWS)
     if not shown:
         return None
-    columns = _columns(run, samples, shown)
     headings, texts, cut = _texts(run, shown)
+    short = samples.in_short(range(shown))
     script = SCRIPT.read_text(encoding="utf-8")
     data = {
         "count": shown,
-        "columns": columns,
-        "failed": np.flatnonzero(samples.index.failed[:shown]).tolist(),
-        "few": FEW,
+        "columns": _columns(run, samples, shown),
+        "short": {name: [visible(getattr(each, name)) for each in short] for name in InShort._fields},
+        "outcomes": {name: np.flatnonzero(rows[:shown]).tolist() for name, rows in samples.outcomes.items()},
+        "correct": [None if value != value else value for value in samples.correct[:shown].tolist()],
         "headings": headings,
         "texts": texts,
     }
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    grid = _first(columns)
     return SampleTable(
         data=_embedded(data),
         script=Markup(script),
         script_hash=f"sha256-{digest}",
-        notes=_notes(len(samples), shown, cut=cut),
-        without_script=f"Without scripts, the first {len(grid.rows)} of {len(samples):,} are shown here.",
-        first=grid,
+        note=_note(len(samples), shown, cut=cut),
+        first=_first(samples, short[:FIRST]),
     )
 
 
-def _notes(count: int, shown: int, *, cut: bool) -> list[str]:
-    notes = ["A sample opens to its question and its answers. Samples in red have failed."]
+def _note(count: int, shown: int, *, cut: bool) -> str:
+    sentences = ["Select a row for details."]
     if shown < count:
-        notes.append(f"The table has the first {shown:,} of {count:,} samples; records.jsonl has all.")
+        sentences.append(f"These are the first {shown:,} of {count:,} samples; records.jsonl has all.")
     if cut:
-        notes.append("Long texts are cut here, and end with “…”; records.jsonl has them whole.")
-    return notes
+        sentences.append("Long texts end with “…”; records.jsonl has all of them.")
+    return " ".join(sentences)
 
 
 def _embedded(data: Any) -> Markup:
@@ -110,7 +105,7 @@ def _columns(run: Run, samples: Samples, shown: int) -> list[dict[str, Any]]:
     """The id, the tags and the values of the samples, those of the headline first."""
     ids = [_short(each) for each in samples.index.ids[:shown]]
     columns: list[dict[str, Any]] = [{"title": "sample", "kind": "id", "values": ids}]
-    columns += [_tag(tag, labels, shown) for tag, labels in samples.index.tags.items()]
+    columns += [_tag(tag, cells[:shown]) for tag, cells in samples.index.tags.items()]
     known = [name for name in samples.values if samples.valued(name)[:shown].any()]
     headline = benchmark_class(run.spec.benchmark).metrics[0].name
     known.sort(key=lambda name: name.partition("@")[0] != headline)
@@ -122,18 +117,12 @@ def _columns(run: Run, samples: Samples, shown: int) -> list[dict[str, Any]]:
     return columns
 
 
-def _tag(tag: str, labels: Labels, shown: int) -> dict[str, Any]:
+def _tag(tag: str, cells: Sequence[Tag | None]) -> dict[str, Any]:
     """A tag by the numbers of its values, which are in order."""
-    names = _tag_values(labels, shown)
+    names = in_order(sorted({str(cell) for cell in cells if cell is not None}))
     positions = {name: position for position, name in enumerate(names)}
-    codes = np.array([*(positions.get(str(name), -1) for name in labels.names), -1])[labels.codes[:shown]]
-    return {"title": _short(tag), "kind": "tag", "names": list(map(_short, names)), "values": codes.tolist()}
-
-
-def _tag_values(labels: Labels, shown: int) -> list[str]:
-    """The values of a tag in the order of their codes."""
-    codes = np.unique(labels.codes[:shown]).tolist()
-    return in_order(sorted(str(labels.names[code]) for code in codes if code >= 0))
+    codes = [-1 if cell is None else positions[str(cell)] for cell in cells]
+    return {"title": _short(tag), "kind": "tag", "names": list(map(_short, names)), "values": codes}
 
 
 def _numbers(column: NDArray[np.float64]) -> list[Any]:
@@ -159,22 +148,14 @@ def _short(text: str) -> str:
     return visible(shortened(text, ID))
 
 
-def _first(columns: list[dict[str, Any]]) -> Grid:
-    ids, *others = columns
-    values = [each for each in others if each["kind"] == "value"]
-    shown = [each for each in others if each["kind"] == "tag"] + values[:FEW]
-
-    def text(column: dict[str, Any], row: int) -> str:
-        value = column["values"][row]
-        if column["kind"] == "tag":
-            return str(column["names"][value]) if value >= 0 else "–"
-        return "–" if value is None else f"{value:,.{DIGITS}g}" if isinstance(value, float) else f"{value:,}"
-
+def _first(samples: Samples, short: list[InShort]) -> Grid:
+    """The first samples, for readers without scripts."""
+    signs = {1.0: "✓", 0.0: "✗"}
     rows: list[tuple[str, list[Content]]] = [
-        (name, [text(column, row) for column in shown]) for row, name in enumerate(ids["values"][:FIRST])
+        (samples.index.ids[row], [signs.get(correct, "–"), *map(visible, texts)])
+        for row, (correct, texts) in enumerate(zip(samples.correct[:FIRST].tolist(), short, strict=False))
     ]
-    heads = [column["title"] for column in shown]
-    return Grid("The first samples", "sample", heads, rows, left=1 + len(shown) - len(values[:FEW]))
+    return Grid("The first samples", "sample", ["result", *InShort._fields], rows, left=5)
 
 
 # Texts

@@ -26,7 +26,8 @@ def show_run(
 ) -> None:
     """A run's headline, its further facts, what to know about them, and its tables."""
     console.print()
-    console.print(Text.assemble((layout.headline_title, "bold"), f" of {visible(run.spec.subject)}"))
+    console.print(Text(visible(run.verdict), style="bold"))
+    console.print(Text(f"{layout.headline_title} of {visible(run.spec.subject)}"))
     lines = [
         *_headline(run, layout, min_coverage),
         *(_fact(title, figure) for title, figure in layout.main_figures(run.summary)[:MOST_MAIN]),

@@ -48,7 +48,7 @@ PATHS = ("docs", "criteria")
 MIN_DOCUMENTS = 3
 JUDGED = 100
 """The default number of triplets for each criterion."""
-BUILDING = ("docs", "set", "criterion", "criteria", "judge", "label_field", "validate")
+BUILDING = ("set", "criterion", "criteria", "judge", "label_field", "validate")
 
 
 class BuildOptions(Struct, frozen=True, kw_only=True):
@@ -58,7 +58,7 @@ class BuildOptions(Struct, frozen=True, kw_only=True):
         str | None,
         Meta(
             description="Your documents: .jsonl, .csv, .parquet, also compressed, a folder of .txt and .md "
-            "files, an address or hf:NAME[:SPLIT].",
+            "files, an address or hf:NAME[:SPLIT].  [default: the starter set of the seed]",
             extra=FILE,
         ),
     ] = None
@@ -102,9 +102,6 @@ class BuildOptions(Struct, frozen=True, kw_only=True):
         Meta(description="A second judge, which orders the triplets blind: what it confirms is kept."),
     ] = None
     seed: Annotated[int, Meta(description="Another seed gives other anchors, or another starter set.")] = 0
-    starter: Annotated[bool, Meta(description="Write the starter set of this seed, with its documents.")] = (
-        False
-    )
     dry_run: Annotated[
         bool, Meta(description="Say how often the judge would be asked, and stop.", extra=RUNTIME)
     ] = False
@@ -123,10 +120,8 @@ class BuildOptions(Struct, frozen=True, kw_only=True):
 
     def _check_source(self) -> None:
         """Which options go with what the triplets are made from."""
-        if self.starter:
-            self._refuse("--starter needs only a seed", *BUILDING)
-        elif not self.docs:
-            raise ValueError("give your documents with --docs FILE, or use --starter")
+        if not self.docs:
+            self._refuse("without --docs the starter set of the seed is made", *BUILDING)
         elif self.judge and self.label_field:
             raise ValueError("--label-field makes triplets without a judge: leave out one of the two")
         elif self.set:
@@ -144,7 +139,7 @@ class BuildOptions(Struct, frozen=True, kw_only=True):
     @property
     def number(self) -> int:
         """Triplets for each criterion."""
-        return self.triplets or (TRIPLETS if self.starter else JUDGED)
+        return self.triplets or (JUDGED if self.docs else TRIPLETS)
 
     def read_criteria(self) -> list[Criterion]:
         """At least one criterion, from the options or from a file; of labels, one for each field."""
@@ -195,7 +190,7 @@ class MultiviewBuilder:
 
     def build(self) -> Asking[Built]:
         options = self.options
-        if options.starter:
+        if not options.docs:
             return self._starter()
         path = Path(options.docs or "")
         read = self._read(path)

@@ -36,8 +36,6 @@ CLEAR = 3.5
 FLAGS = 4
 """Weights behind those of the n-grams: of the flags, and a constant."""
 DECISIONS = ("rejected", "detected", "right")
-MOST_SENTENCES = 30
-"""Sentences from either end of a reply that are read one by one."""
 
 Weights: TypeAlias = dict[str, NDArray[np.float32]]
 
@@ -78,20 +76,18 @@ def decide(reading: Reading, flags: Flags) -> Decisions:
     return Decisions(declines, detected > 0, is_right)
 
 
-def telling_sentence(reading: Reading, flags: Flags, decision: str) -> int | None:
-    """The number of the sentence that by itself speaks most for a decision; None for an empty reply."""
+def telling_sentence(reading: Reading, flags: Flags, decision: str) -> str:
+    """The words of the sentence that by itself speaks most for a decision."""
     sentences: dict[int, list[Token]] = {}
     for token in reading.tokens:
         if token.start < token.end:
             sentences.setdefault(reading.words[token.start].sentence, []).append(token)
-    numbers = list(sentences)
-    if len(numbers) > 2 * MOST_SENTENCES:
-        numbers = numbers[:MOST_SENTENCES] + numbers[-MOST_SENTENCES:]
 
     def score(number: int) -> float:
         return float(getattr(scores(Reading(sentences[number], reading.words), flags), decision))
 
-    return max(numbers, key=score) if len(numbers) > 1 else next(iter(numbers), None)
+    telling = max(sentences, key=score, default=0)
+    return " ".join(word.cased for word in reading.words if word.sentence == telling)
 
 
 def features(reading: Reading, flags: Flags) -> tuple[NDArray[np.intp], NDArray[np.float32]]:

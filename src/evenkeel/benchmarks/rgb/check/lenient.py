@@ -58,8 +58,8 @@ class Examined(NamedTuple):
     false: Sequence[Match | None]
     """The same of the false answer."""
 
-    def telling(self, decision: str) -> int | None:
-        """The number of the sentence that speaks most for a decision, `rejected` or `detected`."""
+    def telling_sentence(self, decision: str) -> str:
+        """The words of the sentence that speaks most for a decision, `rejected` or `detected`."""
         return telling_sentence(self.reading, self.flags, decision)
 
 

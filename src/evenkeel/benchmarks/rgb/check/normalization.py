@@ -67,11 +67,6 @@ def plain(text: str) -> str:
 _SENTENCE_END = r"[。!?;\n]+|(?<!\b[A-Za-z])\.(?=\s*$|\s+[^a-z0-9\s])"
 
 
-def sentence_starts(text: str) -> list[int]:
-    """Where the sentences of a plain text begin."""
-    return [0, *(end.end() for end in re.finditer(_SENTENCE_END, text) if end.end() < len(text))]
-
-
 _TOKEN = re.compile(
     rf"{DATE}(?P<date>[^{DATE_END}]+){DATE_END}"
     rf"|(?P<number>(?:(?<![^\s(:])-)?\d+(?:\.\d+)*)"

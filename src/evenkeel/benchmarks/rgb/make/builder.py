@@ -20,7 +20,7 @@ from evenkeel.types import Capability
 
 if TYPE_CHECKING:
     from evenkeel.benchmarks.rgb.make.derived import Counterfactual, TwoPart
-    from evenkeel.benchmarks.rgb.make.passages import Nearest, Passage
+    from evenkeel.benchmarks.rgb.make.passages import Passage
     from evenkeel.benchmarks.rgb.make.questions import Question, Writer
 
 Row: TypeAlias = dict[str, Any]
@@ -108,7 +108,7 @@ class RgbBuilder:
 
     def _from_documents(self, path: Path) -> Asking[Built]:
         from evenkeel.benchmarks.rgb.make.evidence import LEAST
-        from evenkeel.benchmarks.rgb.make.passages import Nearest, cut
+        from evenkeel.benchmarks.rgb.make.passages import cut
         from evenkeel.benchmarks.rgb.make.questions import Writer
 
         options = self.options
@@ -124,8 +124,7 @@ class RgbBuilder:
             )
         split([passages[0].text], lang)  # a missing splitter shows before anything is asked
         writer = Writer(lang)
-        nearest = Nearest([passage.text for passage in passages], lang, options.seed)
-        rows = yield from self._rows(passages, nearest, writer)
+        rows = yield from self._rows(passages, writer)
         notes = [
             *read.notes,
             f"{len(read.documents)} documents, {len(passages)} passages",
@@ -146,9 +145,7 @@ class RgbBuilder:
         failures = [f"{failed} requests failed: the same command asks them again"] if failed else []
         return Built(files, notes, failures)
 
-    def _rows(
-        self, passages: Sequence[Passage], nearest: Nearest, writer: Writer
-    ) -> Asking[dict[Kind, list[Row]]]:
+    def _rows(self, passages: Sequence[Passage], writer: Writer) -> Asking[dict[Kind, list[Row]]]:
         """As many plain questions as asked for, half as many two-part ones, and counterfactual ones."""
         from evenkeel.benchmarks.rgb.make.derived import falsify, join
         from evenkeel.benchmarks.rgb.make.evidence import gather
@@ -156,8 +153,9 @@ class RgbBuilder:
 
         size = self.options.size or QUESTIONS
         drafts = yield from write_questions(passages, size, writer, self.options.seed)
-        questions = yield from gather(drafts, nearest, writer)
-        pairs = yield from join(questions, nearest, writer)
+        texts = [passage.text for passage in passages]
+        questions = yield from gather(drafts, texts, writer)
+        pairs = yield from join(questions, texts, writer)
         facts = yield from falsify(questions, writer)
         rows: dict[Kind, list[Row]] = {
             "plain": list(map(_plain_row, questions)),

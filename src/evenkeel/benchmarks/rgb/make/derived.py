@@ -6,18 +6,8 @@ from collections.abc import Sequence
 from typing import Annotated, NamedTuple, TypeAlias
 
 from evenkeel.benchmarks.rgb.files import Lang
-from evenkeel.benchmarks.rgb.make.evidence import (
-    LEAST,
-    Asked,
-    read_irrelevant,
-)
-from evenkeel.benchmarks.rgb.make.passages import (
-    Nearest,
-    false_version,
-    reveals,
-    same_words,
-    states,
-)
+from evenkeel.benchmarks.rgb.make.evidence import LEAST, Asked, read_irrelevant
+from evenkeel.benchmarks.rgb.make.passages import false_version, ranked, reveals, same_words, states
 from evenkeel.benchmarks.rgb.make.questions import (
     ASKED_ANSWER,
     NO_ANSWER,
@@ -30,11 +20,7 @@ from evenkeel.benchmarks.rgb.make.questions import (
 )
 from evenkeel.make.asking import Asking
 from evenkeel.text.answers import is_blank
-from evenkeel.text.bm25 import bm25_candidates
 from evenkeel.text.judge import characters
-
-PARTNERS = 20
-"""Partners that are tried for a question, by similarity, before any other."""
 
 ASKED_JOINED = characters(1_000, least=1)
 """Twice as long as a question."""
@@ -85,7 +71,7 @@ class Counterfactual(NamedTuple):
 # --- two-part questions -----------------------------------------------------------------------------
 
 
-def join(questions: Sequence[Question], nearest: Nearest, writer: Writer) -> Asking[list[TwoPart]]:
+def join(questions: Sequence[Question], passages: Sequence[str], writer: Writer) -> Asking[list[TwoPart]]:
     """Pairs of questions about different passages, joined into one; each question is in at most one."""
     couples = partners(questions, writer.lang)
     for _ in range(len(questions) - 2 * len(couples)):
@@ -96,16 +82,14 @@ def join(questions: Sequence[Question], nearest: Nearest, writer: Writer) -> Ask
         for couple, text in (yield from writer.ask(JoinedText, TWO_PARTS, writer.prompts.join, slots))
         if writer.tally.passes(TWO_PARTS, _join_fault(text.question, couple))
     ]
-    passages = ["\n\n".join(part.passage.text for part in draft.parts) for draft in drafts]
-    texts = [(draft, draft.query, passage) for draft, passage in zip(drafts, passages, strict=True)]
+    texts = [(draft, draft.query, "\n\n".join(part.passage.text for part in draft.parts)) for draft in drafts]
     confirmed = [
         draft
         for draft, reading in (yield from writer.read(TWO_PARTS, texts))
         if writer.tally.passes(TWO_PARTS, _joined_reading_fault(reading, draft))
     ]
-    rankings = nearest.of([draft.query for draft in confirmed])
     asked = [Asked(draft.query, draft.answers) for draft in confirmed]
-    irrelevant = yield from read_irrelevant(asked, rankings, writer)
+    irrelevant = yield from read_irrelevant(asked, passages, writer)
     return [
         draft._replace(negative=documents.texts)
         for draft, documents in zip(confirmed, irrelevant, strict=True)
@@ -114,16 +98,15 @@ def join(questions: Sequence[Question], nearest: Nearest, writer: Writer) -> Ask
 
 
 def partners(questions: Sequence[Question], lang: Lang) -> list[Couple]:
-    """Each question with the likest one that is free, where neither gives the other's answer away."""
+    """Each question with the nearest one that is free, where neither gives the other's answer away."""
     texts = [f"{question.query} {question.passage.text}" for question in questions]
-    rankings = bm25_candidates(texts, range(len(texts)), PARTNERS, lang=lang) if texts else []
     free = dict.fromkeys(range(len(questions)))
     couples = []
-    for index, candidates in enumerate(rankings):
+    for index, ranking in enumerate(ranked(texts, texts, lang) if texts else ()):
         if index not in free:
             continue
         del free[index]
-        for other in dict.fromkeys([*(candidate.document for candidate in candidates), *free]):
+        for other in ranking:
             if other in free and independent(questions[index], questions[other]):
                 del free[other]
                 couples.append((questions[index], questions[other]))

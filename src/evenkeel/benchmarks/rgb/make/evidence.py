@@ -6,15 +6,14 @@ and an irrelevant one must give no answer to the question, neither the right one
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from typing import NamedTuple
 
 from evenkeel.benchmarks.rgb.files import Lang
-from evenkeel.benchmarks.rgb.make.passages import Nearest, length, reveals, same_words, states
+from evenkeel.benchmarks.rgb.make.passages import length, ranked, reveals, same_words, states
 from evenkeel.benchmarks.rgb.make.questions import (
     NOT_STATED,
-    TRIES,
     Question,
     TextFields,
     Writer,
@@ -28,13 +27,10 @@ POSITIVES = 5
 NEGATIVES = 10
 LEAST = 5
 """Negatives without which a question is dropped: a prompt has five documents, at noise 1 all of them."""
-NEAR = 20
-"""Only among so many of the nearest passages are others with the answer looked for."""
 PASSAGE_TOKENS = 1024
 """Of a rewritten passage, with room for a language that takes many."""
 
 IRRELEVANT = "irrelevant documents"
-OTHERS = "other passages with the answer"
 REWRITTEN = "rewritten passages"
 ANSWERS = "an answer can be read from it"
 
@@ -43,20 +39,15 @@ class PassageText(TextFields):
     text: str
 
 
-def gather(questions: Sequence[Question], nearest: Nearest, writer: Writer) -> Asking[list[Question]]:
+def gather(questions: Sequence[Question], passages: Sequence[str], writer: Writer) -> Asking[list[Question]]:
     """The questions with their documents; one with too few irrelevant ones is dropped."""
-    rankings = nearest.of([question.query for question in questions])
     asked = [Asked(question.query, [question.answer]) for question in questions]
-    gathered: list[Question] = []
-    candidates: list[tuple[Question, str]] = []
-    irrelevant = yield from read_irrelevant(asked, rankings, writer)
-    for question, near, documents in zip(questions, rankings, irrelevant, strict=True):
-        if writer.tally.accept("questions with irrelevant documents", documents.fault):
-            gathered.append(question._replace(negative=documents.texts))
-            others = (text for text in near[:NEAR] if text != question.passage.text)
-            stating = (text for text in others if states(text, question.answer))
-            candidates += [(gathered[-1], text) for text in islice(stating, POSITIVES - 1)]
-    yield from _add_others(candidates, writer)
+    irrelevant = yield from read_irrelevant(asked, passages, writer)
+    gathered = [
+        question._replace(negative=documents.texts)
+        for question, documents in zip(questions, irrelevant, strict=True)
+        if writer.tally.accept("questions with irrelevant documents", documents.fault)
+    ]
     yield from _add_rewritten(gathered, writer)
     return gathered
 
@@ -79,47 +70,26 @@ class Irrelevant(NamedTuple):
 
 
 def read_irrelevant(
-    asked: Sequence[Asked], rankings: Sequence[Iterable[str]], writer: Writer
+    asked: Sequence[Asked], passages: Sequence[str], writer: Writer
 ) -> Asking[list[Irrelevant]]:
-    """For each query the nearest texts that reveal none of its answers and in which the model reads none,
-    not even another one: that would contradict the documents that have the right one.
-
-    Where one is dropped the next is read: at most TRIES times as many as are needed.
-    """
-    waiting = [
-        islice(_silent(item, near), TRIES * NEGATIVES) for item, near in zip(asked, rankings, strict=True)
-    ]
+    """For each query those of the nearest passages that reveal none of its answers and in which the model
+    reads none, not even another one: that would contradict the documents that have the right one."""
+    rankings = ranked(passages, [item.query for item in asked], writer.lang)
+    texts = []
+    for index, (item, ranking) in enumerate(zip(asked, rankings, strict=True)):
+        near = (passages[number] for number in ranking)
+        silent = (text for text in near if not any(reveals(text, a, item.query) for a in item.answers))
+        texts += [((index, text), item.query, text) for text in islice(silent, NEGATIVES)]
     accepted: list[list[str]] = [[] for _ in asked]
-    while True:
-        batch = [
-            ((index, text), item.query, text)
-            for index, item in enumerate(asked)
-            for text in islice(waiting[index], NEGATIVES - len(accepted[index]))
-        ]
-        if not batch:
-            break
-        for (index, text), reading in (yield from writer.read(IRRELEVANT, batch)):
-            fault = "" if gives_none(reading, asked[index].query) else ANSWERS
-            if writer.tally.accept(IRRELEVANT, fault):
-                accepted[index].append(text)
+    for (index, text), reading in (yield from writer.read(IRRELEVANT, texts)):
+        fault = "" if gives_none(reading, asked[index].query) else ANSWERS
+        if writer.tally.accept(IRRELEVANT, fault):
+            accepted[index].append(text)
     lack = f"fewer than {LEAST} passages in which no answer can be read"
     return [Irrelevant(texts, lack if len(texts) < LEAST else "") for texts in accepted]
 
 
-def _silent(asked: Asked, near: Iterable[str]) -> Iterator[str]:
-    """The nearest texts that reveal none of the answers."""
-    return (text for text in near if not any(reveals(text, a, asked.query) for a in asked.answers))
-
-
 # --- documents with the answer ----------------------------------------------------------------------
-
-
-def _add_others(candidates: Sequence[tuple[Question, str]], writer: Writer) -> Asking[None]:
-    """Add the passages in which the model reads the same answer: 1998 may be the year of something else."""
-    texts = [((question, text), question.query, text) for question, text in candidates]
-    for (question, text), reading in (yield from writer.read(OTHERS, texts)):
-        if writer.tally.accept(OTHERS, reading_fault(reading, question.answer, question.query)):
-            question.positive.append(text)
 
 
 def _add_rewritten(questions: Sequence[Question], writer: Writer) -> Asking[None]:

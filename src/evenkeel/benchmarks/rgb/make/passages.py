@@ -2,39 +2,30 @@
 
 from __future__ import annotations
 
-import random
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import chain, islice
-from math import ceil
 from typing import NamedTuple
+
+import numpy as np
 
 from evenkeel.benchmarks.rgb.check import mention as matching
 from evenkeel.benchmarks.rgb.check.normalization import HAN, Word, plain, words
 from evenkeel.benchmarks.rgb.files import Lang
 from evenkeel.make.documents import Document
-from evenkeel.make.grammar import between, shuffled
-from evenkeel.text.bm25 import best, bm25_rows
+from evenkeel.text.bm25 import bm25_index
 
 LONGEST: dict[Lang, int] = {"en": 150, "zh": 250}
-"""Of a passage: words, in Chinese characters. A document that is no longer stays whole."""
-TARGET: dict[Lang, int] = {"en": 110, "zh": 180}
-"""About how long the passages of a longer document are."""
+"""Of a passage: words, in Chinese characters."""
 GAP: dict[Lang, str] = {"en": " ", "zh": ""}
-DEPTH = 200
-"""Passages that are ranked for one question."""
 SHORT = 2
 """Answers of so few characters must be whole words to be revealed, except in Chinese, which has no gaps."""
 NAME = 5
 """Letters from which a last name reveals who is meant."""
 
-_HEADING = re.compile(r"(?m)^#{1,6}[ \t]+(.*?[^\s.!?。！？#])[ \t#]*$")
-_TITLES = r"(?<!\b[A-Z]\.)(?<!\b(?:Mr|Ms|Dr|St|No)\.)(?<!\b(?:Mrs|Rev|Gen|Col)\.)(?<!\bProf\.)"
 _SENTENCE_END = re.compile(
-    rf"(?:(?<=[.!?…]){_TITLES}|(?<=[.!?…][\"”’)]))\s+(?![a-z])"
-    r"|(?<=[。！？])(?![”’」』）])|(?<=[。！？][”’」』）])"
+    r"(?:(?<=[.!?…])|(?<=[.!?…][\"”’)]))\s+(?![a-z])|(?<=[。！？])(?![”’」』）])|(?<=[。！？][”’」』）])"
 )
 
 
@@ -57,28 +48,22 @@ def cut(documents: Sequence[Document], lang: Lang) -> list[Passage]:
 
 
 def cut_text(text: str, lang: Lang) -> list[str]:
-    """A text in passages of about equal length, cut at the ends of sentences, none much above LONGEST."""
-    parts = [part for sentence in sentences(text, lang) for part in _break_up(sentence, lang)]
-    total = sum(length(part, lang) for part in parts)
-    count = 1 if total <= LONGEST[lang] else ceil(total / TARGET[lang])
-    passages: list[list[str]] = [[]]
-    position = 0
-    for part in parts:
-        # The middle of a sentence decides which passage it belongs to.
-        middle = position + length(part, lang) / 2
-        if passages[-1] and middle >= len(passages) * total / count:
+    """A text in passages of whole sentences, each as long as LONGEST allows."""
+    passages: list[list[str]] = []
+    room = 0
+    for part in (part for sentence in sentences(text, lang) for part in _break_up(sentence, lang)):
+        if length(part, lang) > room:
             passages.append([])
+            room = LONGEST[lang]
         passages[-1].append(part)
-        position += length(part, lang)
-    return [GAP[lang].join(passage) for passage in passages if passage]
+        room -= length(part, lang)
+    return [GAP[lang].join(passage) for passage in passages]
 
 
 def sentences(text: str, lang: Lang) -> list[str]:
-    """The sentences of a text; a blank line ends one too, and a heading gets a full stop."""
-    stop = "." if lang == "en" else "。"
-    paragraphs = re.split(r"\n\s*\n", _HEADING.sub(rf"\n\1{stop}\n", text))
+    """The sentences of a text; a blank line ends one too."""
     parts: list[str] = []
-    for paragraph in paragraphs:
+    for paragraph in re.split(r"\n\s*\n", text):
         lines = [" ".join(line.split()) for line in paragraph.splitlines() if line.strip()]
         parts += _SENTENCE_END.split(GAP[lang].join(lines))
     return [part.strip() for part in parts if part.strip()]
@@ -90,54 +75,23 @@ def length(text: str, lang: Lang) -> int:
 
 def _break_up(sentence: str, lang: Lang) -> Iterator[str]:
     """A sentence, in parts where it is longer than a passage: a table, a list, a text without stops."""
-    if length(sentence, lang) <= LONGEST[lang]:
-        yield sentence
-        return
     units = sentence.split() if lang == "en" else list(sentence)
-    for start in range(0, len(units), TARGET[lang]):
-        yield GAP[lang].join(units[start : start + TARGET[lang]])
+    for start in range(0, len(units), LONGEST[lang]):
+        yield GAP[lang].join(units[start : start + LONGEST[lang]])
 
 
 # --- ranking ----------------------------------------------------------------------------------------
 
 
-class Nearest:
-    """Ranks passages by nearness to a question: by BM25, then others in a random order, since an irrelevant
-    document need not share a word with the question."""
+def ranked(passages: Sequence[str], queries: Sequence[str], lang: Lang) -> list[list[int]]:
+    """For each query all passages by their index, nearest first by BM25.
 
-    def __init__(self, passages: Sequence[str], lang: Lang, seed: int = 0) -> None:
-        self._passages = passages
-        self._lang = lang
-        self._seed = seed
-        self._order = shuffled(range(len(passages)), random.Random(f"{seed}:others"))
-
-    def of(self, queries: Sequence[str]) -> list[list[str]]:
-        """For each query the passages, nearest first."""
-        rankings = rank_by_words(self._passages, queries, self._lang)
-        return [
-            [self._passages[index] for index in (*ranking, *self._others(ranking, query))]
-            for query, ranking in zip(queries, rankings, strict=True)
-        ]
-
-    def _others(self, ranking: Sequence[int], query: str) -> Iterator[int]:
-        """At most DEPTH passages that are not in the ranking, in a random order that differs by query."""
-        near = set(ranking)
-        start = between(0, len(self._order) - 1, random.Random(f"{self._seed}:{query}"))
-        order = chain(self._order[start:], self._order[:start])
-        return islice((index for index in order if index not in near), DEPTH)
-
-
-def rank_by_words(passages: Sequence[str], queries: Sequence[str], lang: Lang) -> list[list[int]]:
-    """Indexes of passages by BM25. One that shares no word with the query is left out."""
-    if not queries:
-        return []
+    Those that share no word with it come last: an irrelevant document need not share any.
+    """
+    scores = bm25_index([*passages, *queries], lang)
     count = len(passages)
-    rankings = []
-    for row in bm25_rows([*passages, *queries], range(count, count + len(queries)), lang=lang):
-        is_passage = row.documents < count
-        row = row._replace(documents=row.documents[is_passage], scores=row.scores[is_passage])
-        rankings.append([candidate.document for candidate in best(row, DEPTH)])
-    return rankings
+    rows = (scores(count + number)[:count] for number in range(len(queries)))
+    return [np.argsort(-row, kind="stable").tolist() for row in rows]
 
 
 # --- answers ----------------------------------------------------------------------------------------

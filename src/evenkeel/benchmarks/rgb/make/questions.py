@@ -6,7 +6,6 @@ Every step yields all its requests at once, checks what came back, and counts wh
 from __future__ import annotations
 
 import random
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Annotated, NamedTuple, TypeVar
 
@@ -35,8 +34,6 @@ ASKED_ANSWER = characters(200, least=1)
 """Far above LONGEST_ANSWER: a bound that cuts an answer must not make it short enough."""
 ASKED_READING = characters(600)
 """As long as the two answers of a two-part question with a sentence around them; it may be empty."""
-LONGEST_READING = 20_000
-"""Characters of what the model reads in a passage; more is a model that does not stop."""
 SHORTEST_READING = 1 / 3
 """A reading that is only a part of the answer (Venn for Tobias Venn) has at least this share of it."""
 
@@ -118,7 +115,7 @@ class Writer:
         """For each item, query and text: what the model reads in the text as the answer."""
         slots = [(item, {"QUERY": query, "PASSAGE": text}) for item, query, text in texts]
         readings = yield from self.ask(Reading, step, self.prompts.read, slots, prefix=READ_AGAIN)
-        return [(item, reading.answer[:LONGEST_READING]) for item, reading in readings]
+        return [(item, reading.answer) for item, reading in readings]
 
 
 # --- what a model reads in a passage ----------------------------------------------------------------
@@ -156,24 +153,13 @@ def write_questions(
     passages: Sequence[Passage], number: int, writer: Writer, seed: int
 ) -> Asking[list[Question]]:
     """As many questions as `number`, or as come of TRIES times as many passages."""
-    remaining = in_turn(passages, random.Random(f"{seed}:passages"))[: TRIES * number]
+    remaining = shuffled(passages, random.Random(f"{seed}:passages"))[: TRIES * number]
     questions: list[Question] = []
     while remaining and len(questions) < number:
         missing = number - len(questions)
         portion, remaining = remaining[:missing], remaining[missing:]
         questions += yield from _write(portion, questions, writer)
     return questions
-
-
-def in_turn(passages: Sequence[Passage], rng: random.Random) -> list[Passage]:
-    """The passages in a random order in which every document comes once before any comes twice."""
-    turns: Counter[str] = Counter()
-
-    def turn(passage: Passage) -> int:
-        turns[passage.document] += 1
-        return turns[passage.document]
-
-    return sorted(shuffled(passages, rng), key=turn)
 
 
 def _write(

@@ -9,7 +9,8 @@ with its keys the same with a few empty places more.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -57,29 +58,87 @@ def step_attention(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, scaling: float | None
 ) -> Tensor:
     rows, heads, _, size = query.shape
+    scaling = size**-0.5 if scaling is None else scaling
+    if mask is not None and mask.dtype == torch.bool:
+        mask = torch.where(mask, 0.0, -torch.inf)
+    if hasattr(key, "prompts"):
+        assert mask is not None
+        return _attention_with_prompts(query, key, value, mask, scaling)
     places = key.shape[2]
     if hasattr(key, "wide") and hasattr(value, "wide"):
         key, value = key.wide, value.wide
-    shared = heads // key.shape[1]
     # Heads that share their keys and values are queries of one product.
-    queries = query.reshape(rows * key.shape[1], shared, size)
-    # In half precision scores are summed and kept in float32, as the fused kernels do.
-    half = query.is_cuda and query.dtype != torch.float32
-    keys = key.flatten(0, 1).mT
-    scores = torch.bmm(queries, keys, out_dtype=torch.float32) if half else torch.bmm(queries, keys)
-    scores = scores.float().view(rows, heads, 1, key.shape[2])
+    queries = query.reshape(rows * key.shape[1], heads // key.shape[1], size)
+    scores = _scores(queries, key).view(rows, heads, 1, key.shape[2])
     used = scores[..., :places]
-    if mask is not None and mask.dtype == torch.bool:
-        mask = torch.where(mask, 0.0, -torch.inf)
-    scaling = size**-0.5 if scaling is None else scaling
     if mask is None:
         used.mul_(scaling)
     else:
         torch.add(mask, used, alpha=scaling, out=used)
     if places < key.shape[2]:
         scores[..., places:] = -torch.inf
-    weights = scores.softmax(-1).to(value.dtype).view(queries.shape[0], shared, key.shape[2])
+    weights = scores.softmax(-1).to(value.dtype).view(*queries.shape[:2], key.shape[2])
     return torch.bmm(weights, value.flatten(0, 1)).view(rows, 1, heads, value.shape[-1])
+
+
+def _scores(queries: Tensor, key: Tensor) -> Tensor:
+    """q Kᵀ; in half precision the sums are kept in float32, as the fused kernels do."""
+    keys = key.flatten(0, 1).mT
+    half = queries.is_cuda and queries.dtype != torch.float32
+    return torch.bmm(queries, keys, out_dtype=torch.float32) if half else torch.bmm(queries, keys).float()
+
+
+class SharedPrompts(NamedTuple):
+    """Keys and values of prompts that several rows continue, and which rows those are."""
+
+    keys: Tensor
+    values: Tensor
+    slots: Tensor | None
+    """For each prompt as many rows as any of them has (some twice); None where they are in that order."""
+    slot_of: Tensor | None
+    """Where each row is in that order."""
+
+
+def slots_of(prompts: Sequence[int]) -> tuple[list[int], list[int]]:
+    """The slots of rows by the number of each one's prompt, and the slot of every row."""
+    rows_of: dict[int, list[int]] = {prompt: [] for prompt in range(max(prompts) + 1)}
+    for row, prompt in enumerate(prompts):
+        rows_of[prompt].append(row)
+    most = max(map(len, rows_of.values()))
+    slots = [row for rows in rows_of.values() for row in rows + rows[:1] * (most - len(rows))]
+    return slots, [slots.index(row) for row in range(len(prompts))]
+
+
+def _attention_with_prompts(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor, scaling: float
+) -> Tensor:
+    """Attention to a row's prompt and what follows it. A prompt's keys are read once for all its rows."""
+    prompts: SharedPrompts = key.prompts  # type: ignore[attr-defined]
+    rows, heads, _, size = query.shape
+    count, groups = prompts.keys.shape[:2]
+    shared = heads // groups
+
+    def in_slots(each: Tensor) -> Tensor:
+        """From (rows, groups, shared, …) to (prompts · groups, slots · shared, …)."""
+        each = each if prompts.slots is None else each[prompts.slots]
+        each = each.reshape(count, -1, groups, shared, each.shape[-1]).transpose(1, 2)
+        return each.reshape(count * groups, -1, each.shape[-1])
+
+    def in_rows(each: Tensor) -> Tensor:
+        each = each.view(count, groups, -1, shared, each.shape[-1]).transpose(1, 2)
+        each = each.reshape(-1, groups, shared, each.shape[-1])
+        return each if prompts.slot_of is None else each[prompts.slot_of]
+
+    queries = query.view(rows, groups, shared, size)
+    own = _scores(queries.flatten(0, 1), key).view(rows, groups, shared, key.shape[2])
+    scores = torch.cat([_scores(in_slots(queries), prompts.keys), in_slots(own)], -1)
+    visible = in_slots(mask.expand(rows, groups, shared, mask.shape[-1]))
+    weights = torch.add(visible, scores, alpha=scaling, out=scores).softmax(-1).to(value.dtype)
+    before = prompts.keys.shape[2]
+    attended = in_rows(torch.bmm(weights[..., :before], prompts.values.flatten(0, 1)))
+    later = in_rows(weights[..., before:]).flatten(0, 1)
+    attended = attended + torch.bmm(later, value.flatten(0, 1)).view_as(attended)
+    return attended.reshape(rows, 1, heads, value.shape[-1])
 
 
 def widened(store: Tensor, places: int) -> Tensor:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 from transformers.cache_utils import DynamicCache, DynamicLayer
 
 from evenkeel.models.local.steps.attention import rounded_up, widened
@@ -90,6 +91,21 @@ def is_plain(cache: Any) -> bool:
     return (
         _is_selectable(cache) and bool(cache.layers) and all(type(layer) in plain for layer in cache.layers)
     )
+
+
+def stacked(caches: Sequence[Any], width: int) -> DynamicCache:
+    """One cache of the rows of several plain ones, padded to this width at the end. Those are used up."""
+    cache = DynamicCache()
+    for number in range(len(caches[0].layers)):
+        layers = [each.layers[number] for each in caches]
+        keys, values = (
+            torch.cat([pad(states, (0, 0, 0, width - states.shape[-2])) for states in several])
+            for several in ([layer.keys for layer in layers], [layer.values for layer in layers])
+        )
+        cache.layers.append(GrowingLayer(keys, values))
+        for each in caches:
+            each.layers[number] = None
+    return cache
 
 
 class CachedText(NamedTuple):

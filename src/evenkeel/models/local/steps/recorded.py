@@ -19,7 +19,8 @@ from torch.nn.functional import pad
 from transformers.cache_utils import DynamicLayer
 
 from evenkeel.models.local.causal import Causal
-from evenkeel.models.local.steps.attention import rounded_up
+from evenkeel.models.local.reading import State
+from evenkeel.models.local.steps.attention import SharedPrompts, rounded_up, slots_of
 from evenkeel.models.local.steps.sampling import Sampler
 
 log = logging.getLogger(__name__)
@@ -35,13 +36,23 @@ WORTHWHILE = 8
 
 
 class FixedLayer(DynamicLayer):  # type: ignore[misc]
-    """Keys and values of which a fixed number of places is read; the next goes where `place` says."""
+    """Keys and values of which a fixed number of places is read; the next goes where `place` says.
 
-    def __init__(self, layer: DynamicLayer, place: Tensor) -> None:
+    Where rows share their prompts, these are kept apart, once each.
+    """
+
+    def __init__(self, layer: DynamicLayer, place: Tensor, prompts: Sequence[int] | None) -> None:
         super().__init__()
         self.lazy_initialization(layer.keys, layer.values)
-        self.keys, self.values = layer.keys, layer.values
-        self._stores, self._place = (layer.keys, layer.values), place
+        keys, values = layer.keys, layer.values
+        self._place = place
+        self.prompts: SharedPrompts | None = None
+        if prompts is not None:
+            self.prompts = SharedPrompts(keys, values, None, None)
+            keys, values = (
+                each.new_empty((len(prompts), each.shape[1], 0, each.shape[3])) for each in (keys, values)
+            )
+        self.keys, self.values = self._stores = keys, values
 
     def widen(self, width: int, room: int) -> None:
         """Read `width` places; where there are fewer, allocate `room`, with zeros beyond those used."""
@@ -62,11 +73,14 @@ class FixedLayer(DynamicLayer):  # type: ignore[misc]
     ) -> tuple[Tensor, Tensor]:
         self.keys.index_copy_(2, self._place, key_states)
         self.values.index_copy_(2, self._place, value_states)
+        if self.prompts is not None:
+            self.keys.prompts = self.prompts
         return self.keys, self.values
 
     def get_seq_length(self) -> int:
         """The places before the new one, as masks are made for them; the mask tells which are used."""
-        return int(self.keys.shape[-2]) - 1
+        before = 0 if self.prompts is None else self.prompts.keys.shape[-2]
+        return int(before + self.keys.shape[-2]) - 1
 
 
 class RecordedSteps:
@@ -76,16 +90,20 @@ class RecordedSteps:
     where enough others will follow.
     """
 
-    def __init__(
-        self, causal: Causal, cache: Any, mask: Tensor, sampler: Sampler, tokens: Tensor, steps: int
-    ) -> None:
-        """`mask` covers the cache, `tokens` come next, and at most so many `steps` will be taken."""
-        self._causal, self._cache, self._sampler = causal, cache, sampler
-        self._mask, self._tokens = mask, tokens.clone()
-        self._used, self._number, self._steps = mask.shape[1], 0, steps
-        self._place = torch.tensor([self._used], device=mask.device)
-        self._layers = [FixedLayer(layer, self._place) for layer in cache.layers]
-        cache.layers[:] = self._layers
+    def __init__(self, causal: Causal, state: State, sampler: Sampler, tokens: Tensor, steps: int) -> None:
+        """After `state` come `tokens`, and at most so many `steps` will be taken."""
+        self._causal, self._cache, self._sampler = causal, state.cache, sampler
+        self._mask, self._tokens = state.mask, tokens.clone()
+        self._used, self._number, self._steps = state.mask.shape[1], 0, steps
+        self._place = torch.tensor([self._used], device=state.mask.device)
+        self._prompts = state.prompts
+        self._apart = 0 if state.prompts is None else self._used
+        """Places of the prompts that rows share: those of a row's own are counted from there."""
+        self._own_place = self._place - self._apart
+        layers = state.cache.layers
+        self._layers = [FixedLayer(layer, self._own_place, state.prompts) for layer in layers]
+        layers[:] = self._layers
+        self._assign_slots()
         self._graph: torch.cuda.CUDAGraph | None = None
         self._logits = torch.empty(0)
         self._computed, self._recorded = False, False
@@ -98,7 +116,31 @@ class RecordedSteps:
             layer.select(index)
         self._sampler.select(rows)
         self._mask, self._tokens = self._mask[index], self._tokens[index]
+        if self._prompts is not None:
+            self._prompts = [self._prompts[row] for row in rows]
+            self._assign_slots()
         self._computed, self._recorded = False, False
+
+    def _assign_slots(self) -> None:
+        """Take out prompts that no row continues, and say which rows continue the others."""
+        if self._prompts is None:
+            return
+        left = sorted(set(self._prompts))
+        self._prompts = [left.index(prompt) for prompt in self._prompts]
+        slots, slot_of = slots_of(self._prompts)
+        device = self._mask.device
+        index, in_order = torch.tensor(left, device=device), slots == list(range(len(slot_of)))
+        order = (
+            (None, None)
+            if in_order
+            else (torch.tensor(slots, device=device), torch.tensor(slot_of, device=device))
+        )
+        for layer in self._layers:
+            assert layer.prompts is not None
+            keys, values = layer.prompts[:2]
+            if len(left) < len(keys):
+                keys, values = keys.index_select(0, index), values.index_select(0, index)
+            layer.prompts = SharedPrompts(keys, values, *order)
 
     def read(self) -> None:
         """Read the tokens picked last."""
@@ -122,12 +164,12 @@ class RecordedSteps:
         return self._tokens.copy_(self._sampler.pick(self._logits, self._number))
 
     def _widen(self) -> None:
-        steps = max(1, self._steps - self._number)
-        width = min((self._used // BLOCK + 1) * BLOCK, rounded_up(self._used + steps))
-        room = max(width, rounded_up(self._used + min(steps, ROOM)))
+        steps, used = max(1, self._steps - self._number), self._used - self._apart
+        width = min((used // BLOCK + 1) * BLOCK, rounded_up(used + steps))
+        room = max(width, rounded_up(used + min(steps, ROOM)))
         for layer in self._layers:
             layer.widen(width, room)
-        self._mask = pad(self._mask, (0, width - self._used))
+        self._mask = pad(self._mask, (0, width - used))
         self._computed, self._recorded = False, False
 
     def _forward(self) -> None:
@@ -135,6 +177,7 @@ class RecordedSteps:
         step = self._causal.forward(self._tokens[:, None], self._mask, cache=self._cache, padded=True)
         self._logits = step.logits[:, -1]
         self._place += 1
+        self._own_place += 1
 
     def _waits(self) -> bool:
         """Compute a step; whether it waits for the device, as one with experts that Python chooses does."""

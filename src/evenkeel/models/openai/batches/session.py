@@ -33,14 +33,14 @@ from evenkeel.models.openai.batches.stored import Batch, StoredBatches
 from evenkeel.models.openai.dialect import Dialect
 from evenkeel.models.openai.protocol import read_chat
 from evenkeel.models.openai.retry import (
-    THIS_REQUEST,
     Client,
     Fate,
     RequestFailed,
     ServerHealth,
     fate_of,
     half_a_character,
-    is_no_api,
+    is_wrong_address,
+    may_pass,
 )
 from evenkeel.models.openai.transport import (
     BROKEN,
@@ -144,7 +144,7 @@ class Session:
             if not batches:
                 break
         last = self._last_failure
-        if last and not self._answered and fate_of(last.error, answered=False) is not Fate.FAIL:
+        if last and not self._answered and fate_of(last.error) is not Fate.FAIL:
             raise ModelUnreachable(
                 f"No batch at {self._shown} has answered a request. The last failure: {last}"
             )
@@ -226,7 +226,7 @@ class Session:
                 try:
                     status = await self._client.insist(partial(self._look, batch))
                 except RequestFailed as failure:
-                    if fate_of(failure.error, answered=True) is not Fate.RETRY:
+                    if not may_pass(failure.error):
                         raise self._unreachable(failure.error) from None
                     self._health.failed(failure, under_way=0)
                     continue
@@ -273,7 +273,7 @@ class Session:
         if status is None or was_read:
             return {}
         if (problem := status.problem) is not None:
-            if fate_of(problem, answered=True) is Fate.FAIL:
+            if not may_pass(problem):
                 raise ModelUnreachable(f"batch {batch.id} at {self._shown}: {problem}")
             return dict.fromkeys(batch.requests, problem) | failures
         return failures
@@ -333,15 +333,12 @@ class Session:
         """End the requests that are not worth another batch: all after the last, those whose failure does not
         pass, unless it has taught how such a request is to be written, and what the budget does not allow."""
         open_failures = {name: error for name, error in failures.items() if name in self._pending}
-        bodies = {n: self._body(n) for n, error in open_failures.items() if error.status in THIS_REQUEST}
+        bodies = {n: self._body(n) for n, e in open_failures.items() if fate_of(e) is Fate.FAIL}
         for name, body in bodies.items():
             self._dialect.learn(open_failures[name], body)
         for name, error in open_failures.items():
-            if name in bodies:
-                may_pass = self._body(name) != bodies[name]
-            else:
-                may_pass = fate_of(error, answered=True) is Fate.RETRY
-            if last or not may_pass or (self._meter is not None and not self._meter.may_retry()):
+            again = self._body(name) != bodies[name] if name in bodies else may_pass(error)
+            if last or not again or (self._meter is not None and not self._meter.may_retry()):
                 self._end(name, RequestFailed(error, tries))
 
     def _end(self, name: str, failure: RequestFailed) -> None:
@@ -372,11 +369,8 @@ class Session:
             return await self._client.insist(action)
         except RequestFailed as failure:
             raise self._unreachable(failure.error) from None
-        except ModelUnreachable as error:
-            if isinstance(error.__cause__, RequestError) and is_no_api(error.__cause__):
-                raise self._unreachable(error.__cause__) from None
-            raise
 
     def _unreachable(self, error: RequestError) -> ModelUnreachable:
-        hint = " Does this server have batches? Without --batch it is asked live." if is_no_api(error) else ""
-        return ModelUnreachable(f"{error.at(self._shown).rstrip('.')}.{hint}")
+        hint = "Does this server have batches? Without --batch it is asked live."
+        text = f"{error.at(self._shown).rstrip('.')}."
+        return ModelUnreachable(f"{text} {hint}" if is_wrong_address(error) else text)

@@ -1,0 +1,156 @@
+"""Results to read a figure beside: published ones, each with its source and date, and a user's own runs.
+
+They are for orientation: the prompts, the data or the date may differ, so they are not tested against a run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+
+from msgspec import Struct
+
+from evenkeel.errors import UsageError
+from evenkeel.files.datasets import published_results
+from evenkeel.files.jsonfile import read_json
+from evenkeel.harness.folder import Run
+from evenkeel.harness.registry import benchmark_class, benchmark_names
+from evenkeel.harness.stored.listing import run_folders
+from evenkeel.page.format import interval, value
+from evenkeel.page.grid import Content, Grid
+from evenkeel.page.metrics import scope_of, unit_of
+from evenkeel.page.scale import Mark
+from evenkeel.types import Figure, Summary
+
+FILE = Path(__file__).with_name("references.json")
+ORIENTATION = "For orientation: published results, on other prompts or dates."
+
+
+class Reference(Struct, frozen=True, kw_only=True):
+    """A result of a model, or of a method, elsewhere."""
+
+    benchmark: str
+    name: str
+    about: str
+    """On which data."""
+    source: str
+    date: str
+    """When it was read, or of a user's own run, when that was created."""
+    figures: Summary
+    """By the names that a run's summary has."""
+    published: bool = True
+
+
+class _Value(Struct):
+    value: float
+    low: float | None
+    high: float | None
+    n: int
+
+
+class _Published(Struct):
+    benchmark: str
+    name: str
+    about: str
+    source: str
+    date: str
+    figures: dict[str, _Value]
+
+
+@cache
+def published_references() -> tuple[Reference, ...]:
+    """Those of the package; of benchmarks that are not installed, none."""
+    return tuple(map(_reference, read_json(FILE, list[_Published])))
+
+
+@cache
+def fetched_references(benchmark: str) -> tuple[Reference, ...]:
+    """The results of models that came with `evenkeel data fetch`."""
+    listed = []
+    for path, source in published_results(benchmark):
+        name, figures = benchmark_class(benchmark).published_result(path)
+        read = datetime.fromtimestamp(path.stat().st_mtime, tz=UTC).date().isoformat()
+        listed.append(
+            Reference(
+                benchmark=benchmark, name=name, about=path.name, source=source, date=read, figures=figures
+            )
+        )
+    return tuple(listed)
+
+
+def references(benchmark: str, own: Iterable[Run] = ()) -> list[Reference]:
+    """The references of a benchmark: a user's own runs first, then the published ones."""
+    runs = [run for run in own if run.spec.benchmark == benchmark]
+    return [
+        *(reference for run in runs for reference in _of_run(run)),
+        *(each for each in published_references() if each.benchmark == benchmark),
+        *fetched_references(benchmark),
+    ]
+
+
+def reference_runs(folders: Sequence[str | Path]) -> list[Run]:
+    """The runs that `--reference` names: each is a run's folder, or one with runs below it, as a suite's."""
+    runs = []
+    for folder in folders:
+        paths = sorted(run_folders(Path(folder)))
+        if not paths:
+            raise UsageError(f"--reference {folder}: there is no run in this folder.")
+        runs += [Run(path) for path in paths]
+    return runs
+
+
+def reference_marks(benchmark: str, own: Iterable[Run] = ()) -> tuple[Mark, ...]:
+    """The headlines of a benchmark's references."""
+    headline = benchmark_class(benchmark).metrics[0].name
+    return tuple(
+        Mark(figure.value, each.name, "published" if each.published else "own")
+        for each in references(benchmark, own)
+        if (figure := each.figures.get(headline)) and figure.value is not None
+    )
+
+
+def orientation_table(listed: Sequence[Reference], metric: str, title: str) -> Grid | None:
+    """A row for each reference that has the metric; None where none has."""
+    rows: list[tuple[str, list[Content]]] = [
+        (each.name, [value(figure), interval(figure) or "–", each.about, f"{each.source} ({each.date})"])
+        for each in listed
+        if (figure := each.figures.get(metric))
+    ]
+    columns = [title, "95% interval", "data", "source"]
+    return Grid(ORIENTATION, "reference", columns, rows, left=1) if rows else None
+
+
+def _reference(line: _Published) -> Reference:
+    metrics = benchmark_class(line.benchmark).metrics if line.benchmark in benchmark_names() else ()
+    figures: Summary = {}
+    for name, each in line.figures.items() if metrics else ():
+        metric, scope = scope_of(name)
+        figures[name] = Figure(
+            value=each.value, low=each.low, high=each.high, method="published", n=each.n, clusters=each.n,
+            coverage=1.0, statuses={}, unit=unit_of(metrics, name), metric=metric, scope=scope,
+        )  # fmt: skip
+    return Reference(
+        benchmark=line.benchmark, name=line.name, about=line.about, source=line.source, date=line.date,
+        figures=figures,
+    )  # fmt: skip
+
+
+def _of_run(run: Run) -> list[Reference]:
+    """The run as a reference, or each of its methods."""
+    headline = benchmark_class(run.spec.benchmark).metrics[0].name
+    created = str(run.spec.provenance.get("created", ""))[:10]
+    headlines = zip(run.spec.subjects, run.headlines.values(), strict=True)
+    return [
+        Reference(
+            benchmark=run.spec.benchmark,
+            name=subject,
+            about="your reference run",
+            source=str(run.path),
+            date=created,
+            figures={headline: figure} if run.subjects else run.summary,
+            published=False,
+        )
+        for subject, figure in headlines
+    ]

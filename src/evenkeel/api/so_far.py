@@ -1,0 +1,99 @@
+"""A run that is not finished: what was answered so far, and its score where the answers suffice for one."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from evenkeel.api.run import summarise
+from evenkeel.api.setup import identities
+from evenkeel.errors import EvenkeelError, UsageError
+from evenkeel.harness.benchmark import Benchmark
+from evenkeel.harness.folder import member, read_spec
+from evenkeel.harness.registry import load_stored, sample_type
+from evenkeel.harness.scoring import Portion
+from evenkeel.journal.journal import make_key, model_digest
+from evenkeel.journal.recording import Recording
+from evenkeel.types import Answered, Figure, Request, Response, Sample, Score
+
+MOST = 2_000
+"""Samples that are scored again at each look."""
+LATEST = 50
+
+
+class Arrived(Struct, frozen=True):
+    """A sample that was answered."""
+
+    question: str
+    expected: str
+    answer: str
+    correct: float | None
+
+
+class SoFar(Struct, frozen=True, kw_only=True):
+    """A run as far as it is."""
+
+    samples: int
+    answered: int
+    headline: Figure | None
+    """None where scoring needs more than the answers, such as embeddings, or there are too many samples."""
+    latest: list[Arrived]
+
+
+def so_far(path: str | Path) -> SoFar | None:
+    """What a run has that a process is writing: `ek.so_far("runs/today").headline`. None where it has not
+    begun, or no model answers its samples."""
+    folder = Path(path)
+    if member(folder, "spec.json") is None or member(folder, "journal.sqlite") is None:
+        return None
+    spec = read_spec(folder)
+    benchmark = load_stored(spec)
+    if "model" not in benchmark.roles:
+        return None
+    with contextlib.closing(Recording(folder / "journal.sqlite")) as recording:
+        samples = recording.samples(sample_type(type(benchmark)))
+        digest = model_digest(identities(spec)["model"])
+        answered = list(_answered(benchmark, samples[:MOST], recording, digest))
+    scores = _scores(benchmark, answered)
+    headline = summarise(benchmark, scores).get(benchmark.metrics[0].name) if scores else None
+    latest = [_arrived(benchmark, item, score) for item, score in zip(answered, scores, strict=False)]
+    latest = latest or [_arrived(benchmark, item, None) for item in answered]
+    return SoFar(
+        samples=len(samples),
+        answered=len(answered),
+        headline=headline if len(samples) <= MOST else None,
+        latest=latest[: -LATEST - 1 : -1],
+    )
+
+
+def _answered(
+    benchmark: Benchmark, samples: Sequence[Sample], recording: Recording, digest: bytes
+) -> Iterator[Answered]:
+    """The samples all of whose requests have an answer."""
+    for sample in samples:
+        requests = tuple(benchmark.requests(sample))
+        keys = [make_key(digest, request).key for request in requests]
+        responses = recording.find_keys(keys)
+        if requests and len(responses) == len(set(keys)):
+            yield Answered(sample, requests, tuple(responses[key] for key in keys))
+
+
+def _scores(benchmark: Benchmark, answered: Sequence[Answered]) -> list[Score]:
+    def refuse(requests: Sequence[Request]) -> Sequence[Response]:
+        raise UsageError("scoring asks further models, which is for the run itself.")
+
+    try:
+        return [scored.score for scored in Portion(benchmark, answered, refuse).scored()] if answered else []
+    except EvenkeelError:
+        return []
+
+
+def _arrived(benchmark: Benchmark, item: Answered, score: Score | None) -> Arrived:
+    question, expected = benchmark.in_short(msgspec.to_builtins(item.sample.inputs), item.sample.tags)
+    values = score.values if score else {}
+    correct = next((values[name] for name in benchmark.correct if values.get(name) is not None), None)
+    return Arrived(question, expected, next((each.text for each in item.responses if each.text), ""), correct)

@@ -1,0 +1,95 @@
+"""A figure on a line from the worst value to the best: its interval, and marks to read it by."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple, TypeAlias
+
+from msgspec import Struct
+
+from evenkeel.page.format import interval, number, value
+from evenkeel.types import Figure, Unit
+
+Kind: TypeAlias = Literal["baseline", "published", "own"]
+SYMBOLS: dict[Kind, str] = {"baseline": "┆", "published": "◆", "own": "◇"}
+WORDS: dict[Kind, str] = {
+    "baseline": "",
+    "published": " published, on other prompts or dates:",
+    "own": " your reference:",
+}
+ENDS: dict[Unit, tuple[float, float]] = {"share": (0, 1), "cosine": (0, 1), "score": (0, 100)}
+"""The worst and the best value of a unit of which more is better."""
+WIDTH = 40
+"""Characters of the line at the terminal."""
+
+
+class Mark(Struct, frozen=True):
+    """A value to compare a figure with: what guessing gives, or a model elsewhere."""
+
+    value: float
+    label: str
+    kind: Kind
+
+
+class Scale(NamedTuple):
+    """A figure of a bounded unit, with marks."""
+
+    figure: Figure
+    marks: tuple[Mark, ...] = ()
+    lower_is_better: bool = False
+
+    @property
+    def ends(self) -> tuple[str, str]:
+        """The worst and the best value in words."""
+        low, high = (f"{end:.0%}" if self.figure.unit == "share" else f"{end:g}" for end in self._range)
+        return (high, low) if self.lower_is_better else (low, high)
+
+    @property
+    def _range(self) -> tuple[float, float]:
+        return ENDS[self.figure.unit]
+
+    def position(self, amount: float) -> float:
+        """Where an amount is, from 0 (worst) to 1 (best)."""
+        low, high = self._range
+        share = min(1.0, max(0.0, (amount - low) / (high - low)))
+        return 1 - share if self.lower_is_better else share
+
+    @property
+    def band(self) -> tuple[float, float]:
+        """Where the interval begins and ends."""
+        figure = self.figure
+        limits = [each for each in (figure.low, figure.high, figure.value) if each is not None]
+        positions = sorted(map(self.position, limits or [0.0]))
+        return positions[0], positions[-1]
+
+    def text(self) -> str:
+        """`0% ┤──━━●━━━━━───────◆──├ 100%`"""
+        cells = ["─"] * WIDTH
+        at = [round(position * (WIDTH - 1)) for position in self.band]
+        if self.figure.value is not None:
+            cells[at[0] : at[1] + 1] = "━" * (at[1] + 1 - at[0])
+        for mark in self.marks:
+            cells[round(self.position(mark.value) * (WIDTH - 1))] = SYMBOLS[mark.kind]
+        if self.figure.value is not None:
+            cells[round(self.position(self.figure.value) * (WIDTH - 1))] = "●"
+        worst, best = self.ends
+        return f"{worst} {''.join(cells)} {best}"
+
+    @property
+    def words(self) -> str:
+        """The same for those who do not see it."""
+        limits = f", 95% interval {interval(self.figure)}" if interval(self.figure) else ""
+        return f"{value(self.figure)} on a line from {self.ends[0]} (worst) to {self.ends[1]} (best){limits}"
+
+
+def drawable(figure: Figure) -> bool:
+    return figure.unit in ENDS
+
+
+def legend(marks: tuple[Mark, ...], unit: Unit) -> str:
+    """What the marks are: `┆ guessing 50%; ◆ published, on other prompts or dates: Claude 3.5 Haiku 0.87`."""
+    parts = []
+    for kind in SYMBOLS:
+        listed = [f"{mark.label} {number(mark.value, unit)}" for mark in marks if mark.kind == kind]
+        if listed:
+            parts.append(f"{SYMBOLS[kind]}{WORDS[kind]} {', '.join(listed)}")
+    return "; ".join(parts)

@@ -1,0 +1,91 @@
+"""The verdict: one plain sentence on a run, with what makes its figure uncertain."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from evenkeel.page.layout import Column, Layout, Note
+from evenkeel.page.metrics import Metric
+from evenkeel.page.verdict import verdict
+from evenkeel.types import Figure, Unit
+
+RIGHT = Layout(metrics=(Metric("right", "Accuracy", "share", "higher"),), question="?", verdict="Right in {}")
+
+
+def figure(value: float | None, low: float | None, high: float | None, **fields: Any) -> Figure:
+    settings: dict[str, Any] = {
+        "n": 8,
+        "clusters": 8,
+        "coverage": 1.0,
+        "statuses": {"ok": 8},
+        "unit": "share",
+    }
+    return Figure(value=value, low=low, high=high, method="Wilson", metric="right", **settings | fields)
+
+
+def of(headline: Figure, layout: Layout = RIGHT, **settings: Any) -> str:
+    return verdict(layout, {layout.headline: headline}, {"model": headline}, **settings)
+
+
+@pytest.mark.parametrize(
+    ("headline", "sentence"),
+    [
+        (
+            figure(0.125, 0.0, 0.2, statuses={"ok": 4, "truncated": 8}),
+            "Right in 1 of 8 prompts; 8 of 12 answers were cut off, so treat this as a test run.",
+        ),
+        (
+            figure(0.5, 0.2, 0.8, coverage=0.5, statuses={"ok": 4, "error": 4}),
+            "Right in 4 of 8 prompts; 4 of 8 requests brought no usable answer and 8 prompts are few "
+            "(95% interval 20% to 80%), so treat this as a test run.",
+        ),
+        (
+            figure(0.63, 0.6, 0.66, n=1200, clusters=1200),
+            "Right in 63% of 1,200 prompts (95% interval 60% to 66%).",
+        ),
+        (figure(None, None, None), "There is no score: Wilson."),
+        (
+            figure(1.0, None, None, n=1, clusters=1),
+            "Right in 1 of 1 prompt; 1 prompt is few, so treat this as a test run.",
+        ),
+    ],
+)
+def test_a_verdict_says_what_is_uncertain(headline: Figure, sentence: str) -> None:
+    assert of(headline) == sentence
+
+
+def test_a_macro_average_of_uneven_parts_is_not_a_count() -> None:
+    layout = Layout(
+        metrics=(Metric("right", "Accuracy", "share", "higher", mean_over="ability"),),
+        question="?",
+        verdict="Right in {}",
+    )
+    headline = figure(0.5, 0.4, 0.6)
+    parts = {f"right/ability={n}": figure(0.5, 0.4, 0.6, n=n, scope={"ability": str(n)}) for n in (2, 6)}
+    summary = {"right": headline, **parts}
+    assert verdict(layout, summary, {"model": headline}).startswith("Right in 50% of 8 prompts")
+
+
+def test_the_best_of_several_methods_is_described() -> None:
+    best, other = figure(0.9, 0.85, 0.95), figure(0.5, 0.45, 0.55)
+    text = verdict(RIGHT, {"right": best}, {"bm25": other, "judge": best})
+    assert text.startswith("Best of 2 methods: judge, right in 90% of 8 prompts")
+
+
+def test_a_baseline_and_a_doubt_of_the_benchmark_are_said() -> None:
+    unit: Unit = "score"
+    layout = Layout(
+        metrics=(Metric("right", "Score", unit, "higher"),),
+        question="?",
+        verdict="Scores {} of 100",
+        baseline=Column("copy", "copying"),
+    )
+    headline = figure(38.1, 35.0, 41.0, unit=unit)
+    summary = {"right": headline, "copy": figure(40.2, None, None, unit=unit)}
+    notes = [Note("", doubt="all answers are the same text")]
+    assert verdict(layout, summary, {"model": headline}, notes=notes) == (
+        "Scores 38.1 of 100, where copying gives 40.2; all answers are the same text, so treat this as a "
+        "test run."
+    )
