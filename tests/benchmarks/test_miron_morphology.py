@@ -171,7 +171,7 @@ def test_the_verbs_of_every_class_conjugate_as_in_pymorphys_dictionary(name: str
     tags = {form: f"pres {tag}" for form, tag in PERSONS.items()}
     tags |= {form: f"past {tag}" for form, tag in GENDERS.items()}
     for word in verb.models:
-        forms = russian.conjugate(word.removesuffix(verb.infinitive), verb)
+        forms = dict(russian.conjugate(word.removesuffix(verb.infinitive), verb))
         assert forms.pop("инф") == word
         for form, text in forms.items():
             assert text in inflected(word, "INFN", f"{tags[form]} indc"), (form, text)
