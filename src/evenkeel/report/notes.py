@@ -25,6 +25,7 @@ MANY = 0.05
 
 
 def notes_of(run: Run) -> list[Note]:
+    """What to say beside the figures of a run, warnings among it: `ek.notes_of(run)[0].text`."""
     by_models = run.spec.provenance.get("notes") or {}
     texts = [
         text if role == "model" else f"{role}: {text}"
