@@ -32,9 +32,6 @@ class Table(Struct, frozen=True, kw_only=True):
     metrics: tuple[Column, ...] = ()
     several: bool = False
     """Shown only where there is more than one column."""
-    pairs: str = ""
-    """Words for what stands between a row and a column: each of their pairs that has a figure is a row then.
-    For tables whose columns have long names."""
     total: bool = True
     """Whether a last row has the figures of all rows together."""
 
