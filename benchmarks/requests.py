@@ -31,6 +31,7 @@ from memory import Peaks
 from peers import INSPECT, LM_EVAL, inspect_command, lm_eval_command, write_questions
 from table import Row, show
 
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # what pip installs is compiled
 REPEATS = 5
 CONNECTIONS = 256
 SERVER = Path(__file__).parents[1] / "tests" / "loopback.py"

@@ -8,6 +8,7 @@ Beside lm-eval and Inspect where they are installed (on the PATH).
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import socket
 import statistics
@@ -20,6 +21,7 @@ from memory import Peaks
 from peers import INSPECT, LM_EVAL
 from table import Row, show
 
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # what pip installs is compiled
 TRIES = 5
 
 

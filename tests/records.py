@@ -1,4 +1,4 @@
-"""Records of a benchmark that is not known here, or of any, and runs that hold them."""
+"""Records of a benchmark that is not known here, or of any, runs that hold them, and what a run notes."""
 
 from __future__ import annotations
 
@@ -9,8 +9,19 @@ from typing import Any
 import msgspec
 
 from evenkeel.harness.folder import FORMAT, Run
+from evenkeel.harness.progress import Silent
 from evenkeel.harness.writing import RunFolder
 from evenkeel.types import Record, Response, RunSpec, Sample, Score, Tag
+
+
+class Notes(Silent):
+    """A watcher that keeps what a run notes."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    def note(self, text: str) -> None:
+        self.told.append(text)
 
 
 def record(

@@ -231,7 +231,8 @@ def test_a_setting_that_decides_a_metric_refuses_that_metric_alone(
     ]
     found = ek.compare(*runs)
     assert found.metrics == ("mean_similarity",)
-    assert "drift: not compared, because Temperature: A 0.7, B 1.0" in found.notes
+    [note] = found.notes
+    assert note.endswith("not compared, because Temperature: A 0.7, B 1.0")
     with pytest.raises(UsageError, match="Temperature: A 0.7, B 1.0"):
         ek.compare(*runs, metrics="drift")
 
@@ -245,13 +246,12 @@ def test_samples_with_other_numbers_of_answers_are_left_out(tmp_path: Path) -> N
     records.write_bytes(b"".join([*more, *lines[3:]]))
     found = ek.compare(*runs, metrics="max_similarity")
     assert [each.n for each in found.differences] == [57, 60, 57]
-    note = "max_similarity: 3 prompts left out, because each run has another number of answers to them"
-    assert note in found.notes
+    assert any("3 prompts left out, because each run has another number" in note for note in found.notes)
 
 
 def test_wrong_usage_is_named(tmp_path: Path) -> None:
     a, b = (store_run(tmp_path / name, headline(noisy())) for name in "ab")
-    with pytest.raises(UsageError, match="two runs or more"):
+    with pytest.raises(UsageError, match="at least two runs"):
         ek.compare(a)
     with pytest.raises(UsageError, match="given twice"):
         ek.compare(a, str(tmp_path / "." / "a"))

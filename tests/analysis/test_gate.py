@@ -142,7 +142,7 @@ def test_fewer_groups_than_could_tell_anything_are_refused(tmp_path: Path) -> No
             store_run(tmp_path / f"{groups} {shift}", {"mean_similarity": values[:groups] - shift})
             for shift in (0, 0.5)
         )
-        with pytest.raises(UsageError, match=rf"noise: {groups}, and the gate needs 6"):
+        with pytest.raises(UsageError, match=rf"test: {groups}, and the gate needs 6"):
             gate(new, old)
     assert not held(tmp_path, {"mean_similarity": values}, {"mean_similarity": values * 0.4}).passed
 

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from evenkeel import analysis
-from evenkeel.analysis.references import published_references, references
+from evenkeel.analysis.references import fetched_references, published_references, references
 from evenkeel.benchmarks.mirae.recorded import read_recording
+from evenkeel.files.datasets import cached_path, published_set
 from evenkeel.types import Score, Summary
 
 RESULTS = "MIRAE_claude_haiku_results_english.json"
@@ -32,7 +33,7 @@ def published_figures(path: Path) -> Summary:
 
 
 def test_mirae_references_equal_the_published_file(reference: Path) -> None:
-    [haiku] = references("mirae")
+    [haiku] = [each for each in published_references() if each.benchmark == "mirae"]
     figures = published_figures(reference / "mirae" / RESULTS)
     assert haiku.figures.keys() == figures.keys()
     for name, figure in figures.items():
@@ -55,3 +56,22 @@ def test_multiview_references_are_the_published_counts() -> None:
 
 def test_every_reference_has_a_source_and_a_date() -> None:
     assert all(each.source.startswith("https://") and each.date for each in published_references())
+
+
+def test_results_that_were_fetched_are_references(
+    reference: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EVENKEEL_CACHE", str(tmp_path))
+    fetched_references.cache_clear()
+    assert fetched_references("mirae") == fetched_references("rgb") == ()
+    file = next(each for each in published_set("mirae").files if "gemini2_results_english" in each.path)
+    path = cached_path("mirae", file)
+    path.parent.mkdir(parents=True)
+    path.write_bytes((reference / "mirae" / "MIRAE_claude_haiku_results_english.json").read_bytes())
+    fetched_references.cache_clear()
+    (fetched,) = fetched_references("mirae")
+    fetched_references.cache_clear()
+    packaged = published_references()[0]
+    figure = fetched.figures["mean_similarity/level=4"]
+    assert figure.value == pytest.approx(packaged.figures["mean_similarity/level=4"].value, abs=1e-6)
+    assert fetched.source.endswith("sbert/gemini2.0flash/MIRAE_gemini2_results_english.json")

@@ -6,8 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +17,10 @@ from evenkeel.api.launch import Started, Task, read_task, start, start_again, st
 from evenkeel.errors import EvenkeelError, UsageError
 from evenkeel.harness.control import stop
 from loopback import Loopback
+from suites import until
 
 pytestmark = pytest.mark.slow
 
-PATIENCE = 180
-"""Seconds after which a test gives up; none of them waits that long on an idle machine."""
 PARENT = """
 import sys, time
 import evenkeel as ek
@@ -32,13 +29,6 @@ run = ek.start(sys.argv[1], "mirae", "openai:loop", base_url=sys.argv[2], embedd
 print(run.path, flush=True)
 time.sleep(600)
 """
-
-
-def until(condition: Callable[[], object]) -> None:
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.05)
 
 
 def ended(folder: Path) -> Started:
@@ -145,27 +135,29 @@ def test_what_cannot_be_run_is_refused_before_anything_begins(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_names_are_short_harmless_and_never_taken_twice(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys, "executable", "/bin/true")
-    names = [start(tmp_path, "mirae", "openai:org/../big model").name for _ in range(3)]
-    assert len(set(names)) == 3
-    assert all("-mirae-big_model" in name and "/" not in name for name in names)
-    assert ended(tmp_path).state == "failed"
-
-
-def test_settings_reach_the_process_as_they_were_given(
+def test_settings_reach_the_process_and_names_are_never_taken_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, questions: Path
 ) -> None:
     monkeypatch.setattr(sys, "executable", "/bin/true")
     options = ek.MiraeOptions(levels="2")
-    stored = start(tmp_path, "mirae", "embedded", options=options, data=questions, lang=["en"], limit=3).task
-    assert stored.settings["levels"] == "2"
-    read = read_task(Path(started(tmp_path)[0].log).with_name("started.json")).settings
-    assert (read["model"], read["data"], read["lang"], read["limit"]) == (
-        "embedded", str(questions), ["en"], 3,
-    )  # fmt: skip
+    runs = [
+        start(
+            tmp_path,
+            "mirae",
+            "openai:org/../big model",
+            options=options,
+            data=questions,
+            lang=["en"],
+            limit=3,
+        )
+        for _ in range(3)
+    ]
+    assert len({run.name for run in runs}) == 3
+    assert all("-mirae-big_model" in run.name and "/" not in run.name for run in runs)
+    assert runs[0].task.settings["levels"] == "2"
+    read = read_task(Path(runs[0].log).with_name("started.json")).settings
+    assert (read["data"], read["lang"], read["limit"]) == (str(questions), ["en"], 3)
+    assert ended(tmp_path).state == "failed"
 
 
 def test_what_is_stored_of_a_process_is_not_trusted(tmp_path: Path) -> None:

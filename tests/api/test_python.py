@@ -145,11 +145,11 @@ def test_a_dry_run_says_where_nothing_is_paid() -> None:
     nobody = ek.dry_run("multiview", limit=1, method=["bm25"])
     assert "Asks no model: costs nothing." in nobody._repr_html_()
     local = ek.dry_run("mirae", model="embedded", lang="en", limit=1, levels="1")
-    assert "nothing is paid" in local._repr_html_()
+    assert "Runs locally: free" in local._repr_html_()
     paid = ek.dry_run("mirae", model="openai:NAME", lang="en", limit=1, levels="1")
     assert not paid.local
     assert not ek.dry_run("mirae", lang="en", limit=1, levels="1").local  # which model is not known
-    assert "nothing is paid" not in paid._repr_html_()
+    assert "Runs locally: free" not in paid._repr_html_()
 
 
 def test_a_data_set_is_built_from_python(tmp_path: Path) -> None:

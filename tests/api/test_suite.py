@@ -210,7 +210,7 @@ def test_the_dry_run_asks_nothing_and_says_what_it_costs(tmp_path: Path, questio
         plan = msgspec.json.decode(evenkeel("suite", path, "--dry-run", "--json", "--only", "*-two").stdout)
         assert not servers["one"].requests + servers["two"].requests
     assert plain.code == 0
-    assert "2 of 2 runs are not finished: at most $" in plain.stdout
+    assert "2 of 2 runs not finished: at most $" in plain.stdout
     (two,) = plan
     single = ek.dry_run(
         "mirae", "openai:two", data=questions, levels="1", samples=2, embedder="openai:e", price_in=1.0,

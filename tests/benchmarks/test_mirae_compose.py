@@ -1,10 +1,11 @@
-"""The composer of MIRAE prompts: format, lengths, sameness of the question, and what seeds change."""
+"""The prompts of MIRAE's starter set and of a person's own questions: format, lengths, seeds."""
 
 from __future__ import annotations
 
 import hashlib
 import re
 from functools import cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -13,58 +14,41 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenkeel.benchmarks.mirae.benchmark import STARTER_SHA256, Mirae, MiraeOptions, make_starter
-from evenkeel.benchmarks.mirae.files import TARGETS, read_questions
+from evenkeel.benchmarks.mirae.files import LANGUAGES, TARGETS, read_questions
 from evenkeel.benchmarks.mirae.make.generator import compose
-from evenkeel.benchmarks.mirae.make.lengths import (
+from evenkeel.benchmarks.mirae.make.texts import (
     TOLERANCE,
-    Composer,
-    Levels,
-)
-from evenkeel.benchmarks.mirae.make.phrases import (
-    KINDS,
-    PADDINGS,
-    Bank,
-    Material,
-    Padding,
-    Sentence,
-    connectives,
-    generic,
-    generic_bank,
-    languages,
-    topic_slots,
-    topics,
+    bank_text,
+    cut_to_levels,
+    neutral,
+    neutral_names,
+    question_ids,
 )
 from evenkeel.errors import DataError, UsageError
 from evenkeel.files.datasets import data_file
 from evenkeel.harness.benchmark import Data
+from evenkeel.make.grammar import seeded, slots
 from evenkeel.text.token_estimate import estimate_tokens
-
-pytestmark = pytest.mark.slow
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 LEVELS = range(1, 8)
-every_language = pytest.mark.parametrize("language", languages())
-every_padding = pytest.mark.parametrize("padding", list(PADDINGS))
+every_language = pytest.mark.parametrize("language", list(LANGUAGES))
+names = [*(f"{number:02}" for number in question_ids()), *neutral_names()]
 
 
 @cache
 def question_set(language: str, seed: int) -> dict[str, Any]:
-    return compose(language, seed, questions=None if seed < 2 else range(1, 41, 8))
+    return compose(language, seed)
 
 
 def texts(question: dict[str, Any]) -> list[str]:
     return [question[f"level_{level}_text"] for level in LEVELS]
 
 
-def rows(language: str, seed: int, padding: str) -> list[dict[str, Any]]:
-    return [row for row in question_set(language, seed)["questions"] if row["padding"] == padding]
-
-
-def sentences_of(material: Material) -> list[str]:
-    material_texts = [text for kind in KINDS for paragraph in getattr(material, kind) for text in paragraph]
-    return [*material.askers, *material_texts]
+def sentences(language: str, name: str) -> list[str]:
+    return [each for p in bank_text(language, name).paragraphs for variant in p for each in variant]
 
 
 def runs(text: str, length: int) -> set[tuple[str, ...]]:
@@ -73,16 +57,7 @@ def runs(text: str, length: int) -> set[tuple[str, ...]]:
     return {tuple(words[at : at + length]) for at in range(len(words) - length + 1)}
 
 
-def place(sentence: str, text: str) -> int:
-    """Where a sentence is in a text; after a link it begins with a small letter."""
-    return max(text.find(sentence), text.find(sentence[0].lower() + sentence[1:]))
-
-
-def in_tolerance(text: str, target: int, count: Any = estimate_tokens) -> bool:
-    return abs(int(count(text)) - target) <= TOLERANCE * target
-
-
-# --- the starter set ---------------------------------------------------------------------------------
+# The starter set
 
 
 @every_language
@@ -96,12 +71,12 @@ def test_the_file_has_the_published_fields_and_says_how_it_was_made(language: st
     assert list(content) == ["metadata", "questions"]
     metadata = content["metadata"]
     assert metadata["research_project"] == "MIRAE"
-    assert metadata["language"] == connectives(language).name
+    assert metadata["language"] == LANGUAGES[language]
     assert metadata["total_questions"] == 40
     assert metadata["level_token_ranges"]["level_1"] == "~30 tokens (baseline)"
     assert metadata["level_token_ranges"]["level_7"] == "~2000 tokens"
     assert (metadata["generator"], metadata["seed"]) == ("evenkeel-mirae", 0)
-    assert metadata["token_counter"] == "evenkeel-approx-1"
+    assert metadata["token_counter"] == "evenkeel-approx-2"
     fields = [f"level_{level}_{field}" for level in LEVELS for field in ("text", "tokens")]
     expected = ["question_id", "domain", "padding", *fields]
     assert all(list(question) == expected for question in content["questions"])
@@ -109,124 +84,68 @@ def test_the_file_has_the_published_fields_and_says_how_it_was_made(language: st
 
 @every_language
 @pytest.mark.parametrize("seed", [0, 1, 2])
-def test_every_level_is_within_15_percent_of_its_target(language: str, seed: int) -> None:
+def test_every_level_has_its_length(language: str, seed: int) -> None:
     for question in question_set(language, seed)["questions"]:
-        for level, target in zip(LEVELS, TARGETS, strict=True):
-            text = question[f"level_{level}_text"]
-            assert question[f"level_{level}_tokens"] == estimate_tokens(text)
-            assert in_tolerance(text, target), (question["question_id"], level)
+        for level, target in zip(LEVELS[1:], TARGETS[1:], strict=True):
+            tokens = estimate_tokens(question[f"level_{level}_text"])
+            assert question[f"level_{level}_tokens"] == tokens <= TARGETS[-1]
+            near = 0.3 if level == 2 else 0.15 if level < 5 else 0.08
+            assert abs(tokens - target) <= near * target, (question["question_id"], level)
 
 
 @every_language
-@every_padding
-def test_a_level_keeps_every_sentence_of_the_level_before_and_adds_some(language: str, padding: str) -> None:
-    for topic, question in zip(topics(language), rows(language, 0, padding), strict=True):
-        said = Bank(connectives(language), topic.topic, (topic, generic(language))).texts
-        before: set[Any] = set()
-        for text in texts(question)[1:]:
-            present = {
-                key for key, each in said.items() if isinstance(key, Sentence) and place(each, text) >= 0
-            }
-            assert before < present
-            before = present
-
-
-# --- one plan for all languages ----------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("seed", [0, 1, 2, 3])
-def test_a_question_is_the_same_prompt_in_every_language(seed: int) -> None:
-    """The same person asks, with the same sentences in the same order, whichever language is composed."""
-    for padding in PADDINGS:
-        for english, korean, chinese in zip(
-            *(rows(lang, seed, padding) for lang in ("en", "ko", "zh")), strict=True
-        ):
-            number = english["question_id"] - 1
-            orders = []
-            for lang, row in zip(("en", "ko", "zh"), (english, korean, chinese), strict=True):
-                topic = topics(lang)[number]
-                bank = Bank(connectives(lang), topic.topic, (topic, generic(lang)))
-                said = {key: text for key, text in bank.texts.items() if isinstance(key, Sentence)}
-                orders.append([_order(text, said) for text in texts(row)[1:]])
-                assert all(sum(key.paragraph < 0 for key in order) <= 1 for order in orders[-1])
-            assert orders[0] == orders[1] == orders[2]
-
-
-def _order(text: str, said: dict[Sentence, str]) -> list[Sentence]:
-    """The sentences of the banks in a text, in their order there."""
-    places = {key: place(sentence, text) for key, sentence in said.items()}
-    return sorted((key for key, at in places.items() if at >= 0), key=places.__getitem__)
-
-
-# --- padding -----------------------------------------------------------------------------------------
-
-WISHES = {
-    "en": r"(?i)(?:^|[,;] )please\b|\byour (?:answer|reply)\b|I would ask you"
-    r"|\b(?:I|they|we) (?:would|should) (?:like|love|prefer|rather)\b"
-    r"|\bI (?:have )?(?:often )?wish(?:ed)?\b|\bI am (?:asking|looking) for\b|\bin the mood for\b",
-    "ko": r"주십시오|주시기|주셨으면|답변|싶습니다|(?<!편이 )좋겠습니다|[았었]으면 합니다",
-    "zh": r"^请(?!允许|店主)|希望您|[您这][的份]?回[答复]"
-    r"|我(?:很|真)?(?:希望|想要|盼望)|我想(?:读|听|看到|知道|得到)",
-}
-
-
-@every_language
-def test_no_neutral_sentence_of_the_banks_voices_a_wish(language: str) -> None:
-    for material in (*topics(language), generic(language)):
-        neutral = [text for kind in PADDINGS["neutral"] for part in getattr(material, kind) for text in part]
-        assert len(neutral) > 10
-        sentences = [*material.askers, *neutral]
-        assert [each for each in sentences if re.search(WISHES[language], each)] == []
-
-
-# --- seeds -------------------------------------------------------------------------------------------
+def test_a_prompt_is_the_question_and_the_beginning_of_its_text(language: str) -> None:
+    for question in question_set(language, 0)["questions"]:
+        prompts = texts(question)
+        for shorter, longer in pairwise(prompts):
+            assert longer.startswith(shorter)
+            assert len(longer) > len(shorter)
+        assert not re.search(r"[{}~]", prompts[-1])
 
 
 def test_another_seed_gives_other_texts_for_the_same_questions() -> None:
-    alike = 0
-    first, second = (rows("en", seed, "neutral") for seed in (0, 1))
-    for one, other in zip(first, second, strict=True):
+    for one, other in zip(*(question_set("en", seed)["questions"] for seed in (0, 1)), strict=True):
         assert one["level_1_text"] == other["level_1_text"]
-        assert not set(texts(one)[2:]) & set(texts(other)[2:])
-        alike += one["level_2_text"] == other["level_2_text"]
         a, b = runs(one["level_7_text"], 8), runs(other["level_7_text"], 8)
-        assert len(a & b) / len(a | b) < 0.5
-    assert alike <= 8  # level 2 adds one or two sentences, so that two seeds may happen to agree
+        assert a != b
 
 
-# --- the banks ---------------------------------------------------------------------------------------
+# The bank
 
 
-def shape(material: Material) -> list[Any]:
-    return [len(material.askers), *([len(p) for p in getattr(material, kind)] for kind in KINDS)]
-
-
-@every_language
-def test_the_banks_of_all_languages_are_parallel(language: str) -> None:
-    for ours, english in zip(topics(language), topics("en"), strict=True):
-        assert (ours.id, ours.domain, shape(ours)) == (english.id, english.domain, shape(english))
-    assert shape(generic(language)) == shape(generic("en"))
-    shared, english_shared = connectives(language), connectives("en")
-    for name in ("openings", "further", "links"):
-        ours, theirs = getattr(shared, name), getattr(english_shared, name)
-        assert {kind: len(deck) for kind, deck in ours.items()} == {
-            kind: len(deck) for kind, deck in theirs.items()
-        }
-        for kind in KINDS:  # what names the topic in one language names it in the others
-            assert ["{topic" in each for each in ours[kind]] == ["{topic" in each for each in theirs[kind]]
-    assert len(shared.asks) == len(english_shared.asks)
+@pytest.mark.parametrize("name", names)
+def test_the_texts_of_all_languages_are_parallel(name: str) -> None:
+    english = bank_text("en", name)
+    shape = [[len(variant) for variant in p] for p in english.paragraphs]
+    for language in LANGUAGES:
+        text = bank_text(language, name)
+        assert [[len(variant) for variant in p] for p in text.paragraphs] == shape
+        same = [key for key in english.header if key in ("domain", "free") or key.startswith("names.")]
+        assert [key for key in text.header if key in same] == same
+        assert all(text.header[key] == english.header[key] for key in same if not key.startswith("names."))
+        used = {slot for sentence in sentences(language, name) for slot in slots(sentence)}
+        assert used == {key.removeprefix("names.") for key in same if key.startswith("names.")}
 
 
 @every_language
-def test_no_sentence_of_a_factual_question_gives_its_answer_away(language: str) -> None:
-    for topic in topics(language)[:10]:
-        assert topic.answer
-        for word in topic.answer:
-            pattern = re.compile(rf"(?<![a-z0-9]){re.escape(word.lower())}")
-            assert [text for text in sentences_of(topic) if pattern.search(text.lower())] == []
+def test_no_text_of_a_factual_question_gives_its_answer_away(language: str) -> None:
+    for number in range(1, 11):
+        words = bank_text(language, f"{number:02}").header["answer"].split("|")
+        for word in words:
+            pattern = re.compile(rf"(?<![a-z0-9]){re.escape(word.strip().lower())}")
+            assert [
+                text for text in sentences(language, f"{number:02}") if pattern.search(text.lower())
+            ] == []
 
 
-# --- questions of a person's own ---------------------------------------------------------------------
+def test_no_sentence_is_in_two_texts() -> None:
+    """What comes back in every prompt would be measured instead of the length."""
+    for language in LANGUAGES:
+        said = [sentence for name in names for sentence in set(sentences(language, name))]
+        assert len(said) == len(set(said))
+
+
+# Questions of a person's own
 
 
 def by_words(text: str) -> int:
@@ -237,53 +156,24 @@ def by_characters(text: str) -> int:
     return -(-len(text) // 4)
 
 
-def composed(question: str, padding: Padding, seed: int = 0, count: Any = estimate_tokens) -> Levels:
-    return Composer({"en": question}, {"en": generic_bank("en")}, count).levels(padding, (seed,), TARGETS)
-
-
 @settings(deadline=None, max_examples=12)
 @given(
-    words=st.lists(st.from_regex(r"[a-z]{2,9}", fullmatch=True), min_size=1, max_size=28),
+    words=st.lists(st.from_regex(r"[a-z]{2,9}", fullmatch=True), min_size=10, max_size=28),
     seed=st.integers(0, 10**6),
     count=st.sampled_from([estimate_tokens, by_words, by_characters]),
-    padding=st.sampled_from(list(PADDINGS)),
 )
-def test_any_question_fits_the_generic_bank_by_any_counter(
-    words: list[str], seed: int, count: Any, padding: Padding
-) -> None:
-    question = f"Zyx {' '.join(words)}?"
-    levels = composed(question, padding, seed, count)
-    prompts = levels.texts["en"]
+def test_any_question_is_surrounded_by_any_counter(words: list[str], seed: int, count: Any) -> None:
+    question = f"Zyx {' '.join(words)}"
+    prompts = cut_to_levels(question, neutral("en", seeded(seed)), "en", count)
     assert prompts[0] == question
-    assert all(text.count(question) == 1 for text in prompts)
-    assert all(
-        in_tolerance(text, target, count) for text, target in zip(prompts[1:], TARGETS[1:], strict=True)
-    )
+    assert all(text.startswith(f"{question}\n\nUnrelated text: ") for text in prompts[1:])
+    for text, target in zip(prompts[1:], TARGETS[1:], strict=True):
+        assert abs(count(text) - target) <= (TOLERANCE + 0.02) * target
 
 
-@every_padding
-def test_a_question_without_an_end_mark_is_a_paragraph(padding: Padding) -> None:
-    for seed in range(3):
-        for text in composed("Is it raining", padding, seed).texts["en"]:
-            paragraph = next(each for each in text.split("\n\n") if "Is it raining" in each)
-            assert paragraph.endswith("Is it raining")
-
-
-@pytest.mark.parametrize(
-    ("topic", "with_particles"),
-    [
-        ("윤년", "윤년은 윤년이 윤년을 윤년과 윤년으로"),
-        ("우리가 숨 쉬는 공기", "공기는 공기가 공기를 공기와 공기로"),
-        ("꽃집의 로봇", "로봇은 로봇이 로봇을 로봇과 로봇으로"),
-        ("“서울”", "“서울”은 “서울”이 “서울”을 “서울”과 “서울”로"),
-        ("규칙 7", "7은 7이 7을 7과 7로"),
-        ("HTML", "HTML은 HTML이 HTML을 HTML과 HTML로"),
-    ],
-)
-def test_korean_particles_follow_the_sound_of_the_topic(topic: str, with_particles: str) -> None:
-    slot = topic_slots(topic)
-    written = [slot(f"topic.{particle}") for particle in ("은", "이", "을", "과", "으로")]
-    assert [each.split()[-1] for each in written] == with_particles.split()
+def test_a_question_that_fills_a_level_alone_is_refused() -> None:
+    with pytest.raises(UsageError, match="level 2 would have .* the question is too long"):
+        cut_to_levels("word " * 70, neutral("en", seeded(0)), "en", estimate_tokens)
 
 
 # --- files, samples and ids --------------------------------------------------------------------------

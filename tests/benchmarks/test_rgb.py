@@ -10,6 +10,7 @@ import evenkeel as ek
 from commandline import evenkeel
 from evenkeel.benchmarks.rgb.benchmark import Rgb
 from evenkeel.harness.registry import load_benchmark
+from evenkeel.page.view import Text
 from evenkeel.types import Generate, Sample
 from rgb_rules import (
     CORRECTION,
@@ -185,12 +186,10 @@ def test_the_table_has_a_row_for_each_ability_and_setting_with_intervals_and_cov
 
 def test_a_model_that_repeats_the_false_answer_is_shown(files: Path, tmp_path: Path) -> None:
     run = ask(files, tmp_path / "run", misled, ability="counterfactual")
-    misled_by = {group.title: group.items for group in Rgb.examples(run.records)}["Misled by false documents"]
-    assert len(misled_by) == 3
-    parts = dict(misled_by[0].parts)
-    assert (parts["right answer"], parts["false answer"]) == ("Rightham", "Wrongford")
-    document = parts["document 1, false: it holds the false answer"]
-    assert document.startswith("The capital of Land 0 is Wrongford")
+    [first, *_] = [record for record in run.records() if record.score.values.get("states_fake") == 1]
+    texts = {block.heading: block.body for block in Rgb.view(first).blocks if isinstance(block, Text)}
+    assert (texts["right answer"], texts["false answer"]) == ("Rightham", "Wrongford")
+    assert any(body.startswith("The capital of Land 0 is Wrongford") for body in texts.values())
 
 
 def test_a_request_that_failed_lowers_coverage_and_is_no_score(

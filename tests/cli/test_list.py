@@ -53,8 +53,8 @@ def test_runs_are_listed_from_the_newest_on_and_line_up(runs: Path) -> None:
 def test_a_row_gives_the_headline_with_its_interval_and_its_coverage(runs: Path) -> None:
     done = evenkeel("list", "runs", runs / "deep")
     figure = Run(runs / "deep" / "er" / "new").headline
-    low, high = (f"{limit:.4f}".removeprefix("0") for limit in (figure.low, figure.high))
-    assert f" {figure.value:.4f} [{low}, {high}]       100%   " in done.stdout
+    low, high = (f"{limit:.2f}".removeprefix("0") for limit in (figure.low, figure.high))
+    assert f" {figure.value:.2f} [{low}, {high}]       100%   " in done.stdout
 
 
 def test_each_method_has_a_line_where_methods_are_under_test(tmp_path: Path) -> None:
@@ -69,8 +69,8 @@ def test_each_method_has_a_line_where_methods_are_under_test(tmp_path: Path) -> 
     (run.path / "spec.json").write_bytes(msgspec.json.encode(spec))
     (run.path / "summary.json").write_bytes(msgspec.json.encode({**run.summary, **figures}))
     _, _, *rows = evenkeel("list", "runs", tmp_path).stdout.splitlines()
-    assert rows[0].split()[:5] == ["–", "finished", "multiview", "bm25", "0.2500"]
-    assert rows[1].split()[:2] == ["embed:x", "0.7500"]
+    assert rows[0].split()[:5] == ["–", "finished", "multiview", "bm25", "0.25"]
+    assert rows[1].split()[:2] == ["embed:x", "0.75"]
     (found,) = msgspec.json.decode(evenkeel("list", "runs", tmp_path, "--json").stdout, type=list[ListedRun])
     assert {name: figure.value for name, figure in found.subjects.items()} == {"bm25": 0.25, "embed:x": 0.75}
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -19,19 +17,11 @@ from evenkeel.harness.control import RunProgress, clear_control, controlled, rea
 from evenkeel.harness.progress import Silent
 from loopback import Loopback
 from stored import store_run
+from suites import PATIENCE, until
 
 pytestmark = pytest.mark.slow
 
 CONTROL = {"progress.json", "stop", "stopped"}
-PATIENCE = 120
-"""Seconds after which a test gives up; none of them waits that long on an idle machine."""
-
-
-def until(condition: Callable[[], object]) -> None:
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 def arguments(questions: Path, server: Loopback, out: Path) -> list[str]:

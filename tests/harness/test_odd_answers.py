@@ -13,21 +13,13 @@ from commandline import evenkeel
 from evenkeel.benchmarks.mirae import files as mirae_data
 from evenkeel.benchmarks.mirae.benchmark import Mirae
 from evenkeel.benchmarks.rgb import scoring as rgb_scoring
-from evenkeel.harness.progress import Silent
 from loopback import Loopback
+from records import Notes
 from scripted import Scripted
 
 pytestmark = pytest.mark.slow
 
 CHANCE = ("chance_floor", "corrected_similarity")
-
-
-class Notes(Silent):
-    def __init__(self) -> None:
-        self.told: list[str] = []
-
-    def note(self, text: str) -> None:
-        self.told.append(text)
 
 
 def breaking(monkeypatch: pytest.MonkeyPatch, module: Any, name: str, odd: Any) -> None:

@@ -178,16 +178,6 @@ def test_no_link_is_followed(run: Path, tmp_path: Path, name: str) -> None:
     assert before == (elsewhere.read_bytes() if elsewhere.is_file() else sorted(os.listdir(elsewhere)))
 
 
-def test_a_link_in_place_of_the_page_is_replaced_and_not_followed(run: Path, tmp_path: Path) -> None:
-    precious = tmp_path / "precious.html"
-    precious.write_text("mine")
-    (run / "report.html").unlink()
-    (run / "report.html").symlink_to(precious)
-    assert evenkeel("report", run).code == 0
-    assert precious.read_text() == "mine"
-    assert not (run / "report.html").is_symlink()
-
-
 def test_a_link_among_the_published_files_is_not_copied(run: Path, tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("hunter2")
     (run / "export" / "harmless.json").symlink_to(tmp_path / "secret")

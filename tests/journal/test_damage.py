@@ -12,22 +12,14 @@ import pytest
 
 import evenkeel as ek
 from evenkeel.errors import RunConflict
-from evenkeel.harness.progress import Silent
 from evenkeel.journal.journal import Journal, make_key, model_digest
 from evenkeel.types import Generate, Response, Sample, Sampling
 from loopback import Loopback
+from records import Notes
 
 pytestmark = pytest.mark.slow
 
 MODEL = model_digest({"spec": "a"})
-
-
-class Notes(Silent):
-    def __init__(self) -> None:
-        self.told: list[str] = []
-
-    def note(self, text: str) -> None:
-        self.told.append(text)
 
 
 def request(number: int) -> Generate:

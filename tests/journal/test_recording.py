@@ -15,11 +15,11 @@ import pytest
 
 import evenkeel as ek
 from evenkeel.files import lock
-from evenkeel.harness.progress import Silent
 from evenkeel.journal.journal import Journal, make_key, model_digest
 from evenkeel.journal.recording import Recording
 from evenkeel.types import Generate, Response, Sampling
 from loopback import Loopback
+from records import Notes
 
 pytestmark = pytest.mark.slow
 
@@ -116,14 +116,6 @@ def test_a_journal_that_is_being_written_is_read_as_it_grows(folder: Path) -> No
             journal.flush()
             assert recording.find(request("second")) is not None
     assert found(path, "second") == "to second"
-
-
-class Notes(Silent):
-    def __init__(self) -> None:
-        self.told: list[str] = []
-
-    def note(self, text: str) -> None:
-        self.told.append(text)
 
 
 def test_reuse_says_how_many_answers_are_really_used(questions: Path, tmp_path: Path) -> None:

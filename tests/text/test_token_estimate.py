@@ -20,7 +20,7 @@ from evenkeel.text.token_estimate import HAN_AND_KANA, HANGUL, LATIN, estimate_t
         ("The cat sat on the mat.", 7),
         ("It was 1,024 metres high.", 10),
         ("你好，我是一种新型的语言模型。", 11),
-        ("안녕하세요, 저는 새로운 언어 모델입니다.", 12),
+        ("안녕하세요, 저는 새로운 언어 모델입니다.", 16),
         ("a" * 60, 13),
     ],
 )
@@ -40,8 +40,8 @@ FORMULA = [
     (r"\d", 100),
     (r"[^\w\s]|_", 92),
     (r"\n+", 100),
-    (f"[{HAN_AND_KANA}]", 70),
-    (f"[{HANGUL}]", 60),
+    (f"[{HAN_AND_KANA}]", 74),
+    (f"[{HANGUL}]", 82),
     (f"[^\\W\\d_{LATIN}{HAN_AND_KANA}{HANGUL}]", 40),
 ]
 

@@ -6,7 +6,7 @@ Samples of one group (all levels of a question, say) are not independent, so eve
 - the mean of any other bounded value (cosines, scores, shares of five answers): t on the logit scale;
 - the mean of an amount (tokens, bits): t on the logarithmic scale;
 - a difference: t over pairs, on the scale of Fisher's z;
-- a rank correlation: a bootstrap over groups.
+- a rank correlation: Fisher's z.
 
 docs/statistics.md has the formulas, and how often such intervals contain the truth in the simulations of
 `benchmarks/intervals.py`.

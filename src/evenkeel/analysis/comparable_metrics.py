@@ -45,7 +45,7 @@ def path_ends(runs: Sequence[Run]) -> list[str]:
 def layout_of(runs: Sequence[Run]) -> Layout:
     """The layout of the one benchmark that all runs are of."""
     if len(runs) < 2:
-        raise UsageError("compare takes two runs or more.")
+        raise UsageError("compare needs at least two runs.")
     if len({run.path.resolve() for run in runs}) < len(runs):
         raise UsageError("the same run is given twice.")
     benchmarks = list(dict.fromkeys(run.spec.benchmark for run in runs))

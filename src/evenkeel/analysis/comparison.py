@@ -38,7 +38,7 @@ from evenkeel.harness.folder import Run
 from evenkeel.page.format import counted
 from evenkeel.page.grid import Displayed, Overview
 from evenkeel.page.layout import Layout
-from evenkeel.page.metrics import declaration, part_words, scope_of
+from evenkeel.page.metrics import Metric, declaration, part_words, scope_of, title_of
 from evenkeel.page.scale import Mark
 from evenkeel.types import Unit
 
@@ -169,9 +169,13 @@ def compare_values(
             combinations(named, 2), combinations(values, 2), strict=True
         )
     ]
-    names, refused = _permitted(names, pairs, values, explicit=bool(metrics))
+    names, refused = _permitted(names, pairs, values, layout.metrics, explicit=bool(metrics))
     tests = [_test(pair, name, _unit(name, layout), layout) for name in names for pair in pairs]
     differences = _corrected(tests, layout)
+
+    def listed(left_out: Sequence[str]) -> str:
+        return "; ".join(title_of(layout.metrics, name) for name in left_out)
+
     comparison = Comparison(
         benchmark=runs[0].spec.benchmark,
         runs=tuple(
@@ -189,8 +193,8 @@ def compare_values(
                     *(test.note for test in tests if test.note),
                 ]
             ),
-            *([f"no sample has a value: {', '.join(empty)}"] if empty else ()),
-            *([f"no figure of its own: {', '.join(without)}"] if without else ()),
+            *([f"No sample has a value: {listed(empty)}"] if empty else ()),
+            *([f"No figure: {listed(without)}"] if without else ()),
         ),
         differences=differences,
     )
@@ -198,7 +202,12 @@ def compare_values(
 
 
 def _permitted(
-    names: Sequence[str], pairs: Sequence[Pair], values: Sequence[RunValues], *, explicit: bool
+    names: Sequence[str],
+    pairs: Sequence[Pair],
+    values: Sequence[RunValues],
+    declared: Sequence[Metric],
+    *,
+    explicit: bool,
 ) -> tuple[list[str], list[str]]:
     """The metrics that no setting in which runs differ decides, and why the others are not compared."""
     metrics = set().union(*(each.metrics for each in values))
@@ -209,7 +218,7 @@ def _permitted(
         if reason and explicit:
             raise UsageError(f"'{name}' cannot be compared between these runs: {reason}.")
         if reason:
-            reasons.append(f"{name}: not compared, because {reason}")
+            reasons.append(f"{title_of(declared, name)}: not compared, because {reason}")
         else:
             permitted.append(name)
     if not permitted:
@@ -252,7 +261,11 @@ def _test(pair: Pair, name: str, unit: Unit, layout: Layout) -> Test:
     )
     with_value = pair.runs[0].by_metric[name].known[pair.first]
     left_out = int((unusable & with_value & pair.runs[1].by_metric[name].known[pair.second]).sum())
-    note = f"{name}: {counted(left_out, layout.counted[0])} left out, because {reason}" if left_out else ""
+    note = (
+        f"{title_of(layout.metrics, name)}: {counted(left_out, layout.counted[0])} left out, because {reason}"
+        if left_out
+        else ""
+    )
     difference, estimate = difference_of(name, unit, pair.names, first, second)
     declared = declaration(layout.metrics, name)
     if declared and declared.parts and declared.mean_over not in scope_of(name)[1]:

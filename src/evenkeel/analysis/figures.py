@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
+from math import atanh, sqrt, tanh
 from typing import TYPE_CHECKING, Any, TypeAlias, get_args
 
 import msgspec
@@ -22,6 +23,7 @@ from evenkeel.analysis.intervals import (
 )
 from evenkeel.analysis.links import Group, group_of, numbered
 from evenkeel.analysis.significance import Tested, paired_test, t_test
+from evenkeel.analysis.student import NORMAL
 from evenkeel.errors import UsageError
 from evenkeel.page.metrics import scope_name
 from evenkeel.types import Figure, Score, Summary, Tag, Unit
@@ -29,11 +31,6 @@ from evenkeel.types import Figure, Score, Summary, Tag, Unit
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-RESAMPLES = 2000
-CELLS = 20_000_000
-"""Resamples × samples at most: with more than 10,000 samples fewer resamples are enough."""
-BLOCK = 200_000
-"""Resamples × samples computed at a time."""
 Requests: TypeAlias = tuple[int, int]
 """How many of a sample's requests were answered, and how many were asked."""
 
@@ -133,14 +130,6 @@ def ratio(scores: Sequence[Score], numerator: str, denominator: str, *, unit: Un
     known = ~(np.isnan(top) | np.isnan(bottom))
     interval = interval_of(top[known], table.groups[known], unit, weights=bottom[known], links=table.links)
     return _figure(scores, list(map(bool, known)), unit=unit, **interval._asdict())
-
-
-def _entering(
-    table: _Table, values: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.intp], Sequence[bool]]:
-    """The columns of values that are known in every row, their groups, and which columns they are."""
-    known = ~np.asarray(np.isnan(values).any(axis=0))
-    return values[:, known], np.unique(table.groups[known], return_inverse=True)[1], list(map(bool, known))
 
 
 def _rows(scores: Iterable[Score], metric: str, tag: str) -> dict[tuple[str, ...], dict[Tag, Score]]:
@@ -259,7 +248,7 @@ def _over_groups(
 
 
 def rank_correlation(
-    scores: Sequence[Score], first: str, second: str, *, seed: int, within: Sequence[str] = ()
+    scores: Sequence[Score], first: str, second: str, *, within: Sequence[str] = ()
 ) -> Figure:
     """Spearman's ρ between two metrics over samples: Pearson's r of their ranks.
 
@@ -267,91 +256,46 @@ def rank_correlation(
     that a difference between strata is not taken for a correlation: Σ n ρ / Σ n. Strata of fewer than three
     samples, and those where a metric is constant, have no ρ and do not enter.
 
-    The interval is a bootstrap over groups, linked or not; each resample is ranked anew. Where all resamples
-    have the same ρ, as where the order is perfect, there is none.
+    The interval is on the scale of Fisher's z with the variance (1 + ρ²/2) / Σ (G − 3) over the strata's
+    groups G (Bonett & Wright 2000; Hedges & Olkin 1985 for several strata). There is none where the order is
+    perfect, and where no stratum has more than three groups.
     """
     table = _Table(scores)
     metrics = np.stack([table.values(first), table.values(second)])
-    known = list(map(bool, ~np.asarray(np.isnan(metrics).any(axis=0))))
-    metrics[:, ~_in_strata(scores, metrics, within)] = np.nan
-    values, groups, entered = _entering(table, metrics)
-    n, clusters = len(groups), len(set(groups))
-    members = [score for score, enters in zip(scores, entered, strict=True) if enters]
-    strata = list(_split(members, tuple(within)).values())
-    over = f" within {' and '.join(within)}" if len(strata) > 1 else ""
-    value = low = high = None
-    method = "none: too few samples" if n else NOTHING
-    if n >= 3 and clusters >= 2:
-        resampled = np.concatenate(
-            [_mean_spearman(values, t[:, groups], strata) for t in _resamples(clusters, n, seed)]
-        )
-        [rho] = _mean_spearman(values, np.ones((1, n)), strata)
-        value = None if np.isnan(rho) else float(rho)
-        method = "none: all resamples agree"
-        if value is not None and not np.isnan(resampled).all():
-            bounds = np.nanquantile(resampled, (ALPHA / 2, 1 - ALPHA / 2))
-            if bounds[1] - bounds[0] > ROUNDING:
-                low, high = min(value, float(bounds[0])), max(value, float(bounds[1]))
-                method = f"{'mean of ' if over else ''}Spearman's ρ{over}, bootstrap over groups"
+    known = ~np.asarray(np.isnan(metrics).any(axis=0))
+    rhos: list[tuple[int, float]] = []
+    freedom, entering = 0, []
+    for part in _split(scores, tuple(within)).values():
+        members = part[known[part]]
+        if len(members) < 3 or bool((np.ptp(metrics[:, members], axis=1) == 0).any()):
+            continue
+        groups = np.unique(table.groups[members])
+        rhos.append((len(members), spearman(metrics[:, members])))
+        freedom += max(0, len(groups) - 3)
+        entering += groups.tolist()
+    n, clusters = sum(size for size, _ in rhos), len(set(entering))
+    value = sum(size * rho for size, rho in rhos) / n if n else None
+    low = high = None
+    method = "none: too few samples" if known.any() else NOTHING
+    if value is not None and abs(value) > 1 - ROUNDING:
+        method = "none: the order is perfect"
+    elif value is not None and freedom:
+        over = f", mean within {' and '.join(within)}" if len(rhos) > 1 else ""
+        half = NORMAL.inv_cdf(1 - ALPHA / 2) * sqrt((1 + value**2 / 2) / freedom)
+        low, high = tanh(atanh(value) - half), tanh(atanh(value) + half)
+        method = f"Spearman's ρ{over}, Fisher's z over groups"
     return _figure(
-        scores, known, value=value, low=low, high=high, method=method, n=n, clusters=clusters,
-        unit="correlation",
+        scores, list(map(bool, known)), value=value, low=low, high=high, method=method, n=n,
+        clusters=clusters, unit="correlation",
     )  # fmt: skip
 
 
-def _in_strata(
-    scores: Sequence[Score], metrics: NDArray[np.float64], within: Sequence[str]
-) -> NDArray[np.bool_]:
-    """Which samples are in a stratum that has a ρ."""
-    known = ~np.asarray(np.isnan(metrics).any(axis=0))
-    if not within:
-        return known
-    inside = np.zeros(len(scores), dtype=bool)
-    for part in _split(scores, tuple(within)).values():
-        members = part[known[part]]
-        if len(members) >= 3 and bool((np.ptp(metrics[:, members], axis=1) > 0).all()):
-            inside[members] = True
-    return inside
+def spearman(values: NDArray[np.float64]) -> float:
+    """ρ of two rows of values, neither of them constant."""
+    return float(np.corrcoef([_ranks(row) for row in values])[0, 1])
 
 
-def _mean_spearman(
-    values: NDArray[np.float64], times: NDArray[np.float64], strata: Sequence[NDArray[np.intp]]
-) -> NDArray[np.float64]:
-    """The mean of the strata's ρ for each row of `times`, weighted by the samples that are there."""
-    if len(strata) == 1:
-        return spearman(values, times)
-    rhos = np.stack([spearman(values[:, part], times[:, part]) for part in strata])
-    weights = np.where(np.isnan(rhos), 0.0, np.stack([times[:, part].sum(axis=1) for part in strata]))
-    with np.errstate(invalid="ignore"):  # 0 / 0
-        return np.asarray((np.nan_to_num(rhos) * weights).sum(axis=0) / weights.sum(axis=0))
-
-
-def spearman(values: NDArray[np.float64], times: NDArray[np.float64]) -> NDArray[np.float64]:
-    """ρ of two rows of values for each row of `times`, which says how often each sample is there.
-
-    A value's rank, less ½, is the number of samples below it and half the number of its equals: on the mean
-    half of all. NaN where there is no spread.
-    """
-    first, second = (_ranks(row, times) - times.sum(axis=1, keepdims=True) / 2 for row in values)
-    with np.errstate(invalid="ignore"):  # 0 / 0
-        shared = (times * first * second).sum(axis=1)
-        rho = shared / np.sqrt((times * first**2).sum(axis=1) * (times * second**2).sum(axis=1))
-    return np.asarray(rho, dtype=float)
-
-
-def _ranks(row: NDArray[np.float64], times: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The rank, less ½, of each value among as many of each as each row of `times` says; ties share one."""
-    order = np.argsort(row, kind="stable")
-    _, starts = np.unique(row[order], return_index=True)
-    equal = np.add.reduceat(times[:, order], starts, axis=1)
-    return np.asarray((np.cumsum(equal, axis=1) - equal / 2)[:, np.searchsorted(row[order][starts], row)])
-
-
-def _resamples(clusters: int, n: int, seed: int) -> Iterable[NDArray[np.float64]]:
-    """How often each cluster is drawn, a row for each resample, in blocks of moderate size."""
-    rng = np.random.default_rng(seed)
-    resamples, block = max(1000, min(RESAMPLES, CELLS // n)), max(1, BLOCK // n)
-    for start in range(0, resamples, block):
-        rows = min(block, resamples - start)
-        numbers = rng.integers(0, clusters, (rows, clusters)) + clusters * np.arange(rows)[:, None]
-        yield np.bincount(numbers.ravel(), minlength=rows * clusters).reshape(rows, clusters).astype(float)
+def _ranks(row: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The rank of each value; equal ones share the mean of theirs."""
+    _, inverse, counts = np.unique(row, return_inverse=True, return_counts=True)
+    return np.asarray((np.cumsum(counts) - (counts - 1) / 2)[inverse])

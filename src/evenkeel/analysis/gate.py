@@ -189,7 +189,7 @@ def _check_overlap(name: str, overlap: Overlap, counted: tuple[str, str]) -> Non
         )
     if overlap.groups < MIN_GROUPS:
         raise UsageError(
-            f"'{name}': the runs have too few {groups} in common to tell a change from noise: "
+            f"'{name}': the runs have too few {groups} in common for a test: "
             f"{overlap.groups:,}, and the gate needs {MIN_GROUPS}. Ask more {groups}."
         )
 
@@ -269,7 +269,7 @@ def _judged(difference: Difference, allowed: float, worse: Direction, p: float |
         if significant:
             return False, f"{change}, the same in every group): a significant {beyond}"
         passed = (amount if worse == "rise" else -amount) <= allowed
-        verdict = f"no {beyond}" if passed else f"a {beyond}, and no way to tell it from noise"
+        verdict = f"no {beyond}" if passed else f"a {beyond}, too few to tell"
         return passed, f"{change}): {verdict} ({difference.method.removeprefix('none: ')})"
     change += f", 95% interval {signed(low, unit)} to {signed(high, unit)}"
     change += "" if p is None or p == 1 else f", p {'' if p < 0.001 else '= '}{probability(p)}"

@@ -6,12 +6,14 @@ They are for orientation: the prompts, the data or the date may differ, so they 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 
 from msgspec import Struct
 
 from evenkeel.errors import UsageError
+from evenkeel.files.datasets import published_results
 from evenkeel.files.jsonfile import read_json
 from evenkeel.harness.folder import Run
 from evenkeel.harness.registry import benchmark_class, benchmark_names
@@ -63,12 +65,28 @@ def published_references() -> tuple[Reference, ...]:
     return tuple(map(_reference, read_json(FILE, list[_Published])))
 
 
+@cache
+def fetched_references(benchmark: str) -> tuple[Reference, ...]:
+    """The results of models that came with `evenkeel data fetch`."""
+    listed = []
+    for path, source in published_results(benchmark):
+        name, figures = benchmark_class(benchmark).published_result(path)
+        read = datetime.fromtimestamp(path.stat().st_mtime, tz=UTC).date().isoformat()
+        listed.append(
+            Reference(
+                benchmark=benchmark, name=name, about=path.name, source=source, date=read, figures=figures
+            )
+        )
+    return tuple(listed)
+
+
 def references(benchmark: str, own: Iterable[Run] = ()) -> list[Reference]:
     """The references of a benchmark: a user's own runs first, then the published ones."""
     runs = [run for run in own if run.spec.benchmark == benchmark]
     return [
         *(reference for run in runs for reference in _of_run(run)),
         *(each for each in published_references() if each.benchmark == benchmark),
+        *fetched_references(benchmark),
     ]
 
 

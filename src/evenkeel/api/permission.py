@@ -72,7 +72,7 @@ class Permitted:
         ]:
             raise RunConflict(
                 f"'{stored['spec']}' is not the same model here as in the run, and more must be asked of it: "
-                f"{'; '.join(differences)}."
+                f"{'; '.join(differences)}. Name it with --model, and its options with --model-arg KEY=VALUE."
             )
         return opened
 

@@ -40,8 +40,6 @@ from evenkeel.report.terminal.progress import watcher
 from evenkeel.types import RunSpec, Sample, Score, Summary
 
 RUNS = Path("runs")
-NOT_BEGUN = "was stopped before it began: run the same command again."
-EMPTIED = "Put back the journal, start over with --fresh (all is asked again), or choose another --out."
 RECORDED = "recorded"
 """The source of data that comes with its answers."""
 
@@ -141,15 +139,13 @@ def rescore(
             refusals=permitted.refusals,
         )
         samples = journal.samples(sample_type(type(loaded)))
-        if not samples and journal.empty:
-            finished = member(target, "records.jsonl") is not None
-            began = f"has results, and its journal is empty. {EMPTIED}" if finished else NOT_BEGUN
-            raise RunConflict(f"{path} {began}")
-        count = spec.provenance.get("samples", len(samples))
+        count = spec.provenance.get("samples", 0)
+        if not count:
+            raise RunConflict(f"{path} was stopped before it began: run the same command again.")
         if len(samples) != count:
             raise RunConflict(
-                f"{folder.journal} holds {len(samples):,} of the run's {count:,} samples. Run the command "
-                "that made the run again: it stores the samples anew and keeps the answers."
+                f"{folder.journal} holds {len(samples):,} of the run's {count:,} samples. Put the journal "
+                "back, or run the command that made the run again."
             )
         check_loss(loaded, samples, requests, Run(target))
         try:
@@ -217,7 +213,10 @@ def carry_out(
         journal = stack.enter_context(contextlib.closing(Journal(folder.journal)))
         stack.callback(progress.finish)
         if journal.empty and not journal.holds_samples() and member(path, "records.jsonl") is not None:
-            raise RunConflict(f"{path} has results, and its journal is empty. {EMPTIED}")
+            raise RunConflict(
+                f"{path} has results, and its journal is empty. Put back the journal, start over with "
+                "--fresh (all is asked again), or choose another --out."
+            )
         journal.put_samples(setup.samples)
         folder.add_provenance(samples=len(setup.samples))
         requests = RequestPath(

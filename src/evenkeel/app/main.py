@@ -28,20 +28,9 @@ STYLE = """<style>
 }
 [data-testid="stMainBlockContainer"] { padding: 3.2rem clamp(1rem, 3vw, 3rem) 4rem; }
 [data-selected="true"] p { color: light-dark(#1c2126, #f0f2f4); }
-h1 { font-size: 1.9rem !important; padding: .2rem 0 .6rem !important; }
-h2 { font-size: 1.3rem !important; }
+h1 { font-size: 1.9rem !important; padding: .2rem 0 !important; margin: 0 !important; }
+h2 { font-size: 1.3rem !important; padding: .6rem 0 0 !important; margin: 0 !important; }
 </style>"""
-
-HISTORY = """<script>
-if (!window.evenkeelHistory) {
-  window.evenkeelHistory = true;
-  const push = history.pushState.bind(history);
-  history.pushState = (state, title, url) =>
-    new URL(url, location).pathname === location.pathname
-      ? history.replaceState(state, title, url) : push(state, title, url);
-}
-</script>"""
-"""What is chosen on a page is in its address. That is no new page: one press of Back leaves it."""
 
 LOGO = Path(__file__).with_name("logo.svg")
 
@@ -49,7 +38,7 @@ LOGO = Path(__file__).with_name("logo.svg")
 def main() -> None:
     st.set_page_config(page_icon="⚓", layout="wide")
     st.html(STYLE)
-    st.html(HISTORY, unsafe_allow_javascript=True)
+    st.html(show.HISTORY, unsafe_allow_javascript=True)
     st.logo(LOGO, size="large")
     settings = Settings.of_environment()
     pages = {

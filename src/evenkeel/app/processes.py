@@ -11,6 +11,7 @@ import streamlit as st
 import evenkeel as ek
 from evenkeel.app import choose, show
 from evenkeel.app.settings import Settings
+from evenkeel.page.format import counted
 
 if TYPE_CHECKING:
     from evenkeel.api.launch import Kind, Started
@@ -77,7 +78,7 @@ def _ended_early(process: Started) -> None:
             show.go("new-run" if process.kind == "run" else "build")
         if process.kind == "run":
             st.page_link(st.session_state["pages"]["new-run"], label="Change the settings")
-    with st.expander("At the terminal"):
+    with st.expander("Resume at the terminal"):
         show.preformatted(shlex.join(process.command))
 
 
@@ -107,7 +108,9 @@ def _progress(process: Started) -> None:
         show.text(process.log_tail(1), "soft")
         return
     left = f", about {duration(state.seconds_left)} left" if state.seconds_left is not None else ""
-    st.progress(min(1.0, state.done / state.total), text=f"{state.done:,} of {state.total:,} requests{left}")
+    st.progress(
+        min(1.0, state.done / state.total), text=f"{state.done:,} of {counted(state.total, 'requests')}{left}"
+    )
     spent = f", ${state.usd:,.4f} spent" if state.usd else ""
     show.text(
         f"{state.phase}: {state.rate:,.1f} requests per second, {state.failed:,} failed{spent}",

@@ -31,6 +31,18 @@ AROUND = 130
 COLOURS: dict[Tone, str] = {"warn": "#d9822b", "error": "#d03b3b"}
 
 
+HISTORY = """<script>
+if (!window.evenkeelHistory) {
+  window.evenkeelHistory = true;
+  const push = history.pushState.bind(history);
+  history.pushState = (state, title, url) =>
+    new URL(url, location).pathname === location.pathname
+      ? history.replaceState(state, title, url) : push(state, title, url);
+}
+</script>"""
+"""What is chosen on a page is in its address. That is no new page: one press of Back leaves it."""
+
+
 def result(shown: Any) -> None:
     """A result of the library, as a notebook shows it."""
     st.html(f'<div class="evenkeel">{without_folder(shown._repr_html_())}</div>')

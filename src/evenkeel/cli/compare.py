@@ -1,4 +1,4 @@
-"""Commands that set runs against each other: `compare` and `gate`."""
+"""Commands that compare runs: `compare` and `gate`."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ def compare_command(
     reference: tuple[Path, ...],
     json: bool,
 ) -> None:
-    """Compare runs: paired by sample on what both have, each difference with its interval.
+    """Compare runs on the samples they share: paired differences, each with its interval.
 
     Two runs are compared by every metric that their benchmark shows (where methods are under test, by the
-    headline of each method that both have), more than two by its headline. Recorded answers (`evenkeel
-    score`) are compared with a run over the same questions; what they do not state is named.
+    headline of each shared method), more than two by its headline. Recorded answers (`evenkeel score`) are
+    compared with a run over the same questions; settings that are unknown are listed.
     """
     from evenkeel.analysis.comparison import compare
 
@@ -94,7 +94,7 @@ def compare_command(
 def gate_command(
     ctx: click.Context, /, run: str, baseline: str, form: str, out: Path | None, **settings: Any
 ) -> None:
-    """Exit with 1 if a run is significantly worse than a baseline, or too few requests were answered.
+    """Exit with 1 on a significant drop below a baseline, or if too few requests were answered.
 
     It is worse where the 95% interval of the difference, paired by sample, lies wholly beyond --max-drop; for
     several metrics, where that holds after Holm's correction for their number. Each metric declares whether a

@@ -191,8 +191,7 @@ base_url_option = click.option(
     "--base-url",
     multiple=True,
     callback=lambda ctx, param, values: ",".join(values) or None,
-    help="The address of an OpenAI-compatible server, for openai: models and local servers by name; of a "
-    "provider, where there is no such model; repeat for several that hold the same model.",
+    help="The address of an OpenAI-compatible server; repeat for several that serve the same model.",
 )
 model_args_option = click.option(
     "--model-arg",

@@ -73,7 +73,7 @@ def check_coverage(run: Run, floor: float) -> int:
             for reason in SCORED_REASONS:
                 del failures[reason]
             reasons = ", ".join(f"{reason} ×{count:,}" for reason, count in failures.most_common(8))
-            retry = f" The command that made the run, with --out {run.path}, asks again what ended in error."
+            retry = f" Run the same command with --out {run.path} to retry the errors."
             asked = run.spec.data.get("source") != "recorded"
             say_error(
                 f"{name} {share(coverage)} is under the floor of {share(floor)} (--min-coverage): "

@@ -106,6 +106,7 @@ def _init(path: Path) -> None:
 def _show_plan(console: object, costs: Sequence[PlannedCost]) -> None:
     from rich.console import Console
 
+    from evenkeel.page.format import counted
     from evenkeel.page.grid import show_line, show_table
 
     assert isinstance(console, Console)
@@ -116,10 +117,10 @@ def _show_plan(console: object, costs: Sequence[PlannedCost]) -> None:
     left = [each for each in costs if each.state != "finished"]
     known = [each.plan.usd for each in left if each.plan.usd is not None]
     unknown = len(left) - len(known)
-    without = f", without the {unknown} whose prices are not given" if unknown else ""
-    show_line(
-        console, f"{len(left)} of {len(costs)} runs are not finished: at most ${sum(known):,.2f}{without}."
-    )
+    cost = f"at most ${sum(known):,.2f}" if known else "cost unknown: no prices given"
+    if known and unknown:
+        cost += f", plus {counted(unknown, 'runs')} without prices"
+    show_line(console, f"{len(left)} of {counted(len(costs), 'runs')} not finished: {cost}.")
 
 
 def plan_table(costs: Sequence[PlannedCost]) -> Grid:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -62,6 +62,10 @@ class PublishedFile(Struct, frozen=True):
     """Git's id of the content; empty where it is not known."""
     samples: bool = True
     """Whether it holds samples, rather than prompts and the like."""
+    results: bool = False
+    """Whether it holds the results of a model that a run is shown beside, once they are fetched."""
+    revision: str = ""
+    """The commit of a file that came later than the set's."""
 
     @property
     def pinned_by(self) -> Literal["digest", "commit"]:
@@ -79,7 +83,7 @@ class PublishedSet(Struct, frozen=True):
 
     def origin(self, file: PublishedFile) -> str:
         """Where the file was published."""
-        return self.url.format(revision=self.revision, path=file.path)
+        return self.url.format(revision=file.revision or self.revision, path=file.path)
 
     def address(self, file: PublishedFile) -> str:
         """Where the file is fetched from; EVENKEEL_MIRROR replaces the scheme and the host."""
@@ -203,6 +207,14 @@ def cached_path(name: str, file: PublishedFile) -> Path:
     return cache_dir() / "published" / name / published_set(name).revision / Path(file.path).name
 
 
+def published_results(name: str) -> list[tuple[Path, str]]:
+    """The results of models that were fetched with a published set, and where each was published."""
+    published = published_sets().get(name)
+    files = [file for file in published.files if file.results] if published else []
+    fetched = [file for file in files if state(name, file) == "whole"]
+    return [(cached_path(name, file), published.origin(file)) for file in fetched if published]
+
+
 def _published_file(name: str, file: PublishedFile) -> DataFile:
     path = cached_path(name, file)
     if problem := PROBLEMS.get(state(name, file)):
@@ -226,12 +238,13 @@ def git_blob(content: bytes) -> str:
 # Fetching
 
 
-def fetch(name: str) -> Iterator[Path]:
-    """Download a published set into the cache, file by file. Those that are whole are left as they are."""
-    for file in published_set(name).files:
+def fetch(name: str) -> list[Path]:
+    """Download a published set into the cache. Files that are whole are left as they are."""
+    files = published_set(name).files
+    for file in files:
         if state(name, file) != "whole":
             _download(name, file)
-        yield cached_path(name, file)
+    return [cached_path(name, file) for file in files]
 
 
 def _download(name: str, file: PublishedFile) -> None:

@@ -22,10 +22,9 @@ from evenkeel.errors import DataError, UsageError, suggestion
 from evenkeel.files.datasets import DataFile, Starter, data_file
 from evenkeel.files.tables import Row, read_rows
 from evenkeel.options import document
-from evenkeel.page.examples import extremes
-from evenkeel.page.layout import Column, Examples, Layout, Note, Table
+from evenkeel.page.layout import Column, Layout, Note, Table
 from evenkeel.page.metrics import Metric
-from evenkeel.page.view import View, example, generic_view
+from evenkeel.page.view import View, generic_view
 from evenkeel.text.answers import Rule
 from evenkeel.types import (
     Answered,
@@ -236,13 +235,6 @@ class Benchmark:
         return []
 
     @classmethod
-    def examples(cls, records: Records) -> list[Examples]:
-        """Samples to look at. Default: from both ends of the headline."""
-        metric = cls.metrics[0]
-        items = extremes(records, metric.name, lambda record: example(cls.view(record)))
-        return [Examples(title=f"{metric.title}: both ends", items=items)]
-
-    @classmethod
     def view(cls, record: Record, related: Sequence[Record] = ()) -> View:
         """One sample as it is shown, beside related ones. Default: its texts, answers and values."""
         return generic_view(record, related, cls.metrics, msgspec.to_builtins(record.sample.inputs))
@@ -270,6 +262,11 @@ class Benchmark:
                 raise row.error(f"'answer' or 'answers' must hold {count}, one for each request.")
             responses.append([_recorded(answer) for answer in answers])
         return Recorded(model=path.stem, samples=samples, responses=responses)
+
+    @classmethod
+    def published_result(cls, path: Path) -> tuple[str, Summary]:
+        """The model of a results file of the published data set, and its figures as the file states them."""
+        raise NotImplementedError
 
     def combined(self, recordings: Sequence[Recorded]) -> Recorded | None:
         """Recordings of one model as one. None: they are scored one by one, as the default is."""

@@ -54,11 +54,9 @@ class Plan(Displayed, Struct, frozen=True):
             without = ", without what judges and writers of summaries write" if unknown else ""
             cost = [f"The cost is at most about ${self.usd:,.2f}{without}."]
         elif self.unpriced:
-            cost = [
-                f"No cost: the price of {', '.join(self.unpriced)} is not known: give price-in and price-out."
-            ]
+            cost = [f"Cost unknown: no prices given for {', '.join(self.unpriced)} (price-in, price-out)."]
         else:
-            cost = ["Its models run on this machine: nothing is paid."] if self.local else []
+            cost = ["Runs locally: free."] if self.local else []
         cost += [f"Dollars per million tokens: {line}." for line in self.prices]
         cost += [f"Key: {key}." for key in self.keys]
         estimated = ["Tokens are estimated; every answer is counted at its full length."] if rows else []

@@ -113,9 +113,8 @@ class RunFolder:
         figures = {name: to_jsonable(figure) for name, figure in summary.items()}
         for figure in figures.values():
             del figure["metric"], figure["scope"]
-            for name in ("basis", "deciding"):
-                if not figure[name]:
-                    del figure[name]
+            if not figure["basis"]:
+                del figure["basis"]
         self.write_json("summary.json", figures)
 
     def write_json(self, name: str, value: Any) -> None:

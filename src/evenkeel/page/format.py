@@ -32,6 +32,10 @@ FORMATS: dict[Unit, str] = {
     "deviations": ".2f",
 }
 
+FEW_SAMPLES = "too few"
+"""Stands for an interval that says nothing."""
+TIMES = 10
+"""How many times the lower limit of an amount the upper one may be, beyond which it says nothing."""
 NONZERO = re.compile("[1-9]")
 
 
@@ -77,9 +81,17 @@ def interval(figure: Figure | None, *, short: bool = False) -> str:
     """`0.8512 to 0.8741`, or `[.8512, .8741]` where space is short; empty where it is unknown."""
     if figure is None or figure.value is None or figure.low is None or figure.high is None:
         return ""
+    if says_nothing(figure):
+        return FEW_SAMPLES
     if not short:
         return f"{number(figure.low, figure.unit)} to {number(figure.high, figure.unit)}"
     return f"[{bound(figure.low, figure.unit)}, {bound(figure.high, figure.unit)}]"
+
+
+def says_nothing(figure: Figure) -> bool:
+    """Whether the interval of an amount is so wide that its limits are of no use: [2, 11,381]."""
+    unbounded = figure.unit in ("tokens", "count", "bits", "nats")
+    return unbounded and bool(figure.low and figure.high) and (figure.high or 0) > TIMES * (figure.low or 0)
 
 
 def bound(amount: float, unit: Unit) -> str:

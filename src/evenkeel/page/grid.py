@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, TypeVar
 
 from msgspec import Struct
 
-from evenkeel.page.format import FLOOR, as_markdown, bound, share, value, visible
+from evenkeel.page.format import FEW_SAMPLES, FLOOR, as_markdown, bound, says_nothing, share, value, visible
 from evenkeel.page.scale import Scale
 from evenkeel.types import Figure
 
@@ -73,8 +73,6 @@ class Grid(Displayed, Struct, frozen=True):
     rows: list[tuple[str, list[Content]]]
     left: int = 0
     """How many of the first columns, that of the row names included, are aligned to the left."""
-    sections: bool = False
-    """Whether every row with a name begins a section."""
     lead: str = ""
     """A sentence above the table."""
     note: str = ""
@@ -116,7 +114,7 @@ class Grid(Displayed, Struct, frozen=True):
             table.add_column(Text(visible(title)), justify=justify, no_wrap=True)
         columns = [rich_cells([row[index] for _, row in self.rows]) for index in range(len(self.columns))]
         for index, (name, _) in enumerate(self.rows):
-            if name == "all" or (self.sections and name):
+            if name == "all":
                 table.add_section()
             table.add_row(Text(visible(name)), *(column[index] for column in columns))
         return table
@@ -243,6 +241,7 @@ def rich_cells(contents: Sequence[Content]) -> list[Text]:
     texts = []
     for number, (lower, upper), note in zip(values, limits, partial, strict=True):
         brackets = f" [{lower:>{low}}, {upper:>{high}}]" if lower else " " * (low + high + 5) * bool(low)
+        brackets = f"{f' {FEW_SAMPLES}':<{len(brackets)}}" if upper == FEW_SAMPLES else brackets
         style = "dim" if number == "–" else ""
         texts.append(
             Text.assemble((f"{number:>{width}}", style), (brackets, "dim"), (f"{note:<{end}}", "yellow"))
@@ -263,4 +262,6 @@ def _limits(figure: Figure | None) -> tuple[str, str]:
     """Both ends of the interval; empty where it is unknown."""
     if figure is None or figure.value is None or figure.low is None or figure.high is None:
         return "", ""
+    if says_nothing(figure):
+        return "", FEW_SAMPLES
     return bound(figure.low, figure.unit), bound(figure.high, figure.unit)

@@ -32,9 +32,6 @@ class Table(Struct, frozen=True, kw_only=True):
     metrics: tuple[Column, ...] = ()
     several: bool = False
     """Shown only where there is more than one column."""
-    pairs: str = ""
-    """Words for what stands between a row and a column: each of their pairs that has a figure is a row then.
-    For tables whose columns have long names."""
     total: bool = True
     """Whether a last row has the figures of all rows together."""
 
@@ -147,19 +144,3 @@ class Note(NamedTuple):
     warning: bool = False
     doubt: str = ""
     """Why the headline is in doubt, in a few words for the verdict."""
-
-
-class Example(Struct, frozen=True, kw_only=True):
-    """A sample to look at: a label (its score), one line, and the texts behind it under their headings."""
-
-    label: str
-    title: str
-    parts: tuple[tuple[str, str], ...]
-
-
-class Examples(Struct, frozen=True, kw_only=True):
-    """Samples that a benchmark wants looked at."""
-
-    title: str
-    note: str = ""
-    items: tuple[Example, ...] = ()

@@ -1,7 +1,7 @@
 """What is shown of one sample: its texts with marks in them, tables, a matrix.
 
-A benchmark describes a sample by these (`Benchmark.view`); the app, a notebook and the examples of the report
-draw the same description. Everything in it is text: whoever draws it escapes it.
+A benchmark describes a sample by these (`Benchmark.view`); the app and notebooks draw the same
+description. Everything in it is text: whoever draws it escapes it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from msgspec import Struct
 from evenkeel.page.examples import answer_heading, shortened
 from evenkeel.page.format import known, number, visible
 from evenkeel.page.grid import Displayed
-from evenkeel.page.layout import Example
 from evenkeel.page.metrics import Metric, declaration
 from evenkeel.types import Record, Response
 
@@ -97,9 +96,8 @@ class View(Displayed, Struct, frozen=True):
 
     def __repr__(self) -> str:
         """The texts under their headings."""
-        shown = example(self)
-        parts = (f"{heading}\n{body}".replace("\n", "\n  ") for heading, body in shown.parts)
-        return visible("\n\n".join([f"{shown.label} · {shown.title}", *parts]))
+        parts = (f"{heading}\n{body}".replace("\n", "\n  ") for heading, body in _parts(self.blocks))
+        return visible("\n\n".join([f"{self.label} · {self.title}", *parts]))
 
     def _repr_html_(self) -> str:
         from evenkeel.page.view_html import view_html
@@ -205,11 +203,6 @@ def first_answer(record: Record) -> str:
 
 
 # The same as plain text
-
-
-def example(view: View) -> Example:
-    """A view as an example of the report: texts under their headings, tables line by line."""
-    return Example(label=view.label, title=view.title, parts=tuple(_parts(view.blocks)))
 
 
 def _parts(blocks: Iterable[Block]) -> Iterator[tuple[str, str]]:

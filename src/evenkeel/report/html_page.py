@@ -14,13 +14,13 @@ from msgspec.structs import replace
 
 from evenkeel.analysis.comparable_metrics import run_names
 from evenkeel.analysis.comparison import compare
-from evenkeel.analysis.comparison_tables import comparison_tables, footnote, run_lines
+from evenkeel.analysis.comparison_tables import comparison_tables, footnote, run_lines, sentences
 from evenkeel.analysis.references import orientation_table, reference_runs, references
 from evenkeel.errors import DrawingError, UsageError
 from evenkeel.harness.folder import Run
 from evenkeel.harness.registry import benchmark_class
 from evenkeel.page import format as text
-from evenkeel.page.examples import fitting, shortened
+from evenkeel.page.examples import shortened
 from evenkeel.page.format import counts
 from evenkeel.page.grid import Content, Grid, coverage_cell
 from evenkeel.page.html import render as render_template
@@ -40,7 +40,7 @@ def render(run: Run, *others: Run, reference: Sequence[str | Path] = ()) -> str:
     `reference` has folders of runs, or of a suite, that are shown beside the published models.
 
     `Path("page.html").write_text(ek.render(ek.load_run("runs/yesterday")), encoding="utf-8")`.
-    What is of one run alone (its tables, its examples) is of the first, and says so.
+    What is of one run alone (its tables, its samples) is of the first, and says so.
     """
     distinct = list({each.path.resolve(): each for each in (run, *others)}.values())
     runs = dict(zip(run_names(distinct), distinct, strict=True))
@@ -66,7 +66,6 @@ def render(run: Run, *others: Run, reference: Sequence[str | Path] = ()) -> str:
         grids=_grids(runs, layout, of_run),
         references=orientation_table(listed, layout.headline, layout.headline_title),
         figures=all_figures(run.summary, layout.metrics),
-        examples=fitting([section for section in benchmark.examples(run.records) if section.items]),
         samples=sample_table(run),
         settings=[
             (f" of {name}" if several else "", pictures.settings_of(each.spec)) for name, each in runs.items()
@@ -130,7 +129,7 @@ def _differences(runs: Sequence[Run]) -> dict[str, Any]:
         return {"refused": str(error)}
     return {
         "refused": "",
-        "runs": run_lines(comparison),
+        "runs": [*sentences(comparison), *run_lines(comparison)],
         "differs": (*comparison.differs, *comparison.notes),
         "grids": comparison_tables(comparison),
         "footnote": footnote(comparison),

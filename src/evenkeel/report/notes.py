@@ -13,8 +13,7 @@ from evenkeel.errors import EvenkeelError
 from evenkeel.harness.folder import Run
 from evenkeel.harness.registry import benchmark_class
 from evenkeel.models.registry import on_server, preset_of
-from evenkeel.page.format import capitalised, counted
-from evenkeel.page.layout import MOST_MAIN, Note
+from evenkeel.page.layout import Note
 from evenkeel.text.answers import IN_REASONING, is_blank
 from evenkeel.types import Record, Response, RunSpec
 
@@ -26,6 +25,7 @@ MANY = 0.05
 
 
 def notes_of(run: Run) -> list[Note]:
+    """What to say beside the figures of a run, warnings among it: `ek.notes_of(run)[0].text`."""
     by_models = run.spec.provenance.get("notes") or {}
     texts = [
         text if role == "model" else f"{role}: {text}"
@@ -33,23 +33,7 @@ def notes_of(run: Run) -> list[Note]:
         for text in texts
     ]
     by_benchmark = benchmark_class(run.spec.benchmark).notes(run.spec, run.summary)
-    return [*by_benchmark, *deciding_notes(run), *ending_notes(run), *failure_notes(run), *map(Note, texts)]
-
-
-def deciding_notes(run: Run) -> list[Note]:
-    """Warnings: which of the figures shown first have an interval that few groups decide."""
-    layout = benchmark_class(run.spec.benchmark).layout
-    figures = [(layout.headline_title, run.headline), *layout.main_figures(run.summary)]
-    return [
-        Note(
-            f"{capitalised(title)}: {counted(figure.deciding, layout.counted[1])} in {figure.clusters:,} "
-            f"{'decides' if figure.deciding == 1 else 'decide'} this interval. "
-            f"Other {layout.counted[1]} may give a figure outside of it.",
-            warning=True,
-        )
-        for title, figure in figures[: 1 + MOST_MAIN]
-        if figure.deciding
-    ]
+    return [*by_benchmark, *ending_notes(run), *failure_notes(run), *map(Note, texts)]
 
 
 class Endings(NamedTuple):
@@ -119,10 +103,10 @@ def ending_notes(run: Run) -> list[Note]:
         listed = ", ".join(f"{count:,} {how}" for how, count in parts.items() if count)
         text = f"{missing:,} of {counts.requests:,} requests have no answer: {listed}. They are not scored."
         if counts.reasoning > MOSTLY * counts.requests:
-            text = f"Most answers were cut off while the model was still thinking: {text}"
+            text = f"Most answers were cut off while the model was still reasoning: {text}"
         texts.append(f"{text} {_advice(run.spec, reasons=True)}")
     if counts.cut > MANY * counts.requests:
-        text = f"{counts.cut:,} of {counts.requests:,} answers were cut off: they are scored as they are."
+        text = f"{counts.cut:,} of {counts.requests:,} answers were cut off and are scored as they are."
         texts.append(f"{text} {_advice(run.spec, reasons=False)}")
     return [Note(text.rstrip(), warning=True) for text in texts]
 
@@ -137,7 +121,7 @@ def _advice(spec: RunSpec, *, reasons: bool) -> str:
 
 
 def _reasoning_advice(model: str) -> list[str]:
-    """How a model on a server is given more tokens to think with, or made to think less."""
+    """How a model on a server is given more tokens to reason with, or made to reason less."""
     try:
         if not on_server(model):
             return []
@@ -145,7 +129,7 @@ def _reasoning_advice(model: str) -> list[str]:
     except EvenkeelError:  # settings that cannot be read do not cost the page
         return []
     less = preset.less_reasoning if preset else LESS_REASONING
-    ways = ["tokens for thinking beside those of the answer (--model-arg reasoning_tokens=8192)"]
+    ways = ["more tokens for reasoning (--model-arg reasoning_tokens=8192)"]
     if less:
         body = msgspec.json.encode(less).decode()
         ways.append(f"less reasoning (--model-arg extra_body='{body}')")

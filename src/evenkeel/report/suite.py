@@ -78,7 +78,7 @@ class SuiteResult(Displayed, Struct, frozen=True, kw_only=True):
         notes = [f"{board.title}: {board.note}" for board in self.boards if board.note]
         shared = [SHARED] if any(len(board.rows) > 1 for board in boards) else []
         return Overview(
-            f"Leaderboards of {self.name}",
+            f"Leaderboard: {self.name}",
             [f"{counted(len(self.runs), 'runs')}: {outcome}.{spent}"],
             [*(_board(board, self.path) for board in boards), *_unranked(self)],
             [*notes, *shared],

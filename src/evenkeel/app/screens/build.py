@@ -34,11 +34,8 @@ def page(settings: Settings) -> None:
 
 def _form(settings: Settings) -> None:
     builders = _builders()
-    name = st.selectbox("Benchmark", list(builders))
-    show.text(
-        "From your own texts where you give some; otherwise from the seed, where there is a generator.",
-        "soft",
-    )
+    name = st.selectbox("Benchmark", list(builders), key="benchmark", bind="query-params")
+    show.text("From your own texts, or a generated set if you give none.", "soft")
     chosen = choose.options(builders[name].Options, settings, key=f"build-{name}")
     if st.button("Build", type="primary"):
         settings.runs.mkdir(parents=True, exist_ok=True)
@@ -179,7 +176,7 @@ def _go(key: str, index: int | None) -> None:
 
 
 def _decide(review: Review, key: str, index: int, verdict: Verdict) -> None:
-    """Keep a decision, and go on to the next row that has none."""
+    """Save a decision, and show the next row that has none."""
     try:
         review.decide(index, verdict)
     except (ek.EvenkeelError, OSError) as error:
@@ -195,7 +192,7 @@ def _decide(review: Review, key: str, index: int, verdict: Verdict) -> None:
 def _export(review: Review, name: str) -> None:
     counts = review.counts()
     undecided = st.checkbox(
-        f"Also the {counts['undecided']:,} rows without a decision", disabled=not counts["undecided"]
+        f"Include {counts['undecided']:,} undecided rows", disabled=not counts["undecided"]
     )
     count = counts["accepted"] + (counts["undecided"] if undecided else 0)
     with st.container(horizontal=True):
@@ -210,7 +207,7 @@ def _export(review: Review, name: str) -> None:
         if st.button("Save as a data set", disabled=not count):
             with show.problems():
                 review.export(undecided=undecided)
-                show.text(f"Saved as {name}/accepted: it can be chosen as data of a new run.")
+                show.text(f"Saved as {name}/accepted: choose it as data of a new run.")
 
 
 def _archive(review: Review, *, undecided: bool) -> bytes:

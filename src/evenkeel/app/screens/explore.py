@@ -80,7 +80,18 @@ def choose_run(settings: Settings) -> str | None:
     if not names:
         show.text(f"There is no run in {settings.shown_runs} yet.", "warn")
         return None
-    return st.selectbox("Run", names, key="run", bind="query-params", format_func=visible, on_change=_forget)
+    # Without a first value the address keeps the name also where it is that of the newest run.
+    chosen = st.selectbox(
+        "Run",
+        names,
+        index=None,
+        placeholder=visible(names[0]),
+        key="run",
+        bind="query-params",
+        format_func=visible,
+        on_change=_forget,
+    )
+    return chosen or names[0]
 
 
 def _forget() -> None:
@@ -231,8 +242,6 @@ def _table(run: ek.Run, samples: Samples, rows: Sequence[int], row: int) -> None
     position = rows.index(row)
     first = position // PAGE * PAGE
     shown = rows[first : first + PAGE]
-    span = f"{first + 1:,}–{first + len(shown):,} of {len(rows):,}"
-    show.text(f"Showing {span}. Select a row for details.", "soft")
     key = f"samples-{hash(run.path)}-{first}-{st.session_state.get('steps', 0)}"
 
     def select() -> None:
@@ -251,6 +260,8 @@ def _table(run: ek.Run, samples: Samples, rows: Sequence[int], row: int) -> None
         column_config=COLUMN_CONFIG,
         alt="The samples of the run with their results, questions and answers",
     )
+    span = f"{first + 1:,}–{first + len(shown):,} of {len(rows):,}"
+    show.text(f"Showing {span}. Select a row for details.", "soft")
 
 
 def _columns(samples: Samples, rows: Sequence[int], headline: ek.Metric) -> dict[str, list[Any]]:

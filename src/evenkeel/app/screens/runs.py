@@ -70,7 +70,7 @@ def _filter(listed: list[ListedRun]) -> list[ListedRun]:
 def _table(listed: list[ListedRun]) -> None:
     """A row for each run, or for each method of one that compares several."""
     if not listed:
-        show.text("No run is like this. Choose other filters.", "soft")
+        show.text("No runs match these filters.", "soft")
         return
     rows = [(run, row) for run in listed for row in _rows(run)]
     show.text(f"{counted(len(listed), 'runs')}. Select one to see its samples.", "soft")

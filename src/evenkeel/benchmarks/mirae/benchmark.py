@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 from evenkeel.benchmarks.mirae import files, recorded
 from evenkeel.benchmarks.mirae.files import Asked, MiraeDetail, MiraeInputs, Question
 from evenkeel.benchmarks.mirae.page import LAYOUT, notes
-from evenkeel.benchmarks.mirae.view import examples, view
+from evenkeel.benchmarks.mirae.view import view
 from evenkeel.errors import UsageError, listed
 from evenkeel.files.datasets import Starter
 from evenkeel.harness.benchmark import Benchmark, Data, Recorded, Scoring
@@ -33,9 +33,9 @@ from evenkeel.types import (
 )
 
 STARTER_SHA256 = {
-    "en": "74be89dc07efce3ccb9b422a47205c904f36f001d801194a6a4221b33840f470",
-    "ko": "929228b4c7ef5487fc25da999423a98a9ac9b52801da43d69d2537aa45f5454e",
-    "zh": "93087bd629779abe38906fd19a2319ddd5a14f5b3cfd1c7d446970a038ba4669",
+    "en": "c212147dd456d2f7e871b1ba64c685a92a031ba7bbca3d4c0310630afb18707d",
+    "ko": "6786290c20b1bd7a2aaa69095e35b69005e42563640f89e8b20149a928c661d6",
+    "zh": "60601b73c49ec7be700fb3f904bc4ab274aa1c71f2f7b7271821b26b3a142f95",
 }
 
 
@@ -96,7 +96,6 @@ class Mirae(Benchmark):
     layout = LAYOUT
     metrics = LAYOUT.metrics
     notes = staticmethod(notes)
-    examples = staticmethod(examples)
     view = staticmethod(view)
     starter = Starter(STARTER_SHA256, make_starter)
     decides: ClassVar[Mapping[str, Sequence[str]]] = {
@@ -188,6 +187,17 @@ class Mirae(Benchmark):
 
     def recorded(self, path: Path, *, lang: str | None) -> Recorded:
         return recorded.read_recording(path, lang)
+
+    @classmethod
+    def published_result(cls, path: Path) -> tuple[str, Summary]:
+        from evenkeel.benchmarks.mirae.figures import summarise
+
+        model, scores = recorded.published_scores(path)
+        lang = str(scores[0].tags["lang"])
+        figures = summarise(scores)
+        if lang == "en":
+            return model, figures
+        return f"{model} ({lang})", {name: each for name, each in figures.items() if f"lang={lang}" in name}
 
     def combined(self, recordings: Sequence[Recorded]) -> Recorded | None:
         return recorded.combine(recordings)

@@ -24,7 +24,7 @@ from evenkeel.benchmarks.mirae.files import (
 from evenkeel.errors import DataError, explain
 from evenkeel.files.jsonfile import convert, described, read_json
 from evenkeel.harness.benchmark import Recorded
-from evenkeel.types import Response
+from evenkeel.types import Response, Score
 
 NOT_RECORDED = Response(status="error", reason="not recorded")
 MOST_WARNINGS = 8
@@ -117,6 +117,23 @@ def read_recording(path: Path, lang: str | None = None) -> Recorded:
         embedder=str(metadata.embedding_model or "")[:200],
         warnings=reading.warnings(),
     )
+
+
+def published_scores(path: Path) -> tuple[str, list[Score]]:
+    """The model of a published results file, and its prompts with the figures that the file states."""
+    recorded = read_recording(path)
+    scores = [
+        Score(
+            sample_id=sample.id,
+            group=sample.group,
+            tags=sample.tags,
+            values=dict(sample.inputs.published or {}),
+            statuses={},
+            answered=1,
+        )
+        for sample in recorded.samples
+    ]
+    return recorded.model, scores
 
 
 def _usual_count(metadata: Metadata, prompts: Sequence[_Prompt]) -> int:

@@ -12,22 +12,20 @@ from evenkeel.benchmarks.mirae.files import MiraeRecord
 from evenkeel.benchmarks.mirae.page import LAYOUT
 from evenkeel.benchmarks.mirae.refusals import refuses
 from evenkeel.page.differences import MOST_WORDS, differences, marked
-from evenkeel.page.examples import extremes, shortened
+from evenkeel.page.examples import shortened
 from evenkeel.page.format import known
-from evenkeel.page.layout import Examples
 from evenkeel.page.tables import is_number
 from evenkeel.page.view import (
     Matrix,
     Text,
     View,
     answer_texts,
-    example,
     first_answer,
     label_of,
     related_facts,
     value_facts,
 )
-from evenkeel.types import Records, Tag
+from evenkeel.types import Tag
 
 MOST_COMPARED = 10
 """Answers whose differences are marked."""
@@ -114,9 +112,3 @@ def _heat_map(record: MiraeRecord) -> list[Matrix]:
     labels = tuple(str(index + 1) for index in detail.responses)
     values = tuple(map(tuple, detail.pairwise_similarities))
     return [Matrix("cosine of each two answers", labels, values)]
-
-
-def examples(records: Records) -> list[Examples]:
-    note = "Prompts at both ends of the scale, with every answer."
-    items = extremes(records, LAYOUT.headline, lambda record: example(view(record)))
-    return [Examples(title="The least and the most alike", note=note, items=items)]

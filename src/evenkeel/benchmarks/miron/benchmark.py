@@ -13,7 +13,7 @@ from evenkeel.benchmarks.miron import files, scoring, strings
 from evenkeel.benchmarks.miron.baseline import with_baseline
 from evenkeel.benchmarks.miron.files import MironDetail, MironInputs
 from evenkeel.benchmarks.miron.page import LAYOUT, data_notes, notes
-from evenkeel.benchmarks.miron.view import examples, view
+from evenkeel.benchmarks.miron.view import view
 from evenkeel.files.datasets import Starter
 from evenkeel.harness.benchmark import Benchmark, Data, Recorded
 from evenkeel.options import ASKING
@@ -35,8 +35,8 @@ from evenkeel.types import (
 )
 
 STARTER_SHA256 = {
-    "en": "6ce620b8357516bd012b46a05618040ba0af427974aacadd853ae77b08352f01",
-    "ru": "aa583ecd889966f27fb4286257a6dd58b8b677f62b56a3ee2666accdf5f7aa70",
+    "en": "c829e00a5af1578069f3cb5ffbae13e35dca07ab089e4d2271c839e6b2b20dce",
+    "ru": "0b94fa48a7049b2f9084dc4520fbb3e85ea2e9b41473f8bacfea9748d03e175f",
 }
 
 
@@ -83,7 +83,6 @@ class Miron(Benchmark):
     metrics = LAYOUT.metrics
     correct = ("accepted_match",)
     notes = staticmethod(notes)
-    examples = staticmethod(examples)
     view = staticmethod(view)
     starter = Starter(STARTER_SHA256, make_starter, langs=("en", "ru"))
     usage: ClassVar[Mapping[str, Sequence[str]]] = {
@@ -159,7 +158,7 @@ class Miron(Benchmark):
         return [strings.with_strings(score, item) for score, item in zip(scores, answered, strict=True)]
 
     def summarise(self, scores: Sequence[Score]) -> Summary:
-        return scoring.summarise(scores, seed=self.seed)
+        return scoring.summarise(scores)
 
     def without(self, capabilities: frozenset[Capability]) -> Miron | None:
         """Without log-probabilities only the continuation is scored."""

@@ -276,7 +276,7 @@ def _with_drift(score: Score, clean: Score | None) -> Score:
 # Summary
 
 
-def summarise(scores: Sequence[Score], *, seed: int) -> Summary:
+def summarise(scores: Sequence[Score]) -> Summary:
     """The figures by category and language, by the tokens of the target, and by typos."""
     from evenkeel import analysis
     from evenkeel.analysis import within
@@ -293,7 +293,7 @@ def summarise(scores: Sequence[Score], *, seed: int) -> Summary:
         for name in ("target_confidence", "lev_score"):
             for scope, members in within.scopes(scores, *SCOPES):
                 figure = analysis.rank_correlation(
-                    members, "target_tokens", name, seed=seed, within=("category", "lang")
+                    members, "target_tokens", name, within=("category", "lang")
                 )
                 summary[analysis.scope_name(f"tokens_and_{name}", scope)] = figure
     return {"lev_score": summary.pop("lev_score"), **summary}
@@ -336,8 +336,9 @@ def _breakdown(metric: str) -> list[tuple[str, ...]]:
     if metric in ("score_drift", "confidence_drift"):
         return [(), ("lang",), ("edits",), ("edits", "lang"), ("edit",), ("edited",), ("edited", "edits")]
     by_tokens = [("target_tokens",), ("target_tokens", "lang")]
-    published = metric in ("target_confidence", "lev_score")
-    return [*SCOPES, *(by_tokens if published else ())]
+    if metric in ("lev_score", "target_confidence"):
+        return [*SCOPES, *by_tokens, ("difficulty",)]
+    return [*SCOPES, ("difficulty",)] if metric == "accepted_match" else [*SCOPES]
 
 
 def parts_of(metric: str) -> tuple[str, ...]:

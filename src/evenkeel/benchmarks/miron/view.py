@@ -9,9 +9,7 @@ from evenkeel.benchmarks.miron.files import MironRecord
 from evenkeel.benchmarks.miron.page import METRICS, QUADRANTS
 from evenkeel.benchmarks.miron.strings import PART, is_known
 from evenkeel.page.differences import marked, mutual_differences, side_by_side
-from evenkeel.page.examples import first
 from evenkeel.page.format import known
-from evenkeel.page.layout import Examples
 from evenkeel.page.view import (
     Beside,
     Block,
@@ -21,11 +19,10 @@ from evenkeel.page.view import (
     View,
     answer_texts,
     chance,
-    example,
     related_facts,
     value_facts,
 )
-from evenkeel.types import Records, StringProbability
+from evenkeel.types import StringProbability
 
 MOST_VERSIONS = 5
 """Versions with typos that are set beside the clean one."""
@@ -150,19 +147,3 @@ def _versions(record: MironRecord, related: Sequence[MironRecord]) -> Iterator[B
                 ),
             ),
         )
-
-
-def examples(records: Records) -> list[Examples]:
-    """Some of each quadrant."""
-    return [
-        Examples(
-            title=title,
-            note=f"{meaning[0].upper()}{meaning[1:]}.",
-            items=first(
-                records(),
-                lambda record, name=name: record.score.values.get(name) == 1,  # type: ignore[misc]
-                lambda record: example(view(record)),
-            ),
-        )
-        for name, (title, meaning) in QUADRANTS.items()
-    ]

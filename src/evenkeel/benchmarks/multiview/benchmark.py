@@ -16,7 +16,7 @@ from evenkeel.benchmarks.multiview.files import MultiviewDetail, Triplet
 from evenkeel.benchmarks.multiview.methods import check_annotations, order
 from evenkeel.benchmarks.multiview.names import forms, parse_methods
 from evenkeel.benchmarks.multiview.page import LAYOUT, notes
-from evenkeel.benchmarks.multiview.view import examples, view
+from evenkeel.benchmarks.multiview.view import view
 from evenkeel.errors import UsageError
 from evenkeel.files.datasets import Starter
 from evenkeel.harness.benchmark import Benchmark, Data, Recorded, Scoring
@@ -73,7 +73,7 @@ class Multiview(Benchmark):
             "evenkeel run multiview --method bm25 --method embed:embedded-embedder",
             "evenkeel run multiview --data triplets.jsonl --method judge:openai:NAME "
             "--method rerank:sbert:PATH",
-            "evenkeel run multiview --method 'judge:openai:NAME?base_url=http://127.0.0.1:8000/v1+reason' "
+            "evenkeel run multiview --method 'judge:openai:NAME?base_url=http://127.0.0.1:8000/v1' "
             "--method rewrite:embedded+embed:embedded-embedder",
         ),
         "score": ("evenkeel run multiview --data triplets.jsonl --method bm25",),
@@ -94,7 +94,6 @@ class Multiview(Benchmark):
         "limit": 2,
     }
     notes = staticmethod(notes)
-    examples = staticmethod(examples)
     view = staticmethod(view)
 
     def __init__(self, options: MultiviewOptions, *, seed: int = 0) -> None:

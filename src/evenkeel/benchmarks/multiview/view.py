@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 from evenkeel.benchmarks.multiview.files import ROLES, MultiviewDetail, Pick, Triplet
 from evenkeel.benchmarks.multiview.page import METRICS
 from evenkeel.page.differences import MOST_WORDS, located_words
-from evenkeel.page.examples import first, shortened
-from evenkeel.page.layout import Examples
+from evenkeel.page.examples import shortened
 from evenkeel.page.view import (
     Beside,
     Block,
@@ -18,10 +17,9 @@ from evenkeel.page.view import (
     Span,
     Text,
     View,
-    example,
     value_facts,
 )
-from evenkeel.types import Record, Records
+from evenkeel.types import Record
 
 TripletRecord: TypeAlias = Record[Triplet, MultiviewDetail]
 
@@ -34,8 +32,6 @@ VERDICTS = {
 }
 SHORT = 3
 """Letters of a word that is not marked as shared: most such words are in every text."""
-MOST_VIEWS = 8
-"""Views (kinds of labels) that are shown."""
 
 
 def view(record: TripletRecord, related: Sequence[TripletRecord] = ()) -> View:
@@ -107,10 +103,7 @@ def _annotations(triplet: Triplet) -> Facts:
     """What is known of each document: its id, its labels, tags and summary."""
     views = list(dict.fromkeys(view for labels in triplet.labels.values() for view in labels))
     rows: list[tuple[str, ...]] = [("id", triplet.anchor_id, triplet.positive_id, triplet.negative_id)]
-    rows += [
-        (view, *(triplet.labels.get(role, {}).get(view, "–") for role in ROLES))
-        for view in views[:MOST_VIEWS]
-    ]
+    rows += [(view, *(triplet.labels.get(role, {}).get(view, "–") for role in ROLES)) for view in views]
     if triplet.tags:
         rows.append(("tags", *(", ".join(triplet.tags.get(role, ())) or "–" for role in ROLES)))
     summaries = (triplet.anchor_summary, triplet.positive_summary, triplet.negative_summary)
@@ -132,29 +125,3 @@ def _about(record: TripletRecord) -> Facts:
         ("hints", " · ".join(triplet.hints)),
     ]
     return Facts("about the triplet", tuple(row for row in rows if row[1]))
-
-
-# Examples
-
-
-def examples(records: Records[Triplet, MultiviewDetail]) -> list[Examples]:
-    """Triplets that every method gets wrong, that they differ on, and that every method gets right."""
-
-    def shown(title: str, condition: Callable[[TripletRecord], bool]) -> Examples:
-        return Examples(title=title, items=first(records(), condition, lambda record: example(view(record))))
-
-    return [
-        shown("Wrong by every method", lambda record: _correct(record) == {False}),
-        shown("Where the methods differ", _differ),
-        shown("Correct by every method", lambda record: _correct(record) == {True}),
-    ]
-
-
-def _correct(record: TripletRecord) -> set[bool]:
-    """Whether the picks are correct, over all methods and orders that gave one."""
-    picks = record.score.detail.picks.values()
-    return {pick == "positive" for picked in picks for pick in picked if pick is not None}
-
-
-def _differ(record: TripletRecord) -> bool:
-    return len({"positive" in picked for picked in record.score.detail.picks.values()}) > 1

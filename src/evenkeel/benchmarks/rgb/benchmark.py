@@ -182,7 +182,6 @@ class Rgb(Benchmark):
         "max_tokens": 24,
     }
     notes = staticmethod(page.notes)
-    examples = staticmethod(view.examples)
     in_short = staticmethod(view.in_short)
     view = staticmethod(view.view)
 

@@ -252,7 +252,7 @@ def notes(spec: RunSpec, summary: Summary) -> list[Note]:
         listed.append(
             Note(
                 f"{short.value * short.n:.0f} prompts have fewer documents than asked for, or none with the "
-                "answer: see the examples of the report.",
+                "answer: see their samples.",
                 warning=True,
             )
         )

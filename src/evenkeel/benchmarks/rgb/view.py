@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
 
@@ -12,15 +12,13 @@ from msgspec.structs import replace
 from evenkeel.benchmarks.rgb.files import RawAnswer, RgbRecord, parts
 from evenkeel.benchmarks.rgb.page import METRICS
 from evenkeel.benchmarks.rgb.scoring import CHECKS, ERRORS, REJECTIONS, examine_leniently, published_matches
-from evenkeel.page.examples import first, shortened
-from evenkeel.page.layout import Examples
+from evenkeel.page.examples import shortened
 from evenkeel.page.view import (
     Facts,
     Span,
     Text,
     View,
     answer_texts,
-    example,
     first_answer,
     related_facts,
     value_facts,
@@ -219,37 +217,3 @@ def _documents(record: RgbRecord) -> list[Text]:
         heading = f"document {number}{f', {words}' if words else ''}"
         texts.append(Text(heading, doc, _marks(record, doc), kind=look))
     return texts
-
-
-# Examples
-
-
-def examples(records: Callable[[], Iterator[RgbRecord]]) -> list[Examples]:
-    most = max((float(r.sample.tags.get("noise", 0)) for r in records()), default=0.0)
-
-    def lost_to_noise(record: RgbRecord) -> bool:
-        noise, values = record.sample.tags.get("noise"), record.score.values
-        return noise is not None and float(noise) == most and values.get("published") == 0
-
-    def answered_without_answer(record: RgbRecord) -> bool:
-        return record.sample.tags["ability"] == "rejection" and record.score.values.get("lenient") == 0
-
-    def misled(record: RgbRecord) -> bool:
-        """The false answer is given, and not only named to report it."""
-        values = record.score.values
-        return values.get("states_fake") == 1 and values["lenient"] == 0
-
-    def checks_differ(record: RgbRecord) -> bool:
-        values = record.score.values
-        return "lenient" in values and values.get("published") != values["lenient"]
-
-    def group(title: str, is_shown: Callable[[RgbRecord], bool]) -> Examples:
-        return Examples(title=title, items=first(records(), is_shown, lambda record: example(view(record))))
-
-    return [
-        group("Wrong with the most noise", lost_to_noise),
-        group("Answered though no document has the answer", answered_without_answer),
-        group("Misled by false documents", misled),
-        group("Where the two checks differ", checks_differ),
-        group("Prompts that lack documents", lambda record: bool(record.sample.inputs.note)),
-    ]

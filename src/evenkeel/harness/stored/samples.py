@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, TypeAlias
 
@@ -44,8 +44,6 @@ Outcome: TypeAlias = Literal["wrong", "right", "cut off", "no answer", "error"]
 
 RELATED = 300
 """Records of the same group that are read to show one of them."""
-LONGEST = 500
-"""Characters of a text to search for."""
 OPENING = 200
 """Characters of a text that begins a row of a table."""
 MOST_SEARCHES = 8
@@ -99,8 +97,7 @@ class Samples:
         A sample has failed where a request was not answered, or where it lacks the benchmark's headline value
         or anything else that scoring needed.
         """
-        self._searches: dict[str, frozenset[int]] = {}
-        """By text: the rows that contain it."""
+        self._found = lru_cache(MOST_SEARCHES)(self._search)
 
     @property
     def index(self) -> Index:
@@ -193,7 +190,7 @@ class Samples:
             with_key = [row for row in rows if keys[row] is not None]
             with_key.sort(key=keys.__getitem__, reverse=descending)
             rows = [*with_key, *(row for row in rows if keys[row] is None)]
-        return self._containing(search, rows) if search else rows
+        return [row for row in rows if row in self._found(search)] if search else rows
 
     def record(self, row: int) -> Record:
         """The whole record of a row."""
@@ -293,19 +290,8 @@ class Samples:
         file.seek(self._index.offsets[row])
         return file.read(self._index.lengths[row])
 
-    def _containing(self, text: str, rows: Sequence[int]) -> list[int]:
-        """Those of the rows that contain a text, ignoring case."""
-        if len(text) > LONGEST:
-            raise UsageError(
-                f"a text to search for has at most {LONGEST} characters; this has {len(text):,}."
-            )
-        if text not in self._searches:
-            self._searches[text] = self._search(text)
-            for old in list(self._searches)[:-MOST_SEARCHES]:
-                del self._searches[old]
-        return [row for row in rows if row in self._searches[text]]
-
     def _search(self, text: str) -> frozenset[int]:
+        """The rows that contain a text, ignoring case."""
         wanted = _folded(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
         with unchanged(self.path, self._state) as file:
             return frozenset(

@@ -103,7 +103,7 @@ class _Tally(Silent):
         parts += [f"{self._tokens:,} tokens"] if self._tokens else []
         parts += [f"${self._usd:.2f}"] if self._usd else []
         parts += [f"{count:,} {kind[:LONGEST_KIND]}" for kind, count in self._failures.most_common(KINDS)]
-        parts += [f"{self._retrying:,} waiting to be tried again"] if self._retrying else []
+        parts += [f"{self._retrying:,} waiting to retry"] if self._retrying else []
         parts += [self._waiting] if self._waiting else []
         return visible(", ".join(parts))
 
@@ -127,7 +127,7 @@ class Watcher(_Tally):
         self._begin(title, total=total, done=done)
         title = self._title
         if done and not (done == total and title in self._titles):
-            self.note(f"{title}: {done:,} of {total:,} were answered before")
+            self.note(f"{title}: {done:,} of {total:,} already answered")
         self._titles.add(title)
         if done == total:
             return

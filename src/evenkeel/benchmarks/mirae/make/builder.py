@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 from msgspec import Meta, Struct
 
-from evenkeel.benchmarks.mirae.files import LANGUAGES, TARGETS
+from evenkeel.benchmarks.mirae.files import LANGUAGES
 from evenkeel.benchmarks.mirae.make import generator
-from evenkeel.benchmarks.mirae.make.lengths import Composer
-from evenkeel.benchmarks.mirae.make.phrases import PADDINGS, Padding, generic_bank
 from evenkeel.benchmarks.mirae.make.questions import UserQuestion, read_user_questions
+from evenkeel.benchmarks.mirae.make.texts import PADDINGS, Padding, cut_to_levels, neutral
 from evenkeel.benchmarks.mirae.make.writer import LONGEST, Writer
 from evenkeel.errors import UsageError
 from evenkeel.make.builder import Built, parse_languages
+from evenkeel.make.grammar import seeded
 from evenkeel.models.registry import split_spec, token_counter
 from evenkeel.options import FILE
 from evenkeel.text.token_estimate import APPROXIMATE
@@ -47,17 +46,18 @@ class BuildOptions(Struct, frozen=True, kw_only=True):
     model: Annotated[
         str | None,
         Meta(
-            description="A model that writes the levels instead of the composer; with --translate it only "
+            description="A model that writes the levels of your questions; with --translate it only "
             "translates."
         ),
     ] = None
     padding: Annotated[
-        Literal["neutral", "elaborate", "both"],
+        Literal["neutral", "elaborate", "both"] | None,
         Meta(
-            description="What is put around a question: elaborate adds demands, neutral adds only length, "
-            "both writes two rows of each question."
+            description="What follows a question: elaborate adds demands, neutral an unrelated text, both "
+            "writes two rows of each question. Default: elaborate; neutral for your questions without a "
+            "--model."
         ),
-    ] = "elaborate"
+    ] = None
     translate: Annotated[str, Meta(description="Add these languages, translated by the model: ko,zh.")] = ""
     tokenizer: Annotated[
         str | None, Meta(description="Count lengths as the model under test would: hf:ID.")
@@ -68,6 +68,8 @@ class BuildOptions(Struct, frozen=True, kw_only=True):
             raise ValueError("--translate needs a --model that translates")
         if self.model and not self.questions:
             raise ValueError("--model writes levels for your --questions; a seed alone needs no model")
+        if self.questions and not self.by_model and self.padding in ("elaborate", "both"):
+            raise ValueError(f"--padding {self.padding} of your own questions needs a --model that writes it")
         if parse_languages(self.lang, LANGUAGES) != [self.lang]:
             raise ValueError("--lang takes one language; --translate adds others")
         if self.lang in parse_languages(self.translate, LANGUAGES):
@@ -77,6 +79,12 @@ class BuildOptions(Struct, frozen=True, kw_only=True):
     def by_model(self) -> bool:
         """Whether the model writes the levels; one that is there to translate does not."""
         return bool(self.model) and not self.translate
+
+    @property
+    def paddings(self) -> tuple[Padding, ...]:
+        if self.padding is None:
+            return ("neutral",) if self.questions and not self.by_model else ("elaborate",)
+        return PADDINGS if self.padding == "both" else (self.padding,)
 
 
 class MiraeBuilder:
@@ -95,9 +103,8 @@ class MiraeBuilder:
 
     def build(self) -> Asking[Built]:
         options = self.options
-        paddings = tuple(PADDINGS) if options.padding == "both" else (options.padding,)
         if options.questions is None:
-            content = generator.compose(options.lang, options.seed, self._counter, paddings=paddings)
+            content = generator.compose(options.lang, options.seed, self._counter, paddings=options.paddings)
             return Built({LANGUAGES[options.lang]: _encode(content)}, notes=[], failures=[])
         path = Path(options.questions)
         questions = read_user_questions(path, count=self._counter.count, longest=LONGEST)
@@ -114,7 +121,7 @@ class MiraeBuilder:
         if options.by_model:
             written: list[_Written] = []
             for lang, translated in by_lang.items():
-                for padding in paddings:
+                for padding in options.paddings:
                     by_model = yield from self._writer.write_levels(translated, lang, padding)
                     failures += by_model.failures
                     written += [
@@ -123,7 +130,7 @@ class MiraeBuilder:
                     ]
                 made_by[lang]["generator"] = model
         else:
-            written, faults = self._compose(by_lang, paddings)
+            written, faults = self._surround(by_lang)
             failures += faults
             for lang in by_lang:
                 made_by[lang]["generator_version"] = generator.VERSION
@@ -150,34 +157,19 @@ class MiraeBuilder:
             rows, language=LANGUAGES[lang], asked=len(questions), counter=self._counter, made_by=made_by
         )
 
-    def _compose(
-        self, by_lang: Mapping[str, Sequence[UserQuestion]], paddings: Sequence[Padding]
-    ) -> tuple[list[_Written], list[str]]:
-        """Levels by the composer: one plan for a question in all its languages."""
-        questions = next(iter(by_lang.values()))
-        texts = {lang: {each.line: each.text for each in of_lang} for lang, of_lang in by_lang.items()}
-        key = (generator.GENERATOR, generator.VERSION, self.options.seed)
+    def _surround(self, by_lang: Mapping[str, Sequence[UserQuestion]]) -> tuple[list[_Written], list[str]]:
+        """Levels without a model: the question and an unrelated text, in all languages the same."""
         written: list[_Written] = []
         failures: list[str] = []
-        for padding, question in product(paddings, questions):
-            of_question = {
-                lang: by_line[question.line] for lang, by_line in texts.items() if question.line in by_line
-            }
-            # Few tokenizers count all languages alike, so that lengths by one of them are fitted one by one.
-            together = (
-                [list(of_question)] if self._counter is APPROXIMATE else [[lang] for lang in of_question]
-            )
-            for langs in together:
-                banks = {lang: generic_bank(lang) for lang in langs}
-                composer = Composer({lang: of_question[lang] for lang in langs}, banks, self._counter.count)
+        for lang, questions in by_lang.items():
+            for question in questions:
+                rng = seeded(generator.GENERATOR, generator.VERSION, self.options.seed, question.line)
                 try:
-                    levels = composer.levels(padding, (*key, question.text), TARGETS)
+                    texts = cut_to_levels(question.text, neutral(lang, rng), lang, self._counter.count)
                 except UsageError as error:
-                    failures.append(f"line {question.line}, {', '.join(langs)}: {error}")
-                    continue
-                written += [
-                    _Written(lang, question.line, padding, of_lang) for lang, of_lang in levels.texts.items()
-                ]
+                    failures.append(f"line {question.line}, {lang}: {error}")
+                else:
+                    written.append(_Written(lang, question.line, "neutral", texts))
         return written, failures
 
 

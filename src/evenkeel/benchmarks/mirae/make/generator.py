@@ -1,27 +1,26 @@
-"""The question set of a seed: topics of the banks, each at seven lengths, in the published file format."""
+"""The question set of a seed: the questions of the bank at seven lengths, in the published file format."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from functools import lru_cache
 from typing import Any
 
-from evenkeel.benchmarks.mirae.files import TARGETS
-from evenkeel.benchmarks.mirae.make.lengths import Composer, Count, Levels
-from evenkeel.benchmarks.mirae.make.phrases import (
+from evenkeel.benchmarks.mirae.files import LANGUAGES, TARGETS
+from evenkeel.benchmarks.mirae.make.texts import (
     PADDINGS,
-    Bank,
+    Count,
     Padding,
-    connectives,
-    generic,
-    languages,
-    topics,
+    bank_text,
+    cut_to_levels,
+    elaborated,
+    neutral,
+    question_ids,
 )
-from evenkeel.errors import UsageError
+from evenkeel.make.grammar import seeded
 from evenkeel.text.token_estimate import APPROXIMATE, TokenCounter
 
 GENERATOR = "evenkeel-mirae"
-VERSION = 3
+VERSION = 4
 """Goes up whenever the code or a bank changes the texts of a seed."""
 
 
@@ -30,56 +29,25 @@ def compose(
     seed: int = 0,
     counter: TokenCounter = APPROXIMATE,
     questions: Collection[int] | None = None,
-    paddings: Sequence[Padding] = tuple(PADDINGS),
+    paddings: Sequence[Padding] = PADDINGS,
 ) -> dict[str, Any]:
     """The question set of a seed, in the published file format; `questions` keeps only those ids.
 
-    A question is planned once for all languages, whichever of them is asked for. Only lengths that another
-    counter gives are fitted in one language alone: few tokenizers count all languages alike.
+    Every language has the same texts. Each is cut by its own length, so that a level is as long in all.
     """
-    name = connectives(language).name
-    chosen = [topic for topic in topics(language) if questions is None or topic.id in questions]
-    langs = tuple(languages()) if counter is APPROXIMATE else (language,)
-    levels = {
-        (padding, topic.id): planned_levels(topic.id, padding, seed, langs, counter)
-        for topic in chosen
-        for padding in paddings
-    }
-    rows = [
-        row(
-            topic.id,
-            topic.domain,
-            padding,
-            levels[padding, topic.id].texts[language],
-            counter.count,
-        )
-        for padding in paddings
-        for topic in chosen
-    ]
+    chosen = [number for number in question_ids() if questions is None or number in questions]
+    rows = []
+    for padding in paddings:
+        for number in chosen:
+            header = bank_text(language, f"{number:02}").header
+            rng = seeded(GENERATOR, VERSION, seed, number)
+            text = elaborated(language, number, rng) if padding == "elaborate" else neutral(language, rng)
+            levels = cut_to_levels(header["question"], text, language, counter.count)
+            rows.append(row(number, header["domain"], padding, levels, counter.count))
     made_by = {"generator": GENERATOR, "generator_version": VERSION, "seed": seed}
-    return question_file(rows, language=name, asked=len(chosen), counter=counter, made_by=made_by)
-
-
-@lru_cache(maxsize=320)
-def planned_levels(
-    topic_id: int, padding: Padding, seed: int, langs: tuple[str, ...], counter: TokenCounter
-) -> Levels:
-    """One question of the starter set at every level, in each of the languages."""
-    try:
-        return _composer(topic_id, langs, counter).levels(
-            padding, (GENERATOR, VERSION, seed, topic_id), TARGETS
-        )
-    except UsageError as error:
-        raise UsageError(f"Question {topic_id}: {error}") from None
-
-
-@lru_cache(maxsize=1)
-def _composer(topic_id: int, langs: tuple[str, ...], counter: TokenCounter) -> Composer:
-    of_langs = {lang: next(topic for topic in topics(lang) if topic.id == topic_id) for lang in langs}
-    banks = {
-        lang: Bank(connectives(lang), topic.topic, (topic, generic(lang))) for lang, topic in of_langs.items()
-    }
-    return Composer({lang: topic.question for lang, topic in of_langs.items()}, banks, counter.count)
+    return question_file(
+        rows, language=LANGUAGES[language], asked=len(chosen), counter=counter, made_by=made_by
+    )
 
 
 def question_file(

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from evenkeel.benchmarks.mirae.files import LANGUAGES, TARGETS
-from evenkeel.benchmarks.mirae.make.phrases import Padding
 from evenkeel.benchmarks.mirae.make.questions import UserQuestion
+from evenkeel.benchmarks.mirae.make.texts import Padding
 from evenkeel.files.package_data import read_json
 from evenkeel.make.asking import Draft, ask_until_usable
 from evenkeel.text.answers import is_blank
@@ -21,7 +21,7 @@ from evenkeel.text.token_estimate import TokenCounter
 from evenkeel.text.word_splitting import normalized
 from evenkeel.types import Asking, Generate, Message, Response, Sampling
 
-LONGEST = 48
+LONGEST = 56
 """Tokens of a question: with more, level 2 (about 60) has no room for anything around it."""
 TOLERANCE = 0.20
 MIN_OVERLAP = 0.5
