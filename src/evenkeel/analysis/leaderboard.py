@@ -114,6 +114,7 @@ def _boards(runs: Sequence[_Ranked]) -> list[Leaderboard]:
     boards = []
     for number, (group, reason) in enumerate(zip(groups, reasons, strict=True), 1):
         layout, name = group[0].layout, group[0].run.spec.benchmark
+        which = f" ({number})" if len(groups) > 1 else ""
         rows = _rows(group)
         low = [row.name for row in rows if row.figure.coverage < FLOOR]
         notes = [reason, f"Coverage below {share(FLOOR)}: {', '.join(low)}." if low else ""]
@@ -121,7 +122,7 @@ def _boards(runs: Sequence[_Ranked]) -> list[Leaderboard]:
             Leaderboard(
                 benchmark=name,
                 metric=layout.headline,
-                title=f"{layout.name or name}: {layout.headline_title}{f' ({number})' if len(groups) > 1 else ''}",
+                title=f"{layout.name or name}: {layout.headline_title}{which}",
                 rows=rows,
                 note=" ".join(filter(None, notes)),
             )
