@@ -200,7 +200,7 @@ def compared(runs: Path) -> Path:
 def test_the_newest_pair_that_can_be_compared_is_opened(compared: Path) -> None:
     test = page("compare")
     assert test.multiselect[0].value == ["second", "first"]
-    assert "2 runs, paired by sample" in shown(test)
+    assert "2 runs compared" in shown(test)
     assert str(compared) not in shown(test)
 
 
@@ -208,7 +208,7 @@ def test_runs_that_cannot_be_compared_are_named_with_why(compared: Path) -> None
     test = page("compare", "third", "first")
     assert test.multiselect[0].value == ["third", "first"]
     assert "These runs cannot be compared. " in shown(test)
-    assert "temperature" in shown(test)
+    assert "Temperature" in shown(test)
     assert "Comparable with third: none here" in shown(test)
     assert "Comparable with first: second" in shown(test)
     assert str(compared) not in shown(test)
