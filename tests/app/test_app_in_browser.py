@@ -258,6 +258,8 @@ def test_a_run_is_started_watched_and_opened(browser: Browser, tmp_path: Path) -
         # What is drawn again every second while a run is watched must not clear the page afterwards.
         page.wait_for_timeout(3000)
         expect(headline).to_be_visible()
+        while any(process.active for process in ek.started(tmp_path / "runs")):  # it writes its page last
+            page.wait_for_timeout(100)
         page.get_by_role("link", name="New run").click()
         page.get_by_role("link", name=re.compile("finished")).click()
         expect(headline).to_be_visible()
