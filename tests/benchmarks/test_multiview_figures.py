@@ -103,19 +103,10 @@ def test_a_difference_of_methods_covers_what_both_of_them_answered() -> None:
     assert summary["minus_first/method=b"].statuses == {"ok": 60}
     assert summary["minus_first/method=c"].coverage == pytest.approx(0.6)
     assert summary["minus_first/method=c"].statuses == {"ok": 48, "error": 12}  # 0.8 of each by itself
-    for method in "bc":  # one comparison has one p-value wherever it is shown
-        first, pair = (
-            summary[name] for name in (f"minus_first/method={method}", f"minus/method={method},other=a")
-        )
-        assert (first.p, first.tests) == (pair.p, 3)
+    for method in "bc":  # corrected for both differences, over the only task as over all
+        first = summary[f"minus_first/method={method}"]
+        assert first.tests == 2
         assert summary[f"minus_first/task=tools__use,method={method}"].p == first.p
-
-
-def test_methods_that_are_never_both_right_differ_within_bounds() -> None:
-    scores = [score(n, a="negative", b="positive") for n in range(5)]
-    figure = summarise(scores, ["a", "b"])["minus_first/method=b"]
-    assert (figure.value, figure.high, figure.unit) == (1.0, 1.0, "share")
-    assert figure.low == pytest.approx(1 - 2 * (1 - 0.025 ** (1 / 5)))
 
 
 # Linked triplets
@@ -199,8 +190,6 @@ def test_an_instruction_is_measured_beside_the_same_embedder_without_it() -> Non
         for n in range(40)
     ]
     summary = load_benchmark("multiview", {"method": list(methods)}).summarise(scores)
-    changes = {f.scope["method"]: f.value for f in summary.values() if f.metric == "instruction_changes"}
-    assert changes == {"embed:openai:x+instruct": 2 / 40, "rewrite:openai:lm+embed:openai:x": 5 / 40}
     gain = summary[named("instruction_gain", "rewrite:openai:lm+embed:openai:x")]
     assert gain.value == pytest.approx(5 / 40)
     assert (gain.n, gain.tests) == (40, 2)

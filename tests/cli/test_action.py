@@ -70,7 +70,7 @@ def test_a_suite_is_run_and_its_leaderboard_is_in_the_summary(tmp_path: Path, qu
         )
     assert done.code == 0, done.log
     assert done.summary == (tmp_path / "out folder" / "leaderboard.md").read_text()
-    assert done.summary.startswith("# Leaderboards of my suite")
+    assert done.summary.startswith("# Leaderboard: my suite")
     assert done.outputs == {"exit-code": "0", "passed": "true"}
     assert list((tmp_path / "temp").iterdir()) == []
 

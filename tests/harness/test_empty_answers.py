@@ -178,20 +178,6 @@ def test_recorded_answers_that_are_empty_are_none(tmp_path: Path) -> None:
     assert endings(done.records()).empty == 3
 
 
-def test_recorded_predictions_that_are_empty_are_none(tmp_path: Path) -> None:
-    rows = [
-        {"id": number, "query": "Where?", "ans": ["Paris"], "label": [0], "prediction": said,
-         "docs": ["Paris"], "noise_rate": 0.0, "factlabel": 0}
-        for number, said in enumerate(("Paris", "", "\n"))
-    ]  # fmt: skip
-    file = tmp_path / "prediction_en_m_temp0.2_noise0.0_passage5_correct0.0.json"
-    file.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
-    done = ek.score("rgb", file, out=tmp_path / "run")
-    assert (done.headline.value, done.headline.n) == (1.0, 1)
-    assert done.headline.coverage == pytest.approx(1 / 3)
-    assert done.headline.statuses == {"ok": 1, "unparsed": 2}
-
-
 def test_a_stored_answer_that_is_empty_is_none(tmp_path: Path) -> None:
     """The rule holds when stored answers are scored, not only when they arrive."""
     import sqlite3

@@ -26,16 +26,12 @@ def text_file(path: Path, content: str) -> Path:
 
 # --- documents: shapes ------------------------------------------------------------------------------
 
-SENTENCES = {f"sentence{n}": f"Sentence {n}." for n in range(1, 6)}
-
 
 @pytest.mark.parametrize(
     ("fields", "text"),
     [
         ({"question": "How many?", "answer": "4 #### 4"}, "How many?"),
         ({"clue": "Flower of London?", "answer": "THAMES"}, "Flower of London?"),
-        ({"storytitle": "The Key", **SENTENCES}, "The Key. " + " ".join(SENTENCES.values())),
-        ({"title": "Lost!", **SENTENCES}, "Lost! " + " ".join(SENTENCES.values())),
         ({"text": "plain"}, "plain"),
         ({"document": "plain"}, "plain"),
         ({"content": "plain", "year": 3}, "plain"),
@@ -190,7 +186,7 @@ def test_a_label_that_is_missing_or_empty_is_an_error(tmp_path: Path) -> None:
 
 
 def test_criteria_come_from_a_mapping_or_a_list(tmp_path: Path) -> None:
-    mapping = "setting: Where it happens.\nplot:\n  description: What happens.\n  hints: one hint\n"
+    mapping = "setting: Where it happens.\nplot:\n  description: What happens.\n  hints: [one hint]\n"
     listed = (
         "- {name: setting, description: Where it happens.}\n"
         "- name: plot\n  description: What happens.\n  hints: [one hint]\n"

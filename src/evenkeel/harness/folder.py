@@ -186,16 +186,15 @@ class Run(Displayed):
     def _check_size(self, path: Path) -> None:
         """Notice damaged records also where the figures alone are read, and where whole lines are missing."""
         size = path.stat().st_size
-        if self.spec.provenance.get("records_bytes", size) == size:
-            return
-        stored = read_spec(self.path).provenance.get("records_bytes", size)  # it may be scored anew by now
+        stored = self.spec.provenance.get("records_bytes", size)
+        if stored != size:  # it may be scored anew by now
+            stored = read_spec(self.path).provenance.get("records_bytes", size)
         if stored != size:
             raise DataError(path, f"it has {size:,} bytes, and {stored:,} when the run was finished.")
 
     @property
     def _record_type(self) -> Any:
-        known = self.spec.benchmark in benchmark_names()
-        return record_type(self._benchmark) if known else Record
+        return record_type(self._benchmark) if self.spec.benchmark in benchmark_names() else Record
 
     @property
     def _benchmark(self) -> type[Benchmark]:
@@ -242,11 +241,10 @@ class Run(Displayed):
 
     def overview(self) -> Overview:
         """The headline with its interval and coverage, and the benchmark's first table."""
-        from evenkeel.harness.registry import benchmark_class
         from evenkeel.page.tables import arrange
 
         try:
-            benchmark = benchmark_class(self.spec.benchmark)
+            benchmark = self._benchmark
             layout, figure, notes = benchmark.layout, self.headline, benchmark.notes(self.spec, self.summary)
             several = len(self.headlines) > 1  # the table has a figure for each
         except EvenkeelError as error:  # not finished, or not a run of this version

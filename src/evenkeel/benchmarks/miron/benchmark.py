@@ -35,8 +35,8 @@ from evenkeel.types import (
 )
 
 STARTER_SHA256 = {
-    "en": "6ce620b8357516bd012b46a05618040ba0af427974aacadd853ae77b08352f01",
-    "ru": "aa583ecd889966f27fb4286257a6dd58b8b677f62b56a3ee2666accdf5f7aa70",
+    "en": "c829e00a5af1578069f3cb5ffbae13e35dca07ab089e4d2271c839e6b2b20dce",
+    "ru": "0b94fa48a7049b2f9084dc4520fbb3e85ea2e9b41473f8bacfea9748d03e175f",
 }
 
 

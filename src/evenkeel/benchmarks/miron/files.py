@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from evenkeel.benchmarks.miron.matching import language, script_of, with_clean_versions
 from evenkeel.errors import DataError, suggestion
+from evenkeel.files.package_data import read_json
 from evenkeel.files.tables import Row, read_rows
 from evenkeel.harness.benchmark import Data, Recorded
 from evenkeel.text.word_splitting import UNSPACED
@@ -280,8 +281,15 @@ def _shares(sizes: Mapping[str, int], limit: int) -> dict[str, int]:
     return shares
 
 
+def difficulties() -> dict[str, dict[str, str]]:
+    """By language and kind: `easy` where the embedded model got at least half of the starter set right."""
+    return read_json(__package__, "difficulty.json", type=dict[str, dict[str, str]])
+
+
 def make_sample(example: Example, **fields: Any) -> Sample[MironInputs]:
     tags: dict[str, Tag] = {"lang": example.lang, "category": example.category}
+    if difficulty := difficulties().get(example.lang, {}).get(example.kind):
+        tags["difficulty"] = difficulty
     if example.clean_id and example.edits:
         tags["edits"] = example.edits
     if example.clean_id and (kinds := example.edit_kinds):

@@ -50,7 +50,7 @@ ADDED = (
         "score",
         None,
         meaning="The Levenshtein score of the word of the prefix that the fewest prefixes have.",
-        caution="It is a property of the data; in Morphology it reaches three quarters of the points.",
+        caution="It is a property of the data; in Morphology it reaches two thirds of the points and more.",
         main=True,
     ),
     Metric(

@@ -336,8 +336,9 @@ def _breakdown(metric: str) -> list[tuple[str, ...]]:
     if metric in ("score_drift", "confidence_drift"):
         return [(), ("lang",), ("edits",), ("edits", "lang"), ("edit",), ("edited",), ("edited", "edits")]
     by_tokens = [("target_tokens",), ("target_tokens", "lang")]
-    published = metric in ("target_confidence", "lev_score")
-    return [*SCOPES, *(by_tokens if published else ())]
+    if metric in ("lev_score", "target_confidence"):
+        return [*SCOPES, *by_tokens, ("difficulty",)]
+    return [*SCOPES, ("difficulty",)] if metric == "accepted_match" else [*SCOPES]
 
 
 def parts_of(metric: str) -> tuple[str, ...]:

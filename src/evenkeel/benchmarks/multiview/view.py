@@ -32,8 +32,6 @@ VERDICTS = {
 }
 SHORT = 3
 """Letters of a word that is not marked as shared: most such words are in every text."""
-MOST_VIEWS = 8
-"""Views (kinds of labels) that are shown."""
 
 
 def view(record: TripletRecord, related: Sequence[TripletRecord] = ()) -> View:
@@ -105,10 +103,7 @@ def _annotations(triplet: Triplet) -> Facts:
     """What is known of each document: its id, its labels, tags and summary."""
     views = list(dict.fromkeys(view for labels in triplet.labels.values() for view in labels))
     rows: list[tuple[str, ...]] = [("id", triplet.anchor_id, triplet.positive_id, triplet.negative_id)]
-    rows += [
-        (view, *(triplet.labels.get(role, {}).get(view, "–") for role in ROLES))
-        for view in views[:MOST_VIEWS]
-    ]
+    rows += [(view, *(triplet.labels.get(role, {}).get(view, "–") for role in ROLES)) for view in views]
     if triplet.tags:
         rows.append(("tags", *(", ".join(triplet.tags.get(role, ())) or "–" for role in ROLES)))
     summaries = (triplet.anchor_summary, triplet.positive_summary, triplet.negative_summary)

@@ -17,9 +17,9 @@ from typing import NamedTuple, TypeAlias, TypeVar
 from msgspec import Struct
 
 from evenkeel.files.package_data import data_path, read_json, read_text
-from evenkeel.make.grammar import Role, Values, capitalised, fill, pick, seeded, segments, shuffled, slots
+from evenkeel.make.grammar import Role, Values, capitalised, fill, seeded, segments, shuffled, slots
 
-VERSION = 2
+VERSION = 3
 """Goes up whenever the code or a bank changes the examples of a seed."""
 NEW_WORD_ATTEMPTS = 200
 
@@ -87,6 +87,17 @@ def draft(
     )
 
 
+def by_analogy(
+    kind: str, frame: str, values: Values, target: str, about: str, accepted: Iterable[str] = ()
+) -> Draft:
+    """A frame filled in twice: whole with a real word (slots named `model_…`), then with a pseudo-word up to
+    the form that follows from it."""
+    example = frame.replace("{", "{model_")
+    return draft(
+        kind, f"{example} {{model_target}}. {frame}", values, target, about, accepted=accepted, exact=True
+    )
+
+
 def rng_for(lang: str, seed: int, part: str) -> random.Random:
     """The random numbers of one part of a set."""
     return seeded("evenkeel-miron", VERSION, lang, seed, part)
@@ -98,8 +109,15 @@ def read_bank(lang: str, name: str, type: type[T]) -> T:
 
 @cache
 def bank_words(lang: str, name: str) -> frozenset[str]:
-    """A list of words that must not come out: of pseudo-words (`words`) or of typos (`typos`)."""
+    """A list of words of the bank."""
     return frozenset(read_text(__package__, "bank", lang, f"{name}.txt").split())
+
+
+@cache
+def pseudo_words(lang: str) -> Mapping[str, tuple[str, ...]]:
+    """The pseudo-words of the bank by class. None has a form that is a word: `tools/miron_words.py`."""
+    lines = (line.split(": ") for line in read_text(__package__, "bank", lang, "pseudo.txt").splitlines())
+    return {name: tuple(words.split()) for name, words in lines}
 
 
 def unused(words: Iterator[str], used: set[str]) -> str:
@@ -137,8 +155,6 @@ class Table(Struct, frozen=True, forbid_unknown_fields=True):
     facts: tuple[tuple[Value, ...], ...] = ()
     """Where a value is empty, the questions with that field are not asked."""
     sentences: tuple[tuple[str, Value], ...] = ()
-    leads: tuple[str, ...] = ()
-    """How a sentence may begin, where the common beginnings do not fit."""
     exact: bool = False
     """Whether the letters of the values decide the answer, so that no typo may fall on them."""
 
@@ -193,7 +209,6 @@ def _all_facts(lang: str) -> list[tuple[Table, list[Wording]]]:
 def facts(lang: str, seed: int) -> Iterator[Draft]:
     """Every fact once, the kinds mixed evenly; then every fact again in another wording, while it has one."""
     rng = rng_for(lang, seed, "facts")
-    common_leads = read_bank(lang, "leads", tuple[str, ...])
     by_fact = [(table, shuffled(ways, rng)) for table, ways in _all_facts(lang)]
     for turn in range(max(len(ways) for _, ways in by_fact)):
         numbers = [number for number, (_, ways) in enumerate(by_fact) if turn < len(ways)]
@@ -201,7 +216,6 @@ def facts(lang: str, seed: int) -> Iterator[Draft]:
         for number in evenly_mixed(kinds, rng):
             table, ways = by_fact[number]
             kind, frame, values, target, accepted = ways[turn]
-            frame = f"{pick(table.leads or common_leads, rng)} {frame}".lstrip()
             about = f"fact {number}"
             yield draft(kind, frame, values, target, about, accepted=accepted, exact=table.exact)
 

@@ -36,7 +36,7 @@ CLEAN = CATEGORIES[:3]
 MOST_EDITS = 3
 MOST_REPEATS = 2000
 """After so many repeats in a row a stream has nothing new to give."""
-EDITED = {"function": 3, "content": 4}
+EDITED = {"function": 3, "content": 5}
 """The sorts of words that typos fall on, with the letters that such a word has at least."""
 EDIT_KINDS = ("swap", "drop", "double", "neighbour", "case", "lookalike")
 SAME_READING = ("case", "lookalike")
@@ -139,8 +139,7 @@ class Keyboard(Struct, frozen=True):
 
 
 def keyboard(lang: str) -> Keyboard:
-    avoid = read_bank(lang, "sounds", dict[str, object])["avoid"]
-    return structs.replace(read_bank(lang, "noise", Keyboard), avoid=avoid, words=bank_vocabulary(lang))
+    return structs.replace(read_bank(lang, "noise", Keyboard), words=bank_vocabulary(lang))
 
 
 def _noise(

@@ -1,16 +1,15 @@
-"""Russian pseudo-words, inflected by rule.
+"""Russian pseudo-words, inflected by rule, in frames that leave one form to choose.
 
-A pseudo-word is a base (onset, vowel, middle; `bank/ru/sounds.json`) with a final that puts it in a class of
-nouns, verbs or adjectives (`bank/ru/endings.json`). The finals are chosen so that no vowel is fleeting, and
-a class names the forms that hang on stress (`stress`) or cannot be known at all (`never`).
-`words.txt` holds the bases and lemmas that would come too near to a real word.
+A pseudo-word (`bank/ru/pseudo.txt`) belongs to a class of nouns, verbs or adjectives (`endings.json`). In the
+frame a real word of the same class comes first, in the same gender, number and case. The finals of the
+pseudo-words are such that no vowel is fleeting; where an ending hangs on the stress, both are accepted.
 """
 
 from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -18,11 +17,10 @@ from msgspec import Struct
 from evenkeel.benchmarks.miron.make.frames import (
     Draft,
     Kinds,
-    bank_words,
-    draft,
+    by_analogy,
+    pseudo_words,
     read_bank,
     rng_for,
-    unused,
 )
 from evenkeel.make.grammar import deck, pick
 
@@ -38,47 +36,38 @@ PERSONS = ("я", "ты", "он", "мы", "вы", "они")
 PAST = {"m": "", "f": "а", "n": "о", "pl": "и"}
 
 Forms: TypeAlias = Mapping[str, str]
-Shape: TypeAlias = tuple[tuple[str, ...], ...]
 
-_VOWELS = "аеиоуыэюя"
 _SOFT = str.maketrans("ыоау", "иеяю")
-_ODD = re.compile(
-    rf"[кгхжшчщц][ыяю]|[чщ]о|ио|([^{_VOWELS}])[{_VOWELS}]\1|([{_VOWELS}])[^{_VOWELS}]*\2[^{_VOWELS}]+\2"
-)
-"""Against the spelling (кы, чя), or hard to say: the same consonant twice, the same vowel three times."""
 
 
 class NounClass(Struct, frozen=True):
     """A declension. `*` is an accusative like the nominative or, of a living being, like the genitive."""
 
     gender: str
-    finals: tuple[str, ...]
     singular: tuple[str, ...]
     plural: tuple[str, ...]
-    animate: bool = False
-    """Whether there are living beings among these words."""
-    show: bool = False
-    """The lemma alone could be indeclinable: a frame must show a further form."""
-    short: bool = False
-    """The base is an onset alone."""
-    stress: tuple[str, ...] = ()
-    never: tuple[str, ...] = ()
+    things: tuple[str, ...]
+    """Real words of the class."""
+    beings: tuple[str, ...] = ()
+    accepted: dict[str, tuple[str, ...]] = {}
+    """Further endings by form: stressed ones, and -ою for -ой."""
 
 
 class VerbClass(Struct, frozen=True):
-    """A conjugation; endings come after the final."""
+    """A conjugation."""
 
-    finals: tuple[str, ...]
     infinitive: str
     past: str
     present: tuple[str, ...]
+    models: tuple[str, ...]
     never: tuple[str, ...] = ()
+    """Forms that do not follow from the others."""
 
 
 class AdjectiveClass(Struct, frozen=True):
     """A kind of adjective; stress never falls on the ending."""
 
-    finals: tuple[str, ...]
+    models: tuple[str, ...]
     soft: bool = False
 
 
@@ -92,25 +81,8 @@ class Endings(Struct, frozen=True):
     determiners: dict[str, dict[str, tuple[str, ...]]]
 
 
-class Sounds(Struct, frozen=True):
-    """What bases are built of."""
-
-    singles: tuple[str, ...]
-    clusters: tuple[str, ...]
-    vowels: tuple[str, ...]
-    middles: tuple[str, ...]
-    steady_vowels: tuple[str, ...]
-    """Vowels that never flee before a last consonant."""
-    avoid: tuple[str, ...]
-    """Parts that would remind of a rude word."""
-
-
 def endings() -> Endings:
     return read_bank("ru", "endings", Endings)
-
-
-def sounds() -> Sounds:
-    return read_bank("ru", "sounds", Sounds)
 
 
 # --- the rules --------------------------------------------------------------------------------------
@@ -132,7 +104,7 @@ def join(stem: str, ending: str) -> str:
     return stem + ending
 
 
-def by_case(forms: Iterable[str], *, animate: bool) -> Forms:
+def by_case(forms: Iterable[str], *, animate: bool) -> dict[str, str]:
     """Six forms by their case, the accusative (`*`) put in where it is that of another case."""
     cases = dict(zip(CASES.values(), forms, strict=True))
     if cases["acc"].endswith("*"):
@@ -157,7 +129,7 @@ def conjugate(stem: str, verb: VerbClass) -> Forms:
     return {"инф": stem + verb.infinitive, **present, **past}
 
 
-def agree(stem: str, agreement: str, *, soft: bool = False, animate: bool = False) -> Forms:
+def agree(stem: str, agreement: str, *, soft: bool = False, animate: bool = False) -> dict[str, str]:
     """The six cases of an adjective for a gender (m, f, n) or the plural (pl).
 
     A soft stem has и, е, я, ю where a hard one has ы, о, а, у.
@@ -168,81 +140,44 @@ def agree(stem: str, agreement: str, *, soft: bool = False, animate: bool = Fals
     return by_case((join(stem, suffix) for suffix in suffixes), animate=animate)
 
 
-# --- pseudo-words -----------------------------------------------------------------------------------
-
-
-def shapes(final: str, *, short: bool = False) -> tuple[Shape, ...]:
-    """The options for each part of a word with this final: those of its base, then the final itself.
-
-    The base ends in a vowel before a consonant and in a consonant before a vowel.
-    """
-    parts = sounds()
-    onsets = (*parts.singles, *parts.clusters)
-    if short:
-        return ((parts.clusters, (final,)),)
-    if final[0] in _VOWELS:
-        return ((onsets, parts.vowels, parts.middles, (final,)),)
-    return (
-        (parts.clusters, parts.vowels, (final,)),
-        (onsets, parts.vowels, parts.middles, parts.steady_vowels, (final,)),
-    )
-
-
-def is_sound(word: str) -> bool:
-    """Whether joined parts look like Russian."""
-    return not (_ODD.search(word) or any(part in word for part in sounds().avoid))
-
-
-def pseudo_words(
-    finals: Sequence[str], rng: random.Random, *, suffix: str = "", short: bool = False
-) -> Iterator[str]:
-    """Stems of one class, by the sound patterns; with `suffix` the lemma, no form of which is a word."""
-    real = bank_words("ru", "words")
-    while True:
-        parts = [pick(options, rng) for options in pick(shapes(pick(finals, rng), short=short), rng)]
-        stem, base = "".join(parts), "".join(parts[:-1])
-        if is_sound(stem) and stem + suffix not in real and base not in real:
-            yield stem
-
-
 # --- examples ---------------------------------------------------------------------------------------
 
 
 class Frames(Struct, frozen=True):
-    """A lead shows the word, an ask leaves one form of it to choose."""
+    """Frames of nouns and adjectives by the form that they leave to choose."""
 
-    leads: tuple[str, ...]
-    asks: dict[str, tuple[str, ...]]
-
-
-class NounFrames(Frames, frozen=True):
-    animate_leads: tuple[str, ...]
-    stress_leads: tuple[str, ...]
-    """Leads that also say where the stress is."""
+    frames: dict[str, tuple[str, ...]]
+    nouns: dict[str, tuple[tuple[str, ...], ...]] = {}
+    """What adjectives stand beside, in six cases, by agreement."""
 
 
-class VerbFrames(Frames, frozen=True):
-    """Leads show the infinitive and a person, which together give the conjugation."""
+class VerbFrames(Struct, frozen=True):
+    """Frames show the infinitive and a person, which together give the conjugation."""
 
-    plural_leads: tuple[str, ...]
-    paradigms: tuple[str, ...]
-
-
-class AdjectiveFrames(Frames, frozen=True):
-    """Leads show the masculine form, by which the stress is on the stem."""
-
-    nouns: dict[str, tuple[tuple[str, ...], ...]]
+    present: tuple[str, ...]
+    third: tuple[str, ...]
+    """For the third person: the others show it."""
+    past: tuple[str, ...]
+    subjects: dict[str, tuple[str, ...]]
 
 
 def examples(seed: int) -> Kinds:
     """For each form a stream of examples, no two with the same pseudo-word."""
-    used: set[str] = set()
-    streams = {"nouns": _nouns, "verbs": _verbs, "adjectives": _adjectives}
-    return {
-        kind: stream(kind, rng_for("ru", seed, kind), used)
-        for part, stream in streams.items()
-        for kind in read_bank("ru", part, Frames).asks
+    streams: dict[str, Callable[[str, random.Random], Iterator[Draft]]] = {
+        **dict.fromkeys(read_bank("ru", "nouns", Frames).frames, _nouns),
+        **dict.fromkeys(read_bank("ru", "verbs", VerbFrames).subjects, _verbs),
+        **dict.fromkeys(read_bank("ru", "adjectives", Frames).frames, _adjectives),
     }
+    used: set[str] = set()
+    return {kind: _unused(stream(kind, rng_for("ru", seed, kind)), used) for kind, stream in streams.items()}
+
+
+def _unused(drafts: Iterator[Draft], used: set[str]) -> Iterator[Draft]:
+    """The drafts of new pseudo-words whose form is not in the prefix: some accusatives are like the lemma."""
+    for draft in drafts:
+        if draft.about not in used and draft.target.strip() not in re.findall(r"\w+", draft.prefix.lower()):
+            used.add(draft.about)
+            yield draft
 
 
 def determiner(lemma: str, agreement: str, case: str, *, animate: bool) -> str:
@@ -254,10 +189,13 @@ def determiner(lemma: str, agreement: str, case: str, *, animate: bool) -> str:
 
 
 def slots(words: Mapping[str, Forms], agreement: str, *, animate: bool) -> Callable[[str], str]:
-    """What fills a slot: `noun_gen` a form of one of the words, `этот_gen` a determiner that agrees."""
+    """What fills a slot: `noun_gen` a form of one of the words, `этот_gen` a determiner that agrees; for a
+    slot of the real word (`model_…`) a form of that, whose agreement is the same."""
 
     def value(slot: str) -> str:
-        head, _, form = slot.partition("_")
+        if slot in words["forms"]:
+            return words["forms"][slot]
+        head, _, form = slot.removeprefix("model_").partition("_")
         if head in words:
             return words[head][form]
         agreeing = "pl" if form.endswith("_pl") else agreement
@@ -266,73 +204,63 @@ def slots(words: Mapping[str, Forms], agreement: str, *, animate: bool) -> Calla
     return value
 
 
-def _nouns(kind: str, rng: random.Random, used: set[str]) -> Iterator[Draft]:
-    frames = read_bank("ru", "nouns", NounFrames)
-    nouns = endings().nouns
+def _named(prefix: str, forms: Forms) -> Forms:
+    return {f"{prefix}_{form}": text for form, text in forms.items()}
+
+
+def _nouns(kind: str, rng: random.Random) -> Iterator[Draft]:
     case, number = kind.split()
     form = CASES[case] + ("_pl" if number == "plural" else "")
-    classes = [
-        (name, animate)
-        for name, noun in nouns.items()
-        for animate in ((False, True) if noun.animate else (False,))
-        if form not in noun.never
-    ]
-    words = {name: pseudo_words(noun.finals, rng, short=noun.short) for name, noun in nouns.items()}
-    asks = deck(frames.asks[kind], rng)
+    nouns = endings().nouns
+    words = {name: deck(pseudo_words("ru")[name], rng) for name in nouns}
+    frames = deck(read_bank("ru", "nouns", Frames).frames[kind], rng)
+    classes = [(name, False) for name in nouns] + [(name, True) for name in nouns if nouns[name].beings]
     for name, animate in deck(classes, rng):
-        forms = decline(unused(words[name], used), nouns[name], animate=animate)
-        lead = pick(_leads(frames, nouns[name], forms, form, animate=animate), rng)
-        values = slots({"noun": forms}, nouns[name].gender, animate=animate)
-        yield draft(kind, f"{lead} {next(asks)}", values, forms[form], forms["nom"], exact=True)
+        noun, lemma = nouns[name], next(words[name])
+        forms = decline(lemma, noun, animate=animate)
+        model = decline(pick(noun.beings if animate else noun.things, rng), noun, animate=animate)
+        filled = {**_named("noun", forms), **_named("model_noun", model), "model_target": model[form]}
+        values = slots({"forms": filled}, noun.gender, animate=animate)
+        stem = lemma.removesuffix(noun.singular[0])
+        accepted = [stem + ending for ending in noun.accepted.get(form, ())]
+        yield by_analogy(kind, next(frames), values, forms[form], lemma, accepted)
 
 
-def _leads(frames: NounFrames, noun: NounClass, forms: Forms, target: str, *, animate: bool) -> list[str]:
-    """The leads that show enough of a word, but not the form that is to be chosen."""
-    leads = frames.animate_leads if animate else frames.leads
-    if target in noun.stress:
-        leads = frames.stress_leads
-    shown = {lead: set(re.findall(r"\{noun_(\w+)\}", lead)) - {"nom"} for lead in leads}
-    return [
-        lead
-        for lead in leads
-        if (shown[lead] or not noun.show) and forms[target] not in {forms[form] for form in shown[lead]}
-    ]
-
-
-def _verbs(kind: str, rng: random.Random, used: set[str]) -> Iterator[Draft]:
-    frames = read_bank("ru", "verbs", VerbFrames)
-    form = dict(zip(frames.asks, (*PERSONS, *PAST), strict=True))[kind]
+def _verbs(kind: str, rng: random.Random) -> Iterator[Draft]:
+    bank = read_bank("ru", "verbs", VerbFrames)
+    form = dict(zip(bank.subjects, (*PERSONS, *PAST), strict=True))[kind]
     verbs = {name: verb for name, verb in endings().verbs.items() if form not in verb.never}
-    words = {name: pseudo_words(verb.finals, rng, suffix=verb.infinitive) for name, verb in verbs.items()}
-    leads, shown = (frames.plural_leads, "они") if form == "он" else (frames.leads, "он")
-    asks = deck((*frames.asks[kind], *frames.paradigms[:1]) if form in PERSONS else frames.asks[kind], rng)
+    words = {name: deck(pseudo_words("ru")[name], rng) for name in verbs}
+    frames = deck(bank.past if form in PAST else bank.third if form == "он" else bank.present, rng)
     for name in deck(tuple(verbs), rng):
-        forms = conjugate(unused(words[name], used), verbs[name])
-        ask = next(asks)
-        frame = pick(frames.paradigms, rng) if ask in frames.paradigms else f"{pick(leads, rng)} {ask}"
-        values = {**forms, "shown": f"{shown} {forms[shown]}", "person": form}
-        yield draft(kind, frame, values, forms[form], forms["инф"], exact=True)
+        verb = verbs[name]
+        forms = conjugate(next(words[name]), verb)
+        model = conjugate(pick(verb.models, rng).removesuffix(verb.infinitive), verb)
+        subject = pick(bank.subjects[kind], rng)
+        values = {
+            **forms,
+            **_named("model", model),
+            "subject": subject,
+            "model_subject": subject,
+            "model_target": model[form],
+        }
+        yield by_analogy(kind, next(frames), values, forms[form], forms["инф"])
 
 
-def _adjectives(kind: str, rng: random.Random, used: set[str]) -> Iterator[Draft]:
-    frames = read_bank("ru", "adjectives", AdjectiveFrames)
-    adjectives = endings().adjectives
-    case = CASES[kind.split()[1]]
-    words = {
-        name: pseudo_words(adjective.finals, rng, suffix="ый" if name == "hard" else "ий")
-        for name, adjective in adjectives.items()
-    }
-    # In the nominative and the accusative a masculine form would only repeat the lemma.
-    agreements = {"nom": ("f", "n", "pl"), "acc": ("f", "n", "pl", "animate")}.get(
-        case, ("m", "f", "n", "pl")
-    )
-    asks = deck(frames.asks[kind], rng)
-    for name, agreement in deck([(name, agreement) for name in words for agreement in agreements], rng):
-        stem, soft = unused(words[name], used), adjectives[name].soft
-        animate = agreement == "animate"
+def _adjectives(kind: str, rng: random.Random) -> Iterator[Draft]:
+    bank = read_bank("ru", "adjectives", Frames)
+    case, adjectives = CASES[kind.split()[1]], endings().adjectives
+    words = {name: deck(pseudo_words("ru")[name], rng) for name in adjectives}
+    frames = deck(bank.frames[kind], rng)
+    for name, agreement in deck([(name, agreement) for name in words for agreement in bank.nouns], rng):
+        animate, soft = agreement == "animate", adjectives[name].soft
         gender = "m" if animate else agreement
-        noun = by_case(pick(frames.nouns[agreement], rng), animate=animate)
-        lemma = agree(stem, "m", soft=soft)["nom"]
-        target = agree(stem, gender, soft=soft, animate=animate)[case]
-        values = slots({"noun": noun, "adj": {"": lemma}}, gender, animate=animate)
-        yield draft(kind, f"{pick(frames.leads, rng)} {next(asks)}", values, target, lemma, exact=True)
+        word, model = (
+            agree(stem, gender, soft=soft, animate=animate) | {"m": agree(stem, "m", soft=soft)["nom"]}
+            for stem in (next(words[name]), pick(adjectives[name].models, rng)[:-2])
+        )
+        filled = {**_named("adj", word), **_named("model_adj", model), "model_target": model[case]}
+        noun = by_case(pick(bank.nouns[agreement], rng), animate=animate)
+        values = slots({"forms": filled, "noun": noun}, gender, animate=animate)
+        accepted = [word["ins"].removesuffix("й") + "ю"] if (gender, case) == ("f", "ins") else []
+        yield by_analogy(kind, next(frames), values, word[case], word["m"], accepted)

@@ -35,8 +35,6 @@ DOCUMENT_CHARACTERS = 8_000
 """Of a document that the judge reads alone or in a triplet."""
 LIST_CHARACTERS = 1_000
 """Of a document in a list."""
-PORTION = 5_000
-"""Documents annotated at a time: enough to keep a server busy, few enough for memory."""
 LONGEST_NAME = 80
 LONGEST_NOTE = 600
 """Characters of a summary or a description that a judge wrote."""
@@ -201,17 +199,15 @@ def annotate(
         "tags": [part.name for part in schema.tags],
     }
     annotations: list[Annotation] = []
-    for start in range(0, len(documents), PORTION):
-        prompts = [
-            (d.id, criterion_prompt("annotate", criterion, **slots, TEXT=shorten(d.text)))
-            for d in documents[start : start + PORTION]
-        ]
-        choices = [names] * len(prompts)
-        for name, verdict in (yield from ask(Description, prompts, counts, choices=choices, role=role)):
-            annotation = Annotation(name, status=verdict.status)
-            if verdict.value is not None:
-                annotation = conform(verdict.value, schema, name, counts)
-            annotations.append(annotation)
+    prompts = [
+        (d.id, criterion_prompt("annotate", criterion, **slots, TEXT=shorten(d.text))) for d in documents
+    ]
+    choices = [names] * len(prompts)
+    for name, verdict in (yield from ask(Description, prompts, counts, choices=choices, role=role)):
+        annotation = Annotation(name, status=verdict.status)
+        if verdict.value is not None:
+            annotation = conform(verdict.value, schema, name, counts)
+        annotations.append(annotation)
     counts["annotated"] += sum(annotation.status == "ok" for annotation in annotations)
     return annotations
 

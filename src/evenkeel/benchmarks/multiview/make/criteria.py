@@ -99,13 +99,11 @@ def read_criteria(path: Path) -> list[Criterion]:
 
 
 def _fields(path: Path, line: int, name: str, body: Any) -> dict[str, Any]:
-    """A criterion's fields; a text alone is its description, and a hint alone a list of one."""
+    """A criterion's fields; a text alone is its description."""
     if name and isinstance(body, str):
         body = {"description": body}
     if not isinstance(body, dict):
         raise DataError(path, "expected a criterion: a mapping with 'description'.", line=line)
-    if isinstance(body.get("hints"), str):
-        body = {**body, "hints": [body["hints"]]}
     return {"name": name, **body} if name else body
 
 
