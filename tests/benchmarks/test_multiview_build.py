@@ -211,12 +211,8 @@ def test_a_document_that_is_too_long_is_cut_counted_and_reported(tmp_path: Path)
     assert max(map(len, shown)) < 30_000
     for triplet in read_triplets(out / "triplets.jsonl"):  # the data has the documents whole
         assert all(text in texts for text in triplet.documents)
-    alone, in_lists = (note for note in built.notes if note.startswith("warning"))
-    assert alone.startswith("warning: 10 of 30 documents are longer than 8,000 characters")
-    assert in_lists.startswith("warning: 20 of 30 documents are longer than 1,000 characters")
-    described = manifest(out)["documents"]
-    assert (described["cut"], described["cut_in_lists"]) == (10, 20)
-    assert described["longest"] == max(map(len, texts))
+    (note,) = (note for note in built.notes if note.startswith("warning"))
+    assert note.startswith("warning: 10 of 30 documents are longer than 8,000 characters")
 
 
 # Confirmed by another
