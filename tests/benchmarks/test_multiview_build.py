@@ -183,18 +183,6 @@ def test_what_failed_is_reported_and_asked_again_by_the_same_command(tmp_path: P
 # Documents
 
 
-def test_a_folder_of_texts_is_a_document_set_named_after_it(tmp_path: Path) -> None:
-    folder = tmp_path / "my__texts"
-    folder.mkdir()
-    for document in list(MATH.values())[:20]:
-        (folder / f"{document.id}.txt").write_text(document.text)
-    out = tmp_path / "made"
-    with Judge() as server:
-        build(folder, out, server, triplets=2)
-    assert {triplet.task for triplet in read_triplets(out / "triplets.jsonl")} == {"my_texts__arithmetic"}
-    assert len(manifest(out)["documents"]["sha256"]) == 64
-
-
 def test_a_document_that_is_too_long_is_cut_counted_and_reported(tmp_path: Path) -> None:
     few = list(MATH.values())[:30]
     tails = ["", "and so on " * 400, "and so on " * 1_000]  # whole, too long for lists, too long
