@@ -16,7 +16,7 @@ import time
 from collections import Counter
 
 from evenkeel.benchmarks.multiview.make.triplets import tag_rows
-from evenkeel.text.bm25 import DIGITS, best, bm25_candidates
+from evenkeel.text.bm25 import DIGITS, best, bm25_rows
 from evenkeel.text.word_splitting import split
 from table import Row, show
 
@@ -81,7 +81,7 @@ def main() -> None:
     part = anchors[: wanted.part]
 
     start = time.perf_counter()
-    lexical = bm25_candidates(texts, anchors, K)
+    lexical = [best(row, K) for row in bm25_rows(texts, anchors)]
     middle = time.perf_counter()
     tagged = [best(row, K) for row in tag_rows(tags, texts, anchors)]
     end = time.perf_counter()

@@ -250,7 +250,7 @@ def test_a_run_is_started_watched_and_opened(browser: Browser, tmp_path: Path) -
         page.get_by_label("Languages", exact=True).fill("en")
         page.get_by_label("Languages", exact=True).press("Enter")
         settle(page)
-        expect(page.get_by_text("runs locally: free")).to_be_visible()
+        expect(page.get_by_text("requests, runs locally: free")).to_be_visible()
         page.get_by_role("button", name="Start the run").click()
         headline = page.get_by_text(re.compile("^Continuations score")).first
         expect(headline).to_be_visible(timeout=4 * PATIENCE)
@@ -258,6 +258,8 @@ def test_a_run_is_started_watched_and_opened(browser: Browser, tmp_path: Path) -
         # What is drawn again every second while a run is watched must not clear the page afterwards.
         page.wait_for_timeout(3000)
         expect(headline).to_be_visible()
+        while any(process.active for process in ek.started(tmp_path / "runs")):  # it writes its page last
+            page.wait_for_timeout(100)
         page.get_by_role("link", name="New run").click()
         page.get_by_role("link", name=re.compile("finished")).click()
         expect(headline).to_be_visible()

@@ -29,14 +29,6 @@ def test_a_language_is_refused_as_the_triplets_are_what_they_are(tools: Path, tm
     assert not (tmp_path / "run").exists()
 
 
-def test_of_a_folder_that_was_built_the_triplets_are_taken(tools: Path, tmp_path: Path) -> None:
-    (tmp_path / "made").mkdir()
-    for name, content in {"triplets.jsonl": tools.read_bytes(), "manifest.json": b"{}"}.items():
-        (tmp_path / "made" / name).write_bytes(content)
-    run = ek.run("multiview", data=tmp_path / "made", out=tmp_path / "run")
-    assert len(list(run.records())) == 6
-
-
 def test_bare_triplets_are_numbered_by_their_lines_and_ids_may_be_numbers(tmp_path: Path) -> None:
     bare = {"criterion": "use", "anchor": "a", "positive": "b", "negative": "c"}
     data = tmp_path / "t.jsonl"
@@ -62,31 +54,6 @@ def test_a_line_that_is_no_triplet_is_named(line: str, says: str, tmp_path: Path
         file.write(f"{line}\n")
     with pytest.raises(DataError, match=says):
         ek.run("multiview", data=data, out=tmp_path / "run")
-
-
-def test_an_empty_document_is_named(tmp_path: Path) -> None:
-    data = store(tmp_path / "t.jsonl", [triplet(0), triplet(1, negative=" ")])
-    with pytest.raises(DataError, match=r"line 2, field 'negative': the document is empty"):
-        ek.run("multiview", data=data, out=tmp_path / "run")
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "field"),
-    [
-        ('"anchor":"', '"start":"', "sample.inputs': the field 'anchor' is missing"),
-        ('"picks":{"bm25":["', '"picks":{"bm25":["maybe ', "score.detail.picks"),
-    ],
-)
-def test_a_record_of_another_shape_is_refused_by_its_line_and_field(
-    old: str, new: str, field: str, tools: Path, tmp_path: Path
-) -> None:
-    run = ek.run("multiview", data=tools, out=tmp_path / "run")
-    path = run.path / "records.jsonl"
-    first, second, *others = path.read_text().splitlines(keepends=True)
-    assert old in second
-    path.write_text("".join([first, second.replace(old, new), *others]))
-    with pytest.raises(DataError, match=f"line 2, field '{field}"):
-        list(ek.load_run(run.path).records())
 
 
 # The same document or triplet twice
@@ -132,9 +99,6 @@ def test_triplets_that_contradict_each_other_are_refused_by_both_lines(tmp_path:
         read_triplets(store(tmp_path / "b.jsonl", [one, triplet(1), swapped]))
     with pytest.raises(DataError, match=r"c.jsonl, line 1: this triplet contradicts .*a.jsonl, line 1"):
         read_triplets(tmp_path / "a.jsonl", store(tmp_path / "c.jsonl", [swapped]))
-
-
-# Several files
 
 
 # Exports
@@ -221,21 +185,6 @@ def test_the_public_shape_is_read_from_its_folder(tmp_path: Path) -> None:
     (folder / "triplet_config.json").write_text(json.dumps(config))
     (read,) = read_triplets(folder / "triplets.json")
     assert (read.task, read.description) == ("set__kind", "What kind.")
-
-
-def test_triplets_of_ids_alone_take_the_documents_beside_them(tmp_path: Path) -> None:
-    folder = tmp_path / "a__b"
-    folder.mkdir()
-    ids = {"anchor_id": 0, "positive_id": 1, "negative_id": 2}
-    (folder / "triplets.json").write_text(json.dumps([ids, [2, 1, 0]]))
-    rows = [{"doc_id": n, "document": text} for n, text in enumerate(("one", {"text": "two"}, "three"))]
-    with pytest.raises(DataError, match=r"document 0 is not in a documents.jsonl beside it"):
-        read_triplets(folder / "triplets.json")
-    (folder / "documents.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    read = read_triplets(folder / "triplets.json")
-    assert [each.documents for each in read] == [
-        ("one", "two", "three"), ("three", "two", "one")
-    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,10 +13,8 @@ import pytest
 
 import evenkeel as ek
 from commandline import evenkeel
-from evenkeel.analysis.gate import gate
 from evenkeel.benchmarks.multiview.methods import Outcome, instruct_template, judge_prompt, order
 from evenkeel.benchmarks.multiview.names import forms, parse_methods
-from evenkeel.benchmarks.multiview.page import blocks
 from evenkeel.errors import UsageError
 from evenkeel.harness.registry import load_benchmark
 from evenkeel.types import Logprobs, Response
@@ -67,30 +64,12 @@ def test_every_form_in_the_help_is_a_method() -> None:
         (), ("",), ("bm25:x",), ("bm25+instruct",), ("embed",), ("embed:",), ("embed:x+logprobs",),
         ("late:x",), ("rerank:x+instruct",), ("rewrite:x",), ("rewrite:x+embed:",), ("rewrite:+embed:x",),
         ("rewrite:x+judge:y",), ("judge:x+instruct",), ("judge:x+annotations+annotations",), ("judge:x+",),
-        ("judge:x+reason+logprobs",), ("bm25", "bm25"),
+        ("judge:x+reason",), ("bm25", "bm25"),
     ],
 )  # fmt: skip
 def test_what_is_not_a_method_is_refused(texts: tuple[str, ...]) -> None:
     with pytest.raises(UsageError, match="method"):
         load_benchmark("multiview", {"method": list(texts)})
-
-
-def test_methods_share_a_model_where_they_do_the_same_with_it() -> None:
-    methods = ["embed:sbert:A", "embed:sbert:A+instruct", "rewrite:openai:B+embed:sbert:A", "bm25"]
-    methods += ["judge:openai:B", "judge:openai:B+annotations", "judge:openai:B+logprobs", "rerank:sbert:A"]
-    loaded = load_benchmark("multiview", {"method": methods})
-    assert loaded.helpers == {
-        "embed:sbert:A": "sbert:A",
-        "rewrite:openai:B": "openai:B",
-        "judge:openai:B": "openai:B",
-        "rerank:sbert:A": "sbert:A",
-    }
-    assert loaded.roles == {
-        "embed:sbert:A": {"embed"},
-        "rewrite:openai:B": {"generate"},
-        "judge:openai:B": {"generate", "loglikelihood"},
-        "rerank:sbert:A": {"rank"},
-    }
 
 
 @pytest.mark.parametrize(
@@ -109,11 +88,6 @@ def test_wrong_arguments_of_a_method_are_refused(method: str, problem: str) -> N
     with pytest.raises(UsageError, match=re.escape(problem)) as caught:
         load_benchmark("multiview", {"method": [method]})
     assert "secret" not in str(caught.value)
-
-
-def test_an_argument_that_no_model_has_is_refused() -> None:
-    with pytest.raises(UsageError, match="model_args dtype"):
-        load_benchmark("multiview", {"method": ["judge:openai:x"], "model_arg": ["dtype=float32"]})
 
 
 # Instructions and summaries
@@ -260,21 +234,6 @@ def ask_judge(
         return ek.run("multiview", data=data, method=[method], out=out, base_url=server.url), server
 
 
-def test_a_judge_that_sees_what_counts_is_right_in_both_orders(tools: Path, tmp_path: Path) -> None:
-    run, server = ask_judge(tools, tmp_path / "run", truthful)
-    assert len(server.bodies) == 12
-    assert all(body["response_format"]["type"] == "json_schema" for body in server.bodies)
-    asked = Counter(candidates(body["messages"][0]["content"]) for body in server.bodies)
-    for record in run.records():
-        _, good, bad = record.sample.inputs.documents
-        assert asked[good, bad] == asked[bad, good] == 1
-    figure = run.headline
-    assert (figure.value, figure.n, figure.clusters, figure.coverage) == (1.0, 6, 6, 1.0)
-    assert run.summary[named("flips", JUDGE)].value == 0
-    assert run.summary[named("accuracy", JUDGE, "tools__age")].n == 2
-    assert blocks(run.summary)[0] == f"Task: tools__use\n  {JUDGE:<29}: 100.00% (4/4 correct)"
-
-
 def test_a_judge_of_the_first_position_is_right_half_the_time(tools: Path, tmp_path: Path) -> None:
     run, _ = ask_judge(tools, tmp_path / "run", lambda prompt: 'It is {"more_alike": "first"}.')
     assert set(map(tuple, picks(run, JUDGE).values())) == {("positive", "negative")}
@@ -346,36 +305,23 @@ class OneOrder(Scripted):
 
 
 def test_a_triplet_that_failed_in_one_order_is_left_out(tools: Path, tmp_path: Path) -> None:
-    def first_always(prompt: str) -> str:
-        return '{"more_alike": "first"}'
-
-    runs = []
-    for name, server in (("a", Scripted(truthful)), ("b", OneOrder(first_always))):
-        with server:
-            method = [JUDGE, "bm25"] if name == "a" else ["bm25", JUDGE]
-            given: dict[str, Any] = {"data": tools, "method": method, "base_url": server.url}
-            runs.append(ek.run("multiview", out=tmp_path / name, **given))
-    assert picks(runs[1], JUDGE)["tools__use-0004"] == ["positive", None]
-    judged = runs[1].summary[named("accuracy", JUDGE)]
+    with OneOrder(lambda prompt: '{"more_alike": "first"}') as server:
+        run = ek.run("multiview", data=tools, method=["bm25", JUDGE], base_url=server.url, out=tmp_path / "a")
+    with Scripted(truthful) as server:
+        right = ek.run(
+            "multiview", data=tools, method=[JUDGE, "bm25"], base_url=server.url, out=tmp_path / "b"
+        )
+    assert picks(run, JUDGE)["tools__use-0004"] == ["positive", None]
+    judged = run.summary[named("accuracy", JUDGE)]
     assert (judged.value, judged.n, judged.coverage) == (0.5, 5, 10 / 12)
     assert judged.statuses == {"ok": 11, "error": 1}
-    results = json.loads((runs[1].path / "export" / "results.json").read_text())
+    results = json.loads((run.path / "export" / "results.json").read_text())
     assert results["methods"][JUDGE]["total"] == 5
-    found = ek.compare(*runs)
-    assert found.metrics == (f"accuracy@{JUDGE}", "accuracy@bm25")
-    by_judge, by_words = found.differences
-    assert (by_judge.value_a, by_judge.value_b, by_judge.n, by_judge.unit) == (1.0, 0.5, 5, "share")
-    assert (by_judge.coverage_a, by_judge.coverage_b) == (1.0, 10 / 12)
-    assert (by_words.difference, by_words.n, by_words.coverage_b) == (0, 6, 1.0)
-    covered = [gate(runs[1], runs[0], metrics=[f"accuracy@{name}"]).checks[0] for name in (JUDGE, "bm25")]
-    assert [check.passed for check in covered] == [False, True]
-    assert covered[0].reason == "coverage 83.33% is under the floor of 95%"
-    for refused in (gate, lambda *both, **more: ek.compare(*both, **more)):
-        for name in ("accuracy", "accuracy/task=tools__use", "accuracy/method=bm25"):
-            with pytest.raises(UsageError, match=f"'{name}': there are several methods.* accuracy@bm25"):
-                refused(*runs, metrics=[name])
-    with pytest.raises(UsageError, match="'accuracy': there are several methods"):
-        gate(*runs)
+    by_judge, by_words = ek.compare(right, run).differences
+    assert (by_judge.value_a, by_judge.value_b, by_judge.n) == (1.0, 0.5, 5)
+    assert (by_words.difference, by_words.n) == (0, 6)
+    with pytest.raises(UsageError, match="'accuracy': there are several methods.* accuracy@bm25"):
+        ek.gate(run, right, metrics=["accuracy"])
 
 
 def test_annotations_are_shown_to_the_judge_or_missed_at_once(
@@ -396,26 +342,6 @@ def test_annotations_are_shown_to_the_judge_or_missed_at_once(
         assert evenkeel("run", "multiview", "--data", half, *given, "--out", tmp_path / "no").code == 2
         assert f"{method}: the triplets of tools__use carry no annotations" in capsys.readouterr().err
     assert not (tmp_path / "no").exists()
-
-
-def test_a_judge_may_write_its_reasons_first(tools: Path, tmp_path: Path) -> None:
-    def rule(prompt: str) -> str:
-        first = prompt.partition("First candidate:\n")[2]
-        pick = "first" if first.startswith("good") else "second"
-        return json.dumps({"reasons": "so", "more_alike": pick})
-
-    server = Scripted(rule, record=True)
-    method = "judge:openai:loop?temperature=0.5&max_tokens=900+reason"
-    with server:
-        run = ek.run("multiview", data=tools, method=[method], out=tmp_path / "run", base_url=server.url)
-    assert run.headline.value == 1.0
-    assert {(body["temperature"], body["max_tokens"]) for body in server.bodies} == {(0.5, 900)}
-    schema = server.bodies[0]["response_format"]["json_schema"]["schema"]
-    assert list(schema["properties"]) == ["reasons", "more_alike"]
-    assert all("First write your reasons" in body["messages"][0]["content"] for body in server.bodies)
-    assert run.spec.subjects == ("judge:openai:loop?temperature=0.5&max_tokens=900+reason",)
-    (role,) = run.spec.models
-    assert role == "judge:openai:loop"
 
 
 def says(verdict: str) -> Scripted:
@@ -496,23 +422,6 @@ def ordered(method: str, responses: list[Response]) -> Outcome:
 
 def letters(*logprobs: float) -> list[Response]:
     return [answer(logprobs=Logprobs(values=(value,), tokens=("x",))) for value in logprobs]
-
-
-@pytest.mark.parametrize(
-    ("logprobs", "pick", "flips"),
-    [
-        ((-1.0, -3.0, -1.0, -2.0), "positive", 1.0),  # A each time, and more so where it is the positive
-        ((-1.0, -2.0, -1.0, -3.0), "negative", 1.0),
-        ((-1.0, -2.0, -1.0, -2.0), "tie", 1.0),
-        ((-1.0, -2.0, -2.0, -1.0), "positive", 0.0),
-    ],
-)
-def test_a_bias_towards_a_letter_cancels_in_the_margin(
-    logprobs: tuple[float, ...], pick: str, flips: float
-) -> None:
-    outcome = ordered("judge:hf:x+logprobs", letters(*logprobs))
-    assert (outcome.picks, outcome.flips, outcome.ends) == ((pick,), flips, ("ok",))
-    assert outcome.margin == (logprobs[0] - logprobs[1]) - (logprobs[2] - logprobs[3])
 
 
 def test_a_score_that_is_no_number_is_a_failure_and_no_wrong_answer() -> None:

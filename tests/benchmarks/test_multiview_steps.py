@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
@@ -17,10 +16,8 @@ from evenkeel.benchmarks.multiview.make.annotate import (
     Schema,
 )
 from evenkeel.benchmarks.multiview.make.triplets import (
-    ordering_fault,
     propose,
 )
-from evenkeel.benchmarks.multiview.methods import Outcome
 from evenkeel.make.documents import Document
 from multiview_judge import MATH, REFUSES, SCHEME, Judge, adds_up, build, counts, noted_in, views, written
 
@@ -127,45 +124,6 @@ def test_what_is_not_picked_is_counted_and_a_build_without_triplets_fails(
     assert not list(out.glob("*.jsonl"))
 
 
-def test_names_and_labels_are_offered_and_a_longer_schema_is_used_all_the_same(tmp_path: Path) -> None:
-    extra = [{"name": f"trait {n}", "description": "long " * 200} for n in range(30)]
-    scheme = {**SCHEME, "tags": [*SCHEME["tags"], *extra]}
-    docs = written(tmp_path / "few.jsonl", list(MATH.values())[:30])
-    out = tmp_path / "made"
-    with Judge(
-        says=lambda kind, read: msgspec.json.encode(scheme).decode() if kind == "reflect" else None,
-        record=True,
-    ) as server:
-        build(docs, out, server)
-    assert counts(out)["reflect"]["tags"] == len(scheme["tags"]) > 20
-    assert counts(out)["kept"] > 0
-    sent = [body["response_format"]["json_schema"]["schema"]["properties"] for body in server.bodies]
-    assert [each["tags"]["maxItems"] for each in sent if "categories" in each] == [20]
-    described = [each for each in sent if "summary" in each]
-    assert len(described) == 30
-    for each in described:
-        assert each["category"]["enum"] == [part["name"] for part in scheme["categories"]]
-        assert each["tags"]["items"]["enum"] == [part["name"] for part in scheme["tags"]]
-        assert each["summary"]["maxLength"] == 600
-    selected = [(each["positive"]["enum"], each["negative"]["enum"]) for each in sent if "positive" in each]
-    labels = [[f"{letter}{n}" for n in range(1, 11)] + ["none"] for letter in "PN"]
-    assert tuple(labels) in selected
-
-
-def test_more_anchors_are_tried_where_the_judge_abstains(docs: Path, tmp_path: Path) -> None:
-    def says(kind: str, read: list[Document]) -> str | None:
-        abstains = kind == "select" and int(read[0].id[-1]) < 6
-        return '{"positive": "none", "negative": "none"}' if abstains else None
-
-    out = tmp_path / "made"
-    with Judge(says=says) as server:
-        build(docs, out, server)
-    found = counts(out)
-    assert found["kept"] == 12
-    assert found["select"]["abstained"] >= 5
-    adds_up(out)
-
-
 def test_a_judge_that_writes_no_schema_is_given_up_on_with_a_way_out(docs: Path, tmp_path: Path) -> None:
     out = tmp_path / "made"
     with Judge(says=lambda kind, read: '{"categories": [], "tags": [{"name": " "}]}') as server:
@@ -212,17 +170,3 @@ def test_candidates_come_by_tags_and_by_words() -> None:
     assert [entry.document.id for entry in found["a"].negatives] == ["c"]
     assert tally["without_candidates"] == 5 - len(found)
     assert "e" not in found
-
-
-@pytest.mark.parametrize(
-    ("picked", "statuses", "fault"),
-    [
-        (("positive", "positive"), ("ok", "ok"), ""),
-        (("positive", "negative"), ("ok", "ok"), "ordered_wrong"),
-        (("tie", None), ("ok", "error"), "ordered_tie"),
-        (("positive", None), ("ok", "unparsed"), "ordering_unparsed"),
-        (("positive", None), ("ok", "error"), "ordering_error"),
-    ],
-)
-def test_only_what_is_right_in_both_orders_is_kept(picked: Any, statuses: Any, fault: str) -> None:
-    assert ordering_fault(Outcome(picked, statuses)) == fault

@@ -26,11 +26,7 @@ def write_list(path: Path) -> None:
 
 def write_document(path: Path) -> None:
     path.write_bytes(
-        msgspec.json.format(
-            msgspec.json.encode(
-                {"about": {"total_rows": 4, "by": "me", "tried": {"total_rows": 9}}, "rows": ROWS}
-            )
-        )
+        msgspec.json.format(msgspec.json.encode({"about": {"total_rows": 4, "by": "me"}, "rows": ROWS}))
     )
 
 
@@ -70,7 +66,7 @@ def test_the_number_of_rows_in_a_document_is_that_of_the_accepted(tmp_path: Path
     review = ek.review(tmp_path / "data.json")
     review.decide(1, "accepted")
     [path] = review.export(out=tmp_path / "out")
-    assert msgspec.json.decode(path.read_bytes())["about"] == {"total_rows": 1, "by": "me"}
+    assert msgspec.json.decode(path.read_bytes())["about"]["total_rows"] == 1
 
 
 def test_decisions_are_read_again_and_the_last_one_counts(tmp_path: Path) -> None:
@@ -104,7 +100,7 @@ def test_a_rebuilt_row_is_undecided_again(tmp_path: Path) -> None:
     [
         ("miron", "embedded", {"per_category": 4}, {}, 1),
         ("rgb", "embedded", {"size": 3, "lang": "en"}, {"ability": "noise", "noise_rates": "0"}, 1),
-        ("multiview", None, {"starter": True, "triplets": 2}, {"method": ["judge:embedded"]}, 4),
+        ("multiview", None, {"triplets": 2}, {"method": ["judge:embedded"]}, 4),
         ("mirae", "embedded", {"questions": "questions.txt"}, {"samples": 2}, 14),
     ],
 )

@@ -37,7 +37,11 @@ class Usage(NamedTuple):
     tokens_out: int = 0
 
     def plus(self, other: Usage) -> Usage:
-        return Usage(*map(sum, zip(self, other, strict=True)))
+        return Usage(
+            self.requests + other.requests,
+            self.tokens_in + other.tokens_in,
+            self.tokens_out + other.tokens_out,
+        )
 
 
 class Writer:

@@ -12,17 +12,8 @@ from msgspec import Struct
 from evenkeel.errors import DataError, UsageError, listed
 from evenkeel.files.tables import Row, read_plain_text, read_rows
 
-STORY = tuple(f"sentence{number}" for number in range(1, 6))
-TEXT_FIELDS: tuple[tuple[frozenset[str], tuple[str, ...]], ...] = (
-    (frozenset({"question", "answer"}), ("question",)),  # GSM8K
-    (frozenset({"clue"}), ("clue",)),  # crossword clues
-    (frozenset({"storytitle", "sentence1"}), ("storytitle", *STORY)),
-    (frozenset({"title", "sentence1"}), ("title", *STORY)),  # ROCStories
-    (frozenset({"text"}), ("text",)),
-    (frozenset({"document"}), ("document",)),
-    (frozenset({"content"}), ("content",)),
-)
-"""The fields by which a data set is recognised, and those that make up a document's text."""
+TEXT_FIELDS = ("question", "clue", "text", "document", "content")
+"""The fields that hold a document's text, the first that there is."""
 ID_FIELDS = ("id", "storyid")
 TEXT_FILES = (".txt", ".md")
 
@@ -84,11 +75,11 @@ def read_documents(
     if compose:
         reader = compose(first)
     else:
-        text_fields = (text_field,) if text_field else recognise_text_fields(first)
+        chosen = text_field or _text_field(first)
 
         def reader(row: Row) -> Content:
             labels = {field: read_labels(row, field) for field in label_fields}
-            return Content(_text(row, text_fields), labels)
+            return Content(row.text(chosen).strip(), labels)
 
     id_field = id_field or next((field for field in ID_FIELDS if field in first.fields), None)
     documents: list[Document] = []
@@ -127,22 +118,14 @@ def _check_labels(row: Row, document: Document, first: Document, locations: Mapp
             )
 
 
-def recognise_text_fields(row: Row) -> tuple[str, ...]:
-    """The fields that make up a document's text, by the data set that the row is from."""
-    for names, text_fields in TEXT_FIELDS:
-        if names <= row.fields.keys():
-            return text_fields
+def _text_field(row: Row) -> str:
+    for field in TEXT_FIELDS:
+        if field in row.fields:
+            return field
     raise UsageError(
         f"{row.file}: none of the fields is known to hold the text. Available: {listed(row.fields)}. "
         "Choose one with --text-field."
     )
-
-
-def _text(row: Row, fields: Sequence[str]) -> str:
-    parts = [row.text(field).strip() for field in fields]
-    # A title is not a sentence: it gets a full stop before the sentences that follow it.
-    parts[:-1] = [part if part[-1:] in ".!?…" else f"{part}." for part in parts[:-1]]
-    return " ".join(part for part in parts if part)
 
 
 def read_labels(row: Row, field: str) -> tuple[str, ...]:

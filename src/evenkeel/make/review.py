@@ -268,27 +268,14 @@ def _write(source: Path, numbers: frozenset[int], target: Path) -> None:
 def _json_document(
     document: dict[str, Any], rows: list[dict[str, Any]], name: str, numbers: frozenset[int]
 ) -> bytes:
-    """The object with fewer rows, and their number where its metadata gives it.
-
-    Further counts of the rows, such as how many a build tried, are left out where rows are.
-    """
+    """The object with fewer rows, and their number where its metadata gives it."""
     chosen = [row for number, row in enumerate(rows, 1) if number in numbers]
     total = f"total_{name}"
-    changed = document
-    if len(chosen) < len(rows):
-        changed = {
-            key: _recounted(value, total, len(chosen)) if isinstance(value, dict) else value
-            for key, value in document.items()
-        }
-    return indented({**changed, name: chosen}, 0) + b"\n"
-
-
-def _recounted(metadata: Mapping[str, Any], total: str, size: int) -> dict[str, Any]:
-    """Metadata with the number of rows; groups of counts that give it another time are left out."""
-    without = {
-        name: value for name, value in metadata.items() if not (isinstance(value, dict) and total in value)
+    changed = {
+        key: {**value, total: len(chosen)} if isinstance(value, dict) and total in value else value
+        for key, value in document.items()
     }
-    return {**without, total: size} if total in metadata else without
+    return indented({**changed, name: chosen}, 0) + b"\n"
 
 
 def _json_rows(source: Path, numbers: frozenset[int]) -> bytes:

@@ -73,8 +73,6 @@ class Grid(Displayed, Struct, frozen=True):
     rows: list[tuple[str, list[Content]]]
     left: int = 0
     """How many of the first columns, that of the row names included, are aligned to the left."""
-    sections: bool = False
-    """Whether every row with a name begins a section."""
     lead: str = ""
     """A sentence above the table."""
     note: str = ""
@@ -116,7 +114,7 @@ class Grid(Displayed, Struct, frozen=True):
             table.add_column(Text(visible(title)), justify=justify, no_wrap=True)
         columns = [rich_cells([row[index] for _, row in self.rows]) for index in range(len(self.columns))]
         for index, (name, _) in enumerate(self.rows):
-            if name == "all" or (self.sections and name):
+            if name == "all":
                 table.add_section()
             table.add_row(Text(visible(name)), *(column[index] for column in columns))
         return table

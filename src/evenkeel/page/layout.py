@@ -32,9 +32,6 @@ class Table(Struct, frozen=True, kw_only=True):
     metrics: tuple[Column, ...] = ()
     several: bool = False
     """Shown only where there is more than one column."""
-    pairs: str = ""
-    """Words for what stands between a row and a column: each of their pairs that has a figure is a row then.
-    For tables whose columns have long names."""
     total: bool = True
     """Whether a last row has the figures of all rows together."""
 
@@ -82,14 +79,7 @@ class Points(Struct, frozen=True, kw_only=True):
     y_title: str = ""
 
 
-class Heatmap(Struct, frozen=True, kw_only=True):
-    """A square matrix in the detail of one sample's score: that of the sample nearest to the headline."""
-
-    title: str
-    detail: str
-
-
-Picture: TypeAlias = Curve | Bars | Points | Heatmap
+Picture: TypeAlias = Curve | Bars | Points
 
 
 class Layout(Struct, frozen=True, kw_only=True):

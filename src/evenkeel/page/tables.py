@@ -49,8 +49,6 @@ class _Head(NamedTuple):
 
 def arrange(summary: Summary, table: Table) -> Grid | None:
     """One run's table, with a row for all together; None where it would show nothing new."""
-    if table.pairs:
-        return paired_rows(summary, table)
     metrics = {each.metric for each in summary.values()}
     shown = [each for each in table.metrics or (Column(table.metric, ""),) if each.metric in metrics]
 
@@ -84,22 +82,6 @@ def _heads(table: Table, shown: list[Column], split: list[str], rows: int) -> tu
     heads = [_Head("all", table.metric, {})]
     heads += [_Head(tag, table.metric, {table.columns: tag}) for tag in split]
     return heads, not split and (table.several or rows < 2)
-
-
-def paired_rows(summary: Summary, table: Table) -> Grid | None:
-    """A row for each figure of two values, of the table's row and column tags."""
-    figures = [each for each in summary.values() if each.metric == table.metric]
-    figures = [each for each in figures if set(each.scope) == {table.rows, table.columns}]
-    names = in_order(each.scope[table.rows] for each in figures)
-    rows: list[Row] = []
-    for name in names:
-        of_name = [each for each in figures if each.scope[table.rows] == name]
-        # The name is in the first of its rows only.
-        rows += [
-            ("" if number else name, [each.scope[table.columns], each]) for number, each in enumerate(of_name)
-        ]
-    columns = [f"{table.pairs} {table.columns}", "difference"]
-    return Grid(table.title, table.rows, columns, rows, left=2, sections=True) if rows else None
 
 
 def side_by_side(summaries: Mapping[str, Summary], table: Table) -> Grid:

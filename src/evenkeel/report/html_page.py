@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from evenkeel.analysis.comparable_metrics import run_names
 from evenkeel.analysis.comparison import compare
-from evenkeel.analysis.comparison_tables import comparison_tables, footnote, run_lines
+from evenkeel.analysis.comparison_tables import comparison_tables, footnote, run_lines, sentences
 from evenkeel.analysis.references import orientation_table, reference_runs, references
 from evenkeel.errors import DrawingError, UsageError
 from evenkeel.harness.folder import Run
@@ -129,7 +129,7 @@ def _differences(runs: Sequence[Run]) -> dict[str, Any]:
         return {"refused": str(error)}
     return {
         "refused": "",
-        "runs": run_lines(comparison),
+        "runs": [*sentences(comparison), *run_lines(comparison)],
         "differs": (*comparison.differs, *comparison.notes),
         "grids": comparison_tables(comparison),
         "footnote": footnote(comparison),

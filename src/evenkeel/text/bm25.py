@@ -41,17 +41,6 @@ class Neighbours(NamedTuple):
     scores: Floats
 
 
-def bm25_candidates(
-    texts: Sequence[str], anchors: Sequence[int], k: int, *, lang: str | None = None
-) -> list[list[Candidate]]:
-    """For each anchor the `k` documents with the highest BM25 against it as the query, best first.
-
-    Neither the anchor nor a document with the same text is a candidate. Equal scores keep the order of the
-    documents.
-    """
-    return [best(row, k) for row in bm25_rows(texts, anchors, lang=lang)]
-
-
 def best(row: Neighbours, k: int) -> list[Candidate]:
     """The `k` highest scores; equal ones in the order of the documents."""
     if k < 1:
@@ -64,11 +53,9 @@ def best(row: Neighbours, k: int) -> list[Candidate]:
     return [Candidate(int(documents[index]), float(scores[index])) for index in order]
 
 
-def bm25_rows(
-    texts: Sequence[str], anchors: Sequence[int], *, lang: str | None = None
-) -> Iterator[Neighbours]:
-    """For each anchor the BM25 of all documents that share a word with it, itself left out."""
-    return neighbours(bm25_index(texts, lang), texts, anchors)
+def bm25_rows(texts: Sequence[str], anchors: Sequence[int]) -> Iterator[Neighbours]:
+    """For each anchor the BM25 of the documents that share a word with it, without those of its text."""
+    return neighbours(bm25_index(texts), texts, anchors)
 
 
 def bm25_scores(

@@ -73,7 +73,7 @@ class Multiview(Benchmark):
             "evenkeel run multiview --method bm25 --method embed:embedded-embedder",
             "evenkeel run multiview --data triplets.jsonl --method judge:openai:NAME "
             "--method rerank:sbert:PATH",
-            "evenkeel run multiview --method 'judge:openai:NAME?base_url=http://127.0.0.1:8000/v1+reason' "
+            "evenkeel run multiview --method 'judge:openai:NAME?base_url=http://127.0.0.1:8000/v1' "
             "--method rewrite:embedded+embed:embedded-embedder",
         ),
         "score": ("evenkeel run multiview --data triplets.jsonl --method bm25",),

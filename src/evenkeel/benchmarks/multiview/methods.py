@@ -31,8 +31,6 @@ TIE = 1e-9
 """Scores closer than this are equal: sums in another order differ in their last bits."""
 LETTERS = (" A", " B")
 SUMMARY_TOKENS = 96
-REASON_TOKENS = 2_048
-"""For a judge that writes its reasons first."""
 SUMMARIES = Rule(truncated=True)
 """A summary that was cut off is embedded as far as it goes."""
 STATUSES: tuple[Status, ...] = ("ok", "truncated", "unparsed", "refused", "error")
@@ -198,33 +196,24 @@ def by_ranks(method: Method, triplets: Sequence[Triplet]) -> Ordering:
 # Judges
 
 
-# They read the names, fields and docstrings of these structs.
+# They read the name, the field and the docstring of this struct.
 class Choice(Struct):
     """A judge's verdict on a triplet."""
 
     more_alike: Literal["first", "second", "tie"]
 
 
-class ReasonedChoice(Struct):
-    """A judge's verdict on a triplet, after its reasons."""
-
-    reasons: str
-    more_alike: Literal["first", "second", "tie"]
-
-
 def by_verdicts(method: Method, triplets: Sequence[Triplet]) -> Ordering:
     """A language model names the document that is more alike, asked in both orders."""
-    reasoned = "reason" in method.options
-    kind: type[Choice] | type[ReasonedChoice] = ReasonedChoice if reasoned else Choice
     verdicts = yield from judge.ask(
-        kind,
+        Choice,
         [
             user_prompt(judge_prompt(method, triplet, swapped=swapped))
             for triplet in triplets
             for swapped in (False, True)
         ],
         role=method.role,
-        max_tokens=method.settings.max_tokens or (REASON_TOKENS if reasoned else judge.MAX_TOKENS),
+        max_tokens=method.settings.max_tokens or judge.MAX_TOKENS,
         temperature=method.settings.temperature,
     )
     return [
@@ -237,7 +226,7 @@ def by_verdicts(method: Method, triplets: Sequence[Triplet]) -> Ordering:
     ]
 
 
-def _picked(verdict: judge.Verdict[Choice | ReasonedChoice], first: Pick, second: Pick) -> Pick | None:
+def _picked(verdict: judge.Verdict[Choice], first: Pick, second: Pick) -> Pick | None:
     if verdict.value is None:
         return None
     picks: dict[str, Pick] = {"first": first, "second": second, "tie": "tie"}
@@ -309,7 +298,6 @@ class Prompts(Struct, frozen=True):
     """The templates of all prompts, with slots in capitals."""
 
     judge: str
-    reason: str
     summaries: str
     logprobs: str
     rewrite: str
@@ -343,8 +331,7 @@ def judge_prompt(method: Method, triplet: Triplet, *, swapped: bool) -> str:
     }
     if "logprobs" in method.options:
         return fill(prompts().logprobs, **slots, SUMMARIES=summaries)
-    reason = prompts().reason if "reason" in method.options else ""
-    return fill(prompts().judge, **slots) + summaries + reason
+    return fill(prompts().judge, **slots) + summaries
 
 
 def instruct_template(spec: str) -> str:

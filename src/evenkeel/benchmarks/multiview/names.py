@@ -46,10 +46,8 @@ KINDS = {
     "embed": Kind("embed", ("instruct",)),
     "rerank": Kind("rank"),
     "rewrite": Kind("generate", (), SETTINGS),
-    "judge": Kind("generate", ("annotations", "logprobs", "reason"), SETTINGS),
+    "judge": Kind("generate", ("annotations", "logprobs"), SETTINGS),
 }
-EXCLUSIVE = {"logprobs", "reason"}
-"""Options of which a method has at most one."""
 
 
 class Method(Struct, frozen=True):
@@ -128,11 +126,8 @@ def _parse_method(text: str, shared: Mapping[str, str]) -> Method:
         raise _no_method(text, kind)
     embedder = options.pop(0) if kind == "rewrite" and options else ""
     chosen = frozenset(options)
-    if (
-        (kind == "rewrite") != embedder.startswith("embed:")
-        or len(chosen & set(entry.options)) != len(options)
-        or chosen >= EXCLUSIVE
-    ):
+    is_known = len(chosen & set(entry.options)) == len(options)
+    if not is_known or (kind == "rewrite") != embedder.startswith("embed:"):
         raise _no_method(text, kind)
     spec, shown, raw = _model(text, head, entry, shared)
     try:

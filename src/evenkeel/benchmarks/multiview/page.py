@@ -11,9 +11,6 @@ from evenkeel.page.layout import Bars, Column, Layout, Note, Points, Table
 from evenkeel.page.metrics import Metric, units
 from evenkeel.types import RunSpec, Summary
 
-SIGNIFICANT = 0.05
-"""Below this p-value two methods differ significantly."""
-
 
 def blocks(summary: Summary) -> list[str]:
     """For each task its methods, the best first: `bm25 : 10.28% (26/253 correct)`."""
@@ -54,7 +51,7 @@ METRICS = (
     Metric(
         "minus_first", "accuracy minus that of the first method", "share", "higher", main=True,
         meaning="Accuracy of a method minus that of the run's first method, on the same triplets.",
-        caution="The interval is of this difference alone; the p-value is corrected for all pairs.",
+        caution="The interval is of this difference alone; the p-value is corrected for all methods.",
     ),
     Metric(
         "ties", "ties", "share", "lower", main=True,
@@ -80,19 +77,9 @@ METRICS = (
         "come from the cut; servers do not tell of it.",
     ),
     Metric(
-        "instruction_changes", "picks that change with the instruction", "share", None,
-        meaning="How often the pick is another one with the instruction, or the rewriting, than without.",
-        caution="A change is not a gain, and it needs embed:SPEC in the same run.",
-    ),
-    Metric(
         "chance", "what guessing gives, with the method's ties", "share", None,
         meaning="What guessing would give a method that ties as often as this one: (1 − ties) / 2.",
         caution="On triplets that were built against BM25 that method does not guess.",
-    ),
-    Metric(
-        "minus", "accuracy minus that of another method", "share", "higher",
-        meaning="Accuracy of a method minus that of another, on the same triplets, of three methods or more.",
-        caution="The interval is of this difference alone; the p-value is corrected for all pairs.",
     ),
     Metric(
         "built_against_bm25", "triplets built to defeat BM25", "share", None,
@@ -142,6 +129,7 @@ LAYOUT = Layout(
                 Column("accuracy_macro", "mean of the tasks"),
                 Column("chance", "guessing"),
                 Column("minus_chance", "minus guessing"),
+                Column("instruction_gain", "gained by the instruction"),
             ),
             total=False,
         ),
@@ -153,36 +141,14 @@ LAYOUT = Layout(
             several=True,
             total=False,
         ),
-        Table(
-            title="How much the criterion matters",
-            rows="method",
-            metrics=(
-                Column("instruction_changes", "picks that the instruction changes"),
-                Column("instruction_gain", "accuracy gained by it"),
-            ),
-            total=False,
-        ),
-        Table(
-            title="Each method minus each other",
-            rows="method",
-            metric="minus",
-            columns="other",
-            pairs="minus",
-            total=False,
-        ),
     ),
     cautions=(
         "Triplets that share a document are not independent: intervals and tests allow for it; the number "
         "of independent triplets says to how many without a common document they amount.",
         "Easy triplets are those that BM25 orders correctly; the others, ties included, are hard.",
-        "A tie is not correct. A triplet of which a verdict failed or cannot be read is left out, and lowers "
-        "the coverage.",
-        "A judge is asked in both orders: a triplet counts one half where it is right in one of them. Flips "
-        "are how often it picked another document because the order was another.",
-        "With logprobs, a judge's bias towards a letter is removed by summing over both orders: there is one "
-        "pick for a triplet, and flips are how often the two orders alone would have differed.",
-        "Triplets whose negative was chosen to look alike are built to defeat BM25: its chance level there "
-        "is not one half.",
+        "A triplet of which a verdict failed or cannot be read is left out, and lowers the coverage.",
+        "A judge is asked in both orders: a triplet counts one half where it is right in one of them.",
+        "With logprobs, a judge's bias towards a letter is removed by summing over both orders.",
         "A judge that made the triplets has seen them: another one is a fairer judge of methods.",
         "BM25 is Lucene's, with k1 = 1.5 and b = 0.75 and without stop words; it counts words over the "
         "documents of a task's triplets.",
@@ -193,17 +159,8 @@ LAYOUT = Layout(
 
 
 def notes(spec: RunSpec, summary: Summary) -> list[Note]:
-    """Which methods differ, and where BM25 is at a disadvantage by construction."""
+    """How many triplets are independent, and where BM25 is at a disadvantage by construction."""
     texts = []
-    pairs = [f for f in summary.values() if f.metric == "minus" and f.value is not None]
-    names = [
-        f"{figure.scope['method']} and {figure.scope['other']}"
-        for figure in pairs
-        if figure.p is not None and figure.p < SIGNIFICANT
-    ]
-    if pairs:
-        count = f"Of {len(pairs)} pairs of methods {len(names)} differ (p < {SIGNIFICANT}, corrected by Holm)"
-        texts.append(f"{count}{': ' if names else ''}{'; '.join(names)}.")
     triplets = sum(figure.n for figure in summary.values() if figure.metric == "built_against_bm25")
     linked = [f for f in summary.values() if f.metric == "accuracy" and set(f.scope) == {"method"}]
     if fewest := min((f.clusters for f in linked if "linked" in f.method), default=0):

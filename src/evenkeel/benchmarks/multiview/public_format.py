@@ -7,8 +7,7 @@ The project writes a folder for each task, `gsm8k__arithmetic/`, with `triplets.
      "quality_assessment": {"rating": 4, "label": "…", "class": "…", "reasoning": "…"},
      "anchor_annotation": {"category": "…", "tags": {"…": true}, "summary": {"final_summary": "…"}}, …}
 
-whose ids are those of `documents.jsonl` ({"doc_id": 0, "document": "…"}) beside it, and `triplet_config.json`
-with the criterion. A document is a text, or an object whose `text` is.
+and `triplet_config.json` with the criterion. A document is a text, or an object whose `text` is.
 """
 
 from __future__ import annotations
@@ -20,14 +19,13 @@ from typing import Any
 import msgspec
 
 from evenkeel.benchmarks.multiview.files import (
-    IDS,
     ROLES,
     Location,
     Triplet,
     with_defaults,
 )
-from evenkeel.errors import DataError, explain
-from evenkeel.files.jsonfile import json_lines, read_json
+from evenkeel.errors import explain
+from evenkeel.files.jsonfile import read_json
 from evenkeel.files.tables import kind_of
 
 RATINGS = ("quality_assessment", "quality_assessment_with_annotations")
@@ -37,14 +35,11 @@ def read_public(path: Path) -> Iterator[tuple[Location, Triplet]]:
     """Each triplet of the list in a file, with its location."""
     entries = read_json(path)
     view = _view(path)
-    texts = _documents(path)
     for number, entry in enumerate(entries, 1):
         location = Location(path, number, "entry")
-        if isinstance(entry, list) and len(entry) == len(ROLES):
-            entry = dict(zip(IDS, entry, strict=True))
         if not isinstance(entry, dict):
             raise location.error(f"expected a triplet, not {kind_of(entry)}.")
-        fields = with_defaults(_fields(location, entry, texts, view), str(number))
+        fields = with_defaults(_fields(location, entry, view), str(number))
         if "criterion" not in fields:
             raise location.error(
                 "the file does not name its criterion. Put it into a folder named DOCSET__CRITERION, as the "
@@ -84,37 +79,17 @@ def _known(docset: str, criterion: str) -> str:
     return known.description if known else criterion.replace("_", " ")
 
 
-def _documents(path: Path) -> dict[int, Any]:
-    """The documents of the whole set by their ids, where their file is beside the triplets."""
-    beside = path.parent / "documents.jsonl"
-    if not beside.is_file():
-        return {}
-    texts: dict[int, Any] = {}
-    for line, row in json_lines(beside):
-        if not isinstance(row, dict) or type(row.get("doc_id")) is not int or "document" not in row:
-            raise DataError(beside, "expected an object with 'doc_id' and 'document'.", line=line)
-        if row["doc_id"] in texts:
-            raise DataError(beside, f"the 'doc_id' {row['doc_id']} appears twice.", line=line)
-        texts[row["doc_id"]] = row["document"]
-    return texts
-
-
-def _fields(
-    location: Location, entry: dict[str, Any], texts: dict[int, Any], view: dict[str, str]
-) -> dict[str, Any]:
+def _fields(location: Location, entry: dict[str, Any], view: dict[str, str]) -> dict[str, Any]:
     """An entry as the fields of a triplet. Those that Evenkeel writes besides are taken as they are."""
     fields = {**view, **entry}
     labels: dict[str, dict[str, str]] = {}
     tags: dict[str, list[str]] = {}
     for role in ROLES:
-        number = entry.get(f"{role}_id")
-        if role not in entry and not (isinstance(number, int) and number in texts):
-            problem = f"there is no text, and the document {number} is not in a documents.jsonl beside it."
-            raise location.error(problem, f"field '{role}'")
-        document = _document(entry[role] if role in entry else texts[entry[f"{role}_id"]])
-        if not isinstance(document, str):
+        document = entry.get(role)
+        text = document.get("text") if isinstance(document, dict) else document
+        if not isinstance(text, str):
             raise location.error("the document has no text.", f"field '{role}'")
-        fields[role] = document
+        fields[role] = text
         annotation = entry.get(f"{role}_annotation")
         if isinstance(annotation, dict):
             fields.setdefault(f"{role}_summary", _summary(annotation.get("summary", "")))
@@ -125,11 +100,6 @@ def _fields(
     if isinstance(rating := _rating(entry), int):
         fields.setdefault("quality", rating)
     return {"labels": labels, "tags": tags, **fields}
-
-
-def _document(document: Any) -> Any:
-    """The text of a document, which may be an object."""
-    return document.get("text") if isinstance(document, dict) else document
 
 
 def _rating(entry: dict[str, Any]) -> Any:

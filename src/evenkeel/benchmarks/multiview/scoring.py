@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from hashlib import sha256
-from itertools import chain, combinations
+from itertools import chain
 from typing import Literal, TypeAlias, TypeVar
 
 from msgspec.structs import replace
@@ -132,7 +132,7 @@ def summarise(
         **stats.summarise(scores, {"built_against_bm25": [("task",)]}, units=UNITS),
         **macro_averages(members),
         **against_chance(members),
-        **instruction_sensitivity(members, blind or {}),
+        **instruction_gains(members, blind or {}),
         **differences(members),
     }
     return {"accuracy": _headline(by_method, summary, methods), **summary}
@@ -227,31 +227,17 @@ def _chance(score: Score) -> float | None:
     return None if ties is None else (1 - ties) / 2
 
 
-def instruction_sensitivity(members: Members, blind: Mapping[str, str]) -> Summary:
-    """How much the picks depend on the criterion.
-
-    `instruction_changes` and `instruction_gain` are of a method that reads the criterion and embeds in the
-    end (`embed:SPEC+instruct`, `rewrite:LM+embed:SPEC`), beside `embed:SPEC`, which does not, where both are
-    in the run: in how many triplets the pick is another one, and accuracy minus that of `embed:SPEC`, paired.
-    """
-    summary: Summary = {}
-    gains: Summary = {}
-    for method, without in blind.items():
-        changes = [
-            _with(score, "instruction_changes", _changed(plain, score))
-            for plain, score in zip(members[without], members[method], strict=True)
-        ]
-        summary |= stats.summarise(changes, {"instruction_changes": [("method",)]}, units=UNITS)
-        gains[stats.scope_name("instruction_gain", {"method": method})] = stats.difference(
-            [*members[without], *members[method]], "accuracy", "method", without, method, unit="share"
-        )
-    return {**summary, **_corrected(gains)}
-
-
-def _changed(first: Score, second: Score) -> float | None:
-    """Whether two methods with one pick each pick different documents."""
-    picks = [(score.values["accuracy"], score.values["ties"]) for score in (first, second)]
-    return None if (None, None) in picks else float(picks[0] != picks[1])
+def instruction_gains(members: Members, blind: Mapping[str, str]) -> Summary:
+    """`instruction_gain`: the accuracy of a method that reads the criterion and embeds in the end
+    (`embed:SPEC+instruct`, `rewrite:LM+embed:SPEC`) minus that of `embed:SPEC`, which does not, paired."""
+    return _corrected(
+        {
+            stats.scope_name("instruction_gain", {"method": method}): stats.difference(
+                [*members[without], *members[method]], "accuracy", "method", without, method, unit="share"
+            )
+            for method, without in blind.items()
+        }
+    )
 
 
 def _with(score: Score, metric: str, value: float | None, method: str = "") -> Score:
@@ -261,41 +247,29 @@ def _with(score: Score, metric: str, value: float | None, method: str = "") -> S
 
 
 def differences(members: Members) -> Summary:
-    """How much more often a method is right than another, paired by triplet.
+    """`minus_first`: how much more often a method is right than the first, paired by triplet, also by task.
 
-    `minus_first` is of every method and the first, also by task; `minus` is of all pairs, where there are
-    three methods or more. Each p-value is corrected by Holm for all pairs of methods in its scope, so that
-    one comparison has one p-value wherever it is shown.
+    Each p-value is corrected by Holm for all methods in its scope.
     """
     first, *others = members
-    overall = _pairs(members)
-    summary = {
-        stats.scope_name("minus_first", {"method": method}): overall[first, method] for method in others
-    }
+    scopes: dict[str, Members] = {"": members}
     for task in dict.fromkeys(str(score.tags["task"]) for score in members[first]):
-        of_task = {
+        scopes[task] = {
             method: [score for score in scores if score.tags["task"] == task]
             for method, scores in members.items()
         }
-        pairs = _pairs(of_task)
-        for method in others:
-            summary[stats.scope_name("minus_first", {"task": task, "method": method})] = pairs[first, method]
-    if len(members) > 2:
-        for (other, method), figure in overall.items():
-            summary[stats.scope_name("minus", {"method": method, "other": other})] = figure
+    summary: Summary = {}
+    for task, of_task in scopes.items():
+        scope = {"task": task} if task else {}
+        summary |= _corrected(
+            {
+                stats.scope_name("minus_first", {**scope, "method": method}): stats.difference(
+                    [*of_task[first], *of_task[method]], "accuracy", "method", first, method, unit="share"
+                )
+                for method in others
+            }
+        )
     return summary
-
-
-def _pairs(members: Members) -> dict[tuple[str, str], Figure]:
-    """Each later method minus each earlier one, with p-values corrected for all of them."""
-    return _corrected(
-        {
-            (other, method): stats.difference(
-                [*members[other], *members[method]], "accuracy", "method", other, method, unit="share"
-            )
-            for other, method in combinations(members, 2)
-        }
-    )
 
 
 def _corrected(figures: dict[Key, Figure]) -> dict[Key, Figure]:

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from evenkeel.benchmarks.multiview.files import ROLES, MultiviewDetail, Pick, Triplet
 from evenkeel.benchmarks.multiview.page import METRICS
-from evenkeel.page.differences import MOST_WORDS, located_words
+from evenkeel.page.differences import located_words
 from evenkeel.page.examples import shortened
 from evenkeel.page.view import (
     Beside,
@@ -32,8 +32,6 @@ VERDICTS = {
 }
 SHORT = 3
 """Letters of a word that is not marked as shared: most such words are in every text."""
-MOST_VIEWS = 8
-"""Views (kinds of labels) that are shown."""
 
 
 def view(record: TripletRecord, related: Sequence[TripletRecord] = ()) -> View:
@@ -71,11 +69,7 @@ def _documents(triplet: Triplet) -> Iterator[Text]:
                 if word.text.casefold() in words and _is_marked(word.text)
             )
         )
-        note = ""
-        if role != "anchor":
-            counted = len(located_words(text, MOST_WORDS))
-            note = f"{len(shared)} of {counted:,} words are marked: those of more than {SHORT} letters."
-        yield Text(HEADINGS[role], text, shared, note=note)
+        yield Text(HEADINGS[role], text, shared)
 
 
 def _is_marked(word: str) -> bool:
@@ -105,10 +99,7 @@ def _annotations(triplet: Triplet) -> Facts:
     """What is known of each document: its id, its labels, tags and summary."""
     views = list(dict.fromkeys(view for labels in triplet.labels.values() for view in labels))
     rows: list[tuple[str, ...]] = [("id", triplet.anchor_id, triplet.positive_id, triplet.negative_id)]
-    rows += [
-        (view, *(triplet.labels.get(role, {}).get(view, "–") for role in ROLES))
-        for view in views[:MOST_VIEWS]
-    ]
+    rows += [(view, *(triplet.labels.get(role, {}).get(view, "–") for role in ROLES)) for view in views]
     if triplet.tags:
         rows.append(("tags", *(", ".join(triplet.tags.get(role, ())) or "–" for role in ROLES)))
     summaries = (triplet.anchor_summary, triplet.positive_summary, triplet.negative_summary)

@@ -127,6 +127,7 @@ class _Vectors(_Served):
 
 
 _chat = msgspec.json.Decoder(_Chat)
+_usages = msgspec.json.Decoder(_Usage)
 _completions = msgspec.json.Decoder(_Completion)
 _vectors = msgspec.json.Decoder(_Vectors)
 _scores = msgspec.json.Decoder(_Scores | list[_Score])
@@ -155,8 +156,11 @@ class Version(NamedTuple):
 
 
 def _version(reply: _Served) -> Version:
-    names = (reply.model, reply.system_fingerprint)
-    return Version(*(name[:LONGEST_NAME] if isinstance(name, str) else "" for name in names))
+    return Version(_name(reply.model), _name(reply.system_fingerprint))
+
+
+def _name(value: Any) -> str:
+    return value[:LONGEST_NAME] if isinstance(value, str) else ""
 
 
 def _token_counts(usage: msgspec.Raw) -> tuple[int | None, int | None]:
@@ -173,7 +177,7 @@ def _token_counts(usage: msgspec.Raw) -> tuple[int | None, int | None]:
 def _usage(usage: msgspec.Raw) -> _Usage:
     """An answer is not lost for a broken count."""
     try:
-        return msgspec.json.decode(usage, type=_Usage)
+        return _usages.decode(usage)
     except (msgspec.DecodeError, ValueError, RecursionError):
         return _Usage()
 
@@ -223,8 +227,7 @@ def _chat_answer(choice: _ChatChoice) -> tuple[Status, str, str, str]:
     status, finish = _finish_status(choice.finish_reason)
     # Where servers put thinking, the most used first. OpenRouter fills two with the same.
     named = (message.reasoning_content, message.reasoning, message.thinking, message.reasoning_details)
-    fields = map(_thinking, named)
-    separate = next(filter(None, fields), "") or _thinking_parts(message.content)
+    separate = next(filter(None, map(_thinking, filter(None, named))), "") or _thinking_parts(message.content)
     text, inline, closed = split_reasoning(content or "", cut=status == "truncated")
     reasoning = "\n".join(filter(None, (separate, inline)))
     if message.refusal:

@@ -5,14 +5,13 @@ What is done about a failure is decided by its kind, in `retry.py`.
 
 from __future__ import annotations
 
-import contextlib
 import io
 import json
 import math
 import os
 import re
 import ssl
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
@@ -226,15 +225,17 @@ class Transport:
         data = body() if isinstance(body, aiohttp.FormData) else body
         headers = {"Content-Type": data.content_type} if isinstance(data, aiohttp.Payload) else None
         timeout = self._request_time if isinstance(body, bytes | None) else self._file_time
-        with _as_request_errors(self._timeout):
+        try:
             async with self._http.request(
                 method, self._url(path), data=data, headers=headers, timeout=timeout, allow_redirects=False
             ) as reply:
                 return await self._read(reply)
+        except (aiohttp.ClientError, OSError) as error:
+            raise self._failure(error) from None
 
     async def lines(self, path: str) -> AsyncGenerator[bytes, None]:
         """The lines of a file as they come, without any secret."""
-        with _as_request_errors(self._timeout):
+        try:
             async with self._http.get(
                 self._url(path), timeout=self._file_time, allow_redirects=False
             ) as reply:
@@ -248,6 +249,8 @@ class Transport:
                     if len(rest) > LARGEST_REPLY:
                         raise _too_large()
                 yield self._endpoint.redacted(rest)
+        except (aiohttp.ClientError, OSError) as error:
+            raise self._failure(error) from None
 
     def _url(self, path: str) -> URL:
         return self._urls.get(path) or self._urls.setdefault(path, self._endpoint.url(path))
@@ -255,48 +258,43 @@ class Transport:
     async def _read(self, reply: aiohttp.ClientResponse) -> Reply:
         ok = reply.status == 200
         limit = LARGEST_REPLY if ok else ERROR_BODY
-        data = bytearray()
-        async for chunk in reply.content.iter_any():
-            data += chunk
-            if len(data) > limit:
-                reply.close()  # the rest is not read
-                if ok:
-                    raise _too_large()
-                break
+        content = reply.content
+        parts = [await content.readany()]
+        while not content.at_eof() and sum(map(len, parts)) <= limit:
+            parts.append(await content.readany())
+        data = b"".join(parts)
+        if len(data) > limit:
+            reply.close()  # the rest is not read
+            if ok:
+                raise _too_large()
         redacted = self._endpoint.redacted
         return Reply(
             reply.status,
             reply.content_type.lower(),
-            redacted(bytes(data[:limit])).removeprefix(b"\xef\xbb\xbf"),
+            redacted(data[:limit]).removeprefix(b"\xef\xbb\xbf"),
             wait=None if ok else requested_wait(reply.headers),
             location="" if ok else redacted.text(reply.headers.get("Location", "")).partition("?")[0],
         )
 
+    def _failure(self, error: aiohttp.ClientError | OSError) -> RequestError:
+        """Whatever went wrong on the way."""
+        match error:
+            case aiohttp.ClientConnectorCertificateError():
+                return RequestError(UNTRUSTED, _os_reason(error.certificate_error))
+            case aiohttp.ConnectionTimeoutError():
+                return RequestError(NO_CONNECTION, "connecting took too long")
+            case aiohttp.ClientConnectorError():
+                return RequestError(NO_CONNECTION, _os_reason(error.os_error))
+            case TimeoutError():
+                return RequestError(TIMEOUT, f"no reply within {self._timeout:g} s")
+            case aiohttp.ClientResponseError():
+                return RequestError(BROKEN, "it breaks the rules of HTTP")
+        # Only the kind: the text of such an error may hold the address with its credentials.
+        return RequestError(CONNECTION_LOST, type(error).__name__)
+
 
 def _too_large() -> RequestError:
     return RequestError(BROKEN, f"it has more than {LARGEST_REPLY:,} bytes")
-
-
-@contextlib.contextmanager
-def _as_request_errors(timeout: float) -> Iterator[None]:
-    """Whatever goes wrong on the way, as a RequestError."""
-    try:
-        yield
-        return
-    except aiohttp.ClientConnectorCertificateError as error:
-        failure = RequestError(UNTRUSTED, _os_reason(error.certificate_error))
-    except aiohttp.ConnectionTimeoutError:
-        failure = RequestError(NO_CONNECTION, "connecting took too long")
-    except aiohttp.ClientConnectorError as error:
-        failure = RequestError(NO_CONNECTION, _os_reason(error.os_error))
-    except TimeoutError:
-        failure = RequestError(TIMEOUT, f"no reply within {timeout:g} s")
-    except aiohttp.ClientResponseError:
-        failure = RequestError(BROKEN, "it breaks the rules of HTTP")
-    except (aiohttp.ClientError, OSError) as error:
-        # Only the kind: the text of such an error may hold the address with its credentials.
-        failure = RequestError(CONNECTION_LOST, type(error).__name__)
-    raise failure from None
 
 
 def _os_reason(cause: Exception) -> str:

@@ -125,7 +125,7 @@
     if (!judged && score) return ["score", shown(score.values[row]), `score ${shown(score.values[row])}`];
     if (!outcomes.wrong.has(row)) return ["soft", "–", outcomes["no answer"].has(row) ? "no answer" : "no right or wrong"];
     const share = data.correct[row];
-    return share ? ["soft", `${Math.round(100 * share)}%`, "partly right"] : ["wrong", "✗", "wrong"];
+    return share ? ["soft", `${Math.round(100 * share)}%`, "right by some"] : ["wrong", "✗", "wrong"];
   }
 
   function sampleRow(row) {

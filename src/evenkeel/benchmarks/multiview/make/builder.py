@@ -16,7 +16,7 @@ from msgspec import Meta, Struct
 
 from evenkeel import __version__
 from evenkeel.benchmarks.multiview.files import Triplet, encode_triplets, model_name
-from evenkeel.benchmarks.multiview.make.annotate import length_notes, lengths
+from evenkeel.benchmarks.multiview.make.annotate import cut_note
 from evenkeel.benchmarks.multiview.make.criteria import (
     Criterion,
     criterion,
@@ -36,13 +36,11 @@ from evenkeel.files.datasets import data_file
 from evenkeel.make.asking import Asking
 from evenkeel.make.builder import Built
 from evenkeel.make.documents import Documents, read_documents
-from evenkeel.options import FILE, RUNTIME, identity_options
+from evenkeel.options import FILE, identity_options
 from evenkeel.types import Capability, to_jsonable
 
 FORMAT = 1
 LINES = msgspec.json.Encoder()
-CALLS = 4
-"""Requests for a triplet: the choice, the rating, and both orders."""
 PATHS = ("docs", "criteria")
 """Options that name files of this machine."""
 MIN_DOCUMENTS = 3
@@ -102,14 +100,9 @@ class BuildOptions(Struct, frozen=True, kw_only=True):
         Meta(description="A second judge, which orders the triplets blind: what it confirms is kept."),
     ] = None
     seed: Annotated[int, Meta(description="Another seed gives other anchors, or another starter set.")] = 0
-    dry_run: Annotated[
-        bool, Meta(description="Say how often the judge would be asked, and stop.", extra=RUNTIME)
-    ] = False
 
     def __post_init__(self) -> None:
         self._check_source()
-        if self.dry_run and not self.judge:
-            raise ValueError("--dry-run counts how often a judge is asked: give a --judge")
         if self.criteria and (self.criterion or self.description):
             raise ValueError("--criteria has all criteria: leave out --criterion and --description")
         if self.validate and self.judge and model_name(self.validate) == model_name(self.judge):
@@ -182,7 +175,7 @@ class MultiviewBuilder:
                 )
         elif options.docs:
             self.criteria = options.read_criteria()
-        specs = [spec for spec in (options.judge, options.validate) if spec and not options.dry_run]
+        specs = [spec for spec in (options.judge, options.validate) if spec]
         self.helpers: Mapping[str, str] = {f"judge:{spec}": spec for spec in specs}
         self.roles: Mapping[str, frozenset[Capability]] = {
             role: frozenset({"generate"}) for role in self.helpers
@@ -199,9 +192,6 @@ class MultiviewBuilder:
             raise DataError(path, f"a triplet takes {MIN_DOCUMENTS} documents; there are {count}.")
         if not options.judge:
             return (yield from self._confirm(self._labelled(read, path)))
-        if options.dry_run:
-            long = length_notes({"read": count, **lengths(read.documents)})
-            return Built({}, [*read.notes, *long, self._estimate(count)], [])
         results = []
         for each in self.criteria:
             build = Build(each, self._docset(path), options.judge, options.number, options.seed)
@@ -225,16 +215,6 @@ class MultiviewBuilder:
 
     def _docset(self, path: Path) -> str:
         return self.set.name if self.set else docset_name(path)
-
-    def _estimate(self, documents: int) -> str:
-        """How often the judge would be asked, in words."""
-        calls = (1 + documents + CALLS * self.options.number) * len(self.criteria)
-        second = 2 * self.options.number * len(self.criteria)
-        times = f"{calls:,} times{f' and the second judge {second:,}' if self.options.validate else ''}"
-        return (
-            f"the judge would be asked {times}, and more where an answer must be repaired or a triplet is "
-            "discarded"
-        )
 
     def _starter(self) -> Built:
         seed = self.options.seed
@@ -274,9 +254,8 @@ class MultiviewBuilder:
     def _judged(self, read: Documents, path: Path, results: Sequence[JudgedTriplets]) -> Draft:
         files: dict[str, bytes] = {}
         criteria, failures = [], []
-        notes = list(read.notes)
-        documents = {**_about_documents(path, read), **lengths(read.documents)}
-        notes += length_notes(documents)
+        notes = [*read.notes, *cut_note(read.documents)]
+        documents = _about_documents(path, read)
         for result in results:
             name, counts, number = result.criterion.name, result.counts, len(result.triplets)
             criteria.append(_about(result.criterion, {**counts, "kept": number}))

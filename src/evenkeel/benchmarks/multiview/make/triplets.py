@@ -42,19 +42,6 @@ CANDIDATES = 10
 """Documents to choose from, for the positive and for the negative."""
 MIN_QUALITY = 3
 """What the judge rates below is discarded."""
-MAX_OVERSHOOT = 4
-"""At most so many anchors are tried in a round for each triplet that is missing."""
-UNREAD = ("unparsed", "refused", "error")
-STEPS = {
-    "reflect": ("asked", *UNREAD, "categories", "tags"),
-    "annotate": ("annotated", *UNREAD, "unknown_categories", "unknown_tags"),
-    "select": (
-        "without_candidates", "proposed", "abstained", *UNREAD, "not_a_candidate", "same_document", "selected"
-    ),
-    "discarded": (),
-}  # fmt: skip
-"""What the manifest counts at each step, even where it is 0; the reasons for discarding are open."""
-
 Chosen = tuple[Annotated, Annotated, Annotated]
 """Anchor, positive and negative."""
 
@@ -107,8 +94,6 @@ def judge_triplets(documents: Sequence[Document], build: Build) -> Asking[Judged
     """Triplets for one criterion; none, where the judge writes no schema."""
     criterion, role = build.criterion, build.role
     tally = Tally()
-    for step, names in STEPS.items():
-        tally[step].update(dict.fromkeys(names, 0))
     name = f"multiview/build/{build.seed}/{criterion.name}"
     rng = random.Random(f"{name}/reflect")
     schema = yield from reflect(documents, criterion, role=role, rng=rng, counts=tally["reflect"])
@@ -126,27 +111,14 @@ def judge_triplets(documents: Sequence[Document], build: Build) -> Asking[Judged
 def _rounds(
     proposals: Iterator[Proposal], build: Build, tally: Tally
 ) -> Asking[tuple[list[Triplet], list[Dropped]]]:
-    """Rounds of proposals, selected and checked, until there are as many triplets as asked for."""
+    """Rounds of as many anchors as triplets are missing, selected and checked, until none is missing."""
     triplets: list[Triplet] = []
     dropped: list[Dropped] = []
-    while (missing := build.number - len(triplets)) > 0:
-        size = round_size(missing, tried=tally["select"]["proposed"], accepted=len(triplets))
-        proposed = list(islice(proposals, size))
-        if not proposed:
-            break
+    while proposed := list(islice(proposals, build.number - len(triplets))):
         chosen = yield from select(proposed, build.criterion, role=build.role, counts=tally["select"])
         rated = yield from _rate([_triplet(documents, build) for documents in chosen], build, dropped)
         triplets += yield from _order_blind(rated, build.judge, dropped)
-    dropped += [Dropped(triplet, "surplus") for triplet in triplets[build.number :]]
-    return triplets[: build.number], dropped
-
-
-def round_size(missing: int, *, tried: int, accepted: int) -> int:
-    """How many anchors to try for what is missing, by the share that was accepted so far.
-
-    missing · (tried + 1) / (accepted + 1), rounded up, and at most MAX_OVERSHOOT times what is missing
-    """
-    return min(MAX_OVERSHOOT * missing, -(-missing * (tried + 1) // (accepted + 1)))
+    return triplets, dropped
 
 
 def _triplet(chosen: Chosen, build: Build) -> Triplet:

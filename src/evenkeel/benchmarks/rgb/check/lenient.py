@@ -6,7 +6,6 @@ whether it declines or reports an error, is read from its wording (`classifier`)
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
@@ -16,13 +15,11 @@ from msgspec import Struct
 from evenkeel.benchmarks.rgb.check.classifier import Decisions, Flags, decide, telling_sentence
 from evenkeel.benchmarks.rgb.check.mention import Match, given, mentions, target
 from evenkeel.benchmarks.rgb.check.normalization import Word, plain, spellings, words
-from evenkeel.benchmarks.rgb.check.wording import Reading, read, simplified, titles
+from evenkeel.benchmarks.rgb.check.wording import Reading, read, simplified
 from evenkeel.benchmarks.rgb.files import Answer
 
 LONGEST = 20_000
 """Characters of an answer that are read: more is a model that does not stop."""
-_EMPTY_FIELD = re.compile(r"[:：][ \t]*+(?:[—–-]{1,3}|[?？]{1,3})[ \t]*+$", re.MULTILINE)
-"""A field without a value: "Winner: —"."""
 
 
 class Verdict(Struct, frozen=True):
@@ -107,17 +104,11 @@ def read_reply(
 ) -> tuple[Reading, list[Match | None], list[Match | None]]:
     """The classes of a reply, and where each part of the right answer and of the false one is in it."""
     visible = _without_thoughts(_ends(prediction)).replace("_", " ")
-    visible = _EMPTY_FIELD.sub(": n/a", visible)
     text = _ends(simplified(plain(visible)))  # a character may unfold to many
     listed = words(text)
     query = _plain_query(_ends(query))
     answer, fake = _simplified(answer), _simplified(fake)
-    spans = _spans(_shortened(fake), listed, "K", query) | _spans(answer, listed, "G", query)
-    asked_titles, other_titles = titles(text, query)
-    for letter, names in (("Q", asked_titles), ("w", other_titles)):
-        for start, span in _spans((names,), listed, letter, query).items():
-            if not any(position in spans for position in range(start, span[0])):
-                spans[start] = span
+    spans = _spans(fake, listed, "K", query) | _spans(answer, listed, "G", query)
     matches = [given(part, listed, fake, query) for part in answer]
     false = [given(part, listed, answer, query, equal=True) for part in fake]
     return read(listed, query, spans), matches, false
@@ -131,19 +122,6 @@ def _plain_query(query: str) -> str:
 @lru_cache(maxsize=4096)
 def _simplified(answer: Answer) -> Answer:
     return tuple(tuple(simplified(alternative) for alternative in part) for part in answer)
-
-
-@lru_cache(maxsize=4096)
-def _shortened(fake: Answer) -> Answer:
-    """The false answer, with its surname or its number alone: "Whitlock never held it"."""
-    short = []
-    for alternative in (alternative for part in fake for alternative in part):
-        spelt = target(alternative).words
-        if len(spelt) > 1 and spelt[-1].cased[:1].isupper() and len(spelt[-1].text) > 3:
-            short.append(spelt[-1].cased)
-        elif len(spelt) > 1 and spelt[0].number and len(spelt[0].text) > 1 and not spelt[1].number:
-            short.append(spelt[0].cased)
-    return (*fake, tuple(short))
 
 
 def _spans(answer: Answer, listed: Sequence[Word], letter: str, query: str) -> dict[int, tuple[int, str]]:

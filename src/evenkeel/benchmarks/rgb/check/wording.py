@@ -59,14 +59,7 @@ one, `Q` a word or a name of the question, `J` a word that asks for the same kin
 (who, when), `H` a noun of that kind (name, date), `O` a word of another kind, `M` another name in Latin
 letters, `w` any other word, `#` another number, `,` and `.` the ends of clauses and sentences. A word that is
 in several classes is of the first."""
-LOWER_ONLY = frozenset("nlvey")
-"""Classes whose words, with a capital inside a sentence, are a part of a name: "Unknown Tides"."""
-NUMERALS = "零一二两三四五六七八九十百千万亿"
-MOST_TITLES = 20
-"""Titles of a text that are looked for in it."""
 _HAN = re.compile(f"[{HAN}]")
-_TITLE = re.compile(r"[《〈]([^《》〈〉\n]{1,60})[》〉]")
-_QUOTED = re.compile(r"[《〈“「『\"]([^《》〈〉“”「」『』\"\n]{1,60})[》〉”」』\"]")
 
 
 class ByLanguage(Struct, frozen=True, forbid_unknown_fields=True):
@@ -149,8 +142,6 @@ def read(listed: Sequence[Word], query: str, answers: Mapping[int, tuple[int, st
         if letter[:1].isdigit():
             same = letter[0] in (asked_kinds or "0")  # a name is asked for by "which", too
             letter = ("H" if letter[1:] else "J") if same else "Q" if _form(word.text) in asked else "O"
-        if letter in LOWER_ONLY and _is_part_of_name(listed, position, end):
-            end, letter = position + 1, "w"
         if letter in ("", "w") or (letter == "k" and _form(word.text) in asked):
             if _form(word.text) in asked or word.text in asked_characters:
                 letter = "Q"
@@ -190,15 +181,6 @@ def _classified(
     return position + 1, letters.get((word.text,)) or letters.get((_base(word.text),), "")
 
 
-def _is_part_of_name(listed: Sequence[Word], start: int, end: int) -> bool:
-    """Whether a word with a capital is inside a sentence, behind a small letter: "the song Unknown Tides"."""
-    word = listed[start]
-    if not start or end - start > 1 or not word.cased[:1].isupper() or word.cased.isupper():
-        return False
-    before = listed[start - 1]
-    return before.clause == word.clause and not before.cased[:1].isupper()
-
-
 def _is_name(listed: Sequence[Word], position: int) -> bool:
     """Whether a word has a capital that is not only that of a sentence: inside one, before another capital,
     or as a clause by itself."""
@@ -209,26 +191,6 @@ def _is_name(listed: Sequence[Word], position: int) -> bool:
         return True
     after = listed[position + 1] if position + 1 < len(listed) else None
     return after is None or after.clause != word.clause or after.cased[:1].isupper()
-
-
-def titles(text: str, query: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The names that a question marks by 《》, quotes or capitals, and the titles in a text: what a word in a
-    title says, the reply does not."""
-    return _names(query), tuple(_TITLE.findall(text)[:MOST_TITLES])
-
-
-@lru_cache(maxsize=1024)
-def _names(query: str) -> tuple[str, ...]:
-    listed = words(query)
-    runs: list[list[Word]] = [[]]
-    for position, word in enumerate(listed):
-        joins = runs[-1] and position and listed[position - 1].clause == word.clause
-        if not word.cased[:1].isupper() or not joins:
-            runs.append([])
-        if word.cased[:1].isupper() and (position or not _classified(listed, 0, _lexicon())[1]):
-            runs[-1].append(word)
-    capitals = [" ".join(word.cased for word in run) for run in runs if len(run) > 1]
-    return (*_QUOTED.findall(query)[:MOST_TITLES], *capitals[:MOST_TITLES])
 
 
 @lru_cache(maxsize=1024)
