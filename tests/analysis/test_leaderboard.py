@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import evenkeel as ek
-from evenkeel.analysis import leaderboard
 from evenkeel.analysis.leaderboard import Leaderboard
 from evenkeel.benchmarks.mirae.benchmark import Mirae
 from evenkeel.errors import UsageError
@@ -92,13 +91,6 @@ def test_runs_that_were_asked_other_things_have_a_board_of_their_own(tmp_path: P
     for first, second in combinations([alike[0], hotter, others], 2):
         with pytest.raises(UsageError):
             ek.compare(first, second)
-
-
-def test_a_full_board_is_continued_on_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(leaderboard, "MOST_ENTRIES", 2)
-    boards = ek.leaderboard([store_model(tmp_path / f"m{n}", n / 10, n) for n in range(3)])
-    assert [[row.name for row in board.rows] for board in boards] == [["m1", "m0"], ["m2"]]
-    assert boards[1].note == "The first board is full: a board has at most 2 entries."
 
 
 def test_a_folder_that_cannot_be_read_is_named_and_the_others_are_ranked(tmp_path: Path) -> None:

@@ -23,9 +23,6 @@ from evenkeel.page.grid import Displayed, Overview
 from evenkeel.page.layout import Layout
 from evenkeel.types import Figure
 
-MOST_ENTRIES = 100
-"""On a board, each tested against each. Further runs have a further board."""
-
 
 class LeaderboardRow(Struct, frozen=True, kw_only=True):
     """A row of a board: a run, or one method of it."""
@@ -99,9 +96,6 @@ class _Ranked(NamedTuple):
 def _read(run: Run, asked: dict[bytes, Any]) -> _Ranked:
     layout = benchmark_class(run.spec.benchmark).layout
     metrics = [f"{layout.headline}@{subject}" for subject in run.subjects] or [layout.headline]
-    if len(metrics) > MOST_ENTRIES:
-        count = f"{len(metrics):,} {run.subject}s"
-        raise UsageError(f"{run.path} has {count}; a board has at most {MOST_ENTRIES} entries.")
     figures = dict(zip(metrics, run.headlines.values(), strict=True))
     return _Ranked(run, layout, figures, read_values(run, metrics, layout.metrics, asked))
 
@@ -120,6 +114,7 @@ def _boards(runs: Sequence[_Ranked]) -> list[Leaderboard]:
     boards = []
     for number, (group, reason) in enumerate(zip(groups, reasons, strict=True), 1):
         layout, name = group[0].layout, group[0].run.spec.benchmark
+        which = f" ({number})" if len(groups) > 1 else ""
         rows = _rows(group)
         low = [row.name for row in rows if row.figure.coverage < FLOOR]
         notes = [reason, f"Coverage below {share(FLOOR)}: {', '.join(low)}." if low else ""]
@@ -127,7 +122,7 @@ def _boards(runs: Sequence[_Ranked]) -> list[Leaderboard]:
             Leaderboard(
                 benchmark=name,
                 metric=layout.headline,
-                title=f"{name}: {layout.headline_title}{f' ({number})' if len(groups) > 1 else ''}",
+                title=f"{layout.name or name}: {layout.headline_title}{which}",
                 rows=rows,
                 note=" ".join(filter(None, notes)),
             )
@@ -137,8 +132,6 @@ def _boards(runs: Sequence[_Ranked]) -> list[Leaderboard]:
 
 def _why_apart(group: Sequence[_Ranked], run: _Ranked) -> str:
     """Why a run cannot be on a board with others; empty where it can."""
-    if sum(len(each.figures) for each in (*group, run)) > MOST_ENTRIES:
-        return f"The first board is full: a board has at most {MOST_ENTRIES} entries."
     for other in group:
         names = run_names([other.run, run.run])
         try:

@@ -79,14 +79,7 @@ class Points(Struct, frozen=True, kw_only=True):
     y_title: str = ""
 
 
-class Heatmap(Struct, frozen=True, kw_only=True):
-    """A square matrix in the detail of one sample's score: that of the sample nearest to the headline."""
-
-    title: str
-    detail: str
-
-
-Picture: TypeAlias = Curve | Bars | Points | Heatmap
+Picture: TypeAlias = Curve | Bars | Points
 
 
 class Layout(Struct, frozen=True, kw_only=True):

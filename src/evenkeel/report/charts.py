@@ -31,8 +31,6 @@ MOST_POINTS = 1200
 MOST_CATEGORIES = 12
 """Colours of one chart: of more categories, the rarer ones are drawn as one."""
 OTHER = "other"
-MOST_ANSWERS = 40
-"""Answers of one prompt that are drawn each against each."""
 
 INK = "ink"
 """The style of lines that have the colour of the text."""
@@ -222,32 +220,6 @@ def _colour(field: str, names: Iterable[str], *, wide: int = 1000) -> dict[str, 
     }
     scale = {"domain": distinct, "range": [PALETTE[i % len(PALETTE)] for i in range(len(distinct))]}
     return _field(field, "nominal", scale=scale, legend=legend if len(distinct) > 1 else None)
-
-
-def heatmap(matrix: list[list[float]]) -> Chart:
-    """How alike every two answers are, as a coloured grid with the numbers in it."""
-    title = "answer" if len(matrix) <= MOST_ANSWERS else f"answer, the first {MOST_ANSWERS} of {len(matrix)}"
-    matrix = [row[:MOST_ANSWERS] for row in matrix[:MOST_ANSWERS]]
-    cells = [
-        {"a": i + 1, "b": j + 1, "cosine": value, "shown": f"{value:.2f}"}
-        for i, row in enumerate(matrix)
-        for j, value in enumerate(row)
-    ]
-    shared = {
-        "x": _field("b", "ordinal", title=title, axis={"labelAngle": 0}),
-        "y": _field("a", "ordinal", title="answer"),
-    }
-    low = min(0.0, *(value for row in matrix for value in row))
-    shade = _field("cosine", "quantitative", scale={"domain": [low, 1], "scheme": "blues"}, legend=None)
-    # From here on white has more contrast than black; either has at least 4.5 : 1.
-    dark = {"test": f"datum.cosine > {low + 0.74 * (1 - low)}", "value": "white"}
-    number = {"text": _field("shown", "nominal"), "color": {"condition": dark, "value": "black"}}
-    side = min(56 * len(matrix), 460)
-    layers = [
-        _layer({"type": "rect", "stroke": "#8884"}, {**shared, "color": shade}),
-        _layer({"type": "text", "fontSize": 12}, {**shared, **number}),
-    ]
-    return {"data": {"values": cells}, "layer": layers, "width": side, "height": side}
 
 
 def narrow(chart: Chart) -> Chart:

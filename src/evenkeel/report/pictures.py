@@ -17,11 +17,11 @@ from evenkeel.harness.registry import benchmark_class
 from evenkeel.page import format as text
 from evenkeel.page.grid import Content, Displayed, DisplayedList, Grid
 from evenkeel.page.html import render
-from evenkeel.page.layout import Bars, Curve, Heatmap, Layout, Picture, Points
+from evenkeel.page.layout import Bars, Curve, Layout, Picture, Points
 from evenkeel.page.metrics import declaration
 from evenkeel.page.tables import arrange, values_of
 from evenkeel.report import charts as drawing
-from evenkeel.types import Record, RunSpec
+from evenkeel.types import RunSpec
 
 
 class Drawn(Displayed, Struct, frozen=True):
@@ -121,21 +121,6 @@ def _draw(
             return Drawn(title, drawing.bars(summaries, picture, metric.chance if metric else None), "")
         case Points():
             return Drawn(f"{picture.title}{of_run}", *drawing.points(first.records(), picture))
-        case Heatmap():
-            record = _typical(first, layout.headline)
-            matrix = drawing.field_of(record, picture.detail) if record else None
-            sample = f" ({record.sample.id})" if record else ""
-            chart = drawing.heatmap(matrix) if matrix else None
-            return Drawn(f"{picture.title}{of_run}{sample}", chart, "")
-
-
-def _typical(run: Run, metric: str) -> Record | None:
-    """The sample whose score is nearest to the headline."""
-    centre = run.summary[metric].value
-    scored = (record for record in run.records() if record.score.values.get(metric) is not None)
-    if centre is None:
-        return None
-    return min(scored, key=lambda record: abs((record.score.values[metric] or 0) - centre), default=None)
 
 
 def settings_of(spec: RunSpec) -> list[tuple[str, str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import combinations
 
 from evenkeel.benchmarks.mirae.files import LANGUAGES
-from evenkeel.page.layout import Column, Curve, Heatmap, Layout, Note, Table
+from evenkeel.page.layout import Column, Curve, Layout, Note, Table
 from evenkeel.page.metrics import Metric
 from evenkeel.types import RunSpec, Summary
 
@@ -227,7 +227,6 @@ LAYOUT = Layout(
             x_title=LEVELS_TITLE,
             y_title="cosine within levels − across",
         ),
-        Heatmap(title="The answers to one prompt, each against each", detail="pairwise_similarities"),
     ),
     tables=(
         Table(title="Consistency by level", rows="level", metric="mean_similarity", columns="domain"),
