@@ -57,18 +57,11 @@ def test_a_card_of_a_model_takes_the_run_that_is_chosen(
 ) -> None:
     test = page("scorecard", folder, monkeypatch)
     test.selectbox[0].select("one").run()
-    values = {name: ek.load_run(folder / name).headline.value or 0 for name in ("first", "second")}
-    box = test.selectbox(key="run-mirae-one")
-    for name in values:
-        label = next(label for label in box.options if label.endswith(name))
-        test.selectbox(key="run-mirae-one").select(label).run()
-        assert f"{values[name]:.2f}" in shown(test)
-    # BM25 is not a method of this model, so that its run is not on the card unless it is chosen.
-    assert test.selectbox(key="run-multiview-one").value == "none"
-    assert "multiview" not in shown(test)
-    label = test.selectbox(key="run-multiview-one").options[0]
-    test.selectbox(key="run-multiview-one").select(label).run()
-    assert "bm25" in shown(test)
+    for name in ("first", "second"):
+        test.multiselect(key="runs-one").set_value([name]).run()
+        assert f"{ek.load_run(folder / name).headline.value:.2f}" in shown(test)
+    # BM25 is not a method of this model, so that its run is not on the card.
+    assert "methods" not in test.multiselect(key="runs-one").options
     assert not test.exception
 
 
@@ -84,7 +77,7 @@ def test_a_part_does_not_take_the_place_of_the_whole(tmp_path: Path, monkeypatch
     store_run(tmp_path / "whole", {"mean_similarity": values})
     store_run(tmp_path / "zz-part", {"mean_similarity": values[:1] / 2})
     test = page("scorecard", tmp_path, monkeypatch)
-    assert str(test.selectbox(key="run-mirae-one").value).endswith("whole")
+    assert test.multiselect(key="runs-one").value == ["whole"]
 
 
 def test_figures_and_page_are_downloaded(folder: Path) -> None:

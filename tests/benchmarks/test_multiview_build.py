@@ -183,18 +183,6 @@ def test_what_failed_is_reported_and_asked_again_by_the_same_command(tmp_path: P
 # Documents
 
 
-def test_a_folder_of_texts_is_a_document_set_named_after_it(tmp_path: Path) -> None:
-    folder = tmp_path / "my__texts"
-    folder.mkdir()
-    for document in list(MATH.values())[:20]:
-        (folder / f"{document.id}.txt").write_text(document.text)
-    out = tmp_path / "made"
-    with Judge() as server:
-        build(folder, out, server, triplets=2)
-    assert {triplet.task for triplet in read_triplets(out / "triplets.jsonl")} == {"my_texts__arithmetic"}
-    assert len(manifest(out)["documents"]["sha256"]) == 64
-
-
 def test_a_document_that_is_too_long_is_cut_counted_and_reported(tmp_path: Path) -> None:
     few = list(MATH.values())[:30]
     tails = ["", "and so on " * 400, "and so on " * 1_000]  # whole, too long for lists, too long
@@ -211,12 +199,8 @@ def test_a_document_that_is_too_long_is_cut_counted_and_reported(tmp_path: Path)
     assert max(map(len, shown)) < 30_000
     for triplet in read_triplets(out / "triplets.jsonl"):  # the data has the documents whole
         assert all(text in texts for text in triplet.documents)
-    alone, in_lists = (note for note in built.notes if note.startswith("warning"))
-    assert alone.startswith("warning: 10 of 30 documents are longer than 8,000 characters")
-    assert in_lists.startswith("warning: 20 of 30 documents are longer than 1,000 characters")
-    described = manifest(out)["documents"]
-    assert (described["cut"], described["cut_in_lists"]) == (10, 20)
-    assert described["longest"] == max(map(len, texts))
+    (note,) = (note for note in built.notes if note.startswith("warning"))
+    assert note.startswith("warning: 10 of 30 documents are longer than 8,000 characters")
 
 
 # Confirmed by another

@@ -18,13 +18,10 @@ from msgspec.structs import replace
 import evenkeel as ek
 from evenkeel.benchmarks.multiview import projection
 from evenkeel.benchmarks.multiview.files import PlacedDocument, Triplet
-from evenkeel.benchmarks.multiview.page import LAYOUT
 from evenkeel.benchmarks.multiview.scoring import difficulties, summarise
 from evenkeel.errors import UsageError
 from evenkeel.harness.registry import load_benchmark
-from evenkeel.page.layout import Points
-from evenkeel.report import charts
-from evenkeel.types import Embed, Record, Response, Sample, Score, Status
+from evenkeel.types import Embed, Response, Score, Status
 from loopback import Loopback
 from scripted import Scripted
 from triplets import interval, named, store, triplet
@@ -110,22 +107,6 @@ def test_a_difference_of_methods_covers_what_both_of_them_answered() -> None:
 
 
 # Linked triplets
-
-
-def test_copies_of_triplets_change_no_interval() -> None:
-    once = [score(n, task="ab"[n % 2], a=picked(n % 3 > 0), b=picked(n % 4 == 0)) for n in range(40)]
-    copies = [
-        replace(each, sample_id=f"{each.sample_id}.{k}", group=f"{each.group}.{k}")
-        for each in once
-        for k in range(20)
-    ]
-    single, often = summarise(once, ["a", "b"]), summarise(copies, ["a", "b"])
-    assert often[named("accuracy", "a")].n == 800
-    for name in (named("minus_first", "b"), named("accuracy_macro", "a"), named("minus_chance", "b")):
-        assert interval(often[name]) == pytest.approx(interval(single[name]), rel=0.1)
-        assert often[name].clusters == single[name].clusters == 40
-    widths = [high - low for low, high in (interval(s[named("accuracy", "a")]) for s in (often, single))]
-    assert widths[0] > 0.9 * widths[1]
 
 
 def test_shared_documents_widen_figures_and_comparisons_alike(tmp_path: Path) -> None:
@@ -224,21 +205,6 @@ def test_every_labelled_document_is_placed_once() -> None:
     assert [len(each) for each in documents] == [3, 3, 0, 0, 3]
     assert documents[0][1].views == {"use": "positive use", "age": "old"}
     assert placed(triplets) == documents
-
-
-def test_large_sets_are_thinned_and_the_page_says_so() -> None:
-    count = projection.MOST_DOCUMENTS // 3 + 50
-    documents = placed([labelled(n, f"category {n}") for n in range(count)])
-    drawn = sum("pca" in document.positions for each in documents for document in each)
-    assert drawn == 3 * count // 2
-    (picture,) = [each for each in LAYOUT.pictures if isinstance(each, Points)]
-    sample: Sample[Any] = Sample(id="1", group="1", tags={"docset": "tools"}, inputs=None)
-    empty = Score(sample_id="1", group="1", tags=sample.tags, values={}, statuses={}, answered=0)
-    records = [
-        Record(sample=sample, answers=(), score=replace(empty, detail={"documents": each}))
-        for each in documents
-    ]
-    assert charts.points(records, picture)[1] == f"{drawn:,} of {3 * count:,} documents are drawn."
 
 
 @pytest.mark.parametrize("units", [np.ones((9, 1)), np.tile([1.0, 0.0], (9, 1))])

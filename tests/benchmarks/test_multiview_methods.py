@@ -13,7 +13,6 @@ import pytest
 
 import evenkeel as ek
 from commandline import evenkeel
-from evenkeel.analysis.gate import gate
 from evenkeel.benchmarks.multiview.methods import Outcome, instruct_template, judge_prompt, order
 from evenkeel.benchmarks.multiview.names import forms, parse_methods
 from evenkeel.errors import UsageError
@@ -306,36 +305,23 @@ class OneOrder(Scripted):
 
 
 def test_a_triplet_that_failed_in_one_order_is_left_out(tools: Path, tmp_path: Path) -> None:
-    def first_always(prompt: str) -> str:
-        return '{"more_alike": "first"}'
-
-    runs = []
-    for name, server in (("a", Scripted(truthful)), ("b", OneOrder(first_always))):
-        with server:
-            method = [JUDGE, "bm25"] if name == "a" else ["bm25", JUDGE]
-            given: dict[str, Any] = {"data": tools, "method": method, "base_url": server.url}
-            runs.append(ek.run("multiview", out=tmp_path / name, **given))
-    assert picks(runs[1], JUDGE)["tools__use-0004"] == ["positive", None]
-    judged = runs[1].summary[named("accuracy", JUDGE)]
+    with OneOrder(lambda prompt: '{"more_alike": "first"}') as server:
+        run = ek.run("multiview", data=tools, method=["bm25", JUDGE], base_url=server.url, out=tmp_path / "a")
+    with Scripted(truthful) as server:
+        right = ek.run(
+            "multiview", data=tools, method=[JUDGE, "bm25"], base_url=server.url, out=tmp_path / "b"
+        )
+    assert picks(run, JUDGE)["tools__use-0004"] == ["positive", None]
+    judged = run.summary[named("accuracy", JUDGE)]
     assert (judged.value, judged.n, judged.coverage) == (0.5, 5, 10 / 12)
     assert judged.statuses == {"ok": 11, "error": 1}
-    results = json.loads((runs[1].path / "export" / "results.json").read_text())
+    results = json.loads((run.path / "export" / "results.json").read_text())
     assert results["methods"][JUDGE]["total"] == 5
-    found = ek.compare(*runs)
-    assert found.metrics == (f"accuracy@{JUDGE}", "accuracy@bm25")
-    by_judge, by_words = found.differences
-    assert (by_judge.value_a, by_judge.value_b, by_judge.n, by_judge.unit) == (1.0, 0.5, 5, "share")
-    assert (by_judge.coverage_a, by_judge.coverage_b) == (1.0, 10 / 12)
-    assert (by_words.difference, by_words.n, by_words.coverage_b) == (0, 6, 1.0)
-    covered = [gate(runs[1], runs[0], metrics=[f"accuracy@{name}"]).checks[0] for name in (JUDGE, "bm25")]
-    assert [check.passed for check in covered] == [False, True]
-    assert covered[0].reason == "coverage 83.33% is under the floor of 95%"
-    for refused in (gate, lambda *both, **more: ek.compare(*both, **more)):
-        for name in ("accuracy", "accuracy/task=tools__use", "accuracy/method=bm25"):
-            with pytest.raises(UsageError, match=f"'{name}': there are several methods.* accuracy@bm25"):
-                refused(*runs, metrics=[name])
-    with pytest.raises(UsageError, match="'accuracy': there are several methods"):
-        gate(*runs)
+    by_judge, by_words = ek.compare(right, run).differences
+    assert (by_judge.value_a, by_judge.value_b, by_judge.n) == (1.0, 0.5, 5)
+    assert (by_words.difference, by_words.n) == (0, 6)
+    with pytest.raises(UsageError, match="'accuracy': there are several methods.* accuracy@bm25"):
+        ek.gate(run, right, metrics=["accuracy"])
 
 
 def test_annotations_are_shown_to_the_judge_or_missed_at_once(

@@ -107,7 +107,7 @@ def test_what_the_model_does_badly_is_dropped_and_counted(built: Build) -> None:
     assert told["questions"].startswith("7 of 14 (")
     assert sorted(re.findall(r"\d dropped: [^;)]*", told["questions"])) == [
         "1 dropped: asked before",
-        "1 dropped: read again, it gives no answer",
+        "1 dropped: read again, it does not give the answer",
         "1 dropped: refused",
         "1 dropped: the answer is not in the passage",
         "1 dropped: the question gives the answer away",

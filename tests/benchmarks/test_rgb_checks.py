@@ -182,79 +182,6 @@ def test_a_refusal_of_a_detail_is_no_rejection(reply: str, rejected: bool) -> No
     assert lenient(reply, (("Ada Lock",),), query=query).rejected is rejected
 
 
-@pytest.mark.parametrize(
-    ("reply", "rejected"),
-    [
-        ("这些文档与问题无关。", True),
-        ("文中没有写谁获奖。", True),
-        ("獲獎者是誰,資料並未說明。", True),
-        ("霍尔姆,不过奖金没有提到。", False),
-        ("第一篇没说,第二篇写的是霍尔姆。", False),
-    ],
-)
-def test_a_refusal_of_a_detail_is_no_rejection_in_chinese(reply: str, rejected: bool) -> None:
-    assert lenient(reply, (("陆安",),), query="谁获得了2021年港湾奖?").rejected is rejected
-
-
-@pytest.mark.parametrize(
-    ("reply", "detected"),
-    [
-        ("That is wrong.", True),
-        ("The brochure mixes up two people.", True),
-        ("The passage says Ben Moor. In reality it was Ada Lock.", True),
-        ("Not Ben Moor, as the documents claim.", True),
-        ("1837 cannot be right.", True),
-        ("I see nothing incorrect in the passages.", False),
-        ("Unless the document is wrong, Ben Moor.", False),
-        ("I first said Ben Moor; that was my mistake.", False),
-        ("Ada Lock, for a novel about a wrongly accused sailor.", False),
-        ("There is a typo in your question.", False),
-    ],
-)
-def test_an_error_must_be_asserted_and_the_documents_own(reply: str, detected: bool) -> None:
-    verdict = lenient(reply, (("Ada Lock",),), fake=(("Ben Moor",), ("1837",)), query="Who won the prize?")
-    assert verdict.detected is detected
-
-
-@pytest.mark.parametrize(
-    ("query", "reply", "rejected", "detected"),
-    [
-        ("Where is the station?", "The station lies on the Shannon.", False, False),
-        ("Who plays the detective in False Bay?", "Jim Carrow is the detective in False Bay.", False, False),
-        ("Who plays the detective in False Bay?", "The cast of False Bay isn't listed.", True, False),
-        ("Who paid for Blue Error?", "Blue Error was paid for by Jim Carrow.", False, False),
-        ("What is his nickname?", "He is not known as the Tank but as the Bull.", False, False),
-        ("Who owns the hotel?", "No one else but Jim Carrow.", False, False),
-        ("How many passengers were aboard the Lyra?", "The Lyra left Hull on 4 May with a", False, False),
-        ("Who won the cup?", "Winner: —", True, False),
-        ("小说《错误的岸》的作者是谁？", "《错误的岸》的作者是唐立。", False, False),
-        ("小说《错误的岸》的作者是谁？", "《错误的岸》出自谁的笔下，这里查不到。", True, False),
-        ("谁获得了2021年港湾奖？", "霍尔姆凭《无人知晓的错误》获奖。", False, False),
-    ],
-)
-def test_a_word_in_a_name_or_with_another_meaning_says_nothing(
-    query: str, reply: str, rejected: bool, detected: bool
-) -> None:
-    verdict = lenient(reply, (("Ada Lock",),), query=query)
-    assert (verdict.rejected, verdict.detected) == (rejected, detected)
-
-
-@pytest.mark.parametrize(
-    ("reply", "right"),
-    [
-        ("The film was directed by Jorge Lima, with Ines Caldeira in the leading role.", False),
-        ("Jorge Lima was the director; Ines Caldeira chaired the jury.", False),
-        ("Although many expected Ines Caldeira, it was directed by Jorge Lima.", False),
-        ("Caldeira directed it.", True),
-        ("Rosa Caldeira directed it.", False),
-        ("The photography is by Luis Prado. The film was directed by Ines Caldeira.", True),
-    ],
-)
-def test_the_right_name_in_another_role_is_not_the_answer(reply: str, right: bool) -> None:
-    query = "Who directed the film The Salt Orchard?"
-    assert lenient(reply, (("Ines Caldeira",),), query=query).right is right
-
-
 def test_a_correction_needs_the_right_answer() -> None:
     told = "There are factual errors in the provided documents. "
     assert lenient(told + "It was Silverton.", (("Silverton",),)).corrected
@@ -286,20 +213,6 @@ def test_one_number_or_date_reads_the_same_in_every_form(forms: list[str]) -> No
     assert len({tuple(word.text for word in words(plain(form))) for form in forms}) == 1
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("3.10", "3.1"),
-        ("70", "70%"),
-        ("1 70", "170"),
-        ("几十", "十"),
-        ("一个", "1个"),
-    ],
-)
-def test_what_is_not_the_same_stays_apart(one: str, other: str) -> None:
-    assert [word.text for word in words(plain(one))] != [word.text for word in words(plain(other))]
-
-
 def test_every_true_document_of_the_published_files_names_its_answer_and_declines_nothing(
     reference: Path,
 ) -> None:
@@ -316,3 +229,37 @@ def test_no_text_is_too_strange_to_be_judged(text: str, row: Row) -> None:
     verdict = lenient(strange, parts(row.answer), fake=((text or "-",),), noise=row.noise)
     assert len(verdict.parts) == len(row.parts)
     assert len(published(strange, parts(row.answer), row.lang).label) in (1, len(row.label))
+
+
+@pytest.mark.parametrize(
+    ("text", "right"),
+    [
+        ("<think>No, </think>Silverton", True),
+        ("<think>Silverton</think>no", False),
+        ("<think>Silverton", True),
+        ("</think>Silverton<think>", True),
+    ],
+)
+def test_reasoning_blocks_are_left_out(text: str, right: bool) -> None:
+    assert lenient(text, (("Silverton",),)).right == right
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("fıve", ["5"]),
+        ("three mıllion", ["3000000"]),
+        ("5 Aprıl 2024", ["2024", "m4", "d5"]),
+        ("①②", ["12"]),
+        ("٣ million", ["3000000"]),
+        ("Ⅳ", ["iv"]),
+    ],
+)
+def test_numbers_in_odd_letters_are_read(text: str, read: list[str]) -> None:
+    assert [word.text for word in words(plain(text))] == read
+
+
+@pytest.mark.parametrize("digit", ["7", "٧", "七", "①"])
+def test_a_number_too_long_to_be_one_stays_as_it_is(digit: str) -> None:
+    for tail in ("", " million", "亿", "点七", " percent", "月", " March"):
+        assert words(plain(digit * 9999 + tail))

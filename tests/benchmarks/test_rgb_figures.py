@@ -118,27 +118,6 @@ def test_runs_are_compared_and_gated_by_the_mean_of_the_abilities(asked: Callabl
 # Errors in the documents
 
 
-def detecting(is_reported: Callable[[int], bool], is_corrected: Callable[[int], bool]) -> Rule:
-    """Right on all else; of false documents it reports some, and corrects some of these."""
-
-    def rule(item: Item, prompt: str) -> str:
-        if "fakeanswer" not in item or not is_reported(item["id"]):
-            return right(item, prompt)
-        wrong = misled(item, prompt)
-        return reporting(item, prompt) if is_corrected(item["id"]) else f"There are factual errors. {wrong}"
-
-    return rule
-
-
-def test_correction_is_compared_over_what_each_run_detected(asked: Callable[..., ek.Run]) -> None:
-    """One detects the even questions and corrects half of them, the other all and corrects a quarter."""
-    first = asked("even", detecting(lambda n: n % 2 == 0, lambda n: n % 4 == 0), ability="counterfactual")
-    second = asked("all", detecting(lambda n: True, lambda n: n % 4 == 0), ability="counterfactual")
-    [difference] = ek.compare(first, second, metrics=["corrected_published"]).differences
-    assert (difference.value_a, difference.value_b, difference.difference) == (0.5, 0.25, -0.25)
-    assert (difference.n, difference.clusters) == (6, 6)
-
-
 def test_reports_on_true_documents_are_false_alarms(tmp_path: Path) -> None:
     data = write(tmp_path / "en_fact.json", map(false, range(6)))
 

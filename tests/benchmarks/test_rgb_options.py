@@ -10,7 +10,6 @@ import pytest
 
 import evenkeel as ek
 from commandline import evenkeel
-from evenkeel.api import dry_run
 from evenkeel.benchmarks.rgb.benchmark import Rgb
 from evenkeel.errors import UsageError
 from evenkeel.files.datasets import data_file, published_set
@@ -95,15 +94,6 @@ def test_of_a_set_and_its_corrected_version_the_set_is_asked(tmp_path: Path) -> 
     assert {sample.inputs.dataset for sample in samples(tmp_path / "en_refine.json")} == {"en_refine"}
 
 
-def test_of_two_languages_only_the_one_asked_for_is_read(tmp_path: Path) -> None:
-    write(tmp_path / "en.json", [plain(0)])
-    write(tmp_path / "mine.json", [plain(1, query="谁看守{}号灯塔？")])
-    files = [data_file(path) for path in sorted(tmp_path.iterdir())]
-    for lang, dataset in {"en": "en", "zh": "mine"}.items():
-        found = load_benchmark("rgb", {}).samples(Data(files, langs=[lang], limit=None))
-        assert {(sample.inputs.dataset, sample.tags["lang"]) for sample in found} == {(dataset, lang)}
-
-
 def test_balanced_order_spreads_the_true_document(tmp_path: Path) -> None:
     data = write(tmp_path / "en.json", map(plain, range(10)))
     for order, places in (("published", {1: 10}), ("balanced", dict.fromkeys(range(1, 6), 2))):
@@ -155,24 +145,6 @@ def test_a_wrong_value_is_refused_at_the_command_line(
     where = ("--model", "openai:loop", "--base-url", "http://127.0.0.1:9/v1", "--data", files / "en.json")
     assert evenkeel("run", "rgb", *where, *wrong).code == 2
     assert says in " ".join(capsys.readouterr().err.split())
-
-
-def test_a_dry_run_counts_prompts_and_what_would_be_judged(files: Path) -> None:
-    assert dry_run("rgb", "openai:loop", data=files).requests == {"generate": 39}
-    assert dry_run("rgb", "openai:loop", data=files, judge="openai:judge").requests == {
-        "generate": 39,
-        "judge": 2 * (4 + 3),
-    }
-    assert dry_run("rgb", "openai:loop", data=files, judge="openai:judge", ability="noise").requests == {
-        "generate": 20
-    }
-    short, long = (
-        dry_run("rgb", "openai:loop", data=files, judge="openai:judge", max_tokens=n).tokens_in["judge"]
-        for n in (1, 101)
-    )
-    assert long - short == pytest.approx(100 * 14, rel=0.1)
-    # Besides the answer a judge reads what it is told, some seventy words, and the question.
-    assert 14 * 70 < short < 14 * 250
 
 
 # Prompts

@@ -228,19 +228,6 @@ def test_too_few_documents_or_none_with_the_answer_are_named_and_not_an_error(
 # The balanced order
 
 
-@pytest.mark.parametrize("kind", ["plain", "int", "fact"])
-def test_balanced_takes_the_same_documents(kind: str, tmp_path: Path) -> None:
-    items = {"plain": plain_items, "int": int_items, "fact": fact_items}[kind]()
-    for place, instance in enumerate(read(tmp_path / "made.json", items).instances):
-        for noise, correct in ((0.0, 0.2), (0.4, 0.4), (0.8, 0.0), (1.0, 0.0)):
-            one_way = chosen(instance, noise, correct=correct)
-            other = chosen(instance, noise, correct=correct, order="balanced", index=place)
-            assert sorted(zip(one_way.docs, one_way.kinds, strict=True)) == sorted(
-                zip(other.docs, other.kinds, strict=True)
-            )
-            assert one_way.note == other.note
-
-
 @pytest.mark.parametrize(("noise", "places"), [(0.8, 5), (0.6, 4), (0.4, 3), (0.2, 2), (0.0, 1)])
 def test_balanced_spreads_the_first_true_document_evenly(noise: float, places: int) -> None:
     """With m true documents of five, the first can stand in 6 - m places: in each equally often."""

@@ -116,7 +116,6 @@ PASSAGES = ["The mill at Selby was built by Bell alone."]
 PASSAGES += [f"The mill at Selby has {number} doors." for number in range(5)]
 EMPTY = {"answer": ""}
 COW = "A cow named Bell jumped over the moon."
-NOT_STATED = "the answer is only inside other words"
 TOO_FEW = "fewer than 5 passages in which no answer can be read"
 
 
@@ -138,15 +137,15 @@ def test_a_passage_in_which_an_answer_is_read_is_not_irrelevant() -> None:
 @pytest.mark.parametrize(
     ("text", "reading", "reason"),
     [
-        ("", None, "empty"),
+        ("", None, "the answer was lost"),
         ("The mill was built by nobody known.", None, "the answer was lost"),
-        ("Bellamy built the mill at Selby.", None, NOT_STATED),
+        ("Bellamy built the mill at Selby.", None, "the answer was lost"),
         ("the mill at selby was built by Bell, alone!", None, "in the same words"),
         ("Bell.", None, "much longer or shorter"),
-        (COW, "", "read again, it gives no answer"),
-        (COW, "The passage does not say who built it.", "read again, it gives no answer"),
-        (COW, "It is not stated. Bell is a cow.", "read again, it gives no answer"),
-        ("Oats built the mill, said Bell.", "Oats", "read again, it gives another answer"),
+        (COW, "", "read again, it does not give the answer"),
+        (COW, "The passage does not say who built it.", "read again, it does not give the answer"),
+        (COW, "It is not stated. Bell is a cow.", "read again, it does not give the answer"),
+        ("Oats built the mill, said Bell.", "Oats", "read again, it does not give the answer"),
         ("The mill at Selby: Bell built it.", None, "read again: refused"),
         ("The mill at Selby: Bell built it.", "Bell", ""),
         ("The mill at Selby: Bell built it.", "It was built by Bell.", ""),
@@ -171,8 +170,8 @@ def test_a_rewritten_passage_is_dropped_for_its_real_reason(
         ("Bell sold an apple.", None, "the answer cannot be replaced in it"),
         ("Bell sold the apple, not the pear.", None, "the document gives the false answer too"),
         ("Bell sold the apple.", "apple", "read again, it gives the true answer"),
-        ("Bell sold the apple.", "", "read again, it gives no answer"),
-        ("Bell sold the apple.", "plum", "read again, it gives another answer"),
+        ("Bell sold the apple.", "", "read again, it does not give the answer"),
+        ("Bell sold the apple.", "plum", "read again, it does not give the answer"),
         ("Bell sold the apple.", "a pear", ""),
     ],
 )
@@ -207,12 +206,12 @@ def test_a_false_answer_is_dropped_for_its_real_reason(false: str, negative: lis
         ("", None, "the question is empty"),
         ("Who built the mill, Bell, and who the barn?", None, "the question gives an answer away"),
         ("Who built the mill?", None, "one part only"),
-        ("Who built the mill and the barn?", "Bell", "the passages, read again, do not give both answers"),
-        ("Who built the mill and the barn?", "", "read again, it gives no answer"),
+        ("Who built the mill and the barn?", "Bell", "read again, it does not give the answer"),
+        ("Who built the mill and the barn?", "", "read again, it does not give the answer"),
         (
             "Who built the mill and the barn?",
             "The passages do not say who built either; Bell and Oats are only mentioned.",
-            "read again, it gives no answer",
+            "read again, it does not give the answer",
         ),
         (
             "Who built the mill and the barn?",

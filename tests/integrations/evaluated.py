@@ -52,12 +52,12 @@ def summary(log: EvalLog) -> dict[str, Any]:
     }
 
 
-def frames(path: Path) -> dict[str, Any]:
-    """What Inspect's data frames make of a log."""
-    messages = messages_df(str(path))
+def frames(path: Path, *, asked: bool) -> dict[str, Any]:
+    """What Inspect's data frames make of a log; that of messages reads none without a model's calls."""
+    roles = list(messages_df(str(path))["role"]) if asked else []
     evals = evals_df(str(path))
     return {
-        "frame": {"messages": len(messages), "roles": sorted(set(messages["role"]))},
+        "frame": {"messages": len(roles), "roles": sorted(set(roles))},
         "stderr": evals["score_headline_stderr"].tolist()[0],
         "headline_name": evals["score_headline_metric"].tolist()[0],
     }
@@ -72,7 +72,9 @@ def main() -> None:
         results[name] = {**summary(log), "log": log.location}
     for name in jobs["exported"]:
         path = export_log(load_run(folder / name), folder / f"{name}.eval")
-        results[f"{name}-exported"] = {**summary(read_eval_log(str(path))), **frames(path)}
+        log = summary(read_eval_log(str(path)))
+        asked = any(sample["messages"] for sample in log["samples"])
+        results[f"{name}-exported"] = {**log, **frames(path, asked=asked)}
     json.dump(results, sys.stdout, default=lambda missing: None)
 
 

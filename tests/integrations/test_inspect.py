@@ -193,8 +193,6 @@ def test_epochs_are_the_repeats_and_their_reduction_has_the_prompts_values(evalu
 
 def test_a_judge_is_inspects_model_and_its_talk_is_in_the_log(evaluated: Evaluated) -> None:
     sample = evaluated.inspect["multiview"]["samples"][0]
-    exported = evaluated.inspect["multiview-exported"]["samples"][0]
-    assert exported["messages"] == sample["messages"]
     assert len(sample["messages"]) == 4  # both orders, each with its verdict
     assert "more_alike" in sample["messages"][1]
 
@@ -223,7 +221,7 @@ def test_an_exported_run_is_read_by_inspect(name: str, evaluated: Evaluated) -> 
     assert set(headlines) <= set(log["metrics"])
     assert log["headline_name"] == headlines[0]
     assert log["frame"]["messages"] == sum(len(sample["messages"]) for sample in log["samples"])
-    assert {"assistant", "user"} <= set(log["frame"]["roles"])
+    assert name == "multiview" or {"assistant", "user"} <= set(log["frame"]["roles"])  # it tests no model
 
 
 def test_an_exported_run_has_repeats_as_epochs_errors_usage_and_words(evaluated: Evaluated) -> None:
@@ -242,4 +240,4 @@ def test_an_exported_run_has_repeats_as_epochs_errors_usage_and_words(evaluated:
     assert len(refused) == 1
     judged = evaluated.inspect["judged-exported"]["samples"]
     assert {sample["epoch"] for sample in judged} == {1, 2}
-    assert all(len(sample["messages"]) >= 3 for sample in judged)  # question, answer, and the judge's
+    assert all(sample["messages"][-1] == sample["answer"] for sample in judged)

@@ -185,18 +185,13 @@ def test_a_label_that_is_missing_or_empty_is_an_error(tmp_path: Path) -> None:
 # --- criteria ---------------------------------------------------------------------------------------
 
 
-def test_criteria_come_from_a_mapping_or_a_list(tmp_path: Path) -> None:
+def test_criteria_come_from_a_mapping(tmp_path: Path) -> None:
     mapping = "setting: Where it happens.\nplot:\n  description: What happens.\n  hints: [one hint]\n"
-    listed = (
-        "- {name: setting, description: Where it happens.}\n"
-        "- name: plot\n  description: What happens.\n  hints: [one hint]\n"
-    )
     criteria = [
         Criterion("setting", "Where it happens."),
         Criterion("plot", "What happens.", hints=("one hint",)),
     ]
     assert read_criteria(text_file(tmp_path / "a.yaml", mapping)) == criteria
-    assert read_criteria(text_file(tmp_path / "b.yaml", listed)) == criteria
 
 
 @pytest.mark.parametrize(
@@ -209,7 +204,7 @@ def test_criteria_come_from_a_mapping_or_a_list(tmp_path: Path) -> None:
         ("a: x\nb: y\nA: z\n", r"line 3: the criterion 'A' duplicates line 1"),
         ("a: x\na: y\n", r"line 2: the criterion 'a' duplicates line 1"),
         ("a: x\nb: 3\n", r"line 2: expected a criterion: a mapping with 'description'"),
-        ("- only text\n", r"line 1: expected a criterion"),
+        ("- only text\n", r"cannot be the name"),
         ("a: [x\n", r"line \d: this is not YAML"),
         ("just text", r"expected criteria"),
         ("", r"expected criteria"),

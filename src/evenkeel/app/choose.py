@@ -31,10 +31,6 @@ FLAG = re.compile(r"--([a-z][a-z-]+)")
 DEFAULT = re.compile(r"\s*\[default: ([^\]]+)\]\.?")
 UPLOAD = "Upload a file…"
 MARKDOWN = re.compile(r"([!-/:-@\[-`{-~])")
-LINKS = re.compile(r"(?<=:)(?=\S)|(?<=www)(?=\.)|(?=@)", re.IGNORECASE)
-"""Where a text is split, so that Streamlit sees no address, mail or `:icon:` in it: it looks for these after
-the backslashes are gone."""
-ZERO_WIDTH = "\u200b"
 NO_KEY = "NO_KEY"
 """A variable that nobody sets: without one, the key of OpenAI would be sent."""
 SERVER_EXAMPLE = "http://127.0.0.1:8000/v1"
@@ -48,7 +44,7 @@ INTERNAL = ("review.jsonl", "manifest.json", "dropped.jsonl")
 
 def plain(words: str) -> str:
     """Words for a label or a help text of Streamlit, which reads Markdown: every sign stands for itself."""
-    return MARKDOWN.sub(r"\\\1", LINKS.sub(ZERO_WIDTH, words))
+    return MARKDOWN.sub(r"\\\1", words)
 
 
 # Options
@@ -163,10 +159,9 @@ def _option(option: Option, settings: Settings, key: str) -> Any:
         text = st.text_area(
             label, default, placeholder="One per line", height=80, key=key, bind="query-params"
         )
-        lines = [_typed(line) for line in text.splitlines() if _typed(line)]
-        return tuple(lines)
+        return tuple(line.strip() for line in text.splitlines() if line.strip())
     text = st.text_input(label, option.default or "", key=key, bind="query-params")
-    return _typed(text) or (None if option.default is None else "")
+    return text.strip() or (None if option.default is None else "")
 
 
 def _core(kind: Any) -> Any:
@@ -180,11 +175,6 @@ def _core(kind: Any) -> Any:
 
 def _choice(value: Any) -> str:
     return "default" if value is None else str(value)
-
-
-def _typed(text: str) -> str:
-    """What a person typed, without what a label that was copied brings."""
-    return text.replace(ZERO_WIDTH, "").strip()
 
 
 def key_variables() -> list[str]:
@@ -220,7 +210,7 @@ def file(
         return str(save_upload(settings, uploaded.name, uploaded.getvalue()))
     if chosen is None or chosen == default or chosen in words:
         return chosen or default
-    return str(files[chosen]) if chosen in files else _typed(chosen) or default
+    return str(files[chosen]) if chosen in files else chosen.strip() or default
 
 
 def _none(value: str | None) -> str:

@@ -37,7 +37,7 @@ DEFAULT = Path("suite.yaml")
     help="The suite's folder.  [default: as the file says, or runs/NAME beside it]",
 )
 @click.option(
-    "--only", multiple=True, metavar="PATTERN", help="Run those with such a name alone: 'rgb-*'; repeat."
+    "--only", multiple=True, metavar="PATTERN", help="Run only those whose name matches: 'rgb-*'; repeat."
 )
 @click.option(
     "--allow-host",

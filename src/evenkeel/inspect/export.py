@@ -2,32 +2,25 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import evenkeel
-from evenkeel.api.setup import identities
 from evenkeel.errors import MissingExtra, UsageError
 from evenkeel.files.cache import replacing, slug
 from evenkeel.harness.benchmark import Benchmark
-from evenkeel.harness.folder import Run, member
+from evenkeel.harness.folder import Run
 from evenkeel.harness.registry import load_stored
 from evenkeel.inspect.questions import (
     FIELD,
-    NOT_RECORDED,
     Question,
-    answered,
     encode_answers,
     make_questions,
 )
 from evenkeel.inspect.scoring import explain, standard_error, with_intervals
-from evenkeel.journal.journal import LOOKUP, make_key, model_digest
-from evenkeel.journal.recording import Recording
 from evenkeel.models.replay import RecordedAnswers
-from evenkeel.types import Figure, Generate, Record, Request, Response, Sample, to_jsonable
+from evenkeel.types import Figure, Generate, Record, Response, Sample, to_jsonable
 
 SCORER = "evenkeel"
 STOP_REASONS = {"ok": "stop", "truncated": "max_tokens", "refused": "content_filter"}
@@ -64,20 +57,18 @@ def make_log(run: Run) -> Any:
     records = {record.sample.id: record for record in run.records()}
     questions = make_questions(benchmark, [record.sample for record in records.values()])
     model = spec.models["model"]["spec"] if "model" in spec.models else spec.subject
-    with contextlib.closing(_HelperAnswers(run, benchmark)) as helpers:
-        samples = [
-            _sample(question, epoch, records, benchmark, model, helpers)
-            for question in questions
-            for epoch in range(1, max(1, len(question.epochs)) + 1)
-        ]
-        created = spec.provenance.get("created") or "1970-01-01T00:00:00+00:00"
-        began, ended = helpers.times() or (created, created)
+    samples = [
+        _sample(question, epoch, records, benchmark, model)
+        for question in questions
+        for epoch in range(1, max(1, len(question.epochs)) + 1)
+    ]
+    created = spec.provenance.get("created") or "1970-01-01T00:00:00+00:00"
     log = EvalLog(
         status="success",
         eval=_eval_spec(run, benchmark, questions, model, created),
         plan=EvalPlan(steps=[EvalPlanStep(solver="evenkeel/ask")]),
         results=_results(run, benchmark, len(questions), samples),
-        stats=EvalStats(started_at=began, completed_at=ended, model_usage=_sum_usage(samples, model)),
+        stats=EvalStats(started_at=created, model_usage=_sum_usage(samples, model)),
         samples=samples,
     )
     log.reductions = _reductions(questions, records)
@@ -171,9 +162,8 @@ def _sample(
     records: Mapping[str, Record],
     benchmark: Benchmark,
     model: str,
-    helpers: _HelperAnswers,
 ) -> Any:
-    """One epoch of a question, with what was asked and answered in it."""
+    """One epoch of a question, with what the model under test was asked and answered in it."""
     from inspect_ai.log import EvalError, EvalSample
     from inspect_ai.model import ChatMessageUser
 
@@ -182,23 +172,8 @@ def _sample(
     responses = {RecordedAnswers.key(each): answers[RecordedAnswers.key(each)] for each in asked}
     request = question.request(epoch)
     whole = [each for each in question.samples if _is_whole(benchmark, each, responses)] or question.samples
-    further = list(helpers.of(whole, answers))
-    first = request or next((each for each, _ in further if isinstance(each, Generate)), None)
-    prompt: list[Any] = messages(first) if first else []
-    turns: list[Any] = [*prompt] if request else []
-    output = None
-    if request is not None:
-        output = as_output(responses[RecordedAnswers.key(request)], model)
-        turns.append(output.message)
-    counted = list(responses.values())
-    events = [_event(prompt, output, model)] if request is not None else []
-    for other, response in further:
-        responses[RecordedAnswers.key(other)] = response
-        if isinstance(other, Generate):
-            written = as_output(response, model)
-            output = output or written
-            turns += [*messages(other), written.message]
-            events.append(_event(messages(other), written, model))
+    prompt: list[Any] = messages(request) if request else []
+    output = as_output(responses[RecordedAnswers.key(request)], model) if request else None
     failed = [each for each in responses.values() if each.status == "error"]
     failure = "; ".join(dict.fromkeys(each.reason for each in failed))
     usage = _usage(responses.values())
@@ -207,14 +182,10 @@ def _sample(
         epoch=epoch,
         input=prompt or [ChatMessageUser(content=_as_text(question.samples[0]))],
         target=targets(question.samples[0]),
-        messages=turns,
-        events=events,
+        messages=[*prompt, output.message] if output else [],
+        events=[_event(prompt, output, model)] if output else [],
         **({"output": output} if output is not None else {}),
-        scores={
-            SCORER: _score(
-                [records[each.id] for each in whole], counted or list(responses.values()), benchmark
-            )
-        },
+        scores={SCORER: _score([records[each.id] for each in whole], list(responses.values()), benchmark)},
         metadata=question.metadata,
         store={FIELD: encode_answers(responses)},
         model_usage={model: usage} if usage else {},
@@ -245,55 +216,6 @@ def _answers(
 def _is_whole(benchmark: Benchmark, sample: Sample, responses: Mapping[bytes, Response]) -> bool:
     requests = list(benchmark.requests(sample))
     return bool(requests) and all(RecordedAnswers.key(request) in responses for request in requests)
-
-
-class _HelperAnswers:
-    """What the judges and writers of a run were asked and answered, from its journal."""
-
-    def __init__(self, run: Run, benchmark: Benchmark) -> None:
-        roles = {role: needs for role, needs in benchmark.roles.items() if role != "model"}
-        self._benchmark = benchmark
-        self._roles = {role for role, needs in roles.items() if needs & {"generate", "loglikelihood"}}
-        self._digests = {role: model_digest(each) for role, each in identities(run.spec).items()}
-        journal = member(run.path, "journal.sqlite")
-        self._recording = Recording(journal) if journal else None
-
-    def times(self) -> tuple[str, str] | None:
-        """When the first and the last answer came."""
-        times = self._recording.times() if self._recording else None
-        if times is None:
-            return None
-        first, last = (datetime.fromtimestamp(each, UTC).isoformat() for each in times)
-        return first, last
-
-    def close(self) -> None:
-        if self._recording is not None:
-            self._recording.close()
-
-    def of(
-        self, samples: Sequence[Sample], answers: Mapping[bytes, Response]
-    ) -> Iterator[tuple[Request, Response]]:
-        """Each request of scoring these samples that asks for a text, or how likely one is."""
-        if self._recording is None or not self._roles:
-            return
-        scoring: Any = self._benchmark.score([answered(self._benchmark, each, answers) for each in samples])
-        requests = next(scoring, None)
-        while requests is not None:
-            keys = [make_key(self._digests[each.role], each).key for each in requests]
-            stored = self._find(keys)
-            responses = [stored.get(key, NOT_RECORDED) for key in keys]
-            yield from (pair for pair in zip(requests, responses, strict=True) if pair[0].role in self._roles)
-            try:
-                requests = scoring.send(responses)
-            except StopIteration:
-                return
-
-    def _find(self, keys: Sequence[bytes]) -> dict[bytes, Response]:
-        assert self._recording is not None
-        responses: dict[bytes, Response] = {}
-        for start in range(0, len(keys), LOOKUP):
-            responses |= self._recording.find_keys(keys[start : start + LOOKUP])
-        return responses
 
 
 def messages(request: Generate) -> list[Any]:

@@ -67,13 +67,6 @@ class Recording:
         decoder = msgspec.json.Decoder(kind)
         return [decoder.decode(body) for (body,) in rows]
 
-    def times(self) -> tuple[float, float] | None:
-        """When the first and the last answer came, in seconds since 1970; None where there is none."""
-        with _reading_errors(self.path):
-            first, last = self._connection.execute("SELECT min(at), max(at) FROM responses").fetchone()
-        both = isinstance(first, int | float) and isinstance(last, int | float)
-        return (float(first), float(last)) if both else None
-
     def close(self) -> None:
         self._stack.close()
 

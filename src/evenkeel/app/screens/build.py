@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import tempfile
-import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -195,25 +192,7 @@ def _export(review: Review, name: str) -> None:
         f"Include {counts['undecided']:,} undecided rows", disabled=not counts["undecided"]
     )
     count = counts["accepted"] + (counts["undecided"] if undecided else 0)
-    with st.container(horizontal=True):
-        st.download_button(
-            f"Download {count:,} {'row' if count == 1 else 'rows'}",
-            lambda: _archive(review, undecided=undecided),
-            file_name=f"{name}-accepted.zip",
-            mime="application/zip",
-            disabled=not count,
-            on_click="ignore",
-        )
-        if st.button("Save as a data set", disabled=not count):
-            with show.problems():
-                review.export(undecided=undecided)
-                show.text(f"Saved as {name}/accepted: choose it as data of a new run.")
-
-
-def _archive(review: Review, *, undecided: bool) -> bytes:
-    """The exported files in one."""
-    archive = io.BytesIO()
-    with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
-        for path in review.export(undecided=undecided, out=folder):
-            file.write(path, path.name)
-    return archive.getvalue()
+    if st.button("Save as a data set", disabled=not count):
+        with show.problems():
+            review.export(undecided=undecided)
+            show.text(f"Saved as {name}/accepted: choose it as data of a new run.")

@@ -12,7 +12,7 @@ import streamlit as st
 import evenkeel as ek
 from evenkeel.app import data, show
 from evenkeel.app.settings import Settings
-from evenkeel.page.format import capitalised, counted, visible
+from evenkeel.page.format import counted, visible
 
 if TYPE_CHECKING:
     from evenkeel.harness.stored.listing import ListedRun
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 MOST_SHOWN = 200
 """Samples in the list of changes: the largest ones."""
-MOST_NAMED = 8
-"""Runs that are named as comparable with one."""
 
 
 def page(settings: Settings) -> None:
@@ -42,11 +40,7 @@ def page(settings: Settings) -> None:
         return
     show.tab_title(f"Compare {' and '.join(run.name for run in chosen)}")
     with show.problems():
-        try:
-            comparison = data.comparison([run.path for run in chosen])
-        except ek.UsageError as error:
-            _explain_incomparable(finished, chosen, show.without_folder(str(error)))
-            return
+        comparison = data.comparison([run.path for run in chosen])
         sides = zip(comparison.runs, chosen, strict=True)  # named as in the list: a reader may be a stranger
         named = tuple(msgspec.structs.replace(side, path=run.name) for side, run in sides)
         show.result(msgspec.structs.replace(comparison, runs=named))
@@ -66,34 +60,20 @@ def _chosen(finished: list[ListedRun]) -> list[ListedRun]:
     return [by_name[name] for name in picked]
 
 
-def _settings(run: ListedRun, *, samples: bool = True) -> bytes:
-    """What a run was asked with, apart from the model or the methods under test; without `samples` also
-    apart from what these show."""
+def _settings(run: ListedRun) -> bytes:
+    """What a run was asked with, apart from the model or the methods under test."""
     spec = ek.load_run(run.path).spec
-    benchmark = ek.list_benchmarks()[run.benchmark]
-    shown = {option.name for option in ek.describe(benchmark.Options) if option.in_samples and not samples}
-    options = {name: value for name, value in spec.options.items() if name not in {benchmark.subject} | shown}
-    data_and_seed = (spec.data.get("sha256"), spec.seed) if samples else ()
-    return msgspec.json.encode((run.benchmark, options, data_and_seed), order="deterministic")
+    subject = ek.list_benchmarks()[run.benchmark].subject
+    options = {name: value for name, value in spec.options.items() if name != subject}
+    return msgspec.json.encode((run.benchmark, options, spec.data.get("sha256")), order="deterministic")
 
 
 def _newest_pair(listed: list[ListedRun]) -> list[ListedRun]:
-    """The newest two runs that were asked the same, or with the same settings; empty where none were."""
-    for samples in (True, False):
-        by_settings: defaultdict[bytes, list[ListedRun]] = defaultdict(list)
-        for run in listed:  # newest first
-            by_settings[_settings(run, samples=samples)].append(run)
-        if pair := next((runs[:2] for runs in by_settings.values() if len(runs) > 1), None):
-            return pair
-    return []
-
-
-def _explain_incomparable(finished: list[ListedRun], chosen: list[ListedRun], problem: str) -> None:
-    show.text(f"These runs cannot be compared. {capitalised(problem)}", "error")
-    for run in chosen:
-        alike = [other.name for other in finished if other != run and _settings(other) == _settings(run)]
-        words = ", ".join(alike[:MOST_NAMED]) if alike else "none here"
-        show.text(f"Comparable with {run.name}: {words}", "soft")
+    """The newest two runs that were asked the same; empty where none were."""
+    by_settings: defaultdict[bytes, list[ListedRun]] = defaultdict(list)
+    for run in listed:  # newest first
+        by_settings[_settings(run)].append(run)
+    return next((runs[:2] for runs in by_settings.values() if len(runs) > 1), [])
 
 
 # Samples that changed

@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 import evenkeel as ek
-from evenkeel.app import choose, data, show
+from evenkeel.app import data, show
 from evenkeel.app.settings import Settings
 from evenkeel.page.format import harmless, visible
 
 if TYPE_CHECKING:
     from evenkeel.harness.stored.listing import ListedRun
-
-NO_RUN = "none"
 
 
 def page(settings: Settings) -> None:
@@ -39,59 +37,29 @@ def page(settings: Settings) -> None:
 
 
 def _chosen(settings: Settings, finished: Sequence[ListedRun]) -> list[ek.Run]:
-    """A model, and one of its runs of each benchmark: that of the most samples, unless another is chosen. A
-    quick look at a part, such as one ability, does not take the place of the whole."""
+    """A model and its runs: at first that of the most samples of each benchmark, so that a quick look at a
+    part, such as one ability, does not take the place of the whole."""
     classes = ek.list_benchmarks()
-    known = [run for run in finished if run.benchmark in classes]
-    tested = [run for run in known if classes[run.benchmark].subject == "model"]
-    models = list(dict.fromkeys(run.model for run in tested))
-    model = (
-        st.selectbox("Model", models, key="model", bind="query-params", format_func=visible) if models else ""
+    models = list(dict.fromkeys(r.model for r in finished if classes[r.benchmark].subject == "model"))
+    model = ""
+    if models:
+        model = st.selectbox("Model", models, key="model", bind="query-params", format_func=visible)
+    candidates = [run for run in finished if not model or run.model == model or _has_role(run, model)]
+    candidates.sort(key=lambda run: run.headline.n if run.headline else 0, reverse=True)
+    largest = {run.benchmark: run.name for run in reversed(candidates)}
+    names = st.multiselect(
+        "Runs",
+        [run.name for run in candidates],
+        default=[largest[name] for name in classes if name in largest],
+        format_func=visible,
+        key=f"runs-{model}",
     )
-    names = [name for name in classes if any(run.benchmark == name for run in known)]
-    chosen = []
-    with st.expander("Which run of each benchmark"):
-        for name in names:
-            candidates = [
-                run for run in known if run.benchmark == name and (run not in tested or run.model == model)
-            ]
-            candidates.sort(key=lambda run: run.headline.n if run.headline else 0, reverse=True)
-            run = _run_of(settings, name, candidates, model, tests_model=classes[name].subject == "model")
-            if run is not None:
-                chosen.append(ek.open_run(settings.runs, run.name))
-    return chosen
+    return [ek.open_run(settings.runs, name) for name in names]
 
 
-def _run_of(
-    settings: Settings, benchmark: str, candidates: Sequence[ListedRun], model: str, *, tests_model: bool
-) -> ListedRun | None:
-    """The run of one benchmark. Of one that compares methods: the latest in which the model has a role."""
-    if not candidates:
-        show.text(f"{benchmark}: there is no finished run of this model.", "soft")
-        return None
-    by_label = {_label(run): run for run in candidates}
-    labels = [*by_label, NO_RUN]
-    usual = next(
-        (
-            label
-            for label, run in by_label.items()
-            if tests_model or not model or _has_role(settings, run, model)
-        ),
-        NO_RUN,
-    )
-    label = st.selectbox(
-        choose.plain(benchmark), labels, index=labels.index(usual), key=f"run-{benchmark}-{model}"
-    )
-    return by_label.get(label)
-
-
-def _has_role(settings: Settings, run: ListedRun, model: str) -> bool:
-    roles = ek.open_run(settings.runs, run.name).spec.models.values()
-    return any(role.get("name") == model for role in roles)
-
-
-def _label(run: ListedRun) -> str:
-    return visible(f"{run.created[:16].replace('T', ' ')} · {run.model} · {run.name}")
+def _has_role(run: ListedRun, model: str) -> bool:
+    """Whether a model takes part in a run, as in one that compares methods."""
+    return any(role.get("name") == model for role in ek.load_run(run.path).spec.models.values())
 
 
 # Downloads: each is made when it is clicked

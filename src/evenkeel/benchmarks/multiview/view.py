@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from evenkeel.benchmarks.multiview.files import ROLES, MultiviewDetail, Pick, Triplet
 from evenkeel.benchmarks.multiview.page import METRICS
-from evenkeel.page.differences import MOST_WORDS, located_words
+from evenkeel.page.differences import located_words
 from evenkeel.page.examples import shortened
 from evenkeel.page.view import (
     Beside,
@@ -69,11 +69,7 @@ def _documents(triplet: Triplet) -> Iterator[Text]:
                 if word.text.casefold() in words and _is_marked(word.text)
             )
         )
-        note = ""
-        if role != "anchor":
-            counted = len(located_words(text, MOST_WORDS))
-            note = f"{len(shared)} of {counted:,} words are marked: those of more than {SHORT} letters."
-        yield Text(HEADINGS[role], text, shared, note=note)
+        yield Text(HEADINGS[role], text, shared)
 
 
 def _is_marked(word: str) -> bool:

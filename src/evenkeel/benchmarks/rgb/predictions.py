@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -187,34 +187,6 @@ def _published_figures(row: Prediction, setting: Setting) -> dict[str, float]:
 # A run in these files
 
 
-class _Lines:
-    """What one file of predictions holds, with or without a judge's verdicts."""
-
-    def __init__(self) -> None:
-        self.lines: list[bytes] = []
-        self.labels: list[Published] = []
-        self.verdicts: list[bool] = []
-        self.instances: set[int | str] = set()
-        self.fact = False
-
-    def add(self, record: RgbRecord, *, verdict: bool | None = None) -> None:
-        """Each question once, as in the published script: at noise 1 it may have been asked for two
-        abilities, with the same prompt."""
-        from evenkeel.benchmarks.rgb.scoring import Published
-
-        inputs, detail = record.sample.inputs, record.score.detail
-        if inputs.instance in self.instances:
-            return
-        self.instances.add(inputs.instance)
-        self.labels.append(Published(detail.label, detail.factlabel, inputs.noise))
-        self.fact = record.sample.tags["ability"] == "counterfactual"
-        if verdict is None:
-            self.lines.append(_line(record))
-        else:
-            self.verdicts.append(verdict)
-            self.lines.append(_line(record, detail.evaluation))
-
-
 def prediction_files(
     model: str, temperature: float, records: Callable[[], Iterator[RgbRecord]]
 ) -> Iterator[tuple[str, Iterator[bytes]]]:
@@ -227,29 +199,45 @@ def prediction_files(
     from evenkeel.benchmarks.rgb.judging import published_verdict
     from evenkeel.benchmarks.rgb.scoring import judged_rates, published_rates
 
-    contents: defaultdict[PredictionFile, tuple[_Lines, _Lines]] = defaultdict(lambda: (_Lines(), _Lines()))
+    contents: defaultdict[PredictionFile, list[RgbRecord]] = defaultdict(list)
     for record in records():
-        inputs, detail = record.sample.inputs, record.score.detail
+        inputs = record.sample.inputs
         used = temperature if inputs.temperature is None else inputs.temperature
         name = "_".join(filter(None, (slug(model), inputs.variant)))
         file = PredictionFile(inputs.dataset, name, used, inputs.noise, inputs.passages, inputs.correct)
-        answered, judged = contents[file]
-        if detail:
-            answered.add(record)
-        if detail and detail.evaluation is not None:
-            judged.add(record, verdict=published_verdict(record.sample, detail.evaluation))
-    for file, (answered, judged) in contents.items():
-        yield f"{file.stem}.json", iter(answered.lines)
-        rates = published_rates(answered.labels, file.noise, fact=answered.fact)
+        contents[file] += [record] if record.score.detail else []
+    for file, listed in contents.items():
+        fact = any(record.sample.tags["ability"] == "counterfactual" for record in listed)
+        answered = _once(listed)
+        yield f"{file.stem}.json", map(_line, answered)
+        rates = published_rates([_labels(record) for record in answered], file.noise, fact=fact)
         yield f"{file.stem}_result.json", iter([_indented(rates)])
-        if judged.lines:
-            results = list(zip(judged.labels, judged.verdicts, strict=True))
-            rates = judged_rates(results, file.noise, fact=judged.fact)
-            yield f"{file.stem}{JUDGED}.json", iter(judged.lines)
+        if judged := _once(record for record in listed if record.score.detail.evaluation is not None):
+            results = [
+                (_labels(record), published_verdict(record.sample, record.score.detail.evaluation or ""))
+                for record in judged
+            ]
+            rates = judged_rates(results, file.noise, fact=fact)
+            yield f"{file.stem}{JUDGED}.json", (_line(record, with_verdict=True) for record in judged)
             yield f"{file.stem}{JUDGED}result.json", iter([_indented(rates)])
 
 
-def _line(record: RgbRecord, evaluation: str | None = None) -> bytes:
+def _once(records: Iterable[RgbRecord]) -> list[RgbRecord]:
+    """Each question once, as in the published script: at noise 1 two abilities may have the same prompt."""
+    questions: dict[int | str, RgbRecord] = {}
+    for record in records:
+        questions.setdefault(record.sample.inputs.instance, record)
+    return list(questions.values())
+
+
+def _labels(record: RgbRecord) -> Published:
+    from evenkeel.benchmarks.rgb.scoring import Published
+
+    detail = record.score.detail
+    return Published(detail.label, detail.factlabel, record.sample.inputs.noise)
+
+
+def _line(record: RgbRecord, *, with_verdict: bool = False) -> bytes:
     from evenkeel.benchmarks.rgb.scoring import published_text
 
     inputs, detail = record.sample.inputs, record.score.detail
@@ -262,7 +250,7 @@ def _line(record: RgbRecord, evaluation: str | None = None) -> bytes:
         docs=inputs.docs,
         noise_rate=inputs.noise,
         factlabel=detail.factlabel,
-        evaluation=evaluation,
+        evaluation=detail.evaluation if with_verdict else None,
     )
     return msgspec.json.encode(prediction) + b"\n"
 

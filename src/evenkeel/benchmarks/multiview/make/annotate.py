@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Annotated as Bounded
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -65,25 +65,11 @@ def in_one_line(text: str, longest: int = LONGEST_NOTE) -> str:
     return shorten(" ".join(text.split()), longest)
 
 
-def lengths(documents: Sequence[Document]) -> dict[str, int]:
-    """How many documents are longer than the judge is shown, alone and in lists."""
-    sizes = [len(document.text) for document in documents]
-    return {
-        "longest": max(sizes),
-        "cut": sum(size > DOCUMENT_CHARACTERS for size in sizes),
-        "cut_in_lists": sum(size > LIST_CHARACTERS for size in sizes),
-    }
-
-
-def length_notes(documents: Mapping[str, Any]) -> list[str]:
-    """Warnings of what the judge does not read."""
-    places = (("cut", DOCUMENT_CHARACTERS, ""), ("cut_in_lists", LIST_CHARACTERS, " in lists"))
-    return [
-        f"warning: {documents[name]:,} of {documents['read']:,} documents are longer than {longest:,} "
-        f"characters, of which the judge reads the beginning{where}"
-        for name, longest, where in places
-        if documents[name]
-    ]
+def cut_note(documents: Sequence[Document]) -> list[str]:
+    """A warning of what the judge does not read."""
+    long = sum(len(document.text) > DOCUMENT_CHARACTERS for document in documents)
+    text = f"{long:,} of {len(documents):,} documents are longer than {DOCUMENT_CHARACTERS:,} characters"
+    return [f"warning: {text}, of which the judge reads the beginning"] if long else []
 
 
 # The judge reads the names, fields and docstrings of the structs that it fills in.

@@ -16,7 +16,7 @@ from msgspec import Meta, Struct
 
 from evenkeel import __version__
 from evenkeel.benchmarks.multiview.files import Triplet, encode_triplets, model_name
-from evenkeel.benchmarks.multiview.make.annotate import length_notes, lengths
+from evenkeel.benchmarks.multiview.make.annotate import cut_note
 from evenkeel.benchmarks.multiview.make.criteria import (
     Criterion,
     criterion,
@@ -254,9 +254,8 @@ class MultiviewBuilder:
     def _judged(self, read: Documents, path: Path, results: Sequence[JudgedTriplets]) -> Draft:
         files: dict[str, bytes] = {}
         criteria, failures = [], []
-        notes = list(read.notes)
-        documents = {**_about_documents(path, read), **lengths(read.documents)}
-        notes += length_notes(documents)
+        notes = [*read.notes, *cut_note(read.documents)]
+        documents = _about_documents(path, read)
         for result in results:
             name, counts, number = result.criterion.name, result.counts, len(result.triplets)
             criteria.append(_about(result.criterion, {**counts, "kept": number}))

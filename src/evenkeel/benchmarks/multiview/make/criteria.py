@@ -1,12 +1,10 @@
 """A criterion: what it means for documents to be alike, from the command line or a YAML file; its triplets.
 
-    arithmetic:
-      description: Which operations lead from the numbers given to the answer.
-      hints: [Two problems about cakes may differ, …]
-      instruction: Represent the arithmetic of this problem
-    setting: Where the story takes place.
-
-A file may also hold a list of such mappings, each with its `name`.
+arithmetic:
+  description: Which operations lead from the numbers given to the answer.
+  hints: [Two problems about cakes may differ, …]
+  instruction: Represent the arithmetic of this problem
+setting: Where the story takes place.
 """
 
 from __future__ import annotations
@@ -85,7 +83,7 @@ def read_criteria(path: Path) -> list[Criterion]:
     """All criteria of a YAML file, in its order."""
     entries = read_entries(path, read_text(path))
     if not entries:
-        raise DataError(path, "expected criteria: a mapping from their names, or a list of mappings.")
+        raise DataError(path, "expected criteria: a mapping from their names.")
     criteria: list[Criterion] = []
     lines: dict[str, int] = {}
     for line, name, body in entries:
@@ -100,11 +98,11 @@ def read_criteria(path: Path) -> list[Criterion]:
 
 def _fields(path: Path, line: int, name: str, body: Any) -> dict[str, Any]:
     """A criterion's fields; a text alone is its description."""
-    if name and isinstance(body, str):
+    if isinstance(body, str):
         body = {"description": body}
     if not isinstance(body, dict):
         raise DataError(path, "expected a criterion: a mapping with 'description'.", line=line)
-    return {"name": name, **body} if name else body
+    return {"name": name, **body}
 
 
 def portable_spec(spec: str | None) -> str | None:

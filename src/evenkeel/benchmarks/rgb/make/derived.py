@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Annotated, NamedTuple, TypeAlias
 
 from evenkeel.benchmarks.rgb.files import Lang
-from evenkeel.benchmarks.rgb.make.evidence import LEAST, Asked, read_irrelevant
+from evenkeel.benchmarks.rgb.make.evidence import LEAST, Asked, read_irrelevant, too_few
 from evenkeel.benchmarks.rgb.make.passages import false_version, ranked, reveals, same_words, states
 from evenkeel.benchmarks.rgb.make.questions import (
     ASKED_ANSWER,
-    NO_ANSWER,
+    NOT_GIVEN,
     Question,
     TextFields,
     Writer,
@@ -91,9 +91,9 @@ def join(questions: Sequence[Question], passages: Sequence[str], writer: Writer)
     asked = [Asked(draft.query, draft.answers) for draft in confirmed]
     irrelevant = yield from read_irrelevant(asked, passages, writer)
     return [
-        draft._replace(negative=documents.texts)
-        for draft, documents in zip(confirmed, irrelevant, strict=True)
-        if writer.tally.accept(TWO_PARTS, documents.fault)
+        draft._replace(negative=texts)
+        for draft, texts in zip(confirmed, irrelevant, strict=True)
+        if writer.tally.accept(TWO_PARTS, too_few(texts))
     ]
 
 
@@ -135,12 +135,8 @@ def _join_fault(query: str, couple: Couple) -> str:
 
 def _joined_reading_fault(reading: str, draft: TwoPart) -> str:
     """Whether the passages of both parts, read together, lack an answer: each is sought as a whole."""
-    missing = [answer for answer in draft.answers if not states(reading, answer)]
-    if gives_none(reading, draft.query):
-        return NO_ANSWER
-    if not missing:
-        return ""
-    return f"the passages, read again, do not give {'both answers' if len(missing) == 1 else 'either answer'}"
+    given = all(states(reading, answer) for answer in draft.answers) and not gives_none(reading, draft.query)
+    return "" if given else NOT_GIVEN
 
 
 # --- false answers ----------------------------------------------------------------------------------

@@ -13,7 +13,6 @@ from typing import NamedTuple
 from evenkeel.benchmarks.rgb.files import Lang
 from evenkeel.benchmarks.rgb.make.passages import length, ranked, reveals, same_words, states
 from evenkeel.benchmarks.rgb.make.questions import (
-    NOT_STATED,
     Question,
     TextFields,
     Writer,
@@ -21,7 +20,6 @@ from evenkeel.benchmarks.rgb.make.questions import (
     reading_fault,
 )
 from evenkeel.make.asking import Asking
-from evenkeel.text.answers import is_blank
 
 POSITIVES = 5
 NEGATIVES = 10
@@ -44,9 +42,9 @@ def gather(questions: Sequence[Question], passages: Sequence[str], writer: Write
     asked = [Asked(question.query, [question.answer]) for question in questions]
     irrelevant = yield from read_irrelevant(asked, passages, writer)
     gathered = [
-        question._replace(negative=documents.texts)
-        for question, documents in zip(questions, irrelevant, strict=True)
-        if writer.tally.accept("questions with irrelevant documents", documents.fault)
+        question._replace(negative=texts)
+        for question, texts in zip(questions, irrelevant, strict=True)
+        if writer.tally.accept("questions with irrelevant documents", too_few(texts))
     ]
     yield from _add_rewritten(gathered, writer)
     return gathered
@@ -62,16 +60,9 @@ class Asked(NamedTuple):
     answers: Sequence[str]
 
 
-class Irrelevant(NamedTuple):
-    """The irrelevant documents of a query, and why they are too few; empty where they are not."""
-
-    texts: list[str]
-    fault: str
-
-
 def read_irrelevant(
     asked: Sequence[Asked], passages: Sequence[str], writer: Writer
-) -> Asking[list[Irrelevant]]:
+) -> Asking[list[list[str]]]:
     """For each query those of the nearest passages that reveal none of its answers and in which the model
     reads none, not even another one: that would contradict the documents that have the right one."""
     rankings = ranked(passages, [item.query for item in asked], writer.lang)
@@ -85,8 +76,11 @@ def read_irrelevant(
         fault = "" if gives_none(reading, asked[index].query) else ANSWERS
         if writer.tally.accept(IRRELEVANT, fault):
             accepted[index].append(text)
-    lack = f"fewer than {LEAST} passages in which no answer can be read"
-    return [Irrelevant(texts, lack if len(texts) < LEAST else "") for texts in accepted]
+    return accepted
+
+
+def too_few(texts: Sequence[str]) -> str:
+    return f"fewer than {LEAST} passages in which no answer can be read" if len(texts) < LEAST else ""
 
 
 # --- documents with the answer ----------------------------------------------------------------------
@@ -104,7 +98,7 @@ def _add_rewritten(questions: Sequence[Question], writer: Writer) -> Asking[None
     rewritten = writer.ask(PassageText, REWRITTEN, writer.prompts.rewrite, slots, max_tokens=PASSAGE_TOKENS)
     for question, version in (yield from rewritten):
         text, earlier = version.text, [text for (other, text), *_ in versions if other is question]
-        fault = _stating_fault(text, question.answer)
+        fault = "" if states(text, question.answer) else "the answer was lost"
         if not fault and any(same_words(text, other) for other in (*question.positive, *earlier)):
             fault = "in the same words"
         fault = fault or length_fault(text, question.passage.text, writer.lang)
@@ -113,14 +107,6 @@ def _add_rewritten(questions: Sequence[Question], writer: Writer) -> Asking[None
     for (question, text), reading in (yield from writer.read(REWRITTEN, versions)):
         if writer.tally.accept(REWRITTEN, reading_fault(reading, question.answer, question.query)):
             question.positive.append(text)
-
-
-def _stating_fault(text: str, answer: str) -> str:
-    if is_blank(text):
-        return "empty"
-    if not states(text, answer):
-        return NOT_STATED if reveals(text, answer) else "the answer was lost"
-    return ""
 
 
 def length_fault(text: str, original: str, lang: Lang) -> str:

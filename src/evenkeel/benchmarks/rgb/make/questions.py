@@ -40,9 +40,7 @@ SHORTEST_READING = 1 / 3
 QUESTIONS = "questions"
 READ_AGAIN = "read again: "
 """Before the status of a reading that failed."""
-NO_ANSWER = "read again, it gives no answer"
-OTHER_ANSWER = "read again, it gives another answer"
-NOT_STATED = "the answer is only inside other words"
+NOT_GIVEN = "read again, it does not give the answer"
 
 
 class Prompts(Struct, frozen=True, forbid_unknown_fields=True):
@@ -136,9 +134,7 @@ def gives(reading: str, answer: str, query: str) -> bool:
 
 def reading_fault(reading: str, answer: str, query: str) -> str:
     """Why a passage with this reading does not give the answer; empty where it does."""
-    if gives(reading, answer, query):
-        return ""
-    return NO_ANSWER if gives_none(reading, query) else OTHER_ANSWER
+    return "" if gives(reading, answer, query) else NOT_GIVEN
 
 
 def gives_none(reading: str, query: str) -> bool:
@@ -189,7 +185,7 @@ def question_fault(question: Question, earlier: Sequence[Question], writer: Writ
     if len(answer) > longest:
         return f"the answer is longer than {longest} characters"
     if not states(passage, answer):
-        return NOT_STATED if reveals(passage, answer) else "the answer is not in the passage"
+        return "the answer is not in the passage"
     if reveals(query, answer):
         return "the question gives the answer away"
     if any(phrase in query.lower() for phrase in writer.prompts.passage_words):
