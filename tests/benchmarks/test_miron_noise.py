@@ -76,7 +76,8 @@ def test_typos_fall_on_the_sort_of_words_that_the_row_says(lang: str) -> None:
             (word,) = set(re.findall(r"[^\W\d_]+", before)) - set(re.findall(r"[^\W\d_]+", after))
             assert len(word) >= EDITED[row.edited], row
             assert (word.lower() in function) == (row.edited == "function"), row
-            assert row.edited == "content" or word in free, row
+            assert word in free, "a word that decides the answer stays as it is"
+            assert row.edited == "function" or not clean.exact, row
 
 
 @every_language
@@ -119,9 +120,9 @@ def test_each_edit_is_of_the_kind_it_says(lang: str) -> None:
 
 @every_language
 def test_numbers_of_edits_sorts_and_kinds_get_equal_shares(lang: str) -> None:
-    """Facts are short: where one has too few function words, another category gives the example."""
+    """Most words of facts and puzzles decide the answer: where too few are left, Morphology gives the row."""
     origins = Counter(row.clean_id.split("-")[1] for row in noise(lang))
-    assert min(origins.values()) > 110
+    assert min(origins.values()) > 40
     shares = Counter((row.edits, row.edited) for row in noise(lang))
     assert len(shares) == 6
     assert max(shares.values()) - min(shares.values()) <= 3

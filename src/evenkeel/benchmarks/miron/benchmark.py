@@ -35,8 +35,8 @@ from evenkeel.types import (
 )
 
 STARTER_SHA256 = {
-    "en": "c829e00a5af1578069f3cb5ffbae13e35dca07ab089e4d2271c839e6b2b20dce",
-    "ru": "0b94fa48a7049b2f9084dc4520fbb3e85ea2e9b41473f8bacfea9748d03e175f",
+    "en": "b37504f48d335beb3371bf6ba3ea9ba04ddb2941b854b3d13e78590c1cf74e9e",
+    "ru": "ad852e93ae77d632cf22a66c203be5de9c85c509d285db9e677edcfcb87cfafb",
 }
 
 

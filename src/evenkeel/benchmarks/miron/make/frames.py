@@ -1,7 +1,7 @@
 """Frames of MIRON examples: sentences of the bank that break off before the answer, and tables of facts.
 
-A frame is a template of `evenkeel.make.grammar`. Its slots and its fixed words decide the answer; all its
-other words are free. No typo may fall on the last word before the answer, where tokens could merge with it.
+A frame is a template of `evenkeel.make.grammar`. Its slots and its fixed words decide the answer, so that no
+typo falls on them, nor on the last word before the answer, where tokens could merge with it.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ class Draft(NamedTuple):
     target: str
     free: tuple[Span, ...]
     """The words of the prefix that do not decide the answer."""
-    deciding: tuple[Span, ...]
-    """The words that decide it, without those whose very letters do: a typo there would change the answer."""
     about: str
     """What a set does not use twice: the pseudo-word, the fact."""
     accepted: tuple[str, ...] = ()
     """Further right continuations."""
+    exact: bool = False
+    """Whether every content word decides the answer, so that typos fall on function words only."""
 
 
 Kinds: TypeAlias = Mapping[str, Iterator[Draft]]
@@ -62,8 +62,7 @@ def draft(
 ) -> Draft:
     """A frame filled in. The answer begins a new word, so it gets a space in front.
 
-    Where slots are `exact`, their letters decide the answer: no typo may fall on them. A Russian answer may
-    also be written with е for ё.
+    A Russian answer may also be written with е for ё.
     """
     right = (target, *accepted)
     spellings = dict.fromkeys((*right, *(answer.translate(_WITHOUT_YO) for answer in right)))
@@ -75,15 +74,14 @@ def draft(
         ]
         prefix += text
     last_word = prefix.rfind(" ") + 1
-    deciding = sorted(spans["fixed"] if exact else spans["fixed"] + spans["slot"])
     return Draft(
         kind,
         capitalised(prefix),
         f" {target}",
         free=tuple(span for span in spans["free"] if span[1] <= last_word),
-        deciding=tuple(span for span in deciding if span[1] <= last_word),
         about=about,
         accepted=tuple(f" {answer}" for answer in spellings if answer != target),
+        exact=exact,
     )
 
 
@@ -93,9 +91,7 @@ def by_analogy(
     """A frame filled in twice: whole with a real word (slots named `model_…`), then with a pseudo-word up to
     the form that follows from it."""
     example = frame.replace("{", "{model_")
-    return draft(
-        kind, f"{example} {{model_target}}. {frame}", values, target, about, accepted=accepted, exact=True
-    )
+    return draft(kind, f"{example} {{model_target}}. {frame}", values, target, about, accepted=accepted)
 
 
 def rng_for(lang: str, seed: int, part: str) -> random.Random:
@@ -155,8 +151,6 @@ class Table(Struct, frozen=True, forbid_unknown_fields=True):
     facts: tuple[tuple[Value, ...], ...] = ()
     """Where a value is empty, the questions with that field are not asked."""
     sentences: tuple[tuple[str, Value], ...] = ()
-    exact: bool = False
-    """Whether the letters of the values decide the answer, so that no typo may fall on them."""
 
 
 class Wording(NamedTuple):
@@ -202,22 +196,21 @@ def _accepted(question: Question, row: Mapping[str, Value], values: Mapping[str,
 
 
 @cache
-def _all_facts(lang: str) -> list[tuple[Table, list[Wording]]]:
-    return [(table, ways) for table in fact_tables(lang) for ways in wordings(table)]
+def _all_facts(lang: str) -> list[list[Wording]]:
+    return [ways for table in fact_tables(lang) for ways in wordings(table)]
 
 
 def facts(lang: str, seed: int) -> Iterator[Draft]:
     """Every fact once, the kinds mixed evenly; then every fact again in another wording, while it has one."""
     rng = rng_for(lang, seed, "facts")
-    by_fact = [(table, shuffled(ways, rng)) for table, ways in _all_facts(lang)]
-    for turn in range(max(len(ways) for _, ways in by_fact)):
-        numbers = [number for number, (_, ways) in enumerate(by_fact) if turn < len(ways)]
-        kinds = {number: by_fact[number][1][turn].kind for number in numbers}
+    by_fact = [shuffled(ways, rng) for ways in _all_facts(lang)]
+    for turn in range(max(map(len, by_fact))):
+        numbers = [number for number, ways in enumerate(by_fact) if turn < len(ways)]
+        kinds = {number: by_fact[number][turn].kind for number in numbers}
         for number in evenly_mixed(kinds, rng):
-            table, ways = by_fact[number]
-            kind, frame, values, target, accepted = ways[turn]
+            kind, frame, values, target, accepted = by_fact[number][turn]
             about = f"fact {number}"
-            yield draft(kind, frame, values, target, about, accepted=accepted, exact=table.exact)
+            yield draft(kind, frame, values, target, about, accepted=accepted, exact=not values)
 
 
 def evenly_mixed(kinds: Mapping[int, str], rng: random.Random) -> list[int]:

@@ -2,9 +2,9 @@
 
 Morphology, facts and logic come from the modules beside this one; here they are mixed and numbered, and some
 get typos. A typo changes one letter inside a word, never the first or the last, and a word gets at most one.
-All typos of an example fall on function words, which do not decide the answer, or all on content words: first
-on those that decide it, which a reader still recognises. Numbers, pseudo-words, codes, the answer itself and
-the last word before it stay as they are.
+All typos of an example fall on function words or all on content words, but never on a word that decides the
+answer: what fills a slot, a fixed word of the frame, and in puzzles and whole sentences every content word.
+Numbers, codes, the answer itself and the last word before it stay as they are too.
 """
 
 from __future__ import annotations
@@ -199,13 +199,12 @@ def editable(draft: Draft, keys: Keyboard, rng: random.Random) -> dict[str, list
     """The words of a prefix that typos may fall on, by sort, in the order in which they are taken."""
     answer = set(re.findall(r"\w+", " ".join((draft.target, *draft.accepted)).lower()))
     spans: dict[str, list[Span]] = {sort: [] for sort in EDITED}
-    deciding = shuffled(draft.deciding, rng)
-    for span in (*deciding, *shuffled(draft.free, rng)):
+    for span in shuffled(draft.free, rng):
         word = draft.prefix[slice(*span)]
         sort = "function" if word.lower() in keys.function else "content"
         if (
             len(word) >= EDITED[sort]
-            and not (sort == "function" and span in deciding)
+            and not (sort == "content" and draft.exact)
             and not word.isupper()
             and word.lower() not in keys.numbers | answer
         ):

@@ -253,5 +253,5 @@ def _stream(kind: str, maker: Maker, bank: Bank, rng: random.Random) -> Iterator
             values,
             target,
             accepted=[fill(template, answer) for template in templates],
-            exact=variant == "spelling",
+            exact=True,
         )

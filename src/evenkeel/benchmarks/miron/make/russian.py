@@ -253,14 +253,13 @@ def _adjectives(kind: str, rng: random.Random) -> Iterator[Draft]:
     words = {name: deck(pseudo_words("ru")[name], rng) for name in adjectives}
     frames = deck(bank.frames[kind], rng)
     for name, agreement in deck([(name, agreement) for name in words for agreement in bank.nouns], rng):
-        animate, soft = agreement == "animate", adjectives[name].soft
-        gender = "m" if animate else agreement
+        soft = adjectives[name].soft
         word, model = (
-            agree(stem, gender, soft=soft, animate=animate) | {"m": agree(stem, "m", soft=soft)["nom"]}
+            agree(stem, agreement, soft=soft) | {"m": agree(stem, "m", soft=soft)["nom"]}
             for stem in (next(words[name]), pick(adjectives[name].models, rng)[:-2])
         )
         filled = {**_named("adj", word), **_named("model_adj", model), "model_target": model[case]}
-        noun = by_case(pick(bank.nouns[agreement], rng), animate=animate)
-        values = slots({"forms": filled, "noun": noun}, gender, animate=animate)
-        accepted = [word["ins"].removesuffix("й") + "ю"] if (gender, case) == ("f", "ins") else []
+        noun = by_case(pick(bank.nouns[agreement], rng), animate=False)
+        values = slots({"forms": filled, "noun": noun}, agreement, animate=False)
+        accepted = [word["ins"].removesuffix("й") + "ю"] if (agreement, case) == ("f", "ins") else []
         yield by_analogy(kind, next(frames), values, word[case], word["m"], accepted)
