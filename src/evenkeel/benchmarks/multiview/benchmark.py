@@ -1,7 +1,7 @@
 """multiview: its options, its samples, and the methods that are asked to order them.
 
 Published (sarahlc888/multiview): triplets of documents under a stated criterion, the share that a method
-orders correctly (the first part of `scoring`), the kinds of methods (`methods`, by their names in `names`), its
+orders correctly (the first part of `scoring`), the kinds of methods (`methods`, by name: `names`), its
 triplet files (`public_format`), and how a judge builds triplets (`make/`).
 
 Added: judges asked in both orders, log-probabilities of letters, chance, difficulty, gains by the instruction
