@@ -34,7 +34,7 @@ class Picture(NamedTuple):
     height: int = 1000
 
 
-APP = Picture("app.png", "explore?run=rgb", width=1200, height=1150)
+APP = Picture("app.png", "explore?run=rgb&show=Wrong", width=1280, height=1000)
 """A page of the app, over the runs of the demo."""
 WANTED = (
     Picture("scorecard.png", "scorecard.html", height=640),
@@ -75,7 +75,6 @@ def main() -> None:
             settled = "[data-testid=stApp][data-test-script-state=notRunning]"
             page.wait_for_selector(f"{settled} .ek-view")
             page.wait_for_timeout(1000)  # the table is drawn last
-            page.locator(".ek-view").evaluate("view => view.scrollIntoView()")
             page.screenshot(path=given.out / APP.name)
             print(given.out / APP.name)
         chromium.close()

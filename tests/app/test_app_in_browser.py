@@ -152,7 +152,9 @@ def test_all_runs_are_listed_with_what_is_wrong_with_one(browser: Browser, addre
     page.context.close()
 
 
-@pytest.mark.parametrize("name", ["mirae", "rgb", "miron", "multiview"])
+@pytest.mark.parametrize(
+    "name", ["rgb", *(pytest.param(name, marks=pytest.mark.full) for name in ("mirae", "miron", "multiview"))]
+)
 def test_a_sample_of_each_benchmark_is_shown_as_text(name: str, browser: Browser, address: str) -> None:
     page, seen = opened(browser, f"{address}/explore?run={name}")
     if name in ("mirae", "rgb"):  # the others ask for no chat
@@ -349,7 +351,9 @@ def test_a_read_only_app_starts_and_marks_nothing(browser: Browser, runs: Path) 
 PAGES = ["", "new-run", "explore", "compare", "build", "scorecard", "explained"]
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+@pytest.mark.parametrize(
+    ("width", "scheme"), [(1280, "light"), pytest.param(390, "dark", marks=pytest.mark.full)]
+)
 def test_everyone_can_use_the_pages(width: int, scheme: str, browser: Browser, address: str) -> None:
     page, seen = opened(browser, address, width=width, scheme=scheme)
     for name in PAGES:

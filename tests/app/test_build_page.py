@@ -206,6 +206,7 @@ def test_only_what_differs_from_the_defaults_is_chosen(parrot: AppTest, runs: Pa
 
 def test_a_file_is_one_of_the_apps_own(runs: Path, parrot: AppTest) -> None:
     folder = write_rows(runs)
+    ek.review(folder).decide(0, "accepted")
     saved = choose.save_upload(settings_of(runs), "../../my file.YAML", b"a: 1")
     assert saved.parent == runs / "data" / "uploads"
     assert choose.save_upload(settings_of(runs), "my file.YAML", b"a: 1") == saved
@@ -214,6 +215,7 @@ def test_a_file_is_one_of_the_apps_own(runs: Path, parrot: AppTest) -> None:
     parrot.run()
     assert f"uploads/{saved.name}" in parrot.selectbox(key="x-source").options
     assert "uploads" not in parrot.selectbox(key="x-source").options
+    assert [name for name in parrot.selectbox(key="x-source").options if "review" in name] == []
     parrot.selectbox(key="x-source").select("mine/miron_en.jsonl")
     assert chosen(parrot.run()) == {"source": str(folder / "miron_en.jsonl")}
 

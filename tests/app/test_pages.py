@@ -167,6 +167,23 @@ def test_a_part_of_the_abilities_and_its_size_are_chosen(runs: Path) -> None:
     assert "5 requests, runs locally: free" in shown(test)
 
 
+# Runs and Explore
+
+
+def test_a_run_is_shown_with_its_headline_as_a_number_and_its_warnings(compared: Path) -> None:
+    table = page("runs").dataframe[0].value
+    assert table["Headline"].dtype.kind == "f", "as text 9 would come after 10"
+    records = compared / "first" / "records.jsonl"
+    cut = records.read_bytes().replace(b'"status":"ok"', b'"status":"truncated"')
+    cut = cut.replace(b'"statuses":{"ok":', b'"statuses":{"truncated":')
+    records.write_bytes(cut)
+    spec = msgspec.json.decode((compared / "first" / "spec.json").read_bytes())
+    spec["provenance"]["records_bytes"] = len(cut)
+    (compared / "first" / "spec.json").write_bytes(msgspec.json.encode(spec))
+    assert "3 of 3 answers were cut off" in shown(page("explore", run="first"))
+    assert "were cut off" not in shown(page("explore", run="second"))
+
+
 # Compare
 
 

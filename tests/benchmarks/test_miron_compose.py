@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenkeel.benchmarks.miron.files import CATEGORIES, LANGUAGES, Example
+from evenkeel.benchmarks.miron.files import CATEGORIES, LANGUAGES, Example, make_sample
 from evenkeel.benchmarks.miron.make import logic
 from evenkeel.benchmarks.miron.make.frames import (
     Draft,
@@ -61,6 +61,12 @@ def test_the_prefix_ends_without_a_space_and_the_target_begins_with_one(lang: st
         assert re.fullmatch(r" [\w(][\w .'-]*", row.target), row
         assert row.target[-1].isalnum()
         assert not re.search(r"  |[{}\[\]*]|\s[,.?!]", row.prefix.replace(" * ", "")), row
+
+
+@every_language
+def test_every_example_says_how_difficult_its_kind_is(lang: str) -> None:
+    tags = {make_sample(row).tags.get("difficulty") for row in examples_of(lang)}
+    assert tags == {"easy", "hard"}
 
 
 # --- seeds ------------------------------------------------------------------------------------------

@@ -118,11 +118,13 @@ def test_each_edit_is_of_the_kind_it_says(lang: str) -> None:
 
 
 @every_language
-def test_categories_numbers_of_edits_sorts_and_kinds_get_equal_shares(lang: str) -> None:
-    origins = [(row.clean_id.split("-")[1], row.edits, row.edited) for row in noise(lang)]
-    shares = Counter(origins)
-    assert len(shares) == 18
-    assert max(shares.values()) - min(shares.values()) <= 1
+def test_numbers_of_edits_sorts_and_kinds_get_equal_shares(lang: str) -> None:
+    """Facts are short: where one has too few function words, another category gives the example."""
+    origins = Counter(row.clean_id.split("-")[1] for row in noise(lang))
+    assert min(origins.values()) > 110
+    shares = Counter((row.edits, row.edited) for row in noise(lang))
+    assert len(shares) == 6
+    assert max(shares.values()) - min(shares.values()) <= 3
     kinds = Counter(kind for row in noise(lang) for kind in row.edit_kinds)
     assert set(kinds) == set(EDIT_KINDS)
     assert max(kinds.values()) - min(kinds.values()) <= 1

@@ -100,7 +100,6 @@ def test_every_default_is_there(data: Path, tmp_path: Path) -> None:
     assert run.failures() == {"unparsed: empty answer": 1}
     page = (run.path / "report.html").read_text()
     assert "Does it say the word?" in page
-    assert "Words said: both ends" in page
     assert run.spec.subjects == ("m",)
 
 
@@ -198,7 +197,7 @@ def test_a_wrong_number_of_scores_is_named(
     result: Any, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Echo, "score", lambda self, answered: result)
-    with pytest.raises(DataError, match="score gave (0|NoneType) for 1 samples"):
+    with pytest.raises(DataError, match="score gave (0|NoneType) for 5 samples"):
         ek.run("echo", "counted:m", data=data, out=tmp_path / "run", progress=False)
 
 

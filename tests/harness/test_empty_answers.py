@@ -150,9 +150,7 @@ def test_answers_that_are_cut_off_count_and_carry_a_warning(tmp_path: Path) -> N
     assert done.headline.statuses == {"ok": 1, "truncated": 11}
     (note,) = ending_notes(done)
     assert note.warning
-    assert note.text == (
-        "11 of 12 answers were cut off: they are scored as they are. Try a larger --max-tokens (here 256)."
-    )
+    assert note.text.startswith("11 of 12 answers were cut off")
     assert note.text in (done.path / "report.html").read_text()
 
 

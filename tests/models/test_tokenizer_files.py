@@ -199,14 +199,30 @@ def test_ranks_of_tiktoken_are_read(tmp_path: Path) -> None:
     assert [spellings[token] for token in opened(tmp_path / "gpt2.tiktoken")("1234")] == [b"1234"]
     (tmp_path / "mine.tiktoken").write_text(ranks(*merged))
     assert "does not say how a text is split" in opened(tmp_path / "mine.tiktoken").note
-    # The file's name decides; the folder's only where it says nothing.
-    for folder, name, tokens in (
-        *(("gpt2-vs-gpt4", "cl100k_base", [b"123", b"4"]), ("gpt2", "mine", [b"1234"])),
-    ):
-        (tmp_path / folder).mkdir(exist_ok=True)
-        (tmp_path / folder / f"{name}.tiktoken").write_text(ranks(*merged))
-        opened_file = opened(tmp_path / folder / f"{name}.tiktoken")
-        assert [spellings[token] for token in opened_file("1234")] == tokens
+
+
+def test_mistrals_tekken_is_read(tmp_path: Path) -> None:
+    """The special tokens have the first numbers; ranks beyond the vocabulary's size are not used."""
+    merged = (b" s", b"hi", b"hip", b" sh", b"12", "ж".encode(), b"beyond")
+    every = [*(bytes([byte]) for byte in range(256)), *merged]
+    vocab = [
+        {"rank": rank, "token_bytes": base64.b64encode(token).decode(), "token_str": None}
+        for rank, token in enumerate(every)
+    ]
+    config = {
+        "pattern": r"\p{N}| ?\p{L}+|\s+", "num_vocab_tokens": len(vocab),
+        "default_vocab_size": len(vocab) - 1 + 10, "default_num_special_tokens": 10, "version": "v3",
+    }  # fmt: skip
+    (tmp_path / "tekken.json").write_text(json.dumps({"config": config, "vocab": vocab}))
+    for spec in (f"hf:{tmp_path}", str(tmp_path / "tekken.json")):
+        loaded = opened(spec)
+        assert [every[token - 10] for token in loaded(" ship 12ж")] == [
+            *(b" s", b"hip", b" ", b"1", b"2", "ж".encode())
+        ]
+        assert len(loaded("beyond")) == 6
+        assert loaded.vocabulary is not None
+        assert loaded.vocabulary.spell(loaded(" ship ж")) == " ship ж".encode()
+        assert loaded.note == ""
 
 
 # What is refused

@@ -119,7 +119,7 @@ def orientation_table(listed: Sequence[Reference], metric: str, title: str) -> G
         if (figure := each.figures.get(metric))
     ]
     columns = [title, "95% interval", "data", "source"]
-    return Grid(ORIENTATION, "reference", columns, rows, left=1) if rows else None
+    return Grid(ORIENTATION, "reference", columns, rows, left=5) if rows else None
 
 
 def _reference(line: _Published) -> Reference:

@@ -38,7 +38,7 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
 @click.option("--data", type=FOLDER, envvar="EVENKEEL_APP_DATA", help="A folder of data to choose from.")
 @click.option(
     "--host", default="127.0.0.1", show_default=True,
-    help="The address to listen on; another than this machine's own needs --read-only.",
+    help="The address to listen on; any but this machine's own needs --read-only.",
 )  # fmt: skip
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=8501, show_default=True, help="0 for any free one."
@@ -49,7 +49,7 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
 )  # fmt: skip
 @click.option(
     "--allow-host", multiple=True, metavar="NAME", envvar="EVENKEEL_APP_ALLOW_HOST",
-    help="A further name of this server, as behind a proxy; repeat.",
+    help="Another name of this server, for a proxy in front of it; repeat.",
 )  # fmt: skip
 @click.option(
     "--open/--no-open", "open_browser", default=None,

@@ -90,7 +90,7 @@ class Diagnosis(Struct, frozen=True, kw_only=True):
 )
 @click.option("--model", metavar="SPEC", help="Try this model out: see `evenkeel list models`.")
 @options.base_url_option
-@click.option("--all", "everything", is_flag=True, help="Show what is there too, and what is optional.")
+@click.option("--all", "everything", is_flag=True, help="Show everything that was checked.")
 @json_option("every check")
 @click.pass_context
 def doctor_command(

@@ -12,15 +12,14 @@ from evenkeel.cli.output import print_result, say
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
 
     from evenkeel.harness.stored.listing import ListedRun
+    from evenkeel.page.grid import Content, Grid
+    from evenkeel.types import Figure
 
 
 MOST_SHOWN = 50
 """Models of a server that are printed."""
-STYLES = {"running": "green", "unfinished": "yellow", "broken": "red"}
-"""Colours of the states of a run."""
 
 
 @click.group(cls=SuggestingGroup, name="list")
@@ -106,40 +105,31 @@ def list_runs(folder: Path, json: bool) -> None:
     if not runs:
         say(f"no runs below {folder}", err=True)
     if runs or json:
-        print_result(runs, lambda console, runs: show_table(console, _table(runs)), json=json)
+        print_result(runs, lambda console, runs: show_table(console, _grid(runs).to_rich()), json=json)
     for run in runs:
         if run.problem:
             say(f"broken: {run.problem}", err=True)
 
 
-def _table(runs: list[ListedRun]) -> Table:
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
+def _grid(runs: list[ListedRun]) -> Grid:
+    """A row for each run, or for each method of one that compares several."""
     from evenkeel.page.examples import shortened
-    from evenkeel.page.format import interval, share, value, visible
+    from evenkeel.page.format import interval, share, value
+    from evenkeel.page.grid import Grid
 
     def name(text: str) -> str:
-        return visible(shortened(text, 60)).replace("\n", "␊")
+        return shortened(text, 60).replace("\n", "␊") or "–"
 
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    for title in ("created (UTC)", "state", "benchmark", "model", "headline", "coverage", "run"):
-        right = title in ("headline", "coverage")
-        table.add_column(title, justify="right" if right else "left", no_wrap=True)
+    rows: list[tuple[str, list[Content]]] = []
     for run in runs:
-        created = name(run.created[:16].replace("T", " ") or "–")
-        models = "\n".join(map(name, run.subjects or [run.model or "–"]))
-        headline, coverage = Text("–"), Text("–")
-        if run.headline is not None:
-            figures = list(run.subjects.values()) if len(run.subjects) > 1 else [run.headline]
-            values = [f"{value(figure)} {interval(figure, short=True)}".rstrip() for figure in figures]
-            headline, coverage = Text("\n".join(values)), Text(share(run.headline.coverage))
-        path = Text(visible(run.path))
-        state = Text(run.state, style=STYLES.get(run.state, ""))
-        benchmark = Text(name(run.benchmark or "–"))
-        table.add_row(Text(created), state, benchmark, Text(models), headline, coverage, path)
-    return table
+        figures: dict[str, Figure | None] = {**run.subjects} or {run.model: run.headline}
+        for subject, figure in figures.items():
+            scored = f"{value(figure)} {interval(figure, short=True)}".rstrip() if figure else "–"
+            coverage = share(figure.coverage) if figure else "–"
+            cells = [run.state, name(run.benchmark), name(subject), scored, coverage, run.path]
+            rows.append((name(run.created[:16].replace("T", " ")), list(cells)))
+    columns = ["state", "benchmark", "model", "headline", "coverage", "run"]
+    return Grid("", "created (UTC)", columns, rows, left=1 + len(columns))
 
 
 @click.command(

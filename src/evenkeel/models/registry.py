@@ -257,8 +257,8 @@ def tokenizer(spec: str) -> Callable[[str], list[int]]:
     if entry is None or make is None or bool(name) != entry.named:
         raise UsageError(
             f"'{spec}' has no tokenizer that can be read alone: give embedded, hf:ID-or-path, the path of a "
-            "tokenizer (tokenizer.json, a SentencePiece model, a .tiktoken file, a folder with one), or "
-            "tiktoken:NAME."
+            "tokenizer (tokenizer.json, tekken.json, a SentencePiece model, a .tiktoken file, a folder with "
+            "one), or tiktoken:NAME."
         )
     tokenise: Callable[[str], list[int]] = make(name)
     return tokenise

@@ -1,4 +1,5 @@
-"""Tokenizers without a model: `tokenizer.json`, a SentencePiece model, or tiktoken's ranks of byte pairs.
+"""Tokenizers without a model: `tokenizer.json`, a SentencePiece model, or ranks of byte pairs
+(tiktoken, tekken).
 
 All become tokenizers of the package `tokenizers`, by transformers' own converters where it has them. A file
 is known by its content, not by its name, and nothing in it is executed.
@@ -14,6 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
 from msgspec import Struct
 
 from evenkeel.errors import MissingExtra, UsageError
@@ -29,8 +31,10 @@ LONGEST = 512
 """Characters or bytes of a token, at most: to find its parts takes time with the square of its length."""
 RANK = re.compile(rb"[A-Za-z0-9+/]+=* \d{1,9}\s*")
 """A line of tiktoken's files: a token in base64, and its rank."""
-NAMES = ("tokenizer.json", "tokenizer.model", "spiece.model", "*.model", "*.tiktoken")
+NAMES = ("tokenizer.json", "tekken.json", "tokenizer.model", "spiece.model", "*.model", "*.tiktoken")
 """The files of a folder that may hold a tokenizer, the first that is there."""
+HEAD = 2**16
+"""Bytes at the beginning of a JSON file that show whether it is Mistral's."""
 UNIGRAM, BYTE_PAIRS = 1, 2
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED = 1, 2, 3, 4
 """Kinds of SentencePiece's models and of their tokens."""
@@ -109,9 +113,12 @@ def _read(content: bytes, file: Path) -> TextTokenizer:
 
     first_line = content.lstrip()[:4096].partition(b"\n")[0]
     if content.lstrip()[:1] == b"{":
+        if b'"token_bytes"' in content[:HEAD]:
+            return _from_tekken(content, file)
         return wrap(Tokenizer.from_str(content.decode()), file)
     if RANK.fullmatch(first_line):
-        return from_ranks(_read_ranks(content, file), file)
+        ranks = _read_ranks(content, file)
+        return _from_ranks(ranks, file, *_pattern_of(file.name, len(ranks)))
     if first_line.startswith(b"version https://git-lfs"):
         raise UsageError(f"{file} is a pointer of Git LFS: `git lfs pull` replaces it by the file.")
     return wrap(_from_sentencepiece(content), file)
@@ -155,7 +162,7 @@ def from_encoding(name: str) -> TextTokenizer:
             "the path of its .tiktoken file."
         ) from None
     ranks = {token: encoding.encode_single_token(token) for token in encoding.token_byte_values()}
-    return from_ranks(ranks, Path(name))
+    return _from_ranks(ranks, Path(name), *_pattern_of(name, len(ranks)))
 
 
 def _read_ranks(content: bytes, file: Path) -> dict[bytes, int]:
@@ -169,30 +176,60 @@ def _read_ranks(content: bytes, file: Path) -> dict[bytes, int]:
         ranks[base64.b64decode(encoded, validate=True)] = int(rank)
     if len(set(ranks.values())) < len(lines):
         raise UsageError(f"{file}: a token or a rank appears twice.")
+    return ranks
+
+
+class _Token(Struct):
+    rank: int
+    token_bytes: str
+
+
+class _TekkenConfig(Struct):
+    pattern: str
+    default_vocab_size: int
+    default_num_special_tokens: int
+
+
+class _Tekken(Struct):
+    config: _TekkenConfig
+    vocab: list[_Token]
+
+
+def _from_tekken(content: bytes, file: Path) -> TextTokenizer:
+    """Mistral's `tekken.json`. Special tokens have the first numbers; of the ranks, as many are used as the
+    vocabulary then has room for."""
+    tekken = msgspec.json.decode(content, type=_Tekken)
+    special = tekken.config.default_num_special_tokens
+    room = tekken.config.default_vocab_size - special
+    tokens = [token for token in tekken.vocab if token.rank < room]
+    ranks = {base64.b64decode(token.token_bytes, validate=True): token.rank + special for token in tokens}
+    return _from_ranks(ranks, file, tekken.config.pattern)
+
+
+def _pattern_of(name: str, count: int) -> tuple[str, str]:
+    """How texts are split before bytes are merged, which no file of tiktoken's says: it goes by the name.
+    Where that says nothing, a note tells what was assumed."""
+    known = read_json(__package__, "tiktoken.json", type=_Patterns)
+    pattern, note = next((of for part, of in known.names.items() if part in name.lower()), ""), ""
+    if not pattern:
+        pattern = "o200k" if count > 150_000 else "cl100k"
+        note = (
+            f"{name} does not say how a text is split before its bytes are merged: taken to be as in "
+            f"{pattern}_base. Where it is another, name the file after it: {', '.join(known.names)}."
+        )
+    return "|".join(known.patterns[pattern]), note
+
+
+def _from_ranks(ranks: Mapping[bytes, int], file: Path, pattern: str, note: str = "") -> TextTokenizer:
+    """Byte pairs merged by rank, the lower first."""
     if longest := max((len(token) for token in ranks if len(token) > LONGEST), default=0):
         raise UsageError(f"{file}: a token of {longest} bytes; at most {LONGEST} are expected.")
     if missing := [byte for byte in range(256) if bytes([byte]) not in ranks]:
         raise UsageError(f"{file} has no token for the byte {missing[0]:#04x}: every byte must have one.")
-    return ranks
-
-
-def from_ranks(ranks: Mapping[bytes, int], file: Path) -> TextTokenizer:
-    """Byte pairs merged by rank. How texts are split before that is in no such file: it goes by the name, and
-    by the folder's where the name says nothing."""
-    require_packages("transformers", what="a tokenizer of tiktoken", extra="hf")
+    require_packages("transformers", what="a tokenizer of byte pairs", extra="hf")
     from transformers.convert_slow_tokenizer import TikTokenConverter
 
-    known = read_json(__package__, "tiktoken.json", type=_Patterns)
-    names = (file.name, file.parent.resolve().name if file.parent != Path() else "")
-    pattern = next((of for text in names for part, of in known.names.items() if part in text.lower()), "")
-    note = ""
-    if not pattern:
-        pattern = "o200k" if len(ranks) > 150_000 else "cl100k"
-        note = (
-            f"{file.name} does not say how a text is split before its bytes are merged: taken to be as in "
-            f"{pattern}_base. Where it is another, name the file after it: {', '.join(known.names)}."
-        )
-    converter = TikTokenConverter(ranks, pattern="|".join(known.patterns[pattern]))
+    converter = TikTokenConverter(ranks, pattern=pattern)
     converter.load_tiktoken_bpe = dict  # the ranks are read
     return wrap(converter.converted(), file, note)
 

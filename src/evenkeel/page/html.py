@@ -45,7 +45,7 @@ def beside(content: Content) -> list[str]:
 
     A line may be broken between the parts, and not within them.
     """
-    if not isinstance(content, Figure):
+    if not isinstance(content, Figure) or content.value is None:
         return []
     details = list(filter(None, (text.interval(content, short=True), text.p_value(content))))
     parts = [*(f"{detail}," for detail in details[:-1]), *details[-1:]]

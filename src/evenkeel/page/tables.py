@@ -60,13 +60,19 @@ def arrange(summary: Summary, table: Table) -> Grid | None:
     heads, redundant = _heads(table, shown, split if len(split) > 1 else [], len(rows))
     if redundant or len(rows) < 2 or not heads:
         return None
-    body: list[Row] = [
+    figures = [
         (row, [figure(summary, head.metric, {table.rows: row, **head.scope}) for head in heads])
         for row in rows
     ]
     if table.total:
-        body.append(("all", [figure(summary, head.metric, head.scope) for head in heads]))
-    return Grid(table.title, table.rows, [head.title for head in heads], body)
+        figures.append(("all", [figure(summary, head.metric, head.scope) for head in heads]))
+    known = [
+        index
+        for index in range(len(heads))
+        if any((each := cells[index]) is not None and each.value is not None for _, cells in figures)
+    ]
+    body: list[Row] = [(row, [cells[index] for index in known]) for row, cells in figures]
+    return Grid(table.title, table.rows, [heads[index].title for index in known], body) if known else None
 
 
 def _heads(table: Table, shown: list[Column], split: list[str], rows: int) -> tuple[list[_Head], bool]:

@@ -232,7 +232,7 @@ def narrow(chart: Chart) -> Chart:
     for layer in small.get("layer", [small]):
         channels = layer["encoding"]
         if legend := channels.get("color", {}).get("legend"):
-            legend |= {"columns": 1, "labelLimit": NARROW - 40}
+            legend |= {"columns": 1, "labelLimit": NARROW - 120}
         if axis := channels.get("y", {}).get("axis"):
             axis |= {"labelLimit": 90} if "labelLimit" in axis else {}
         for channel in (channels.get("x", {}), channels.get("y", {})):

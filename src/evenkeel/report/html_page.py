@@ -104,7 +104,9 @@ def _main_figures(runs: Mapping[str, Run], layout: Layout) -> Grid | None:
     main = {name: dict(layout.main_figures(run.summary)[:MOST_MAIN]) for name, run in runs.items()}
     titles = dict.fromkeys(title for figures in main.values() for title in figures)
     rows: list[tuple[str, list[Content]]] = [
-        (title, [figures.get(title) for figures in main.values()]) for title in titles
+        (title, [figures.get(title) for figures in main.values()])
+        for title in titles
+        if any(title in figures and figures[title].value is not None for figures in main.values())
     ]
     return Grid("Main figures", "figure", list(main), rows, left=1) if rows else None
 

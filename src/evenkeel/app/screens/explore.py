@@ -324,7 +324,7 @@ def _mark(run: ek.Run, samples: Samples, row: int, *, read_only: bool) -> None:
     if read_only:
         return
     with st.form(f"mark-{sample}"):
-        st.markdown("**Is a verdict wrong?** Marks are saved beside the run and can be exported.")
+        st.markdown("**Is a verdict wrong?** Marks are saved beside the run and go into its exports.")
         metric = st.selectbox(
             "Which", [*metrics, ""], format_func=lambda name: visible(name) or "the score as a whole"
         )

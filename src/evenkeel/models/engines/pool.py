@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -22,10 +21,6 @@ SHARES = 4
 FEWEST = 16
 """Requests that a worker is sent at once, at least."""
 WAIT_S = 1.0
-SILENT_S = 30.0
-"""Without any worker, after which a note says what is waited for."""
-PATIENCE_S = 900.0
-"""Without any worker, after which the run ends: time for a cluster to start machines."""
 MOST_LOSSES = 6
 """Workers that were lost without an answer between them, after which the run ends."""
 LOST = "two worker processes ended before they had answered this"
@@ -45,18 +40,17 @@ class Task:
 class Pool:
     """Workers that hold one model. One that is lost is replaced, and its requests are asked again."""
 
-    def __init__(self, ray: Any, start: Callable[[], Any], size: int, *, spec: str, needs: str) -> None:
+    def __init__(self, ray: Any, start: Callable[[], Any], size: int, *, spec: str) -> None:
         self.size = size
         self.closed = False
         self.watcher: Progress = Silent()
-        self._ray, self._start, self._spec, self._needs = ray, start, spec, needs
+        self._ray, self._start, self._spec = ray, start, spec
         self._starting: dict[Any, Any] = {}
         self._idle: deque[Any] = deque()
         self._tasks: dict[Any, Task] = {}
         self._again: deque[tuple[list[Request], int]] = deque()
         """Requests of lost workers, and how many were lost with them."""
         self._losses = 0
-        self._has_started, self._noted, self._begun = False, False, time.monotonic()
         for _ in range(size):
             self._start_worker()
 
@@ -78,8 +72,6 @@ class Pool:
                     self._receive_start(ref)
                 else:
                     yield from self._receive_answers(ref)
-            if not self._has_started:
-                self._check_patience()
 
     def _start_worker(self, worker: Any = None) -> None:
         worker = worker or self._start()
@@ -92,7 +84,6 @@ class Pool:
         except self._ray.exceptions.RayError as error:
             self._replace(worker, error)
         else:
-            self._has_started = True
             self._idle.append(worker)
 
     def _receive_answers(self, stream: Any) -> Iterator[tuple[Request, Response]]:
@@ -134,23 +125,6 @@ class Pool:
         self._start_worker()
         while self._idle:  # they may be lost too, and must answer before they are sent anything
             self._start_worker(self._idle.popleft())
-
-    def _check_patience(self) -> None:
-        """Note what is waited for where no worker has started, and give up in the end."""
-        waited = time.monotonic() - self._begun
-        if waited < SILENT_S or (self._noted and waited < PATIENCE_S):
-            return
-        free, total = self._ray.available_resources(), self._ray.cluster_resources()
-        state = ", ".join(
-            f"{name} {free.get(name, 0):g} free of {total.get(name, 0):g}" for name in ("CPU", "GPU")
-        )
-        text = (
-            f"no worker of '{self._spec}' has started in {waited:,.0f} s: each needs {self._needs}; {state}."
-        )
-        if waited >= PATIENCE_S:
-            raise ModelUnreachable(text)
-        self._noted = True
-        self.watcher.note(text)
 
     def notes(self) -> list[str]:
         """What the model has to say in each of its workers, once."""

@@ -54,7 +54,7 @@ class RayEngine(LocalEngine):
         entry = backend(split_spec(ref.spec)[0].partition(":")[0])
         return RayModel(self, ref, model) if entry is not None and entry.computes else model
 
-    def pool(self, ref: ModelRef, model: Model) -> Pool:
+    def pool(self, ref: ModelRef, model: Model, progress: Progress) -> Pool:
         """The workers of a model, started. Where the cluster has no room for them, those of other models,
         which have nothing to do now, are ended."""
         ray = self._connect()
@@ -80,7 +80,11 @@ class RayEngine(LocalEngine):
             ),
             workers,
             spec=ref.spec,
-            needs=f"1 CPU{f' and {gpus:g} GPU' if gpus else ''}",
+        )
+        needs, total = f"1 CPU{f' and {gpus:g} GPU' if gpus else ''}", ray.cluster_resources()
+        progress.note(
+            f"starting {workers} worker(s) of '{ref.spec}' with {needs} each; the cluster has "
+            f"{total.get('CPU', 0):g} CPU and {total.get('GPU', 0):g} GPU"
         )
         self._pools.append(pool)
         return pool
@@ -198,7 +202,7 @@ class RayModel:
 
     def answer(self, requests: Iterable[Request]) -> Iterator[tuple[Request, Response]]:
         if self._pool is None or self._pool.closed:
-            self._pool = self._engine.pool(self._ref, self._model)
+            self._pool = self._engine.pool(self._ref, self._model, self._progress)
         pool = self._pool
         pool.watcher = self._progress
         try:

@@ -14,7 +14,9 @@ from evenkeel.harness.folder import Run
 from evenkeel.page.format import capitalised, chance, counts, interval, p_value, statuses, value, visible
 from evenkeel.page.grid import STYLES, Grid, coverage_cell, rich_cells, show_table
 from evenkeel.page.layout import MOST_MAIN, Layout, Note
+from evenkeel.page.scale import Scale, drawable, legend
 from evenkeel.page.tables import arrange, side_by_side
+from evenkeel.report.scorecard import marks_of
 from evenkeel.types import Figure
 
 GAP = 3
@@ -30,7 +32,11 @@ def show_run(
     console.print(Text(f"{layout.headline_title} of {visible(run.spec.subject)}"))
     lines = [
         *_headline(run, layout, min_coverage),
-        *(_fact(title, figure) for title, figure in layout.main_figures(run.summary)[:MOST_MAIN]),
+        *(
+            _fact(title, figure)
+            for title, figure in layout.main_figures(run.summary)[:MOST_MAIN]
+            if figure.value is not None
+        ),
         *(Text(visible(note.text), style="yellow" if note.warning else "dim") for note in notes),
     ]
     for line in lines:
@@ -59,7 +65,7 @@ def _headline(run: Run, layout: Layout, floor: float) -> list[Text]:
     guessing = chance(layout.metrics[0])
     if len(headlines) == 1:
         details = ", ".join(filter(None, (f"  95% interval {interval(figure) or 'not known'}", guessing)))
-        lines = [Text.assemble((value(figure), "bold"), details)]
+        lines = [Text.assemble((value(figure), "bold"), details), *_line(run, layout)]
     else:
         names = [visible(name) for name in run.spec.subjects]
         width = max(map(cell_len, names))
@@ -72,6 +78,16 @@ def _headline(run: Run, layout: Layout, floor: float) -> list[Text]:
     basis = f"over {counts(figure, layout)}, coverage "
     style = STYLES[coverage.style]
     return [*lines, Text.assemble(basis, (coverage.text, style), f" ({statuses(figure)})")]
+
+
+def _line(run: Run, layout: Layout) -> list[Text]:
+    """The headline on a line from worst to best, and what its marks are."""
+    if not drawable(run.headline) or run.headline.value is None:
+        return []
+    marks = marks_of(run)
+    line = Scale(run.headline, marks, lower_is_better=layout.metrics[0].better == "lower")
+    words = legend(marks, run.headline.unit)
+    return [Text(line.text()), *([Text(words, style="dim")] if words else [])]
 
 
 def _fact(title: str, figure: Figure) -> Text:
