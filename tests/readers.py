@@ -197,6 +197,7 @@ benchmarks:
   - {benchmark: rgb, options: {noise_rates: "0.2"}, limit: 3}
 defaults: {seed: 1, price_in: 1, price_out: 2.5}
 budget: {usd: 2.5, requests: 9}
+gate: {baseline: old, max_drop: 0.1}
 """
 CONFIG = b"""[presets.mine]
 base_url = "http://127.0.0.1:8000/v1"

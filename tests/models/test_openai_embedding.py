@@ -186,24 +186,6 @@ def test_a_run_survives_vectors_of_unequal_size_and_its_coverage_says_so(tmp_pat
     assert run.headline.value > 0.5
 
 
-class Cursed(Loopback):
-    """An embedding server that breaks down over one text."""
-
-    def _embeddings(self, body: Any) -> bytes:
-        texts = [body.input] if isinstance(body.input, str) else body.input
-        if TEXTS[5] in texts:
-            raise RuntimeError("cursed")
-        return super()._embeddings(body)
-
-
-def test_a_text_over_which_the_server_breaks_down_fails_alone(right: list[Response]) -> None:
-    requests = [Embed(text=text) for text in TEXTS]
-    with Cursed() as server:
-        answered = dict(load_model("openai:e", base_url=server.url, retries=0).answer(requests))
-    assert answered[requests[5]].status == "error"
-    assert [answered[r] for r in requests if r is not requests[5]] == [*right[:5], *right[6:]]
-
-
 def test_a_vector_of_no_number_is_unparsed_and_its_neighbours_stay(right: list[Response]) -> None:
     """As Python writes them: `NaN` and `Infinity` are no JSON."""
 

@@ -9,14 +9,10 @@ import subprocess
 import sys
 import threading
 import time
-import urllib.request
 from collections.abc import Iterator
-from pathlib import Path
 
-import msgspec
 import pytest
 
-import loopback
 from evenkeel.errors import BudgetReached
 from evenkeel.types import Request, Response
 from loopback import Loopback
@@ -130,17 +126,3 @@ def test_ctrl_c_is_heeded_while_the_server_is_slow() -> None:
             child.send_signal(signal.SIGINT)
             out, err = child.communicate(timeout=30)  # the server would take twice that
     assert (out, err, child.returncode) == ("interrupted\n", "", 0)
-
-
-def test_the_server_as_a_process_prints_its_address_and_tells_its_counters() -> None:
-    command = [sys.executable, str(Path(loopback.__file__)), "--port", "0", "--words", "9"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
-        try:
-            assert child.stdout is not None
-            url = child.stdout.readline().strip()
-            assert len(one(model_of(url), chat("q")).text.split()) == 4 + 9
-            with urllib.request.urlopen(url.replace("/v1", "/stats")) as reply:
-                stats = msgspec.json.decode(reply.read())
-        finally:
-            child.terminate()
-    assert (stats["requests"], stats["answers"], stats["statuses"]) == (1, 1, {"200": 1})

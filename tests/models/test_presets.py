@@ -198,7 +198,7 @@ def test_a_person_adds_presets_and_changes_known_ones(
     lab, groq = load_model("lab:m"), ek.presets()["groq"]
     assert "embed" not in lab.capabilities
     assert lab.identity()["spec"] == "lab:m"
-    assert groq.supports["logprobs"] is False  # what is not written stays
+    assert groq.supports["rerank"] is False  # what is not written stays
     assert groq.key == ""  # but the key is Groq's, not the proxy's
     assert sent("groq:x") == {"https://proxy.example/v1": ""}
     with_extra = load_model("ollama:m").identity()

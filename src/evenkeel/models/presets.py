@@ -32,7 +32,7 @@ TOKENS = "TOKENS"
 """Stands for the number of tokens in `Preset.reasoning_budgets`."""
 
 Feature: TypeAlias = Literal[
-    "completions", "embeddings", "rerank", "seed", "json_schema", "json_mode", "logprobs", "prompt_logprobs"
+    "completions", "embeddings", "rerank", "seed", "json_schema", "json_mode", "prompt_logprobs"
 ]
 Shape: TypeAlias = Literal["reasoning_content", "reasoning", "reasoning_details", "parts", "tags", "hidden"]
 """How thinking comes: in a field of that name, as parts of the content, in tags inside it, or not at all."""

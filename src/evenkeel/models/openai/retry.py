@@ -4,7 +4,7 @@
 | ----------------------------------------------------------------- | ---------------------------- |
 | 400, 413, 422 and any other 4xx                                   | it fails                     |
 | 401, 402, 403, 404, 405, a redirect, a web page (HTML) with a 200 | it fails; server suspected   |
-| 408, 409, 425, 500 and any other 5xx                              | tried again                  |
+| 408, 409, 425, 500, any other 5xx, a status that is no answer     | tried again                  |
 | half a reply, broken JSON, more than 64 MiB                       | tried again                  |
 | a reset, a timeout, no connection                                 | tried again                  |
 | 429, 503, 529                                                     | fewer at once, tried again   |
@@ -34,7 +34,6 @@ from evenkeel.errors import ModelUnreachable
 from evenkeel.models.openai.throttle import Throttle
 from evenkeel.models.openai.transport import (
     BROKEN,
-    CONNECT_S,
     CONNECTION_LOST,
     NO_CONNECTION,
     NOT_SENT,
@@ -255,14 +254,6 @@ class Client:
                     raise
                 body = changed
                 tries.count += 1
-
-    async def contact(self) -> None:
-        """RequestError where nothing answers at the address; whatever it answers is enough."""
-        try:
-            async with asyncio.timeout(CONNECT_S):
-                await self.transport.send("GET", "models")
-        except TimeoutError:
-            raise RequestError(NO_CONNECTION) from None
 
     async def _try(self, call: Call[R], body: bytes, tries: Tries) -> R:
         meter = self._meter if call.paid else None

@@ -1,13 +1,13 @@
 """Several servers that hold the same model: each request goes to the one with the most free capacity.
 
-A server that fails is left out and asked from time to time whether it is there again; what it failed to
-answer goes to the others. Where none is left, all are tried as if there were one.
+A server that fails is left out for a while and then sent a request again; what it failed to answer goes to
+the others. Where none is left, all are tried as if there were one.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
+import time
 from collections import deque
 from typing import TYPE_CHECKING, TypeVar
 
@@ -27,7 +27,7 @@ R = TypeVar("R")
 FAILURES = 3
 """In a row, of a server that can be reached, after which it is left out."""
 PAUSE_S, LONGEST_PAUSE_S = 1.0, 60.0
-"""Before a server that is left out is looked at again: twice as long every time, up to the second."""
+"""For which a server is left out: twice as long every time, up to the second."""
 
 
 class Server:
@@ -36,27 +36,32 @@ class Server:
     def __init__(self, endpoint: Endpoint, health: ServerHealth) -> None:
         self.endpoint = endpoint
         self.health = health
-        self.out = False
-        self.pause = PAUSE_S
         self._failures = 0
+        self._pause = PAUSE_S
+        self._out_until = 0.0
+
+    @property
+    def out(self) -> bool:
+        """Whether it is left out now."""
+        return time.monotonic() < self._out_until
 
     def answered(self) -> None:
         self.health.answered()
-        self.out, self.pause, self._failures = False, PAUSE_S, 0
+        self._failures, self._pause, self._out_until = 0, PAUSE_S, 0.0
 
     def failed(self, error: RequestError) -> bool:
-        """Count a failure; True where the server is to be left out now."""
+        """Count a failure, and leave the server out if need be; True for the first time since an answer."""
         fate = fate_of(error)
-        if fate is Fate.SLOW_DOWN:
-            return False  # it is there, and its throttle knows
+        if fate is Fate.SLOW_DOWN or self.out:
+            return False  # it is there, and its throttle knows; or it is known to be failing
         self._failures += 1
         useless = fate in (Fate.SUSPECT, Fate.END) or error.kind == NO_CONNECTION
-        was_out, self.out = self.out, self.out or useless or self._failures >= FAILURES
-        return self.out and not was_out
-
-    def try_again(self) -> None:
-        """Let it in again, on probation: the next failure leaves it out."""
-        self.out, self._failures = False, FAILURES - 1
+        if not useless and self._failures < FAILURES:
+            return False
+        self._out_until = time.monotonic() + self._pause
+        first = self._pause == PAUSE_S
+        self._pause = min(2 * self._pause, LONGEST_PAUSE_S)
+        return first
 
 
 class Servers:
@@ -74,23 +79,17 @@ class Servers:
         self._health = health
         self._relay = relay
         self._waiting: deque[asyncio.Future[None]] = deque()
-        self._watches: dict[Server, asyncio.Task[None]] = {}
         for client in self._clients.values():
             client.throttle.on_room = self._wake
 
     async def __aenter__(self) -> Servers:
-        for server, client in self._clients.items():
+        for client in self._clients.values():
             await client.__aenter__()
-            if server.out:
-                self._watch(server)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for watch in self._watches.values():
-            watch.cancel()
-        await asyncio.gather(*self._watches.values(), return_exceptions=True)
         for client in self._clients.values():
             await client.__aexit__(kind, error, trace)
 
@@ -112,7 +111,9 @@ class Servers:
                 failed.add(server)
                 if fate_of(error) is Fate.FAIL:
                     raise RequestFailed(error, tries.count) from None
-                self._count(server, error)
+                if server.failed(error):
+                    text = error.at(server.endpoint.shown).rstrip(".")
+                    self._relay.note(f"{text}. It is left out, and tried again later.")
                 if self._others(failed):
                     continue
                 if fate_of(error) is Fate.END:
@@ -148,25 +149,3 @@ class Servers:
             if not turn.done():
                 turn.set_result(None)
                 room -= 1
-
-    def _count(self, server: Server, error: RequestError) -> None:
-        if server.failed(error):
-            self._relay.note(
-                f"{error.at(server.endpoint.shown).rstrip('.')}. It is left out, and tried again later."
-            )
-            self._watch(server)
-
-    def _watch(self, server: Server) -> None:
-        """Look from time to time whether a server that is left out answers again."""
-        before = self._watches.get(server)
-        if before is None or before.done():
-            self._watches[server] = asyncio.create_task(self._until_it_answers(server))
-
-    async def _until_it_answers(self, server: Server) -> None:
-        while server.out:
-            pause, server.pause = server.pause, min(2 * server.pause, LONGEST_PAUSE_S)
-            await asyncio.sleep(pause)
-            with contextlib.suppress(RequestError):
-                await self._clients[server].contact()
-                server.try_again()
-                self._wake()
