@@ -90,6 +90,8 @@ class Phrases(Struct, frozen=True, forbid_unknown_fields=True):
     """What may be before an answer that counts only alone."""
     after_alone: tuple[str, ...]
     """What may be behind an answer of one Han character."""
+    irregular: dict[str, str]
+    """Forms of verbs in questions that no ending explains."""
 
 
 PHRASES = read_json(__package__, "phrases.json", type=Phrases)
@@ -139,9 +141,9 @@ def read(listed: Sequence[Word], query: str, answers: Mapping[int, tuple[int, st
             end, letter = _classified(listed, position, lexicon)
         if letter[:1].isdigit():
             same = letter[0] in (asked_kinds or "0")  # a name is asked for by "which", too
-            letter = ("H" if letter[1:] else "J") if same else "Q" if word.text in asked else "O"
-        if letter in ("", "w") or (letter == "k" and word.text in asked):
-            if word.text in asked or word.text in asked_characters:
+            letter = ("H" if letter[1:] else "J") if same else "Q" if _form(word.text) in asked else "O"
+        if letter in ("", "w") or (letter == "k" and _form(word.text) in asked):
+            if _form(word.text) in asked or word.text in asked_characters:
                 letter = "Q"
             letter = letter or ("#" if word.number else "w")
         if letter == "w" and end == position + 1 and _is_name(listed, position):
@@ -196,7 +198,9 @@ def _asked(query: str) -> tuple[frozenset[str], frozenset[str]]:
     """The words of a question that are in no class of function words, and its Han characters."""
     letters = _lexicon()[0]
     texts = [word.text for word in words(simplified(plain(query)))]
-    content = {text for text in texts if not _HAN.match(text) and letters.get((text,), "w") not in "xmWdn"}
+    content = {
+        _form(text) for text in texts if not _HAN.match(text) and letters.get((text,), "w") not in "xmWdn"
+    }
     return frozenset(content), frozenset(text for text in texts if _HAN.match(text))
 
 
@@ -212,6 +216,16 @@ def _base(word: str) -> str:
                 if not letters.get((base,), "0")[0].isdigit():
                     return base
     return word
+
+
+@lru_cache(maxsize=8192)
+def _form(word: str) -> str:
+    """A word without the ending of a verb or of a plural: hosts, hosted and hosting are host."""
+    word = PHRASES.irregular.get(word, word)
+    if not word.isascii():
+        return word
+    stem = re.sub(r"(?:ing|ed|es|s|er|or|e)$", "", word)
+    return stem if len(stem) > 2 else word
 
 
 @cache
