@@ -203,6 +203,35 @@ def test_a_changed_run_is_refused_until_its_folder_is_gone(tmp_path: Path, quest
     assert ek.load_run(folder).spec.options["samples"] == 3
 
 
+def test_a_gate_makes_its_first_baseline_and_then_compares(tmp_path: Path) -> None:
+    """Eight questions, so that there are enough groups; `--only` of a run that the baseline lacks passes."""
+    questions = [
+        {"question_id": n, "domain": "FACTUAL", "level_1_text": f"Question {n}?", "level_1_tokens": 4}
+        for n in range(8)
+    ]
+    (tmp_path / "questions.json").write_bytes(
+        msgspec.json.encode({"metadata": {"language": "English"}, "questions": questions})
+    )
+    folder, base = tmp_path / "runs" / "suite", tmp_path / "base"
+    with serving(one={}) as servers:
+        path = write_suite(tmp_path, servers, more="gate: {baseline: base}\n")
+        first = outcome(path)
+        assert (first.exit_code, first.gates[0].problem) == (0, "not compared: no baseline yet in base")
+        base.mkdir()
+        empty = outcome(path)
+        assert (empty.exit_code, empty.gates[0].problem) == (1, "not compared: no such run in base")
+        asked = servers["one"].requests
+        shutil.copytree(folder, base, dirs_exist_ok=True)
+        (gate,) = outcome(path).gates
+        assert (gate.passed, gate.problem) == (True, "")
+        assert servers["one"].requests == asked  # what is finished is left as it is
+        text = path.read_text()
+        new = text[text.index("  - {benchmark: mirae") : text.index("gate:")]
+        path.write_text(text.replace("gate:", new.replace("mirae,", "mirae, name: new,") + "gate:"))
+        only = outcome(path, only="new-one")
+        assert (only.exit_code, only.gates[0].problem) == (0, "not compared: no such run in base")
+
+
 def test_the_dry_run_asks_nothing_and_says_what_it_costs(tmp_path: Path, questions: Path) -> None:
     with serving(one={}, two={}) as servers:
         path = write_suite(tmp_path, servers, more="defaults: {price_in: 1.0, price_out: 2.0}\n")

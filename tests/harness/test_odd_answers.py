@@ -11,8 +11,8 @@ import pytest
 import evenkeel as ek
 from commandline import evenkeel
 from evenkeel.benchmarks.mirae import files as mirae_data
-from evenkeel.benchmarks.mirae.benchmark import Mirae
 from evenkeel.benchmarks.rgb import scoring as rgb_scoring
+from evenkeel.report import html_page
 from loopback import Loopback
 from records import Notes
 from scripted import Scripted
@@ -92,7 +92,7 @@ def test_a_page_or_file_that_fails_does_not_lose_the_run(
     if name == "publish":
         monkeypatch.setattr(mirae_data, "results_files", broken)
     else:
-        monkeypatch.setattr(Mirae, "examples", staticmethod(broken))
+        monkeypatch.setattr(html_page, "sample_table", broken)
     with Loopback() as server:
         code = evenkeel(
             "run", "mirae", "--model", "openai:loop", "--base-url", server.url, "--levels", "1",

@@ -75,5 +75,4 @@ def test_subjects_are_compared_listed_and_shown_whatever_they_are_called(
     assert "title" in evenkeel("list", "runs", tmp_path / "runs").stdout
     assert evenkeel("report", one.path).code == 0
     page = (one.path / "report.html").read_text()
-    assert '<th scope="col">style</th>' in page
-    assert "coverage of all styles 100%" in page
+    assert ">style</th>" in page

@@ -22,7 +22,7 @@ SECTIONS = {
         "model", "method", "docs", "questions", "data", "limit", "dry_run", "base_url", "out",
     ),
     "Benchmark": (),
-    "Data": ("lang", "column", "text_field", "id_field", "label_field", "max_docs"),
+    "Data": ("lang", "column", "text_field", "label_field", "max_docs"),
     "Cost": ("max_usd", "price_in", "price_out", "max_requests", "batch"),
     "Scaling": ("concurrency", "engine", "engine_args"),
     "Expert": ("model_args", "seed", "resume", "reuse", "min_coverage", "json", "help"),

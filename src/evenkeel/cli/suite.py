@@ -67,7 +67,7 @@ def suite_command(
     servers go side by side, those of one server or of this machine one after the other. A run that fails
     stops no other. The leaderboards are in the suite's folder: leaderboard.html, .csv and .md.
 
-    Exit codes: 0 done, 1 a run failed or its coverage is too low, 2 wrong usage, 3 no model was reached.
+    Exit codes: 0 done, 1 a run, a coverage or the gate failed, 2 wrong usage, 3 no model was reached.
     """
     if init:
         _init(file or DEFAULT)

@@ -1,4 +1,4 @@
-"""The outcome of a suite: leaderboards, what is not ranked and why; as page, CSV and Markdown.
+"""The outcome of a suite: leaderboards, what is not ranked and why, gates; as page, CSV and Markdown.
 
 Nothing in the files depends on when the suite was run or how often it was interrupted.
 """
@@ -16,6 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from evenkeel.analysis.comparison_tables import SHARED, board_table
+from evenkeel.analysis.gate import Gate
 from evenkeel.analysis.leaderboard import Leaderboard
 from evenkeel.files.cache import write_whole
 from evenkeel.page.format import counted, harmless
@@ -52,6 +53,16 @@ class SuiteRun(Struct, frozen=True, kw_only=True):
         return self.state == "finished"
 
 
+class SuiteGate(Struct, frozen=True, kw_only=True):
+    """A run compared with that of an earlier suite."""
+
+    run: str
+    gate: Gate | None = None
+    problem: str = ""
+    """Why there is no comparison."""
+    passed: bool
+
+
 class SuiteResult(Displayed, Struct, frozen=True, kw_only=True):
     """The outcome of a suite."""
 
@@ -60,17 +71,18 @@ class SuiteResult(Displayed, Struct, frozen=True, kw_only=True):
     path: str
     runs: tuple[SuiteRun, ...]
     boards: tuple[Leaderboard, ...]
+    gates: tuple[SuiteGate, ...] = ()
     usd: float | None = None
     """What all runs have cost, where there is a budget."""
     exit_code: int = 0
-    """0 done, 1 a run failed or its coverage is too low, 3 no model was reached."""
+    """0 done, 1 a run, a coverage or a gate failed, 3 no model was reached."""
 
     @property
     def passed(self) -> bool:
         return self.exit_code == 0
 
     def overview(self) -> Overview:
-        """Leaderboards, and what is not ranked."""
+        """Leaderboards, what is not ranked, gates."""
         states = Counter(run.state for run in self.runs)
         outcome = ", ".join(f"{count} {state}" for state, count in states.items())
         spent = "" if self.usd is None else f" Spent so far: ${self.usd:,.4f}."
@@ -80,7 +92,7 @@ class SuiteResult(Displayed, Struct, frozen=True, kw_only=True):
         return Overview(
             f"Leaderboard: {self.name}",
             [f"{counted(len(self.runs), 'runs')}: {outcome}.{spent}"],
-            [*(_board(board, self.path) for board in boards), *_unranked(self)],
+            [*(_board(board, self.path) for board in boards), *_unranked(self), *_gates(self)],
             [*notes, *shared],
         )
 
@@ -129,6 +141,18 @@ def _unranked(result: SuiteResult) -> list[Grid]:
         if not run.ranked
     ]
     return [Grid("Not ranked", "run", ["state", "why"], rows, left=3)] if rows else []
+
+
+def _gates(result: SuiteResult) -> list[Grid]:
+    """A row for each check of each gate."""
+    rows: list[tuple[str, list[Content]]] = []
+    for each in result.gates:
+        checks = [(check.passed, check.reason) for check in each.gate.checks] if each.gate else []
+        checks += [(each.passed, each.problem)] if each.problem else []
+        for number, (passed, reason) in enumerate(checks):
+            outcome = Cell("pass") if passed else Cell("FAIL", "warn")
+            rows.append((each.run if number == 0 else "", [outcome, reason]))
+    return [Grid("Gate", "run", ["outcome", "reason"], rows, left=3)] if rows else []
 
 
 def _csv(result: SuiteResult) -> str:

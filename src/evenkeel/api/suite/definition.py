@@ -69,6 +69,15 @@ class BudgetEntry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     requests: Count | None = None
 
 
+class GateEntry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Compare each run with that of an earlier suite, and exit with 1 where one is significantly worse."""
+
+    baseline: Text
+    """The folder of the earlier suite, relative to the file. Until it is there, nothing is compared."""
+    max_drop: Price = 0.0
+    """How much worse a run may be, in the unit of its headline."""
+
+
 class Definition(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A suite: each benchmark is run on each model."""
 
@@ -82,6 +91,7 @@ class Definition(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A run of which a smaller share was answered is not ranked."""
     parallel: Annotated[int, Meta(ge=1, le=64)] = 8
     """At most this many runs at once; those of one server are always one after the other."""
+    gate: GateEntry | None = None
 
 
 PARTS: dict[str | int, type[Struct]] = {
@@ -89,6 +99,7 @@ PARTS: dict[str | int, type[Struct]] = {
     "benchmarks": BenchmarkEntry,
     "defaults": Settings,
     "budget": BudgetEntry,
+    "gate": GateEntry,
 }
 
 

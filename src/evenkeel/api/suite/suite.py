@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
+from evenkeel.analysis.gate import gate
 from evenkeel.analysis.leaderboard import leaderboard
 from evenkeel.api.plan import dry_run
 from evenkeel.api.suite.definition import SuiteFile, read_suite
 from evenkeel.api.suite.runs import PRICES, RUNTIME, PlannedRun, planned_runs
 from evenkeel.api.suite.scheduler import Scheduler, earlier_outcome
 from evenkeel.api.suite.state import State, StoredRun, read_state, write_state
-from evenkeel.errors import StorageError, UsageError
+from evenkeel.errors import EvenkeelError, StorageError, UsageError
 from evenkeel.files import lock
 from evenkeel.harness.budget import Plan
+from evenkeel.harness.folder import Run
 from evenkeel.harness.ledger import Ceiling, Ledger
 from evenkeel.harness.registry import benchmark_class
-from evenkeel.report.suite import SuiteResult, SuiteRun, named, write_leaderboards
+from evenkeel.report.suite import SuiteGate, SuiteResult, SuiteRun, named, write_leaderboards
 from evenkeel.report.terminal.runs import RunsWatcher, runs_watcher
 
 BUDGET = "budget.sqlite"
@@ -169,9 +171,10 @@ def _result(
         if run.model and benchmark_class(run.benchmark).subject == "model"
     }
     boards = tuple(named(board, names) for board in leaderboard([root / run.name for run in ranked]))
+    gates = tuple(_gates(file, root, runs, [run for run in chosen if run.ranked]))
     failed = [run for run in chosen if not run.ranked]
     unread = [board for board in boards if not board.benchmark]  # its note says what cannot be read, and why
-    code = 1 if failed or unread else 0
+    code = 1 if failed or unread or not all(each.passed for each in gates) else 0
     if failed and len(failed) == len(chosen) and all(run.exit_code == UNREACHED for run in failed):
         code = UNREACHED
     return SuiteResult(
@@ -179,6 +182,49 @@ def _result(
         path=str(root),
         runs=tuple(runs),
         boards=boards,
+        gates=gates,
         usd=ledger.read().usd if ledger is not None and file.definition.budget.usd is not None else None,
         exit_code=code,
     )
+
+
+def _gates(
+    file: SuiteFile, root: Path, runs: Sequence[SuiteRun], ranked: Sequence[SuiteRun]
+) -> Iterator[SuiteGate]:
+    """Each ranked run against that of the same name in an earlier suite; one that cannot be compared fails.
+
+    Where there is no baseline yet, nothing is compared. A run that the baseline lacks is new, and passes; a
+    baseline with none of the suite's runs is the wrong folder.
+    """
+    entry = file.definition.gate
+    if entry is None:
+        return
+    baseline = file.folder / entry.baseline
+    known = {run.name for run in runs if (baseline / run.name / "summary.json").is_file()}
+    for run in ranked:
+        folder = baseline / run.name
+        if run.name not in known:
+            there = baseline.is_dir()
+            missing = f"no such run in {entry.baseline}" if there else f"no baseline yet in {entry.baseline}"
+            yield SuiteGate(run=run.name, problem=f"not compared: {missing}", passed=bool(known) or not there)
+            continue
+        try:
+            result = gate(
+                root / run.name,
+                folder,
+                metrics=_gated(Run(root / run.name), Run(folder)),
+                max_drop=entry.max_drop,
+                min_coverage=file.definition.min_coverage,
+            )
+        except EvenkeelError as error:
+            yield SuiteGate(run=run.name, problem=str(error), passed=False)
+        else:
+            yield SuiteGate(run=run.name, gate=result, passed=result.passed)
+
+
+def _gated(run: Run, baseline: Run) -> list[str] | None:
+    """The headline; of each method that both runs have, where methods are set side by side."""
+    if len(run.subjects) < 2 and len(baseline.subjects) < 2:
+        return None
+    headline = benchmark_class(run.spec.benchmark).layout.headline
+    return [f"{headline}@{subject}" for subject in run.subjects if subject in baseline.subjects] or None

@@ -1,0 +1,43 @@
+"""A run that is not finished: its score so far, and what has arrived."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import evenkeel as ek
+from scripted import Scripted
+
+
+def test_what_is_answered_is_scored_and_the_rest_is_left_out(tmp_path: Path) -> None:
+    with Scripted(lambda prompt: "insufficient information") as server:
+        run = ek.run(
+            "rgb", "openai:m", base_url=server.url, lang="en", limit=4, ability="rejection",
+            out=tmp_path / "run", progress=False,
+        )  # fmt: skip
+    whole = ek.so_far(tmp_path / "run")
+    assert whole is not None
+    assert whole.headline is not None
+    figure = run.headline
+    assert (whole.headline.value, whole.headline.low) == (figure.value, figure.low)
+    assert (whole.samples, whole.answered) == (4, 4)
+    with closing(sqlite3.connect(tmp_path / "run" / "journal.sqlite")) as connection, connection:
+        connection.execute("DELETE FROM responses WHERE rowid IN (SELECT rowid FROM responses LIMIT 1)")
+    part = ek.so_far(tmp_path / "run")
+    assert part is not None
+    assert (part.samples, part.answered) == (4, 3)
+    assert {(each.answer, each.correct) for each in part.latest} == {("insufficient information", 1.0)}
+    assert ek.so_far(tmp_path) is None
+
+
+def test_without_its_embedder_a_run_has_answers_and_no_score(tmp_path: Path) -> None:
+    with Scripted(lambda prompt: "Tides.") as server:
+        ek.run(
+            "mirae", "openai:m", base_url=server.url, lang="en", limit=2, levels="1", samples=2,
+            embedder="openai:embed", out=tmp_path / "run", progress=False,
+        )  # fmt: skip
+    part = ek.so_far(tmp_path / "run")
+    assert part is not None
+    assert part.headline is None
+    assert [each.answer for each in part.latest] == ["Tides."] * 2
