@@ -259,6 +259,8 @@ def test_numbers_are_written_the_same_everywhere() -> None:
     assert text.interval(figure(0.88, 0.87, 0.9)) == "0.87 to 0.90"
     assert text.interval(figure(0.88, 0.87, 0.9), short=True) == "[.87, .90]"
     assert text.interval(figure(0.88)) == ""
+    assert text.interval(figure(90, 2, 11_381, unit="tokens")) == "too few"
+    assert text.interval(figure(0.2, -1, 1, unit="correlation"), short=True) == "too few"
     assert text.interval(figure(-0.1, -0.2, 1.0), short=True) == "[-.20, 1.00]"
     assert text.interval(figure(31, 30.8, 31.2, unit="tokens"), short=True) == "[31, 31]"
     assert text.interval(figure(0.95, 0.757, 0.9912, unit="share"), short=True) == "[76, 99]"
