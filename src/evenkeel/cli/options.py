@@ -25,7 +25,7 @@ SECTIONS = {
     "Data": ("lang", "column", "text_field", "label_field", "max_docs"),
     "Cost": ("max_usd", "price_in", "price_out", "max_requests", "batch"),
     "Scaling": ("concurrency", "engine", "engine_args"),
-    "Expert": ("model_args", "seed", "resume", "reuse", "min_coverage", "json", "help"),
+    "Expert": ("model_args", "top_p", "top_k", "seed", "resume", "reuse", "min_coverage", "json", "help"),
 }  # fmt: skip
 """Options in the help of a benchmark's commands; that without names has all the others."""
 RUN_FOLDER = click.Path(exists=True, file_okay=False)
