@@ -436,6 +436,15 @@ def test_bars_have_whiskers_and_a_dashed_line_where_guessing_is() -> None:
     assert chart["height"] == 2 * (2 * 18 + 12)
 
 
+def test_a_question_that_decides_the_interval_is_named(tmp_path: Path) -> None:
+    values = np.full((20, 1), 0.99) - 0.0001 * np.arange(20).reshape(20, 1)
+    values[3] = 0.4
+    page = render(store_run(tmp_path / "run", {"mean_similarity": values}))
+    assert "Answer consistency: 1 question in 20 decides this interval." in page
+    steady = store_run(tmp_path / "steady", {"mean_similarity": np.linspace(0.4, 0.9, 20).reshape(20, 1)})
+    assert "decides this interval" not in render(steady)
+
+
 def test_a_chart_that_is_not_one_is_an_error_and_the_next_is_drawn() -> None:
     charts.start_engine()
     with pytest.raises(DrawingError, match="could not be drawn: "):
