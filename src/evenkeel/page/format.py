@@ -124,14 +124,14 @@ class Counted(Protocol):
 
 
 def counts(figure: Counted, layout: Layout) -> str:
-    """How many samples are behind a figure: `280 prompts of 40 questions`, `200 examples`, or, where samples
+    """How many samples are behind a figure: `280 prompts from 40 questions`, `200 examples`, or, where samples
     are linked, `48 triplets, as many as 41 independent ones`."""
     samples, groups = layout.counted
     if figure.clusters == figure.n:
         return counted(figure.n, samples)
     if groups == f"independent {samples}":
         return f"{counted(figure.n, samples)}, as many as {counted(figure.clusters, 'independent ones')}"
-    return f"{counted(figure.n, samples)} of {counted(figure.clusters, groups)}"
+    return f"{counted(figure.n, samples)} from {counted(figure.clusters, groups)}"
 
 
 def counted(count: int, plural: str) -> str:
