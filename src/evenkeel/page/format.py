@@ -124,8 +124,8 @@ class Counted(Protocol):
 
 
 def counts(figure: Counted, layout: Layout) -> str:
-    """How many samples are behind a figure: `280 prompts from 40 questions`, `200 examples`, or, where they are
-    linked, `48 triplets, as many as 41 independent ones`."""
+    """How many samples are behind a figure: `280 prompts from 40 questions`, `200 examples`, or, of
+    linked samples, `48 triplets, as many as 41 independent ones`."""
     samples, groups = layout.counted
     if figure.clusters == figure.n:
         return counted(figure.n, samples)
