@@ -172,8 +172,9 @@ EXAMPLE = {"prefix": "One", "target": "two", "category": "Logic", "lang": "en", 
 RESULT = EXAMPLE | {"generated": "two", "lev_score": 100.0, "target_confidence": 5}
 TRIPLET = {"task": "a", "criterion": "b", "anchor": "x", "positive": "y", "negative": "z", "quality": 3}
 OTHER_TRIPLET = TRIPLET | {"anchor": "u", "anchor_id": 7}
-PUBLIC = [{"triplet_id": 0, "anchor_id": 0, "positive_id": 1, "negative_id": 2, "criterion": "c"}]
-DOCUMENTS = [{"doc_id": number, "document": text} for number, text in enumerate("xyz")]
+PUBLIC = [
+    {"triplet_id": 0, "anchor": {"text": "x"}, "positive": {"text": "y"}, "negative": "z", "criterion": "c"}
+]
 PLAIN = {"id": 1, "query": "q", "answer": [["a", "b"]], "positive": ["p"], "negative": ["n"]}
 FACT = PLAIN | {"fakeanswer": "f", "positive_wrong": ["w"]}
 PREDICTED = {
@@ -258,8 +259,6 @@ MARK = {
     "inputs": INPUTS,
     "answers": RECORD["answers"],
     "values": {"mean_similarity": 0.5},
-    "statuses": {"ok": 1},
-    "answered": 1,
 }
 BATCH = {
     "protocol": "openai",
@@ -393,20 +392,7 @@ READERS = [
         lambda triplets: [[t.criterion, *t.documents] for t in triplets for _ in range(t.copies)],
         picked(rows_of_json, "criterion", "anchor", "positive", "negative"),
     ),
-    Reader(
-        "triplets-public",
-        read_triplets,
-        "triplets.json",
-        json.dumps(PUBLIC).encode(),
-        beside={"documents.jsonl": lines(*DOCUMENTS)},
-    ),
-    Reader(
-        "triplets-documents",
-        lambda path: read_triplets(path.with_name("triplets.json")),
-        "documents.jsonl",
-        lines(*DOCUMENTS),
-        beside={"triplets.json": json.dumps(PUBLIC).encode()},
-    ),
+    Reader("triplets-public", read_triplets, "triplets.json", json.dumps(PUBLIC).encode()),
     Reader(
         "criteria",
         read_criteria,

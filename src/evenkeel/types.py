@@ -258,6 +258,8 @@ class Figure(Struct, frozen=True, kw_only=True):
     """The p-value of no difference, for figures that are differences or slopes."""
     tests: int = 1
     """How many tests `p` is corrected for, by Holm."""
+    deciding: int = 0
+    """How many of the groups decide the interval, where they are few: three quarters of its variance."""
     basis: str = ""
     """In words, what the value depends on beside the scores: how tokens were counted, say. Figures with
     another basis are not compared with it, and neither are those whose basis begins with MIXED."""

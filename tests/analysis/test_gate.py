@@ -161,7 +161,7 @@ def test_a_baseline_that_mostly_failed_does_not_let_a_run_pass(tmp_path: Path) -
     found = held(tmp_path, {"mean_similarity": before}, {"mean_similarity": noisy(seed=2)})
     assert [check.passed for check in found.checks] == [True, False]
     assert found.checks[1].reason == (
-        "mean_similarity has a value in both runs for only 30 prompts of 10 questions, of 120: "
+        "mean_similarity has a value in both runs for only 30 prompts from 10 questions, of 120: "
         "the gate needs 80%"
     )
 

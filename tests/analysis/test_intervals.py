@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from designs import Design, designs, false_alarms, power, simulate
+from evenkeel.analysis import interval_of
 
 pytestmark = pytest.mark.slow
 
@@ -51,3 +53,18 @@ def test_equal_models_differ_in_one_of_twenty_comparisons(kind: str, rows: int) 
 @pytest.mark.parametrize("rows", [1, 6, 12])
 def test_the_detectable_difference_is_found_four_times_of_five(rows: int) -> None:
     assert power(40, rows, 600) == pytest.approx(0.8, abs=0.06)
+
+
+@pytest.mark.parametrize(
+    ("values", "deciding"),
+    [
+        ([0.5] + [0.99] * 24, 1),
+        ([0.5, 0.6] + [0.99] * 24, 2),
+        ([0.5] * 6 + [0.99] * 24, 0),  # six of thirty are not few
+        ([0.5] + [0.99] * 3, 0),  # one of four always carries most of it
+        (list(np.random.default_rng(1).normal(0.8, 0.05, 25)), 0),
+    ],
+)
+def test_an_interval_says_how_many_groups_decide_it(values: list[float], deciding: int) -> None:
+    array = np.array(values) - 0.001 * np.arange(len(values)) / len(values)
+    assert interval_of(array, np.arange(len(array)), "cosine").deciding == deciding

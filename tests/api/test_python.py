@@ -223,7 +223,7 @@ def test_top_p_and_top_k_of_a_run_reach_the_server(tmp_path: Path) -> None:
     with Loopback(words=5, record=True) as server:
         options: dict[str, Any] = {"ability": "rejection", "lang": "en", "limit": 1}
         ek.run(
-            "rgb", "openai:loop", base_url=server.url, model_args={"top_p": 0.8, "top_k": 7},
-            out=tmp_path / "run", progress=False, **options,
+            "rgb", "openai:loop", base_url=server.url, top_p=0.8, top_k=7, out=tmp_path / "run",
+            progress=False, **options,
         )  # fmt: skip
     assert {(body["top_p"], body["top_k"]) for body in server.bodies} == {(0.8, 7)}

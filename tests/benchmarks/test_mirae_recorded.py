@@ -183,7 +183,7 @@ def test_files_of_one_model_in_three_languages_are_one_run_with_figures_across(t
     for record in run.records():
         texts = {answer.text.split()[0] for answer in record.answers}
         assert texts == {languages[str(record.sample.tags["lang"])]}
-    assert "en–ko" in done.output
+
     assert len(run.spec.data["sha256"]) == 3
 
 

@@ -125,7 +125,7 @@ def test_identical_answers_are_said_not_to_be_independent() -> None:
     assert summary["identical_answers"].value == 0.75
     assert summary["mean_similarity"].method.endswith("; repeats not independent")
     warnings = [note.text for note in notes(of_source("starter"), summary) if note.warning]
-    assert any("In 75% of the prompts all answers are the same text" in text for text in warnings)
+    assert any("75% of the prompts got the same text every time" in text for text in warnings)
     fine = Mirae(MiraeOptions()).summarise(scored([varied], {}))
     assert not any(note.warning for note in notes(of_source("starter"), fine))
 

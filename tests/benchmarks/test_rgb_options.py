@@ -115,10 +115,6 @@ def test_balanced_order_spreads_the_true_document(tmp_path: Path) -> None:
     assert {place: figure.value for place, figure in by_place.items()} == {1: 1, 2: 0, 3: 0, 4: 0, 5: 0}
     assert {figure.n for figure in by_place.values()} == {2}
     assert "Accuracy by the position of the one true document" in (run.path / "report.html").read_text()
-    fixed = ask(data, tmp_path / "fixed", first_only, ability="noise", noise_rates="0.8")
-    (place,) = {record.sample.tags["position"] for record in fixed.records()}
-    note = f"Where one document is true, it is at position {place} in every prompt."
-    assert note in [note.text for note in Rgb.notes(fixed.spec, fixed.summary)]
 
 
 @pytest.mark.parametrize(
@@ -236,8 +232,8 @@ def test_a_question_that_lacks_documents_is_named(tmp_path: Path, capsys: pytest
     notes = [record.sample.inputs.note for record in run.records()]
     assert notes == [
         "",
-        "question 1: no document that holds the answer",
-        "question 2: 2 of 5 documents, no document that holds the answer",
+        "question 1: no document with the answer",
+        "question 2: 2 of 5 documents, no document with the answer",
     ]
     assert run.summary["lacks_documents"].value == pytest.approx(2 / 3)
     (note,) = [note for note in Rgb.notes(run.spec, run.summary) if note.warning]

@@ -205,17 +205,17 @@ def test_five_passages_come_out_as_the_published_seed_has_them(
     [
         (one(raw_positive=P, negative=N), 0.4, 0.0, ""),
         (one(raw_positive=P, negative=N), 1.0, 0.0, ""),
-        (one(raw_positive=(), negative=N), 0.4, 0.0, "question 3: no document that holds the answer"),
+        (one(raw_positive=(), negative=N), 0.4, 0.0, "question 3: no document with the answer"),
         (one(raw_positive=P[:1], negative=N[:2]), 0.4, 0.0, "question 3: 3 of 5 documents"),
         (one(raw_positive=P, negative=N[:2]), 1.0, 0.0, "question 3: 2 of 5 documents"),
-        (one(), 0.4, 0.0, "question 3: 0 of 5 documents, no document that holds the answer"),
+        (one(), 0.4, 0.0, "question 3: 0 of 5 documents, no document with the answer"),
         (one(raw_positive=SINGLES), 0.4, 0.0, ""),
         (FACT, 0.0, 0.0, ""),
         (
             one(raw_positive=P[:2], raw_wrong=W[:2], negative=N),
             0.2,
             0.4,
-            "question 3: 3 of 5 documents, no document that holds the answer",
+            "question 3: 3 of 5 documents, no document with the answer",
         ),
     ],
 )

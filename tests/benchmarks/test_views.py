@@ -203,10 +203,10 @@ def test_documents_are_marked_by_what_they_are() -> None:
     view = Rgb.view(asked("It is Paris.", fake="Lyon", ability="counterfactual"))
     documents = [each for each in blocks(view, Text) if each.heading.startswith("document")]
     assert [each.kind for each in documents] == ["true", "irrelevant", "false"]
-    assert [each.heading.partition(": ")[0] for each in documents] == [
-        "document 1, true",
-        "document 2, irrelevant",
-        "document 3, false",
+    assert [each.heading for each in documents] == [
+        "document 1: contains the answer",
+        "document 2: irrelevant",
+        "document 3: contains the false answer",
     ]
     assert [marks(each) for each in documents] == [["Paris"], [], ["Lyon"]]
 
@@ -260,7 +260,7 @@ def test_the_same_question_in_other_settings_is_listed() -> None:
     records = [asked("It is Paris."), asked("It is Paris.", ability="rejection")]
     assert facts(Rgb.view(records[0], records), "the same question in other settings") == {
         "en-0-noise (this one)": ("noise", "right", "right", "It is Paris."),
-        "en-0-rejection": ("rejection", "right", "not right", "It is Paris."),
+        "en-0-rejection": ("rejection", "right", "wrong", "It is Paris."),
     }
 
 

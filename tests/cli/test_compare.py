@@ -64,7 +64,7 @@ def test_two_runs_are_shown_metric_by_metric_with_nothing_cut_off(runs: Path) ->
     )
     assert "Semantic entropy" in done.output
     assert "paired logit t over groups" in done.output
-    assert "36 prompts of 12 questions" in done.output
+    assert "36 prompts from 12 questions" in done.output
     assert "…" not in done.output
     assert "\x1b" not in done.output
 
@@ -101,7 +101,7 @@ def test_the_gate_passes_on_a_rerun_and_fails_on_a_damaged_model(runs: Path) -> 
     assert damaged.code == 1
     first, *_ = damaged.output.splitlines()
     assert first.startswith("FAIL  mean_similarity went from 0.")
-    assert first.endswith("a significant drop of more than 0.050; 36 prompts of 12 questions")
+    assert first.endswith("a significant drop of more than 0.050; 36 prompts from 12 questions")
 
 
 def test_a_metric_without_a_direction_is_gated_by_the_one_that_is_given(runs: Path) -> None:

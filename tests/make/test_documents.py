@@ -52,8 +52,8 @@ def test_unknown_fields_are_listed_with_what_to_do(tmp_path: Path) -> None:
 
 
 def test_named_fields_are_taken_for_text_id_and_label(tmp_path: Path) -> None:
-    path = lines(tmp_path / "a.jsonl", {"text": "no", "body": " yes ", "key": 7, "kind": "k", "id": "no"})
-    read = read_documents(path, text_field="body", id_field="key", label_fields=["kind"])
+    path = lines(tmp_path / "a.jsonl", {"text": "no", "body": " yes ", "kind": "k", "id": 7})
+    read = read_documents(path, text_field="body", label_fields=["kind"])
     assert read.documents == [Document("7", "yes", {"kind": ("k",)})]
 
 

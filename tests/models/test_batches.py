@@ -147,16 +147,11 @@ def test_a_failure_that_stays_is_a_failed_answer(
 
 def test_a_batch_that_is_refused_shows_why(server: BatchServer, tmp_path: Path) -> None:
     server.refused = {0: [{"code": "invalid_json_line", "message": "This line is no JSON.", "line": 2}]}
-    with pytest.raises(ModelUnreachable, match=r"batch refused: line 2: This line is no JSON\."):
+    with pytest.raises(
+        ModelUnreachable, match=r"batch refused: line 2: This line is no JSON\. The same command"
+    ):
         ask(server, tmp_path, chats(2))
     assert len(server.batches) == 1
-
-
-def test_a_batch_refused_for_want_of_room_is_handed_in_again(server: BatchServer, tmp_path: Path) -> None:
-    server.refused = {0: [{"code": "token_limit_exceeded", "message": "Enqueued token limit reached."}]}
-    requests = chats(2)
-    assert ask(server, tmp_path, requests) == live_answers(requests)
-    assert len(server.batches) == 2
 
 
 def test_what_was_cancelled_is_handed_in_only_by_another_command(server: BatchServer, tmp_path: Path) -> None:
@@ -275,12 +270,12 @@ def test_answers_that_were_read_and_not_stored_are_read_again(server: BatchServe
     assert [len(batch.requests) for batch in server.batches] == [3, 1]  # only what had failed
 
 
-def test_a_batch_that_is_gone_is_handed_in_again(server: BatchServer, tmp_path: Path) -> None:
-    requests = chats(2)
+def test_a_batch_that_is_gone_is_named_with_what_to_remove(server: BatchServer, tmp_path: Path) -> None:
     with pytest.raises(BatchesPending):
-        ask(server, tmp_path, requests, wait=False)
+        ask(server, tmp_path, chats(2), wait=False)
     server.batches.clear()
-    assert ask(server, tmp_path, requests) == live_answers(requests)
+    with pytest.raises(ModelUnreachable, match=r"remove .*batches\.json"):
+        ask(server, tmp_path, chats(2))
 
 
 def test_a_broken_list_of_batches_is_an_error_with_its_name(server: BatchServer, tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ def test_a_dry_run_shows_dollars_and_the_date(questions: Path, tmp_path: Path) -
     assert plan.usd == pytest.approx(
         (plan.tokens_in["generate"] * 0.15 + plan.tokens_out["generate"] * 0.6) / 1e6
     )
-    assert "the price of groq:other is not known" in evenkeel(*command, "--model", "groq:other").stdout
+    assert "no prices given for groq:other" in evenkeel(*command, "--model", "groq:other").stdout
     settings = tmp_path / "evenkeel.toml"
     settings.write_text(f'[prices."{GROQ}"]\ninput = 2\noutput = 4.5\n')
     own = evenkeel(*command, "--model", GROQ, EVENKEEL_CONFIG=str(settings))

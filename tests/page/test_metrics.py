@@ -90,7 +90,7 @@ def test_a_number_has_its_noun_in_the_right_form(count: int, words: str) -> None
     ("benchmark", "clusters", "words"),
     [
         ("mirae", 48, "48 prompts"),
-        ("mirae", 8, "48 prompts of 8 questions"),
+        ("mirae", 8, "48 prompts from 8 questions"),
         ("multiview", 41, "48 triplets, as many as 41 independent ones"),
         ("multiview", 1, "48 triplets, as many as 1 independent one"),
     ],

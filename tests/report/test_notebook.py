@@ -27,8 +27,8 @@ SHORTER = {"mirae": ('"max_tokens": 24', '"max_tokens": 8'), "rgb": ("max_tokens
 PROMISED = {
     "quickstart": {
         "plan": "generate", "run": "95% interval", "summary": "coverage 100%", "explained": "lev_score",
-        "view": "tokens of the target", "compare": "paired by sample", "flips": "float32 → bfloat16",
-        "leaderboard": "A rank is 1 +", "gate": "minimum detectable", "scorecard": "Answer consistency",
+        "view": "tokens of the target", "compare": "2 runs compared", "flips": "float32 → bfloat16",
+        "leaderboard": "share a rank", "gate": "minimum detectable", "scorecard": "Answer consistency",
     },
     "rgb": {"check": "by hand as in the run", "interval": "(3 questions)"},
     "miron": {"levenshtein": "scores by hand are those of the run", "typos": "points lost to typos"},

@@ -259,6 +259,8 @@ def test_numbers_are_written_the_same_everywhere() -> None:
     assert text.interval(figure(0.88, 0.87, 0.9)) == "0.87 to 0.90"
     assert text.interval(figure(0.88, 0.87, 0.9), short=True) == "[.87, .90]"
     assert text.interval(figure(0.88)) == ""
+    assert text.interval(figure(90, 2, 11_381, unit="tokens")) == "too few"
+    assert text.interval(figure(0.2, -1, 1, unit="correlation"), short=True) == "too few"
     assert text.interval(figure(-0.1, -0.2, 1.0), short=True) == "[-.20, 1.00]"
     assert text.interval(figure(31, 30.8, 31.2, unit="tokens"), short=True) == "[31, 31]"
     assert text.interval(figure(0.95, 0.757, 0.9912, unit="share"), short=True) == "[76, 99]"
@@ -432,6 +434,15 @@ def test_bars_have_whiskers_and_a_dashed_line_where_guessing_is() -> None:
     assert svg.count('stroke="#1c2126"') == 5
     assert chart is not None
     assert chart["height"] == 2 * (2 * 18 + 12)
+
+
+def test_a_question_that_decides_the_interval_is_named(tmp_path: Path) -> None:
+    values = np.full((20, 1), 0.99) - 0.0001 * np.arange(20).reshape(20, 1)
+    values[3] = 0.4
+    page = render(store_run(tmp_path / "run", {"mean_similarity": values}))
+    assert "Answer consistency: 1 question in 20 decides this interval." in page
+    steady = store_run(tmp_path / "steady", {"mean_similarity": np.linspace(0.4, 0.9, 20).reshape(20, 1)})
+    assert "decides this interval" not in render(steady)
 
 
 def test_a_chart_that_is_not_one_is_an_error_and_the_next_is_drawn() -> None:

@@ -265,7 +265,7 @@ def test_eight_methods_of_long_names_fit_the_page(browser: Browser, tmp_path: Pa
     boxes = page.locator("div.scroll").evaluate_all(
         "boxes => boxes.map(box => [box.getAttribute('aria-label'), box.scrollWidth - box.clientWidth])"
     )
-    assert "Each method minus each other" in dict(boxes)
+    assert "Accuracy by task" in dict(boxes)
     assert {title: beyond for title, beyond in boxes if beyond > 0} == {}
     page.close()
 

@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 import pytest
 
+import evenkeel as ek
 from commandline import evenkeel
 from evenkeel.analysis import scope_name
 from evenkeel.errors import DataError, UsageError
@@ -18,6 +19,7 @@ from evenkeel.harness.folder import Run
 from evenkeel.page.format import value
 from evenkeel.page.metrics import Metric, part_words
 from evenkeel.report.scorecard import Scorecard, link, render, scorecard
+from scripted import Scripted
 from stored import store_run
 
 HOSTILE = '<script>alert(1)</script>"onload=x {{ 7*7 }}\x1b[31m\u202e'
@@ -225,3 +227,22 @@ def test_a_part_is_not_under_the_name_of_the_whole() -> None:
     metric = Metric("m", "Mean", "share", "higher", mean_over="ability", parts=("noise", "rejection"))
     assert part_words(metric, ["noise"]) == "noise only"
     assert part_words(metric, iter(["rejection", "noise"])) == ""
+
+
+def test_a_run_of_one_ability_says_so_wherever_it_is_shown(tmp_path: Path) -> None:
+    rows = [
+        {"id": n, "query": f"Q{n}?", "answer": "yes", "positive": ["yes"], "negative": ["no"]}
+        for n in range(7)
+    ]
+    data = tmp_path / "en.json"
+    data.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
+    with Scripted(lambda prompt: "It is yes.") as server:
+        settings: dict[str, Any] = {"data": data, "passages": 1, "noise_rates": "0", "base_url": server.url}
+        runs = [
+            ek.run("rgb", f"openai:{name}", ability="noise", out=tmp_path / name, **settings)
+            for name in ("a", "b")
+        ]
+    assert runs[0].verdict.startswith("Right in 7 of 7 prompts (noise only)")
+    [entry] = scorecard(runs[:1]).entries
+    assert entry.name == "a, noise only"
+    assert "Accuracy (published check), noise only: no clear difference" in repr(ek.compare(*runs))

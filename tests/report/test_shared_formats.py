@@ -39,7 +39,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
                 "mirae", "openai:org/loop", limit=3, levels="1", samples=2, embedder="openai:embed",
                 out=folder / "mirae", **common,
             ),
-            "miron": ek.run("miron", "openai:loop", limit=8, lang="en", out=folder / "miron", **common),
+            "miron": ek.run("miron", "openai:loop", limit=40, lang="en", out=folder / "miron", **common),
             "multiview": ek.run(
                 "multiview", data=store_tools(folder), method=["bm25", "embed:openai:embed"],
                 out=folder / "multiview", **common,

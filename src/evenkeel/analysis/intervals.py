@@ -41,6 +41,10 @@ ROUNDING = 2.5e-5
 FARTHEST = log(100)
 """Half the width of an interval on the logarithmic scale, beyond which it says nothing: from a hundredth of
 the value to a hundred times as much."""
+CARRIED = 0.75
+"""The share of the variance that decides an interval."""
+FEWEST = 6
+"""Groups below which one of them nearly always carries most of the variance."""
 
 
 class Estimate(NamedTuple):
@@ -54,6 +58,8 @@ class Estimate(NamedTuple):
     """Excess kurtosis of the clusters, where it is positive, over their number."""
     linked: bool = False
     """Whether clusters share units: `clusters` is then the number of independent ones that they amount to."""
+    deciding: int = 0
+    """How many clusters carry three quarters of the variance, where they are one, or at most a tenth."""
 
     @property
     def over(self) -> str:
@@ -78,6 +84,8 @@ class Interval(NamedTuple):
     method: str
     n: int
     clusters: int
+    deciding: int = 0
+    """How many groups decide it, where they are few: see `Estimate`."""
 
     @property
     def margins(self) -> tuple[float, float]:
@@ -117,12 +125,19 @@ def over_clusters(
     moves = np.ldexp(moves, -int(np.frexp(np.abs(moves).max())[1]))  # powers of tiny numbers would be 0
     shares = moves**2 / float((moves**2).sum())
     kurtosis = max(0.0, float(shares @ shares) - 3 / len(moves))
-    return Estimate(value, error, df, clusters, kurtosis, links is not None)
+    return Estimate(value, error, df, clusters, kurtosis, links is not None, _deciding(shares))
 
 
 def mean_over(values: NDArray[np.float64], groups: NDArray[np.intp], links: Links | None = None) -> Estimate:
     """The mean of values in groups, two or more, by their numbers from 0 on."""
     return over_clusters(per_cluster(groups, values), per_cluster(groups, np.ones(len(values))), links)
+
+
+def _deciding(shares: NDArray[np.float64]) -> int:
+    """How many clusters carry three quarters of the variance, of which each has a share; 0 where many do."""
+    carried = np.cumsum(np.sort(shares)[::-1])
+    count = int(np.searchsorted(carried, CARRIED)) + 1
+    return count if len(shares) >= FEWEST and count <= max(1, len(shares) // 10) else 0
 
 
 def t_interval(estimate: Estimate, *, alpha: float = ALPHA) -> tuple[float, float]:
@@ -232,7 +247,8 @@ def interval_of(
     if limits is None:
         return Interval(estimate.value, None, None, method, n, clusters)
     low, high = min(limits[0], estimate.value), max(limits[1], estimate.value)
-    return Interval(estimate.value, low, high, method, n, clusters)
+    deciding = 0 if method == WILSON else estimate.deciding
+    return Interval(estimate.value, low, high, method, n, clusters, deciding)
 
 
 def _over_groups(

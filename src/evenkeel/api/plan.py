@@ -58,6 +58,8 @@ def dry_run(
     *,
     options: Struct | None = None,
     model_args: Mapping[str, Any] | None = None,
+    top_p: float | None = None,
+    top_k: int | None = None,
     data: str | Path | Sequence[str | Path] = "starter",
     column: Mapping[str, str] | Sequence[str] = (),
     lang: str | Sequence[str] | None = None,
@@ -77,7 +79,7 @@ def dry_run(
     plan.requests, plan.usd
     """
     limits = Limits.of(max_requests, max_usd, price_in, price_out)
-    ref = model_ref(model, model_args)
+    ref = model_ref(model, model_args, top_p=top_p, top_k=top_k)
     if ref is not None:
         check_spec(ref.spec, ref.args)
     loaded = load_benchmark(benchmark, merged_options(options, benchmark_options), seed=seed)

@@ -50,6 +50,8 @@ def run(
     *,
     options: Struct | None = None,
     model_args: Mapping[str, Any] | None = None,
+    top_p: float | None = None,
+    top_k: int | None = None,
     base_url: str | None = None,
     data: str | Path | Sequence[str | Path] = "starter",
     column: Mapping[str, str] | Sequence[str] = (),
@@ -88,7 +90,7 @@ def run(
     watching = watcher(progress)
     name = benchmark_name(benchmark)
     loaded = load_benchmark(benchmark, merged_options(options, benchmark_options), seed=seed)
-    ref = model_ref(model, model_args)
+    ref = model_ref(model, model_args, top_p=top_p, top_k=top_k)
     if not wait and not batch:
         raise UsageError("wait=False goes with batch=True.")
     refs = model_refs(loaded, name, ref, base_url)

@@ -106,9 +106,12 @@ def probe_languages(benchmark: Benchmark, models: Mapping[str, Model], samples: 
             model.probe_logprobs(examples[role])
 
 
-def model_ref(model: str | None, args: Mapping[str, Any] | None) -> ModelRef | None:
-    """The model under test; None where none is given."""
-    return ModelRef(model, dict(args or {})) if model else None
+def model_ref(
+    model: str | None, args: Mapping[str, Any] | None, *, top_p: float | None, top_k: int | None
+) -> ModelRef | None:
+    """The model under test, with the run's sampling as options of its backend; None where none is given."""
+    sampling = {name: value for name, value in (("top_p", top_p), ("top_k", top_k)) if value is not None}
+    return ModelRef(model, {**(args or {}), **sampling}) if model else None
 
 
 def model_refs(

@@ -17,7 +17,8 @@ import streamlit as st
 
 import evenkeel as ek
 from evenkeel.app.settings import Settings
-from evenkeel.page.format import visible
+from evenkeel.page.format import capitalised, visible
+from evenkeel.page.metrics import declaration
 
 if TYPE_CHECKING:
     from evenkeel.report.pictures import Drawn
@@ -155,6 +156,14 @@ def problems() -> Iterator[None]:
 def without_folder(words: str) -> str:
     """Words in which runs are named as in the list of runs: a reader may be a stranger."""
     return words.replace(f"{Settings.of_environment().runs}{os.sep}", "")
+
+
+def metric_title(benchmark: str, column: str) -> str:
+    """What a value of samples is called: `Accuracy (bm25)` for `accuracy@bm25`."""
+    name, _, subject = column.partition("@")
+    metric = declaration(ek.list_benchmarks()[benchmark].metrics, name)
+    title = capitalised(metric.title) if metric else name
+    return visible(f"{title} ({subject})" if subject else title)
 
 
 def explained(benchmark: str, metrics: Sequence[str] = ()) -> None:

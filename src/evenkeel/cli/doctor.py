@@ -89,12 +89,18 @@ class Diagnosis(Struct, frozen=True, kw_only=True):
     ),
 )
 @click.option("--model", metavar="SPEC", help="Try this model out: see `evenkeel list models`.")
+@options.model_args_option
 @options.base_url_option
 @click.option("--all", "everything", is_flag=True, help="Show everything that was checked.")
 @json_option("every check")
 @click.pass_context
 def doctor_command(
-    ctx: click.Context, model: str | None, base_url: str | None, everything: bool, json: bool
+    ctx: click.Context,
+    model: str | None,
+    model_args: tuple[str, ...],
+    base_url: str | None,
+    everything: bool,
+    json: bool,
 ) -> None:
     """Show what is missing, each with the command that fixes it.
 
@@ -104,18 +110,18 @@ def doctor_command(
     With --model, a few small requests are sent to that model, one of each kind that a benchmark needs.
     Exits with 0 if it answers chats, with 1 if not, and with 3 if it is not reached.
     """
-    if model is None and base_url:
-        raise UsageError("--base-url goes with --model SPEC.")
+    if model is None and (model_args or base_url):
+        raise UsageError("--model-arg and --base-url go with --model SPEC.")
     if model is None:
         diagnosis = diagnose()
         print_result(diagnosis, partial(show, everything=everything), json=json)
         ctx.exit(0 if diagnosis.ready else 1)
     from evenkeel.api.trial import MOST_REQUESTS, try_model
-    from evenkeel.models.registry import split_spec
+    from evenkeel.models.registry import parse_args, split_spec
 
     bare = split_spec(model)[0].rstrip(":")
     say(f"{bare}: at most {MOST_REQUESTS} small requests are sent.", err=True)
-    trial = try_model(model, base_url=base_url)
+    trial = try_model(model, model_args=parse_args(model_args), base_url=base_url)
     print_result(trial, show_trial, json=json)
     ctx.exit(0 if trial.enough else 1)
 

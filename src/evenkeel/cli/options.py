@@ -22,10 +22,10 @@ SECTIONS = {
         "model", "method", "docs", "questions", "data", "limit", "dry_run", "base_url", "out",
     ),
     "Benchmark": (),
-    "Data": ("lang", "column", "text_field", "id_field", "label_field", "max_docs"),
+    "Data": ("lang", "column", "text_field", "label_field", "max_docs"),
     "Cost": ("max_usd", "price_in", "price_out", "max_requests", "batch"),
     "Scaling": ("concurrency", "engine", "engine_args"),
-    "Expert": ("model_args", "seed", "resume", "reuse", "min_coverage", "json", "help"),
+    "Expert": ("model_args", "top_p", "top_k", "seed", "resume", "reuse", "min_coverage", "json", "help"),
 }  # fmt: skip
 """Options in the help of a benchmark's commands; that without names has all the others."""
 RUN_FOLDER = click.Path(exists=True, file_okay=False)

@@ -23,6 +23,14 @@ MODEL_OPTIONS = compose(
         "--model", required=True, metavar="SPEC", help="The model under test: see `evenkeel list models`."
     ),
     options.model_args_option,
+    click.option(
+        "--top-p",
+        type=click.FloatRange(0, 1, min_open=True),
+        help="Sample among the likeliest tokens that have this share of the probability together.",
+    ),
+    click.option(
+        "--top-k", type=click.IntRange(min=1), help="Sample among this many of the likeliest tokens."
+    ),
 )
 RUN_OPTIONS = compose(
     options.base_url_option,
@@ -155,6 +163,7 @@ def _make_score(name: str) -> click.Command:
     settings = compose(
         from_struct(benchmark.Options, asking=False),
         options.lang_option,
+        options.base_url_option,
         options.out_option,
         options.json_option("the summary"),
     )
@@ -230,7 +239,7 @@ def _score(
     name="rescore",
     epilog=examples(
         "evenkeel rescore runs/20261115-180400-mirae-embedded",
-        "evenkeel rescore runs/mine --model 'openai:NAME?base_url=http://127.0.0.1:8000/v1'",
+        "evenkeel rescore runs/mine --model openai:NAME --base-url http://127.0.0.1:8000/v1",
     ),
 )
 @options.run_argument
@@ -241,18 +250,31 @@ def _score(
     metavar="SPEC",
     help="A model of the run (an embedder, a judge) that may be asked for what is not stored; repeat.",
 )
+@options.model_args_option
+@options.base_url_option
 @options.json_option("the summary")
 @click.pass_context
-def rescore_command(ctx: click.Context, /, run: str, models: tuple[str, ...], json: bool) -> None:
+def rescore_command(
+    ctx: click.Context,
+    /,
+    run: str,
+    models: tuple[str, ...],
+    model_args: tuple[str, ...],
+    base_url: str | None,
+    json: bool,
+) -> None:
     """Score a run's stored answers again, in place; no stored answer is asked for again.
 
     Where scoring needs more than is stored, only the bundled models and those named with --model are asked:
     a run's folder may come from anyone, and does not choose which servers this machine talks to.
     """
     from evenkeel import api
+    from evenkeel.models.registry import parse_args
     from evenkeel.report.terminal.progress import Watcher
 
-    scored = api.rescore(run, models=models, progress=Watcher())
+    scored = api.rescore(
+        run, models=models, model_args=parse_args(model_args), base_url=base_url, progress=Watcher()
+    )
     ctx.exit(show_run(scored, min_coverage=FLOOR, json=json))
 
 

@@ -113,8 +113,9 @@ class RunFolder:
         figures = {name: to_jsonable(figure) for name, figure in summary.items()}
         for figure in figures.values():
             del figure["metric"], figure["scope"]
-            if not figure["basis"]:
-                del figure["basis"]
+            for name in ("basis", "deciding"):
+                if not figure[name]:
+                    del figure[name]
         self.write_json("summary.json", figures)
 
     def write_json(self, name: str, value: Any) -> None:

@@ -57,14 +57,13 @@ def read_documents(
     path: Path,
     *,
     text_field: str | None = None,
-    id_field: str | None = None,
     label_fields: Sequence[str] = (),
     compose: Callable[[Row], Reader] | None = None,
 ) -> Documents:
     """The documents of a file or folder, without empty ones and duplicates.
 
-    Fields that are not given are recognised by those of the first document. Without an id field a document
-    is named by its line, row or file name. In a folder, `folder` and `name` are fields as well as `text`.
+    A text field that is not given is recognised by those of the first document. Without an `id` a document is
+    named by its line, row or file name. In a folder, `folder` and `name` are fields as well as `text`.
     A label field may hold a list of labels.
     `compose` chooses from the first row how a row's text and labels are made, instead of the fields.
     """
@@ -81,7 +80,7 @@ def read_documents(
             labels = {field: read_labels(row, field) for field in label_fields}
             return Content(row.text(chosen).strip(), labels)
 
-    id_field = id_field or next((field for field in ID_FIELDS if field in first.fields), None)
+    id_field = next((field for field in ID_FIELDS if field in first.fields), None)
     documents: list[Document] = []
     empty = duplicates = 0
     ids: dict[str, str] = {}

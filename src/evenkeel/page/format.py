@@ -36,6 +36,8 @@ FEW_SAMPLES = "too few"
 """Stands for an interval that says nothing."""
 TIMES = 10
 """How many times the lower limit of an amount the upper one may be, beyond which it says nothing."""
+WIDEST: dict[Unit, float] = {"correlation": 1.5, "cosine": 1.5, "share": 1.5, "points": 150}
+"""Intervals, of differences for the most part, that are wider than this say nothing."""
 NONZERO = re.compile("[1-9]")
 
 
@@ -89,9 +91,11 @@ def interval(figure: Figure | None, *, short: bool = False) -> str:
 
 
 def says_nothing(figure: Figure) -> bool:
-    """Whether the interval of an amount is so wide that its limits are of no use: [2, 11,381]."""
-    unbounded = figure.unit in ("tokens", "count", "bits", "nats")
-    return unbounded and bool(figure.low and figure.high) and (figure.high or 0) > TIMES * (figure.low or 0)
+    """Whether an interval is so wide that its limits are of no use: [2, 11,381], a correlation in [-1, 1]."""
+    low, high = figure.low or 0.0, figure.high or 0.0
+    if figure.unit in WIDEST:
+        return high - low > WIDEST[figure.unit]
+    return figure.unit in ("tokens", "count", "bits", "nats") and low > 0 and high > TIMES * low
 
 
 def bound(amount: float, unit: Unit) -> str:
@@ -120,14 +124,14 @@ class Counted(Protocol):
 
 
 def counts(figure: Counted, layout: Layout) -> str:
-    """How many samples are behind a figure: `280 prompts of 40 questions`, `200 examples`, or, where samples
-    are linked, `48 triplets, as many as 41 independent ones`."""
+    """How many samples are behind a figure: `280 prompts from 40 questions`, `200 examples`, or, of
+    linked samples, `48 triplets, as many as 41 independent ones`."""
     samples, groups = layout.counted
     if figure.clusters == figure.n:
         return counted(figure.n, samples)
     if groups == f"independent {samples}":
         return f"{counted(figure.n, samples)}, as many as {counted(figure.clusters, 'independent ones')}"
-    return f"{counted(figure.n, samples)} of {counted(figure.clusters, groups)}"
+    return f"{counted(figure.n, samples)} from {counted(figure.clusters, groups)}"
 
 
 def counted(count: int, plural: str) -> str:

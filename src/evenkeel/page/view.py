@@ -30,8 +30,8 @@ class Span(Struct, frozen=True):
     start: int
     end: int
     kind: str
-    """Decides the colour and the line below: `right`, `wrong`, `reason`, `published`, `lenient`, `differs`,
-    `shared`, `edited`; another kind is drawn without a meaning of its own."""
+    """Decides the colour and the line below: `right`, `wrong`, `reason`, `differs`, `shared`, `edited`;
+    another kind is drawn without a meaning of its own."""
     title: str = ""
     """What the mark means, in words: it is in the legend below the text."""
 

@@ -20,7 +20,7 @@ LONG = 1_500
 LONGEST = 200_000
 """Characters of a text that are drawn; what is left out is said."""
 KINDS = frozenset(
-    {"right", "wrong", "reason", "published", "lenient", "differs", "shared", "edited"}
+    {"right", "wrong", "reason", "differs", "shared", "edited"}
     | {"true", "false", "irrelevant", "refusal", "nearest", "target"}
 )
 """The kinds of spans and texts that have a look of their own."""

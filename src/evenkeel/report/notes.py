@@ -13,7 +13,8 @@ from evenkeel.errors import EvenkeelError
 from evenkeel.harness.folder import Run
 from evenkeel.harness.registry import benchmark_class
 from evenkeel.models.registry import on_server, preset_of
-from evenkeel.page.layout import Note
+from evenkeel.page.format import capitalised, counted
+from evenkeel.page.layout import MOST_MAIN, Note
 from evenkeel.text.answers import IN_REASONING, is_blank
 from evenkeel.types import Record, Response, RunSpec
 
@@ -33,7 +34,23 @@ def notes_of(run: Run) -> list[Note]:
         for text in texts
     ]
     by_benchmark = benchmark_class(run.spec.benchmark).notes(run.spec, run.summary)
-    return [*by_benchmark, *ending_notes(run), *failure_notes(run), *map(Note, texts)]
+    return [*by_benchmark, *deciding_notes(run), *ending_notes(run), *failure_notes(run), *map(Note, texts)]
+
+
+def deciding_notes(run: Run) -> list[Note]:
+    """Warnings: which of the figures shown first have an interval that few groups decide."""
+    layout = benchmark_class(run.spec.benchmark).layout
+    figures = [(layout.headline_title, run.headline), *layout.main_figures(run.summary)]
+    return [
+        Note(
+            f"{capitalised(title)}: {counted(figure.deciding, layout.counted[1])} in {figure.clusters:,} "
+            f"{'decides' if figure.deciding == 1 else 'decide'} this interval. "
+            f"Other {layout.counted[1]} may give a figure outside of it.",
+            warning=True,
+        )
+        for title, figure in figures[: 1 + MOST_MAIN]
+        if figure.deciding
+    ]
 
 
 class Endings(NamedTuple):

@@ -91,7 +91,9 @@ def _changes(settings: Settings, chosen: list[ListedRun]) -> None:
     if not values:
         show.text("The samples of these runs have no value in common.", "soft")
         return
-    metric = third.selectbox("Metric", values, format_func=visible)
+    metric = third.selectbox(
+        "Metric", values, format_func=lambda name: show.metric_title(chosen[0].benchmark, name)
+    )
     changes = ek.flips(*runs, metric)
     changed = [change for change in changes if change.difference]
     flipped = sum(change.flipped for change in changed)

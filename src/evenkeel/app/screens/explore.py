@@ -326,7 +326,9 @@ def _mark(run: ek.Run, samples: Samples, row: int, *, read_only: bool) -> None:
     with st.form(f"mark-{sample}"):
         st.markdown("**Is a verdict wrong?** Marks are saved beside the run and go into its exports.")
         metric = st.selectbox(
-            "Which", [*metrics, ""], format_func=lambda name: visible(name) or "the score as a whole"
+            "Which",
+            [*metrics, ""],
+            format_func=lambda name: show.metric_title(run.spec.benchmark, name) or "the score as a whole",
         )
         verdict = st.selectbox("The verdict is", VERDICTS, format_func=lambda name: name or "not marked")
         comment = st.text_input("Comment")

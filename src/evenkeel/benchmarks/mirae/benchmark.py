@@ -33,9 +33,9 @@ from evenkeel.types import (
 )
 
 STARTER_SHA256 = {
-    "en": "5a1ee78782c9afcc46ebe39a477dc59efb52ffeea8a0a285a235c0949c37b7eb",
-    "ko": "8ffabaca185d81f5a676b8c17931ce35f3b1fa554f90c4ce79ef591467f8fcf0",
-    "zh": "4ecda4c4b91560fc77a650dfa08483804c26c54e5a66043059431c654a3a3d1a",
+    "en": "d46afad57367e7c8319a2e69c416a3099d48a2c55c8c3d56576e5b028a9c2153",
+    "ko": "11b93aeef6d4cfd8906952bac378d708b2e13bbe7a6a9566b8227efc8a9db97b",
+    "zh": "da6e9f57d258d09770153739914ed9bf98945374a44fcf44d3fa5fd1519c1ee0",
 }
 
 

@@ -247,7 +247,7 @@ LAYOUT = Layout(
             ),
         ),
         Table(
-            title="Consistency corrected for chance, by domain",
+            title="Consistency by domain, published and corrected for chance",
             rows="domain",
             metrics=(
                 Column("mean_similarity", "published"),

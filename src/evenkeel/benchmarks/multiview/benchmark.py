@@ -1,4 +1,17 @@
-"""multiview: its options, its samples, and the methods that are asked to order them."""
+"""multiview: its options, its samples, and the methods that are asked to order them.
+
+Published (sarahlc888/multiview): triplets of documents under a stated criterion, the share that a method
+orders correctly (the first part of `scoring`), the kinds of methods (`methods`, by name: `names`), its
+triplet files (`public_format`), and how a judge builds triplets (`make/`).
+
+Added: judges asked in both orders, log-probabilities of letters, chance, difficulty, gains by the instruction
+and intervals for triplets that share documents (the rest of `scoring`), pictures, and the starter set.
+
+How a sample becomes a figure: no model is asked about a triplet when the run begins; `score` has each method
+order all of them.
+
+    triplet ─ methods.order ─► picks ─ scoring.measure ─► accuracy@METHOD ─ scoring.summarise ─► figures
+"""
 
 from __future__ import annotations
 

@@ -93,8 +93,7 @@ def ask(
                 Generate(prompt=_question(*pair), sampling=sampling, role="judge") for pair in in_words
             ]
         for (item, prompt), response in zip(in_words, responses, strict=True):
-            exported = prompt.yes == published_yes()[kind]
-            judgements[item.sample.id] = _read(response, prompt.yes, exported=exported)
+            judgements[item.sample.id] = _read(response, prompt.yes)
     return judgements
 
 
@@ -106,11 +105,11 @@ def _question(item: Answered[RgbInputs], prompt: JudgePrompt) -> tuple[Message, 
     return user_prompt(prompt.prompt, QUERY=item.sample.inputs.query, REPLY=reply)
 
 
-def _read(response: Response, yes: Sequence[str], *, exported: bool) -> Judgement:
+def _read(response: Response, yes: Sequence[str]) -> Judgement:
     """A verdict in words. One that was cut off counts only where it has said yes already."""
     if response.status in ("refused", "error"):
         return Judgement(None, response.status)
     decision = any(phrase in response.text for phrase in yes)
     if is_blank(response.text) or (response.status != "ok" and not decision):
         return Judgement(None, "unparsed")
-    return Judgement(decision, "ok", response.text if exported else None)
+    return Judgement(decision, "ok", response.text)

@@ -233,9 +233,6 @@ def notes(spec: RunSpec, summary: Summary) -> list[Note]:
     listed = _headline_notes(
         {s["ability"]: s["setting"] for metric, s in scopes if metric == LAYOUT.headline and "setting" in s}
     )
-    positions = [s["position"] for metric, s in scopes if metric == "published" and [*s] == ["position"]]
-    if options.get("doc_order") == "published" and len(positions) == 1:
-        listed.append(Note(f"Where one document is true, it is at position {positions[0]} in every prompt."))
     asked = "" if recorded else f"Asked with {_named(options.get('prompts'))} prompts. "
     if judge := options.get("judge"):
         is_published = options.get("judge_prompts") == "published"

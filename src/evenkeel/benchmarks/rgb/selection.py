@@ -174,7 +174,7 @@ def select(instance: Instance, setting: Setting, *, order: Order = "published", 
     lacks = [f"{len(docs)} of {setting.passages} documents"] if len(docs) < setting.passages else []
     expected = setting.correct > 0 if setting.ability == "counterfactual" else setting.noise < 1
     if expected and "positive" not in kinds:
-        lacks.append("no document that holds the answer")
+        lacks.append("no document with the answer")
     note = f"question {instance.id}: {', '.join(lacks)}" if lacks else ""
     return Selection(tuple(text for text, _ in docs), kinds, note)
 

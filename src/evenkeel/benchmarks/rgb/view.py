@@ -27,9 +27,9 @@ from evenkeel.types import Tag
 
 DECLINE = "(to say that the documents do not have the answer)"
 KINDS = {
-    "positive": ("true", "true: it holds the answer"),
-    "wrong": ("false", "false: it holds the false answer"),
-    "negative": ("irrelevant", "irrelevant: it does not hold the answer"),
+    "positive": ("true", "contains the answer"),
+    "wrong": ("false", "contains the false answer"),
+    "negative": ("irrelevant", "irrelevant"),
 }
 """Of a document: how it is drawn, and what it is, in words."""
 DECISIONS = {
@@ -86,15 +86,21 @@ def view(record: RgbRecord, related: Sequence[RgbRecord] = ()) -> View:
 
 
 def _label(record: RgbRecord) -> str:
-    verdicts = [f"{check} {word}" for check in CHECKS if (word := _right(record, check))]
-    return ", ".join(verdicts) or str(record.sample.tags.get("setting", "")) or "not scored"
+    """`Right by both checks`, `Wrong by the published check`, or both words where the checks differ."""
+    words = {check: word for check in CHECKS if (word := _right(record, check))}
+    if not words:
+        return str(record.sample.tags.get("setting", "")) or "not scored"
+    by = [f"{word} by the {check} check" for check, word in words.items()]
+    both = len(words) > 1 and len(set(words.values())) == 1
+    label = f"{words['published']} by both checks" if both else ", ".join(by)
+    return label.capitalize()
 
 
 def _right(record: RgbRecord, check: str) -> str:
     """Whether an answer is right by a check, or what is known without documents; empty where not checked."""
     values = record.score.values
     value = values.get(check, values.get(f"known_{check}"))
-    return "" if value is None else "right" if value else "not right"
+    return "" if value is None else "right" if value else "wrong"
 
 
 def _answer_text(answer: RawAnswer) -> str:
@@ -214,6 +220,6 @@ def _documents(record: RgbRecord) -> list[Text]:
     texts = []
     for number, (doc, kind) in enumerate(zip_longest(inputs.docs, inputs.kinds, fillvalue=""), 1):
         look, words = KINDS.get(kind, ("", ""))
-        heading = f"document {number}{f', {words}' if words else ''}"
+        heading = f"document {number}{f': {words}' if words else ''}"
         texts.append(Text(heading, doc, _marks(record, doc), kind=look))
     return texts

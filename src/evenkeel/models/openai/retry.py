@@ -16,8 +16,9 @@ back-off, with several servers at another one first (`servers.py`); then it fail
 suspected. A request that failed is an error in the run and is asked again by the next start.
 
 A suspected server is given up, which ends the run: before its first answer when more requests have failed
-than are still under way, later when FAILURES_IN_A_ROW have failed and none was answered. One of several
-servers that is suspected is left out instead, as long as another one answers.
+than are still under way. So is, at any time, one of which FAILURES_IN_A_ROW requests failed, whatever the
+reason, and none was answered. One of several servers that is suspected is left out instead, and its requests
+go to another, as long as one answers.
 """
 
 from __future__ import annotations

@@ -61,12 +61,11 @@ class BuildOptions(Struct, frozen=True, kw_only=True):
     ] = None
     model: Annotated[str | None, Meta(description="Writes questions about your documents.")] = None
     text_field: Annotated[str | None, Meta(description="The field of --docs with the text.")] = None
-    id_field: Annotated[str | None, Meta(description="The field of --docs with the id.")] = None
 
     def __post_init__(self) -> None:
         languages = parse_languages(self.lang, LANGUAGES)
         if self.docs is None:
-            for name in ("model", "text_field", "id_field"):
+            for name in ("model", "text_field"):
                 if getattr(self, name) is not None:
                     flag = f"--{name.replace('_', '-')}"
                     raise ValueError(f"{flag} needs your documents: add --docs FOLDER or FILE")
@@ -112,7 +111,7 @@ class RgbBuilder:
         from evenkeel.benchmarks.rgb.make.questions import Writer
 
         options = self.options
-        read = read_documents(path, text_field=options.text_field, id_field=options.id_field)
+        read = read_documents(path, text_field=options.text_field)
         detected = self.languages[0] if self.languages else language("", [d.text for d in read.documents])
         lang = next(lang for lang in LANGUAGES if lang == detected)
         passages = cut(read.documents, lang)

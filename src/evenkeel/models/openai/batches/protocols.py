@@ -21,8 +21,6 @@ CHAT_PATH = "/v1/chat/completions"
 MAX_COUNT = 10**9
 MOST_BYTES = 100_000_000
 """Of a batch, which is in memory while it is sent; the servers take twice as much."""
-LATER = ("token_limit", "rate_limit", "server_error", "overloaded", "timeout", "expired")
-"""In the code of an error: the same may succeed later."""
 
 
 class Status(NamedTuple):
@@ -36,7 +34,7 @@ class Status(NamedTuple):
     """Requests that are answered."""
     results: tuple[str, ...] = ()
     """Paths of the files with results, once it has ended."""
-    problem: RequestError | None = None
+    problem: str = ""
     """Why the batch as a whole was refused, or was cancelled."""
 
 
@@ -100,9 +98,9 @@ class OpenAIBatches:
     def status(self, data: bytes) -> Status:
         batch = msgspec.json.decode(data, type=_OpenAIBatch)
         files = [checked_id(name) for name in (batch.output_file_id, batch.error_file_id) if name]
-        problem = _refusal(batch.errors) if batch.status == "failed" else None
+        problem = _refusal(batch.errors) if batch.status == "failed" else ""
         if batch.status == "cancelled":
-            problem = RequestError("it was cancelled", "the same command submits the rest again", status=400)
+            problem = "it was cancelled"
         return Status(
             checked_id(batch.id),
             shorten(batch.status),
@@ -235,12 +233,10 @@ def _coded(code: str, message: str) -> RequestError:
     return RequestError(code.removeprefix("batch_") or "no result", message, status=400 if final else 0)
 
 
-def _refusal(errors: Any) -> RequestError:
+def _refusal(errors: Any) -> str:
     """Why a batch as a whole was refused: the first of its problems, with its line."""
     listed = errors.get("data") if isinstance(errors, dict) else None
     first = listed[0] if isinstance(listed, list) and listed and isinstance(listed[0], dict) else {}
     code, message = _problem(first)
     at = f"line {first['line']}: " if type(first.get("line")) is int else ""
-    detail = f"{at}{message or code or 'no reason is given'}{f' ({code})' if message and code else ''}"
-    later = any(word in code for word in LATER)
-    return RequestError("batch refused", detail, status=0 if later else 400)
+    return f"batch refused: {at}{message.rstrip('.') or code or 'no reason is given'}"

@@ -21,6 +21,7 @@ import msgspec
 
 from evenkeel.errors import BatchesPending, EvenkeelError, ModelUnreachable, UsageError
 from evenkeel.files.jsonfile import shallow
+from evenkeel.harness.folder import BATCHES
 from evenkeel.models.openai.batches.protocols import (
     PROTOCOLS,
     Result,
@@ -63,7 +64,6 @@ POLL_VARIABLE = "EVENKEEL_BATCH_POLL"
 FIRST_PAUSE_S, LONGEST_PAUSE_S, GROWTH = 2.0, 60.0, 1.5
 ROUNDS = 4
 """How many batches a request may go through before its failure is final."""
-GONE = (404, 410)
 UNCLEAR = (TIMEOUT, CONNECTION_LOST, BROKEN, PAGE)
 """Failures after which a server may have created a batch all the same."""
 
@@ -227,10 +227,10 @@ class Session:
                     status = await self._client.insist(partial(self._look, batch))
                 except RequestFailed as failure:
                     if not may_pass(failure.error):
-                        raise self._unreachable(failure.error) from None
+                        raise self._lost(batch, failure.error) from None
                     self._health.failed(failure, under_way=0)
                     continue
-                if status is None or status.ended:
+                if status.ended:
                     failures |= await self._read(batch, status)
                     waiting.remove(batch)
                 else:
@@ -251,47 +251,35 @@ class Session:
             await asyncio.sleep(min(pause, self._pause_limit))
             pause *= GROWTH
 
-    async def _look(self, batch: Batch) -> Status | None:
-        """How far a batch is; None where the server does not know it any more."""
-        try:
-            path = f"{self._protocol.path}/{checked_id(batch.id)}"
-            return await self._call("GET", path, self._protocol.status)
-        except RequestError as error:
-            if error.status not in GONE:
-                raise
-            self._relay.note(f"batch {batch.id} is not known at {self._shown} any more")
-            return None
+    async def _look(self, batch: Batch) -> Status:
+        return await self._call("GET", f"{self._protocol.path}/{checked_id(batch.id)}", self._protocol.status)
 
-    async def _read(self, batch: Batch, status: Status | None) -> dict[str, RequestError]:
+    async def _read(self, batch: Batch, status: Status) -> dict[str, RequestError]:
         """Hand over the answers of a batch that has ended; by name, its failures. Those of a batch that was
         read before are no news: whoever starts the run again asks for what failed."""
         failures: dict[str, RequestError] = {}
-        for path in status.results if status else ():
-            await self._insist(partial(self._read_file, path, batch, failures))
+        for path in status.results:
+            try:
+                await self._client.insist(partial(self._read_file, path, batch, failures))
+            except RequestFailed as failure:
+                raise self._lost(batch, failure.error) from None
         was_read, batch.fetched = batch.fetched, True
         self._stored.save()
-        if status is None or was_read:
-            return {}
-        if (problem := status.problem) is not None:
-            if not may_pass(problem):
-                raise ModelUnreachable(f"batch {batch.id} at {self._shown}: {problem}")
-            return dict.fromkeys(batch.requests, problem) | failures
-        return failures
+        if status.problem and not was_read:
+            raise ModelUnreachable(
+                f"batch {batch.id} at {self._shown}: {status.problem}. The same command submits again what "
+                "it left unanswered."
+            )
+        return {} if was_read else failures
 
     async def _read_file(self, path: str, batch: Batch, failures: dict[str, RequestError]) -> None:
         """Read a file of results. One that breaks off is read again from its beginning: what was handed over
         is skipped."""
         names, is_ours = set(batch.requests), False
-        try:
-            async with contextlib.aclosing(self._client.transport.lines(path)) as lines:
-                async for line in lines:
-                    await self._outbox.room()
-                    is_ours |= self._take(line, names, failures)
-        except RequestError as error:
-            if error.status not in GONE:
-                raise
-            self._relay.note(f"batch {batch.id}: a file of results is gone: {error}")
-            return
+        async with contextlib.aclosing(self._client.transport.lines(path)) as lines:
+            async for line in lines:
+                await self._outbox.room()
+                is_ours |= self._take(line, names, failures)
         if not is_ours:  # a gateway's page, say: what the file holds is paid for
             raise RequestError(BROKEN, "a file of results without any line of its batch")
 
@@ -369,6 +357,12 @@ class Session:
             return await self._client.insist(action)
         except RequestFailed as failure:
             raise self._unreachable(failure.error) from None
+
+    def _lost(self, batch: Batch, error: RequestError) -> ModelUnreachable:
+        return ModelUnreachable(
+            f"batch {batch.id}: {error.at(self._shown).rstrip('.')}. Where it is gone, remove "
+            f"{self._folder / BATCHES} to submit its requests again."
+        )
 
     def _unreachable(self, error: RequestError) -> ModelUnreachable:
         hint = "Does this server have batches? Without --batch it is asked live."
