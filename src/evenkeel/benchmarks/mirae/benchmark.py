@@ -1,4 +1,18 @@
-"""MIRAE: does a model say the same thing when asked again, and when the prompt grows?"""
+"""MIRAE: does a model say the same thing when asked again, and when the prompt grows?
+
+Published (https://github.com/greatgompang/MIRAE) and followed to the digit: four figures of the cosines
+between a prompt's answers (the first part of `scoring`), and the files of questions and results (`files`,
+`recorded`).
+
+Added, under names of its own: the correction for chance (`chance`), drift and trend over lengths, figures
+across languages, meanings (`meanings`), refusals, what the embedder reads, our own questions and texts
+(`make/`).
+
+How a sample becomes a figure:
+
+    question, level ─ requests ─► five answers ─ scoring.score_prompts ─► vectors ─► values of the prompt
+    values of all prompts ─ figures.summarise ─► figures by level, domain and language
+"""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ false alarms, the balanced order of documents, our own prompts and data (`make/`
 How a sample becomes a figure:
 
     question, setting ─ selection.select ─► documents ─ requests ─► answer
-    answer ─ scoring.measure ─► values by check ─ figures.summarise ─► figures
+    answer ─ Rgb.score: scoring.measure, judging ─► values by check and judge ─ figures.summarise ─► figures
 """
 
 from __future__ import annotations
@@ -327,6 +327,11 @@ class Rgb(Benchmark):
     def publish(self, spec: RunSpec, records: Records) -> Iterator[tuple[str, Iterator[bytes]]]:
         temperature = spec.options.get("temperature", 0.0)
         return predictions.prediction_files(spec.models["model"]["name"], temperature, records)
+
+    @classmethod
+    def asked(cls, inputs: RgbInputs) -> Any:
+        """Without what a judge is asked, or said, about the answer."""
+        return super().asked(msgspec.structs.replace(inputs, judge=None, evaluation=None))
 
     @classmethod
     def builder(cls) -> Any:

@@ -168,7 +168,7 @@ def _lenient_reasons(record: RgbRecord) -> list[str]:
         if is_decided
     ]
     for match, part in zip(examined.matches, parts(inputs.answer), strict=True):
-        given = f"'{shortened(part[match.alternative])}' is given" if match else ""
+        given = f"'{shortened(part[match.alternative])}' is named" if match else ""
         texts.append(given or f"{_listed(part)} is not given")
     texts += [
         f"names the false answer '{shortened(part[match.alternative])}'"

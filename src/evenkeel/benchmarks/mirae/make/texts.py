@@ -4,7 +4,9 @@ A language is a folder `bank/<code>/`. `07.txt` is what somebody writes after as
 question and the first so many sentences of it are a prompt that elaborates the question. `neutral-1.txt` has
 nothing to do with any question. A file has a header, then paragraphs with one sentence a line:
 
+    domain: FACTUAL
     question: At what temperature does pure water boil …?
+    answer: 100 | 373                words that the text must not give away
     names.pupil: Mina | Tom          one of them is written in the slot {pupil}
     free: 5-9                        paragraphs whose order among each other does not matter
 
