@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from evenkeel import analysis as stats
 from evenkeel.analysis import combined
 from evenkeel.analysis.within import changes, scopes
+from evenkeel.benchmarks.rgb.page import METRICS
 from evenkeel.benchmarks.rgb.scoring import CHECKS
+from evenkeel.page.metrics import unit_of
 from evenkeel.types import Figure, Score, Summary
 
 JUDGES = (*CHECKS, "judge")
@@ -25,7 +27,7 @@ def summarise(scores: Sequence[Score]) -> Summary:
         name for score in scores for name in score.values if not name.startswith(("macro_", "corrected_"))
     )
     breakdown = {name: right if name in CHECKS else [(), *by_setting] for name in names}
-    shares = stats.summarise(scores, breakdown, units=dict.fromkeys(names, "share"))
+    shares = stats.summarise(scores, breakdown, units={name: unit_of(METRICS, name) for name in names})
     return _macro_figures(scores) | shares | _corrections(scores) | _noise_changes(scores)
 
 
