@@ -35,8 +35,8 @@ from evenkeel.types import (
 )
 
 STARTER_SHA256 = {
-    "en": "b37504f48d335beb3371bf6ba3ea9ba04ddb2941b854b3d13e78590c1cf74e9e",
-    "ru": "ad852e93ae77d632cf22a66c203be5de9c85c509d285db9e677edcfcb87cfafb",
+    "en": "e45f8dfa7efe97265eb0c8c0196e0ae21f7b1c88012043eb395558e8e849559b",
+    "ru": "b53597fb18e1c151ac7b04f4dafe81e60e8e1be998f711068641ac334b44406a",
 }
 
 
