@@ -47,9 +47,9 @@ from evenkeel.types import (
 )
 
 STARTER_SHA256 = {
-    "en": "d46afad57367e7c8319a2e69c416a3099d48a2c55c8c3d56576e5b028a9c2153",
-    "ko": "11b93aeef6d4cfd8906952bac378d708b2e13bbe7a6a9566b8227efc8a9db97b",
-    "zh": "da6e9f57d258d09770153739914ed9bf98945374a44fcf44d3fa5fd1519c1ee0",
+    "en": "e51d1fa68b2afc583b0ab5fcfa1c7186646167a75b2dfcf8b29e21d30a92de21",
+    "ko": "bdeca2006ee890ae1b344c685aae75473e23f188acfe4c972c1b8cc855aea984",
+    "zh": "833b5d4d385b06174e5f8fecdfa091900495d363c99b6d19df08c421200fb48f",
 }
 
 
