@@ -48,7 +48,7 @@ from evenkeel.types import (
 
 STARTER_SHA256 = {
     "en": "e51d1fa68b2afc583b0ab5fcfa1c7186646167a75b2dfcf8b29e21d30a92de21",
-    "ko": "bdeca2006ee890ae1b344c685aae75473e23f188acfe4c972c1b8cc855aea984",
+    "ko": "9e068b9c87d439ef0f1694c6e18b588489b315638b0615cdd9bcd5e4a0d7f1be",
     "zh": "833b5d4d385b06174e5f8fecdfa091900495d363c99b6d19df08c421200fb48f",
 }
 
