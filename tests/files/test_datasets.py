@@ -199,3 +199,11 @@ def test_the_starter_set_is_made_once(monkeypatch: pytest.MonkeyPatch, tmp_path:
     assert made == ["en"]
     first[0].path.write_bytes(b"tampered")
     assert data.find("mirae", "starter", ["en"], starter=starter)[0].path.read_bytes() == b"en"
+
+
+def test_a_server_that_sends_a_byte_now_and_then_is_given_up(
+    mirror: type[Mirror], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evenkeel.files.remote.download.LONGEST", -1.0)
+    with pytest.raises(DataUnreachable, match="it took more than"):
+        list(data.fetch("mirae"))

@@ -250,8 +250,8 @@ def as_generate(request: Request) -> Generate:
 def warn_of_epochs(benchmark: str, count: int) -> None:
     """Say once that a number of epochs is the benchmark's to choose."""
     logger.warning(
-        "%s asks each prompt %d times: further epochs ask nothing. Leave out --epochs, and set the number "
-        "with -T (mirae: samples, rgb: repeats).",
+        "%s asks each prompt as often as its options say (%d): further epochs ask nothing. Leave out "
+        "--epochs, and set the number with -T (mirae: samples, rgb: repeats).",
         benchmark,
         count,
     )

@@ -72,7 +72,7 @@ METRICS = (
     ),
     Metric(
         "cut_by_model", "documents longer than the model reads", "share", "lower", main=True,
-        meaning="The share of documents of which the embedder or reranker does not read the end.",
+        meaning="The share of documents of which the embedder does not read the end.",
         caution="What a cut document says further on cannot be compared, so that ties and wrong picks may "
         "come from the cut; servers do not tell of it.",
     ),

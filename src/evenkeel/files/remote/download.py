@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import base64
+import time
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from evenkeel.errors import DataUnreachable
 
 TIMEOUT = 30
 """Seconds without a byte, after which a download is given up."""
+LONGEST = 3600.0
+"""Seconds that a file may take to arrive."""
 
 
 def download(address: str, *, hint: str) -> bytes:
@@ -24,10 +27,16 @@ def download(address: str, *, hint: str) -> bytes:
     if login:
         encoded = base64.b64encode(unquote(login).encode()).decode()
         request.add_unredirected_header("Authorization", f"Basic {encoded}")
+    content, deadline = bytearray(), time.monotonic() + LONGEST
     try:
         with urllib.request.urlopen(request, timeout=TIMEOUT) as response:
-            content: bytes = response.read()
-            return content
+            while block := response.read1(2**20):
+                content += block
+                if time.monotonic() > deadline:
+                    raise OSError(f"it took more than {LONGEST / 60:.0f} minutes")
+            if response.length:
+                raise OSError(f"it broke off {response.length:,} bytes before its end")
+            return bytes(content)
     except (OSError, HTTPException, ValueError) as error:  # urllib's errors are OSErrors
         reason: object = getattr(error, "reason", None) or error
         if isinstance(error, urllib.error.HTTPError):

@@ -328,7 +328,10 @@ def read_vectors(data: bytes, count: int) -> list[Response]:
     vectors, problem = _in_order(reply.data or [], count)
     if problem:
         return [Response(status="unparsed", reason=problem, tokens_in=share) for share in tokens]
-    return [_vector_response(item.embedding, share) for item, share in zip(vectors, tokens, strict=True)]
+    version = _version(reply)
+    return [
+        _vector_response(item.embedding, share, version) for item, share in zip(vectors, tokens, strict=True)
+    ]
 
 
 def read_scores(data: bytes, count: int) -> list[Response]:
@@ -368,7 +371,7 @@ def _in_order(items: list[V], count: int, *, needs_index: bool = False) -> tuple
     return items, ""
 
 
-def _vector_response(embedding: Any, tokens: int | None) -> Response:
+def _vector_response(embedding: Any, tokens: int | None, version: Version) -> Response:
     try:
         vector = _float32(embedding)
         problem = vector_problem(vector)
@@ -376,7 +379,9 @@ def _vector_response(embedding: Any, tokens: int | None) -> Response:
         problem = f"not a vector: {error}"
     if problem:
         return Response(status="unparsed", reason=problem, tokens_in=tokens)
-    return Response(status="ok", vector=vector, tokens_in=tokens)
+    return Response(
+        status="ok", vector=vector, tokens_in=tokens, model=version.model, fingerprint=version.fingerprint
+    )
 
 
 def _float32(embedding: Any) -> bytes:
