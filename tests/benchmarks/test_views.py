@@ -217,7 +217,7 @@ def test_the_words_that_each_check_found_are_marked_and_named() -> None:
     assert marks(answer) == ["PARIS"]
     assert facts(view, "what the checks say") == {
         "published": ("right", "'Paris' is in the answer"),
-        "lenient": ("right", "'Paris' is given"),
+        "lenient": ("right", "'Paris' is named"),
     }
 
 
