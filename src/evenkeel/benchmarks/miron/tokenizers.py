@@ -258,7 +258,9 @@ def verdict(summaries: Mapping[str, Summary]) -> str:
             best = min(amounts, key=amounts.__getitem__)
             parts.append((best, lang, number(amounts[best], metric.unit)))
     if len(summaries) == 1:
-        return f"{next(iter(summaries))}: {', '.join(f'{n} tokens per word in {lang}' for _, lang, n in parts)}."
+        return (
+            f"{next(iter(summaries))}: {', '.join(f'{n} tokens per word in {lang}' for _, lang, n in parts)}."
+        )
     return f"Fewest tokens per word: {', '.join(f'{best} in {lang} ({n})' for best, lang, n in parts)}."
 
 
