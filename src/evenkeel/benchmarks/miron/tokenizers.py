@@ -84,8 +84,8 @@ CAUTIONS = (
     "A word is what spaces separate for tokens per word, and a run of letters for words that are one token.",
     "Characters and bytes per token depend on the script: a Cyrillic letter has two bytes, a Latin one has "
     "one. Compare tokenizers within a language.",
-    "A tokenizer that does not know a script may write a whole word as one unknown token: its counts are low, "
-    "and the word is lost.",
+    "A tokenizer that does not know a script may write a whole word as one unknown token: its counts are "
+    "low, and the word is lost.",
 )
 SHORTEST = 25
 """Characters of a text that is shown as tokens, at least."""
@@ -253,10 +253,10 @@ def verdict(summaries: Mapping[str, Summary]) -> str:
     parts = []
     for lang in values_of(first, metric.name, "lang"):
         figures = {name: figure(each, metric.name, {"lang": lang}) for name, each in summaries.items()}
-        amounts = {name: each.value for name, each in figures.items() if each and each.value is not None}
-        if amounts:
-            best = min(amounts, key=amounts.__getitem__)
-            parts.append((best, lang, number(amounts[best], metric.unit)))
+        values = {name: each.value for name, each in figures.items() if each and each.value is not None}
+        if values:
+            best = min(values, key=values.__getitem__)
+            parts.append((best, lang, number(values[best], metric.unit)))
     if len(summaries) == 1:
         return (
             f"{next(iter(summaries))}: {', '.join(f'{n} tokens per word in {lang}' for _, lang, n in parts)}."
