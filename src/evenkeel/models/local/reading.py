@@ -12,6 +12,10 @@ from torch import Tensor
 from evenkeel.models.local.steps.caches import CachedText, is_plain, joined, select_rows
 
 
+SHARED = 32
+"""Tokens at the beginning that are worth a reading of their own."""
+
+
 class State(NamedTuple):
     """A batch between two steps."""
 
@@ -84,3 +88,11 @@ def pad(rows: Sequence[Sequence[int]], *, right: bool = False, width: int = 0) -
 def is_padded(rows: Sequence[Sequence[int]]) -> bool:
     """Whether rows are of unequal length."""
     return len(set(map(len, rows))) > 1
+
+
+def shared_beginning(rows: Sequence[Sequence[int]]) -> int:
+    """How many tokens all rows begin with, but for the last of each; 0 where they are too few."""
+    first, last = min(rows), max(rows)
+    most = min(len(first), len(last), *map(len, rows)) - 1
+    same = next((at for at in range(most) if first[at] != last[at]), most)
+    return same if len(rows) > 1 and same >= SHARED else 0
