@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +11,6 @@ import torch
 from torch import Tensor
 
 from evenkeel.models.local.steps.caches import CachedText, is_plain, joined, select_rows
-
 
 SHARED = 32
 """Tokens at the beginning that are worth a reading of their own."""
@@ -92,7 +92,6 @@ def is_padded(rows: Sequence[Sequence[int]]) -> bool:
 
 def shared_beginning(rows: Sequence[Sequence[int]]) -> int:
     """How many tokens all rows begin with, but for the last of each; 0 where they are too few."""
-    first, last = min(rows), max(rows)
-    most = min(len(first), len(last), *map(len, rows)) - 1
-    same = next((at for at in range(most) if first[at] != last[at]), most)
+    places = zip(*(row[:-1] for row in rows), strict=False)
+    same = sum(1 for _ in takewhile(lambda tokens: len(set(tokens)) == 1, places))
     return same if len(rows) > 1 and same >= SHARED else 0
