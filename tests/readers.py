@@ -20,7 +20,6 @@ import polars
 
 from evenkeel.api.suite.definition import read_suite
 from evenkeel.api.suite.runs import planned_runs
-from evenkeel.api.suite.state import read_state
 from evenkeel.benchmarks.mirae.files import read_questions
 from evenkeel.benchmarks.mirae.make.questions import read_user_questions
 from evenkeel.benchmarks.mirae.recorded import read_recording
@@ -248,7 +247,6 @@ BATCH = {
     "id": "b-1",
 }
 BATCHES = {"format": 2, "batches": [BATCH]}
-STATE = {"format": 2, "runs": {"a": {"identity": "x", "state": "finished"}}}
 DECISION = {"row": "0" * 64, "verdict": "accepted", "file": "x.jsonl", "number": 1}
 RANKS = b"".join(base64.b64encode(bytes([byte])) + f" {byte}\n".encode() for byte in range(256))
 
@@ -362,7 +360,6 @@ READERS = [
         beside={"y.txt": b"Two\n"},
     ),
     Reader("suite", lambda path: planned_runs(read_suite(path)), "suite.yaml", SUITE),
-    Reader("suite-state", lambda path: read_state(path.parent), "suite.json", json.dumps(STATE).encode()),
     Reader("settings", settings, "evenkeel.toml", CONFIG),
     *(
         Reader(
