@@ -12,7 +12,7 @@ import msgspec
 import streamlit as st
 
 import evenkeel as ek
-from evenkeel.app import choose, processes, show
+from evenkeel.app import choose, data, processes, show
 from evenkeel.app.settings import Settings
 from evenkeel.page.format import capitalised, counted
 
@@ -166,7 +166,7 @@ def _start(settings: Settings, chosen: dict[str, Any]) -> None:
         show.text(f"Choose the {' and the '.join(missing)} first.", "soft")
         return
     plan = _plan(msgspec.json.encode(chosen, order="deterministic"), _version_of(chosen["data"]))
-    _show_plan(plan, chosen.get("model"))
+    _show_plan(settings, plan, chosen)
     if st.button("Start the run", type="primary"):
         settings.runs.mkdir(parents=True, exist_ok=True)
         show.go("explore", run=ek.start(settings.runs, **chosen).name)
@@ -181,16 +181,27 @@ def _plan(settings: bytes, version: tuple[tuple[str, int, int], ...]) -> Plan:
     return ek.dry_run(**msgspec.json.decode(settings))
 
 
-def _show_plan(plan: Plan, model: str | None) -> None:
+def _show_plan(settings: Settings, plan: Plan, chosen: dict[str, Any]) -> None:
     requests = sum(plan.requests.values())
-    parts = [counted(requests, "requests"), _cost(plan)]
-    trial = st.session_state.get("trials", {}).get(model)
-    if trial is not None and trial.latency_s is not None:
-        seconds = math.ceil(requests / AT_ONCE) * trial.latency_s
-        parts.insert(1, f"about {processes.duration(seconds)} or more")
+    parts = [counted(requests, "requests"), _expected_time(settings, requests, chosen), _cost(plan)]
     show.text(capitalised(", ".join(parts)), "strong")
     with st.expander("Tokens and prices"):
         show.result(plan)
+
+
+def _expected_time(settings: Settings, requests: int, chosen: dict[str, Any]) -> str:
+    """By the latency of a tested connection, else by the pace of an earlier run of the same model."""
+    model = chosen.get("model")
+    trial = st.session_state.get("trials", {}).get(model)
+    if trial is not None and trial.latency_s is not None:
+        seconds = math.ceil(requests / AT_ONCE) * trial.latency_s
+        return f"about {processes.duration(seconds)} or more"
+    for listed in data.finished(settings):
+        if listed.benchmark == chosen["benchmark"]:
+            asked = ek.load_run(listed.path).spec.models.get("model", {}).get("spec")
+            if asked == model and (pace := ek.pace(listed.path)):
+                return f"about {processes.duration(requests / pace)} at the pace of {listed.name}"
+    return "time unknown until the first answers"
 
 
 def _cost(plan: Plan) -> str:
