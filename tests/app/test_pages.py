@@ -232,7 +232,7 @@ def test_an_address_with_other_runs_says_so(compared: Path) -> None:
     ek.run("multiview", method="bm25", limit=1, out=compared / "other", progress=False)
     test = page("compare", "first", "other", "absent")
     assert "Only runs of one benchmark can be compared" in shown(test)
-    assert "Not the name of a finished run here: absent" in shown(test)
+    assert "Not a finished run: absent" in shown(test)
 
 
 def test_a_stranger_sees_no_folder_of_the_machine(compared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -244,7 +244,7 @@ def test_a_stranger_sees_no_folder_of_the_machine(compared: Path, monkeypatch: p
     assert str(compared) not in shown(test)
     records.unlink()
     test = page("compare", "second", "first")
-    assert "Not the name of a finished run here: first" in shown(test)
+    assert "Not a finished run: first" in shown(test)
     assert str(compared) not in shown(test)
     assert str(compared) not in page("explore").dataframe[0].proto.id
     monkeypatch.setenv("EVENKEEL_APP_RUNS", str(compared / "absent"))

@@ -63,15 +63,13 @@ def _size() -> dict[str, Any]:
         "Size", [*SIZES, CUSTOM], default="Quick", required=True, key="size", bind="query-params"
     )
     show.text(
-        f"Quick: {SIZES['Quick']} questions of each language. Standard: {SIZES['Standard']}. Full: all.",
+        f"Quick: {SIZES['Quick']} questions per language. Standard: {SIZES['Standard']}. Full: all.",
         "small",
     )
     limit = SIZES.get(size, 0)
     if size == CUSTOM:
         limit = int(
-            st.number_input(
-                "Questions of each language (0: all)", 0, value=20, key="limit", bind="query-params"
-            )
+            st.number_input("Questions per language (0: all)", 0, value=20, key="limit", bind="query-params")
         )
     languages = st.text_input(
         "Languages", placeholder="all, or codes such as en,ko", key="lang", bind="query-params"
@@ -97,7 +95,7 @@ def _data(settings: Settings, benchmark: str) -> dict[str, Any]:
     elif picked:
         show.text(_described(benchmark, picked), "small")
     if problems:
-        with st.expander(f"Not listed, because this benchmark cannot read it ({len(problems)})"):
+        with st.expander(f"Data sets that this benchmark cannot read ({len(problems)})"):
             show.text("\n".join(f"• {problem}" for problem in problems), "small")
     return {"data": picked}
 
@@ -135,9 +133,9 @@ def _shortened(problem: str, settings: Settings) -> str:
 def _described(benchmark: str, picked: str) -> str:
     """What was picked as data, in a sentence."""
     if picked == "starter":
-        return "The starter set comes with Evenkeel and is made on first use."
+        return "The starter set comes with Evenkeel and is generated on first use."
     if picked == "published":
-        return f"The published set must be on this machine: evenkeel data fetch {benchmark}"
+        return f"Download the published set first: evenkeel data fetch {benchmark}"
     size = sum(size for *_, size in _version(picked))
     return f"{Path(picked).name}: {size / 1000:,.0f} kB"
 
@@ -148,8 +146,8 @@ def _described(benchmark: str, picked: str) -> str:
 def _limits() -> dict[str, Any]:
     """What the run may cost, and what tokens cost."""
     names = {
-        "price_in": "Price of input (US$ per million tokens)",
-        "price_out": "Price of output (US$ per million tokens)",
+        "price_in": "Input price (US$ per million tokens)",
+        "price_out": "Output price (US$ per million tokens)",
         "max_usd": "Budget (US$, 0 = unlimited)",
     }
     with st.expander("Prices and budget"):
