@@ -17,7 +17,7 @@ import pytest
 import evenkeel as ek
 from batches import BatchServer, Fate
 from evenkeel.api.batch import note_batches, with_batches
-from evenkeel.errors import BatchesPending, DataError, EvenkeelError, ModelUnreachable, UsageError
+from evenkeel.errors import BatchesPending, EvenkeelError, ModelUnreachable, UsageError
 from evenkeel.harness.budget import Budget
 from evenkeel.harness.limits import Limits
 from evenkeel.harness.progress import Silent
@@ -276,12 +276,6 @@ def test_a_batch_that_is_gone_is_named_with_what_to_remove(server: BatchServer, 
     server.batches.clear()
     with pytest.raises(ModelUnreachable, match=r"remove .*batches\.json"):
         ask(server, tmp_path, chats(2))
-
-
-def test_a_broken_list_of_batches_is_an_error_with_its_name(server: BatchServer, tmp_path: Path) -> None:
-    (tmp_path / "batches.json").write_text('{"format": 1, "batches": [{"id": "../x"}]}')
-    with pytest.raises(DataError, match=r"batches\.json: this is not a list of batches"):
-        ask(server, tmp_path, chats(1))
 
 
 # Anthropic's messages

@@ -162,6 +162,7 @@ def test_a_schema_that_cannot_be_followed_is_told_and_the_text_is_free(folder: P
     assert model.notes() == [note]
 
 
+@pytest.mark.full
 def test_the_embedded_model_judges_every_triplet(tmp_path: Path) -> None:
     """It wrote no verdict that could be read before its texts had to follow the schema."""
     data = store(tmp_path / "t.jsonl", [triplet(number) for number in range(2)])

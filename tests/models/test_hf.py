@@ -16,7 +16,6 @@ from evenkeel.models.hf import WINDOW, HuggingFace
 from evenkeel.models.local.generation import Generation, Prompt, generate
 from evenkeel.models.local.responses import generate_response
 from evenkeel.models.local.steps.sampling import Sampler
-from evenkeel.models.reasoning import split_reasoning
 from evenkeel.models.registry import load_model
 from evenkeel.types import Generate, LogLikelihood, Message, Request
 from models.tiny import (
@@ -277,20 +276,6 @@ def test_a_template_without_a_system_role_gets_it_in_the_first_turn(folder: Path
     )
     assert folded == same
     assert (refused.status, "no system" in refused.reason) == ("error", True)
-
-
-@pytest.mark.parametrize(
-    ("content", "expected"),
-    [
-        ("<think>hm</think>\nParis", ("Paris", "hm", True)),
-        ("hm, so</think>Paris", ("Paris", "hm, so", True)),
-        ("<think>and then", ("", "and then", False)),
-        ("Paris", ("Paris", "", True)),
-        ("Use <think> and </think>", ("Use <think> and </think>", "", True)),
-    ],
-)
-def test_leading_reasoning_is_not_part_of_the_answer(content: str, expected: tuple[str, str, bool]) -> None:
-    assert split_reasoning(content) == expected
 
 
 def ended(request: Generate, text: str, *, finished: bool, thinking: bool = False) -> tuple[str, str, str]:

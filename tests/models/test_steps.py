@@ -16,6 +16,7 @@ from evenkeel.models.local import batching, causal, generation
 from evenkeel.models.local.batching import Budget
 from evenkeel.models.local.checks import reads_padded
 from evenkeel.models.local.generation import Prompt, generate
+from evenkeel.models.local.reading import SHARED, shared_beginning
 from evenkeel.models.local.steps import attention, recorded
 from evenkeel.models.local.steps.attention import (
     NAME,
@@ -246,6 +247,27 @@ def test_rows_of_one_prompt_share_its_keys(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(recorded, "BLOCK", 8)
     assert ask(model, *requests) == expected
     assert calls
+
+
+@pytest.mark.parametrize("heads", [2, 4])
+def test_what_all_prompts_begin_with_is_read_once(
+    heads: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = ARCHITECTURES["LlamaConfig"] | {"num_key_value_heads": heads}
+    model = open_hf(tiny_model(tmp_path, "LlamaConfig", **settings))
+    requests = [say(f"{' '.join(2 * TEXTS)} {text}", max_tokens=1) for text in TEXTS]
+    expected, loaded, read = ask(model, *requests), model._causal(), []
+    loaded.model.set_attn_implementation("sdpa")
+    use_step_attention(loaded.model)
+    monkeypatch.setattr(causal, "RIGHT_PADDED", {"cpu"})
+    loaded.model.register_forward_pre_hook(
+        lambda _, __, given: read.append(given["input_ids"].shape), with_kwargs=True
+    )
+    assert ask(model, *requests) == expected
+    rows = [loaded.tokenise(str(request.prompt)) for request in requests]
+    start = shared_beginning(rows)
+    assert start > SHARED
+    assert read == [(1, start), (len(rows), max(map(len, rows)) - start)]
 
 
 # Batches

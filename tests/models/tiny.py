@@ -120,13 +120,14 @@ def tiny_gguf(path: Path, *, leave_out: Sequence[str] = ()) -> Path:
         writer.add_uint32(f"llama.{key}", size)
     tokens, merges, types = (reader.fields[f"tokenizer.ggml.{of}"].contents() for of in VOCABULARY)
     tokens = tokens[:TOKENS]
-    merges = [merge for merge in merges if merge.replace(" ", "") in tokens]
+    known = set(tokens)
+    merges = [merge for merge in merges if merge.replace(" ", "") in known]
     shortened = dict(
         zip((f"tokenizer.ggml.{of}" for of in VOCABULARY), (tokens, merges, types[:TOKENS]), strict=True)
     )
     for field in reader.fields.values():
-        known = field.name.startswith("GGUF.") or field.name == "general.architecture"
-        if known or field.name.removeprefix("llama.") in sizes:
+        derived = field.name.startswith("GGUF.") or field.name == "general.architecture"
+        if derived or field.name.removeprefix("llama.") in sizes:
             continue
         kind, sub = field.types[0], field.types[-1] if len(field.types) > 1 else None
         writer.add_key_value(field.name, shortened.get(field.name, field.contents()), kind, sub)

@@ -27,13 +27,13 @@ from evenkeel.page.metrics import scope_name
 from evenkeel.page.tables import all_figures, arrange, side_by_side
 from evenkeel.page.tables import figure as figure_of_scope
 from evenkeel.report import charts, pictures
-from evenkeel.report.html_page import render, render_grids
+from evenkeel.report.html_page import render, render_tokenizers
 from evenkeel.report.pictures import Drawn
 from evenkeel.report.samples import table as samples
 from evenkeel.report.samples.table import SCRIPT
 from evenkeel.report.scorecard import render as render_scorecard
 from evenkeel.report.scorecard import scorecard
-from evenkeel.report.terminal.tables import show_run, show_side_by_side, split
+from evenkeel.report.terminal.tables import show_run, split
 from evenkeel.types import Figure, Response, Unit
 from loopback import Loopback
 from stored import store_run
@@ -119,8 +119,9 @@ def test_a_picture_with_too_little_to_draw_shows_its_note() -> None:
 
 def test_other_pages_have_no_script(run: ek.Run, tmp_path: Path) -> None:
     card = render_scorecard(scorecard([run]), tmp_path / "card.html")
-    grids = render_grids("t", "l", {"one": run.summary}, [], [Grid("g", "c", ["v"], [("r", ["x"])])])
-    for page in (card, grids):
+    rows = [Grid("g", "c", ["v"], [("r", ["x"])])]
+    tokens = render_tokenizers({"one": run.summary}, [], rows, verdict="v", illustrations=[])
+    for page in (card, tokens):
         assert "<script" not in page
         assert "content=\"default-src 'none'; style-src 'unsafe-inline'\"" in page
 
@@ -236,7 +237,6 @@ def test_the_terminal_table_lines_up_and_is_plain_when_piped(run: ek.Run) -> Non
     console = Console(width=100, file=None, record=True, force_terminal=False)
     with console.capture() as captured:
         show_run(console, run, LAYOUT, min_coverage=0.95)
-        show_side_by_side(console, [run, run], LAYOUT)
     shown = captured.get()
     assert "\x1b" not in shown
     assert "<i>loop</i>␛[31m" in shown

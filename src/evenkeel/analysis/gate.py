@@ -113,8 +113,8 @@ def gate(
     layout = layout_of([old, new])
     names = list(dict.fromkeys(metrics or _headline(layout, [old, new])))
     check_subjects(names, layout, [old, new])
-    worse = {name: _direction(name, layout, higher_is_worse=higher_is_worse) for name in names}
     comparison, [pair], estimates = compare_values([old, new], names, strict=True)
+    worse = {name: _direction(name, layout, higher_is_worse=higher_is_worse) for name in names}
     overlaps = {name: _overlap(name, pair) for name in names}
     for name, overlap in overlaps.items():
         _check_overlap(name, overlap, layout.counted)
