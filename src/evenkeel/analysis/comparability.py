@@ -179,7 +179,7 @@ def excluded(pair: Pair, name: str, layout: Layout, other_name: str = "") -> tup
 def _contexts(of_run: RunValues, values: Values, depends: str) -> Sequence[object]:
     """What the value of each sample depends on, as `Metric.depends_on` says."""
     if depends == "answers":
-        return values.answered.tolist()
+        return list(values.answered)
     if depends == "samples":
         return [hash(frozenset(of_run.samples))] * len(of_run.samples)
     families = [(group, tags.get("lang")) for group, tags in of_run.groups]
