@@ -380,7 +380,7 @@ def test_the_page_of_several_runs_names_them_and_says_whose_a_table_is(several: 
 
 def test_a_run_that_is_given_twice_is_one(several: list[ek.Run]) -> None:
     assert render(several[0], several[0]) == render(several[0])
-    assert "Settings</h2>" in render(several[0])
+    assert "<summary>Settings</summary>" in render(several[0])
 
 
 def test_settings_are_shown_without_empty_values(tmp_path: Path) -> None:

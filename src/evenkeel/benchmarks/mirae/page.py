@@ -29,7 +29,8 @@ PUBLISHED = (
         "Answer consistency",
         "cosine",
         "higher",
-        meaning="The mean cosine of the embeddings of all pairs of answers to one prompt.",
+        meaning="How alike in meaning the answers to one prompt are: the mean cosine of the embeddings of "
+        "all pairs of them; 1 where all say the same.",
         caution="It says how alike answers are, not whether one is right, and it does not begin at 0: "
         "answers to different questions have a cosine too.",
         main=True,
