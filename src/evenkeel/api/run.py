@@ -101,7 +101,7 @@ def run(
             running, loaded, name, ref, base_url=base_url, data=data, column=column, lang=lang, limit=limit,
             label=label, progress=watching,
         )  # fmt: skip
-        folder = Path(out) if out else default_folder(name, setup.spec.subject)
+        folder = Path(out) if out else new_folder(RUNS, name, setup.spec.subject)
         return carry_out(
             setup, folder, budget, fresh=fresh, reuse=reuse, progress=watching, batched=roles, wait=wait
         )
@@ -165,13 +165,14 @@ def merged_options(options: Struct | None, by_name: Mapping[str, Any]) -> Struct
     return options
 
 
-def default_folder(benchmark: str, model: str) -> Path:
-    """runs/<date>-<time>-<benchmark>-<model>, numbered where that is taken."""
-    base = f"{datetime.now():%Y%m%d-%H%M%S}-{benchmark}-{slug(model)}"
+def new_folder(root: Path, *names: str) -> Path:
+    """Make a folder below `root`: <date>-<time>-<benchmark>-<model>, numbered where that is taken."""
+    parts = [f"{datetime.now():%Y%m%d-%H%M%S}", *(slug(name) for name in names if name)]
+    base = slug("-".join(parts), longest=120)
     for number in count(1):
-        folder = RUNS / (base if number == 1 else f"{base}-{number}")
+        folder = root / (base if number == 1 else f"{base}-{number}")
         with contextlib.suppress(FileExistsError):
-            folder.mkdir(parents=True)  # taken at once, so that a run of the same second takes another
+            folder.mkdir(parents=True)
             return folder
     raise AssertionError("unreachable")
 

@@ -245,13 +245,13 @@ def demo_command(ctx: click.Context) -> None:
     from rich.console import Console
 
     from evenkeel import api
-    from evenkeel.api.run import default_folder
+    from evenkeel.api.run import RUNS, new_folder
     from evenkeel.files.cache import write_whole
     from evenkeel.models.engines.engine import keep_models
     from evenkeel.report.scorecard import render, scorecard
     from evenkeel.report.terminal.progress import Watcher
 
-    folder = default_folder("demo", "embedded")
+    folder = new_folder(RUNS, "demo", "embedded")
     runs = []
     with keep_models():
         for name, benchmark in usable_benchmarks():
