@@ -15,9 +15,6 @@ from evenkeel.harness.limits import Limits
 from evenkeel.harness.registry import chosen_class, load_benchmark, usable_benchmarks
 from evenkeel.page.format import FLOOR
 
-NOT_COUNTED = ("out", "reuse", "concurrency", "wait", "engine", "engine_args")
-"""Options of `run` that change nothing in what a dry run counts."""
-
 MODEL_OPTIONS = compose(
     click.option(
         "--model", required=True, metavar="SPEC", help="The model under test: see `evenkeel list models`."
@@ -137,9 +134,7 @@ def _run(
     from evenkeel.models.engines.engine import engine_options
 
     engine_options(settings["engine"], settings["engine_args"])
-    counted = {key: value for key, value in settings.items() if key not in NOT_COUNTED}
-    plan = api.dry_run(name, **counted)
-    print_result(plan)
+    print_result(api.dry_run(name, **settings))
     return 0
 
 
