@@ -33,7 +33,7 @@ from evenkeel.report.samples import table as samples
 from evenkeel.report.samples.table import SCRIPT
 from evenkeel.report.scorecard import render as render_scorecard
 from evenkeel.report.scorecard import scorecard
-from evenkeel.report.terminal.tables import show_run, split
+from evenkeel.report.terminal.tables import show_run, show_side_by_side, split
 from evenkeel.types import Figure, Response, Unit
 from loopback import Loopback
 from stored import store_run
@@ -237,6 +237,7 @@ def test_the_terminal_table_lines_up_and_is_plain_when_piped(run: ek.Run) -> Non
     console = Console(width=100, file=None, record=True, force_terminal=False)
     with console.capture() as captured:
         show_run(console, run, LAYOUT, min_coverage=0.95)
+        show_side_by_side(console, [run, run], LAYOUT)
     shown = captured.get()
     assert "\x1b" not in shown
     assert "<i>loop</i>␛[31m" in shown
@@ -380,7 +381,7 @@ def test_the_page_of_several_runs_names_them_and_says_whose_a_table_is(several: 
 
 def test_a_run_that_is_given_twice_is_one(several: list[ek.Run]) -> None:
     assert render(several[0], several[0]) == render(several[0])
-    assert "Settings</h2>" in render(several[0])
+    assert "<summary>Settings</summary>" in render(several[0])
 
 
 def test_settings_are_shown_without_empty_values(tmp_path: Path) -> None:

@@ -90,6 +90,20 @@ def _combined(benchmark: Benchmark, paths: Sequence[Path], lang: str | None) -> 
     return combined
 
 
+def group_files(benchmark: str | Path, files: Sequence[Path], *, lang: str | None) -> list[list[Path]]:
+    """The files of each run to score: those that the benchmark can combine are one, the others one by one."""
+    loaded = load_benchmark(benchmark, {})
+    groups: list[dict[Path, Recorded]] = []
+    for file in dict.fromkeys(files):
+        recorded = _read(loaded, file, lang)
+        fitting = (group for group in groups if loaded.combined([*group.values(), recorded]) is not None)
+        if (group := next(fitting, None)) is None:
+            groups.append({file: recorded})
+        else:
+            group[file] = recorded
+    return [list(group) for group in groups]
+
+
 def _read(benchmark: Benchmark, path: Path, lang: str | None) -> Recorded:
     if lang and "," in lang:
         raise UsageError(f"--lang {lang}: a file of recorded answers has one language.")

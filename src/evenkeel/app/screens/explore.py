@@ -61,6 +61,7 @@ def page(settings: Settings) -> None:
 def _verdict(run: ek.Run) -> None:
     """The run in one sentence, and what may mislead."""
     show.text(run.verdict, "strong")
+    show.text(ek.list_benchmarks()[run.spec.benchmark].layout.headline_meaning, "small")
     for note in ek.notes_of(run):
         if note.warning:
             show.text(note.text, "warn")
