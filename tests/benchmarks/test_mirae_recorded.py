@@ -187,13 +187,21 @@ def test_files_of_one_model_in_three_languages_are_one_run_with_figures_across(t
     assert len(run.spec.data["sha256"]) == 3
 
 
-def test_files_of_other_models_or_the_same_questions_are_not_one_run(tmp_path: Path) -> None:
+def test_files_of_other_models_or_the_same_questions_are_scored_side_by_side(tmp_path: Path) -> None:
     first = write(tmp_path / "first.json", [entry(1)])
     again = write(tmp_path / "again.json", [entry(1)])
-    other = write(tmp_path / "other.json", [entry(1)], model="n", language="Korean")
+    damaged = [entry(1), *[entry(n) for n in range(2, 31)], second_level(level=9) | {"question_id": 31}]
+    other = write(tmp_path / "other.json", damaged, model="n", language="Korean")
     for paths in ([first, other], [first, again]):
         with pytest.raises(UsageError, match="cannot be scored as one run: first.json"):
             ek.score("mirae", paths, out=tmp_path / "none")
+    with Loopback() as server:
+        options = ("--embedder", "openai:e", "--base-url", server.url)
+        done = evenkeel("score", "mirae", first, again, other, "--out", tmp_path / "runs", *options)
+    assert done.code == 0
+    assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == ["again", "first", "other"]
+    assert "other.json, experiment_results[30].level_analyses[1].level: " in done.stderr
+    assert "other.json: other.json" not in done.stderr
 
 
 # Compared with runs

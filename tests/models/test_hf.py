@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,7 +24,6 @@ from models.tiny import (
     naive_ids,
     open_hf,
     say,
-    tiny_gguf,
 )
 
 pytestmark = pytest.mark.slow
@@ -34,17 +32,6 @@ TEXTS = ("The quick brown fox jumps over the lazy dog and runs", "Hello", "Once 
 
 
 # Loading
-
-
-def test_nothing_heavy_is_loaded_before_the_first_request(folder: Path) -> None:
-    code = (
-        "import sys, evenkeel.models.embedded, evenkeel.models.sbert\n"
-        "from evenkeel.models.registry import load_model\n"
-        f"for spec in ('embedded', 'embedded-embedder', 'hf:{folder}'): load_model(spec).identity()\n"
-        "print(sorted({'torch', 'transformers', 'sentence_transformers'} & set(sys.modules)))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
 
 
 def test_it_is_quiet(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -109,9 +96,8 @@ def test_identity_follows_the_files_and_the_chosen_options(folder: Path, tmp_pat
     assert open_hf(copied).identity()["sha256"] != same["sha256"]
 
 
-def test_a_gguf_file_is_a_model(tmp_path: Path) -> None:
-    path = tiny_gguf(tmp_path / "tiny.gguf")
-    model = open_hf(path)
+def test_a_gguf_file_is_a_model(gguf: Path) -> None:
+    model = open_hf(gguf)
     assert model.identity()["chat"] == "template"
     written, logprobs = ask(model, say("Hello", max_tokens=4), LogLikelihood(prefix="a b", continuation=" c"))
     assert (written.status, written.tokens_out) == ("truncated", 4)

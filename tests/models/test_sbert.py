@@ -14,8 +14,6 @@ import pytest
 
 from evenkeel.errors import UsageError
 from evenkeel.models.embedded import EmbeddedEmbedder, EmbeddedEmbedderOptions
-from evenkeel.models.local.checks import Loading
-from evenkeel.models.local.embedder import Embedder
 from evenkeel.models.registry import load_model
 from evenkeel.models.sbert import SentenceTransformer
 from evenkeel.types import Embed, Request
@@ -157,26 +155,3 @@ def test_a_pooler_and_a_head_that_are_not_used_may_be_missing_or_left(
     change_tensors(copied, change)
     model = load_model(f"sbert:{copied}", device="cpu")
     assert np.abs(vectors(model, ["rope"]) - vectors(embedder, ["rope"])).max() < 1e-6
-
-
-def test_a_pooler_that_vectors_depend_on_may_not_be_missing(
-    copied: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Here the vector is the pooler's own output."""
-    from sentence_transformers.sentence_transformer.modules import Pooling
-
-    def pooled(self: Any, features: dict[str, Any], **_: Any) -> dict[str, Any]:
-        return {**features, "sentence_embedding": self.pooler(features["token_embeddings"][:, 0])}
-
-    change_tensors(copied, drop_tensors("pooler"))
-    original = Embedder._without_unused
-
-    def with_pooler(self: Embedder, loading: Loading) -> Loading:
-        Pooling.pooler = loading.model.pooler.dense
-        return original(self, loading)
-
-    monkeypatch.setattr(Pooling, "pooler", None, raising=False)
-    monkeypatch.setattr(Pooling, "forward", pooled)
-    monkeypatch.setattr(Embedder, "_without_unused", with_pooler)
-    with pytest.raises(UsageError, match=r"2 tensors \(pooler\.dense\.bias, pooler\.dense\.weight\) are"):
-        ask(load_model(f"sbert:{copied}", device="cpu"), Embed(text="rope"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -107,12 +108,20 @@ def change_tensors(folder: Path, change: Callable[[dict[str, Any]], object]) -> 
     return folder
 
 
+@cache
+def embedded_reader() -> Any:
+    """The embedded model's file; reading its header takes seconds."""
+    import gguf
+
+    return gguf.GGUFReader(embedded_gguf())
+
+
 def tiny_gguf(path: Path, *, leave_out: Sequence[str] = ()) -> Path:
     """Write a GGUF file: the embedded model's header and first tokens, with one small random layer."""
     import gguf
     import numpy as np
 
-    reader = gguf.GGUFReader(embedded_gguf())
+    reader = embedded_reader()
     writer = gguf.GGUFWriter(path, "llama")
     sizes = {"embedding_length": 64, "block_count": 1, "feed_forward_length": 96, "rope.dimension_count": 16}
     sizes |= {"attention.head_count": 4, "attention.head_count_kv": 2, "context_length": 128}

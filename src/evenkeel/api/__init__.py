@@ -2,7 +2,7 @@
 
 from evenkeel.api.build import build
 from evenkeel.api.plan import dry_run
-from evenkeel.api.recorded import score
+from evenkeel.api.recorded import group_files, score
 from evenkeel.api.run import rescore, run
 
-__all__ = ["build", "dry_run", "rescore", "run", "score"]
+__all__ = ["build", "dry_run", "group_files", "rescore", "run", "score"]

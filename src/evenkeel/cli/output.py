@@ -30,9 +30,7 @@ def say_error(text: object) -> None:
     click.echo(f"{label} {visible(str(text))}", err=True)
 
 
-def print_result(
-    value: Any, show: Callable[[Console, Any], None] | None = None, *, json: bool = False
-) -> None:
+def print_result(value: Any, show: Callable[[Console, Any], None] | None = None, *, json: bool) -> None:
     """Print a value as JSON, or as `show` (by default its own overview) writes it to the terminal."""
     if json:
         click.echo(as_json(value))
@@ -46,8 +44,11 @@ def print_result(
         value.overview().show(console)
 
 
-def show_run(run: Run, *, min_coverage: float) -> int:
-    """Print a run's tables, and return the exit code."""
+def show_run(run: Run, *, min_coverage: float, json: bool) -> int:
+    """Print a run's tables, or its summary as JSON, and return the exit code."""
+    if json:
+        click.echo(as_json(run.summary))
+        return check_coverage(run, min_coverage)
     from rich.console import Console
 
     from evenkeel.harness.registry import benchmark_class

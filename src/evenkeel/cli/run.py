@@ -13,10 +13,7 @@ from evenkeel.cli.output import check_coverage, print_result, say, show_run
 from evenkeel.errors import BatchesPending
 from evenkeel.harness.limits import Limits
 from evenkeel.harness.registry import chosen_class, load_benchmark, usable_benchmarks
-from evenkeel.page.format import FLOOR
-
-NOT_COUNTED = ("out", "reuse", "concurrency", "wait", "engine", "engine_args")
-"""Options of `run` that change nothing in what a dry run counts."""
+from evenkeel.page.format import FLOOR, as_json
 
 MODEL_OPTIONS = compose(
     click.option(
@@ -69,6 +66,7 @@ RUN_OPTIONS = compose(
     click.option("--dry-run", is_flag=True, help="Count requests and estimate tokens; ask nothing."),
     from_struct(Limits),
     options.min_coverage_option,
+    options.json_option("the summary"),
 )
 
 
@@ -121,6 +119,7 @@ def _run(
     name: str,
     *,
     dry_run: bool,
+    json: bool,
     resume: bool,
     model_args: tuple[str, ...] = (),
     batch: str | None,
@@ -133,17 +132,15 @@ def _run(
     settings |= {"model_args": parse_args(model_args), "batch": batch is not None, "wait": batch != "submit"}
     settings["engine_args"] = parse_args(settings["engine_args"])
     if not dry_run:
-        return run_and_show(name, fresh=not resume, min_coverage=min_coverage, **settings)
+        return run_and_show(name, fresh=not resume, min_coverage=min_coverage, json=json, **settings)
     from evenkeel.models.engines.engine import engine_options
 
     engine_options(settings["engine"], settings["engine_args"])
-    counted = {key: value for key, value in settings.items() if key not in NOT_COUNTED}
-    plan = api.dry_run(name, **counted)
-    print_result(plan)
+    print_result(api.dry_run(name, **settings), json=json)
     return 0
 
 
-def run_and_show(name: str, *, min_coverage: float = FLOOR, **settings: Any) -> int:
+def run_and_show(name: str, *, min_coverage: float = FLOOR, json: bool = False, **settings: Any) -> int:
     """Run a benchmark with the settings of `evenkeel.run`, print its figures, and return the exit code."""
     from evenkeel import api
     from evenkeel.report.terminal.progress import Watcher
@@ -151,9 +148,9 @@ def run_and_show(name: str, *, min_coverage: float = FLOOR, **settings: Any) -> 
     try:
         run = api.run(name, **settings, progress=Watcher())
     except BatchesPending as pending:
-        say(str(pending))
+        say(str(pending), err=json)
         return pending.exit_code
-    return show_run(run, min_coverage=min_coverage)
+    return show_run(run, min_coverage=min_coverage, json=json)
 
 
 def _make_score(name: str) -> click.Command:
@@ -163,6 +160,7 @@ def _make_score(name: str) -> click.Command:
         options.lang_option,
         options.base_url_option,
         options.out_option,
+        options.json_option("the summary"),
     )
 
     @click.argument("files", nargs=-1, required=True, metavar="FILE…", type=click.Path(path_type=Path))
@@ -172,8 +170,8 @@ def _make_score(name: str) -> click.Command:
         ctx.exit(_score(name, **settings))
 
     text = (
-        f"Score recorded answers of {name}. Several files of one model are one run, where {name} can combine "
-        "them."
+        f"Score recorded answers of {name}. Files of one model are one run where {name} can combine them (as "
+        "MIRAE does languages); others are shown side by side."
     )
     epilog = examples(*options.usage("score", name))
     return click.command(name=name, cls=SectionedCommand, help=text, epilog=epilog)(score)
@@ -187,14 +185,49 @@ score_command = BenchmarkGroup(
 )
 
 
-def _score(name: str, *, files: tuple[Path, ...], **settings: Any) -> int:
+def _score(
+    benchmark: str,
+    *,
+    files: tuple[Path, ...],
+    out: str | None = None,
+    json: bool = False,
+    lang: str | None = None,
+    **settings: Any,
+) -> int:
     from evenkeel import api
+    from evenkeel.report.notes import notes_of
     from evenkeel.report.terminal.progress import Watcher
 
-    run = api.score(name, files, progress=Watcher(), **settings)
-    if (agreement := run.agreement()) is not None:
-        say(f"{', '.join(file.name for file in files)}: {agreement}", err=True)
-    return show_run(run, min_coverage=FLOOR)
+    # A file that cannot be read is reported before the others are embedded.
+    groups = api.group_files(benchmark, files, lang=lang)
+    stems = [group[0].stem for group in groups]
+    runs = []
+    for number, (group, stem) in enumerate(zip(groups, stems, strict=True), 1):
+        name = stem if stems.count(stem) == 1 else f"{stem}-{number}"
+        folder = Path(out, name) if out and len(groups) > 1 else out
+        run = api.score(benchmark, group, out=folder, lang=lang, progress=Watcher(), **settings)
+        runs.append(run)
+    names = [", ".join(file.name for file in group) for group in groups]
+    for files_of_run, run in zip(names, runs, strict=True):
+        if (agreement := run.agreement()) is not None:
+            say(f"{files_of_run}: {agreement}", err=True)
+    if len(runs) == 1:
+        return show_run(runs[0], min_coverage=FLOOR, json=json)
+    for group, files_of_run, run in zip(groups, names, runs, strict=True):
+        for note in notes_of(run):  # what could not be read begins with the name of its file
+            named = note.text.startswith(tuple(file.name for file in group))
+            say(note.text if named else f"{files_of_run}: {note.text}", err=True)
+    if json:
+        click.echo(as_json({str(run.path): run.summary for run in runs}))
+    else:
+        from rich.console import Console
+
+        from evenkeel.report.terminal.tables import show_side_by_side
+
+        show_side_by_side(Console(), runs, chosen_class(benchmark).layout)
+        for run in runs:
+            say(f"Report: {run.path / 'report.html'}")
+    return max(check_coverage(run, FLOOR) for run in runs)
 
 
 @click.command(
@@ -214,6 +247,7 @@ def _score(name: str, *, files: tuple[Path, ...], **settings: Any) -> int:
 )
 @options.model_args_option
 @options.base_url_option
+@options.json_option("the summary")
 @click.pass_context
 def rescore_command(
     ctx: click.Context,
@@ -222,6 +256,7 @@ def rescore_command(
     models: tuple[str, ...],
     model_args: tuple[str, ...],
     base_url: str | None,
+    json: bool,
 ) -> None:
     """Score a run's stored answers again, in place; no stored answer is asked for again.
 
@@ -235,7 +270,7 @@ def rescore_command(
     scored = api.rescore(
         run, models=models, model_args=parse_args(model_args), base_url=base_url, progress=Watcher()
     )
-    ctx.exit(show_run(scored, min_coverage=FLOOR))
+    ctx.exit(show_run(scored, min_coverage=FLOOR, json=json))
 
 
 @click.command(name="demo")
@@ -245,13 +280,13 @@ def demo_command(ctx: click.Context) -> None:
     from rich.console import Console
 
     from evenkeel import api
-    from evenkeel.api.run import default_folder
+    from evenkeel.api.run import RUNS, new_folder
     from evenkeel.files.cache import write_whole
     from evenkeel.models.engines.engine import keep_models
     from evenkeel.report.scorecard import render, scorecard
     from evenkeel.report.terminal.progress import Watcher
 
-    folder = default_folder("demo", "embedded")
+    folder = new_folder(RUNS, "demo", "embedded")
     runs = []
     with keep_models():
         for name, benchmark in usable_benchmarks():

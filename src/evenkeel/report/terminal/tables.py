@@ -9,12 +9,13 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
+from evenkeel.analysis.comparable_metrics import run_names
 from evenkeel.harness.folder import Run
 from evenkeel.page.format import capitalised, chance, counts, interval, p_value, statuses, value, visible
 from evenkeel.page.grid import STYLES, Grid, coverage_cell, rich_cells, show_table
 from evenkeel.page.layout import MOST_MAIN, Layout, Note
 from evenkeel.page.scale import Scale, drawable, legend
-from evenkeel.page.tables import arrange
+from evenkeel.page.tables import arrange, side_by_side
 from evenkeel.report.scorecard import marks_of
 from evenkeel.types import Figure
 
@@ -50,6 +51,13 @@ def show_run(
         console.print()
     if grids:
         console.print(Text("In brackets: 95% intervals.", style="dim"))
+
+
+def show_side_by_side(console: Console, runs: Sequence[Run], layout: Layout) -> None:
+    """One column a run."""
+    summaries = {name: run.summary for name, run in zip(run_names(runs), runs, strict=True)}
+    for table in layout.tables[:1]:
+        _show_grid(console, side_by_side(summaries, table))
 
 
 def _headline(run: Run, layout: Layout, floor: float) -> list[Text]:
