@@ -35,8 +35,8 @@ from evenkeel.types import (
 )
 
 STARTER_SHA256 = {
-    "en": "e45f8dfa7efe97265eb0c8c0196e0ae21f7b1c88012043eb395558e8e849559b",
-    "ru": "b53597fb18e1c151ac7b04f4dafe81e60e8e1be998f711068641ac334b44406a",
+    "en": "1241396123490d97264f14da63d8441b52bf40cc5b210462ab7f6eea5c09843c",
+    "ru": "4ccd50d8cdfdf7a2afc28ab6cf2a3051eea4b5baf0594b299acea2f70b630369",
 }
 
 
