@@ -35,8 +35,8 @@ from evenkeel.types import (
 )
 
 STARTER_SHA256 = {
-    "en": "1241396123490d97264f14da63d8441b52bf40cc5b210462ab7f6eea5c09843c",
-    "ru": "4ccd50d8cdfdf7a2afc28ab6cf2a3051eea4b5baf0594b299acea2f70b630369",
+    "en": "a2dade5eb7f4267ba18c4e890c2ec0f42862e71560fcd3c38052af71e762d711",
+    "ru": "5461b33bb26cad3d792f581e7793c31f80e5c57f10a0a0015b5ed47686dd979b",
 }
 
 
