@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from evenkeel import analysis as stats
+from evenkeel.analysis.comparability import Pair
 from evenkeel.analysis.comparable_metrics import check_subjects, layout_of, usual_metrics
 from evenkeel.analysis.comparison import SIGNIFICANT, Difference, compare_values
 from evenkeel.analysis.links import independent_groups
 from evenkeel.analysis.outcome import MIN_GROUPS
-from evenkeel.analysis.sample_values import RunValues
 from evenkeel.errors import UsageError
 from evenkeel.harness.folder import Run
 from evenkeel.page.format import chance, counts, number, probability, share, signed
@@ -113,9 +112,9 @@ def gate(
     layout = layout_of([old, new])
     names = list(dict.fromkeys(metrics or _headline(layout, [old, new])))
     check_subjects(names, layout, [old, new])
+    comparison, [pair], estimates = compare_values([old, new], names, strict=True)
     worse = {name: _direction(name, layout, higher_is_worse=higher_is_worse) for name in names}
-    comparison, values, estimates = compare_values([old, new], names, strict=True)
-    overlaps = {name: _overlap(name, *values) for name in names}
+    overlaps = {name: _overlap(name, pair) for name in names}
     for name, overlap in overlaps.items():
         _check_overlap(name, overlap, layout.counted)
     differences = comparison.differences
@@ -125,11 +124,8 @@ def gate(
     )
     checks = [_check_coverage(differences, min_coverage)]
     for difference, p in zip(differences, corrected, strict=True):
-        overlap = overlaps[difference.metric]
-        check = replace(_check(difference, max_drop, worse[difference.metric], p, layout), overlap=overlap)
-        if difference.n and (few := _too_few(difference, overlap, layout)):
-            check = replace(check, passed=False, reason=few)
-        checks.append(check)
+        name = difference.metric
+        checks.append(_check(difference, max_drop, worse[name], p, overlaps[name], layout))
     count = sum(p is not None for p in corrected)
     return Gate(
         run=str(new.path),
@@ -165,16 +161,13 @@ def _direction(name: str, layout: Layout, *, higher_is_worse: bool) -> Direction
     return "rise"
 
 
-def _overlap(name: str, old: RunValues, new: RunValues) -> Overlap:
-    before, after = (
-        {sample for sample, row in each.samples.items() if each.by_metric[name].about[row]}
-        for each in (old, new)
-    )
-    groups = old.by_metric[name].groups
+def _overlap(name: str, pair: Pair) -> Overlap:
+    old, new = (of_run.by_metric[name] for of_run in pair.runs)
+    common = old.about[pair.first] & new.about[pair.second]
     return Overlap(
-        common=len(before & after),
-        larger=max(len(before), len(after)),
-        groups=independent_groups(groups[old.samples[sample]] for sample in before & after),
+        common=int(common.sum()),
+        larger=int(max(old.about.sum(), new.about.sum())),
+        groups=independent_groups(old.groups[pair.first[common]].tolist()),
     )
 
 
@@ -223,18 +216,26 @@ def _p_beyond(
 
 
 def _check(
-    difference: Difference, allowed: float, worse: Direction, p: float | None, layout: Layout
+    difference: Difference,
+    allowed: float,
+    worse: Direction,
+    p: float | None,
+    overlap: Overlap,
+    layout: Layout,
 ) -> Check:
+    few = _too_few(difference, overlap, layout) if difference.n else ""
     passed, reason = _judged(difference, allowed, worse, p)
     basis = f"; {counts(difference, layout)}" if difference.n else ""
     guessing = chance(declaration(layout.metrics, difference.metric))
+    reason = f"{difference.metric} {reason}{basis}{f' ({guessing})' if guessing else ''}"
     return Check(
         name=difference.metric,
-        passed=passed,
-        reason=f"{difference.metric} {reason}{basis}{f' ({guessing})' if guessing else ''}",
+        passed=passed and not few,
+        reason=few or reason,
         difference=difference,
         worse=worse,
         p_holm=p,
+        overlap=overlap,
     )
 
 

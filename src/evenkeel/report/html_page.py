@@ -64,6 +64,7 @@ def render(run: Run, *others: Run, reference: Sequence[str | Path] = ()) -> str:
         charts=drawn,
         differences=_differences(distinct) if several else None,
         main=_main_figures(runs, layout),
+        meanings=layout.main_meanings(run.summary),
         grids=_grids(runs, layout, of_run),
         references=orientation_table(listed, layout.headline, layout.headline_title),
         figures=all_figures(run.summary, layout.metrics),

@@ -29,7 +29,8 @@ PUBLISHED = (
         "Answer consistency",
         "cosine",
         "higher",
-        meaning="The mean cosine of the embeddings of all pairs of answers to one prompt.",
+        meaning="How alike in meaning the answers to one prompt are: the mean cosine of the embeddings of "
+        "all pairs of them; 1 where all say the same.",
         caution="It says how alike answers are, not whether one is right, and it does not begin at 0: "
         "answers to different questions have a cosine too.",
         main=True,
@@ -41,7 +42,7 @@ PUBLISHED = (
         "lower",
         meaning="The population standard deviation of the cosines of the pairs of answers to one prompt.",
         caution="It grows with the number of answers.",
-        by_repeats=True,
+        depends_on="answers",
     ),
     Metric(
         "max_similarity",
@@ -50,7 +51,7 @@ PUBLISHED = (
         "higher",
         meaning="The highest cosine of two answers to one prompt.",
         caution="It grows with the number of answers, and two equal texts give 1.",
-        by_repeats=True,
+        depends_on="answers",
     ),
     Metric(
         "min_similarity",
@@ -59,7 +60,7 @@ PUBLISHED = (
         "higher",
         meaning="The lowest cosine of two answers to one prompt.",
         caution="It falls with the number of answers, and one refusal among them decides it.",
-        by_repeats=True,
+        depends_on="answers",
     ),
 )
 """The figures of the published script."""
@@ -74,7 +75,7 @@ ADDED = (
         "prompt are as alike as answers to different questions, 1 where all are the same.",
         caution="It depends on the other questions of the run: runs over other questions are not compared.",
         main=True,
-        by_others=True,
+        depends_on="samples",
     ),
     Metric(
         "chance_floor",
@@ -85,7 +86,7 @@ ADDED = (
         caution="It belongs to the embedder, the language and the questions, and needs three questions of a "
         "domain.",
         main=True,
-        by_others=True,
+        depends_on="samples",
     ),
     Metric(
         "trend_per_doubling",
@@ -106,7 +107,7 @@ ADDED = (
         caution="Zero where the longer prompt changes nothing beyond sampling, also if both levels are "
         "inconsistent.",
         main=True,
-        against="level",
+        depends_on="level",
     ),
     Metric(
         "across_*",
@@ -126,7 +127,7 @@ ADDED = (
         caution="By cosine, paraphrases may count as several meanings, and different answers in like words "
         "as one.",
         main=True,
-        by_repeats=True,
+        depends_on="answers",
     ),
     Metric(
         "semantic_entropy",
@@ -136,7 +137,7 @@ ADDED = (
         meaning="−Σ pₖ ln pₖ over the shares of the answers in each meaning (Kuhn, Gal & Farquhar 2023, the "
         "discrete form).",
         caution="Shares of a few answers underestimate the entropy, and the meanings have their faults.",
-        by_repeats=True,
+        depends_on="answers",
     ),
     Metric(
         "identical_answers",
@@ -146,7 +147,7 @@ ADDED = (
         meaning="The share of prompts to which every answer is the same, to the letter.",
         caution="Where it is high the repeats were not independent: a cache, a fixed seed, temperature 0.",
         main=True,
-        by_repeats=True,
+        depends_on="answers",
     ),
     Metric(
         "refusals",
@@ -199,7 +200,7 @@ ADDED = (
         "higher",
         meaning="The share of eight translated sentences whose nearest English sentence is the one they "
         "translate.",
-        caution="Below 90 % the figures of that language cannot be read.",
+        caution="Below 90 % the figures of that language mean nothing.",
     ),
 )
 METRICS = (*PUBLISHED, *ADDED)
@@ -249,6 +250,7 @@ LAYOUT = Layout(
         Table(
             title="Consistency by domain, published and corrected for chance",
             rows="domain",
+            several=True,
             metrics=(
                 Column("mean_similarity", "published"),
                 Column("chance_floor", "chance floor"),
@@ -271,24 +273,24 @@ LAYOUT = Layout(
             ),
         ),
         Table(
-            title="What surrounds the question",
+            title="Neutral and demanding padding",
             rows="padding",
             total=False,
             metrics=(
                 Column("mean_similarity", "consistency"),
                 Column("drift", "drift"),
                 Column("trend_per_doubling", "per doubling"),
-                Column("prompt_tokens", "prompt (est.)"),
+                Column("prompt_tokens", "prompt tokens (est.)"),
             ),
         ),
         Table(
-            title="What the similarity hides",
+            title="Length, refusals and duplicates",
             rows="level",
             metrics=(
-                Column("prompt_tokens", "prompt (est.)"),
-                Column("estimated_tokens", "answer (est.)"),
-                Column("cut_by_max_tokens", "at max-tokens"),
-                Column("cut_by_embedder", "past embedder"),
+                Column("prompt_tokens", "prompt tokens (est.)"),
+                Column("estimated_tokens", "answer tokens (est.)"),
+                Column("cut_by_max_tokens", "cut at max-tokens"),
+                Column("cut_by_embedder", "cut by embedder"),
                 Column("identical_answers", "identical"),
                 Column("refusals", "refusals"),
             ),
@@ -319,10 +321,10 @@ def notes(spec: RunSpec, summary: Summary) -> list[Note]:
     if (trend := summary.get("trend_per_doubling")) and trend.basis == NOMINAL:
         facts.append(f"The trend is over the {NOMINAL}: the file has only the beginning of a prompt.")
     if (floor := summary.get("chance_floor")) and floor.value is None:
-        facts.append("The chance floor is unknown: it takes three questions of a domain, with answers.")
+        facts.append("The chance floor is unknown: it needs three answered questions of a domain.")
     paddings = dict.fromkeys(each.scope["padding"] for each in summary.values() if "padding" in each.scope)
     if paddings:
-        facts.append(f"Drift and trend are those of this padding: {', '.join(paddings)}.")
+        facts.append(f"Drift and trend are measured with this padding: {', '.join(paddings)}.")
     return [*warnings, *map(Note, facts)]
 
 
@@ -353,7 +355,7 @@ def _embedder_warnings(summary: Summary) -> list[str]:
             reads = summary[f"embedder_reads/lang={lang}"]
             warnings.append(
                 f"The embedder does not read '{lang}': it matched {reads.value:.0%} of {reads.n} translated "
-                "sentences. Its figures there cannot be read, the corrected ones neither; meanings by cosine "
+                "sentences. Its figures there mean nothing, corrected or not; meanings by cosine "
                 "and figures across languages are left out. Score again with a multilingual embedder: "
                 f"--embedder {MULTILINGUAL}."
             )
