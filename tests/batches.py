@@ -56,6 +56,8 @@ class BatchServer(Loopback):
     """Create a batch, and send no reply."""
     drop_created: int = 0
     """How many replies about a created batch are lost."""
+    fail_created: int = 0
+    """Create a batch, and answer with this status."""
     redirect: str = ""
     """Where files of results are said to be."""
     says: str = "the keel is cracked"
@@ -131,6 +133,8 @@ class BatchServer(Loopback):
         if self.drop_created:
             self.drop_created -= 1
             return None
+        if self.fail_created:
+            return self._error(self.fail_created, "the keel is cracked", "server_error")
         return _json(self._described(batch, anthropic=anthropic))
 
     # Telling
