@@ -155,7 +155,8 @@ def long_prompts(model: Any, rng: np.random.Generator, scale: float) -> None:
     """As RGB asks, many documents and a short answer; and as MIRAE does, all lengths and five answers."""
     model._causal().end_ids = frozenset()  # every answer has its full length
     count, questions = int(LONG_PROMPTS * scale), int(QUESTIONS * scale)
-    prompts = [words(rng, int(rng.normal(1_220, 80))) for _ in range(count)]
+    system = words(rng, 85)  # as long as RGB's, and the same before every prompt
+    prompts = [f"{system} {words(rng, int(rng.normal(1_135, 80)))}" for _ in range(count)]
     rgb = [_asked(prompt, 40, 0.0, 0) for prompt in prompts]
     levels = [words(rng, length) for length in LEVELS for _ in range(questions)]
     mirae = [_asked(prompt, TOKENS, 0.7, repeat) for prompt in levels for repeat in range(REPEATS)]

@@ -17,6 +17,7 @@ from typing import Any, Literal
 import msgspec
 from aiohttp import web
 
+from faults import status_fault
 from loopback import Loopback
 
 Fate = Literal[
@@ -58,8 +59,6 @@ class BatchServer(Loopback):
     """How many replies about a created batch are lost."""
     fail_created: int = 0
     """Create a batch, and answer with this status."""
-    redirect: str = ""
-    """Where files of results are said to be."""
     says: str = "the keel is cracked"
 
     def __post_init__(self) -> None:
@@ -70,15 +69,13 @@ class BatchServer(Loopback):
         self.looked = threading.Event()
         self.created = threading.Event()
 
-    def asked(self) -> list[str]:
-        """The custom ids of all requests of all batches."""
-        return [request["custom_id"] for batch in self.batches for request in batch.requests]
-
     async def _reply(self, request: web.BaseRequest, path: str, data: bytes) -> web.StreamResponse | None:
         steps = path.removeprefix("/v1/").split("/")
         if steps[0] not in ("files", "batches", "messages"):
             return await super()._reply(request, path, data)
         self.headers.append({name.lower(): value for name, value in request.headers.items()})
+        if (status := status_fault(self._fault(data))) is not None:
+            return self._error(status[0], self.says, "", wait=status[1])
         anthropic = steps[0] == "messages"
         if anthropic:
             steps = steps[1:]
@@ -183,8 +180,6 @@ class BatchServer(Loopback):
     def _file(self, name: str) -> web.Response:
         if name not in self.files:
             return self._error(404, "no such file", "not_found")
-        if self.redirect:
-            return web.Response(status=302, headers={"Location": self.redirect})
         return web.Response(body=self.files[name], content_type="application/jsonl")
 
     # Results

@@ -30,7 +30,6 @@ from evenkeel.types import Embed, Generate, Message, Request, Response, Sampling
 from loopback import Loopback
 
 KEY = "sk-loop-4f9a0c2d7b61e835"
-THINKING, ANSWER = "well now, let us see", "the keel holds"
 SCHEMA = '{"type":"object","properties":{"verdict":{"type":"string"}},"required":["verdict"]}'
 DOCS = Path(__file__).parents[1] / "docs" / "integrations.md"
 BEGIN, END = "<!-- presets: made by tests/dialects.py -->", "<!-- end of presets -->"
@@ -44,47 +43,12 @@ def _google_error(message: str) -> Any:
     return [{"error": {"code": 400, "message": message, "status": "INVALID_ARGUMENT"}}]
 
 
-def _mistral_error(message: str) -> Any:
-    return {
-        "object": "error",
-        "message": message,
-        "type": "invalid_request_error",
-        "param": None,
-        "code": "1500",
-    }
+def _flat_error(message: str) -> Any:
+    return {"object": "error", "message": message, "type": "BadRequestError", "code": 400}
 
 
 def _anthropic_error(message: str) -> Any:
     return {"type": "error", "error": {"type": "invalid_request_error", "message": message}}
-
-
-def _fastapi_error(message: str) -> Any:
-    return {"object": "error", "message": message, "type": "BadRequestError", "code": 400}
-
-
-SHAPES: dict[str, Callable[[], dict[str, Any]]] = {
-    "reasoning_content": lambda: {"content": ANSWER, "reasoning_content": THINKING},
-    "reasoning": lambda: {"content": ANSWER, "reasoning": THINKING},
-    "reasoning_details": lambda: {
-        "content": ANSWER,
-        "reasoning": None,
-        "reasoning_details": [
-            {"type": "reasoning.encrypted", "data": "c2VjcmV0"},
-            {"type": "reasoning.text", "text": THINKING, "signature": None},
-        ],
-    },
-    "parts": lambda: {
-        "content": [
-            {
-                "type": "thinking",
-                "thinking": [{"type": "text", "text": THINKING[:9]}, {"type": "text", "text": THINKING[9:]}],
-            },
-            {"type": "text", "text": ANSWER},
-        ]
-    },
-    "tags": lambda: {"content": f"<think>\n{THINKING}\n</think>\n\n{ANSWER}"},
-}
-"""A message by the way in which it has its thinking."""
 
 
 @dataclass(frozen=True)
@@ -100,9 +64,6 @@ class Provider:
     """Types of `response_format` that are taken."""
     refused: tuple[str, ...] = ()
     """Further fields that are a 400."""
-    thinking: tuple[str, ...] = ()
-    hides: bool = False
-    """Whether thinking may be counted and not shown."""
     error: Callable[[str], Any] = _openai_error
     query: dict[str, str] = field(default_factory=dict)
     embeddings: bool | None = None
@@ -112,47 +73,30 @@ class Provider:
 
 
 PROVIDERS = {
-    "openai": Provider(
-        token_fields=("max_tokens", "max_completion_tokens"), hides=True,
-        embeddings=True,
-    ),
+    "openai": Provider(token_fields=("max_tokens", "max_completion_tokens"), embeddings=True),
     "anthropic": Provider(
         token_fields=("max_tokens", "max_completion_tokens"), seed="", formats=(), refused=("logprobs",),
-        thinking=("parts",), hides=True, error=_anthropic_error, embeddings=False,
-        completions=False,
+        error=_anthropic_error, embeddings=False, completions=False,
     ),
-    "gemini": Provider(
-        prefix="/v1beta/openai", thinking=("tags",), hides=True, error=_google_error, embeddings=True
-    ),
+    "gemini": Provider(prefix="/v1beta/openai", error=_google_error, embeddings=True),
     "groq": Provider(
         prefix="/openai/v1", token_fields=("max_completion_tokens",), refused=("logprobs", "top_logprobs"),
-        thinking=("reasoning", "tags"), embeddings=False, completions=False,
+        embeddings=False, completions=False,
     ),
-    "mistral": Provider(
-        seed="random_seed", thinking=("parts", "tags"), error=_mistral_error, embeddings=True,
-        completions=False,
-    ),
-    "deepseek": Provider(
-        seed="", formats=("json_object",), thinking=("reasoning_content",), embeddings=False,
-        completions=False,
-    ),
-    "openrouter": Provider(
-        prefix="/api/v1", thinking=("reasoning", "reasoning_details")
-    ),
-    "together": Provider(thinking=("reasoning", "tags"), embeddings=True),
-    "fireworks": Provider(prefix="/inference/v1", thinking=("reasoning_content",), embeddings=True),
+    "mistral": Provider(seed="random_seed", error=_flat_error, embeddings=True, completions=False),
+    "deepseek": Provider(seed="", formats=("json_object",), embeddings=False, completions=False),
+    "openrouter": Provider(prefix="/api/v1"),
+    "together": Provider(embeddings=True),
+    "fireworks": Provider(prefix="/inference/v1", embeddings=True),
     "azure": Provider(
-        prefix="/openai/deployments/loop", key_header="api-key", hides=True,
+        prefix="/openai/deployments/loop", key_header="api-key", embeddings=True, lists=False,
         token_fields=("max_tokens", "max_completion_tokens"), query={"api-version": "2024-10-21"},
-        embeddings=True, lists=False,
     ),
-    "ollama": Provider(thinking=("reasoning", "tags"), embeddings=True),
-    "lmstudio": Provider(thinking=("reasoning_content", "tags"), embeddings=True),
-    "llamacpp": Provider(thinking=("reasoning_content", "tags"), embeddings=True),
-    "vllm": Provider(
-        thinking=("reasoning", "reasoning_content", "tags"), error=_fastapi_error, embeddings=True
-    ),
-    "sglang": Provider(thinking=("reasoning_content", "tags"), error=_fastapi_error, embeddings=True),
+    "ollama": Provider(embeddings=True),
+    "lmstudio": Provider(embeddings=True),
+    "llamacpp": Provider(embeddings=True),
+    "vllm": Provider(error=_flat_error, embeddings=True),
+    "sglang": Provider(error=_flat_error, embeddings=True),
 }  # fmt: skip
 
 
@@ -182,13 +126,6 @@ class ProviderServer(Loopback):
         self.received.append(dict(body))
         if problem := self._problem(part, body):
             return self._refusal(400, problem)
-        prompt = "".join(message["content"] for message in body.get("messages", ()))
-        for name in SHAPES:
-            if f"[{name}]" in prompt:
-                return _chat({"role": "assistant", **SHAPES[name]()})
-        if "[hidden]" in prompt:
-            details = {"completion_tokens_details": {"reasoning_tokens": 50}}
-            return _chat({"role": "assistant", "content": ""}, "length", {"completion_tokens": 50, **details})
         body["seed"] = body.pop(provider.seed or "seed", None)
         return await super()._reply(request, f"/v1{part}", msgspec.json.encode(body))
 
@@ -211,10 +148,6 @@ class ProviderServer(Loopback):
 
 def _json(value: Any, *, status: int = 200) -> web.Response:
     return web.Response(status=status, body=msgspec.json.encode(value), content_type="application/json")
-
-
-def _chat(message: dict[str, Any], finish: str = "stop", usage: dict[str, Any] | None = None) -> web.Response:
-    return _json({"choices": [{"message": message, "finish_reason": finish}], "usage": usage})
 
 
 def chat(text: str, *, schema: str = "", temperature: float = 0.7) -> Generate:
@@ -263,7 +196,6 @@ def verify(name: str, folder: Path) -> None:
         _seed(name, server)
         _schema(name, server)
         _errors(model)
-        _thinking(name, model)
         if provider.embeddings:
             assert one(model, Embed(text="a boat")).status == "ok"
         elif provider.embeddings is False:
@@ -299,17 +231,6 @@ def _errors(model: OpenAI) -> None:
     response = one(model, chat("[poison]"))
     assert response.status == "error"
     assert "HTTP 400: the text is not accepted" in response.reason
-
-
-def _thinking(name: str, model: OpenAI) -> None:
-    provider = PROVIDERS[name]
-    assert set(ek.presets()[name].reasoning) == {*provider.thinking, *(["hidden"] if provider.hides else [])}
-    for shape in provider.thinking:
-        response = one(model, chat(f"[{shape}]"))
-        assert (response.status, response.text, response.reasoning) == ("ok", ANSWER, THINKING)
-    if provider.hides:
-        response = one(model, chat("[hidden]"))
-        assert (response.status, response.reason) == ("truncated", "length inside the reasoning")
 
 
 # The table of the documentation

@@ -88,8 +88,6 @@ class Behaviour:
     min_tokens: int = 0
     """The smallest max_tokens that is accepted."""
     vectors: Literal["as asked", "float"] = "as asked"
-    refuses: str = ""
-    """A message with which temperature is refused on /chat/completions."""
     wants_texts: bool = False
     """Take documents to rank only as `texts`, and give a bare list, as Text Embeddings Inference does."""
     wants_completion_tokens: bool = False
@@ -114,7 +112,6 @@ class _Body(msgspec.Struct):
     query: str = ""
     documents: list[str] = []
     texts: list[str] = []
-    temperature: float | None = None
 
 
 class Loopback:
@@ -257,8 +254,6 @@ class Loopback:
         behaviour = self.behaviour
         if behaviour.wants_completion_tokens and path.endswith("/chat/completions") and body.max_tokens:
             return "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."
-        if behaviour.refuses and path.endswith("/chat/completions") and body.temperature is not None:
-            return behaviour.refuses
         if behaviour.wants_texts and path.endswith("/rerank") and not body.texts:
             return "Failed to deserialize the JSON body into the target type: missing field `texts`"
         if body.echo and (body.max_tokens or 0) < behaviour.min_tokens:

@@ -17,11 +17,9 @@ from typing import Any, NamedTuple
 from unittest import mock
 
 import polars
-import yaml
 
 from evenkeel.api.suite.definition import read_suite
 from evenkeel.api.suite.runs import planned_runs
-from evenkeel.api.suite.state import read_state
 from evenkeel.benchmarks.mirae.files import read_questions
 from evenkeel.benchmarks.mirae.make.questions import read_user_questions
 from evenkeel.benchmarks.mirae.recorded import read_recording
@@ -55,7 +53,7 @@ class Reader(NamedTuple):
     name: str
     content: bytes
     rows: Callable[[Any], Rows] | None = None
-    """What was read, row by row, in the form of `plain`."""
+    """What was read of a table, row by row, in the form of `plain`."""
     plain: Callable[[bytes], Rows] | None = None
     """The same by the standard library alone; it raises where it cannot read the content."""
     beside: Mapping[str, bytes] = {}
@@ -117,25 +115,6 @@ def csv_rows(content: bytes) -> list[Any]:
 
 def parquet_rows(content: bytes) -> list[Any]:
     return polars.read_parquet(io.BytesIO(content)).to_dicts()
-
-
-def picked(read: Callable[[bytes], list[Any]], *names: str) -> Callable[[bytes], Rows]:
-    """Some fields of each row, as texts where they are not lists or objects."""
-    return lambda content: [[shown(row.get(name)) for name in names] for row in read(content)]
-
-
-def shown(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return [shown(each) for each in value]
-    if isinstance(value, list):
-        return [shown(each) for each in value]
-    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
-        return str(int(value))
-    return value if value is None or isinstance(value, dict) else str(value)
-
-
-def fields_of(*names: str) -> Callable[[Any], Rows]:
-    return lambda rows: [[shown(getattr(row, name)) for name in names] for row in rows]
 
 
 # The files
@@ -268,7 +247,6 @@ BATCH = {
     "id": "b-1",
 }
 BATCHES = {"format": 2, "batches": [BATCH]}
-STATE = {"format": 2, "runs": {"a": {"identity": "x", "state": "finished"}}}
 DECISION = {"row": "0" * 64, "verdict": "accepted", "file": "x.jsonl", "number": 1}
 RANKS = b"".join(base64.b64encode(bytes([byte])) + f" {byte}\n".encode() for byte in range(256))
 
@@ -342,7 +320,6 @@ def journal() -> bytes:
         return path.read_bytes()
 
 
-MIRON_FIELDS = ("prefix", "target", "category")
 READERS = [
     Reader("table-jsonl", table, "x.jsonl", lines({"a": 1}, {"a": [None, 1.5]}), table_rows, rows_of_json),
     Reader(
@@ -359,72 +336,21 @@ READERS = [
         lambda content: rows_of_json(gzip.decompress(content)),
     ),
     Reader("table-renamed", renamed, "x.csv", b"a,b\n1,x\n2,y\n"),
-    Reader(
-        "mirae-questions",
-        read_questions,
-        "x.json",
-        json.dumps(MIRAE).encode(),
-        lambda questions: [[q.id, q.domain, q.texts.get(1)] for q in questions],
-        lambda content: [
-            [str(q["question_id"]), q["domain"], q.get("level_1_text")]
-            for q in parse(text_of(content))["questions"]
-        ],
-    ),
+    Reader("mirae-questions", read_questions, "x.json", json.dumps(MIRAE).encode()),
     Reader("mirae-rows", read_questions, "x_english.jsonl", lines(*MIRAE["questions"])),
     Reader("mirae-results", read_recording, "x.json", json.dumps(RESULTS).encode()),
     Reader("mirae-answers", read_recording, "x_english.json", json.dumps(ANSWERS).encode()),
     Reader("mirae-own-text", own_questions, "x.txt", b"One?\nTwo?\n"),
     Reader("mirae-own-jsonl", own_questions, "x.jsonl", lines({"question": "One?", "domain": "A"})),
-    Reader(
-        "miron-jsonl",
-        read_examples,
-        "x.jsonl",
-        lines(EXAMPLE, EXAMPLE | {"id": "b"}),
-        fields_of(*MIRON_FIELDS),
-        picked(rows_of_json, *MIRON_FIELDS),
-    ),
+    Reader("miron-jsonl", read_examples, "x.jsonl", lines(EXAMPLE, EXAMPLE | {"id": "b"})),
     Reader("miron-results", lambda path: read_results(path)[0], "x.jsonl", lines(RESULT)),
-    Reader(
-        "triplets",
-        read_triplets,
-        "x.jsonl",
-        lines(TRIPLET, OTHER_TRIPLET),
-        lambda triplets: [[t.criterion, *t.documents] for t in triplets for _ in range(t.copies)],
-        picked(rows_of_json, "criterion", "anchor", "positive", "negative"),
-    ),
+    Reader("triplets", read_triplets, "x.jsonl", lines(TRIPLET, OTHER_TRIPLET)),
     Reader("triplets-public", read_triplets, "triplets.json", json.dumps(PUBLIC).encode()),
-    Reader(
-        "criteria",
-        read_criteria,
-        "x.yaml",
-        CRITERIA,
-        fields_of("name", "description"),
-        lambda content: [
-            [str(name), body if isinstance(body, str) else body["description"]]
-            for name, body in whole(yaml.load(text_of(content), Loader=yaml.BaseLoader)).items()
-        ],
-    ),
+    Reader("criteria", read_criteria, "x.yaml", CRITERIA),
     Reader("rgb-prompts", lambda path: load_prompts(str(path)), "x.yaml", PROMPTS),
-    Reader(
-        "rgb-plain",
-        read_instances,
-        "x.json",
-        lines(PLAIN, PLAIN | {"id": 2}),
-        lambda data: [
-            [shown(i.id), i.query, shown(i.raw_answer), shown(i.raw_positive), shown(i.negative)]
-            for i in data.instances
-        ],
-        picked(rows_of_json, "id", "query", "answer", "positive", "negative"),
-    ),
+    Reader("rgb-plain", read_instances, "x.json", lines(PLAIN, PLAIN | {"id": 2})),
     Reader("rgb-fact", read_instances, "x_fact.json", lines(FACT)),
-    Reader(
-        "rgb-predictions",
-        read_predictions,
-        "x.json",
-        lines(PREDICTED),
-        fields_of("id", "query", "answer", "prediction", "docs"),
-        picked(rows_of_json, "id", "query", "ans", "prediction", "docs"),
-    ),
+    Reader("rgb-predictions", read_predictions, "x.json", lines(PREDICTED)),
     Reader("documents", documents, "x.jsonl", lines(DOCUMENT, DOCUMENT | {"id": 2, "text": "b"})),
     Reader(
         "documents-folder",
@@ -434,7 +360,6 @@ READERS = [
         beside={"y.txt": b"Two\n"},
     ),
     Reader("suite", lambda path: planned_runs(read_suite(path)), "suite.yaml", SUITE),
-    Reader("suite-state", lambda path: read_state(path.parent), "suite.json", json.dumps(STATE).encode()),
     Reader("settings", settings, "evenkeel.toml", CONFIG),
     *(
         Reader(

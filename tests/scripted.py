@@ -11,7 +11,10 @@ from loopback import Loopback
 
 
 class Scripted(Loopback):
-    """`Scripted(lambda prompt: "yes")`; the messages of a chat are put to the rule as one text."""
+    """`Scripted(lambda prompt: "yes")`; the messages of a chat are put to the rule as one text.
+
+    An answer that ends with `…` is cut off at the token limit.
+    """
 
     def __init__(self, rule: Callable[[str], str], **behaviour: Any) -> None:
         super().__init__(**behaviour)
@@ -26,6 +29,7 @@ class Scripted(Loopback):
             return super()._answer(path, body, key)
         prompt = "\n".join(turn.content for turn in body.messages)
         self.answered[prompt] += 1
-        message = {"role": "assistant", "content": self.rule(prompt)}
-        choice = {"message": message, "finish_reason": "stop"}
+        text = self.rule(prompt)
+        message = {"role": "assistant", "content": text}
+        choice = {"message": message, "finish_reason": "length" if text.endswith("…") else "stop"}
         return msgspec.json.encode({"model": "loop", "choices": [choice]})

@@ -93,22 +93,14 @@ def test_an_installed_plugin_works_from_the_shell(site: Path, words: Path, tmp_p
     assert "parrot     Can it repeat a word?" in listed.stdout
     assert listed.returncode == 0
     assert "constant:NAME" in shell(site, tmp_path, "list", "models").stdout
-    assert "--max-tokens" in shell(site, tmp_path, "run", "parrot", "--help").stdout
-    model = ("--model", "constant:keel", "--data", str(words))
-    ran = shell(site, tmp_path, "run", "parrot", *model, "--out", "run")
+    asked = ("--model", "constant:keel", "--model-arg", "loud=true", "--data", str(words), "--out", "run")
+    ran = shell(site, tmp_path, "run", "parrot", *asked)
     assert ran.returncode == 0, ran.stderr
     assert "Words repeated of keel" in ran.stdout
-    loud = shell(site, tmp_path, "run", "parrot", *model, "--model-arg", "loud=true", "--out", "loud")
-    assert loud.returncode == 0, loud.stderr
-    assert "3" in shell(site, tmp_path, "run", "parrot", *model, "--dry-run").stdout
-    assert json.loads((tmp_path / "run" / "summary.json").read_text())["repeated"]["n"] == 3
-    scored = shell(site, tmp_path, "score", "parrot", "run/export/answers.jsonl", "--out", "scored")
-    assert scored.returncode == 0, scored.stderr
-    first, second = (json.loads((tmp_path / run / "summary.json").read_text()) for run in ("run", "scored"))
-    assert first["repeated"]["value"] == second["repeated"]["value"] == pytest.approx(1 / 3)
-    for command in (("report", "run"), ("rescore", "run"), ("compare", "run", "loud"), ("list", "runs", ".")):
-        done = shell(site, tmp_path, *command)
-        assert done.returncode == 0, done.stderr
+    repeated = json.loads((tmp_path / "run" / "summary.json").read_text())["repeated"]
+    assert (repeated["n"], repeated["value"]) == (3, pytest.approx(1 / 3))
+    rescored = shell(site, tmp_path, "rescore", "run")
+    assert rescored.returncode == 0, rescored.stderr
 
 
 def test_a_broken_plugin_is_named_in_a_warning_and_hurts_nobody(site: Path, tmp_path: Path) -> None:

@@ -235,10 +235,6 @@ Records: TypeAlias = Callable[[], Iterator[Record[InputsT, DetailT]]]
 """Reads the records of a run from the start, one at a time: a run may be larger than memory."""
 
 
-MIXED = "mixed"
-"""How the basis of a figure begins whose samples have several where they should have one."""
-
-
 class Figure(Struct, frozen=True, kw_only=True):
     """One number of a summary, with its interval and what it is computed from."""
 
@@ -261,8 +257,7 @@ class Figure(Struct, frozen=True, kw_only=True):
     deciding: int = 0
     """How many of the groups decide the interval, where they are few: three quarters of its variance."""
     basis: str = ""
-    """In words, what the value depends on beside the scores: how tokens were counted, say. Figures with
-    another basis are not compared with it, and neither are those whose basis begins with MIXED."""
+    """In words, what the value depends on beside the scores: how tokens were counted, say."""
     metric: str = ""
     scope: dict[str, str] = {}
     """The tags that it is confined to. Metric and scope make its key in summary.json, and are not repeated

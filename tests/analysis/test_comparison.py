@@ -13,7 +13,6 @@ import pytest
 import evenkeel as ek
 from evenkeel.analysis.comparable_metrics import run_names
 from evenkeel.analysis.comparison import Comparison
-from evenkeel.benchmarks.mirae.benchmark import Mirae
 from evenkeel.errors import UsageError
 from stored import NUMBERS, store_run
 
@@ -217,24 +216,6 @@ def test_runs_that_ask_a_few_prompts_differently_are_refused(tmp_path: Path) -> 
     (b.path / "records.jsonl").write_bytes(b"".join([*changed, *lines[3:]]))
     with pytest.raises(UsageError, match="3 of 60 prompts in both do not ask the same: en-0-L0"):
         ek.compare(a, b)
-
-
-def test_a_setting_that_decides_a_metric_refuses_that_metric_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(Mirae, "decides", {"options.temperature": ["drift"]})
-    runs = [
-        store_run(
-            tmp_path / name, {**headline(noisy()), "drift": noisy()}, options={"temperature": temperature}
-        )
-        for name, temperature in (("a", 0.7), ("b", 1.0))
-    ]
-    found = ek.compare(*runs)
-    assert found.metrics == ("mean_similarity",)
-    [note] = found.notes
-    assert note.endswith("not compared, because Temperature: A 0.7, B 1.0")
-    with pytest.raises(UsageError, match="Temperature: A 0.7, B 1.0"):
-        ek.compare(*runs, metrics="drift")
 
 
 def test_samples_with_other_numbers_of_answers_are_left_out(tmp_path: Path) -> None:

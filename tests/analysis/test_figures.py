@@ -15,6 +15,7 @@ from evenkeel.analysis import (
     difference,
     interval_of,
     over_clusters,
+    paired_test,
     rank_correlation,
     ratio,
     scope_name,
@@ -252,6 +253,14 @@ def test_an_amount_that_nothing_is_known_of_has_no_interval() -> None:
     figure = summarise([score("a", 1.0), score("b", 100.0)], {"m": [()]}, units={"m": "tokens"})["m"]
     assert (figure.value, figure.low, figure.high) == (50.5, None, None)
     assert figure.method == "none: too few groups of like size"
+
+
+@pytest.mark.parametrize("unit", ["tokens", "signed_bits"])
+def test_two_uneven_groups_have_no_interval_beyond_all_bounds(unit: Unit) -> None:
+    scores = [score("a", -1.0), *(score("b", 1.0 + n, level=n) for n in range(200))]
+    figure = summarise(scores, {"m": [()]}, units={"m": unit})["m"]
+    assert (figure.low, figure.high, figure.method) == (None, None, "none: too few groups of like size")
+    assert paired_test(over_clusters(np.array([1.0, 900.0]), np.array([1.0, 200.0])), unit=unit).p is None
 
 
 def test_a_metric_without_a_unit_is_an_error_that_names_it() -> None:

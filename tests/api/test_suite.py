@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import csv
 import os
 import shutil
 import signal
@@ -19,15 +18,11 @@ from aiohttp import web
 import evenkeel as ek
 from commandline import command, evenkeel
 from evenkeel.harness.ledger import Ledger
+from evenkeel.report.suite import SuiteResult
 from loopback import Loopback
 from suites import FOUR, PATIENCE, outcome, proof, serving, until, write_suite
 
 pytestmark = pytest.mark.slow
-
-
-def rows(folder: Path) -> list[dict[str, str]]:
-    with (folder / "leaderboard.csv").open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
 
 
 @pytest.mark.full
@@ -46,21 +41,19 @@ def test_a_failing_model_stops_no_other_and_says_why(tmp_path: Path, questions: 
     with serving(good={}, bad=bad, few={}) as servers:
         path = write_suite(tmp_path, servers)
         path.write_text(path.read_text().replace('"openai:few",', '"openai:few", data: poisoned.json,'))
-        done = evenkeel("suite", path, "--out", out)
-        stated = rows(out)
+        done = evenkeel("suite", path, "--out", out, "--json")
         texts = [(out / name).read_text() for name in ("leaderboard.md", "leaderboard.html")]
         asked = {name: server.requests for name, server in servers.items()}
         again = outcome(path, out=out, only=["*-good", "*-few"])
         asked_again = {name: server.requests - asked[name] for name, server in servers.items()}
     assert done.code == 1
     assert "\x1b" not in done.output
-    good, refused, few = stated
-    assert (good["name"], good["rank"], good["state"], good["run"]) == ("good", "1", "finished", "mirae-good")
-    assert (refused["name"], refused["rank"], refused["value"]) == ("bad", "", "")
-    assert (refused["state"], "401" in refused["problem"]) == ("failed", True)
-    assert (few["rank"], few["value"], few["state"]) == ("", "", "low coverage")
-    assert few["problem"] == "coverage 75% is below 95%"
-    assert "mirae-bad  failed" in done.stdout
+    stated = msgspec.json.decode(done.stdout, type=SuiteResult)
+    good, refused, few = stated.runs
+    assert [(row.name, row.rank) for row in stated.boards[0].rows] == [("good", 1)]
+    assert (good.name, good.state) == ("mirae-good", "finished")
+    assert (refused.model, refused.state, "401" in refused.problem) == ("bad", "failed", True)
+    assert (few.state, few.problem) == ("low coverage", "coverage 75% is below 95%")
     assert all("<b>such" not in text and "such" in text for text in texts)
     # What is finished is left as it is; what ended in error is asked again.
     assert asked_again == {"good": 0, "bad": 0, "few": 2}
@@ -80,8 +73,9 @@ def test_where_no_model_is_reached_the_exit_code_says_so(tmp_path: Path, questio
     with serving(one={}) as servers:
         path = write_suite(tmp_path, servers)
     path.write_text(path.read_text().replace("send_seed: true", "retries: 0"))
-    assert evenkeel("suite", path).code == 3
-    assert [each["state"] for each in rows(tmp_path / "runs" / "suite")] == ["failed"]
+    done = evenkeel("suite", path)
+    assert done.code == 3
+    assert "mirae-one  failed" in done.stdout
 
 
 class Together(Loopback):

@@ -11,7 +11,6 @@ import pytest
 from commandline import evenkeel
 from evenkeel.api.suite.definition import example, read_suite
 from evenkeel.api.suite.runs import THIS_MACHINE, PlannedRun, planned_runs
-from evenkeel.api.suite.state import read_state
 from evenkeel.errors import DataError
 
 PLAIN = "models: [embedded]\nbenchmarks: [miron]\n"
@@ -169,13 +168,6 @@ def test_changed_data_are_another_run(tmp_path: Path, questions: Path) -> None:
     before = planned(tmp_path, text)[0]
     questions.write_text(questions.read_text().replace("told in", "said in"))
     assert planned(tmp_path, text)[0].identity != before.identity
-
-
-@pytest.mark.parametrize("content", [b"{", b"[1]", b'{"format": 1}'])
-def test_a_state_that_is_not_ours_is_refused(tmp_path: Path, content: bytes) -> None:
-    (tmp_path / "suite.json").write_bytes(content)
-    with pytest.raises(DataError, match="this is not the state of a suite"):
-        read_state(tmp_path)
 
 
 def test_the_example_is_a_suite_and_replaces_no_file(tmp_path: Path) -> None:

@@ -97,6 +97,14 @@ def test_entropy_is_nothing_for_one_meaning_and_largest_for_all_different() -> N
     assert scoring.semantic_entropy([0, 0, 1, 1]) == pytest.approx(log(2))
 
 
+def test_intervals_of_meanings_stay_within_what_is_possible() -> None:
+    texts = [["a", "b"], ["a", "b"], ["a", "b"], ["a", "a"]]
+    prompts = [answered(1, each, question=str(number)) for number, each in enumerate(texts)]
+    summary = Mirae(MiraeOptions()).summarise(scored(prompts, {"a": [1, 0, 0], "b": [0, 1, 0]}))
+    assert (summary["meanings"].value, summary["meanings"].high) == (1.75, 2)
+    assert summary["semantic_entropy"].high == pytest.approx(log(2))
+
+
 # What the similarity hides
 
 

@@ -310,9 +310,10 @@ def test_the_comparison_is_shown_as_tables(
     assert evenkeel("tokenizers", "hf:bytes", "hf:bpe", "--data", planted, "--out", "t.html").code == 0
     shown = capsys.readouterr().out
     page = Path("t.html").read_text()
-    assert page.count("<svg") == 8  # each chart is drawn for a desktop and for a phone
+    assert page.count("<svg") == 6  # each chart is drawn for a desktop and for a phone
     assert "<script" not in page
-    assert "hf:bpe" in page
+    assert "Fewest tokens per word: hf:bpe in en" in page
+    assert "How many tokens a word takes on average" in page
     for text in (
         "Tokens per word",
         "Boundary merges",
@@ -327,6 +328,23 @@ def test_the_comparison_is_shown_as_tables(
         assert text in shown
     assert evenkeel("tokenizers", "hf:bpe", "--data", planted, "--lang", "ru").code == 0
     assert "en Logic" not in capsys.readouterr().out
+
+
+def test_texts_are_shown_as_the_tokens_of_each_tokenizer(light: dict[str, Path], tmp_path: Path) -> None:
+    rows = [
+        {"prefix": "The captain sees <b> the", "target": " ships", "category": "Logic", "lang": "en"},
+        {"prefix": "Капитан не видит своего", "target": " моря", "category": "Logic", "lang": "ru"},
+    ]
+    data, out = tmp_path / "data.jsonl", tmp_path / "t.html"
+    data.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
+    assert evenkeel("tokenizers", *map(str, light.values()), "--data", data, "--out", out).code == 0
+    cells = re.findall(r'<div dir="auto">(.*?)</div>', out.read_text())
+    shown = dict(zip(light, ([re.findall(">([^<]*)</bdi>", cell) for cell in cells[:3]]), strict=True))
+    assert shown["bpe"][-2:] == ["␣the", "␣ships"]
+    assert shown["bytes"][-6:] == ["␣", *"ships"]
+    assert shown["bytes"][17:20] == ["&lt;", "b", "&gt;"]
+    assert shown["sentencepiece"][-2:] == ["␣the", "␣ships"]
+    assert re.findall(">([^<]*)</bdi>", cells[3])[:2] == ["\\xd0", "\\x9a"]
 
 
 def test_the_comparison_finds_the_merges_that_a_run_finds(

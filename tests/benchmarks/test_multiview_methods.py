@@ -55,7 +55,8 @@ def test_a_method_is_parsed(text: str, kind: str, spec: str, writer: str, option
 
 def test_every_form_in_the_help_is_a_method() -> None:
     for form in forms():
-        parse_methods([form.replace("SPEC", "openai:x").replace("LM", "openai:y")])
+        text = form.replace("SPEC", "openai:x").replace("LM", "openai:y")
+        assert [method.name for method in parse_methods([text])] == [text]
 
 
 @pytest.mark.parametrize(

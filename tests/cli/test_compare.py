@@ -198,10 +198,17 @@ def test_wrong_usage(args: tuple[str, ...], message: str) -> None:
     assert message in done.output
 
 
-def test_a_misspelt_scope_is_wrong_usage(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("metric", "available"),
+    [
+        ("mean_similarity/lang=kr", "lang: en"),
+        ("mean_similarty", "Did you mean 'mean_similarity'? Available: "),
+    ],
+)
+def test_a_misspelt_metric_is_answered_with_those_there_are(
+    tmp_path: Path, metric: str, available: str
+) -> None:
     old, new = (store_run(tmp_path / name, {"mean_similarity": np.ones((4, 3))}).path for name in "ab")
     for command in (("compare", old, new), ("gate", new, "--baseline", old)):
-        done = evenkeel(*command, "--metric", "mean_similarity/lang=kr")
-        assert done.code == 2
-        assert "lang=kr" in done.stderr
-        assert "lang: en" in done.stderr
+        done = evenkeel(*command, "--metric", metric)
+        assert (done.code, available in done.stderr) == (2, True), done.stderr

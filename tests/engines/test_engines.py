@@ -11,8 +11,8 @@ import pytest
 
 import evenkeel as ek
 from engines.plugin import Scripted
-from evenkeel.errors import MissingExtra, UsageError
-from evenkeel.models.engines.engine import engine_options, load_engine
+from evenkeel.errors import UsageError
+from evenkeel.models.engines.engine import engine_options
 from evenkeel.models.engines.worker import Worker
 from evenkeel.types import Generate, ModelRef, Request, Response, Sampling
 
@@ -94,9 +94,3 @@ def test_options_of_another_engine_are_refused(engine: str, args: dict[str, str]
     with pytest.raises(UsageError) as raised:
         engine_options(engine, args)
     assert problem in str(raised.value)
-
-
-def test_without_ray_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(MissingExtra, match=r"\[ray\]"):
-        load_engine("ray")

@@ -1,4 +1,4 @@
-"""`--engine ray` on a real cluster of several nodes on this machine, some of which are killed."""
+"""`--engine ray` on a real cluster of this machine, whose workers and nodes are killed."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ from evenkeel.errors import ModelUnreachable
 from evenkeel.harness.plugins import entry_points
 from evenkeel.harness.progress import Silent
 from evenkeel.models.engines.engine import load_engine
-from evenkeel.models.engines.pool import LOST
-from evenkeel.types import Generate, ModelRef, Response, Sampling
+from evenkeel.types import ModelRef, Response
 from models.tiny import tiny_model
 
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
@@ -105,25 +104,7 @@ def kill_a_node_and_a_worker(cluster: Cluster) -> None:
             worker.kill()
 
 
-def test_a_request_that_kills_two_workers_is_an_error(cluster: Cluster) -> None:
-    prompts = [f"row {number}" for number in range(40)]
-    prompts[3] += " [die]"
-    prompts[37] += " [raise]"
-    requests = [Generate(prompt=prompt, sampling=Sampling()) for prompt in prompts]
-    with load_engine("ray", {"address": cluster.address, "workers": 2}) as engine:
-        answers = list(engine.open(ModelRef("scripted")).answer(requests))
-        assert type(engine.open(ModelRef("openai:name", {"base_url": "http://127.0.0.1:9/v1"}))).__name__ == (
-            "OpenAI"
-        )  # a server is asked by the driver
-    assert sorted(id(request) for request, _ in answers) == sorted(map(id, requests))
-    by_prompt = {request.prompt: response for request, response in answers if isinstance(request, Generate)}
-    assert by_prompt[prompts[3]] == Response(status="error", reason=LOST)
-    assert "a row that no model can read" in by_prompt[prompts[37]].reason
-    for prompt in prompts[16:37]:  # what other workers were sent
-        assert by_prompt[prompt].text == f"{prompt[::-1]} 0"
-    assert {by_prompt[prompt].status for prompt in prompts[:16]} <= {"ok", "error"}
-
-
+@pytest.mark.full
 def test_losses_in_mid_run_change_no_figure(cluster: Cluster, tmp_path: Path) -> None:
     """A node and the only process of the other are lost, both with requests that they had not answered."""
     model = f"hf:{tiny_model(tmp_path / 'tiny')}"
@@ -140,6 +121,7 @@ def test_losses_in_mid_run_change_no_figure(cluster: Cluster, tmp_path: Path) ->
     assert there.spec.models == local.spec.models
 
 
+@pytest.mark.full
 def test_two_models_take_turns_where_there_is_room_for_one(cluster: Cluster, tmp_path: Path) -> None:
     """The model's worker ends for the embedder's; the files are those of a local run."""
     for node in list(cluster.worker_nodes)[1:]:
@@ -154,12 +136,25 @@ def test_two_models_take_turns_where_there_is_room_for_one(cluster: Cluster, tmp
 LOCAL = """
 import signal, psutil
 from evenkeel.models.engines.engine import load_engine
-from evenkeel.types import Generate, ModelRef, Sampling
+from evenkeel.models.engines.pool import FEWEST, LOST
+from evenkeel.models.openai.backend import OpenAI
+from evenkeel.types import Generate, ModelRef, Response, Sampling
 
 before = signal.getsignal(signal.SIGTERM)
+prompts = [f"row {number}" for number in range(40)]
+prompts[3] += " [die]"
+prompts[37] += " [raise]"
 with load_engine("ray", {"workers": 1}) as engine:
-    [(_, response)] = engine.open(ModelRef("scripted")).answer([Generate(prompt="row", sampling=Sampling())])
-    assert response.text == "wor 0"
+    served = ModelRef("openai:name", {"base_url": "http://127.0.0.1:9/v1"})
+    assert isinstance(engine.open(served), OpenAI)  # a server is asked by the driver
+    requests = [Generate(prompt=prompt, sampling=Sampling()) for prompt in prompts]
+    answers = list(engine.open(ModelRef("scripted")).answer(requests))
+    assert sorted(id(request) for request, _ in answers) == sorted(map(id, requests))
+    responses = {request.prompt: response for request, response in answers}
+    assert responses[prompts[3]] == Response(status="error", reason=LOST)
+    assert "a row that no model can read" in responses[prompts[37]].reason
+    for prompt in prompts[FEWEST:37]:  # what was not sent together with the row that kills
+        assert responses[prompt].text == f"{prompt[::-1]} 0"
     assert signal.getsignal(signal.SIGTERM) is before
     listening = set()
     for child in psutil.Process().children(recursive=True):
@@ -176,8 +171,9 @@ assert not ray.is_initialized()
 
 
 @pytest.mark.usefixtures("plugin")
-def test_a_cluster_of_this_machine_is_reached_from_it_alone() -> None:
-    """In a process of its own: which address is used is decided when Ray is imported."""
+def test_a_local_cluster_outlives_its_workers_and_is_reached_from_here_alone() -> None:
+    """A request that kills two workers is an error. In a process of its own: which address is used is
+    decided when Ray is imported."""
     environment = {key: value for key, value in os.environ.items() if key != "RAY_ADDRESS"}
     done = subprocess.run(
         [sys.executable, "-c", LOCAL],

@@ -68,65 +68,32 @@ def cut(name: str, length: Callable[[bytes], int]) -> Callable[[Path], None]:
     return damage
 
 
-def in_format(version: object) -> Callable[[Path], None]:
-    def damage(folder: Path) -> None:
-        spec = msgspec.json.decode((folder / "spec.json").read_bytes())
-        (folder / "spec.json").write_bytes(msgspec.json.encode({**spec, "format": version}))
-
-    return damage
-
-
 SIZE = r"it has [\d,]+ bytes, and [\d,]+ when the run was finished"
 DAMAGES = {
-    "torn line": (
-        cut("records.jsonl", lambda content: len(content) - 40),
-        SIZE,
-    ),
-    "lost line": (
-        cut("records.jsonl", lambda content: content[:-1].rindex(b"\n") + 1),
-        SIZE,
-    ),
-    "no lines": (
-        cut("records.jsonl", lambda content: 0),
-        SIZE,
-    ),
-    "newer run": (in_format(3), "the run has format 3; this Evenkeel reads format 2"),
-    "older run": (in_format(1), "the run has format 1; this Evenkeel reads format 2"),
+    "torn line": (cut("records.jsonl", lambda content: len(content) - 40), SIZE),
+    "lost line": (cut("records.jsonl", lambda content: content[:-1].rindex(b"\n") + 1), SIZE),
     "torn spec": (cut("spec.json", lambda content: len(content) // 2), "spec.json: this is not JSON"),
 }
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-@pytest.mark.parametrize(
-    "line",
-    [
-        ["report"],
-        pytest.param(["compare"], marks=pytest.mark.full),
-        pytest.param(["export", "--to", "csv"], marks=pytest.mark.full),
-    ],
-)
-def test_no_command_reads_a_damaged_run_as_a_whole_one(
-    finished: Path, tmp_path: Path, damage: str, line: list[str]
-) -> None:
-    folder, other = tmp_path / "run", tmp_path / "other"
-    for copy in (folder, other):
-        shutil.copytree(finished, copy)
+def test_a_damaged_run_is_not_read_as_a_whole_one(finished: Path, tmp_path: Path, damage: str) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(finished, folder)
     spoil, message = DAMAGES[damage]
     spoil(folder)
     before = contents(folder)
-    more = [other] if line[0] == "compare" else ["--out", tmp_path / "out"]
-    outcome = evenkeel(line[0], folder, *line[1:], *more)
+    outcome = evenkeel("report", folder, "--out", tmp_path / "out")
     assert outcome.code == 2
     assert re.search(message, outcome.stderr)
     assert contents(folder) == before
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("damage", ["torn line", "lost line"])
-def test_rescoring_writes_damaged_records_again(finished: Path, tmp_path: Path, damage: str) -> None:
+def test_rescoring_writes_damaged_records_again(finished: Path, tmp_path: Path) -> None:
     folder = tmp_path / "run"
     shutil.copytree(finished, folder)
-    DAMAGES[damage][0](folder)
+    DAMAGES["lost line"][0](folder)
     with pytest.raises(DataError) as caught:
         ek.load_run(folder).samples()
     assert "`evenkeel rescore` writes" in caught.value.__notes__[0]
@@ -162,16 +129,13 @@ def test_results_are_not_replaced_where_the_journal_is_empty(finished: Path, tmp
         assert evenkeel(*run_command(server, folder), "--fresh").code == 0
 
 
-@pytest.mark.parametrize("kibibytes", [pytest.param(2, marks=pytest.mark.full), 100])
-def test_a_disk_that_fills_up_stops_a_run_that_goes_on_later(
-    finished: Path, tmp_path: Path, kibibytes: int
-) -> None:
+def test_a_disk_that_fills_up_stops_a_run_that_goes_on_later(finished: Path, tmp_path: Path) -> None:
     """No file may grow past a size, which the system says as a full disk does."""
     folder = tmp_path / "run"
 
     def limited() -> None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (kibibytes * 1024, kibibytes * 1024))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100 * 1024, 100 * 1024))
 
     with Loopback(words=30) as server:
         done = subprocess.run(

@@ -17,6 +17,7 @@ from evenkeel.harness import registry
 from evenkeel.harness.benchmark import Benchmark, Data
 from evenkeel.models.registry import BACKENDS, Backend
 from evenkeel.types import Answered, Generate, Request, Response, Sample, Sampling, Score
+from records import Notes
 
 
 class Options(Struct, frozen=True, kw_only=True):
@@ -199,6 +200,25 @@ def test_a_wrong_number_of_scores_is_named(
     monkeypatch.setattr(Echo, "score", lambda self, answered: result)
     with pytest.raises(DataError, match="score gave (0|NoneType) for 5 samples"):
         ek.run("echo", "counted:m", data=data, out=tmp_path / "run", progress=False)
+
+
+def test_a_sample_that_cannot_be_scored_costs_itself_alone(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    score, notes = Echo.score, Notes()
+
+    def broken(self: Echo, answered: Sequence[Answered]) -> Any:
+        if any(item.text == "mast" for item in answered):
+            raise KeyError
+        return (yield from score(self, answered))
+
+    monkeypatch.setattr(Echo, "score", broken)
+    run = ek.run("echo", "counted:m", data=data, out=tmp_path / "run", progress=notes)
+    assert [record.score.values.get("said") for record in run.records()] == [1.0, None, None, 1.0, 1.0]
+    assert run.headline.coverage == 0.6
+    assert any(why.startswith("scoring failed: KeyError in harness/") for why in run.failures())
+    assert any(note.startswith("scoring failed for 1 of 5 samples") for note in notes.told)
+    assert (run.path / "report.html").is_file()
 
 
 def test_a_score_lacks_its_values_unless_all_was_answered() -> None:

@@ -14,7 +14,7 @@ from evenkeel.harness.budget import Budget, estimate
 from evenkeel.harness.limits import Limits
 from evenkeel.journal.journal import Journal
 from evenkeel.journal.writer import Usage
-from evenkeel.types import Embed, Generate, Request, Response, Sampling
+from evenkeel.types import Embed, Generate, Rank, Request, Response, Sampling
 from loopback import Loopback
 
 pytestmark = pytest.mark.slow
@@ -86,10 +86,10 @@ def test_every_try_and_every_paid_reply_counts() -> None:
     assert list(budget.admit([ask(2)])) == []
 
 
-def test_embedding_is_not_counted() -> None:
+def test_embedding_and_ranking_are_not_counted() -> None:
     budget = Budget(Limits(max_requests=1))
-    requests: list[Request] = [*(Embed(text=f"text {n}") for n in range(3)), ask(1), ask(2)]
-    assert len(list(budget.admit(requests))) == 4
+    requests: list[Request] = [Embed(text="a"), Embed(text="b"), Rank(query="a", document="b")]
+    assert len(list(budget.admit([*requests, ask(1), ask(2)]))) == 4
     assert budget.requests == 1
 
 
@@ -120,16 +120,14 @@ class Broken(Loopback):
         return reply[:-1] if path.endswith("/chat/completions") and self.requests <= 8 else reply
 
 
-@pytest.mark.parametrize("limit", [{"max_requests": 5}, {"max_usd": 0.002, "price_out": 10.0}])
-def test_replies_that_cannot_be_used_count(questions: Path, tmp_path: Path, limit: dict[str, Any]) -> None:
+def test_replies_that_cannot_be_used_count(questions: Path, tmp_path: Path) -> None:
     with Broken(words=30, record=True) as server, pytest.raises(BudgetReached):
         ek.run(
             "mirae", "openai:loop", base_url=server.url, data=questions, levels="1", samples=5,
             embedder="openai:embed", max_tokens=64, concurrency=2, out=tmp_path / "run", progress=False,
-            **limit,
+            max_usd=0.002, price_out=10.0,
         )  # fmt: skip
     with closing(Journal(tmp_path / "run" / "journal.sqlite")) as journal:
         usage = journal.usage()["model"]
     assert usage.requests == sum(body["path"].endswith("/chat/completions") for body in server.bodies)
-    assert usage.requests <= limit.get("max_requests", usage.requests)
-    assert usage.tokens_out * limit.get("price_out", 0.0) / 1e6 <= limit.get("max_usd", 0.0)
+    assert usage.tokens_out * 10.0 / 1e6 <= 0.002

@@ -46,6 +46,8 @@ def test_samples_are_chosen_by_their_outcome(tmp_path: Path) -> None:
         "no answer": [5],
         "error": [1, 3],
     }
+    assert samples.select(outcome=("wrong", "cut off")) == [4]
+    assert samples.select(outcome=("right", "cut off")) == []
 
 
 def test_of_several_methods_the_share_that_is_right_counts(tmp_path: Path) -> None:

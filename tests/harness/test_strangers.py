@@ -27,23 +27,27 @@ pytestmark = pytest.mark.slow
 KEY = "sk-canary-of-the-person"
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def server() -> Iterator[Loopback]:
-    with Loopback(record=True) as running:
+    with Loopback() as running:
         yield running
 
 
-@pytest.fixture
-def run(questions: Path, server: Loopback, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A finished run, after which no question was asked."""
-    ek.run(
-        "mirae", "openai:loop", base_url=server.url, data=questions, levels="1", samples=2,
-        embedder="openai:embed", out=tmp_path / "run",
+@pytest.fixture(scope="module")
+def finished(server: Loopback, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    run = ek.run(
+        "mirae", "openai:loop", base_url=server.url, lang="en", limit=4, levels="1", samples=2,
+        embedder="openai:embed", out=tmp_path_factory.mktemp("finished") / "run",
     )  # fmt: skip
+    return run.path
+
+
+@pytest.fixture
+def run(finished: Path, server: Loopback, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A finished run, after which no question was asked."""
     server.requests = 0
-    server.bodies.clear()
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    return tmp_path / "run"
+    return shutil.copytree(finished, tmp_path / "run")
 
 
 def alter(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:

@@ -15,7 +15,7 @@ from evenkeel.errors import RunConflict, StorageError
 from evenkeel.journal.journal import Journal, make_key, model_digest
 from evenkeel.journal.recording import Recording
 from evenkeel.journal.writer import Usage
-from evenkeel.types import Embed, Generate, LogLikelihood, Message, Request, Response, Sample, Sampling
+from evenkeel.types import Embed, Generate, LogLikelihood, Message, Rank, Request, Response, Sample, Sampling
 
 MODEL = model_digest({"spec": "a"})
 OTHER = model_digest({"spec": "b"})
@@ -57,6 +57,7 @@ def test_five_repeats_of_one_prompt_are_five_entries_also_on_a_warm_rerun(tmp_pa
         Generate(prompt="why?", sampling=Sampling()),
         Embed(text="why?"),
         LogLikelihood(prefix="why", continuation="?"),
+        Rank(query="why", document="?"),
     ],
 )
 def test_whatever_changes_the_question_changes_the_key(different: Request) -> None:

@@ -67,28 +67,6 @@ def test_an_id_is_the_id_field_or_the_line(tmp_path: Path) -> None:
 # --- documents: formats -----------------------------------------------------------------------------
 
 
-def test_csv_with_a_byte_order_mark_quotes_and_a_cell_of_several_lines(tmp_path: Path) -> None:
-    path = tmp_path / "a.csv"
-    path.write_bytes(b'\xef\xbb\xbfclue,answer\r\n"One, ""two""\r\nthree",ONE\r\n\r\nLast,TWO\r\n')
-    read = read_documents(path)
-    assert [(d.id, d.text) for d in read.documents] == [("2", 'One, "two"\r\nthree'), ("5", "Last")]
-
-
-def test_parquet_is_read_and_errors_name_the_row(tmp_path: Path) -> None:
-    import polars
-
-    path = tmp_path / "a.parquet"
-    polars.DataFrame({"text": ["one", "two"], "label": ["a", None]}).write_parquet(path)
-    assert [(d.id, d.text) for d in read_documents(path).documents] == [("1", "one"), ("2", "two")]
-    with pytest.raises(
-        DataError, match=r"a\.parquet, at row 2: the field 'label' should be text, not nothing"
-    ):
-        read_documents(path, label_fields=["label"])
-    path.write_bytes(b"no parquet")
-    with pytest.raises(DataError, match=r"a\.parquet: cannot be read"):
-        read_documents(path)
-
-
 def test_a_folder_of_text_files_gives_names_and_folders(tmp_path: Path) -> None:
     text_file(tmp_path / "b" / "two.txt", "second\n")
     text_file(tmp_path / "a" / "one.md", "first")

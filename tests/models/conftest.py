@@ -9,12 +9,17 @@ import pytest
 
 from evenkeel.models.hf import HuggingFace
 from evenkeel.models.openai import retry
-from models.tiny import ARCHITECTURES, EACH_ARCHITECTURE, open_hf, tiny_model
+from models.tiny import ARCHITECTURES, EACH_ARCHITECTURE, open_hf, tiny_gguf, tiny_model
 
 
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tiny_model(tmp_path_factory.mktemp("tiny"))
+
+
+@pytest.fixture(scope="session")
+def gguf(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny_gguf(tmp_path_factory.mktemp("gguf") / "tiny.gguf")
 
 
 @pytest.fixture(scope="session")

@@ -9,8 +9,6 @@ from typing import Annotated, Literal
 
 import msgspec
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from msgspec import Struct
 
 import evenkeel as ek
@@ -162,6 +160,7 @@ def test_a_schema_that_cannot_be_followed_is_told_and_the_text_is_free(folder: P
     assert model.notes() == [note]
 
 
+@pytest.mark.full
 def test_the_embedded_model_judges_every_triplet(tmp_path: Path) -> None:
     """It wrote no verdict that could be read before its texts had to follow the schema."""
     data = store(tmp_path / "t.jsonl", [triplet(number) for number in range(2)])
@@ -194,22 +193,3 @@ def test_the_embedded_model_judges_every_triplet(tmp_path: Path) -> None:
 )
 def test_cut_off_json_is_closed_without_making_anything_up(cut: str, closed: str) -> None:
     assert closed_json(cut) == closed
-
-
-VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
-    max_leaves=8,
-)
-
-
-@settings(max_examples=40)
-@given(st.dictionaries(st.text(), VALUES), st.booleans(), st.data())
-def test_every_beginning_of_an_object_closes_to_an_object(
-    value: dict[str, object], ascii_only: bool, data: st.DataObject
-) -> None:
-    text = json.dumps(value, ensure_ascii=ascii_only)
-    length = data.draw(st.integers(1, len(text)))
-    closed = json.loads(closed_json(text[:length]))
-    assert closed.keys() <= value.keys()
-    assert json.loads(closed_json(text)) == value

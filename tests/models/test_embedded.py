@@ -17,7 +17,6 @@ from evenkeel.files.cache import file_sha256
 from evenkeel.models.embedded import Embedded, EmbeddedOptions, embedded_folder, embedded_gguf, model_folder
 from evenkeel.models.registry import load_model
 from evenkeel.types import Generate, LogLikelihood, Message, Sampling
-from models.tiny import tiny_gguf
 
 pytestmark = pytest.mark.slow
 
@@ -36,11 +35,6 @@ convert = embedded._convert
 embedded._convert = lambda *paths: (convert(*paths), os.kill(os.getpid(), signal.SIGKILL))
 embedded.model_folder(pathlib.Path(sys.argv[1]))
 """
-
-
-@pytest.fixture(scope="module")
-def gguf(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny_gguf(tmp_path_factory.mktemp("gguf") / "tiny.gguf")
 
 
 def test_it_generates_and_gives_log_likelihoods() -> None:
@@ -86,6 +80,7 @@ def test_the_folder_holds_the_weights_of_the_file(
     assert (folder.stat().st_mtime_ns, capfd.readouterr().err) == (modified, "")
 
 
+@pytest.mark.full
 def test_processes_at_once_make_one_whole_copy_though_one_is_killed(gguf: Path, tmp_path: Path) -> None:
     settings = {**os.environ, "EVENKEEL_CACHE": str(tmp_path)}
     made = tmp_path / "models"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +15,6 @@ from evenkeel.models.hf import WINDOW, HuggingFace
 from evenkeel.models.local.generation import Generation, Prompt, generate
 from evenkeel.models.local.responses import generate_response
 from evenkeel.models.local.steps.sampling import Sampler
-from evenkeel.models.reasoning import split_reasoning
 from evenkeel.models.registry import load_model
 from evenkeel.types import Generate, LogLikelihood, Message, Request
 from models.tiny import (
@@ -26,7 +24,6 @@ from models.tiny import (
     naive_ids,
     open_hf,
     say,
-    tiny_gguf,
 )
 
 pytestmark = pytest.mark.slow
@@ -35,17 +32,6 @@ TEXTS = ("The quick brown fox jumps over the lazy dog and runs", "Hello", "Once 
 
 
 # Loading
-
-
-def test_nothing_heavy_is_loaded_before_the_first_request(folder: Path) -> None:
-    code = (
-        "import sys, evenkeel.models.embedded, evenkeel.models.sbert\n"
-        "from evenkeel.models.registry import load_model\n"
-        f"for spec in ('embedded', 'embedded-embedder', 'hf:{folder}'): load_model(spec).identity()\n"
-        "print(sorted({'torch', 'transformers', 'sentence_transformers'} & set(sys.modules)))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
 
 
 def test_it_is_quiet(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -110,9 +96,8 @@ def test_identity_follows_the_files_and_the_chosen_options(folder: Path, tmp_pat
     assert open_hf(copied).identity()["sha256"] != same["sha256"]
 
 
-def test_a_gguf_file_is_a_model(tmp_path: Path) -> None:
-    path = tiny_gguf(tmp_path / "tiny.gguf")
-    model = open_hf(path)
+def test_a_gguf_file_is_a_model(gguf: Path) -> None:
+    model = open_hf(gguf)
     assert model.identity()["chat"] == "template"
     written, logprobs = ask(model, say("Hello", max_tokens=4), LogLikelihood(prefix="a b", continuation=" c"))
     assert (written.status, written.tokens_out) == ("truncated", 4)
@@ -277,20 +262,6 @@ def test_a_template_without_a_system_role_gets_it_in_the_first_turn(folder: Path
     )
     assert folded == same
     assert (refused.status, "no system" in refused.reason) == ("error", True)
-
-
-@pytest.mark.parametrize(
-    ("content", "expected"),
-    [
-        ("<think>hm</think>\nParis", ("Paris", "hm", True)),
-        ("hm, so</think>Paris", ("Paris", "hm, so", True)),
-        ("<think>and then", ("", "and then", False)),
-        ("Paris", ("Paris", "", True)),
-        ("Use <think> and </think>", ("Use <think> and </think>", "", True)),
-    ],
-)
-def test_leading_reasoning_is_not_part_of_the_answer(content: str, expected: tuple[str, str, bool]) -> None:
-    assert split_reasoning(content) == expected
 
 
 def ended(request: Generate, text: str, *, finished: bool, thinking: bool = False) -> tuple[str, str, str]:

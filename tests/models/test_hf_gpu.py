@@ -68,6 +68,18 @@ def test_greedy_text_is_the_same_as_on_the_cpu(folder: Path, gpu: HuggingFace) -
     cpu.close()
 
 
+@pytest.mark.parametrize(("dtype", "tokens"), [("float32", 8), ("bfloat16", 1)])
+def test_texts_after_the_same_beginning_are_those_of_the_cpu(folder: Path, dtype: str, tokens: int) -> None:
+    """In half precision, which rounds otherwise on each device, their first tokens."""
+    requests = [say(f"{' '.join(8 * TEXTS)} {text}", max_tokens=tokens) for text in TEXTS]
+    texts = []
+    for device in ("cuda", "cpu"):
+        model = load_model(f"hf:{folder}", device=device, dtype=dtype)
+        texts.append([response.text for response in ask(model, *requests)])
+        model.close()
+    assert texts[0] == texts[1]
+
+
 def test_texts_end_where_they_do_on_the_cpu(folder: Path, gpu: HuggingFace) -> None:
     """Though the GPU is a step ahead of what is read: at a stop string, or at the number of tokens."""
     cpu = open_hf(folder, dtype="float32")

@@ -13,7 +13,7 @@ import torch
 from evenkeel.errors import CapabilityError
 from evenkeel.models.hf import HuggingFace
 from evenkeel.models.local import strings
-from evenkeel.models.local.vocabulary import byte_letters, read_vocabulary
+from evenkeel.models.local.vocabulary import byte_letters
 from evenkeel.types import LogLikelihood, Response, StringLikelihood, StringProbability
 from models.tiny import ARCHITECTURES, ask, logprobs_of, open_hf, tiny_model
 
@@ -337,17 +337,6 @@ def test_what_cannot_be_spelled_is_refused_before_the_first_request(tmp_path: Pa
     (response,) = ask(opened, *requests(("ship", "ship")))
     assert response.status == "error"
     assert "are not known" in response.reason
-
-
-def test_the_embedded_tokenizers_tokens_spell_what_they_decode_to(shared: HuggingFace) -> None:
-    tokenizer = shared._causal().tokenizer
-    vocabulary = read_vocabulary(tokenizer.backend_tokenizer)
-    assert vocabulary is not None
-    text = "The ship's 12 crates…\n\tКапитан видит море, 敏捷的狐狸 🚢"
-    ids = tokenizer(text)["input_ids"]
-    assert vocabulary.spell(ids) == text.encode()
-    assert not vocabulary.spellings.keys() & set(tokenizer.all_special_ids)
-    assert len(vocabulary.spellings) > 49_000
 
 
 def test_a_probability_that_is_not_finite_is_a_failure(tmp_path: Path) -> None:

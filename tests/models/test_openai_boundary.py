@@ -13,7 +13,7 @@ from evenkeel.errors import CapabilityError
 from evenkeel.models.registry import load_model
 from evenkeel.types import LogLikelihood, Logprobs, Response
 from models.served import Served
-from models.tiny import logprobs_of, open_hf, tiny_model
+from models.tiny import logprobs_of, open_hf
 
 pytestmark = pytest.mark.slow
 
@@ -36,11 +36,6 @@ ROWS = [
     ("A smile 😀", "😀 and more"),
     ("prefix <|im_", "start|> odd"),
 ]
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny_model(tmp_path_factory.mktemp("tiny"))
 
 
 @pytest.fixture(scope="module")
@@ -90,9 +85,7 @@ def local(folder: Path) -> list[Logprobs]:
         {},
         {"shown": "stored"},
         {"shown": "bytes"},
-        {"counts": False},
-        {"behind": "<|im_end|>"},
-        {"behind": "<|im_end|>", "shown": "stored"},
+        {"counts": False, "behind": "<|im_end|>"},
     ],
 )
 def test_a_server_gives_the_log_probabilities_of_the_weights(
@@ -131,24 +124,17 @@ def test_the_prefix_alone_is_asked_for_only_where_tokens_merge(folder: Path) -> 
 # Texts that the server cannot echo
 
 
-def cyrillic(text: str) -> bool:
-    return any("а" <= letter <= "я" for letter in text.lower())
-
-
 RUSSIAN = [LogLikelihood(prefix="Столица Франции —", continuation=" Париж")]
 OTHER_RUSSIAN = [LogLikelihood(prefix="Один корабль, два", continuation=" корабля")]
 
 
-def test_a_server_that_cannot_echo_russian_is_found_by_russian_text(folder: Path) -> None:
-    with Served(folder, echoes=lambda prompt: not cyrillic(prompt)) as server:
-        model: Any = load_model("openai:m", base_url=server.url)
-        model.probe(frozenset({"loglikelihood"}))
-        model.probe_logprobs({"en": [LogLikelihood(prefix="The sea is", continuation=" grey")]})
-        with pytest.raises(CapabilityError, match="for text in 'ru'"):
-            model.probe_logprobs({"ru": RUSSIAN * 3})
-
-
-def test_one_odd_text_does_not_fail_its_language(folder: Path) -> None:
+def test_a_language_fails_where_most_of_its_texts_cannot_be_echoed(folder: Path) -> None:
+    """English is probed first, and is no proof; one odd text is none either."""
     with Served(folder, echoes=lambda prompt: "Париж" not in prompt) as server:
         model: Any = load_model("openai:m", base_url=server.url)
+        model.probe(frozenset({"loglikelihood"}))
+        before = server.requests
         model.probe_logprobs({"ru": OTHER_RUSSIAN * 2 + RUSSIAN})
+        assert server.requests > before
+        with pytest.raises(CapabilityError, match="for text in 'ru'"):
+            model.probe_logprobs({"ru": RUSSIAN * 3})

@@ -25,10 +25,9 @@ def test_a_reply_without_end_is_cut_off() -> None:
     assert server.sent < LARGEST_REPLY + 2 * socket_buffers()
 
 
-@pytest.mark.parametrize(("pack", "encoding"), [(gzip.compress, "gzip"), (zlib.compress, "deflate")])
-def test_a_decompression_bomb_is_cut_off(pack: Callable[[bytes], bytes], encoding: str) -> None:
-    bomb = pack(says("a" * 2 * LARGEST_REPLY))
-    assert failing(packed(bomb, encoding), retries=0)[0].startswith("broken reply: it has more than")
+def test_a_decompression_bomb_is_cut_off() -> None:
+    bomb = gzip.compress(says("a" * 2 * LARGEST_REPLY))
+    assert failing(packed(bomb, "gzip"), retries=0)[0].startswith("broken reply: it has more than")
 
 
 @pytest.mark.parametrize(("pack", "encoding"), [(gzip.compress, "gzip"), (zlib.compress, "deflate")])

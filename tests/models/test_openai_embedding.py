@@ -101,13 +101,6 @@ def test_a_checked_order_is_followed_and_none_is_that_of_the_reply(right: list[R
         assert vectors_of(embed(numbered, TEXTS)) == vectors_of(right)
 
 
-def test_a_vector_that_is_missing_costs_no_other(right: list[Response]) -> None:
-    with Numbering(lambda text, index, item: None if text.endswith("3") else item) as server:
-        responses = embed(server, TEXTS)
-    assert [response.status for response in responses] == ["ok"] * 3 + ["error"] + ["ok"] * 4
-    assert responses[4].vector == right[4].vector
-
-
 @pytest.mark.parametrize("vectors", ["as asked", "float"])
 def test_texts_are_embedded_many_at_a_time(vectors: str) -> None:
     texts = [f"text number {i}" for i in range(150)]

@@ -7,15 +7,13 @@ import threading
 import time
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
-from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 from aiohttp import web
 
-import evenkeel as ek
-from evenkeel.errors import BudgetReached, ModelUnreachable, UsageError
+from evenkeel.errors import ModelUnreachable, UsageError
 from evenkeel.models.openai.throttle import Throttle
 from evenkeel.models.openai.transport import requested_wait
 from evenkeel.models.registry import load_model
@@ -60,7 +58,7 @@ def test_a_suspected_server_is_given_up_before_any_answer(fault: str) -> None:
     assert server.requests == 1
 
 
-@pytest.mark.parametrize("fault", [*FAILS, *RETRIED])
+@pytest.mark.parametrize("fault", ["400", "429", "500", "drop", "broken"])
 def test_other_failures_before_any_answer_end_nothing(fault: str) -> None:
     with Loopback(script=(fault,)) as server:
         responses = answers(model_of(server, concurrency=1), [chat(f"q{i}") for i in range(3)])
@@ -77,28 +75,6 @@ def test_fast_refusals_with_many_under_way_end_nothing() -> None:
     with FastFailures(script=("404", "402", "a page")) as server:
         responses = answers(model_of(server, concurrency=32), [chat(f"q{i}") for i in range(40)])
     assert [response.status for response in responses.values()].count("ok") == 37
-
-
-def test_a_wrong_key_is_given_up_after_few_requests() -> None:
-    with Loopback(always=401) as server, pytest.raises(ModelUnreachable, match="HTTP 401"):
-        answers(model_of(server, concurrency=256), [chat(f"q{i}") for i in range(1000)])
-    assert server.requests < 400
-
-
-def test_a_request_that_keeps_failing_says_how_often_it_was_tried() -> None:
-    with Loopback(script=("ok", "500", "500", "500")) as server:
-        model = model_of(server, retries=2, concurrency=1)
-        one(model, chat("first"))
-        reason = one(model, chat("second")).reason
-    assert reason == "HTTP 500 after 3 tries: the keel is cracked (loopback_error)"
-
-
-def test_a_reply_that_takes_too_long_is_a_timeout() -> None:
-    with Loopback() as server:
-        model = model_of(server, timeout=0.6, retries=1)
-        one(model, chat("first"))
-        server.behaviour.latency = 10.0
-        assert one(model, chat("second")).reason == "timeout after 2 tries: no reply within 0.6 s"
 
 
 def test_a_disturbed_run_gives_the_same_answers_as_an_undisturbed_one() -> None:
@@ -139,9 +115,8 @@ def test_a_few_refusals_among_good_answers_are_no_overload() -> None:
     asyncio.run(scenario())
 
 
-@pytest.mark.parametrize("status", ["429", "503"])
-def test_retry_after_holds_back_every_new_request(status: str) -> None:
-    with Loopback(script=(status,), retry_after="1") as server:
+def test_retry_after_holds_back_every_new_request() -> None:
+    with Loopback(script=("429",), retry_after="1") as server:
         started = time.monotonic()
         stream = model_of(server, concurrency=2).answer(chat(f"q{i}") for i in range(10))
         times = [time.monotonic() - started for _ in stream]
@@ -196,11 +171,10 @@ def test_a_spent_quota_ends_the_run() -> None:
     assert server.requests == 2
 
 
-@pytest.mark.parametrize("concurrency", [1, 64])
-def test_a_dead_server_is_reported_soon(concurrency: int) -> None:
-    model = model_of(f"http://127.0.0.1:{free_port()}/v1", retries=2, concurrency=concurrency)
+def test_a_dead_server_is_reported_soon() -> None:
+    model = model_of(f"http://127.0.0.1:{free_port()}/v1", retries=2, concurrency=64)
     with pytest.raises(ModelUnreachable, match="no connection"):
-        answers(model, [chat(f"q{i}") for i in range(concurrency)])
+        answers(model, [chat(f"q{i}") for i in range(64)])
 
 
 def test_a_server_that_is_still_starting_is_waited_for() -> None:
@@ -305,20 +279,6 @@ def test_tries_and_unusable_replies_are_counted() -> None:
     assert {response.status for response in responses.values()} == {"error"}
     assert server.requests == 1 + 2 + 4
     assert meter.tokens == [6 * 7, 6 * 3]
-
-
-def test_limits_hold_where_no_reply_can_be_used(tmp_path: Path) -> None:
-    body = says("a keel").removesuffix(b"}") + b',"usage":{"prompt_tokens":700,"completion_tokens":300}'
-    with fixed(body) as server:
-        for limits in ({"max_requests": 5}, {"max_usd": 0.02, "price_in": 5.0, "price_out": 5.0}):
-            before = server.requests
-            for _ in range(2):
-                with pytest.raises(BudgetReached):
-                    ek.run(
-                        "rgb", "openai:loop", base_url=server.url, limit=9, progress=False,
-                        out=tmp_path / str(len(limits)), concurrency=1, **limits,
-                    )  # fmt: skip
-            assert server.requests - before <= 5
 
 
 # Odd replies and addresses

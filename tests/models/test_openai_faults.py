@@ -162,7 +162,7 @@ def test_a_connection_on_which_a_second_copy_came_is_not_used_again() -> None:
 
 
 def test_a_load_with_faults_of_every_kind_ends_whole_and_leaves_nothing_open() -> None:
-    texts = [f"question {number}" for number in range(1500)]
+    texts = [f"question {number}" for number in range(500)]
     descriptors, threads = Path("/proc/self/fd"), threading.active_count()
     faults = tuple(name for name in EVERY_FAULT if name not in FINAL and not name.endswith(TOO_LONG))
     with Loopback(fail=0.1, faults=faults, words=20) as server:
@@ -177,6 +177,6 @@ def test_a_load_with_faults_of_every_kind_ends_whole_and_leaves_nothing_open() -
         assert server.connections == 0
         assert len(list(descriptors.iterdir())) <= before
     assert threading.active_count() == threads
-    assert Counter(response.status for response in responses.values()) == {"ok": 1500}
+    assert Counter(response.status for response in responses.values()) == {"ok": 500}
     assert all(is_right(request.prompt[0].content, response) for request, response in responses.items())  # type: ignore[union-attr]
-    assert server.requests >= 1600
+    assert server.requests >= 530

@@ -11,9 +11,6 @@ import msgspec
 import pytest
 
 from evenkeel.errors import UsageError
-from evenkeel.models.openai.backend import OpenAI
-from evenkeel.models.registry import load_model
-from evenkeel.types import Generate, Request, Sampling
 from loopback import Loopback
 from models.hostile import KEY, chat, failing, fixed, model_of, one, says
 
@@ -135,38 +132,6 @@ def test_a_secret_of_the_extra_body_is_replaced() -> None:
         assert one(model_of(server, extra_body=extra), chat("q")).text == "You sent [key], low."
 
 
-# Keys in the address and the header
-
-
-def test_the_key_shows_nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MY_KEY", KEY)
-    shown: list[object] = []
-    with Loopback(echo_key=True, key=KEY, script=("ok", "ok", "400")) as server:
-        model = model_of(server, api_key_env="MY_KEY", concurrency=1)
-        requests: list[Request] = [
-            chat("a"),
-            chat("[think]"),
-            chat("c"),
-            Generate(prompt="d", sampling=Sampling()),
-        ]
-        shown += [*model.answer(requests), model, model.identity(), vars(model)["_options"]]
-        server.behaviour.key = "another"
-        shown.append(one(model, chat("e")))
-    assert "[key]" in repr(shown)
-    assert "Incorrect API key" in repr(shown)
-    assert KEY not in repr(shown)
-    assert server.statuses == {200: 3, 400: 1, 401: 1}  # the key itself was sent
-
-
 def test_credentials_in_the_address_are_sent() -> None:
     with Loopback(key="Basic bWU6aHVudGVyMg==") as server:
         assert one(model_of(server.url.replace("//", "//me:hunter2@")), chat("q")).status == "ok"
-
-
-def test_a_missing_key_is_named_before_anything_is_sent() -> None:
-    model = load_model("openai:gpt", api_key_env="SOME_KEY")
-    assert isinstance(model, OpenAI)
-    assert model.address == "https://api.openai.com/v1"
-    for use in (lambda: model.probe(frozenset()), lambda: model.answer([])):
-        with pytest.raises(UsageError, match="SOME_KEY"):
-            use()

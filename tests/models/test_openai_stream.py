@@ -53,10 +53,10 @@ def test_a_reader_who_stops_reading_holds_the_stream_up() -> None:
     with Loopback(words=5) as server:
         stream = model_of(server, concurrency=4).answer(requests())
         next(stream)
-        before, deadline = -1, time.monotonic() + 60
-        while pulled != before and pulled < 1_000 and time.monotonic() < deadline:
+        before = -1
+        while pulled != before and pulled < 1_000:
             before = pulled
-            time.sleep(1.0)
+            time.sleep(0.2)
         assert pulled < 1_000
         stream.close()  # type: ignore[attr-defined]
 

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import pytest
 
 import evenkeel as ek
-from dialects import PROVIDERS, ProviderServer, chat, named_at, one, opened
+from dialects import PROVIDERS, ProviderServer, chat, named_at, one
 from evenkeel.api.setup import with_base_url
 from evenkeel.errors import DataError, ModelUnreachable, UsageError
 from evenkeel.files import configuration
 from evenkeel.models.openai.backend import OpenAI
 from evenkeel.models.openai.endpoint import endpoints
-from evenkeel.models.presets import RESERVED, find_preset
-from evenkeel.models.registry import BACKENDS, backend, check_spec, load_model
+from evenkeel.models.presets import find_preset
+from evenkeel.models.registry import load_model
 from evenkeel.types import ModelRef
 
 pytestmark = pytest.mark.slow
@@ -47,33 +45,6 @@ def sent(spec: str, **args: str) -> dict[str, str]:
         server.endpoint.shown: server.endpoint.headers.get("Authorization", "").removeprefix("Bearer ")
         for server in model._servers
     }
-
-
-@pytest.mark.parametrize("name", list(ek.presets()))
-def test_a_preset_gives_specs_that_the_registry_takes(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    preset = ek.presets()[name]
-    assert preset.name == name
-    assert preset.sources
-    if preset.base_url:
-        address = urlsplit(preset.base_url)
-        assert address.scheme == ("https" if preset.key else "http")
-        assert bool(preset.key) == (address.hostname != "127.0.0.1")
-    check_spec(preset.spec("some/model"), {})
-    assert preset.spec("some/model") == f"{name}:some/model"
-    assert backend(name) is not None
-    monkeypatch.delenv(preset.key or "NONE", raising=False)
-    assert preset.key_is_set is not bool(preset.key)
-    if preset.key:
-        assert re.fullmatch(r"[A-Z_]+_API_KEY", preset.key)
-        monkeypatch.setenv(preset.key, "sk-secret")
-        assert preset.key_is_set
-        assert "sk-secret" not in repr(preset) + preset.spec("any")
-
-
-def test_names_that_mean_something_else_cannot_be_presets() -> None:
-    assert set(BACKENDS) <= RESERVED
-    assert find_preset("openai") is None  # any server, as ever
-    assert not (set(ek.presets()) - {"openai"}) & RESERVED
 
 
 def test_any_other_model_may_be_named_but_not_none() -> None:
@@ -297,26 +268,3 @@ def test_a_local_server_that_is_not_there_is_unreachable(monkeypatch: pytest.Mon
     monkeypatch.setenv("OLLAMA_HOST", "127.0.0.1:9")
     with pytest.raises(ModelUnreachable, match="does not list its models"):
         load_model("ollama:")
-
-
-def test_a_run_keeps_the_name_and_resumes(
-    questions: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with ProviderServer(PROVIDERS["mistral"], words=8) as server:
-        for name, value in named_at("mistral", server, tmp_path).items():
-            monkeypatch.setenv(name, value)
-        settings = {
-            "data": questions,
-            "out": tmp_path / "run",
-            "progress": False,
-            "embedder": "mistral:loop",
-            "limit": 1,
-        }
-        run = ek.run("mirae", "mistral:loop", **settings)  # type: ignore[arg-type]
-        asked = len(server.received)
-        assert run.spec.models["model"]["spec"] == run.spec.models["embedder"]["spec"] == "mistral:loop"
-        assert run.headline.coverage == 1
-        again = ek.run("mirae", "mistral:loop", **settings)  # type: ignore[arg-type]
-    assert len(server.received) == asked
-    assert again.headline == run.headline
-    assert opened("mistral").identity() == run.spec.models["model"]["identity"]

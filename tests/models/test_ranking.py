@@ -7,15 +7,12 @@ from pathlib import Path
 import pytest
 import torch
 
-from evenkeel.errors import CapabilityError, UsageError
-from evenkeel.harness.budget import Budget
-from evenkeel.harness.limits import Limits
-from evenkeel.journal.journal import Journal, make_key
+from evenkeel.errors import UsageError
 from evenkeel.models.embedded import embedder_folder
 from evenkeel.models.local.cross_encoder import PAIR_ROWS
 from evenkeel.models.registry import load_model
 from evenkeel.models.sbert import SentenceTransformer
-from evenkeel.types import Rank, Response
+from evenkeel.types import Rank
 from models.tiny import ask, change_tensors, tiny_cross_encoder
 
 pytestmark = pytest.mark.slow
@@ -75,54 +72,3 @@ def test_a_cross_encoder_without_its_head_is_refused_by_name(tmp_path: Path) -> 
     folder = change_tensors(tiny_cross_encoder(tmp_path), lambda tensors: tensors.pop("classifier.weight"))
     with pytest.raises(UsageError, match=r"1 tensor \(classifier\.weight\) is missing, and would be random"):
         ask(opened(folder), Rank(query="a", document="b"))
-
-
-def test_a_folder_that_cannot_be_loaded_is_named(tmp_path: Path) -> None:
-    (tmp_path / "config.json").write_text('{"model_type": "bert"}')
-    (tmp_path / "model.safetensors").write_bytes(b"not weights")
-    with pytest.raises(UsageError, match="is not a complete weights file"):
-        ask(opened(tmp_path), Rank(query="a", document="b"))
-    (tmp_path / "model.safetensors").unlink()
-    with pytest.raises(UsageError, match="cannot be loaded to rank"):
-        ask(opened(tmp_path), Rank(query="a", document="b"))
-
-
-def test_after_closing_it_loads_again(folder: Path) -> None:
-    model = opened(folder)
-    request = Rank(query="a", document="b")
-    first = ask(model, request)
-    model.close()
-    assert model._pair_model is None
-    assert ask(model, request) == first
-
-
-def test_ranking_is_filed_by_query_and_document_and_read_back(tmp_path: Path) -> None:
-    requests = [Rank(query="a", document="b"), Rank(query="b", document="a"), Rank(query="ab", document="")]
-    assert len({make_key(b"model", request).key for request in requests}) == 3
-    journal = Journal(tmp_path / "journal.sqlite")
-    for number, request in enumerate(requests):
-        journal.put(make_key(b"model", request), request, Response(status="ok", rank=-number / 3))
-    journal.flush()
-    assert [response.rank for response in journal.read(b"model", requests)] == [0, -1 / 3, -2 / 3]
-    assert not list(journal.unanswered(b"model", [*requests, Rank(query="a", document="b", role="other")]))
-    journal.close()
-
-
-def test_ranking_counts_against_no_limit() -> None:
-    budget = Budget(Limits(max_requests=1))
-    requests = [Rank(query="a", document=str(number)) for number in range(3)]
-    assert list(budget.admit(requests)) == requests
-    budget.spend(requests[0], Response(status="ok", rank=0.5))
-    assert (budget.requests, budget.exhausted) == (0, "")
-
-
-def test_a_model_that_does_not_rank_is_refused_before_it_is_asked(tmp_path: Path) -> None:
-    import evenkeel as ek
-
-    triplet = '{"task": "a__b", "criterion": "b", "description": "d", "anchor": "a", "positive": "p", '
-    triplet += '"negative": "n", "anchor_id": "1", "positive_id": "2", "negative_id": "3"}'
-    (tmp_path / "triplets.jsonl").write_text(triplet)
-    with pytest.raises(CapabilityError, match="can rank"):
-        method = ["rerank:embedded-embedder"]
-        ek.run("multiview", data=tmp_path / "triplets.jsonl", method=method, out=tmp_path / "run")
-    assert not (tmp_path / "run").exists()

@@ -27,7 +27,7 @@ TEXTS = ["a keel", "the harbour light at dawn, seen from the sea", "rope", "í•œê
 # Causal models
 
 
-@pytest.mark.parametrize("config", ["LlamaConfig", "MambaConfig"])
+@pytest.mark.parametrize("config", ["LlamaConfig", pytest.param("MambaConfig", marks=pytest.mark.full)])
 def test_an_embedding_is_the_last_hidden_state_in_any_company(config: str, tmp_path: Path) -> None:
     from transformers import AutoModelForCausalLM, AutoTokenizer
 

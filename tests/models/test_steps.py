@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from scipy import stats
 
 from evenkeel.models.hf import HuggingFace
 from evenkeel.models.local import batching, causal, generation
 from evenkeel.models.local.batching import Budget
 from evenkeel.models.local.checks import reads_padded
 from evenkeel.models.local.generation import Prompt, generate
+from evenkeel.models.local.reading import SHARED, shared_beginning
 from evenkeel.models.local.steps import attention, recorded
 from evenkeel.models.local.steps.attention import (
     NAME,
@@ -70,17 +70,6 @@ def test_noise_has_the_same_bits_on_every_device(step: int) -> None:
     noise = log_exponentials(tensor_of(seeds), step, 500).numpy()
     expected = [[expected_noise(seed, step, token) for token in range(500)] for seed in seeds]
     assert np.allclose(noise, expected, rtol=0, atol=1e-4)
-
-
-def test_noise_is_that_of_independent_exponential_variables() -> None:
-    noise = log_exponentials(torch.arange(400), 7, 4096).double().exp()
-    assert stats.kstest(noise[:40].flatten().numpy(), stats.expon.cdf).pvalue > 1e-4
-    ranks = stats.norm.ppf((-noise).exp().clamp(1e-7, 1 - 1e-7).numpy())
-    rows, tokens = (each @ each.T / np.sqrt(each.shape[1]) for each in (ranks, ranks.T[:400]))
-    for products in (rows, tokens):  # of two rows, and of two tokens: each about standard normal
-        pairs = products[np.triu_indices(400, 1)]
-        assert abs(pairs.mean()) < 0.02
-        assert pairs.std() == pytest.approx(1, abs=0.02)
 
 
 def test_the_nucleus_is_that_of_sorted_probabilities() -> None:
@@ -246,6 +235,27 @@ def test_rows_of_one_prompt_share_its_keys(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(recorded, "BLOCK", 8)
     assert ask(model, *requests) == expected
     assert calls
+
+
+@pytest.mark.parametrize("heads", [2, 4])
+def test_what_all_prompts_begin_with_is_read_once(
+    heads: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = ARCHITECTURES["LlamaConfig"] | {"num_key_value_heads": heads}
+    model = open_hf(tiny_model(tmp_path, "LlamaConfig", **settings))
+    requests = [say(f"{' '.join(2 * TEXTS)} {text}", max_tokens=1) for text in TEXTS]
+    expected, loaded, read = ask(model, *requests), model._causal(), []
+    loaded.model.set_attn_implementation("sdpa")
+    use_step_attention(loaded.model)
+    monkeypatch.setattr(causal, "RIGHT_PADDED", {"cpu"})
+    loaded.model.register_forward_pre_hook(
+        lambda _, __, given: read.append(given["input_ids"].shape), with_kwargs=True
+    )
+    assert ask(model, *requests) == expected
+    rows = [loaded.tokenise(str(request.prompt)) for request in requests]
+    start = shared_beginning(rows)
+    assert start > SHARED
+    assert read == [(1, start), (len(rows), max(map(len, rows)) - start)]
 
 
 # Batches

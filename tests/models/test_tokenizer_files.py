@@ -251,7 +251,7 @@ def test_what_is_no_tokenizer_is_refused(name: str, content: bytes, problem: str
     assert str(tmp_path) in str(refused.value)
 
 
-@pytest.mark.parametrize("form", ["tokenizer", "model"])
+@pytest.mark.parametrize("form", ["tokenizer", pytest.param("model", marks=pytest.mark.full)])
 def test_a_panic_of_the_tokenizers_library_names_the_file(form: str, tmp_path: Path) -> None:
     """It is no Exception: a regular expression that runs away, here."""
     path = tiny_model(tmp_path / "tiny")

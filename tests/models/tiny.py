@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -107,12 +108,20 @@ def change_tensors(folder: Path, change: Callable[[dict[str, Any]], object]) -> 
     return folder
 
 
+@cache
+def embedded_reader() -> Any:
+    """The embedded model's file; reading its header takes seconds."""
+    import gguf
+
+    return gguf.GGUFReader(embedded_gguf())
+
+
 def tiny_gguf(path: Path, *, leave_out: Sequence[str] = ()) -> Path:
     """Write a GGUF file: the embedded model's header and first tokens, with one small random layer."""
     import gguf
     import numpy as np
 
-    reader = gguf.GGUFReader(embedded_gguf())
+    reader = embedded_reader()
     writer = gguf.GGUFWriter(path, "llama")
     sizes = {"embedding_length": 64, "block_count": 1, "feed_forward_length": 96, "rope.dimension_count": 16}
     sizes |= {"attention.head_count": 4, "attention.head_count_kv": 2, "context_length": 128}
@@ -120,13 +129,14 @@ def tiny_gguf(path: Path, *, leave_out: Sequence[str] = ()) -> Path:
         writer.add_uint32(f"llama.{key}", size)
     tokens, merges, types = (reader.fields[f"tokenizer.ggml.{of}"].contents() for of in VOCABULARY)
     tokens = tokens[:TOKENS]
-    merges = [merge for merge in merges if merge.replace(" ", "") in tokens]
+    known = set(tokens)
+    merges = [merge for merge in merges if merge.replace(" ", "") in known]
     shortened = dict(
         zip((f"tokenizer.ggml.{of}" for of in VOCABULARY), (tokens, merges, types[:TOKENS]), strict=True)
     )
     for field in reader.fields.values():
-        known = field.name.startswith("GGUF.") or field.name == "general.architecture"
-        if known or field.name.removeprefix("llama.") in sizes:
+        derived = field.name.startswith("GGUF.") or field.name == "general.architecture"
+        if derived or field.name.removeprefix("llama.") in sizes:
             continue
         kind, sub = field.types[0], field.types[-1] if len(field.types) > 1 else None
         writer.add_key_value(field.name, shortened.get(field.name, field.contents()), kind, sub)

@@ -27,7 +27,7 @@ from evenkeel.page.metrics import scope_name
 from evenkeel.page.tables import all_figures, arrange, side_by_side
 from evenkeel.page.tables import figure as figure_of_scope
 from evenkeel.report import charts, pictures
-from evenkeel.report.html_page import render, render_grids
+from evenkeel.report.html_page import render, render_tokenizers
 from evenkeel.report.pictures import Drawn
 from evenkeel.report.samples import table as samples
 from evenkeel.report.samples.table import SCRIPT
@@ -119,8 +119,9 @@ def test_a_picture_with_too_little_to_draw_shows_its_note() -> None:
 
 def test_other_pages_have_no_script(run: ek.Run, tmp_path: Path) -> None:
     card = render_scorecard(scorecard([run]), tmp_path / "card.html")
-    grids = render_grids("t", "l", {"one": run.summary}, [], [Grid("g", "c", ["v"], [("r", ["x"])])])
-    for page in (card, grids):
+    rows = [Grid("g", "c", ["v"], [("r", ["x"])])]
+    tokens = render_tokenizers({"one": run.summary}, [], rows, verdict="v", illustrations=[])
+    for page in (card, tokens):
         assert "<script" not in page
         assert "content=\"default-src 'none'; style-src 'unsafe-inline'\"" in page
 
@@ -380,7 +381,7 @@ def test_the_page_of_several_runs_names_them_and_says_whose_a_table_is(several: 
 
 def test_a_run_that_is_given_twice_is_one(several: list[ek.Run]) -> None:
     assert render(several[0], several[0]) == render(several[0])
-    assert "Settings</h2>" in render(several[0])
+    assert "<summary>Settings</summary>" in render(several[0])
 
 
 def test_settings_are_shown_without_empty_values(tmp_path: Path) -> None:

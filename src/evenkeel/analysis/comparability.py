@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import numpy as np
 
-from evenkeel.analysis.sample_values import RunValues
+from evenkeel.analysis.sample_values import RunValues, Values, tag_order
 from evenkeel.errors import UsageError
 from evenkeel.harness.folder import Run, spec_changes
 from evenkeel.harness.registry import benchmark_class
 from evenkeel.options import describe
 from evenkeel.page.layout import Layout
 from evenkeel.page.metrics import declaration
+from evenkeel.types import Tag
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,6 +29,11 @@ VISIBLE_IN_SAMPLES = ("data.", "limit", "seed")
 """Parts of a spec that decide which samples there are and what they ask, which the samples show."""
 SETTINGS = {"data.lang": "Language", "data.sha256": "Data"}
 """Settings whose names are not words for people."""
+UNLIKE = {
+    "answers": "each run has another number of answers to them",
+    "samples": "they depend on the other samples, and each run has others",
+}
+"""Why samples are left out, by what their values depend on."""
 DIGEST = re.compile(r"\b([0-9a-f]{12})[0-9a-f]{20,}\b")
 """A digest; the first characters are shown."""
 
@@ -41,15 +46,6 @@ class Pair(NamedTuple):
     first: NDArray[np.intp]
     second: NDArray[np.intp]
     """Where the samples that both have are in each run, in the order of the first."""
-    refused: dict[str, Sequence[str]]
-    """Settings in which they differ that decide some metrics only, in words, with patterns of these."""
-
-    def why_not(self, metric: str) -> str:
-        """Why they cannot be compared by a metric; empty where they can."""
-        for reason, patterns in self.refused.items():
-            if any(fnmatchcase(metric, pattern) for pattern in patterns):
-                return reason
-        return ""
 
 
 def paired(
@@ -61,7 +57,7 @@ def paired(
     the same, whatever file they came from and however many others there are. What recorded answers do not
     state is unknown, and a difference only where that is `strict`.
     """
-    reasons, refused = settings_between(*runs, strict=strict)
+    reasons = settings_between(*runs, strict=strict)
     first, second = (
         np.array([of_run.samples[sample] for sample in values[0].samples if sample in values[1].samples], int)
         for of_run in values
@@ -73,7 +69,7 @@ def paired(
             f"{names[0]} (A) and {names[1]} (B) were asked differently: {'; '.join(dict.fromkeys(reasons))}. "
             "Compare runs over the same data with the same settings."
         )
-    return Pair(names, values, first, second, refused)
+    return Pair(names, values, first, second)
 
 
 def unlike_samples(
@@ -92,7 +88,7 @@ def unlike_samples(
     unlike = [
         ids[row]
         for row, before, after in zip(first, *asked, strict=True)
-        if before is not after and not benchmark.asks_same(before, after)
+        if not benchmark.asks_same(before, after)
     ]
     if not unlike:
         return ""
@@ -102,25 +98,14 @@ def unlike_samples(
     return f"{len(unlike):,} of {len(first):,} {samples} in both do not ask the same: {listed}{more}"
 
 
-def settings_between(
-    stored: Run, current: Run, *, strict: bool = False
-) -> tuple[list[str], dict[str, Sequence[str]]]:
-    """In which settings two runs differ, apart from what is under test: those because of which they cannot be
-    paired, and those that decide some metrics only, with the patterns of these."""
-    decides = benchmark_class(stored.spec.benchmark).decides
-    reasons: list[str] = []
-    partial: dict[str, Sequence[str]] = {}
-    in_samples = [f"options.{name}" for name in _options(stored, "in_samples")]
-    for name, (there, here) in _changes(stored, current, strict=strict).items():
-        if name.startswith(VISIBLE_IN_SAMPLES) or (name in in_samples and not strict):
-            continue
-        text = _difference(name, there, here)
-        metrics = next((decides[pattern] for pattern in decides if fnmatchcase(name, pattern)), ())
-        if metrics and not strict:
-            partial[text] = metrics
-        else:
-            reasons.append(text)
-    return reasons, partial
+def settings_between(stored: Run, current: Run, *, strict: bool) -> list[str]:
+    """The settings in which two runs differ so that they cannot be paired, in words."""
+    in_samples = [] if strict else [f"options.{name}" for name in _options(stored, "in_samples")]
+    return [
+        _difference(name, there, here)
+        for name, (there, here) in _changes(stored, current, strict=strict).items()
+        if not name.startswith(VISIBLE_IN_SAMPLES) and name not in in_samples
+    ]
 
 
 def _changes(stored: Run, current: Run, *, strict: bool) -> dict[str, tuple[Any, Any]]:
@@ -177,29 +162,32 @@ def sizes_note(pair: Pair, layout: Layout) -> list[str]:
 
 
 def excluded(pair: Pair, name: str, layout: Layout, other_name: str = "") -> tuple[NDArray[np.bool_], str]:
-    """Which of the common samples two runs cannot be compared by, and why: each run compares them with
-    another sample or with all of its own, or has another number of answers. In the second run the metric may
-    have another name: that of another subject."""
+    """Which of the common samples two runs cannot be compared by, and why: what their values depend on,
+    beside their own answers, is not the same in both. In the second run the metric may have another name:
+    that of another subject."""
     declared = declaration(layout.metrics, name)
-    whole = pair.runs[0].by_metric[name], pair.runs[1].by_metric[other_name or name]
-    stored, current = whole[0].taken(pair.first), whole[1].taken(pair.second)
-    none = np.zeros(len(pair.first), dtype=bool)
-    if declared and declared.against:
-        lowest = [of_run.lowest.get(declared.against, {}) for of_run in pair.runs]
-        families = {key for key in lowest[0] if lowest[0][key] != lowest[1].get(key, lowest[0][key])}
-        unlike = np.array([pair.runs[1].families[row] in families for row in pair.second], dtype=bool)
-        return unlike, f"each run compares them with another prompt or {declared.against}"
-    if declared and declared.by_repeats:
-        unlike = (stored.answered != 0) & (stored.answered != current.answered)
-        return unlike & current.known, "each run has another number of answers to them"
-    if declared and declared.by_others:
-        about = [
-            {sample for sample, row in of_run.samples.items() if values.about[row]}
-            for of_run, values in zip(pair.runs, whole, strict=True)
-        ]
-        if about[0] != about[1]:
-            return ~none, f"it depends on the other {layout.counted[0]}, and each run has others"
-    return none, ""
+    depends = declared.depends_on if declared else ""
+    if not depends:
+        return np.zeros(len(pair.first), dtype=bool), ""
+    first, second = pair.runs[0].by_metric[name], pair.runs[1].by_metric[other_name or name]
+    before, after = _contexts(pair.runs[0], first, depends), _contexts(pair.runs[1], second, depends)
+    reason = UNLIKE.get(depends, f"each run compares them with another {depends}")
+    unlike = [before[a] != after[b] for a, b in zip(pair.first, pair.second, strict=True)]
+    return np.array(unlike, dtype=bool) & first.known[pair.first] & second.known[pair.second], reason
+
+
+def _contexts(of_run: RunValues, values: Values, depends: str) -> Sequence[object]:
+    """What the value of each sample depends on, as `Metric.depends_on` says."""
+    if depends == "answers":
+        return list(values.answered)
+    if depends == "samples":
+        return [hash(frozenset(of_run.samples))] * len(of_run.samples)
+    families = [(group, tags.get("lang")) for group, tags in of_run.groups]
+    lowest: dict[object, Tag] = {}
+    for family, (_, tags) in zip(families, of_run.groups, strict=True):
+        if depends in tags:
+            lowest[family] = min(lowest.get(family, tags[depends]), tags[depends], key=tag_order)
+    return [lowest.get(family) for family in families]
 
 
 def _difference(name: str, first: Any, second: Any) -> str:

@@ -12,7 +12,7 @@ from evenkeel.harness.folder import Run
 from evenkeel.harness.registry import benchmark_class
 from evenkeel.page.layout import Layout
 from evenkeel.page.metrics import scope_name
-from evenkeel.types import MIXED, Tag
+from evenkeel.types import Tag
 
 MOST_ROWS = 50
 """Values of a tag that metrics are broken down by."""
@@ -136,52 +136,27 @@ def comparable(
         if split_name(name, common)[0] in common
         and all(is_mean(run, name, of_run.by_metric[name]) for run, of_run in zip(runs, values, strict=True))
     ]
-    for name in list(means):
-        bases = figure_bases(name, runs)
-        if differ_in_kind(bases):
-            means.remove(name)
-            if explicit:
-                raise UsageError(
-                    f"'{name}' cannot be compared, its figures differ in kind: {'; '.join(bases)}."
-                )
-    absent = [name for name in names if name not in means]
-    absent = [name for name in absent if name in explicit] or ([] if means else absent)
-    if absent:
-        raise UsageError(
-            f"'{absent[0]}' cannot be compared sample by sample: it must be a value that the samples of all "
-            f"these runs have, and its figure their mean.{suggestion(absent[0], common)} "
-            f"Available: {', '.join(sorted(common)) or 'none'}."
-        )
     in_scope = [name for name in means if any(of_run.by_metric[name].in_scope.any() for of_run in values)]
-    for name in means:
-        if name not in in_scope and (name in explicit or not in_scope):
-            listed = (
-                f"{tag}: {', '.join(map(str, list(known)[:MOST_LISTED]))}"
-                for tag, known in values[0].tags.items()
+    for name in names:
+        if name in in_scope or (in_scope and name not in explicit):
+            continue
+        if name not in means:
+            raise UsageError(
+                f"'{name}' cannot be compared sample by sample: it must be a value that the samples of all "
+                f"these runs have, and its figure their mean.{suggestion(name, common)} "
+                f"Available: {', '.join(sorted(common)) or 'none'}."
             )
-            raise UsageError(f"'{name}': no sample of these runs has it. Their tags are {'; '.join(listed)}.")
+        listed = (
+            f"{tag}: {', '.join(map(str, list(known)[:MOST_LISTED]))}"
+            for tag, known in values[0].tags.items()
+        )
+        raise UsageError(f"'{name}': no sample of these runs has it. Their tags are {'; '.join(listed)}.")
     return in_scope
 
 
-def figure_bases(name: str, runs: Iterable[Run]) -> list[str]:
-    """What the figures of a name depend on beside the scores, each once."""
-    figures = (figure_of(run, name) for run in runs)
-    return list(dict.fromkeys(figure.basis for figure in figures if figure is not None))
-
-
-def differ_in_kind(bases: Sequence[str]) -> bool:
-    return len(bases) > 1 or any(basis.startswith(MIXED) for basis in bases)
-
-
 def is_mean(run: Run, name: str, values: Values) -> bool:
-    """Whether a figure, where the summary has it, is the mean of the samples' values.
-
-    What depends on more than the scores has a mean only where the summary gives it.
-    """
+    """Whether a figure, where the summary has it, is the mean of the samples' values."""
     figure, mean = figure_of(run, name), values.mean
-    if figure is None:
-        whole = figure_of(run, name.rpartition("/")[0])
-        return whole is None or not whole.basis
-    if figure.value is None or mean is None:
+    if figure is None or figure.value is None or mean is None:
         return True
     return isclose(figure.value, mean, rel_tol=1e-9, abs_tol=1e-12)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import combinations
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -32,13 +32,13 @@ from evenkeel.analysis.comparable_metrics import (
 from evenkeel.analysis.links import independent_groups, numbered
 from evenkeel.analysis.outcome import MIN_GROUPS, Outcome, needed_groups, outcome_of
 from evenkeel.analysis.references import reference_marks, reference_runs
-from evenkeel.analysis.sample_values import RunValues, Values, read_values, split_name
+from evenkeel.analysis.sample_values import RunValues, Values, read_values
 from evenkeel.errors import UsageError
 from evenkeel.harness.folder import Run
 from evenkeel.page.format import counted
 from evenkeel.page.grid import Displayed, Overview
 from evenkeel.page.layout import Layout
-from evenkeel.page.metrics import Metric, declaration, part_words, scope_of, title_of
+from evenkeel.page.metrics import declaration, part_words, scope_of, title_of
 from evenkeel.page.scale import Mark
 from evenkeel.types import Unit
 
@@ -142,7 +142,7 @@ class Compared(NamedTuple):
     """A comparison, and what it was computed from."""
 
     comparison: Comparison
-    values: list[RunValues]
+    pairs: list[Pair]
     estimates: list[stats.Estimate | None]
     """Behind each difference; None where there is none."""
 
@@ -155,75 +155,35 @@ def compare_values(
     usual = [layout.headline] if by and not runs[0].subjects else usual_metrics(layout, runs)
     rows = list(dict.fromkeys(broken_down(metrics or usual, by, runs)))
     check_subjects(rows, layout, runs)
-    asked: dict[bytes, Any] = {}
-    values = [read_values(run, rows, layout.metrics, asked) for run in runs]
+    values = [read_values(run, rows, layout.metrics) for run in runs]
     names = comparable(rows, runs, values, explicit=metrics or ())
-    empty = [name for name in rows if by and not any(each.by_metric[name].in_scope.any() for each in values)]
-    without = [name for name in rows if by and name not in names and name not in empty]
+    without = [title_of(layout.metrics, name) for name in rows if by and name not in names]
     if not metrics and not by and len(runs) > 2 and not runs[0].subjects:
         names = names[:1]
-    named = dict(zip(run_names(runs), runs, strict=True))
+    entries = list(zip(run_names(runs), runs, values, strict=True))
     pairs = [
-        paired((first, second), (named[first], named[second]), values_of_both, strict=strict)
-        for (first, second), values_of_both in zip(
-            combinations(named, 2), combinations(values, 2), strict=True
-        )
+        paired((first[0], second[0]), (first[1], second[1]), (first[2], second[2]), strict=strict)
+        for first, second in combinations(entries, 2)
     ]
-    names, refused = _permitted(names, pairs, values, layout.metrics, explicit=bool(metrics))
-    tests = [_test(pair, name, _unit(name, layout), layout) for name in names for pair in pairs]
-    differences = _corrected(tests, layout)
-
-    def listed(left_out: Sequence[str]) -> str:
-        return "; ".join(title_of(layout.metrics, name) for name in left_out)
-
+    tests = [compared(pair, name, layout) for name in names for pair in pairs]
+    notes = [
+        *unknown_settings({name: run for name, run, _ in entries}),
+        *(note for pair in pairs for note in sizes_note(pair, layout)),
+        *(test.note for test in tests if test.note),
+        *([f"Not compared, since no sample has a value: {'; '.join(without)}"] if without else ()),
+    ]
     comparison = Comparison(
         benchmark=runs[0].spec.benchmark,
         runs=tuple(
-            Side(name=name, path=str(run.path), coverage=_coverage(run, layout, each))
-            for (name, run), each in zip(named.items(), values, strict=True)
+            Side(name=name, path=str(run.path), coverage=_coverage(run, layout, of_run))
+            for name, run, of_run in entries
         ),
         metrics=tuple(names),
         differs=tuple(differing_settings(runs)),
-        notes=(
-            *dict.fromkeys(
-                [
-                    *unknown_settings(named),
-                    *(note for pair in pairs for note in sizes_note(pair, layout)),
-                    *refused,
-                    *(test.note for test in tests if test.note),
-                ]
-            ),
-            *([f"No sample has a value: {listed(empty)}"] if empty else ()),
-            *([f"No figure: {listed(without)}"] if without else ()),
-        ),
-        differences=differences,
+        notes=tuple(dict.fromkeys(notes)),
+        differences=_corrected(tests, layout),
     )
-    return Compared(comparison, values, [test.estimate for test in tests])
-
-
-def _permitted(
-    names: Sequence[str],
-    pairs: Sequence[Pair],
-    values: Sequence[RunValues],
-    declared: Sequence[Metric],
-    *,
-    explicit: bool,
-) -> tuple[list[str], list[str]]:
-    """The metrics that no setting in which runs differ decides, and why the others are not compared."""
-    metrics = set().union(*(each.metrics for each in values))
-    permitted, reasons = [], []
-    for name in names:
-        metric = split_name(name, metrics)[0]
-        reason = next(filter(None, (pair.why_not(metric) for pair in pairs)), "")
-        if reason and explicit:
-            raise UsageError(f"'{name}' cannot be compared between these runs: {reason}.")
-        if reason:
-            reasons.append(f"{title_of(declared, name)}: not compared, because {reason}")
-        else:
-            permitted.append(name)
-    if not permitted:
-        raise UsageError(f"these runs cannot be compared: {'; '.join(reasons)}.")
-    return permitted, reasons
+    return Compared(comparison, pairs, [test.estimate for test in tests])
 
 
 def _coverage(run: Run, layout: Layout, values: RunValues) -> float:
@@ -246,53 +206,36 @@ def _unit(name: str, layout: Layout) -> Unit:
 class Test(NamedTuple):
     """A difference before it is corrected for the others, and what is behind it."""
 
-    metric: str
     difference: Difference
     estimate: stats.Estimate | None
     note: str
 
 
-def _test(pair: Pair, name: str, unit: Unit, layout: Layout) -> Test:
-    """A metric of two runs over the samples that both have, without those it cannot be compared by."""
-    unusable, reason = excluded(pair, name, layout)
-    first, second = (
-        of_run.by_metric[name].taken(rows[~unusable])
-        for of_run, rows in zip(pair.runs, (pair.first, pair.second), strict=True)
-    )
-    with_value = pair.runs[0].by_metric[name].known[pair.first]
-    left_out = int((unusable & with_value & pair.runs[1].by_metric[name].known[pair.second]).sum())
-    note = (
-        f"{title_of(layout.metrics, name)}: {counted(left_out, layout.counted[0])} left out, because {reason}"
-        if left_out
-        else ""
-    )
-    difference, estimate = difference_of(name, unit, pair.names, first, second)
-    declared = declaration(layout.metrics, name)
-    if declared and declared.parts and declared.mean_over not in scope_of(name)[1]:
-        part = part_words(declared, first.parts_known & second.parts_known)
-        difference = msgspec.structs.replace(difference, part=part)
-    return Test(name, difference, estimate, note)
-
-
-def difference_of(
-    name: str, unit: Unit, names: tuple[str, str], first: Values, second: Values
-) -> tuple[Difference, stats.Estimate | None]:
-    """b − a of one metric of the same samples, and the estimate behind it."""
-    coverage = _pair_coverage(first, second)
-    coverages = (first.coverage or 0.0, second.coverage or 0.0)
-    first, second = entering([first, second])
+def compared(pair: Pair, name: str, layout: Layout, other_name: str = "") -> Test:
+    """b − a of one metric over the samples that both runs have, without those it cannot be compared by. In
+    the second run it may have another name: that of another subject."""
+    whole = pair.runs[0].by_metric[name], pair.runs[1].by_metric[other_name or name]
+    unusable, reason = excluded(pair, name, layout, other_name)
+    sides = whole[0].taken(pair.first[~unusable]), whole[1].taken(pair.second[~unusable])
+    first, second = entering(sides)
     estimate, method = _estimate(first, second)
+    unit = _unit(name, layout)
     tested = stats.paired_test(estimate, unit=unit) if estimate else stats.Tested(None, None, None, method)
     value_a, value_b = first.mean, second.mean
+    declared = declaration(layout.metrics, name)
+    partial = declared and declared.parts and declared.mean_over not in scope_of(name)[1]
     difference = Difference(
-        metric=name, unit=unit, a=names[0], b=names[1], value_a=value_a, value_b=value_b,
+        metric=name, unit=unit, a=pair.names[0], b=pair.names[1], value_a=value_a, value_b=value_b,
         difference=None if value_a is None or value_b is None else value_b - value_a,
         low=tested.low, high=tested.high, p=tested.p, p_holm=None, different=False, detectable=None,
         method=tested.method, n=int(min(first.known.sum(), second.known.sum())),
-        clusters=min(first.clusters, second.clusters),
-        coverage_a=coverages[0], coverage_b=coverages[1], coverage=coverage,
+        clusters=min(first.clusters, second.clusters), coverage_a=sides[0].coverage or 0.0,
+        coverage_b=sides[1].coverage or 0.0, coverage=_pair_coverage(*sides),
+        part=part_words(declared, first.parts_known & second.parts_known) if declared and partial else "",
     )  # fmt: skip
-    return difference, estimate
+    left_out = f"{counted(int(unusable.sum()), layout.counted[0])} left out, because {reason}"
+    note = f"{title_of(layout.metrics, name)}: {left_out}" if unusable.any() else ""
+    return Test(difference, estimate, note)
 
 
 def entering(sides: Sequence[Values]) -> list[Values]:

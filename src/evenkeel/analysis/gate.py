@@ -11,11 +11,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from evenkeel import analysis as stats
+from evenkeel.analysis.comparability import Pair
 from evenkeel.analysis.comparable_metrics import check_subjects, layout_of, usual_metrics
 from evenkeel.analysis.comparison import SIGNIFICANT, Difference, compare_values
 from evenkeel.analysis.links import independent_groups
 from evenkeel.analysis.outcome import MIN_GROUPS
-from evenkeel.analysis.sample_values import RunValues
 from evenkeel.errors import UsageError
 from evenkeel.harness.folder import Run
 from evenkeel.page.format import chance, counts, number, probability, share, signed
@@ -113,9 +113,9 @@ def gate(
     layout = layout_of([old, new])
     names = list(dict.fromkeys(metrics or _headline(layout, [old, new])))
     check_subjects(names, layout, [old, new])
+    comparison, [pair], estimates = compare_values([old, new], names, strict=True)
     worse = {name: _direction(name, layout, higher_is_worse=higher_is_worse) for name in names}
-    comparison, values, estimates = compare_values([old, new], names, strict=True)
-    overlaps = {name: _overlap(name, *values) for name in names}
+    overlaps = {name: _overlap(name, pair) for name in names}
     for name, overlap in overlaps.items():
         _check_overlap(name, overlap, layout.counted)
     differences = comparison.differences
@@ -165,16 +165,13 @@ def _direction(name: str, layout: Layout, *, higher_is_worse: bool) -> Direction
     return "rise"
 
 
-def _overlap(name: str, old: RunValues, new: RunValues) -> Overlap:
-    before, after = (
-        {sample for sample, row in each.samples.items() if each.by_metric[name].about[row]}
-        for each in (old, new)
-    )
-    groups = old.by_metric[name].groups
+def _overlap(name: str, pair: Pair) -> Overlap:
+    old, new = (of_run.by_metric[name] for of_run in pair.runs)
+    common = old.about[pair.first] & new.about[pair.second]
     return Overlap(
-        common=len(before & after),
-        larger=max(len(before), len(after)),
-        groups=independent_groups(groups[old.samples[sample]] for sample in before & after),
+        common=int(common.sum()),
+        larger=int(max(old.about.sum(), new.about.sum())),
+        groups=independent_groups(old.groups[pair.first[common]].tolist()),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import exp, inf, isfinite, log
+from math import exp, inf, log
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -41,6 +41,8 @@ ROUNDING = 2.5e-5
 FARTHEST = log(100)
 """Half the width of an interval on the logarithmic scale, beyond which it says nothing: from a hundredth of
 the value to a hundred times as much."""
+WIDEST = 100.0
+"""Standard errors on either side of a value, beyond which an interval says nothing."""
 CARRIED = 0.75
 """The share of the variance that decides an interval."""
 FEWEST = 6
@@ -140,10 +142,11 @@ def _deciding(shares: NDArray[np.float64]) -> int:
     return count if len(shares) >= FEWEST and count <= max(1, len(shares) // 10) else 0
 
 
-def t_interval(estimate: Estimate, *, alpha: float = ALPHA) -> tuple[float, float]:
-    """value ± t(df) · error."""
-    half = t_quantile(1 - alpha / 2, estimate.df) * estimate.error
-    return estimate.value - half, estimate.value + half
+def t_interval(estimate: Estimate, *, alpha: float = ALPHA) -> tuple[float, float] | None:
+    """value ± t(df) · error. None where t is beyond `WIDEST`: the groups are too few, or too uneven."""
+    quantile = t_quantile(1 - alpha / 2, estimate.df)
+    half = quantile * estimate.error
+    return (estimate.value - half, estimate.value + half) if quantile <= WIDEST else None
 
 
 def wilson(share: float, n: float, *, alpha: float = ALPHA) -> tuple[float, float]:
@@ -267,7 +270,7 @@ def _over_groups(
         amount = log_interval(estimate, alpha=alpha)
         return amount, f"log t {estimate.over}" if amount else UNEVEN
     plain = t_interval(estimate, alpha=alpha)
-    return (plain, f"t {estimate.over}") if all(map(isfinite, plain)) else (None, UNEVEN)
+    return plain, f"t {estimate.over}" if plain else UNEVEN
 
 
 def agree(estimate: Estimate, bounds: tuple[float, float]) -> bool:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from itertools import combinations
+from itertools import combinations, combinations_with_replacement
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+import numpy as np
 from msgspec import Struct
 
 from evenkeel import analysis as stats
-from evenkeel.analysis.comparability import Pair, excluded, paired
-from evenkeel.analysis.comparable_metrics import differ_in_kind, is_mean, path_ends, run_names
-from evenkeel.analysis.comparison import SIGNIFICANT, difference_of
+from evenkeel.analysis.comparability import Pair, paired
+from evenkeel.analysis.comparable_metrics import is_mean, path_ends, run_names
+from evenkeel.analysis.comparison import SIGNIFICANT, compared
 from evenkeel.analysis.sample_values import RunValues, read_values
 from evenkeel.errors import EvenkeelError, UsageError, place_of
 from evenkeel.harness.folder import Run
@@ -65,12 +66,11 @@ def leaderboard(runs: Iterable[Run | str | Path]) -> list[Leaderboard]:
         raise UsageError("leaderboard takes a list of runs: leaderboard([run, …]).")
     by_benchmark: defaultdict[str, list[_Ranked]] = defaultdict(list)
     problems: list[str] = []
-    asked: dict[bytes, Any] = {}
     for path, run in {
         (run.path if isinstance(run, Run) else Path(run)).resolve(): run for run in runs
     }.items():
         try:
-            ranked = _read(run if isinstance(run, Run) else Run(run), asked)
+            ranked = _read(run if isinstance(run, Run) else Run(run))
             by_benchmark[ranked.run.spec.benchmark].append(ranked)
         except (EvenkeelError, OSError) as error:
             problems.append(str(error))
@@ -93,11 +93,14 @@ class _Ranked(NamedTuple):
     values: RunValues
 
 
-def _read(run: Run, asked: dict[bytes, Any]) -> _Ranked:
+def _read(run: Run) -> _Ranked:
     layout = benchmark_class(run.spec.benchmark).layout
     metrics = [f"{layout.headline}@{subject}" for subject in run.subjects] or [layout.headline]
     figures = dict(zip(metrics, run.headlines.values(), strict=True))
-    return _Ranked(run, layout, figures, read_values(run, metrics, layout.metrics, asked))
+    values = read_values(run, metrics, layout.metrics)
+    if not all(is_mean(run, metric, values.by_metric[metric]) for metric in metrics):
+        raise UsageError(f"{run.path}: the headline is not the mean of its samples.")
+    return _Ranked(run, layout, figures, values)
 
 
 def _boards(runs: Sequence[_Ranked]) -> list[Leaderboard]:
@@ -132,26 +135,19 @@ def _boards(runs: Sequence[_Ranked]) -> list[Leaderboard]:
 
 def _why_apart(group: Sequence[_Ranked], run: _Ranked) -> str:
     """Why a run cannot be on a board with others; empty where it can."""
-    for other in group:
-        names = run_names([other.run, run.run])
-        try:
-            pair = _pair(other, run)
-        except UsageError as error:
-            return str(error)
-        bases = sorted({figure.basis for each in (other, run) for figure in each.figures.values()})
-        if why := next(filter(None, map(pair.why_not, (*other.figures, *run.figures))), ""):
-            return f"Not compared with {names[0]} (there), because {why}."
-        if differ_in_kind(bases):
-            listed = "; ".join(map(repr, bases))
-            return f"Not compared with {names[0]}, because their figures differ in kind: {listed}."
-        if not all(
-            is_mean(each.run, m, each.values.by_metric[m]) for each in (other, run) for m in each.figures
-        ):
-            return f"Not compared with {names[0]}, because the headline is not the mean of its samples."
+    try:
+        for other in group:
+            _pair(other, run)
+    except UsageError as error:
+        return str(error)
     return ""
 
 
 def _pair(first: _Ranked, second: _Ranked) -> Pair:
+    """Two runs, or a run with itself: the methods that it sets side by side."""
+    if first is second:
+        rows = np.arange(len(first.values.samples))
+        return Pair(("", ""), (first.values, first.values), rows, rows)
     names = run_names([first.run, second.run])
     return paired((names[0], names[1]), (first.run, second.run), (first.values, second.values), strict=False)
 
@@ -160,14 +156,19 @@ def _rows(group: Sequence[_Ranked]) -> tuple[LeaderboardRow, ...]:
     """The entries of a board in their order: every pair tested as `compare` tests it, and ranked."""
     declared = group[0].layout.metrics[0]
     entries = [(number, metric) for number, ranked in enumerate(group) for metric in ranked.figures]
-    pairs = {(a, b): _pair(group[a], group[b]) for a, b in combinations(range(len(group)), 2)}
+    pairs = {
+        (a, b): _pair(group[a], group[b]) for a, b in combinations_with_replacement(range(len(group)), 2)
+    }
     sign = -1 if declared.better == "lower" else 1
-    tested = list(combinations(range(len(entries)), 2))
-    differences = [_difference(group, pairs, entries[a], entries[b]) for a, b in tested]
+    couples = list(combinations(range(len(entries)), 2))
+    differences = []
+    for first, second in couples:
+        (a, metric), (b, other_metric) = entries[first], entries[second]
+        differences.append(compared(pairs[a, b], metric, group[a].layout, other_metric).difference)
     better = [0] * len(entries)
     """How many entries are significantly better than each."""
     corrected = stats.holm([difference.p for difference in differences])
-    for (a, b), difference, p in zip(tested, differences, corrected, strict=True):
+    for (a, b), difference, p in zip(couples, differences, corrected, strict=True):
         if p is not None and p < SIGNIFICANT and difference.difference:
             better[a if sign * difference.difference > 0 else b] += 1
     rows = []
@@ -181,23 +182,6 @@ def _rows(group: Sequence[_Ranked]) -> tuple[LeaderboardRow, ...]:
         return row.figure.value is None, row.rank or 0, -sign * (row.figure.value or 0.0)
 
     return tuple(sorted(rows, key=order))
-
-
-def _difference(
-    group: Sequence[_Ranked],
-    pairs: dict[tuple[int, int], Pair],
-    first: tuple[int, str],
-    second: tuple[int, str],
-) -> Any:
-    """The headline of two entries, over the samples that both have."""
-    (a, metric_a), (b, metric_b) = first, second
-    declared, layout = group[a].layout.metrics[0], group[a].layout
-    before, after = group[a].values.by_metric[metric_a], group[b].values.by_metric[metric_b]
-    if a != b:
-        pair = pairs[a, b]
-        usable = ~excluded(pair, metric_a, layout, metric_b)[0]
-        before, after = before.taken(pair.first[usable]), after.taken(pair.second[usable])
-    return difference_of(metric_a, declared.unit, (metric_a, metric_b), before, after)[0]
 
 
 def _names(group: Sequence[_Ranked], entries: Sequence[tuple[int, str]]) -> list[str]:

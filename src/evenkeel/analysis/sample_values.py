@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -13,7 +12,7 @@ from msgspec import Struct
 
 from evenkeel.analysis.links import Group, group_of, independent_groups
 from evenkeel.errors import DataError
-from evenkeel.files.jsonfile import NOT_JSON, convert, decode
+from evenkeel.files.jsonfile import NOT_JSON
 from evenkeel.harness.folder import Run
 from evenkeel.harness.registry import benchmark_class
 from evenkeel.page.metrics import Metric, declaration, scope_name, scope_of
@@ -89,10 +88,8 @@ class RunValues(Struct, frozen=True, kw_only=True):
     """The position of each sample."""
     asked: list[Any]
     """What each sample asks, made short."""
-    families: list[tuple[str, Tag]]
-    """The group of each sample in its language."""
-    lowest: dict[str, dict[tuple[str, Tag], Tag]]
-    """The lowest value of a tag in each family, for tags by which metrics compare samples."""
+    groups: list[tuple[str, Mapping[str, Tag]]]
+    """The group of each sample, and its tags."""
     metrics: set[str]
     """Every metric that samples have, without scopes."""
     tags: dict[str, dict[Tag, None]]
@@ -101,44 +98,32 @@ class RunValues(Struct, frozen=True, kw_only=True):
     """The metrics to compare."""
 
 
-def read_values(
-    run: Run, names: Sequence[str], declared: Sequence[Metric], asked: dict[bytes, Any] | None = None
-) -> RunValues:
+def read_values(run: Run, names: Sequence[str], declared: Sequence[Metric]) -> RunValues:
     """The values of some metrics (`mean_similarity`, `mean_similarity/lang=en`), read as a stream.
 
     A figure that the run gives as unknown is unknown here too, and a sample outside the denominator of a
-    ratio has no value. `asked` has what samples ask by the digest of their inputs: runs of the same samples
-    that share it work that out once.
+    ratio has no value.
     """
     benchmark = benchmark_class(run.spec.benchmark)
     declarations = {name: declaration(declared, name) for name in names}
-    tags_of_interest = {metric.against for metric in declarations.values() if metric and metric.against}
-    asked = {} if asked is None else asked
     decode_inputs = msgspec.json.Decoder(benchmark.Inputs).decode
     samples: dict[str, int] = {}
-    asks: list[Any] = []
+    asked: list[Any] = []
     groups: list[Group] = []
-    families: list[tuple[str, Tag]] = []
-    lowest: defaultdict[str, dict[tuple[str, Tag], Tag]] = defaultdict(dict)
+    tagged: list[tuple[str, Mapping[str, Tag]]] = []
     metrics: set[str] = set()
     tags: defaultdict[str, dict[Tag, None]] = defaultdict(dict)
     cells: dict[str, list[_Cell]] = {name: [] for name in names}
     for record in run.scores():
         sample, score = record.sample, record.score
         samples[sample.id] = len(samples)
-        digest = sha256(sample.inputs).digest()
-        if digest not in asked:
-            try:
-                inputs = decode_inputs(sample.inputs)
-            except NOT_JSON:  # described by what is wrong where
-                inputs = _inputs(run, sample.id, bytes(sample.inputs), benchmark.Inputs)
-            asked[digest] = benchmark.asked(inputs)
-        asks.append(asked[digest])
+        try:
+            asked.append(benchmark.asked(decode_inputs(sample.inputs)))
+        except NOT_JSON as error:
+            where = f"sample '{sample.id}'"
+            raise DataError(run.path / "records.jsonl", f"its inputs: {error}.", where=where) from None
         groups.append(group_of(score))
-        families.append((sample.group, sample.tags.get("lang", "")))
-        for tag in tags_of_interest & sample.tags.keys():
-            value = sample.tags[tag]
-            lowest[tag][families[-1]] = min(lowest[tag].get(families[-1], value), value, key=tag_order)
+        tagged.append((sample.group, sample.tags))
         metrics.update(score.values)
         for tag, value in score.tags.items():
             tags[tag][value] = None
@@ -148,9 +133,8 @@ def read_values(
     grouped[:] = groups
     return RunValues(
         samples=samples,
-        asked=asks,
-        families=families,
-        lowest=lowest,
+        asked=asked,
+        groups=tagged,
         metrics=metrics,
         tags=tags,
         by_metric={
@@ -216,15 +200,6 @@ def _values(
         ratio=bool(declared and declared.ratio_to),
         coverage=None if not in_scope.any() else figure.coverage if figure else counted,
     )
-
-
-def _inputs(run: Run, sample: str, inputs: bytes, kind: Any) -> Any:
-    """The inputs of a sample, decoded; an error names the sample."""
-    path = run.path / "records.jsonl"
-    try:
-        return convert(path, decode(inputs), kind)
-    except NOT_JSON:
-        raise DataError(path, "its inputs are not JSON.", where=f"sample '{sample}'") from None
 
 
 def tag_order(value: Tag) -> tuple[bool, Tag]:

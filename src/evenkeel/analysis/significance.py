@@ -77,11 +77,11 @@ def t_test(estimate: Estimate, method: str, *, alike: float, null: float = 0.0) 
     if not estimate.error:
         different = estimate.value != null
         return Tested(None, None, alike, AGREE) if different else Tested(None, None, None, UNCHANGED)
-    low, high = t_interval(estimate)
-    if not (isfinite(low) and isfinite(high)):
+    limits = t_interval(estimate)
+    if limits is None:
         return Tested(None, None, None, UNEVEN)
     p = 2 * t_cdf(-abs(estimate.value - null) / estimate.error, estimate.df)
-    return Tested(low, high, p, method)
+    return Tested(*limits, p, method)
 
 
 def detectable(estimate: Estimate, *, unit: Unit, tests: int) -> float | None:

@@ -62,6 +62,8 @@ class Task(Struct, frozen=True, kw_only=True):
     settings: dict[str, Any]
     out: str
     min_coverage: float = FLOOR
+    identity: str = ""
+    """A digest of what a suite's run asks; empty for any other."""
 
 
 class _Process(Struct, frozen=True, kw_only=True):

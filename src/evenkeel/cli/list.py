@@ -157,7 +157,7 @@ def tokenizers_command(
     """
     from evenkeel.api.setup import parse_langs
     from evenkeel.harness.registry import usable_benchmarks
-    from evenkeel.page.grid import show_table
+    from evenkeel.page.grid import show_grid
 
     tokenizers = next(module for _, cls in usable_benchmarks() if (module := cls.tokenizers()) is not None)
     comparison = tokenizers.compare(tokenizers.read(data, parse_langs(lang)), specs)
@@ -165,7 +165,7 @@ def tokenizers_command(
 
     def show(console: Console, _: Any) -> None:
         for grid in grids:
-            show_table(console, grid.to_rich())
+            show_grid(console, grid)
             console.print()
 
     print_result(comparison.summaries, show, json=json)
@@ -173,14 +173,14 @@ def tokenizers_command(
         say(note, err=True)
     if out:
         from evenkeel.files.cache import write_whole
-        from evenkeel.report.html_page import render_grids
+        from evenkeel.report.html_page import render_tokenizers
 
-        page = render_grids(
-            "Tokenizers",
-            f"{len(comparison.summaries)} tokenizers on the same texts, without a model.",
+        page = render_tokenizers(
             comparison.summaries,
             tokenizers.PICTURES,
             grids,
+            verdict=tokenizers.verdict(comparison.summaries),
+            illustrations=comparison.illustrations,
             notes=comparison.notes,
             cautions=tokenizers.CAUTIONS,
         )

@@ -65,7 +65,7 @@ def suite_command(
 
     The same command resumes where it stopped: nothing that was answered is asked again. Runs of different
     servers go side by side, those of one server or of this machine one after the other. A run that fails
-    stops no other. The leaderboards are in the suite's folder: leaderboard.html, .csv and .md.
+    stops no other. The leaderboards are in the suite's folder: leaderboard.html and leaderboard.md.
 
     Exit codes: 0 done, 1 a run, a coverage or the gate failed, 2 wrong usage, 3 no model was reached.
     """
@@ -80,14 +80,14 @@ def suite_command(
         costs = plan_suite(file, out=out, only=only, allow_hosts=allow_hosts)
         print_result(costs, lambda console, plan: _show_plan(console, plan), json=json)
         return
-    from evenkeel.report.suite import MARKDOWN, PAGE, TABLE
+    from evenkeel.report.suite import MARKDOWN, PAGE
     from evenkeel.report.terminal.runs import runs_watcher
 
     watcher = runs_watcher(True, plain=True)
     result = suite(file, out=out, only=only, allow_hosts=allow_hosts, progress=watcher)
     print_result(result, json=json)
     if not json:
-        for name in (PAGE, TABLE, MARKDOWN):
+        for name in (PAGE, MARKDOWN):
             say(Path(result.path) / name)
     ctx.exit(result.exit_code)
 

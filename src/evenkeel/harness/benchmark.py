@@ -130,9 +130,6 @@ class Benchmark:
     says otherwise."""
     about: ClassVar[str] = ""
     """What the help of `run` says further, after the question."""
-    decides: ClassVar[Mapping[str, Sequence[str]]] = {}
-    """Settings that decide some metrics only, as patterns of both: `{"options.judge": ["*@judge"]}`. Runs
-    that differ in such a setting are compared by the other metrics."""
     has_recordings: ClassVar[bool] = True
     """Whether `recorded` reads files of answers."""
     covered: ClassVar[Sequence[str]] = ()

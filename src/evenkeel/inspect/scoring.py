@@ -159,7 +159,7 @@ class Session:
         computed = any(
             not self.benchmark.roles_of(subject) for subject in subjects if self.benchmark.subjects
         )
-        joint = metric is not None and bool(metric.by_others or metric.against or metric.mean_over)
+        joint = metric is not None and bool(metric.depends_on not in ("", "answers") or metric.mean_over)
         return joint or computed or name in BY_OTHERS
 
     def _explanation(self, scored: Scored, names: Collection[str]) -> str:

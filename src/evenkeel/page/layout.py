@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeAlias
 
 from msgspec import Struct
 
-from evenkeel.page.metrics import Metric, part_words
+from evenkeel.page.metrics import Metric, declaration, part_words
 from evenkeel.types import Figure, Summary
 
 MOST_MAIN = 10
@@ -128,6 +128,18 @@ class Layout(Struct, frozen=True, kw_only=True):
     @property
     def headline_title(self) -> str:
         return self.metrics[0].title
+
+    @property
+    def headline_meaning(self) -> str:
+        """`Answer consistency: how alike …`; empty where the metric declares no meaning."""
+        metric = self.metrics[0]
+        return f"{metric.title}: {metric.meaning[:1].lower()}{metric.meaning[1:]}" if metric.meaning else ""
+
+    def main_meanings(self, summary: Summary) -> list[tuple[str, str]]:
+        """The titles and meanings of the metrics that are shown beside the headline."""
+        shown = dict.fromkeys(figure.metric for _, figure in self.main_figures(summary))
+        metrics = dict.fromkeys(each for name in shown if (each := declaration(self.metrics, name)))
+        return [(metric.title, metric.meaning) for metric in metrics if metric.meaning]
 
 
 class Note(NamedTuple):

@@ -39,14 +39,10 @@ class Metric(Displayed, Struct, frozen=True):
     """A tag: the figure is the mean of the means of its values, each counted once (a macro-average)."""
     parts: Sequence[str] = ()
     """All values of that tag, in order: a run that has fewer is named after those that it has."""
-    against: str = ""
-    """A tag: a sample's value compares it with the sample of its group that has the lowest value of the tag.
-    Runs are not compared by samples for which that is another one in each."""
-    by_repeats: bool = False
-    """Whether it depends on how many answers of a sample are scored. Runs are not compared by it over samples
-    of which that differs."""
-    by_others: bool = False
-    """Whether it depends on which other samples there are: runs that differ in them are not compared."""
+    depends_on: str = ""
+    """What a sample's value depends on beside its answers: `answers`, how many there are; `samples`, which
+    others there are; or a tag, by the lowest value of which in its group it is compared with another sample.
+    Runs are not compared by samples for which that differs."""
     by: Sequence[str] = ()
     """The tags that it is broken down by, where the benchmark does not summarise by itself."""
 

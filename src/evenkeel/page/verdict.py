@@ -12,6 +12,8 @@ CUT_OFF = 0.05
 """The share of answers that were cut off from which a figure is in doubt."""
 WIDE: dict[Unit, float] = {"share": 0.25, "cosine": 0.25, "score": 25}
 """Intervals wider than this are of too few samples."""
+TEST_RUN = "so treat this as a test run"
+"""How the verdict on a figure in doubt ends."""
 COUNTED = 100
 """Up to so many samples a share is given as a count: 1 of 8 prompts."""
 
@@ -44,7 +46,7 @@ def verdict(
     doubts += _few(figure, layout)
     if doubts:
         listed = " and ".join(filter(None, (", ".join(doubts[:-1]), doubts[-1])))
-        return f"{text}{baseline_words(layout, summary)}; {listed}, so treat this as a test run."
+        return f"{text}{baseline_words(layout, summary)}; {listed}, {TEST_RUN}."
     return f"{text} (95% interval {interval(figure)}){baseline_words(layout, summary)}."
 
 

@@ -101,9 +101,12 @@ def shown_tokens(tokens: Tokens) -> list[tuple[str, str, float]]:
     for token, probability in zip(tokens.tokens, tokens.probabilities, strict=False):
         sound = probability is not None and math.isfinite(probability)
         share = min(1.0, max(0.0, probability or 0.0)) if sound else 0.0
-        text = visible(token[:LONG]).replace(" ", "␣").replace("\n", "⏎").replace("\t", "⇥")
-        listed.append((text, chance(share) if sound else "–", round(share, 3)))
+        listed.append((spaces_shown(token[:LONG]), chance(share) if sound else "–", round(share, 3)))
     return listed
+
+
+def spaces_shown(token: str) -> str:
+    return visible(token).replace(" ", "␣").replace("\n", "⏎").replace("\t", "⇥")
 
 
 def shown_cells(matrix: Matrix) -> list[tuple[str, list[tuple[str, float]]]]:

@@ -49,7 +49,7 @@ def curve(summaries: dict[str, Summary], spec: Curve) -> Chart | None:
     points = _points(summaries, spec)
     if len({point["x"] for point in points}) < 2:
         return None
-    scale = {"domain": _domain(points), "zero": False}
+    scale = {"domain": _domain(points), "zero": False, "nice": True}
     axis = {"format": AXIS_FORMATS.get(points[0]["unit"], ".2f"), "minExtent": 48}
     shared = {
         "x": _field("x", "ordinal", title=spec.x_title or spec.along, axis={"labelAngle": 0}),

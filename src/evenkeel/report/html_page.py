@@ -27,6 +27,7 @@ from evenkeel.page.html import render as render_template
 from evenkeel.page.layout import MOST_MAIN, Bars, Layout, Note
 from evenkeel.page.scale import Scale, drawable, legend
 from evenkeel.page.tables import all_figures, side_by_side
+from evenkeel.page.view_html import spaces_shown
 from evenkeel.report import charts, pictures
 from evenkeel.report.notes import notes_of
 from evenkeel.report.samples.table import sample_table
@@ -63,6 +64,7 @@ def render(run: Run, *others: Run, reference: Sequence[str | Path] = ()) -> str:
         charts=drawn,
         differences=_differences(distinct) if several else None,
         main=_main_figures(runs, layout),
+        meanings=layout.main_meanings(run.summary),
         grids=_grids(runs, layout, of_run),
         references=orientation_table(listed, layout.headline, layout.headline_title),
         figures=all_figures(run.summary, layout.metrics),
@@ -149,21 +151,30 @@ def _grids(runs: Mapping[str, Run], layout: Layout, of_run: str) -> list[Grid]:
     return [*beside, *(replace(grid, title=f"{grid.title}{of_run}") for grid in grids)]
 
 
-def render_grids(
-    title: str,
-    lead: str,
+def render_tokenizers(
     summaries: Mapping[str, Summary],
     bars: Sequence[Bars],
     grids: Sequence[Grid],
     *,
+    verdict: str,
+    illustrations: Sequence[Any],
     notes: Sequence[str] = (),
     cautions: Sequence[str] = (),
 ) -> str:
-    """A page of pictures and tables that are of no run: figures of tokenizers, say."""
+    """The page of `evenkeel tokenizers`: texts as tokens, then a sentence, a chart and a table a measure."""
     drawn = (pictures.Drawn(each.title, charts.bars(dict(summaries), each), "") for each in bars)
-    svgs = [_shown(each) for each in drawn if each.chart is not None]
-    values = {"title": title, "lead": lead, "charts": svgs, "grids": grids, "notes": notes}
-    return render_template("report/grids.html", **values, cautions=cautions)
+    return render_template(
+        "report/tokenizers.html",
+        title="Tokenizers",
+        verdict=verdict,
+        names=list(summaries),
+        illustrations=illustrations,
+        spaces_shown=spaces_shown,
+        charts={each.title: _shown(each) for each in drawn if each.chart is not None},
+        grids=grids,
+        notes=notes,
+        cautions=cautions,
+    )
 
 
 def _shown(drawn: pictures.Drawn) -> dict[str, Any]:

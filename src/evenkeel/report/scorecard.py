@@ -27,6 +27,7 @@ from evenkeel.page.html import render as render_template
 from evenkeel.page.layout import MOST_MAIN, Layout
 from evenkeel.page.metrics import scope_name
 from evenkeel.page.scale import Mark, Scale, drawable, legend
+from evenkeel.page.verdict import TEST_RUN
 from evenkeel.types import Figure
 
 LEAD = "Benchmarks measure different things: there is no overall score."
@@ -75,9 +76,26 @@ class Scorecard(Displayed, Struct, frozen=True, kw_only=True):
         benchmarks = _by_benchmark(self.entries)
         return Overview(
             self.title,
-            [LEAD, *(Cell(note, "note") for note in self.notes)],
+            [f"{self._dates}{LEAD}", *(Cell(note, "note") for note in [*self._test_run(), *self.notes])],
             [*map(_picture, benchmarks), *map(_table, benchmarks)],
         )
+
+    @property
+    def _dates(self) -> str:
+        """`Runs of 2026-01-31. `, or from the first to the last day."""
+        days = sorted({entry.created[:10] for entry in self.entries if entry.created})
+        return f"Runs of {' to '.join(dict.fromkeys((days[0], days[-1])))}. " if days else ""
+
+    def _test_run(self) -> list[str]:
+        """A warning where figures are in doubt."""
+        doubted = {entry.benchmark for entry in self.entries if TEST_RUN in entry.verdict}
+        if not doubted:
+            return []
+        total = counted(len({entry.benchmark for entry in self.entries}), "benchmarks")
+        return [
+            f"A test run: in {len(doubted)} of {total} there are too few questions, or too many answers are "
+            "missing or cut off, to judge a model by."
+        ]
 
 
 def scorecard(
@@ -214,8 +232,9 @@ def _picture(entries: Sequence[Entry], out: Path | None = None) -> Grid:
     verdicts = dict.fromkeys(entry.verdict for entry in entries)
     unit = entries[0].headline.figure.unit
     note = "; ".join(filter(None, (LEGEND, legend(marks, unit))))
+    note = f"{layout.headline_meaning} {note}".strip()
     return Grid(
-        layout.name or entries[0].benchmark,
+        f"{layout.name or entries[0].benchmark}: {layout.question}",
         benchmark_class(entries[0].benchmark).subject,
         ["worst to best", layout.headline_title, *(["details"] if linked else [])],
         rows,

@@ -1,12 +1,10 @@
-"""The outcome of a suite: leaderboards, what is not ranked and why, gates; as page, CSV and Markdown.
+"""The outcome of a suite: leaderboards, what is not ranked and why, gates; as page and Markdown.
 
 Nothing in the files depends on when the suite was run or how often it was interrupted.
 """
 
 from __future__ import annotations
 
-import csv
-import io
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,7 +17,7 @@ from evenkeel.analysis.comparison_tables import SHARED, board_table
 from evenkeel.analysis.gate import Gate
 from evenkeel.analysis.leaderboard import Leaderboard
 from evenkeel.files.cache import write_whole
-from evenkeel.page.format import counted, harmless
+from evenkeel.page.format import counted
 from evenkeel.page.grid import Cell, Content, Displayed, Grid, Overview
 from evenkeel.page.html import render
 from evenkeel.report.scorecard import link
@@ -27,11 +25,7 @@ from evenkeel.report.scorecard import link
 State: TypeAlias = Literal["waiting", "running", "finished", "low coverage", "failed", "stopped"]
 """`waiting`: it was not begun. `low coverage`: it ended, and too little was answered."""
 
-PAGE, TABLE, MARKDOWN = "leaderboard.html", "leaderboard.csv", "leaderboard.md"
-COLUMNS = (
-    "benchmark", "board", "rank", "name", "metric", "value", "low", "high", "unit", "coverage", "samples",
-    "groups", "run", "state", "problem",
-)  # fmt: skip
+PAGE, MARKDOWN = "leaderboard.html", "leaderboard.md"
 
 
 class SuiteRun(Struct, frozen=True, kw_only=True):
@@ -108,14 +102,13 @@ def named(board: Leaderboard, names: Mapping[str, str]) -> Leaderboard:
 
 
 def write_leaderboards(result: SuiteResult) -> list[Path]:
-    """The page, the table and the Markdown in the folder of the suite."""
+    """The page and the Markdown in the folder of the suite."""
     folder = Path(result.path)
     overview = result.overview()
     # What was spent is not the same where the suite was interrupted.
     overview = replace(overview, lines=replace(result, usd=None).overview().lines)
     contents = {
         PAGE: render("report/overview.html", title=overview.title, overview=overview),
-        TABLE: _csv(result),
         MARKDOWN: overview.to_markdown(),
     }
     for name, content in contents.items():
@@ -153,38 +146,3 @@ def _gates(result: SuiteResult) -> list[Grid]:
             outcome = Cell("pass") if passed else Cell("FAIL", "warn")
             rows.append((each.run if number == 0 else "", [outcome, reason]))
     return [Grid("Gate", "run", ["outcome", "reason"], rows, left=3)] if rows else []
-
-
-def _csv(result: SuiteResult) -> str:
-    """One line for each row of each board, and one for each run that has no rank."""
-    lines: list[dict[str, object]] = []
-    by_name = {run.name: run for run in result.runs}
-    boards: Counter[str] = Counter()
-    for board in result.boards:
-        boards[board.benchmark] += 1
-        for row in board.rows:
-            figure, run = row.figure, by_name[Path(row.path).name]
-            lines.append(
-                {
-                    "benchmark": board.benchmark, "board": boards[board.benchmark], "rank": row.rank,
-                    "name": row.name, "metric": board.metric, "value": figure.value, "low": figure.low,
-                    "high": figure.high, "unit": figure.unit, "coverage": figure.coverage,
-                    "samples": figure.n, "groups": figure.clusters, "run": run.name, "state": run.state,
-                }
-            )  # fmt: skip
-    lines += [
-        {
-            "benchmark": run.benchmark, "name": run.model, "run": run.name, "state": run.state,
-            "problem": run.problem,
-        }
-        for run in result.runs
-        if not run.ranked
-    ]  # fmt: skip
-    with io.StringIO() as file:
-        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(
-            {name: harmless(cell) if isinstance(cell, str) else cell for name, cell in line.items()}
-            for line in lines
-        )
-        return file.getvalue()

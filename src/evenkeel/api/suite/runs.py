@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import re
 import urllib.parse
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, get_origin
 
 import msgspec
@@ -334,17 +335,13 @@ def _addresses(ref: ModelRef) -> set[str]:
     return {urllib.parse.urlsplit(each).netloc or each for each in addresses}
 
 
-class _located:
+@contextlib.contextmanager
+def _located(file: SuiteFile, *steps: str | int) -> Iterator[None]:
     """Have a usage error name the file and the line of the entry that it is about."""
-
-    def __init__(self, file: SuiteFile, *steps: str | int) -> None:
-        self._error: Callable[[str], Exception] = lambda problem: file.error(problem, *steps)
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, UsageError):
-            raise self._error(error.args[0]) from None
+    try:
+        yield
+    except UsageError as error:
+        raise file.error(error.args[0], *steps) from None
 
 
 def _texts(value: Any) -> list[str]:

@@ -11,21 +11,19 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
 
 from evenkeel.api.launch import Started, Task, start_named, started
 from evenkeel.api.suite.runs import PlannedRun
-from evenkeel.api.suite.state import State, write_state
 from evenkeel.errors import EvenkeelError
 from evenkeel.harness.control import PARENT_VARIABLE, read_progress
 from evenkeel.harness.folder import STOP, Run
 from evenkeel.harness.ledger import VARIABLE, Ceiling, Ledger
 from evenkeel.page.format import share
-from evenkeel.report.suite import State as RunState
-from evenkeel.report.suite import SuiteRun
+from evenkeel.report.suite import State, SuiteRun
 from evenkeel.report.terminal.runs import RunLine, RunsWatcher
 
 POLL_SECONDS = 0.1
@@ -43,7 +41,7 @@ class _Job(Struct):
     """A run that is to be carried out."""
 
     run: PlannedRun
-    state: RunState = "waiting"
+    state: State = "waiting"
     process: subprocess.Popen[bytes] | None = None
     started: Started | None = None
     problem: str = ""
@@ -54,11 +52,10 @@ class Scheduler:
     """Starts, watches and stops the runs of a suite."""
 
     def __init__(
-        self, root: Path, state: State, runs: Sequence[PlannedRun], *, parallel: int, min_coverage: float,
+        self, root: Path, runs: Sequence[PlannedRun], *, parallel: int, min_coverage: float,
         ledger: Ledger | None, ceiling: Ceiling, watcher: RunsWatcher,
     ) -> None:  # fmt: skip
         self._root = root
-        self._state = state
         self._jobs = [_Job(run) for run in runs]
         self._parallel = parallel
         self._min_coverage = min_coverage
@@ -73,8 +70,10 @@ class Scheduler:
             self._wait_for_earlier()
             if self._ledger is not None:
                 self._ledger.begin(self._ceiling)
+            earlier = earlier_processes(self._root)
             for job in self._jobs:
-                self._skip_finished(job)
+                if earlier_outcome(self._root, earlier, job.run, self._min_coverage).ranked:
+                    job.state = "finished"
             while any(job.state in ("waiting", "running") for job in self._jobs):
                 self._begin_next()
                 for job in self._running():
@@ -99,16 +98,12 @@ class Scheduler:
     def _wait_for_earlier(self) -> None:
         """Processes of an earlier call that was killed end by themselves; they hold their runs until then."""
         end = time.monotonic() + LEFT_SECONDS
-        runs = self._state.runs
-        while left := [each.name for each in started(self._root) if each.active and each.name in runs]:
+        names = {job.run.name for job in self._jobs}
+        while left := [each.name for each in started(self._root) if each.active and each.name in names]:
             if time.monotonic() > end:
                 self._watcher.note(f"still being written by another process: {', '.join(left)}")
                 return
             time.sleep(POLL_SECONDS)
-
-    def _skip_finished(self, job: _Job) -> None:
-        if earlier_outcome(self._root, self._state, job.run, self._min_coverage).ranked:
-            job.state = "finished"
 
     def _begin_next(self) -> None:
         """Begin each run, in their order, whose servers are free."""
@@ -128,6 +123,7 @@ class Scheduler:
             settings={"model": run.spec, **run.settings},
             out=str((self._root / run.name).resolve()),
             min_coverage=self._min_coverage,
+            identity=run.identity,
         )
         environment = {PARENT_VARIABLE: str(os.getpid())}
         if self._ledger is not None:
@@ -155,9 +151,6 @@ class Scheduler:
         else:
             job.state = "stopped" if code in STOPPED else "failed"
             job.problem = _reason(job.started, code)
-        stored = self._state.runs[job.run.name]
-        stored.state, stored.problem = job.state, job.problem
-        write_state(self._root, self._state)
 
     def _show(self) -> None:
         if time.monotonic() - self._shown >= SHOW_SECONDS:
@@ -193,22 +186,27 @@ class Scheduler:
                 Ledger(self._ledger.path, str(job.process.pid)).close()
 
 
-def outcome(run: PlannedRun, state: RunState, problem: str = "", code: int = 0) -> SuiteRun:
+def outcome(run: PlannedRun, state: State, problem: str = "", code: int = 0) -> SuiteRun:
     """A run as it stands at the end."""
     return SuiteRun(
         name=run.name, benchmark=run.benchmark, model=run.model, state=state, problem=problem, exit_code=code,
     )  # fmt: skip
 
 
-def earlier_outcome(root: Path, state: State, run: PlannedRun, floor: float) -> SuiteRun:
-    """How a run of an earlier call stands."""
-    stored, folder = state.runs[run.name], root / run.name
-    if stored.state != "finished":
-        return outcome(run, stored.state, stored.problem)
-    if not (folder / "summary.json").is_file():
+def earlier_processes(root: Path) -> dict[str, Started]:
+    """The processes of earlier calls, by the names of their runs."""
+    return {process.name: process for process in started(root)}
+
+
+def earlier_outcome(root: Path, earlier: Mapping[str, Started], run: PlannedRun, floor: float) -> SuiteRun:
+    """How a run of an earlier call ended. Its page, which is written last, says that it is whole."""
+    process, folder = earlier.get(run.name), root / run.name
+    if process is None or not (folder / "spec.json").is_file():
         return outcome(run, "waiting")
-    problem = _low_coverage(folder, floor)
-    return outcome(run, "low coverage" if problem else "finished", problem)
+    if all((folder / name).is_file() for name in ("summary.json", "report.html")):
+        problem = _low_coverage(folder, floor)
+        return outcome(run, "low coverage" if problem else "finished", problem)
+    return outcome(run, "stopped" if process.state == "stopped" else "failed", _reason(process, 1))
 
 
 def _low_coverage(folder: Path, floor: float) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -11,11 +11,11 @@ from msgspec import Struct
 
 from evenkeel.analysis.gate import gate
 from evenkeel.analysis.leaderboard import leaderboard
+from evenkeel.api.launch import Started
 from evenkeel.api.plan import dry_run
 from evenkeel.api.suite.definition import SuiteFile, read_suite
 from evenkeel.api.suite.runs import PRICES, RUNTIME, PlannedRun, planned_runs
-from evenkeel.api.suite.scheduler import Scheduler, earlier_outcome
-from evenkeel.api.suite.state import State, StoredRun, read_state, write_state
+from evenkeel.api.suite.scheduler import Scheduler, earlier_outcome, earlier_processes
 from evenkeel.errors import EvenkeelError, StorageError, UsageError
 from evenkeel.files import lock
 from evenkeel.harness.budget import Plan
@@ -57,7 +57,7 @@ def suite(
     are patterns of the names of runs (`rgb-*`). A key is sent only to its provider and to `allow_hosts`.
     `evenkeel suite --init` writes a file to begin with.
     """
-    definition, planned, state, root = _read(Path(file), out, allow_hosts)
+    definition, planned, earlier, root = _read(Path(file), out, allow_hosts)
     chosen = _chosen(planned, [only] if isinstance(only, str) else only)
     watcher = runs_watcher(progress)
     floor, budget = definition.definition.min_coverage, definition.definition.budget
@@ -65,10 +65,8 @@ def suite(
     _make_folder(root)
     with lock.writing(root):
         ledger = Ledger(root / BUDGET) if limited else None
-        write_state(root, state)
         scheduler = Scheduler(
             root,
-            state,
             chosen,
             parallel=definition.definition.parallel,
             min_coverage=floor,
@@ -84,7 +82,7 @@ def suite(
                 f"{root}: the same command resumes from there."
             )
             raise
-        runs = [carried_out.get(run.name) or earlier_outcome(root, state, run, floor) for run in planned]
+        runs = [carried_out.get(run.name) or earlier_outcome(root, earlier, run, floor) for run in planned]
         result = _result(definition, root, runs, list(carried_out.values()), ledger)
         write_leaderboards(result)
         return result
@@ -98,20 +96,19 @@ def plan_suite(
     allow_hosts: Sequence[str] = (),
 ) -> list[PlannedCost]:
     """What each run of a suite would ask, and what that would cost. Nothing is asked or written."""
-    _, planned, state, root = _read(Path(file), out, allow_hosts)
-    costs = []
-    for run in _chosen(planned, only):
-        begun = (root / run.name / "spec.json").is_file()
-        finished = begun and state.runs[run.name].state == "finished"
-        costs.append(
-            PlannedCost(
-                name=run.name,
-                state="finished" if finished else "unfinished" if begun else "new",
-                servers=tuple(sorted(run.servers)),
-                plan=_plan(run),
-            )
+    definition, planned, earlier, root = _read(Path(file), out, allow_hosts)
+    states = {"waiting": "new", "finished": "finished"}
+    return [
+        PlannedCost(
+            name=run.name,
+            state=states.get(
+                earlier_outcome(root, earlier, run, definition.definition.min_coverage).state, "unfinished"
+            ),
+            servers=tuple(sorted(run.servers)),
+            plan=_plan(run),
         )
-    return costs
+        for run in _chosen(planned, only)
+    ]
 
 
 def _plan(run: PlannedRun) -> Plan:
@@ -123,23 +120,23 @@ def _plan(run: PlannedRun) -> Plan:
 
 def _read(
     path: Path, out: str | Path | None, allow_hosts: Sequence[str]
-) -> tuple[SuiteFile, list[PlannedRun], State, Path]:
+) -> tuple[SuiteFile, list[PlannedRun], Mapping[str, Started], Path]:
+    """A suite's file, its runs, the processes of earlier calls, and its folder."""
     file = read_suite(path)
     root = Path(out) if out else file.out
     runs = planned_runs(file, allow_hosts)
-    state = read_state(root)
+    earlier = earlier_processes(root)
     for run in runs:
-        stored = state.runs.get(run.name)
-        if stored is None or (stored.identity != run.identity and not (root / run.name).exists()):
-            state.runs[run.name] = StoredRun(identity=run.identity)
-        elif stored.identity != run.identity:
+        process = earlier.get(run.name)
+        begun = (root / run.name / "spec.json").is_file()
+        if begun and process is not None and process.task.identity != run.identity:
             raise file.error(
                 f"the run in {root / run.name} had other options or data. Remove that folder, give this run "
                 "a name of its own, or choose another --out",
                 "benchmarks",
                 run.step,
             )
-    return file, runs, state, root
+    return file, runs, earlier, root
 
 
 def _chosen(runs: Sequence[PlannedRun], patterns: Sequence[str]) -> list[PlannedRun]:

@@ -24,7 +24,6 @@ TALLEST = 640
 VERDICTS: tuple[Verdict, ...] = ("wrong", "right", "")
 MOST_VALUES = 40
 """Values of a tag that can be chosen among: one with more is an id."""
-ALL = "all"
 ORDERS = ("as asked", "worst first", "best first")
 RIGHT, WRONG = "✓", "✗"
 RESULTS = {RIGHT: "green", WRONG: "red", "cut off": "orange", "no answer": "gray", "error": "violet"}
@@ -62,6 +61,7 @@ def page(settings: Settings) -> None:
 def _verdict(run: ek.Run) -> None:
     """The run in one sentence, and what may mislead."""
     show.text(run.verdict, "strong")
+    show.text(ek.list_benchmarks()[run.spec.benchmark].layout.headline_meaning, "small")
     for note in ek.notes_of(run):
         if note.warning:
             show.text(note.text, "warn")
@@ -175,17 +175,15 @@ def _chosen(samples: Samples, benchmark: type[ek.Benchmark]) -> list[int]:
     counts = {name: int(rows.sum()) for name, rows in samples.outcomes.items()}
     if not counts["right"] + counts["wrong"]:
         del counts["right"], counts["wrong"]
-    # The address has the label that was chosen, so that no number can be in it.
-    view = st.segmented_control(
-        "Show",
-        [ALL, *counts],
-        default=ALL,
-        required=True,
+    # The address has the labels that were chosen, so that no number can be in them.
+    view = st.pills(
+        "Show only",
+        [name for name, count in counts.items() if count],
+        selection_mode="multi",
         key="show",
         bind="query-params",
         format_func=capitalised,
         on_change=_forget,
-        label_visibility="collapsed",
     )
     listed = ", ".join(f"{count:,} {name}" for name, count in counts.items() if count)
     show.text(f"{counted(len(samples), 'samples')}{': ' if listed else ''}{listed}", "soft")
@@ -198,7 +196,7 @@ def _chosen(samples: Samples, benchmark: type[ek.Benchmark]) -> list[int]:
     columns = [*decisive, *samples.values][: sort != ORDERS[0]]
     falling = benchmark.metrics[0].better == "lower"
     return samples.select(
-        outcome=next((name for name in samples.outcomes if name == view), None),
+        outcome=view,
         tags=_wanted_tags(samples),
         search=words,
         sort="".join(columns),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 import evenkeel as ek
-from evenkeel.app import data, show
+from evenkeel.app import choose, data, show
 from evenkeel.app.settings import Settings
 from evenkeel.page.format import harmless, visible
 
@@ -30,6 +30,12 @@ def page(settings: Settings) -> None:
         return
     with show.problems():
         show.result(ek.scorecard(runs))
+        show.text("Explore the samples behind it:", "soft")
+        with st.container(horizontal=True):
+            for run in runs:
+                name = run.path.relative_to(settings.runs).as_posix()
+                if st.button(choose.plain(visible(name)), key=f"explore-{name}"):
+                    show.go("explore", run=name)
         _downloads(runs)
 
 

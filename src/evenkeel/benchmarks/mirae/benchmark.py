@@ -112,11 +112,6 @@ class Mirae(Benchmark):
     notes = staticmethod(notes)
     view = staticmethod(view)
     starter = Starter(STARTER_SHA256, make_starter)
-    decides: ClassVar[Mapping[str, Sequence[str]]] = {
-        # Which model judges is compared role by role.
-        "options.judge": (),
-        "models.judge.*": ("*@judge",),
-    }
     usage: ClassVar[Mapping[str, Sequence[str]]] = {
         "run": (
             "evenkeel run mirae --model embedded --limit 4 --levels 1-3",

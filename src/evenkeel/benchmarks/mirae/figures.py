@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import log2
+from math import log, log2
 
 import msgspec
 
@@ -37,6 +37,8 @@ def summarise(scores: Sequence[Score]) -> Summary:
     summary.update(_trends(scores))
     # The probe is one measurement of the embedder, not one of every prompt: no interval over questions.
     size = len(probe_sentences()["en"])
+    answers = max((score.answered for score in scores), default=1) or 1
+    possible = {"meanings": (1.0, float(answers)), "semantic_entropy": (0.0, log(answers))}
     for name, figure in summary.items():
         if name.startswith(CHANCE):
             summary[name] = msgspec.structs.replace(figure, basis=FLOOR)
@@ -44,6 +46,10 @@ def summarise(scores: Sequence[Score]) -> Summary:
             summary[name] = msgspec.structs.replace(
                 figure, low=None, high=None, n=size, clusters=size, method="translated sentences matched"
             )
+        least, most = possible.get(figure.metric.partition("@")[0], (0.0, 0.0))
+        if most and figure.low is not None and figure.high is not None:
+            low, high = max(figure.low, least), min(figure.high, most)
+            summary[name] = msgspec.structs.replace(figure, low=low, high=high)
     return _with_readable_headline(summary)
 
 

@@ -29,7 +29,8 @@ PUBLISHED = (
         "Answer consistency",
         "cosine",
         "higher",
-        meaning="The mean cosine of the embeddings of all pairs of answers to one prompt.",
+        meaning="How alike in meaning the answers to one prompt are: the mean cosine of the embeddings of "
+        "all pairs of them; 1 where all say the same.",
         caution="It says how alike answers are, not whether one is right, and it does not begin at 0: "
         "answers to different questions have a cosine too.",
         main=True,
@@ -41,7 +42,7 @@ PUBLISHED = (
         "lower",
         meaning="The population standard deviation of the cosines of the pairs of answers to one prompt.",
         caution="It grows with the number of answers.",
-        by_repeats=True,
+        depends_on="answers",
     ),
     Metric(
         "max_similarity",
@@ -50,7 +51,7 @@ PUBLISHED = (
         "higher",
         meaning="The highest cosine of two answers to one prompt.",
         caution="It grows with the number of answers, and two equal texts give 1.",
-        by_repeats=True,
+        depends_on="answers",
     ),
     Metric(
         "min_similarity",
@@ -59,7 +60,7 @@ PUBLISHED = (
         "higher",
         meaning="The lowest cosine of two answers to one prompt.",
         caution="It falls with the number of answers, and one refusal among them decides it.",
-        by_repeats=True,
+        depends_on="answers",
     ),
 )
 """The figures of the published script."""
@@ -74,7 +75,7 @@ ADDED = (
         "prompt are as alike as answers to different questions, 1 where all are the same.",
         caution="It depends on the other questions of the run: runs over other questions are not compared.",
         main=True,
-        by_others=True,
+        depends_on="samples",
     ),
     Metric(
         "chance_floor",
@@ -85,7 +86,7 @@ ADDED = (
         caution="It belongs to the embedder, the language and the questions, and needs three questions of a "
         "domain.",
         main=True,
-        by_others=True,
+        depends_on="samples",
     ),
     Metric(
         "trend_per_doubling",
@@ -106,7 +107,7 @@ ADDED = (
         caution="Zero where the longer prompt changes nothing beyond sampling, also if both levels are "
         "inconsistent.",
         main=True,
-        against="level",
+        depends_on="level",
     ),
     Metric(
         "across_*",
@@ -126,7 +127,7 @@ ADDED = (
         caution="By cosine, paraphrases may count as several meanings, and different answers in like words "
         "as one.",
         main=True,
-        by_repeats=True,
+        depends_on="answers",
     ),
     Metric(
         "semantic_entropy",
@@ -136,7 +137,7 @@ ADDED = (
         meaning="−Σ pₖ ln pₖ over the shares of the answers in each meaning (Kuhn, Gal & Farquhar 2023, the "
         "discrete form).",
         caution="Shares of a few answers underestimate the entropy, and the meanings have their faults.",
-        by_repeats=True,
+        depends_on="answers",
     ),
     Metric(
         "identical_answers",
@@ -146,7 +147,7 @@ ADDED = (
         meaning="The share of prompts to which every answer is the same, to the letter.",
         caution="Where it is high the repeats were not independent: a cache, a fixed seed, temperature 0.",
         main=True,
-        by_repeats=True,
+        depends_on="answers",
     ),
     Metric(
         "refusals",

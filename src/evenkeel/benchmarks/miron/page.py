@@ -16,8 +16,8 @@ PUBLISHED = (
         "Levenshtein score",
         "score",
         "higher",
-        meaning="(1 − Lev(generated, target) / the longer one's length) × 100, of as many words as the "
-        "target has.",
+        meaning="How closely the continuation matches the expected one, letter by letter: 100 × (1 − edits / "
+        "letters of the longer one), over as many words as the target has.",
         caution="A wrong form of the right word gets most of its points: see what copying scores.",
         main=True,
     ),

@@ -15,6 +15,7 @@ from evenkeel.models.boundary import find_boundary
 from evenkeel.models.local.vocabulary import Vocabulary
 from evenkeel.models.registry import tokenizer
 from evenkeel.models.tokenizer_files import Encoded, TextTokenizer
+from evenkeel.page.format import number
 from evenkeel.page.grid import Content, Grid
 from evenkeel.page.layout import Bars
 from evenkeel.page.metrics import Metric, units
@@ -22,22 +23,59 @@ from evenkeel.page.tables import figure, values_of
 from evenkeel.types import Score, Summary
 
 TEXT = (
-    Metric("tokens_per_word", "Tokens per word", "count", "lower"),
-    Metric("characters_per_token", "Characters per token", "count", "higher"),
-    Metric("bytes_per_token", "Bytes per token", "count", "higher"),
-    Metric("whole_words", "Words that are one token", "share", "higher"),
+    Metric(
+        "tokens_per_word",
+        "Tokens per word",
+        "count",
+        "lower",
+        "How many tokens a word takes on average: the fewer, the cheaper and faster the same text.",
+    ),
+    Metric(
+        "characters_per_token",
+        "Characters per token",
+        "count",
+        "higher",
+        "How many characters a token covers on average: the more, the more text fits into the context.",
+    ),
+    Metric(
+        "bytes_per_token",
+        "Bytes per token",
+        "count",
+        "higher",
+        "How many bytes of UTF-8 a token covers on average.",
+    ),
+    Metric(
+        "whole_words",
+        "Words that are one token",
+        "share",
+        "higher",
+        "The share of words that are not split.",
+    ),
 )
 """Of whole texts, by language."""
 BOUNDARY = (
-    Metric("target_tokens", "Tokens of the target", "count", None),
-    Metric("boundary_merges", "Boundary merges", "share", "lower"),
+    Metric(
+        "target_tokens",
+        "Tokens of the target",
+        "count",
+        None,
+        "How many tokens a model has to get right to write the continuation that MIRON expects.",
+    ),
+    Metric(
+        "boundary_merges",
+        "Boundary merges",
+        "share",
+        "lower",
+        "How often the last letters of the prompt and the first of the continuation are one token, so that a "
+        "prompt that ends there cuts a token in two.",
+    ),
 )
 """Of the target, by language and category."""
 METRICS = (*TEXT, *BOUNDARY)
 
 PICTURES = tuple(
     Bars(title=metric.title, metric=metric.name, along="lang", y_title=metric.title.lower())
-    for metric in (*TEXT[:2], TEXT[3], BOUNDARY[1])
+    for metric in (*TEXT[:2], TEXT[3])
 )
 
 WORD = re.compile(r"[^\W\d_]+")
@@ -46,13 +84,28 @@ CAUTIONS = (
     "A word is what spaces separate for tokens per word, and a run of letters for words that are one token.",
     "Characters and bytes per token depend on the script: a Cyrillic letter has two bytes, a Latin one has "
     "one. Compare tokenizers within a language.",
+    "A tokenizer that does not know a script may write a whole word as one unknown token: its counts are "
+    "low, and the word is lost.",
 )
+SHORTEST = 25
+"""Characters of a text that is shown as tokens, at least."""
+UNKNOWN = "[unknown]"
+
+
+class Illustration(NamedTuple):
+    """A text, and the tokens that each tokenizer makes of it; None where what they spell is not known."""
+
+    lang: str
+    category: str
+    text: str
+    tokens: list[list[str] | None]
 
 
 class Comparison(NamedTuple):
-    """The figures of each tokenizer, and what had to be assumed of some."""
+    """The figures of each tokenizer, a few texts as its tokens, and what had to be assumed of some."""
 
     summaries: dict[str, Summary]
+    illustrations: list[Illustration]
     notes: list[str]
 
 
@@ -64,10 +117,16 @@ def read(data: str | Sequence[str], langs: list[str] | None) -> list[Example]:
 
 def compare(examples: Sequence[Example], specs: Sequence[str]) -> Comparison:
     """The figures of each tokenizer: by language, of the target by category too."""
-    comparison = Comparison({}, [])
+    chosen = [
+        Illustration(example.lang, category, example.prefix + example.target, [])
+        for category, example in representative(examples)
+    ]
+    comparison = Comparison({}, chosen, [])
     for spec in dict.fromkeys(specs):
         tokenise = text_tokenizer(tokenizer(spec))
         comparison.summaries[spec] = measure(examples, tokenise)
+        for illustration in chosen:
+            illustration.tokens.append(spelt(illustration.text, tokenise))
         comparison.notes.extend([tokenise.note] if tokenise.note else [])
     return comparison
 
@@ -77,6 +136,34 @@ def text_tokenizer(tokenise: Callable[[str], list[int]]) -> TextTokenizer:
     if isinstance(tokenise, TextTokenizer):
         return tokenise
     return TextTokenizer(lambda text: Encoded(tokenise(text), None))
+
+
+def representative(examples: Sequence[Example]) -> list[tuple[str, Example]]:
+    """A short text of each language and category; of one with typos, the same without them too."""
+    by_id = {example.id: example for example in examples}
+    shortest: dict[tuple[str, str], Example] = {}
+    for example in sorted(examples, key=lambda each: len(each.prefix + each.target)):
+        if len(example.prefix + example.target) >= SHORTEST:
+            shortest.setdefault((example.lang, example.category), example)
+    chosen = []
+    for (_, category), example in sorted(shortest.items()):
+        chosen.append((category, example))
+        if example.clean_id in by_id:
+            chosen.append((f"{category}, without the typos", by_id[example.clean_id]))
+    return chosen
+
+
+def spelt(text: str, tokenise: TextTokenizer) -> list[str] | None:
+    """What each token of a text spells, without the start token; bytes that are no letter as `\\xd0`."""
+    start = len(tokenise(""))
+    ids, spans = tokenise.encode(text)
+    if tokenise.vocabulary is not None:
+        spellings = tokenise.vocabulary.spellings
+        return [
+            spellings[token].decode(errors="backslashreplace") if token in spellings else UNKNOWN
+            for token in ids[start:]
+        ]
+    return None if spans is None else [text[begin:end] for begin, end in spans[start:]]
 
 
 def measure(examples: Sequence[Example], tokenise: TextTokenizer) -> Summary:
@@ -159,6 +246,24 @@ def covering(parts: Sequence[tuple[int, int]], spans: Sequence[tuple[int, int]])
 # Tables
 
 
+def verdict(summaries: Mapping[str, Summary]) -> str:
+    """`Fewest tokens per word: a in en (1.31), b in ru (2.20).`"""
+    metric = TEXT[0]
+    first = next(iter(summaries.values()))
+    parts = []
+    for lang in values_of(first, metric.name, "lang"):
+        figures = {name: figure(each, metric.name, {"lang": lang}) for name, each in summaries.items()}
+        values = {name: each.value for name, each in figures.items() if each and each.value is not None}
+        if values:
+            best = min(values, key=values.__getitem__)
+            parts.append((best, lang, number(values[best], metric.unit)))
+    if len(summaries) == 1:
+        return (
+            f"{next(iter(summaries))}: {', '.join(f'{n} tokens per word in {lang}' for _, lang, n in parts)}."
+        )
+    return f"Fewest tokens per word: {', '.join(f'{best} in {lang} ({n})' for best, lang, n in parts)}."
+
+
 def grids(comparison: Comparison) -> list[Grid]:
     """A table for each metric, with a column for each tokenizer."""
     summaries = comparison.summaries
@@ -182,4 +287,4 @@ def _grid(
         (name, [figure(summary, metric.name, scope) for summary in summaries.values()])
         for name, scope in [*scopes, ("all", {})]
     ]
-    return Grid(metric.title, "", list(summaries), rows)
+    return Grid(metric.title, "", list(summaries), rows, lead=metric.meaning)

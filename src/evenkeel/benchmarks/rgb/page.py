@@ -13,8 +13,8 @@ METRICS = (
         "Accuracy (published check)",
         "share",
         "higher",
-        "Right answers by the published check, as the mean over the abilities that were asked, each at its "
-        "hardest published setting.",
+        "The share of answers that contain the expected answer word for word (the published check): the mean "
+        "of the abilities, each at its hardest published setting.",
         "The check looks for the answer as a part of the text: an answer that is named only to be denied "
         "counts as given.",
         main=True,
@@ -26,7 +26,8 @@ METRICS = (
         "Accuracy (lenient check)",
         "share",
         "higher",
-        "The same by the lenient check, which reads words, numbers, dates and whether the answer is given.",
+        "The same, where the expected answer also counts in another spelling or as another form of a number "
+        "or a date (the lenient check).",
         "Where no document has the answer only a rejection is right; the check makes errors of its own.",
         mean_over="ability",
     ),
@@ -130,6 +131,12 @@ METRICS = (
         "It is a property of the data and the rates, not of the model.",
     ),
 )
+ABILITY_WORDS = {
+    "noise": "noise robustness: right among irrelevant documents",
+    "rejection": "negative rejection: declined where no document has the answer",
+    "integration": "information integration: right from several documents",
+    "counterfactual": "counterfactual robustness: right despite false documents",
+}
 CHECK_ACCURACY = (
     "The lenient check makes errors of its own: on replies that language models wrote and labelled, none of "
     "them from a real run, its precision and recall are between 0.85 and 1 (docs/rgb.md)."
@@ -167,10 +174,7 @@ LAYOUT = Layout(
     verdict="Right in {}",
     # By ability, which no metric of its own declares.
     facts=(
-        Column("macro_published/ability=noise", "noise robustness: answers right"),
-        Column("macro_published/ability=rejection", "negative rejection: declined, or right"),
-        Column("macro_published/ability=integration", "information integration: answers right"),
-        Column("macro_published/ability=counterfactual", "counterfactual: right from false documents"),
+        *(Column(f"macro_published/ability={ability}", words) for ability, words in ABILITY_WORDS.items()),
         Column("macro_lenient", "the headline by the lenient check"),
         Column("noise_change_published", "accuracy with the most noise minus with the least, same questions"),
         Column("detected_published", "errors detected"),

@@ -165,7 +165,7 @@ class Samples:
     def select(
         self,
         *,
-        outcome: Outcome | None = None,
+        outcome: Outcome | Iterable[Outcome] = (),
         tags: Mapping[str, Tag | Iterable[Tag]] | None = None,
         search: str = "",
         sort: str = "",
@@ -173,13 +173,13 @@ class Samples:
     ) -> list[int]:
         """The numbers of the rows that match, in the order of the file or sorted by a column.
 
-        `outcome` is `wrong`, `right`, `cut off`, `no answer` or `error`; a sample can have two of them.
+        `outcome` is `wrong`, `right`, `cut off`, `no answer` or `error`; of several, rows have all of them.
         `tags` has one or several values for a tag. `search` is a text in the inputs or the answers, in any
         case. What has no value comes last, whatever the order.
         """
         chosen = np.ones(len(self), dtype=bool)
-        if outcome is not None:
-            chosen &= self.outcomes[outcome]
+        for name in [outcome] if isinstance(outcome, str) else outcome:
+            chosen &= self.outcomes[name]
         for tag, wanted in (tags or {}).items():
             cells = self._index.tags[_known(tag, self._index.tags, "tag")]
             texts = set(map(str, [wanted] if isinstance(wanted, str | int) else wanted))

@@ -17,9 +17,9 @@ from torch import Tensor
 from evenkeel.models.boundary import appended_tokens, without_appended
 from evenkeel.models.local.batching import check_stopped
 from evenkeel.models.local.constrained import Grammars
-from evenkeel.models.local.reading import Reading, State, is_padded, pad
-from evenkeel.models.local.steps.attention import rounded_up
-from evenkeel.models.local.steps.caches import stacked
+from evenkeel.models.local.reading import Reading, State, is_padded, pad, shared_beginning
+from evenkeel.models.local.steps.attention import NAME, rounded_up
+from evenkeel.models.local.steps.caches import repeated, stacked
 from evenkeel.models.local.vocabulary import Vocabulary, read_vocabulary
 from evenkeel.models.local.weights import tokenizer_errors
 from evenkeel.types import Message
@@ -231,19 +231,23 @@ class Causal:
 
         On a GPU they are padded on the right where the cache allows it: no text sees what comes after it,
         so that attention needs no mask, with which it takes several times as long. And they are read a part
-        at a time: what is computed of a few thousand tokens stays in the GPU's cache.
+        at a time: what is computed of a few thousand tokens stays in the GPU's cache. What all begin with
+        (a system message, a template) is read once.
         """
         head = self.model.get_output_embeddings()
         if self.device.type not in RIGHT_PADDED or not self.plain or head is None:
             return self.read(rows, [1] * len(rows))
         width = rounded_up(max(map(len, rows)))
+        start = shared_beginning(rows) if self.model.config._attn_implementation == NAME else 0
+        beginning = self.forward(*self.pad([rows[0][:start]]), padded=False).cache if start else None
         logits, caches = [], []
         for part in self._parts(rows):
             ids, mask = (each.to(self.device) for each in pad(part, right=True))
-            last = torch.tensor([[[len(row) - 1]] for row in part], device=self.device)
+            last = torch.tensor([[[len(row) - 1 - start]] for row in part], device=self.device)
             hook = head.register_forward_pre_hook(lambda _, given, at=last: given[0].take_along_dim(at, 1))
+            cache = repeated(beginning, len(part)) if beginning is not None else None
             try:
-                step = self.forward(ids, mask, keep=0, padded=False)
+                step = self.forward(ids[:, start:], mask, keep=0, cache=cache, padded=False)
             finally:
                 hook.remove()
             logits.append(step.logits)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +11,9 @@ import torch
 from torch import Tensor
 
 from evenkeel.models.local.steps.caches import CachedText, is_plain, joined, select_rows
+
+SHARED = 32
+"""Tokens at the beginning that are worth a reading of their own."""
 
 
 class State(NamedTuple):
@@ -84,3 +88,10 @@ def pad(rows: Sequence[Sequence[int]], *, right: bool = False, width: int = 0) -
 def is_padded(rows: Sequence[Sequence[int]]) -> bool:
     """Whether rows are of unequal length."""
     return len(set(map(len, rows))) > 1
+
+
+def shared_beginning(rows: Sequence[Sequence[int]]) -> int:
+    """How many tokens all rows begin with, but for the last of each; 0 where they are too few."""
+    places = zip(*(row[:-1] for row in rows), strict=False)
+    same = sum(1 for _ in takewhile(lambda tokens: len(set(tokens)) == 1, places))
+    return same if len(rows) > 1 and same >= SHARED else 0

@@ -1,4 +1,4 @@
-"""A run for the Hugging Face Hub: `.eval_results/BENCHMARK.yaml` and the `model-index` block of a model card.
+"""A run for the Hugging Face Hub: `.eval_results/BENCHMARK.yaml`, and a `model-index` block for a model card.
 
 Both hold the figures that the run's page shows first. An entry of `.eval_results/` belongs to a data set of
 the Hub; where the run's data is not known to be one, the file has a placeholder and says so.
@@ -16,7 +16,7 @@ from evenkeel.harness.folder import Run
 from evenkeel.harness.registry import load_stored
 from evenkeel.page.format import capitalised
 from evenkeel.page.metrics import declaration
-from evenkeel.report.formats.subjects import Subject, hub_data, subjects, was_seeded
+from evenkeel.report.formats.subjects import Subject, hub_data, sampling, seed_of, subjects
 from evenkeel.types import Figure, RunSpec
 
 PLACEHOLDER = "OWNER"
@@ -44,34 +44,16 @@ def _write(run: Run, subject: Subject, folder: Path) -> list[Path]:
     import yaml
 
     entries = folder / ".eval_results" / f"{slug(run.spec.benchmark)}.yaml"
-    card = folder / "model-index.yaml"
+    card = folder / f"model-index-{slug(run.spec.benchmark)}.yaml"
     dataset, known = _dataset(run.spec)
     comment = "" if known else COMMENT.format(dataset=dataset)
     dumped = yaml.safe_dump(
         [_entry(run, subject, name, dataset) for name in subject.main], sort_keys=False, allow_unicode=True
     )
-    index = {"model-index": [_merged(card, _model(run, subject, dataset if known else ""))]}
+    index = {"model-index": [_model(run, subject, dataset if known else "")]}
     write_whole(entries, comment + dumped)
     write_whole(card, yaml.safe_dump(index, sort_keys=False, allow_unicode=True))
     return [entries, card]
-
-
-def _merged(card: Path, model: dict[str, Any]) -> dict[str, Any]:
-    """A model with the results that the card has already of other data sets or tasks."""
-    import yaml
-
-    if not card.is_file():
-        return model
-    try:
-        [stored] = yaml.safe_load(card.read_text(encoding="utf-8"))["model-index"]
-        name, results = stored["name"], list(stored["results"])
-        [new] = model["results"]
-        others = [result for result in results if any(result[key] != new[key] for key in ("task", "dataset"))]
-    except (yaml.YAMLError, UnicodeDecodeError, TypeError, KeyError, ValueError):
-        raise UsageError(f"{card} is not a model-index that Evenkeel wrote: give another --out.") from None
-    if name != model["name"]:
-        raise UsageError(f"{card} has the results of {name}, and not of {model['name']}: give another --out.")
-    return {**model, "results": [*others, new]}
 
 
 def _entry(run: Run, subject: Subject, name: str, dataset: str) -> dict[str, Any]:
@@ -126,7 +108,7 @@ def _model(run: Run, subject: Subject, dataset: str) -> dict[str, Any]:
         )
     task = {"type": _task(run, subject), "name": benchmark.layout.question}
     return {
-        "name": subject.identity.name,
+        "name": subject.model,
         "results": [{"task": task, "dataset": about, "metrics": metrics}],
     }
 
@@ -151,13 +133,9 @@ def _uncertainty(figure: Figure) -> list[str]:
 
 
 def _setting(spec: RunSpec, subject: Subject) -> list[str]:
-    options = [
-        f"{name}={spec.options[name]}" for name in ("temperature", "max_tokens") if name in spec.options
-    ]
-    method = [f"method {subject.name}"] if subject.suffix else []
+    settings = {**sampling(spec), **seed_of(spec)}
     return [
-        *method,
-        *options,
-        *([f"seed {spec.seed}"] if was_seeded(spec) else []),
+        *([f"method {subject.name}"] if subject.suffix else []),
+        *(f"{name}={value}" for name, value in settings.items()),
         f"evenkeel {spec.provenance.get('evenkeel') or 'unknown'}",
     ]

@@ -1,11 +1,8 @@
-"""What a run tested, one model at a time, as shared formats have it: identity, figures, main metrics."""
+"""What a run tested, one model or method at a time, as shared formats have it."""
 
 from __future__ import annotations
 
-import ipaddress
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple, TypeAlias
-from urllib.parse import urlsplit
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 
@@ -14,25 +11,13 @@ from evenkeel.files.datasets import published_sets
 from evenkeel.files.remote.sources import HUB, parts_of
 from evenkeel.harness.folder import Run, served_at
 from evenkeel.harness.registry import load_stored
-from evenkeel.models.presets import presets
-from evenkeel.models.registry import split_spec
 from evenkeel.page.layout import Layout
 from evenkeel.page.metrics import scope_name
 from evenkeel.types import Figure, RunSpec, Summary
 
-Deployment: TypeAlias = Literal["self_deployed", "externally_managed", "unknown"]
-
-LOCAL = "local"
+UNSPECIFIED = "unspecified"
+"""In place of a publisher that a model's name does not have."""
 HUB_PAGES = "https://huggingface.co/datasets/"
-PUBLISHERS = {"SmolLM2-135M-Instruct": "HuggingFaceTB"}
-"""Who published a model whose name alone does not say it."""
-ENGINES = {"embedded": "transformers", "embedded-embedder": "sentence-transformers", "hf": "transformers",
-           "sbert": "sentence-transformers"}  # fmt: skip
-
-
-def was_seeded(spec: RunSpec) -> bool:
-    """Whether the run's seed decided the answers: a server gets one only where that was asked for."""
-    return bool(spec.models.get("model", {}).get("identity", {}).get("send_seed", True))
 
 
 class HubData(NamedTuple):
@@ -44,28 +29,18 @@ class HubData(NamedTuple):
     split: str = ""
 
 
-class Identity(Struct, frozen=True, kw_only=True):
-    """A model as others look it up."""
-
-    name: str
-    """As the run names it."""
-    id: str
-    """`publisher/model`, of characters that a file name may have: the server's name stands for a publisher
-    that is not known."""
-    spec: str = ""
-    sha256: str = ""
-    platform: str = ""
-    engine: str = ""
-    engine_version: str = ""
-    deployment: Deployment = "unknown"
-    bundled: bool = False
-
-
 class Subject(Struct, frozen=True, kw_only=True):
     """One model or method that was tested, with its figures under the names of their metrics and scopes."""
 
     name: str
-    identity: Identity
+    model: str
+    """The name of its model; of a method without one, that of the method."""
+    id: str
+    """`publisher/model`, of characters that a file name may have."""
+    spec: str = ""
+    sha256: str = ""
+    local: bool = False
+    """Whether it ran in the process of the run."""
     figures: dict[str, Figure]
     suffix: str = ""
     """What follows the name of a metric in the values of a sample: `@METHOD`."""
@@ -79,8 +54,8 @@ def subjects(run: Run) -> list[Subject]:
     benchmark = load_stored(run.spec)
     layout = benchmark.layout
     if not run.subjects:
-        model, main = identity(run, "model"), _main(layout, figures)
-        return [Subject(name=run.spec.subject, identity=model, figures=figures, main=main)]
+        identity = _identity(run, "model")
+        return [Subject(name=run.spec.subject, figures=figures, main=_main(layout, figures), **identity)]
     listed = []
     for name in run.subjects:
         of_subject = {
@@ -91,15 +66,9 @@ def subjects(run: Run) -> list[Subject]:
             if figure.scope.get(run.subject) == name
         }
         roles = [role for role in benchmark.roles_of(name) if role in run.spec.models]
-        listed.append(
-            Subject(
-                name=name,
-                identity=identity(run, roles[0]) if roles else Identity(name=name, id=_joined(LOCAL, name)),
-                figures=of_subject,
-                suffix=f"@{name}",
-                main=_main(layout, of_subject),
-            )
-        )
+        identity = _identity(run, roles[0]) if roles else {"model": name, "id": _id(name)}
+        main = _main(layout, of_subject)
+        listed.append(Subject(name=name, figures=of_subject, suffix=f"@{name}", main=main, **identity))
     return listed
 
 
@@ -110,29 +79,44 @@ def _main(layout: Layout, figures: Summary) -> tuple[str, ...]:
     return tuple(name for name in dict.fromkeys(names) if name in figures)
 
 
-def identity(run: Run, role: str) -> Identity:
+def _identity(run: Run, role: str) -> dict[str, Any]:
     """The model of a role, as far as the run's spec says."""
-    model: Mapping[str, Any] = run.spec.models[role]
-    spec, name = str(model["spec"]), str(model["name"])
-    scheme = split_spec(spec)[0].partition(":")[0]
-    servers = served_at(run.spec).get(role, [])
-    publisher, platform, deployment = _served(scheme, servers)
-    parts = [part for part in name.replace("\\", "/").split("/") if part.strip(".")]
-    if scheme not in ("replay", "recorded") and len(parts) == 2 and not name.startswith(("/", ".", "~")):
-        publisher, parts = parts[0], parts[1:]
-    engine = ENGINES.get(scheme, "")
-    versions = run.spec.provenance.get("packages") or {}
-    return Identity(
-        name=name,
-        id=_joined(PUBLISHERS.get(name, publisher), parts[-1] if parts else name),
-        spec=spec,
-        sha256=str(model["identity"].get("sha256", "")),
-        platform=platform,
-        engine=engine,
-        engine_version=str(versions.get(engine, "")),
-        deployment=deployment,
-        bundled=scheme.startswith("embedded"),
-    )
+    model = run.spec.models[role]
+    elsewhere = served_at(run.spec).get(role) or str(model["spec"]).startswith("replay:")
+    return {
+        "model": str(model["name"]),
+        "id": _id(str(model["name"])),
+        "spec": str(model["spec"]),
+        "sha256": str(model["identity"].get("sha256", "")),
+        "local": not elsewhere,
+    }
+
+
+def _id(name: str) -> str:
+    """`publisher/model` as in the name; a path, or a name alone, says nothing of a publisher."""
+    parts = [part for part in name.replace("\\", "/").split("/") if part.strip(".")] or [name]
+    named = len(parts) == 2 and not name.startswith(("/", ".", "~"))
+    return "/".join(map(_component, parts if named else (UNSPECIFIED, parts[-1])))
+
+
+def _component(text: str) -> str:
+    """A part of a path; `data` is the name of the folder above it."""
+    part = "".join(letter if letter.isascii() else "_" for letter in slug(text)).rstrip(" .")
+    return f"{part}_" if part.casefold() in ("data", "unknown", "") else part
+
+
+def sampling(spec: RunSpec) -> dict[str, Any]:
+    """How texts were sampled, as far as the run's options and the model's identity say."""
+    identity = spec.models.get("model", {}).get("identity", {})
+    settings = {name: spec.options.get(name) for name in ("temperature", "max_tokens")}
+    settings |= {name: identity.get(name) for name in ("top_p", "top_k")}
+    return {name: value for name, value in settings.items() if value is not None}
+
+
+def seed_of(spec: RunSpec) -> dict[str, str]:
+    """The seed, where it decided the answers: a server gets one only where that was asked for."""
+    seeded = spec.models.get("model", {}).get("identity", {}).get("send_seed", True)
+    return {"seed": str(spec.seed)} if seeded else {}
 
 
 def hub_data(spec: RunSpec) -> HubData | None:
@@ -145,43 +129,3 @@ def hub_data(spec: RunSpec) -> HubData | None:
         repo, config, split = parts_of(source)
         return HubData(repo, "", config, split)
     return None
-
-
-def _served(scheme: str, servers: Sequence[str]) -> tuple[str, str, Deployment]:
-    """What stands for the publisher of a model without one, the platform, and who runs it."""
-    if scheme == "replay":
-        return "recorded", "", "unknown"
-    hosts = [host for server in servers if (host := _host(server))]
-    if not hosts:
-        return LOCAL, "", "self_deployed" if scheme in ENGINES else "unknown"
-    known = {_host(preset.base_url): preset for preset in presets().values()}
-    if _is_local(hosts[0]):
-        return LOCAL, "", "self_deployed"
-    if hosts[0] in known:
-        return known[hosts[0]].name, known[hosts[0]].title, "externally_managed"
-    return hosts[0], hosts[0], "unknown"
-
-
-def _host(url: str) -> str:
-    try:
-        return urlsplit(url).hostname or ""
-    except ValueError:  # a spec may come from a stranger
-        return ""
-
-
-def _is_local(host: str) -> bool:
-    try:
-        address = ipaddress.ip_address(host)
-    except ValueError:
-        return host == "localhost" or "." not in host
-    return address.is_loopback or address.is_private
-
-
-def _joined(publisher: str, model: str) -> str:
-    return f"{_component(publisher)}/{_component(model)}"
-
-
-def _component(text: str) -> str:
-    """A part of a path; `data` is the name of the folder above it."""
-    part = "".join(letter if letter.isascii() else "_" for letter in slug(text)).rstrip(" .")
-    return f"{part}_" if part.casefold() in ("data", "unknown", "") else part

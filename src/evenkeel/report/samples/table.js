@@ -10,7 +10,7 @@
   const data = JSON.parse(document.getElementById("samples-data").textContent);
   const tags = data.columns.filter((column) => column.names);
   const outcomes = Object.fromEntries(Object.entries(data.outcomes).map(([name, rows]) => [name, new Set(rows)]));
-  const state = { outcome: "", tags: new Map(), search: "", all: false, sort: null, down: false, page: 0 };
+  const state = { outcomes: new Set(), tags: new Map(), search: "", all: false, sort: null, down: false, page: 0 };
   let rows = []; // the numbers of the samples that match, in order
   let searched = null; // the texts of each sample in lower case, made by the first search
 
@@ -46,7 +46,7 @@
     }
     const found = [];
     for (let row = 0; row < data.count; row += 1) {
-      if (state.outcome && !outcomes[state.outcome].has(row)) continue;
+      if (![...state.outcomes].every((name) => outcomes[name].has(row))) continue;
       if (!wanted.every(([values, code]) => values[row] === code)) continue;
       if (needle && !searched[row].includes(needle)) continue;
       found.push(row);
@@ -164,15 +164,23 @@
     back.hidden = next.hidden = rows.length <= PAGE;
     back.disabled = state.page === 0;
     next.disabled = first + PAGE >= rows.length;
-    for (const [name, button] of buttons) button.setAttribute("aria-pressed", String(name === state.outcome));
+    for (const [name, button] of buttons) button.setAttribute("aria-pressed", String(name ? state.outcomes.has(name) : !state.outcomes.size));
   }
 
   // Filters
 
+  // A sample can be wrong and cut off: those are shown that have all of the chosen outcomes.
+  const OPPOSITES = { wrong: "right", right: "wrong" };
+  function press(name) {
+    if (!name) state.outcomes.clear();
+    else if (!state.outcomes.delete(name)) state.outcomes.add(name);
+    state.outcomes.delete(OPPOSITES[name]);
+    update();
+  }
+
   const buttons = ["", ...Object.keys(TITLES)].filter((name) => !name || outcomes[name].size).map((name) => {
     const count = (name ? outcomes[name].size : data.count).toLocaleString("en");
-    const press = () => { state.outcome = name; update(); };
-    return [name, make("button", { type: "button", onclick: press }, `${TITLES[name] || "All"} (${count})`)];
+    return [name, make("button", { type: "button", onclick: () => press(name) }, `${TITLES[name] || "All"} (${count})`)];
   });
 
   // Names may be cut, and alike: values of a tag are chosen by their codes.

@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn.attention.bias import causal_lower_right
 from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
@@ -45,8 +46,21 @@ def attention(
     scaling: float | None = None,
     **kwargs: Any,
 ) -> tuple[Tensor, None]:
-    """softmax(q Kᵀ · scaling + mask) V; of shape (rows, 1, heads, size) for a query of one token."""
-    if query.shape[2] > 1 or dropout or any(kwargs.get(name) is not None for name in UNKNOWN):
+    """softmax(q Kᵀ · scaling + mask) V, of shape (rows, queries, heads, size).
+
+    Several queries without a mask are the last places: each sees all that is before it.
+    """
+    queries, keys = query.shape[2], key.shape[2]
+    unknown = dropout or any(kwargs.get(name) is not None for name in UNKNOWN)
+    if attention_mask is None and 1 < queries < keys:
+        if not unknown:
+            visible, shared = causal_lower_right(queries, keys), query.shape[1] != key.shape[1]
+            attended = nn.functional.scaled_dot_product_attention(
+                query, key, value, visible, scale=scaling, enable_gqa=shared
+            )
+            return attended.transpose(1, 2), None
+        attention_mask = query.new_ones((queries, keys), dtype=torch.bool).tril(keys - queries)
+    if queries > 1 or unknown:
         result: tuple[Tensor, None] = sdpa_attention_forward(
             module, query, key, value, attention_mask, dropout=dropout, scaling=scaling, **kwargs
         )
@@ -153,8 +167,14 @@ def rounded_up(places: int) -> int:
 
 
 def mask(*args: Any, q_length: int, allow_is_causal_skip: bool = True, **kwargs: Any) -> Tensor | None:
-    """As for the fused kernels; but in a step, looking whether all is visible would wait for the device."""
+    """As for the fused kernels; but in a step, looking whether all is visible would wait for the device.
+
+    Where nothing is padded, `attention` needs no mask for the places after a beginning that was read before.
+    """
     padded = kwargs.get("attention_mask") is not None
+    whole = allow_is_causal_skip and not padded and kwargs.get("local_size") is None
+    if whole and kwargs["kv_length"] > q_length > 1:
+        return None
     skip = allow_is_causal_skip and not (padded and q_length == 1)
     visible: Tensor | None = sdpa_mask(*args, q_length=q_length, allow_is_causal_skip=skip, **kwargs)
     return visible

@@ -108,6 +108,16 @@ def stacked(caches: Sequence[Any], width: int) -> DynamicCache:
     return cache
 
 
+def repeated(cache: Any, rows: int) -> DynamicCache:
+    """A cache of so many rows that all hold what is in the one row of a plain cache."""
+    return DynamicCache(
+        [
+            tuple(states.expand(rows, -1, -1, -1) for states in (each.keys, each.values))
+            for each in cache.layers
+        ]
+    )
+
+
 class CachedText(NamedTuple):
     """The first places of one row of a plain cache."""
 
