@@ -194,16 +194,13 @@ def test_links_and_pipes_are_not_read_as_logs(tmp_path: Path) -> None:
     secret = tmp_path / "elsewhere" / "a"
     secret.mkdir(parents=True)
     (secret / "log").write_text("secret")
-    (tmp_path / "1").mkdir()
-    (tmp_path / "1" / ".started").symlink_to(secret.parent)
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / ".started").symlink_to(secret.parent)
     with pytest.raises(UsageError, match="is a link"):
-        start(tmp_path / "1", "mirae", "embedded")
-    (tmp_path / "2" / ".started").mkdir(parents=True)
-    (tmp_path / "2" / ".started" / "a").symlink_to(secret)
-    for name in ("3", "4", "5"):
-        (tmp_path / name / ".started" / "a").mkdir(parents=True)
-    (tmp_path / "3" / ".started" / "a" / "log").symlink_to(secret / "log")
-    os.mkfifo(tmp_path / "4" / ".started" / "a" / "log")
-    (tmp_path / "5" / ".started" / "a" / "log").write_text("shown")
-    tails = [tail_of(tmp_path / name / ".started" / "a" / "log") for name in "12345"]
-    assert tails == ["", "", "", "", "shown"]
+        start(tmp_path / "runs", "mirae", "embedded")
+    assert started(tmp_path / "runs") == []
+    (tmp_path / "link").symlink_to(secret / "log")
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("link", "pipe"):
+        (tmp_path / name).replace(tmp_path / "log")
+        assert tail_of(tmp_path / "log") == ""

@@ -65,6 +65,7 @@ def test_a_models_name_is_that_of_its_runs(tmp_path: Path, questions: Path) -> N
     with serving(other={}) as servers:
         path = write_suite(tmp_path, servers)
         path.write_text(path.read_text().replace("{spec:", "{name: mine, spec:", 1))
+        assert "mirae-mine" in evenkeel("suite", path, "--dry-run").stdout
         result = outcome(path)
     assert [run.model for run in ek.list_runs(result.path)] == ["mine"]
 

@@ -144,18 +144,6 @@ def test_a_reader_that_leaves_does_not_change_the_exit_code() -> None:
     assert (done.stdout, done.stderr) == ("0\n", "")
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no disk that is always full")
-def test_a_full_disk_behind_the_output_is_an_error_and_behind_the_messages_none() -> None:
-    line = shlex.join(command("list", "benchmarks"))
-    done = subprocess.run(["bash", "-c", f"{line} > /dev/full"], capture_output=True, text=True, check=False)
-    assert done.returncode == 1
-    assert done.stderr.startswith("error: standard output: cannot be written (No space left on device).")
-    assert "Traceback" not in done.stderr
-    line = shlex.join(command("list", "benchmark"))  # which is no name: a message alone
-    done = subprocess.run(["bash", "-c", f"{line} 2> /dev/full"], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (2, "")
-
-
 def test_every_command_has_help() -> None:
     for name in COMMANDS:
         done = evenkeel(name, "--help")

@@ -195,7 +195,7 @@ MISTAKES = [
     ('[presets."a b"]\nbase_url = "http://x"\n', ", [presets.a b", "a-z"),
     ("[preset.lab]\n", "", "Did you mean 'presets'"),
     ("presets = 3\n", ", [presets.presets]", "expected a table"),
-    ("[presets.lab]\nbase_url = \n", ", line 2", "is not TOML"),
+    ("[presets.lab]\nbase_url = \n", ": is not TOML", "at line 2"),
 ]
 
 

@@ -13,10 +13,8 @@ import inspect
 import os
 import subprocess
 import sys
-import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from itertools import count
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -24,7 +22,7 @@ import msgspec
 from msgspec import Struct
 
 from evenkeel.api.build import build
-from evenkeel.api.run import merged_options
+from evenkeel.api.run import merged_options, new_folder
 from evenkeel.api.setup import parse_data
 from evenkeel.errors import DataError, UsageError
 from evenkeel.files.cache import cache_dir, slug, write_whole
@@ -51,7 +49,6 @@ TAIL = 2**16
 
 _PROCESSES: list[subprocess.Popen[bytes]] = []
 """Processes that this one began. They are asked for their state, so that those that have ended can go."""
-_REAPING = threading.Lock()
 
 
 class Task(Struct, frozen=True, kw_only=True):
@@ -105,9 +102,8 @@ class Started(Struct, frozen=True, kw_only=True):
 
     def log_tail(self, lines: int = 40) -> str:
         """The last lines that it printed, with control characters made visible."""
-        folder = Path(self.log).parent
         try:
-            path = None if folder.is_symlink() or folder.parent.is_symlink() else member(folder, "log")
+            path = member(Path(self.log).parent, "log")
             if path is None:
                 return ""
             with path.open("rb") as file:
@@ -127,11 +123,11 @@ def start(
     `runs_folder`. The process has this one's environment. `ek.started` tells how it goes.
     """
     checked = checked_settings(benchmark, model, settings)
-    name = f"-{slug(split_spec(model)[0].rpartition('/')[2])}" if model else ""
-    title = f"{benchmark_name(benchmark)}{name}"
-    folder, target = _new_folders(Path(runs_folder), "run", title)
+    model_name = split_spec(model)[0].rpartition("/")[2] if model else ""
+    root = Path(runs_folder)
+    target = new_folder(root, benchmark_name(benchmark), model_name)
     task = Task(kind="run", benchmark=str(benchmark), settings=checked, out=str(target.resolve()))
-    return _launch(folder, target, task)[0]
+    return launch(root, target.name, task)[0]
 
 
 def start_build(runs_folder: str | Path, benchmark: str | Path, **settings: Any) -> Started:
@@ -145,21 +141,19 @@ def start_build(runs_folder: str | Path, benchmark: str | Path, **settings: Any)
         name: value for name, value in settings.items() if name not in inspect.signature(build).parameters
     }
     parse_columns(settings.get("column", ()))
-    texts = [value for value in options.values() if isinstance(value, str)]
-    _refuse_logins(texts)
+    _refuse_keys([value for value in options.values() if isinstance(value, str)], settings)
     cls(parse(cls.Options, options, of=f"building for '{benchmark}'"))
-    _refuse_secrets(texts, settings)
-    folder, target = _new_folders(Path(runs_folder), "build", benchmark_name(benchmark))
-    out = target.resolve() if cls.folder else target.resolve() / f"{slug(benchmark_name(benchmark))}.json"
+    root, name = Path(runs_folder), benchmark_name(benchmark)
+    target = new_folder(root / DATA, name)
+    out = target.resolve() if cls.folder else target.resolve() / f"{slug(name)}.json"
     task = Task(kind="build", benchmark=str(benchmark), settings=settings, out=str(out))
-    return _launch(folder, target, task)[0]
+    return launch(root, target.name, task)[0]
 
 
 def started(runs_folder: str | Path) -> list[Started]:
     """Runs and builds that were begun for a runs folder, newest first:
     `[each.state for each in ek.started("runs")]`."""
-    with _REAPING:
-        _PROCESSES[:] = [process for process in _PROCESSES if process.poll() is None]
+    _PROCESSES[:] = [process for process in _PROCESSES if process.poll() is None]
     root = Path(runs_folder)
     linked = (root / FOLDER).is_symlink()
     folders = (root / FOLDER).iterdir() if (root / FOLDER).is_dir() and not linked else ()
@@ -172,26 +166,22 @@ def start_again(process: Started) -> Started:
 
     What was answered is not asked again: `ek.start_again(ek.started("runs")[0])`.
     """
-    name, folder = process.name, Path(process.log).parent
+    name, folder, target = process.name, Path(process.log).parent, Path(process.path)
     stored = _read(folder)
-    if stored is None or stored.task != process.task:
-        raise UsageError(f"'{name}' is not what was started there. Start a new one.")
-    if stored.state not in ("stopped", "failed"):
-        raise UsageError(f"'{name}' is {stored.state}: only what stopped or failed can be resumed.")
-    target = Path(process.path)
-    if target.is_symlink():
-        raise UsageError(f"{target} is a link. Start a new one.")
     # The file may be a stranger's: nothing is started from it, and no key sent, that was not started here.
     if (
-        target.resolve() not in (Path(stored.task.out), Path(stored.task.out).parent)
+        stored is None
+        or stored.task != process.task
+        or target.resolve() not in (Path(stored.task.out), Path(stored.task.out).parent)
         or not _mark_of(stored.task).exists()
     ):
         raise UsageError(
             f"'{name}' was not started from here: what it runs, and where a key goes, comes from its "
             "folder alone. Start a new one."
         )
-    clear_control(target)
-    return _launch(folder, target, stored.task)[0]
+    if stored.state not in ("stopped", "failed"):
+        raise UsageError(f"'{name}' is {stored.state}: only what stopped or failed can be resumed.")
+    return launch(folder.parent.parent, name, stored.task)[0]
 
 
 def dismiss(process: Started) -> None:
@@ -200,27 +190,12 @@ def dismiss(process: Started) -> None:
     folder, target = Path(process.log).parent, Path(process.path)
     if process.active:
         raise UsageError(f"'{process.name}' is {process.state}: stop it first.")
-    if folder.is_symlink() or folder.parent.is_symlink():
-        raise UsageError(f"{folder} is a link: remove it.")
     for name in (STORED, "log"):
         (folder / name).unlink(missing_ok=True)
     clear_control(target)
     for emptied in (folder, target):
         with contextlib.suppress(OSError):  # it holds what was answered, or what is not ours
             emptied.rmdir()
-
-
-def start_named(
-    root: Path, name: str, task: Task, environment: Mapping[str, str]
-) -> tuple[Started, subprocess.Popen[bytes]]:
-    """Begin a run in the folder `root`/`name`, which may hold a part of it, and give its process too."""
-    folder, target = root / FOLDER / name, _target(root, "run", name)
-    for each in (root / FOLDER, folder, target):
-        if each.is_symlink():
-            raise UsageError(f"{each} is a link: remove it.")
-        each.mkdir(parents=True, exist_ok=True)
-    clear_control(target)
-    return _launch(folder, target, task, environment)
 
 
 def read_task(path: Path) -> Task:
@@ -237,8 +212,8 @@ def checked_settings(benchmark: str | Path, model: str | None, settings: Mapping
     options = merged_options(shared.pop("options", None), by_name)
     loaded = load_benchmark(benchmark, options)
     parse_columns(shared.get("column", ()))
-    _refuse_secrets([model] if model else [], shared)
-    _refuse_logins(parse_data(shared["data"]) if shared.get("data") is not None else [])
+    data = parse_data(shared["data"]) if shared.get("data") is not None else []
+    _refuse_keys([*data, *([model] if model else [])], shared)
     if model:
         check_spec(model, shared.get("model_args") or {})
     elif "model" in loaded.roles:
@@ -254,23 +229,18 @@ def _refuse(settings: Mapping[str, Any], *names: str) -> None:
             raise UsageError(f"'{name}' cannot be chosen for a process of its own.")
 
 
-def _refuse_logins(values: list[str]) -> None:
-    """The settings are stored: an address of data in them must not hold a key."""
-    for value in values:
-        if is_elsewhere(value) and not value.startswith("hf:") and without_secrets(value) != value:
+def _refuse_keys(texts: Iterable[str], settings: Mapping[str, Any]) -> None:
+    """The settings are stored: neither a spec nor an address of data may hold a key."""
+    for text in texts:
+        if is_elsewhere(text) and not text.startswith("hf:") and without_secrets(text) != text:
             raise UsageError(
-                f"{without_secrets(value)}: an address with a login or a query cannot be given here, because "
+                f"{without_secrets(text)}: an address with a login or a query cannot be given here, because "
                 "the settings are stored. Download the file, and give its path."
             )
-
-
-def _refuse_secrets(specs: list[str], settings: Mapping[str, Any]) -> None:
-    """The settings are stored: a key has no place in them."""
+        split_spec(text)
     args = {key: str(value) for key, value in (settings.get("model_args") or {}).items()}
     if settings.get("base_url"):
         args.setdefault("base_url", str(settings["base_url"]))
-    for spec in specs:
-        split_spec(spec)
     split_spec(with_args("openai:model", args))
 
 
@@ -284,10 +254,16 @@ def _mark_of(task: Task) -> Path:
     return cache_dir() / "started" / hashlib.sha256(_encoded(task)).hexdigest()
 
 
-def _launch(
-    folder: Path, target: Path, task: Task, environment: Mapping[str, str] | None = None
+def launch(
+    root: Path, name: str, task: Task, environment: Mapping[str, str] | None = None
 ) -> tuple[Started, subprocess.Popen[bytes]]:
-    """Begin a process whose folders are there; its log begins anew."""
+    """Begin a process, whose run may be there in part, and give it too; its log begins anew."""
+    folder, target = root / FOLDER / name, _target(root, task.kind, name)
+    for each in (root / FOLDER, folder, target):
+        if each.is_symlink():
+            raise UsageError(f"{each} is a link: remove it.")
+        each.mkdir(parents=True, exist_ok=True)
+    clear_control(target)
     process = _Process(task=task, created=datetime.now(UTC).isoformat(timespec="milliseconds"))
     write_whole(folder / STORED, _encoded(process))
     with contextlib.suppress(OSError):  # where nothing can be remembered, it can only be started anew
@@ -312,26 +288,10 @@ def _launch(
             )
         except (OSError, ValueError) as error:
             raise UsageError(f"the process cannot be started: {error}.") from None
-    with _REAPING:
-        _PROCESSES.append(child)
+    _PROCESSES.append(child)
     process = msgspec.structs.replace(process, pid=child.pid, began=process_began(child.pid))
     write_whole(folder / STORED, _encoded(process))
     return _as_started(folder, process), child
-
-
-def _new_folders(root: Path, kind: Kind, title: str) -> tuple[Path, Path]:
-    """A new folder for what is known of a process and one for what it makes, of the same name."""
-    if (root / FOLDER).is_symlink():
-        raise UsageError(f"{root / FOLDER} is a link: remove it.")
-    base = slug(f"{datetime.now():%Y%m%d-%H%M%S}-{title}", longest=120)
-    for number in count(1):
-        name = base if number == 1 else f"{base}-{number}"
-        target = _target(root, kind, name)
-        with contextlib.suppress(FileExistsError):
-            (root / FOLDER / name).mkdir(parents=True)
-            target.mkdir(parents=True)
-            return root / FOLDER / name, target
-    raise AssertionError("unreachable")
 
 
 def _target(root: Path, kind: Kind, name: str) -> Path:

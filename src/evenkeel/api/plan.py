@@ -25,7 +25,7 @@ from evenkeel.harness.benchmark import Benchmark
 from evenkeel.harness.budget import FREE, Budget, Plan, estimate
 from evenkeel.harness.limits import Limits, Price
 from evenkeel.harness.progress import Silent
-from evenkeel.harness.registry import benchmark_name, load_benchmark
+from evenkeel.harness.registry import RUN_ARGUMENTS, benchmark_name, load_benchmark
 from evenkeel.harness.runner import RequestPath, ask, score_chunks
 from evenkeel.journal.journal import Journal
 from evenkeel.models.prices import (
@@ -71,18 +71,20 @@ def dry_run(
     price_out: float = 0.0,
     base_url: str | None = None,
     batch: bool = False,
-    **benchmark_options: Any,
+    **more: Any,
 ) -> Plan:
     """Count what a run would ask. Nothing is asked, and no model is opened; that it can be named is checked.
+    `more` are options of the benchmark, and settings of `ek.run` that change nothing in the count.
 
     plan = ek.dry_run("rgb", model="openai:NAME", limit=20, price_in=0.15, price_out=0.6)
     plan.requests, plan.usd
     """
     limits = Limits.of(max_requests, max_usd, price_in, price_out)
+    by_name = {name: value for name, value in more.items() if name not in RUN_ARGUMENTS}
     ref = model_ref(model, model_args, top_p=top_p, top_k=top_k)
     if ref is not None:
         check_spec(ref.spec, ref.args)
-    loaded = load_benchmark(benchmark, merged_options(options, benchmark_options), seed=seed)
+    loaded = load_benchmark(benchmark, merged_options(options, by_name), seed=seed)
     for spec in loaded.helpers.values():
         check_spec(spec, {})
     name = benchmark_name(benchmark)

@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from evenkeel.api.run import carry_out, default_folder, merged_options
+from evenkeel.api.run import RUNS, carry_out, merged_options, new_folder
 from evenkeel.api.setup import Setup, make_spec, model_refs, open_models, probe
 from evenkeel.errors import UsageError
 from evenkeel.files import datasets
@@ -68,7 +68,7 @@ def score(
             about["embedder"] = recorded.embedder
         spec = make_spec(name, loaded, models, about)
         setup = Setup(loaded, spec, recorded.samples, models)
-        folder = Path(out) if out else default_folder(name, recorded.model)
+        folder = Path(out) if out else new_folder(RUNS, name, recorded.model)
         probe(loaded, models, watching)
         return carry_out(setup, folder, Budget(Limits()), fresh=fresh, reuse=None, progress=watching)
 

@@ -86,22 +86,20 @@ def run(
     `batch` requests go through the provider's batches; without `wait` the call ends with BatchesPending, and
     the same call with `out` resumes it.
     """
-    limits = Limits.of(max_requests, max_usd, price_in, price_out)
-    watching = watcher(progress)
-    name = benchmark_name(benchmark)
-    loaded = load_benchmark(benchmark, merged_options(options, benchmark_options), seed=seed)
-    ref = model_ref(model, model_args, top_p=top_p, top_k=top_k)
     if not wait and not batch:
         raise UsageError("wait=False goes with batch=True.")
-    refs = model_refs(loaded, name, ref, base_url)
+    limits = Limits.of(max_requests, max_usd, price_in, price_out)
+    watching, name = watcher(progress), benchmark_name(benchmark)
+    loaded = load_benchmark(benchmark, merged_options(options, benchmark_options), seed=seed)
+    refs = model_refs(loaded, name, model_ref(model, model_args, top_p=top_p, top_k=top_k), base_url)
     roles = batched_roles(loaded, name, refs) if batch else frozenset()
     budget = budget_for(limits, refs, loaded, watching, batched=roles)
     with load_engine(engine, engine_args, concurrency=concurrency) as running:
         setup = prepare(
-            running, loaded, name, ref, base_url=base_url, data=data, column=column, lang=lang, limit=limit,
-            label=label, progress=watching,
+            running, loaded, name, refs, data=data, column=column, lang=lang, limit=limit, label=label,
+            progress=watching,
         )  # fmt: skip
-        folder = Path(out) if out else default_folder(name, setup.spec.subject)
+        folder = Path(out) if out else new_folder(RUNS, name, setup.spec.subject)
         return carry_out(
             setup, folder, budget, fresh=fresh, reuse=reuse, progress=watching, batched=roles, wait=wait
         )
@@ -165,13 +163,14 @@ def merged_options(options: Struct | None, by_name: Mapping[str, Any]) -> Struct
     return options
 
 
-def default_folder(benchmark: str, model: str) -> Path:
-    """runs/<date>-<time>-<benchmark>-<model>, numbered where that is taken."""
-    base = f"{datetime.now():%Y%m%d-%H%M%S}-{benchmark}-{slug(model)}"
+def new_folder(root: Path, *names: str) -> Path:
+    """Make a folder below `root`: <date>-<time>-<benchmark>-<model>, numbered where that is taken."""
+    parts = [f"{datetime.now():%Y%m%d-%H%M%S}", *(slug(name) for name in names if name)]
+    base = slug("-".join(parts), longest=120)
     for number in count(1):
-        folder = RUNS / (base if number == 1 else f"{base}-{number}")
+        folder = root / (base if number == 1 else f"{base}-{number}")
         with contextlib.suppress(FileExistsError):
-            folder.mkdir(parents=True)  # taken at once, so that a run of the same second takes another
+            folder.mkdir(parents=True)
             return folder
     raise AssertionError("unreachable")
 
@@ -199,7 +198,7 @@ def carry_out(
     batched: frozenset[str] = frozenset(),
     wait: bool = True,
 ) -> Run:
-    """Ask for what is not stored, score, and write the run\'s folder."""
+    """Ask for what is not stored, score, and write the run's folder."""
     models = with_batches(setup.models, batched, path, wait=wait)
     with contextlib.ExitStack() as stack:
         for role in batched:

@@ -54,9 +54,8 @@ def prepare(
     engine: Engine,
     benchmark: Benchmark,
     name: str,
-    ref: ModelRef | None,
+    refs: Mapping[str, ModelRef],
     *,
-    base_url: str | None,
     data: str | Path | Sequence[str | Path],
     column: Mapping[str, str] | Sequence[str],
     lang: str | Sequence[str] | None,
@@ -65,11 +64,12 @@ def prepare(
     progress: Progress,
 ) -> Setup:
     """Open the models, read the samples, try out what the models must be able to do."""
-    if ref is None and "model" in benchmark.roles:
+    if "model" in benchmark.roles and "model" not in refs:
         raise UsageError(f"{name} needs the model to ask: --model SPEC; `evenkeel list models` lists them.")
     while True:
         try:
-            models = open_models(engine, benchmark, name, model_refs(benchmark, name, ref, base_url))
+            needed = {role: ref for role, ref in refs.items() if role in benchmark.roles}
+            models = open_models(engine, benchmark, name, needed)
             samples, source = read_samples(benchmark, name, data, lang, limit, column)
             probe(benchmark, models, progress)
             probe_languages(benchmark, models, samples)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -17,9 +17,6 @@ from evenkeel.cli.options import (
 )
 from evenkeel.cli.output import say, say_error
 from evenkeel.harness.limits import Limits
-
-if TYPE_CHECKING:
-    pass
 
 MODEL_OPTIONS = compose(
     options.model_args_option,

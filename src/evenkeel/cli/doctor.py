@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib.util
 import os
 import platform
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from importlib import metadata
 from itertools import groupby
@@ -21,8 +20,9 @@ import evenkeel
 from evenkeel.cli import options
 from evenkeel.cli.options import examples, json_option
 from evenkeel.cli.output import print_result, say
-from evenkeel.errors import MissingExtra, UsageError
+from evenkeel.errors import MissingExtra, UsageError, first_line
 from evenkeel.page.format import visible
+from evenkeel.page.grid import show_line
 
 if TYPE_CHECKING:
     from packaging.requirements import Requirement
@@ -33,11 +33,12 @@ if TYPE_CHECKING:
 State: TypeAlias = Literal["ok", "absent", "missing"]
 """`absent` is optional; without what is `missing`, the embedded models do not run."""
 
-MARKS = {"ok": ("✓", ""), "absent": ("–", "yellow"), "missing": ("✗", "bold red")}
-TRIED = {
+MARKS = {
     "ok": ("✓", ""),
+    "absent": ("–", "yellow"),
     "not supported": ("–", "yellow"),
     "unclear": ("?", "yellow"),
+    "missing": ("✗", "bold red"),
     "failed": ("✗", "bold red"),
 }
 EMBEDDED = {"embedded": "hf", "embedded-embedder": "sbert"}
@@ -128,55 +129,42 @@ def doctor_command(
 
 def show_trial(console: Console, trial: ModelTrial) -> None:
     """What a model can do, and which benchmarks that is enough for."""
-    from rich.text import Text
-
-    def line(text: Text) -> None:
-        console.print(text, highlight=False, soft_wrap=True)
-
     where = f" at {', '.join(trial.addresses)}" if trial.addresses else ""
-    line(Text(visible(f"{trial.model}{where}"), style="bold"))
-    rows = [(each.name, each.state, each.detail) for each in trial.trials]
-    benchmarks = [(each.name, each.state, each.detail) for each in trial.benchmarks]
-    width = max(len(name) for name, _, _ in (*rows, *benchmarks))
-    for title, listed in (("", rows), ("enough for", benchmarks)):
-        if title:
-            line(Text(title, style="bold"))
-        for name, state, detail in listed:
-            mark, style = TRIED[state]
-            text = f" {name:<{width}}  {state:<13}  {visible(detail)}".rstrip()
-            line(Text.assemble("  ", (mark, style), text))
+    for title, trials in ((f"{trial.model}{where}", trial.trials), ("enough for", trial.benchmarks)):
+        _show_rows(
+            console, title, [(each.state, each.name, each.detail or each.state, "") for each in trials]
+        )
     if trial.latency_s is not None:
-        line(Text(f"latency: {trial.latency_s:.2f} s, the median of the texts"))
+        show_line(console, f"latency: {trial.latency_s:.2f} s, the median of the texts")
     for note in trial.notes:
-        line(Text(visible(note), style="yellow"))
-    line(Text(f"requests sent: {trial.requests}"))
+        show_line(console, note, "yellow")
+    show_line(console, f"requests sent: {trial.requests}")
 
 
 def show(console: Console, diagnosis: Diagnosis, *, everything: bool = False) -> None:
     """The problems and how to fix them, or every check."""
+    shown = [check for check in diagnosis.checks if everything or check.state == "missing"]
+    for part, checks in groupby(shown, key=lambda check: check.part):
+        _show_rows(console, part, [(check.state, check.name, check.detail, check.fix) for check in checks])
+    if diagnosis.ready:
+        show_line(console, "No problems found. The embedded models can be run: evenkeel demo")
+    else:
+        show_line(console, "The embedded models cannot be run yet: fix what is marked ✗.", "red")
+    if not everything:
+        show_line(console, "evenkeel doctor --all lists everything that was checked.", "dim")
+
+
+def _show_rows(console: Console, title: str, rows: Sequence[tuple[str, str, str, str]]) -> None:
+    """A line for each state, name and detail, and below it the command that fixes it, if there is one."""
     from rich.text import Text
 
-    shown = [check for check in diagnosis.checks if everything or check.state == "missing"]
-
-    def line(text: Text) -> None:
-        console.print(text, highlight=False, soft_wrap=True)  # a command to copy must not be broken
-
-    width = max((len(check.name) for check in shown), default=0)
-    for part, checks in groupby(shown, key=lambda check: check.part):
-        line(Text(part, style="bold"))
-        for check in checks:
-            mark, style = MARKS[check.state]
-            line(Text.assemble("  ", (mark, style), f" {check.name:<{width}}  {visible(check.detail)}"))
-            if check.fix:
-                line(Text(f"{'':<{width + 6}}{check.fix}", style="dim"))
-    if shown:
-        console.print()
-    if diagnosis.ready:
-        line(Text("No problems found. The embedded models can be run: evenkeel demo"))
-    else:
-        line(Text("The embedded models cannot be run yet: fix what is marked ✗.", style="red"))
-    if not everything:
-        line(Text("evenkeel doctor --all lists everything that was checked.", style="dim"))
+    show_line(console, title, "bold")
+    width = max(len(name) for _, name, _, _ in rows)
+    for state, name, detail, fix in rows:
+        line = Text.assemble("  ", MARKS[state], f" {name:<{width}}  {visible(detail)}")
+        console.print(line, highlight=False, soft_wrap=True)
+        if fix:
+            show_line(console, f"{'':<{width + 6}}{fix}", "dim")  # not broken: it is to be copied
 
 
 def diagnose() -> Diagnosis:
@@ -214,17 +202,10 @@ def _requirements(extra: str) -> list[Requirement]:
         return package.marker is None or package.marker.evaluate({"extra": extra})
 
     try:
-        packages = [Requirement(line) for line in metadata.requires(_distribution()) or ()]
+        packages = [Requirement(line) for line in metadata.requires("evenkeel-bench") or ()]
     except metadata.PackageNotFoundError:
         return []
     return [p for p in packages if required(p, extra) and not required(p, "")]
-
-
-def _distribution() -> str:
-    """The name under which Evenkeel is installed; `evenkeel` in environments made before it was renamed."""
-    with contextlib.suppress(metadata.PackageNotFoundError):
-        return metadata.distribution("evenkeel-bench").name
-    return "evenkeel"
 
 
 def _problem(package: Requirement) -> str:
@@ -246,8 +227,8 @@ def _devices() -> Iterator[Check]:
         for name, detail in devices().items():
             yield Check(part="devices", name=name, state="absent" if name == "CUDA" else "ok", detail=detail)
     except (ImportError, OSError, RuntimeError) as error:  # another machine's build
-        reason = next(iter(str(error).strip().splitlines()), type(error).__name__).rstrip(".")
-        detail, fix = f"cannot be loaded: {reason}", "pip install --force-reinstall torch"
+        reason = first_line(error) or type(error).__name__
+        detail, fix = f"cannot be loaded: {reason.rstrip('.')}", "pip install --force-reinstall torch"
         yield Check(part="devices", name="torch", state="missing", detail=detail, fix=fix)
 
 

@@ -118,7 +118,10 @@ def cli(verbose: bool) -> None:
 def main() -> None:
     """Run the command and exit: a user's mistake is one message and an exit code, never a traceback."""
     switch_off_telemetry()
-    _wrap_output()
+    if sys.__stdout__ is not None and sys.stdout is sys.__stdout__:
+        sys.stdout = _wrapped(sys.stdout)
+    if sys.__stderr__ is not None and sys.stderr is sys.__stderr__:
+        sys.stderr = _wrapped(sys.stderr)
     watching: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
     if CONTROL in os.environ:
         from evenkeel.harness.control import assigned_folder, obeying
@@ -145,41 +148,23 @@ def main() -> None:
 
 
 class _Output(io.FileIO):
-    """A standard stream. Once its reader (head, less) has left, writing does nothing. Another failure (a full
-    disk) is an error once, unless it has `messages` alone."""
-
-    lost = False
-    messages = False
+    """A standard stream to which writing does nothing once its reader (head, less) has left: a command ends
+    with its own exit code."""
 
     def write(self, data: Any) -> int:
-        if self.lost:
-            return len(data)
         try:
             return super().write(data)
-        except OSError as error:
-            self.lost = True
-            if not self.messages and not isinstance(error, BrokenPipeError):
-                raise OSError(error.errno, error.strerror, "standard output") from error
-        return len(data)
+        except BrokenPipeError:
+            return len(data)
 
 
-def _wrapped(stream: Any, *, messages: bool = False) -> io.TextIOWrapper:
-    output = _Output(stream.fileno(), "w", closefd=False)
-    output.messages = messages
+def _wrapped(stream: Any) -> io.TextIOWrapper:
     return io.TextIOWrapper(
-        io.BufferedWriter(output),
+        io.BufferedWriter(_Output(stream.fileno(), "w", closefd=False)),
         encoding=stream.encoding,
         errors=stream.errors,
         line_buffering=stream.line_buffering or stream.write_through,  # PYTHONUNBUFFERED
     )
-
-
-def _wrap_output() -> None:
-    """Let a command finish with its own exit code after the reader of its output has left."""
-    if sys.__stdout__ is not None and sys.stdout is sys.__stdout__:
-        sys.stdout = _wrapped(sys.stdout)
-    if sys.__stderr__ is not None and sys.stderr is sys.__stderr__:
-        sys.stderr = _wrapped(sys.stderr, messages=True)
 
 
 def _run_command() -> int:

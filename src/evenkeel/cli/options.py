@@ -47,17 +47,6 @@ class SuggestingGroup(click.Group):
             raise click.UsageError(f"{message} Available: {', '.join(names)}.", ctx) from None
 
 
-class SuggestingChoice(click.Choice):  # type: ignore[type-arg, unused-ignore]
-    """A choice that suggests the value that was probably meant."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        try:
-            return super().convert(value, param, ctx)
-        except click.BadParameter as error:
-            hint = suggestion(str(value), map(str, self.choices))
-            raise click.BadParameter(f"{error.message}{hint}", ctx, param) from None
-
-
 class SectionedCommand(click.Command):
     """A command whose help has its options in sections, the essential ones first."""
 
@@ -146,7 +135,7 @@ def _from_field(option: Option) -> Decorator:
     if get_origin(kind) is tuple:
         settings = {"multiple": True, "show_default": True}
     elif get_origin(kind) is Literal:
-        settings["type"] = SuggestingChoice(get_args(kind))
+        settings["type"] = click.Choice(get_args(kind))
     elif kind is bool:
         settings = {"is_flag": True}
     if option.default is NODEFAULT:

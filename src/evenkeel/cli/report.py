@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from evenkeel.cli.options import (
-    SuggestingChoice,
     examples,
     json_option,
     reference_option,
@@ -108,7 +107,7 @@ def _runs_in(folder: str) -> list[Path]:
     "--to",
     "form",
     required=True,
-    type=SuggestingChoice(["csv", "parquet", "published", "inspect", "every-eval-ever", "hub"]),
+    type=click.Choice(["csv", "parquet", "published", "inspect", "every-eval-ever", "hub"]),
     help="A table, the files in the benchmark's published formats, the scores that people marked, a log that "
     "`inspect view` opens (needs the package inspect-ai), or the files of another project: Every Eval Ever, "
     "the Hugging Face Hub.",

@@ -15,9 +15,6 @@ from evenkeel.harness.limits import Limits
 from evenkeel.harness.registry import chosen_class, load_benchmark, usable_benchmarks
 from evenkeel.page.format import FLOOR, as_json
 
-NOT_COUNTED = ("out", "reuse", "concurrency", "wait", "engine", "engine_args")
-"""Options of `run` that change nothing in what a dry run counts."""
-
 MODEL_OPTIONS = compose(
     click.option(
         "--model", required=True, metavar="SPEC", help="The model under test: see `evenkeel list models`."
@@ -139,9 +136,7 @@ def _run(
     from evenkeel.models.engines.engine import engine_options
 
     engine_options(settings["engine"], settings["engine_args"])
-    counted = {key: value for key, value in settings.items() if key not in NOT_COUNTED}
-    plan = api.dry_run(name, **counted)
-    print_result(plan, json=json)
+    print_result(api.dry_run(name, **settings), json=json)
     return 0
 
 
@@ -285,13 +280,13 @@ def demo_command(ctx: click.Context) -> None:
     from rich.console import Console
 
     from evenkeel import api
-    from evenkeel.api.run import default_folder
+    from evenkeel.api.run import RUNS, new_folder
     from evenkeel.files.cache import write_whole
     from evenkeel.models.engines.engine import keep_models
     from evenkeel.report.scorecard import render, scorecard
     from evenkeel.report.terminal.progress import Watcher
 
-    folder = default_folder("demo", "embedded")
+    folder = new_folder(RUNS, "demo", "embedded")
     runs = []
     with keep_models():
         for name, benchmark in usable_benchmarks():

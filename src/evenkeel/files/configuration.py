@@ -8,20 +8,16 @@ from __future__ import annotations
 
 import math
 import os
-import re
 import tomllib
-from collections.abc import Collection
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from evenkeel.errors import DataError, suggestion
+from evenkeel.errors import DataError, first_line, suggestion
 from evenkeel.files.cache import expanded
 
 NAME = "evenkeel.toml"
 SECTIONS = ("presets", "prices", "hosts")
-LARGEST = 2**20
-"""Bytes of a file of settings; nobody writes more."""
 
 
 def config_path() -> Path:
@@ -44,7 +40,7 @@ def read_section(name: str) -> dict[str, dict[str, Any]]:
         return {}
     except OSError as error:
         raise DataError(path, f"cannot be read: {error.strerror}.") from None
-    return _read(path, status.st_mtime_ns, status.st_size).get(name, {})
+    return _read(path, status.st_mtime_ns).get(name, {})
 
 
 def fault(section: str, entry: str, problem: str, *, field: str = "") -> DataError:
@@ -54,25 +50,20 @@ def fault(section: str, entry: str, problem: str, *, field: str = "") -> DataErr
 
 
 @cache
-def _read(path: Path, _modified: int, size: int) -> dict[str, dict[str, dict[str, Any]]]:
-    if not path.is_file():
+def _read(path: Path, _modified: int) -> dict[str, dict[str, dict[str, Any]]]:
+    if not path.is_file():  # a pipe has no end
         raise DataError(path, "is not a file.")
-    if size > LARGEST:
-        raise DataError(path, f"has more than {LARGEST:,} bytes, which no file of settings has.")
-    text = _text(path)
     try:
-        content = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        problem, _, place = str(error).partition(" (at ")
-        line = re.search(r"line (\d+)", place)
-        raise DataError(path, f"is not TOML: {problem}.", line=int(line[1]) if line else None) from None
-    except RecursionError:
-        raise DataError(path, "is nested too deeply.") from None
-    except ValueError:  # of thousands of digits, or a date that there is not
-        raise DataError(path, "is not TOML: a number or date in it is out of range.") from None
+        content = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise DataError(path, f"cannot be read: {error.strerror}.") from None
+    except (ValueError, RecursionError) as error:  # not TOML, not UTF-8, a number or date out of range
+        raise DataError(path, f"is not TOML: {first_line(error)}.") from None
     for section, tables in content.items():
         if section not in SECTIONS:
-            raise DataError(path, _unknown(section, SECTIONS))
+            available = ", ".join(f"[{name}.NAME]" for name in SECTIONS)
+            hint = suggestion(section, SECTIONS)
+            raise DataError(path, f"there is no section '{section}'.{hint} Available: {available}.")
         for entry, table in tables.items() if isinstance(tables, dict) else ((section, tables),):
             if not isinstance(table, dict):
                 problem = f"expected a table: write [{section}.NAME] and below it FIELD = VALUE."
@@ -81,17 +72,3 @@ def _read(path: Path, _modified: int, size: int) -> dict[str, dict[str, dict[str
                 if isinstance(value, float) and not math.isfinite(value):
                     raise fault(section, entry, f"it is {value}: write a number.", field=field)
     return content
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError:
-        raise DataError(path, "is not UTF-8 text.") from None
-    except OSError as error:
-        raise DataError(path, f"cannot be read: {error.strerror}.") from None
-
-
-def _unknown(name: str, known: Collection[str]) -> str:
-    available = ", ".join(f"[{section}.NAME]" for section in known)
-    return f"there is no section '{name}'.{suggestion(name, known)} Available: {available}."

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from evenkeel.api.launch import checked_settings
-from evenkeel.api.setup import parse_data, parse_langs
+from evenkeel.api.setup import model_refs, parse_data, parse_langs
 from evenkeel.api.suite.definition import (
     BenchmarkEntry,
     ModelEntry,
@@ -21,19 +21,17 @@ from evenkeel.api.suite.definition import (
     Settings,
     SuiteFile,
 )
-from evenkeel.errors import EvenkeelError, UsageError, suggestion
+from evenkeel.errors import UsageError, suggestion
 from evenkeel.files import configuration, datasets
 from evenkeel.files.cache import slug
 from evenkeel.harness.benchmark import Benchmark
 from evenkeel.harness.limits import Limits
-from evenkeel.harness.model import addresses_of
 from evenkeel.harness.registry import benchmark_class, load_benchmark
 from evenkeel.models.presets import NO_KEY
 from evenkeel.models.prices import is_local, prices_by_role
 from evenkeel.models.registry import (
     backend,
     check_spec,
-    open_model,
     runtime_options,
     sent_keys,
     split_spec,
@@ -215,29 +213,27 @@ def _planned(
         if hashes is None:
             files = datasets.find(benchmark, data, langs, starter=chosen.cls.starter)
             hashes = known_hashes[key] = [each.sha256 for each in files]
-        spec = model.spec if model is not None and "model" in loaded.roles else None
-        under_test = [ModelRef(spec, _model_args(model))] if model is not None and spec else []
-        helpers = [ModelRef(helper) for helper in loaded.helpers.values()]
-        for ref in helpers:
-            check_spec(ref.spec, ref.args)
-            _refuse_foreign(ref, allowed)
-        refs = dict(zip(loaded.helpers, helpers, strict=True))
-        if under_test:
-            refs["model"] = under_test[0]
+        under_test = model is not None and "model" in loaded.roles
+        ref = ModelRef(model.spec, _model_args(model)) if model is not None and under_test else None
+        refs = model_refs(loaded, benchmark, ref, None)
+        for each in refs.values():
+            check_spec(each.spec, each.args)
+            _refuse_foreign(each, allowed)
         if all(map(is_local, refs.values())):
             settings = {key: value for key, value in settings.items() if key not in PRICES}
-        given = Limits.of(None, None, *(settings.get(each) for each in PRICES))
-        unpriced = prices_by_role(given, refs, loaded.roles)[1]
+        prices = Limits.of(None, None, *(settings.get(each) for each in PRICES))
+        unpriced = prices_by_role(prices, refs, loaded.roles)[1]
         settings |= options
-        if under_test:
-            settings["model_args"] = under_test[0].args
-        checked_settings(benchmark, spec, settings)
+        if ref is not None:
+            settings["model_args"] = ref.args
+        checked_settings(benchmark, ref.spec if ref else None, settings)
     if definition.budget.usd is not None and unpriced:
         raise file.error(
             f"budget.usd needs the price of {', '.join(unpriced)}, which is not known: give price_in and "
             "price_out, dollars per million tokens",
             "budget", "usd",
         )  # fmt: skip
+    spec = ref.spec if ref else None
     label = {"label": model.name} if model is not None and model.name and spec else {}
     return PlannedRun(
         name=slug(f"{title}-{name}" if name else title),
@@ -246,7 +242,7 @@ def _planned(
         spec=spec,
         settings=settings | label,
         identity=_identity(benchmark, spec, settings, hashes),
-        servers=_servers(under_test, helpers),
+        servers=_servers(refs),
         step=chosen.step,
     )
 
@@ -305,34 +301,20 @@ def _refuse_foreign(ref: ModelRef, allowed: Collection[str]) -> None:
             )
 
 
-def _scheme(ref: ModelRef) -> str:
-    return split_spec(ref.spec)[0].partition(":")[0]
-
-
-def _servers(under_test: list[ModelRef], helpers: list[ModelRef]) -> frozenset[str]:
-    """The servers of the model under test, or of all models where none is; and this machine, where one
+def _servers(refs: Mapping[str, ModelRef]) -> frozenset[str]:
+    """The server of the model under test, or of all models where none is; and this machine, where one
     computes here."""
     busy: set[str] = set()
-    for ref in (*under_test, *helpers):
-        entry = backend(_scheme(ref))
+    for role, ref in refs.items():
+        bare, args = split_spec(ref.spec)
+        scheme = bare.partition(":")[0]
+        entry = backend(scheme)
         if entry is not None and entry.computes:
-            busy |= {THIS_MACHINE} if _scheme(ref) != SMALL else set()
-        elif ref in under_test or not under_test:
-            busy |= _addresses(ref)
+            busy |= {THIS_MACHINE} if scheme != SMALL else set()
+        elif role == "model" or "model" not in refs:
+            address = str({**ref.args, **args}.get("base_url", ""))
+            busy.add(urllib.parse.urlsplit(address).netloc or scheme)
     return frozenset(busy)
-
-
-def _addresses(ref: ModelRef) -> set[str]:
-    """Hosts and ports; a model that cannot be opened says so when it is run."""
-    try:
-        model = open_model(ref)
-    except EvenkeelError:
-        return {ref.spec}
-    try:
-        addresses = addresses_of(model)
-    finally:
-        model.close()
-    return {urllib.parse.urlsplit(each).netloc or each for each in addresses}
 
 
 @contextlib.contextmanager

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from evenkeel.api.launch import Started, Task, start_named, started
+from evenkeel.api.launch import Started, Task, launch, started
 from evenkeel.api.suite.runs import PlannedRun
 from evenkeel.errors import EvenkeelError
 from evenkeel.harness.control import PARENT_VARIABLE, read_progress
@@ -129,7 +129,7 @@ class Scheduler:
         if self._ledger is not None:
             environment[VARIABLE] = str(self._ledger.path.resolve())
         try:
-            job.started, job.process = start_named(self._root, run.name, task, environment)
+            job.started, job.process = launch(self._root, run.name, task, environment)
             job.state = "running"
         except (EvenkeelError, OSError) as error:
             job.state, job.problem, job.exit_code = "failed", str(error), 1

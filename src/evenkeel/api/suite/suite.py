@@ -14,7 +14,7 @@ from evenkeel.analysis.leaderboard import leaderboard
 from evenkeel.api.launch import Started
 from evenkeel.api.plan import dry_run
 from evenkeel.api.suite.definition import SuiteFile, read_suite
-from evenkeel.api.suite.runs import PRICES, RUNTIME, PlannedRun, planned_runs
+from evenkeel.api.suite.runs import PlannedRun, planned_runs
 from evenkeel.api.suite.scheduler import Scheduler, earlier_outcome, earlier_processes
 from evenkeel.errors import EvenkeelError, StorageError, UsageError
 from evenkeel.files import lock
@@ -112,9 +112,7 @@ def plan_suite(
 
 
 def _plan(run: PlannedRun) -> Plan:
-    ignored = set(RUNTIME) - set(PRICES)
-    settings = {name: value for name, value in run.settings.items() if name not in ignored}
-    plan = dry_run(run.benchmark, run.spec, **settings)
+    plan = dry_run(run.benchmark, run.spec, **run.settings)
     return msgspec.structs.replace(plan, usd=0.0) if plan.local else plan
 
 
