@@ -140,6 +140,7 @@ class RequestPath:
     def _send(self, model: Model, role: str, pairs: Iterator[tuple[Key, Request]]) -> bool:
         """One pass over the stream; True where a limit held back what may pass once others are settled."""
         settled = 0
+        digest = self._digests[role]
         under_way: dict[int, tuple[Key, Request]] = {}
         """By the identity of the request, which stays its own as long as it is kept here."""
 
@@ -149,7 +150,8 @@ class RequestPath:
                 yield request
 
         for request, response in model.answer(self.budget.admit(requests())):
-            key, _ = under_way.pop(id(request), None) or (make_key(self._digests[role], request), request)
+            filed = under_way.pop(id(request), None)  # None where a model answers with a copy
+            key = filed[0] if filed else make_key(digest, request)
             self.journal.put(key, request, response)
             self.budget.spend(request, response)
             self._progress.answered(response, usd=self.budget.usd)
