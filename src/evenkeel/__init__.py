@@ -23,6 +23,7 @@ What there is, under the names of the command line:
     load_runs                the figures of many runs as one data frame
     list_runs, open_run      the runs below a folder with their states; one of them by its name
     read_progress, so_far, stop  how far a run is, and its score so far; ask its process to stop
+    pace                     answers per second of an earlier run
     start, start_build, started  runs and builds as processes of their own
     start_again, dismiss     resume one of them that stopped or failed; list it no longer
     MiraeOptions, RgbOptions, MironOptions, MultiviewOptions

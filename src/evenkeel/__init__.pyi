@@ -16,7 +16,7 @@ from .api.plan import dry_run as dry_run
 from .api.readable import data_problem as data_problem
 from .api.recorded import score as score
 from .api.run import rescore as rescore, run as run
-from .api.so_far import so_far as so_far
+from .api.so_far import pace as pace, so_far as so_far
 from .api.suite.suite import suite as suite
 from .api.trial import try_model as try_model
 from .benchmarks.mirae.benchmark import MiraeOptions as MiraeOptions

@@ -53,12 +53,6 @@ def test_copies_of_an_answer_are_no_further_evidence() -> None:
     assert (few.clusters, many.clusters) == (10, 10)
 
 
-def test_one_cluster_has_a_value_and_no_interval() -> None:
-    figure = summarise([score("only", 0.5)], {"m": [()]}, units=COSINE)["m"]
-    assert figure.value == 0.5
-    assert (figure.low, figure.high) == (None, None)
-
-
 def test_what_has_no_value_is_missing_not_zero() -> None:
     scores = [score("a", 1.0), score("b", None, answered=0), score("c", 1.0)]
     figure = summarise(scores, {"m": [()]}, units=COSINE)["m"]
@@ -66,20 +60,6 @@ def test_what_has_no_value_is_missing_not_zero() -> None:
     assert (figure.n, figure.clusters) == (2, 2)
     assert figure.coverage == pytest.approx(10 / 15)
     assert figure.statuses == {"ok": 10, "error": 5}
-
-
-def test_a_scope_without_any_value_says_so() -> None:
-    figure = summarise(
-        [score("a", None, answered=0), score("b", None, answered=0)], {"m": [()]}, units=COSINE
-    )["m"]
-    assert figure.value is None
-    assert figure.coverage == 0
-
-
-def test_figures_are_named_by_their_scope() -> None:
-    scores = [score(str(n), 1.0, level=n % 2, lang="en") for n in range(4)]
-    names = summarise(scores, {"m": [(), ("level",), ("lang", "level")]}, units=COSINE)
-    assert list(names) == ["m", "m/level=0", "m/level=1", "m/lang=en,level=0", "m/lang=en,level=1"]
 
 
 def test_a_paired_difference_is_that_of_a_t_test() -> None:
@@ -93,12 +73,6 @@ def test_a_paired_difference_is_that_of_a_t_test() -> None:
     low, high = known.confidence_interval(0.95)
     assert figure.value == pytest.approx((last - first).mean())
     assert (figure.low, figure.high, figure.p) == pytest.approx((low, high, known.pvalue))
-
-
-def test_a_group_without_both_sides_is_left_out_of_a_difference() -> None:
-    scores = [score("a", 1.0, level=1), score("a", 2.0, level=7), score("b", 9.0, level=1)]
-    figure = difference(scores, "m", "level", 1, 7, unit="cosine")
-    assert (figure.value, figure.n, figure.low) == (1.0, 1, None)
 
 
 def level_of(scored: Score) -> float:
@@ -291,26 +265,8 @@ def test_the_interval_of_a_share_is_that_of_wilson(successes: int, n: int) -> No
     assert wilson(successes / n, n) == pytest.approx((known.low, known.high))
 
 
-def test_samples_of_one_question_that_agree_count_for_one() -> None:
-    often = [score(str(n), float(n < 30), level=copy) for n in range(100) for copy in range(5)]
-    figure = summarise(often, {"m": [()]}, units=YES_OR_NO)["m"]
-    known = wilson(0.3, 100)
-    assert figure.method == "logit t over groups"
-    assert (figure.low, figure.high) == pytest.approx(known, abs=0.005)
-    assert figure.high is not None
-    assert figure.high > known[1]  # a little wider: the error itself is an estimate
-
-
-def test_a_share_of_none_is_not_certain() -> None:
-    scores = [score(str(n), 0.0, level=copy) for n in range(10) for copy in range(3)]
-    figure = summarise(scores, {"m": [()]}, units=YES_OR_NO)["m"]
-    assert figure.low == 0
-    assert figure.high == pytest.approx(1 - 0.025 ** (1 / 10))  # ten groups, not thirty samples
-    assert figure.method == "Clopper-Pearson over groups, which all agree"
-
-
 @pytest.mark.parametrize("unit", RANGES)
-@pytest.mark.parametrize("groups", [2, 3, 40])
+@pytest.mark.parametrize("groups", [2, 40])
 def test_groups_that_all_agree_are_no_proof_that_all_others_would(unit: Unit, groups: int) -> None:
     """What was not seen is at most 1 − 0.025^(1/G) of all, and as far off as the unit allows."""
     least, most = RANGES[unit]
@@ -324,12 +280,21 @@ def test_groups_that_all_agree_are_no_proof_that_all_others_would(unit: Unit, gr
         assert figure.method == "Clopper-Pearson over groups, which all agree"
 
 
-@pytest.mark.parametrize("unit", ["tokens", "count", "nats", "bits"])
-@pytest.mark.parametrize("value", [0.0, 3.0])
-def test_where_nothing_bounds_what_was_not_seen_there_is_no_interval(unit: Unit, value: float) -> None:
-    figure = summarise([score(str(n), value) for n in range(4)], {"m": [()]}, units={"m": unit})["m"]
-    assert (figure.value, figure.low, figure.high) == (value, None, None)
-    assert figure.method == "none: all groups agree"
+@pytest.mark.parametrize(
+    ("groups", "value", "method"),
+    [
+        (4, 0.0, "none: all groups agree"),
+        (4, 3.0, "none: all groups agree"),
+        (1, 3.0, "none: fewer than two groups"),
+        (2, None, "none: nothing to count"),
+    ],
+)
+def test_where_nothing_can_be_said_there_is_no_interval(
+    groups: int, value: float | None, method: str
+) -> None:
+    scores = [score(str(n), value) for n in range(groups)]
+    figure = summarise(scores, {"m": [()]}, units={"m": "tokens"})["m"]
+    assert (figure.value, figure.low, figure.high, figure.method) == (value, None, None, method)
 
 
 @settings(deadline=None)
@@ -399,6 +364,7 @@ def pair(group: str, top: float | None, bottom: float | None) -> Score:
     )  # fmt: skip
 
 
+@settings(max_examples=30)
 @given(st.dictionaries(st.from_regex(r"[a-z]+", fullmatch=True), st.text(), max_size=3))
 def test_the_name_of_a_figure_tells_its_scope_again(scope: dict[str, str]) -> None:
     assert scope_of(scope_name("m", scope)) == ("m", scope)

@@ -13,7 +13,6 @@ import evenkeel as ek
 from evenkeel.analysis.leaderboard import Leaderboard
 from evenkeel.benchmarks.mirae.benchmark import Mirae
 from evenkeel.errors import UsageError
-from rgb_rules import Item, Rule, ask, plain, right, scattered, troubled, write
 from scripted import Scripted
 from stored import NUMBERS, store_run
 from triplets import named, store, triplet
@@ -52,21 +51,6 @@ def test_entries_that_do_not_differ_significantly_share_a_rank(tmp_path: Path) -
     assert [row.rank for row in board.rows] == [1, 1, 3, 4]
     assert {row.name: row.figure for row in board.rows} == {run.spec.subject: run.headline for run in runs}
     assert ranks(board) == expected_ranks(runs)
-
-
-def test_ranks_are_those_of_compare_where_samples_differ(tmp_path: Path) -> None:
-    """With samples that fail in some runs, another order of the records, and a run that has fewer."""
-    runs = []
-    for number in range(5):
-        values = noisy(number / 100, seed=number)
-        values.flat[number :: 7 + number] = np.nan
-        runs.append(store_run(tmp_path / f"m{number}", {"mean_similarity": values}, model=f"m{number}"))
-    lines = (runs[2].path / "records.jsonl").read_bytes().splitlines(keepends=True)
-    (runs[2].path / "records.jsonl").write_bytes(b"".join(reversed(lines)))
-    runs.append(store_run(tmp_path / "m5", {"mean_similarity": noisy(0.02, seed=9)[:15]}, model="m5"))
-    [board] = ek.leaderboard(runs)
-    assert ranks(board) == expected_ranks(runs)
-    assert len(set(ranks(board).values())) > 1
 
 
 def test_lower_is_better_where_the_metric_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,27 +98,6 @@ def test_a_run_without_a_value_has_no_rank_and_is_last(tmp_path: Path) -> None:
     assert "Coverage below 95%: none." in board.note
     assert '<td class="warn">⚠ 0%' in board._repr_html_().replace("\n", "")
     assert board._repr_html_().count("⚠") == 1
-
-
-def test_macro_averages_are_tested_as_by_compare(tmp_path: Path) -> None:
-    """The headline of RGB is the mean of the abilities' accuracies."""
-
-    def failing(item: Item, prompt: str) -> str:
-        return right(item, prompt) if item["id"] % 4 else "nothing"
-
-    write(tmp_path / "en.json", map(plain, range(12)))
-    write(tmp_path / "en_int.json", map(scattered, range(9)))
-    rules: dict[str, Rule] = {"right": right, "troubled": troubled, "failing": failing}
-    options = {"noise_rates": "0.8"}
-    runs = [ask(tmp_path, tmp_path / "runs" / name, rule, **options) for name, rule in rules.items()]
-    [board] = ek.leaderboard(runs)
-    comparison = ek.compare(*runs, metrics=[board.metric])
-    better = dict.fromkeys(rules, 1)
-    for each in comparison.differences:
-        if each.different:
-            better[each.a if (each.difference or 0) > 0 else each.b] += 1
-    assert {Path(row.path).name: row.rank for row in board.rows} == better
-    assert len(set(better.values())) > 1
 
 
 def test_methods_of_runs_are_entries_of_their_own(tmp_path: Path) -> None:

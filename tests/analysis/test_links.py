@@ -88,14 +88,6 @@ def test_few_anchors_of_many_triplets_count_as_the_few() -> None:
     assert estimate.clusters == 5
 
 
-def test_one_document_in_all_triplets_makes_the_interval_wide() -> None:
-    values = (np.arange(100) % 3 > 0).astype(float)
-    hub = interval_of(values, [("hub", f"p{n}", f"n{n}") for n in range(100)])
-    separate = interval_of(values, [(f"a{n}", f"p{n}", f"n{n}") for n in range(100)])
-    assert sum(hub.margins) > 2 * sum(separate.margins)
-    assert hub.clusters < 5 < separate.clusters == 100
-
-
 def test_a_sum_of_means_over_the_same_units_is_that_of_their_difference() -> None:
     """Of paired values, the difference of two means is the mean of the differences, and so is its error."""
     rng = np.random.default_rng(1)
@@ -113,22 +105,6 @@ def test_a_sum_of_means_over_the_same_units_is_that_of_their_difference() -> Non
     )
     assert unrelated is not None
     assert unrelated.clusters > paired.clusters
-
-
-def test_a_macro_average_adds_up_errors_by_unit() -> None:
-    """Two parts that rise and fall with the same units spread more together than two unrelated ones."""
-    rng = np.random.default_rng(2)
-    effects = dict(zip("abcdefghijkl", rng.normal(0, 1, 12), strict=True))
-    groups = [tuple(sorted(rng.choice(list(effects), 2, replace=False))) for _ in range(80)]
-    values = [float(sum(effects[unit] for unit in group) > 0) for group in groups]
-    halves = [Term(0.5, values[:40], groups[:40]), Term(0.5, values[40:], groups[40:])]
-    other = [tuple(f"x{unit}" for unit in group) for group in groups[40:]]
-    same, unrelated = (
-        combined.interval(terms, "share") for terms in (halves, [halves[0], Term(0.5, values[40:], other)])
-    )
-    assert same.value == unrelated.value == pytest.approx(np.mean(values))
-    assert sum(same.margins) > 1.2 * sum(unrelated.margins)
-    assert same.clusters < unrelated.clusters
 
 
 def test_links_take_the_place_of_the_group() -> None:

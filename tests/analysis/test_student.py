@@ -10,7 +10,7 @@ from scipy import special, stats
 
 from evenkeel.analysis.student import t_cdf, t_quantile
 
-DEGREES = [1.0, 1.3, 2.0, 2.5, 4.0, 7.7, 10.0, 29.3, 79.9, 80.1, 333.3, 1e3, 12345.6, 1e5, 1e6]
+DEGREES = [1.0, 1.3, 2.5, 7.7, 29.3, 79.9, 80.1, 12345.6, 1e6]
 TAILS = [1e-12, 1e-9, 1e-6, 1e-4, 0.001, 0.01, 0.025, 0.05, 0.1, 0.2, 0.2499, 0.25, 0.3, 0.4, 0.49, 0.4999]
 
 
@@ -45,13 +45,6 @@ def test_a_quantile_has_the_probability_that_it_is_of(df: float) -> None:
     assert [t_quantile(1 - tail, df) for tail in (0.025, 0.3)] == pytest.approx(
         [-t_quantile(tail, df) for tail in (0.025, 0.3)], rel=1e-12
     )
-
-
-def test_where_the_distribution_has_a_closed_form_it_is_that() -> None:
-    for quantile in (0.001, 0.025, 0.1, 0.26, 0.4):
-        assert t_quantile(quantile, 1) == pytest.approx(-1 / np.tan(np.pi * quantile), rel=1e-10)
-        ratio = (2 * quantile - 1) / (2 * quantile * (1 - quantile)) ** 0.5
-        assert t_quantile(quantile, 2) == pytest.approx(ratio, rel=1e-10)
 
 
 def test_ends_and_what_is_no_distribution() -> None:

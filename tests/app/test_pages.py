@@ -79,7 +79,7 @@ def test_only_data_that_the_benchmark_can_read_is_listed(runs: Path) -> None:
     assert data.options == ["starter", "published", "mine", "./starter", choose.UPLOAD]
     assert data.value == "starter"
     data.select("mine").run()
-    assert "2 requests, runs locally: free" in shown(test)
+    assert "2 requests, time unknown until the first answers, runs locally: free" in shown(test)
 
 
 def test_a_data_file_is_uploaded_checked_and_counted(runs: Path, questions: Path) -> None:
@@ -94,7 +94,7 @@ def test_a_data_file_is_uploaded_checked_and_counted(runs: Path, questions: Path
     uploader = test.file_uploader(key="data-mirae-upload")
     uploader.set_value(("../../q u.json", questions.read_bytes(), "application/json")).run()
     [path] = (runs / "data" / "uploads").glob("*.json")
-    assert "requests, runs locally: free" in shown(test)
+    assert "requests, time unknown until the first answers, runs locally: free" in shown(test)
     assert [button.label for button in test.button] == ["Start the run"]
     assert path.name.startswith("q_u-")
     assert path.read_bytes() == questions.read_bytes()
@@ -164,7 +164,7 @@ def test_a_part_of_the_abilities_and_its_size_are_chosen(runs: Path) -> None:
     test.selectbox[0].select("rgb").run()
     abilities = next(group for group in test.button_group if group.key == "run-rgb-ability")
     abilities.set_value(["rejection"]).run()
-    assert "5 requests, runs locally: free" in shown(test)
+    assert "5 requests, time unknown until the first answers, runs locally: free" in shown(test)
 
 
 # Runs and Explore
@@ -232,7 +232,7 @@ def test_an_address_with_other_runs_says_so(compared: Path) -> None:
     ek.run("multiview", method="bm25", limit=1, out=compared / "other", progress=False)
     test = page("compare", "first", "other", "absent")
     assert "Only runs of one benchmark can be compared" in shown(test)
-    assert "Not the name of a finished run here: absent" in shown(test)
+    assert "Not a finished run: absent" in shown(test)
 
 
 def test_a_stranger_sees_no_folder_of_the_machine(compared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -244,7 +244,7 @@ def test_a_stranger_sees_no_folder_of_the_machine(compared: Path, monkeypatch: p
     assert str(compared) not in shown(test)
     records.unlink()
     test = page("compare", "second", "first")
-    assert "Not the name of a finished run here: first" in shown(test)
+    assert "Not a finished run: first" in shown(test)
     assert str(compared) not in shown(test)
     assert str(compared) not in page("explore").dataframe[0].proto.id
     monkeypatch.setenv("EVENKEEL_APP_RUNS", str(compared / "absent"))

@@ -252,7 +252,7 @@ def test_the_verdict_of_a_judge_is_shown_in_its_words() -> None:
     detail = replace(record.score.detail, judge="ok", evaluation="The question is not addressed.")
     values = {**record.score.values, "rejected_judge": 1.0}
     view = Rgb.view(replace(record, score=replace(record.score, detail=detail, values=values)))
-    assert facts(view, "what the checks say")["judge"] == ("declines: yes", "its request ended: ok")
+    assert facts(view, "what the checks say")["judge"] == ("declines: yes", "request: ok")
     assert text(view, "the judge's verdict").body == "The question is not addressed."
 
 
@@ -407,7 +407,7 @@ def ordered(number: int = 0, **fields: Any) -> Record:
 def test_a_triplet_is_shown_with_the_scores_of_each_method() -> None:
     record = ordered()
     view = Multiview.view(record)
-    assert view.label == "right by 0 of 1 methods"
+    assert view.label == "0 of 1 methods are right"
     verdict, positive, negative, difference = facts(view, "what the methods picked")["bm25"]
     assert verdict == "wrong"
     assert float(positive) - float(negative) == pytest.approx(float(difference), abs=2e-4)

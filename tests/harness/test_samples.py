@@ -134,7 +134,7 @@ def test_a_row_of_a_table_has_short_lines_without_codes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("ability", "expected"),
-    [("noise", "The Teme; 1850"), ("rejection", "(to say that the documents do not have the answer)")],
+    [("noise", "The Teme; 1850"), ("rejection", "(decline: no document has the answer)")],
 )
 def test_a_row_has_what_its_benchmark_expects(ability: str, expected: str, tmp_path: Path) -> None:
     inputs = {"dataset": "en", "query": "Which river?", "answer": [["The Teme", "Teme"], "1850"]}

@@ -38,7 +38,7 @@ def of(headline: Figure, layout: Layout = RIGHT, **settings: Any) -> str:
         ),
         (
             figure(0.5, 0.2, 0.8, coverage=0.5, statuses={"ok": 4, "error": 4}),
-            "Right in 4 of 8 prompts; 4 of 8 requests brought no usable answer and 8 prompts are few "
+            "Right in 4 of 8 prompts; 4 of 8 requests brought no usable answer and there are only 8 prompts "
             "(95% interval 20% to 80%), so treat this as a test run.",
         ),
         (
@@ -48,7 +48,7 @@ def of(headline: Figure, layout: Layout = RIGHT, **settings: Any) -> str:
         (figure(None, None, None), "There is no score: Wilson."),
         (
             figure(1.0, None, None, n=1, clusters=1),
-            "Right in 1 of 1 prompt; 1 prompt is few, so treat this as a test run.",
+            "Right in 1 of 1 prompt; there is only 1 prompt, so treat this as a test run.",
         ),
     ],
 )

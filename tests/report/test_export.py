@@ -128,12 +128,6 @@ def test_numbers_stay_numbers_and_plain_text_stays_as_it_is(tmp_path: Path) -> N
     assert harmless("It's = fine\r\n안녕") == "It's = fine\n안녕"
 
 
-def test_control_characters_are_shown_in_csv(tmp_path: Path) -> None:
-    run = store(tmp_path / "run", [record(answers=said("a\x00b\x1b[31m\u202ec"))])
-    (row,) = read_csv(*export(run, "csv"))
-    assert row["answer"] == "a␀b␛[31m⟦U+202E⟧c"
-
-
 def test_a_missing_answer_is_null_and_an_empty_one_is_empty_text(tmp_path: Path) -> None:
     records = [
         record(0, answers=(Response(status="error", reason="HTTP 500"), *said(""))),
@@ -185,11 +179,6 @@ def test_a_column_has_the_type_that_holds_all_of_it(given: tuple[Any, ...], kind
     assert columns(rows)["input", "x"] is kind
 
 
-def test_mixed_and_huge_inputs_are_written_as_text(tmp_path: Path) -> None:
-    run = store(tmp_path / "run", [record(n, inputs={"x": x}) for n, x in enumerate((1, "a", 2**80))])
-    assert pl.read_parquet(*export(run, "parquet"))["x"].to_list() == ["1", "a", str(2**80)]
-
-
 @pytest.mark.parametrize("form", ["csv", "parquet"])
 def test_a_run_larger_than_memory_is_written_piece_by_piece(tmp_path: Path, form: Any) -> None:
     """12,600 answers of 4,000 characters: 50 MB of text, of which Python holds a small part at a time."""
@@ -226,16 +215,6 @@ def test_the_published_files_are_written_to_a_folder(asked: Run, tmp_path: Path)
     assert path == tmp_path / "there" / "MIRAE_loop_results_english.json"
     assert path.read_bytes() == (asked.path / "export" / path.name).read_bytes()
     assert export(asked, "published") == [asked.path / "export" / path.name]
-
-
-def test_published_files_that_are_gone_are_written_again(asked: Run, tmp_path: Path) -> None:
-    published = asked.path / "export" / "MIRAE_loop_results_english.json"
-    before = published.read_bytes()
-    published.unlink()
-    (elsewhere,) = export(asked, "published", tmp_path)
-    assert not published.exists()
-    assert export(asked, "published") == [published]
-    assert published.read_bytes() == elsewhere.read_bytes() == before
 
 
 def test_what_cannot_be_exported_says_why(tmp_path: Path) -> None:

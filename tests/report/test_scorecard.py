@@ -17,7 +17,6 @@ from evenkeel.analysis import scope_name
 from evenkeel.errors import DataError, UsageError
 from evenkeel.harness.folder import Run
 from evenkeel.page.format import value
-from evenkeel.page.metrics import Metric, part_words
 from evenkeel.report.scorecard import Scorecard, link, render, scorecard
 from scripted import Scripted
 from stored import store_run
@@ -86,11 +85,6 @@ def test_each_benchmark_has_its_headline_and_its_facts(runs: list[Run]) -> None:
     figures = [figure for run in reversed(runs[1:]) for figure in run.headlines.values()]
     assert [entry.headline.figure for entry in card.entries[:3]] == figures
     assert [line.title for line in card.entries[2].facts] == ["target confidence"]
-
-
-def test_there_is_no_score_over_all(runs: list[Run]) -> None:
-    assert set(Scorecard.__struct_fields__) == {"model", "entries", "notes"}
-    assert "there is no overall score" in render(scorecard(runs), Path("x.html"))
 
 
 def test_the_methods_of_a_run_are_side_by_side(runs: list[Run], tmp_path: Path) -> None:
@@ -170,13 +164,6 @@ def test_the_page_gives_figures_as_the_terminal_does(runs: list[Run], tmp_path: 
     assert (tmp_path / "x.html").read_text() == page
 
 
-def test_low_coverage_is_a_warning(tmp_path: Path) -> None:
-    values = np.full((10, 2), 0.5)
-    values[:2] = np.nan
-    run = store_run(tmp_path / "run", {"mean_similarity": values})
-    assert re.search('class="[^"]*warn[^"]*">⚠ 80%', render(scorecard([run]), tmp_path / "x.html"))
-
-
 @pytest.mark.parametrize("name", ["plain", "javascript:alert(1)", 'a"b <i>&', "한국어 %41", "#mirae?x"])
 def test_a_run_below_the_page_is_linked_and_its_name_stays_a_path(tmp_path: Path, name: str) -> None:
     from urllib.parse import unquote, urlsplit
@@ -206,13 +193,10 @@ def test_a_scorecard_is_printed_as_json_without_a_page(
     assert (tmp_path / "scorecard.html").exists()
 
 
-def test_a_run_that_is_not_finished_or_lacks_its_headline_is_named(tmp_path: Path) -> None:
+def test_a_run_that_lacks_its_headline_is_named(tmp_path: Path) -> None:
     run = store_run(tmp_path / "odd", {"drift": np.full((3, 2), 0.5)})
     with pytest.raises(DataError, match=r"odd/summary\.json: there is no 'mean_similarity' in it"):
         scorecard([run])
-    (tmp_path / "odd" / "summary.json").unlink()
-    with pytest.raises(DataError, match="not finished"):
-        scorecard([Run(tmp_path / "odd")])
 
 
 def test_a_line_shows_interval_baseline_and_published_models(runs: list[Run], tmp_path: Path) -> None:
@@ -233,12 +217,6 @@ def test_ones_own_run_is_a_mark_beside_the_published(tmp_path: Path) -> None:
     assert (own.label, own.value) == ("older", other.headline.value)
     with pytest.raises(UsageError, match="there is no run"):
         scorecard([run], reference=[tmp_path / "suite" / "mirae" / "export"])
-
-
-def test_a_part_is_not_under_the_name_of_the_whole() -> None:
-    metric = Metric("m", "Mean", "share", "higher", mean_over="ability", parts=("noise", "rejection"))
-    assert part_words(metric, ["noise"]) == "noise only"
-    assert part_words(metric, iter(["rejection", "noise"])) == ""
 
 
 def test_a_run_of_one_ability_says_so_wherever_it_is_shown(tmp_path: Path) -> None:

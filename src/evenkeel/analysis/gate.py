@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from evenkeel import analysis as stats
 from evenkeel.analysis.comparability import Pair
@@ -125,11 +124,8 @@ def gate(
     )
     checks = [_check_coverage(differences, min_coverage)]
     for difference, p in zip(differences, corrected, strict=True):
-        overlap = overlaps[difference.metric]
-        check = replace(_check(difference, max_drop, worse[difference.metric], p, layout), overlap=overlap)
-        if difference.n and (few := _too_few(difference, overlap, layout)):
-            check = replace(check, passed=False, reason=few)
-        checks.append(check)
+        name = difference.metric
+        checks.append(_check(difference, max_drop, worse[name], p, overlaps[name], layout))
     count = sum(p is not None for p in corrected)
     return Gate(
         run=str(new.path),
@@ -220,18 +216,26 @@ def _p_beyond(
 
 
 def _check(
-    difference: Difference, allowed: float, worse: Direction, p: float | None, layout: Layout
+    difference: Difference,
+    allowed: float,
+    worse: Direction,
+    p: float | None,
+    overlap: Overlap,
+    layout: Layout,
 ) -> Check:
+    few = _too_few(difference, overlap, layout) if difference.n else ""
     passed, reason = _judged(difference, allowed, worse, p)
     basis = f"; {counts(difference, layout)}" if difference.n else ""
     guessing = chance(declaration(layout.metrics, difference.metric))
+    reason = f"{difference.metric} {reason}{basis}{f' ({guessing})' if guessing else ''}"
     return Check(
         name=difference.metric,
-        passed=passed,
-        reason=f"{difference.metric} {reason}{basis}{f' ({guessing})' if guessing else ''}",
+        passed=passed and not few,
+        reason=few or reason,
         difference=difference,
         worse=worse,
         p_holm=p,
+        overlap=overlap,
     )
 
 

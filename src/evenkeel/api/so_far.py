@@ -70,6 +70,15 @@ def so_far(path: str | Path) -> SoFar | None:
     )
 
 
+def pace(path: str | Path) -> float | None:
+    """How many answers per second a run got: `ek.pace("runs/yesterday")`. None where that is not known."""
+    journal = member(Path(path), "journal.sqlite")
+    if journal is None:
+        return None
+    with contextlib.closing(Recording(journal)) as recording:
+        return recording.pace()
+
+
 def _answered(
     benchmark: Benchmark, samples: Sequence[Sample], recording: Recording, digest: bytes
 ) -> Iterator[Answered]:

@@ -312,7 +312,7 @@ def _preset(preset: Preset, key: str) -> str | None:
 def _model_name(text: str) -> str:
     """A name without arguments: these could send the key to another server."""
     if "?" in text:
-        raise ek.UsageError(f"'{text}' is not the name of a model: leave out what begins with '?'.")
+        raise ek.UsageError(f"'{text}' is not the name of a model: remove the part from '?' on.")
     return text.strip()
 
 
@@ -327,9 +327,9 @@ def _server(key: str) -> str | None:
         st.selectbox("API key variable", list(variables), key=f"{key}-variable", bind="query-params")
     ]
     if re.search(r"[@?#]", address):
-        raise ek.UsageError("the address must not hold a password or a key: put it into a variable.")
+        raise ek.UsageError("the address must not contain a password or a key: set it in a variable.")
     if address and not ADDRESS.fullmatch(address):
-        raise ek.UsageError(f"{address!r} is not an address: it begins as {SERVER_EXAMPLE} does.")
+        raise ek.UsageError(f"{address!r} is not an address. Example: {SERVER_EXAMPLE}")
     if not (address and name):
         return None
     if variable != NO_KEY:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib.resources import files
 from pathlib import Path
 
 import streamlit as st
@@ -13,9 +14,10 @@ from evenkeel.app.settings import Settings
 
 STYLE = """<style>
 :where(.evenkeel table) { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-.evenkeel .scroll { overflow-x: auto; }
+.evenkeel { --paper: light-dark(#ffffff, #171614); --line: color-mix(in srgb, currentColor 20%, transparent);
+}
 .evenkeel .scroll table { display: table; }
-:where(.evenkeel caption) { text-align: left; font-weight: 600; padding: .4rem 0; }
+:where(.evenkeel caption) { text-align: left; font-weight: 600; padding: .4rem 0; white-space: nowrap; }
 :where(.evenkeel th, .evenkeel td) { padding: .3rem .7rem; text-align: right; white-space: nowrap; border: 0;
   border-bottom: 1px solid color-mix(in srgb, currentColor 20%, transparent); }
 :where(.evenkeel th:first-child, .evenkeel .left) { text-align: left; }
@@ -24,13 +26,16 @@ STYLE = """<style>
 .evenkeel p { margin: .3rem 0; overflow-wrap: anywhere; }
 @media (max-width: 640px) {
   :where(.evenkeel th, .evenkeel td) { padding: .25rem .35rem; }
+  :where(.evenkeel th, .evenkeel caption) { white-space: normal; vertical-align: bottom; }
+  .evenkeel td small { display: block; }
   :where(.evenkeel td.words, .evenkeel th.words) { min-width: 7.5rem; }
 }
 [data-testid="stMainBlockContainer"] { padding: 3.2rem clamp(1rem, 3vw, 3rem) 4rem; }
 [data-selected="true"] p { color: light-dark(#1c2126, #f0f2f4); }
+{tables}
 h1 { font-size: 1.9rem !important; padding: .2rem 0 !important; margin: 0 !important; }
 h2 { font-size: 1.3rem !important; padding: .6rem 0 0 !important; margin: 0 !important; }
-</style>"""
+</style>""".replace("{tables}", files("evenkeel.page").joinpath("tables.css").read_text(encoding="utf-8"))
 
 LOGO = Path(__file__).with_name("logo.svg")
 

@@ -41,6 +41,8 @@ SETTINGS: dict[str, Any] = {
     "runner.magicEnabled": False,
     "theme.light.primaryColor": "#2a6cc6",
     "theme.dark.primaryColor": "#2f74d0",
+    "theme.light.backgroundColor": "#ffffff",  # as --paper of main.py
+    "theme.dark.backgroundColor": "#171614",
 }
 """Streamlit's settings, which its configuration files do not override."""
 

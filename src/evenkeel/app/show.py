@@ -134,7 +134,7 @@ def tabs(parts: Mapping[str, Callable[[], None]], *, key: str) -> None:
 def read_only(words: str) -> None:
     """In the place of a page that a read-only app does not have."""
     title(words)
-    text("This app is read-only: it shows runs, and starts and builds nothing.", "warn")
+    text("This app is read-only: it shows runs, but cannot start or build anything.", "warn")
     text("To start runs or build data, serve the folder yourself: evenkeel app --runs FOLDER")
     st.page_link(st.session_state["pages"]["runs"], label="Look at the runs")
 

@@ -67,6 +67,13 @@ class Recording:
         decoder = msgspec.json.Decoder(kind)
         return [decoder.decode(body) for (body,) in rows]
 
+    def pace(self) -> float | None:
+        """Answers per second, from the first to the last; None where that cannot be said."""
+        with _reading_errors(self.path):
+            query = "SELECT COUNT(*) - 1, MAX(at) - MIN(at) FROM responses"
+            ((count, seconds),) = self._connection.execute(query).fetchall()
+        return float(count / seconds) if seconds else None
+
     def close(self) -> None:
         self._stack.close()
 

@@ -71,6 +71,8 @@ def arrange(summary: Summary, table: Table) -> Grid | None:
         for index in range(len(heads))
         if any((each := cells[index]) is not None and each.value is not None for _, cells in figures)
     ]
+    if table.several and len(known) < 2:
+        return None
     body: list[Row] = [(row, [cells[index] for index in known]) for row, cells in figures]
     return Grid(table.title, table.rows, [heads[index].title for index in known], body) if known else None
 

@@ -96,7 +96,7 @@ def _few(figure: Figure, layout: Layout) -> list[str]:
     """That there are too few samples to be sure, and where the true figure may be."""
     linked = layout.counted[1].startswith("independent ")
     samples = counted(figure.n, layout.counted[0]) if linked else counts(figure, layout)
-    samples = f"{samples} {'is' if figure.n == 1 else 'are'} few"
+    samples = f"there {'is' if figure.n == 1 else 'are'} only {samples}"
     if figure.low is None or figure.high is None:
         return [samples]
     if figure.high - figure.low <= WIDE.get(figure.unit, float("inf")):

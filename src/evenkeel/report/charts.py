@@ -125,7 +125,7 @@ def points(records: Iterable[Record], spec: Points) -> tuple[Chart | None, str]:
         return None, ""
     drawn = sum(map(len, rows.values()))
     thinned = drawn < total or (without and spec.items)
-    note = f"{drawn:,} of {total + without:,} {spec.items or 'samples'} are drawn." if thinned else ""
+    note = f"Showing {drawn:,} of {total + without:,} {spec.items or 'samples'}." if thinned else ""
     return (charts[0] if len(charts) == 1 else {"vconcat": charts, "resolve": OWN_COLOURS}), note
 
 

@@ -31,7 +31,7 @@ from evenkeel.page.verdict import TEST_RUN
 from evenkeel.types import Figure
 
 LEAD = "Benchmarks measure different things: there is no overall score."
-LEGEND = "● the model, with its 95% interval"
+LEGEND = "● the {}, with its 95% interval"
 
 
 class Line(Struct, frozen=True, kw_only=True):
@@ -221,7 +221,8 @@ def _figure_rows(entries: Sequence[Entry]) -> list[tuple[str, list[Line | None]]
 
 def _picture(entries: Sequence[Entry], out: Path | None = None) -> Grid:
     """The verdicts of a benchmark's runs, and a line from worst to best for each entry."""
-    layout = benchmark_class(entries[0].benchmark).layout
+    benchmark = benchmark_class(entries[0].benchmark)
+    layout = benchmark.layout
     rows: list[tuple[str, list[Content]]] = []
     for entry in entries:
         address = link(Path(entry.path), out) if out else ""
@@ -231,11 +232,11 @@ def _picture(entries: Sequence[Entry], out: Path | None = None) -> Grid:
     marks = tuple(dict.fromkeys(mark for entry in entries for mark in entry.marks))
     verdicts = dict.fromkeys(entry.verdict for entry in entries)
     unit = entries[0].headline.figure.unit
-    note = "; ".join(filter(None, (LEGEND, legend(marks, unit))))
+    note = "; ".join(filter(None, (LEGEND.format(benchmark.subject), legend(marks, unit))))
     note = f"{layout.headline_meaning} {note}".strip()
     return Grid(
         f"{layout.name or entries[0].benchmark}: {layout.question}",
-        benchmark_class(entries[0].benchmark).subject,
+        benchmark.subject,
         ["worst to best", layout.headline_title, *(["details"] if linked else [])],
         rows,
         left=2,

@@ -17,7 +17,7 @@ from evenkeel.analysis.comparison_tables import SHARED, board_table
 from evenkeel.analysis.gate import Gate
 from evenkeel.analysis.leaderboard import Leaderboard
 from evenkeel.files.cache import write_whole
-from evenkeel.page.format import counted
+from evenkeel.page.format import counted, value
 from evenkeel.page.grid import Cell, Content, Displayed, Grid, Overview
 from evenkeel.page.html import render
 from evenkeel.report.scorecard import link
@@ -123,7 +123,17 @@ def _board(board: Leaderboard, folder: str) -> Grid:
         (rank, [Cell(row.name, link=link(Path(row.path), Path(folder) / PAGE)), *cells[1:]])
         for (rank, cells), row in zip(grid.rows, board.rows, strict=True)
     ]
-    return replace(grid, title=board.title, rows=rows)
+    return replace(grid, title=board.title, rows=rows, lead=_lead(board))
+
+
+def _lead(board: Leaderboard) -> str:
+    """`small is best (63%).`, `small and large share the lead (63% to 65%).`; empty for a run alone."""
+    best = [row for row in board.rows if row.rank == 1]
+    if len(board.rows) < 2 or not best:
+        return ""
+    names = " and ".join(filter(None, (", ".join(row.name for row in best[:-1]), best[-1].name)))
+    amounts = " to ".join(dict.fromkeys(value(row.figure) for row in (best[-1], best[0])))
+    return f"{names} {'share the lead' if len(best) > 1 else 'is best'} ({amounts})."
 
 
 def _unranked(result: SuiteResult) -> list[Grid]:

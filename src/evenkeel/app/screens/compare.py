@@ -53,7 +53,7 @@ def _chosen(finished: list[ListedRun]) -> list[ListedRun]:
     by_name = {run.name: run for run in finished}
     names = st.query_params.get_all("runs")
     if absent := [name for name in names if name not in by_name]:
-        show.text(f"Not the name of a finished run here: {', '.join(absent)}", "warn")
+        show.text(f"Not a finished run: {', '.join(absent)}", "warn")
     if not names and "runs" not in st.session_state:
         st.session_state["runs"] = [run.name for run in _newest_pair(finished)]
     picked = st.multiselect("Runs", list(by_name), key="runs", bind="query-params", format_func=visible)
@@ -89,7 +89,7 @@ def _changes(settings: Settings, chosen: list[ListedRun]) -> None:
     runs = (ek.open_run(settings.runs, a), ek.open_run(settings.runs, b))
     values = [name for name in data.samples(runs[0]).values if name in data.samples(runs[1]).values]
     if not values:
-        show.text("The samples of these runs have no value in common.", "soft")
+        show.text("These runs have no metric in common.", "soft")
         return
     metric = third.selectbox(
         "Metric", values, format_func=lambda name: show.metric_title(chosen[0].benchmark, name)

@@ -157,7 +157,7 @@ def _samples(run: ek.Run, *, read_only: bool) -> None:
     samples = data.samples(run)
     rows = _chosen(samples, ek.list_benchmarks()[run.spec.benchmark])
     if not rows:
-        show.text("No sample fits these filters.", "soft")
+        show.text("No samples match these filters.", "soft")
         return
     row = _asked(samples, rows)
     left, right = st.columns([3, 2], gap="medium")
@@ -178,7 +178,7 @@ def _chosen(samples: Samples, benchmark: type[ek.Benchmark]) -> list[int]:
     # The address has the labels that were chosen, so that no number can be in them.
     view = st.pills(
         "Show only",
-        [name for name, count in counts.items() if count],
+        [name for name, count in counts.items() if 0 < count < len(samples)],
         selection_mode="multi",
         key="show",
         bind="query-params",
@@ -230,9 +230,7 @@ def _asked(samples: Samples, rows: Sequence[int]) -> int:
     if name and row is None:
         show.text(f"This run has no sample {name!r}. The first one is shown instead.", "error")
     elif name and row not in rows:
-        show.text(
-            f"Sample {name!r} does not fit these filters. The first that does is shown instead.", "warn"
-        )
+        show.text(f"Sample {name!r} does not match these filters. The first match is shown instead.", "warn")
     return row if row is not None and row in rows else rows[0]
 
 
@@ -322,11 +320,11 @@ def _mark(run: ek.Run, samples: Samples, row: int, *, read_only: bool) -> None:
     if read_only:
         return
     with st.form(f"mark-{sample}"):
-        st.markdown("**Is a verdict wrong?** Marks are saved beside the run and go into its exports.")
+        st.markdown("**Is a verdict wrong?** Marks are saved with the run and included in its exports.")
         metric = st.selectbox(
             "Which",
             [*metrics, ""],
-            format_func=lambda name: show.metric_title(run.spec.benchmark, name) or "the score as a whole",
+            format_func=lambda name: show.metric_title(run.spec.benchmark, name) or "the overall score",
         )
         verdict = st.selectbox("The verdict is", VERDICTS, format_func=lambda name: name or "not marked")
         comment = st.text_input("Comment")

@@ -12,7 +12,7 @@ import msgspec
 import streamlit as st
 
 import evenkeel as ek
-from evenkeel.app import choose, processes, show
+from evenkeel.app import choose, data, processes, show
 from evenkeel.app.settings import Settings
 from evenkeel.page.format import capitalised, counted
 
@@ -63,15 +63,13 @@ def _size() -> dict[str, Any]:
         "Size", [*SIZES, CUSTOM], default="Quick", required=True, key="size", bind="query-params"
     )
     show.text(
-        f"Quick: {SIZES['Quick']} questions of each language. Standard: {SIZES['Standard']}. Full: all.",
+        f"Quick: {SIZES['Quick']} questions per language. Standard: {SIZES['Standard']}. Full: all.",
         "small",
     )
     limit = SIZES.get(size, 0)
     if size == CUSTOM:
         limit = int(
-            st.number_input(
-                "Questions of each language (0: all)", 0, value=20, key="limit", bind="query-params"
-            )
+            st.number_input("Questions per language (0: all)", 0, value=20, key="limit", bind="query-params")
         )
     languages = st.text_input(
         "Languages", placeholder="all, or codes such as en,ko", key="lang", bind="query-params"
@@ -97,7 +95,7 @@ def _data(settings: Settings, benchmark: str) -> dict[str, Any]:
     elif picked:
         show.text(_described(benchmark, picked), "small")
     if problems:
-        with st.expander(f"Not listed, because this benchmark cannot read it ({len(problems)})"):
+        with st.expander(f"Data sets that this benchmark cannot read ({len(problems)})"):
             show.text("\n".join(f"• {problem}" for problem in problems), "small")
     return {"data": picked}
 
@@ -135,9 +133,9 @@ def _shortened(problem: str, settings: Settings) -> str:
 def _described(benchmark: str, picked: str) -> str:
     """What was picked as data, in a sentence."""
     if picked == "starter":
-        return "The starter set comes with Evenkeel and is made on first use."
+        return "The starter set comes with Evenkeel and is generated on first use."
     if picked == "published":
-        return f"The published set must be on this machine: evenkeel data fetch {benchmark}"
+        return f"Download the published set first: evenkeel data fetch {benchmark}"
     size = sum(size for *_, size in _version(picked))
     return f"{Path(picked).name}: {size / 1000:,.0f} kB"
 
@@ -148,8 +146,8 @@ def _described(benchmark: str, picked: str) -> str:
 def _limits() -> dict[str, Any]:
     """What the run may cost, and what tokens cost."""
     names = {
-        "price_in": "Price of input (US$ per million tokens)",
-        "price_out": "Price of output (US$ per million tokens)",
+        "price_in": "Input price (US$ per million tokens)",
+        "price_out": "Output price (US$ per million tokens)",
         "max_usd": "Budget (US$, 0 = unlimited)",
     }
     with st.expander("Prices and budget"):
@@ -166,7 +164,7 @@ def _start(settings: Settings, chosen: dict[str, Any]) -> None:
         show.text(f"Choose the {' and the '.join(missing)} first.", "soft")
         return
     plan = _plan(msgspec.json.encode(chosen, order="deterministic"), _version_of(chosen["data"]))
-    _show_plan(plan, chosen.get("model"))
+    _show_plan(settings, plan, chosen)
     if st.button("Start the run", type="primary"):
         settings.runs.mkdir(parents=True, exist_ok=True)
         show.go("explore", run=ek.start(settings.runs, **chosen).name)
@@ -181,16 +179,27 @@ def _plan(settings: bytes, version: tuple[tuple[str, int, int], ...]) -> Plan:
     return ek.dry_run(**msgspec.json.decode(settings))
 
 
-def _show_plan(plan: Plan, model: str | None) -> None:
+def _show_plan(settings: Settings, plan: Plan, chosen: dict[str, Any]) -> None:
     requests = sum(plan.requests.values())
-    parts = [counted(requests, "requests"), _cost(plan)]
-    trial = st.session_state.get("trials", {}).get(model)
-    if trial is not None and trial.latency_s is not None:
-        seconds = math.ceil(requests / AT_ONCE) * trial.latency_s
-        parts.insert(1, f"about {processes.duration(seconds)} or more")
+    parts = [counted(requests, "requests"), _expected_time(settings, requests, chosen), _cost(plan)]
     show.text(capitalised(", ".join(parts)), "strong")
     with st.expander("Tokens and prices"):
         show.result(plan)
+
+
+def _expected_time(settings: Settings, requests: int, chosen: dict[str, Any]) -> str:
+    """By the latency of a tested connection, else by the pace of an earlier run of the same model."""
+    model = chosen.get("model")
+    trial = st.session_state.get("trials", {}).get(model)
+    if trial is not None and trial.latency_s is not None:
+        seconds = math.ceil(requests / AT_ONCE) * trial.latency_s
+        return f"about {processes.duration(seconds)} or more"
+    for listed in data.finished(settings):
+        if listed.benchmark == chosen["benchmark"]:
+            asked = ek.load_run(listed.path).spec.models.get("model", {}).get("spec")
+            if asked == model and (pace := ek.pace(listed.path)):
+                return f"about {processes.duration(requests / pace)} at the pace of {listed.name}"
+    return "time unknown until the first answers"
 
 
 def _cost(plan: Plan) -> str:

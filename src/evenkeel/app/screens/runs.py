@@ -92,12 +92,12 @@ def _rows(run: ListedRun) -> list[dict[str, Any]]:
     benchmark = ek.list_benchmarks().get(run.benchmark)
     return [
         {
-            "Created (UTC)": run.created[:16].replace("T", " "),
             "Benchmark": benchmark.layout.name if benchmark else visible(run.benchmark),
-            "Model or method": visible(name),
             "Headline": _amount(figure),
             "Scale": SCALES.get(figure.unit, figure.unit) if figure else "",
             "95% interval": interval(figure, short=True),
+            "Model or method": visible(name),
+            "Created (UTC)": run.created[:16].replace("T", " "),
             "Coverage": share(figure.coverage) if figure else "",
             "State": run.state,
             "Run": visible(run.name),

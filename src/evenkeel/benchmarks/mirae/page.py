@@ -200,7 +200,7 @@ ADDED = (
         "higher",
         meaning="The share of eight translated sentences whose nearest English sentence is the one they "
         "translate.",
-        caution="Below 90 % the figures of that language cannot be read.",
+        caution="Below 90 % the figures of that language mean nothing.",
     ),
 )
 METRICS = (*PUBLISHED, *ADDED)
@@ -250,6 +250,7 @@ LAYOUT = Layout(
         Table(
             title="Consistency by domain, published and corrected for chance",
             rows="domain",
+            several=True,
             metrics=(
                 Column("mean_similarity", "published"),
                 Column("chance_floor", "chance floor"),
@@ -272,24 +273,24 @@ LAYOUT = Layout(
             ),
         ),
         Table(
-            title="What surrounds the question",
+            title="Neutral and demanding padding",
             rows="padding",
             total=False,
             metrics=(
                 Column("mean_similarity", "consistency"),
                 Column("drift", "drift"),
                 Column("trend_per_doubling", "per doubling"),
-                Column("prompt_tokens", "prompt (est.)"),
+                Column("prompt_tokens", "prompt tokens (est.)"),
             ),
         ),
         Table(
-            title="What the similarity hides",
+            title="Length, refusals and duplicates",
             rows="level",
             metrics=(
-                Column("prompt_tokens", "prompt (est.)"),
-                Column("estimated_tokens", "answer (est.)"),
-                Column("cut_by_max_tokens", "at max-tokens"),
-                Column("cut_by_embedder", "past embedder"),
+                Column("prompt_tokens", "prompt tokens (est.)"),
+                Column("estimated_tokens", "answer tokens (est.)"),
+                Column("cut_by_max_tokens", "cut at max-tokens"),
+                Column("cut_by_embedder", "cut by embedder"),
                 Column("identical_answers", "identical"),
                 Column("refusals", "refusals"),
             ),
@@ -320,10 +321,10 @@ def notes(spec: RunSpec, summary: Summary) -> list[Note]:
     if (trend := summary.get("trend_per_doubling")) and trend.basis == NOMINAL:
         facts.append(f"The trend is over the {NOMINAL}: the file has only the beginning of a prompt.")
     if (floor := summary.get("chance_floor")) and floor.value is None:
-        facts.append("The chance floor is unknown: it takes three questions of a domain, with answers.")
+        facts.append("The chance floor is unknown: it needs three answered questions of a domain.")
     paddings = dict.fromkeys(each.scope["padding"] for each in summary.values() if "padding" in each.scope)
     if paddings:
-        facts.append(f"Drift and trend are those of this padding: {', '.join(paddings)}.")
+        facts.append(f"Drift and trend are measured with this padding: {', '.join(paddings)}.")
     return [*warnings, *map(Note, facts)]
 
 
@@ -354,7 +355,7 @@ def _embedder_warnings(summary: Summary) -> list[str]:
             reads = summary[f"embedder_reads/lang={lang}"]
             warnings.append(
                 f"The embedder does not read '{lang}': it matched {reads.value:.0%} of {reads.n} translated "
-                "sentences. Its figures there cannot be read, the corrected ones neither; meanings by cosine "
+                "sentences. Its figures there mean nothing, corrected or not; meanings by cosine "
                 "and figures across languages are left out. Score again with a multilingual embedder: "
                 f"--embedder {MULTILINGUAL}."
             )

@@ -85,7 +85,7 @@ def _answers(record: MiraeRecord) -> list[Text]:
         elif nearest is not None and answer.text and compared < MOST_COMPARED:
             compared += 1
             result = differences(answer.text, record.answers[nearest].text)
-            note = f"{known(result.shared, 'share')} of the words are those of answer {nearest + 1}."
+            note = f"{known(result.shared, 'share')} of the words are also in answer {nearest + 1}."
             if not result.whole:
                 note += f" Compared: the first {MOST_WORDS:,} words."
             title = f"not in answer {nearest + 1}"
@@ -111,4 +111,4 @@ def _heat_map(record: MiraeRecord) -> list[Matrix]:
         return []
     labels = tuple(str(index + 1) for index in detail.responses)
     values = tuple(map(tuple, detail.pairwise_similarities))
-    return [Matrix("cosine of each two answers", labels, values)]
+    return [Matrix("cosine of each pair of answers", labels, values)]

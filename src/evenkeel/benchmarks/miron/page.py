@@ -133,7 +133,7 @@ ADDED = (
         "share",
         "lower",
         meaning="The share of examples with a wrong text though right ones have one half or more.",
-        caution="With greedy decoding it is near 0 by arithmetic: many mean a server that does not.",
+        caution="With greedy decoding it is near 0 by arithmetic: many mean that the server does not use it.",
     ),
     Metric(
         "does_not_know",
@@ -202,7 +202,7 @@ LAYOUT = Layout(
     name="Tokenizer robustness (MIRON)",
     verdict="Continuations score {} of 100",
     baseline=Column("copy_score", "copying a word of the prefix"),
-    counted=("examples", "clean examples"),
+    counted=("examples", "originals"),
     facts=(
         *(Column(each.name, each.title) for each in METRICS[1:] if each.main and "*" not in each.name),
         Column("tokens_and_target_confidence", "rank correlation of tokens and confidence"),
@@ -257,13 +257,13 @@ LAYOUT = Layout(
             metrics=(Column("lev_score", "score"), Column("target_confidence", "confidence")),
         ),
         Table(
-            title="Score beside copying the rarest word of the prefix",
+            title="Score compared with copying the rarest word of the prefix",
             rows="category",
             columns="lang",
             metrics=(Column("copy_score", "copy"), Column("rescaled_score", "rescaled")),
         ),
         Table(
-            title="Beside the published measures",
+            title="Other measures",
             rows="category",
             metrics=(
                 Column("exact_match", "exact"),

@@ -34,7 +34,7 @@ def blocks(summary: Summary) -> list[str]:
 METRICS = (
     Metric(
         "accuracy", "Triplet accuracy", "share", "higher", chance=0.5, main=True,
-        meaning="How often a method picks the document that is more alike to the anchor under the criterion.",
+        meaning="How often a method picks the document that is more like the anchor under the criterion.",
         caution="A tie is not correct, and on triplets that were built against BM25 one half is not its "
         "chance level.",
     ),
@@ -74,7 +74,7 @@ METRICS = (
         "cut_by_model", "documents longer than the model reads", "share", "lower", main=True,
         meaning="The share of documents of which the embedder does not read the end.",
         caution="What a cut document says further on cannot be compared, so that ties and wrong picks may "
-        "come from the cut; servers do not tell of it.",
+        "come from the cut; servers do not report it.",
     ),
     Metric(
         "chance", "what guessing gives, with the method's ties", "share", None,
@@ -143,13 +143,13 @@ LAYOUT = Layout(
         ),
     ),
     cautions=(
-        "Triplets that share a document are not independent: intervals and tests allow for it; the number "
-        "of independent triplets says to how many without a common document they amount.",
+        "Triplets that share a document are not independent: intervals and tests allow for it. The number "
+        "of independent triplets is how many without shared documents would say as much.",
         "Easy triplets are those that BM25 orders correctly; the others, ties included, are hard.",
-        "A triplet of which a verdict failed or cannot be read is left out, and lowers the coverage.",
+        "A triplet with a failed or unreadable verdict is left out, and lowers the coverage.",
         "A judge is asked in both orders: a triplet counts one half where it is right in one of them.",
         "With logprobs, a judge's bias towards a letter is removed by summing over both orders.",
-        "A judge that made the triplets has seen them: another one is a fairer judge of methods.",
+        "A judge that built the triplets has seen them: compare methods with another one.",
         "BM25 is Lucene's, with k1 = 1.5 and b = 0.75 and without stop words; it counts words over the "
         "documents of a task's triplets.",
     ),

@@ -53,7 +53,7 @@ def _label(detail: MultiviewDetail | None) -> str:
     if not picks:
         return "not scored"
     right = sum(set(picked) == {"positive"} for picked in picks)
-    return f"right by {right} of {len(picks)} methods"
+    return f"{right} of {len(picks)} methods are right"
 
 
 def _documents(triplet: Triplet) -> Iterator[Text]:
@@ -64,7 +64,7 @@ def _documents(triplet: Triplet) -> Iterator[Text]:
             ()
             if role == "anchor"
             else tuple(
-                Span(word.start, word.end, "shared", "word of the anchor")
+                Span(word.start, word.end, "shared", "word shared with the anchor")
                 for word in located_words(text)
                 if word.text.casefold() in words and _is_marked(word.text)
             )
@@ -114,7 +114,7 @@ def _about(record: TripletRecord) -> Facts:
     rows = [
         ("task", triplet.task),
         ("difficulty", f"{tags['difficulty']} for BM25" if "difficulty" in tags else ""),
-        ("built to look alike for", triplet.hard_for),
+        ("built to mislead", triplet.hard_for),
         ("the judge's rating", "" if triplet.quality is None else f"{triplet.quality} of 5"),
         ("built by", triplet.built_by),
         ("confirmed by", triplet.confirmed_by),

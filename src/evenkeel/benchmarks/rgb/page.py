@@ -13,8 +13,8 @@ METRICS = (
         "Accuracy (published check)",
         "share",
         "higher",
-        "The share of answers that contain the expected answer word for word (the published check): the mean "
-        "of the abilities, each at its hardest published setting.",
+        "The share of answers that contain the expected answer word for word, which is the published check; "
+        "averaged over the abilities, each at its hardest published setting.",
         "The check looks for the answer as a part of the text: an answer that is named only to be denied "
         "counts as given.",
         main=True,
@@ -175,7 +175,7 @@ LAYOUT = Layout(
     # By ability, which no metric of its own declares.
     facts=(
         *(Column(f"macro_published/ability={ability}", words) for ability, words in ABILITY_WORDS.items()),
-        Column("macro_lenient", "the headline by the lenient check"),
+        Column("macro_lenient", "accuracy by the lenient check"),
         Column("noise_change_published", "accuracy with the most noise minus with the least, same questions"),
         Column("detected_published", "errors detected"),
         Column("corrected_published", "of these, corrected"),
@@ -195,7 +195,7 @@ LAYOUT = Layout(
             for title, metric, tag in CURVES
         ),
         Bars(
-            title="Accuracy by the position of the one true document",
+            title="Accuracy by the position of the document with the answer",
             metric="published",
             along="position",
             groups="lang",
@@ -223,8 +223,8 @@ LAYOUT = Layout(
         "Where no document has the answer, the published check also counts a right answer; the lenient one "
         "counts only a rejection.",
         CHECK_ACCURACY,
-        "The published order has the one true document at the same position in every prompt: see "
-        "--doc-order balanced.",
+        "The published order has the document with the answer at the same position in every prompt; "
+        "--doc-order balanced varies it.",
     ),
     citation="Chen, Lin, Han and Sun, Benchmarking Large Language Models in Retrieval-Augmented Generation, "
     "AAAI 2024, https://github.com/chen700564/RGB",
@@ -282,5 +282,5 @@ def _headline_notes(settings: dict[str, str]) -> list[Note]:
     usual = {ability: setting.name for ability, setting in REFERENCE.items()}
     absent = [name for ability, name in usual.items() if settings.get(ability, name) != name]
     if several and absent:
-        notes.append(Note(f"Its usual settings were not all asked: {'; '.join(absent)}."))
+        notes.append(Note(f"Usual settings that were not asked: {'; '.join(absent)}."))
     return notes

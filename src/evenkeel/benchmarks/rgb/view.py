@@ -25,7 +25,7 @@ from evenkeel.page.view import (
 )
 from evenkeel.types import Tag
 
-DECLINE = "(to say that the documents do not have the answer)"
+DECLINE = "(decline: no document has the answer)"
 KINDS = {
     "positive": ("true", "contains the answer"),
     "wrong": ("false", "contains the false answer"),
@@ -120,8 +120,8 @@ def _checks(record: RgbRecord) -> list[Facts | Text]:
         if (verdict := _verdict(record, check))
     ]
     if detail.judge:
-        verdict = _verdict(record, "judge") or "no verdict that could be read"
-        rows.append(("judge", verdict, f"its request ended: {detail.judge}"))
+        verdict = _verdict(record, "judge") or "could not be read"
+        rows.append(("judge", verdict, f"request: {detail.judge}"))
     blocks: list[Facts | Text] = [Facts("what the checks say", tuple(rows), ("check", "verdict", "why"))]
     if detail.evaluation is not None:
         blocks.append(Text("the judge's verdict in its words", detail.evaluation))
@@ -176,7 +176,7 @@ def _lenient_reasons(record: RgbRecord) -> list[str]:
         if match
     ]
     if verdict.how == "named only":
-        texts.append("but by its wording it does not give that as its answer")
+        texts.append("but does not give it as its answer")
     return texts
 
 

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -17,18 +16,12 @@ from evenkeel.errors import UsageError
 from evenkeel.harness.folder import Run
 from evenkeel.page.differences import side_by_side
 from evenkeel.page.format import known
-from evenkeel.page.grid import Content, Grid
 from evenkeel.page.layout import Layout
 from evenkeel.page.metrics import declaration
 from evenkeel.page.view import Beside, Block, Facts, Text, View
 
-if TYPE_CHECKING:
-    from evenkeel.files.frame import DataFrame
-
 ANSWER = re.compile(r"(Answer \d+|generated)(?= \(|, |$)")
 """The heading of an answer, before how it ended."""
-SHOWN = 20
-"""Changes that a notebook shows."""
 VALUES = "all values"
 """The heading of the values in a view of one run: here both runs are in one table."""
 
@@ -45,25 +38,7 @@ class Flip(Struct, frozen=True):
     """Whether one of the two values is 1 (right, fulfilled) and the other 0."""
 
 
-class Flips(list[Flip]):
-    """Samples with their values in two runs; a notebook shows the first."""
-
-    def frame(self) -> DataFrame:
-        """All of them as a polars data frame."""
-        from evenkeel.files.frame import frame_of
-
-        types = {"sample": str, "a": float, "b": float, "difference": float, "flipped": bool}
-        return frame_of({name: [getattr(each, name) for each in self] for name in types}, types)
-
-    def _repr_html_(self) -> str:
-        rows: list[tuple[str, list[Content]]] = [
-            (each.sample, [f"{each.a:g}", f"{each.b:g}", f"{each.difference:+g}"]) for each in self[:SHOWN]
-        ]
-        title = f"{len(rows)} of {len(self):,} samples, the largest change first"
-        return Grid(title, "sample", ["a", "b", "difference"], rows)._repr_html_()
-
-
-def flips(a: Run | str | Path, b: Run | str | Path, metric: str = "") -> Flips:
+def flips(a: Run | str | Path, b: Run | str | Path, metric: str = "") -> list[Flip]:
     """The samples that have a value in both runs, the largest change first.
 
     `metric` is the headline by default, or that of the first subject which both runs have.
@@ -76,7 +51,7 @@ def flips(a: Run | str | Path, b: Run | str | Path, metric: str = "") -> Flips:
     if name not in common:
         raise UsageError(f"the samples of both runs have no value '{name}'. Available: {', '.join(common)}.")
     before, after = first.cells(name).tolist(), second.cells(name).tolist()
-    changes = Flips()
+    changes = []
     for sample, value in zip(first.index.ids, before, strict=True):
         row = second.row_of(sample)
         if row is not None and isfinite(value) and isfinite(after[row]):

@@ -178,7 +178,7 @@
     update();
   }
 
-  const buttons = ["", ...Object.keys(TITLES)].filter((name) => !name || outcomes[name].size).map((name) => {
+  const buttons = ["", ...Object.keys(TITLES)].filter((name) => !name || (outcomes[name].size && outcomes[name].size < data.count)).map((name) => {
     const count = (name ? outcomes[name].size : data.count).toLocaleString("en");
     return [name, make("button", { type: "button", onclick: () => press(name) }, `${TITLES[name] || "All"} (${count})`)];
   });

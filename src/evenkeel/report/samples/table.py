@@ -122,7 +122,12 @@ def _tag(tag: str, cells: Sequence[Tag | None]) -> dict[str, Any]:
     names = in_order(sorted({str(cell) for cell in cells if cell is not None}))
     positions = {name: position for position, name in enumerate(names)}
     codes = [-1 if cell is None else positions[str(cell)] for cell in cells]
-    return {"title": _short(tag), "kind": "tag", "names": list(map(_short, names)), "values": codes}
+    return {
+        "title": _short(tag.replace("_", " ")),
+        "kind": "tag",
+        "names": list(map(_short, names)),
+        "values": codes,
+    }
 
 
 def _numbers(column: NDArray[np.float64]) -> list[Any]:

@@ -16,8 +16,6 @@ PLAIN_SECONDS = 30.0
 """Between two lines about a run in progress, where there is no terminal."""
 REFRESH_SECONDS = 0.25
 LONGEST_NAME = 30
-SPARE_LINES = 4
-"""Of a terminal's height, which are not filled."""
 STYLES = {"finished": "green", "failed": "red", "low coverage": "red", "waiting": "dim", "stopped": "yellow"}
 
 
@@ -98,7 +96,7 @@ class PlainRuns(SilentRuns):
 
 
 class RunsTable(SilentRuns):
-    """A table on a terminal: those that run, the last that ended, and how many wait."""
+    """A table on a terminal, as far as it fits."""
 
     def __init__(self) -> None:
         from rich.console import Console
@@ -112,7 +110,7 @@ class RunsTable(SilentRuns):
         if time.monotonic() - self._drawn >= REFRESH_SECONDS:
             self._drawn = time.monotonic()
             self._live.start()  # which does nothing from the second time on
-            self._live.update(runs_table(lines, self._console.height - SPARE_LINES), refresh=True)
+            self._live.update(runs_table(lines), refresh=True)
 
     def note(self, text: str) -> None:
         self._console.print(visible(text), style="dim", markup=False, highlight=False)
@@ -121,28 +119,21 @@ class RunsTable(SilentRuns):
         self._live.stop()
 
 
-def runs_table(lines: Sequence[RunLine], height: int) -> Any:
-    """The lines that fit: runs in progress first, then what ended last, then what waits."""
+def runs_table(lines: Sequence[RunLine]) -> Any:
+    """A line for each run: those in progress, what ended last, what waits. A terminal shows the first."""
     from rich.console import Group
     from rich.text import Text
 
     running = [line for line in lines if line.state == "running"]
     waiting = [line for line in lines if line.state == "waiting"]
     ended = [line for line in lines if line.state not in ("running", "waiting")]
-    room = max(1, height - len(running))
-    chosen = {id(line) for line in (*running, *ended[-room:])}
-    chosen |= {id(line) for line in waiting[: max(0, room - len(ended))]}
-    shown = [line for line in lines if id(line) in chosen]
-    names = [Text(visible(line.name)) for line in shown]
-    width = min(LONGEST_NAME, max((name.cell_len for name in names), default=0))
     texts = []
-    for name, line in zip(names, shown, strict=True):
-        name.truncate(width, overflow="ellipsis", pad=True)
+    for line in (*running, *reversed(ended), *waiting):
+        name = Text(visible(line.name))
+        name.truncate(LONGEST_NAME, overflow="ellipsis", pad=True)
         state = Text(f"{line.state:<{max(map(len, STYLES))}}", style=STYLES.get(line.state, "bold"))
         text = Text("  ", no_wrap=True, overflow="ellipsis").join([name, state, Text(visible(line.details))])
         texts.append(text)
-    if hidden := len(lines) - len(shown):
-        texts.append(Text(f"and {hidden:,} more", style="dim"))
     return Group(*texts)
 
 
