@@ -78,7 +78,7 @@ def test_runs_that_were_asked_other_things_have_a_board_of_their_own(tmp_path: P
 
 
 def test_a_folder_that_cannot_be_read_is_named_and_the_others_are_ranked(tmp_path: Path) -> None:
-    whole = store_model(tmp_path / "whole", 0.0, 1)
+    store_model(tmp_path / "whole", 0.0, 1)
     broken = store_model(tmp_path / "broken", 0.0, 2)
     (broken.path / "records.jsonl").write_bytes(b'{"sample": 5}\n')
     unfinished = store_model(tmp_path / "unfinished", 0.0, 3)
