@@ -57,6 +57,8 @@ class BatchServer(Loopback):
     """Create a batch, and send no reply."""
     drop_created: int = 0
     """How many replies about a created batch are lost."""
+    fail_created: int = 0
+    """Create a batch, and answer with this status."""
     says: str = "the keel is cracked"
 
     def __post_init__(self) -> None:
@@ -128,6 +130,8 @@ class BatchServer(Loopback):
         if self.drop_created:
             self.drop_created -= 1
             return None
+        if self.fail_created:
+            return self._error(self.fail_created, "the keel is cracked", "server_error")
         return _json(self._described(batch, anthropic=anthropic))
 
     # Telling

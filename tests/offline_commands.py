@@ -1,5 +1,5 @@
 """What needs no network, one command after the other in one process: python tests/offline_commands.py FOLDER
-WHAT, with WHAT one of commands, app, ray. Writes the commands with their exit codes to FOLDER/WHAT.json."""
+WHAT, with WHAT one of commands, app. Writes the commands with their exit codes to FOLDER/WHAT.json."""
 
 from __future__ import annotations
 
@@ -53,9 +53,6 @@ export runs/miron --to every-eval-ever --out exports/every
 export runs/miron --to hub --out exports/hub
 tokenizers embedded --data data/miron --out pages/tokenizers.html
 """
-RAY = """
-run miron --model embedded --limit 1 --lang en --engine ray --engine-arg workers=1 --out runs/ray
-"""
 
 
 def run_all(text: str) -> list[tuple[str, int, str]]:
@@ -102,7 +99,7 @@ def main() -> None:
     os.chdir(folder)
     for name in ("pages", "exports"):
         Path(name).mkdir(exist_ok=True)
-    outcomes = visit_app() if what == "app" else run_all({"commands": COMMANDS, "ray": RAY}[what])
+    outcomes = visit_app() if what == "app" else run_all(COMMANDS)
     Path(f"{what}.json").write_bytes(msgspec.json.encode(outcomes))
 
 

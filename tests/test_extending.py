@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
 import subprocess
 import sys
-import zipfile
-from base64 import urlsafe_b64encode
 from pathlib import Path
 
 import pytest
@@ -32,44 +29,31 @@ def blocks() -> dict[str, str]:
     return dict(pairs)
 
 
-def wheel(folder: Path, name: str, modules: dict[str, str], entry_points: str) -> Path:
-    """A package as pip installs it."""
-    info = f"{name}-1.0.dist-info"
-    files = {
-        **modules,
-        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n",
-        f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-        f"{info}/entry_points.txt": entry_points,
-    }
-    path = folder / f"{name}-1.0-py3-none-any.whl"
-    with zipfile.ZipFile(path, "w") as archive:
-        record = ""
-        for file, content in files.items():
-            archive.writestr(file, content)
-            digest = urlsafe_b64encode(hashlib.sha256(content.encode()).digest()).rstrip(b"=").decode()
-            record += f"{file},sha256={digest},{len(content.encode())}\n"
-        archive.writestr(f"{info}/RECORD", record + f"{info}/RECORD,,\n")
-    return path
+def install(folder: Path, name: str, modules: dict[str, str], entry_points: str) -> None:
+    """Put a package where pip would."""
+    info = folder / f"{name}-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(entry_points)
+    for file, content in modules.items():
+        (folder / file).write_text(content)
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder into which the page's package and a broken one are installed."""
-    folder = tmp_path_factory.mktemp("plugins")
+    folder = tmp_path_factory.mktemp("site")
     code = blocks()
     points = re.sub(r'"', "", code["pyproject.toml"].replace("project.entry-points.", ""))
-    good = wheel(folder, "parrot_plugin", {name: code[name] for name in ("parrot.py", "constant.py")}, points)
-    bad = wheel(
+    install(folder, "parrot_plugin", {name: code[name] for name in ("parrot.py", "constant.py")}, points)
+    install(
         folder,
         "broken_plugin",
         {"broken.py": BROKEN, "leaves.py": "import sys\nsys.exit(3)\n", "empty.py": "class Empty: ...\n"},
         "[evenkeel.benchmarks]\nbroken = broken:Broken\nleaves = leaves:Leaves\nempty = empty:Empty\n"
         "mirae = empty:Empty\n[evenkeel.models]\nsplit = broken:Split\nbare = empty:Empty\n",
     )
-    target = folder / "site"
-    pip = [sys.executable, "-m", "pip", "install", "-q", "--no-index", "--no-deps", "--target", str(target)]
-    subprocess.run([*pip, str(good), str(bad)], check=True, capture_output=True)
-    return target
+    return folder
 
 
 @pytest.fixture
@@ -156,7 +140,7 @@ def test_python_takes_a_path_too(words: Path, tmp_path: Path, monkeypatch: pytes
     path = tmp_path / "finch.py"
     path.write_text(blocks()["parrot.py"])
     monkeypatch.setattr(registry, "_LOADED", {})
-    with pytest.raises(UsageError, match="needs the model to ask"):
+    with pytest.raises(UsageError, match="needs a model to ask"):
         ek.run(str(path), data=words, out=tmp_path / "run")
 
 

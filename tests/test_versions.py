@@ -1,13 +1,10 @@
-"""The promised versions, the name on PyPI, and the smallest installation."""
+"""The promised versions, and the name on PyPI."""
 
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
-import sys
 import tomllib
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +16,6 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[1]
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 TEXTS = (".py", ".md", ".yml", ".yaml", ".toml", ".ipynb", ".txt")
 INSTALLING = re.compile(r"(?:pip[3x]? install|uv add|uv tool install|uvx) [^\n`)]*")
 
@@ -52,58 +48,3 @@ def test_every_install_line_names_our_package_or_the_checkout() -> None:
     ]
     assert PROJECT["name"] == "evenkeel-bench"
     assert wrong == []
-
-
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("wheel")
-    line = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", str(folder), str(ROOT)]
-    if subprocess.run(line, capture_output=True).returncode:
-        pytest.skip("what builds the wheel cannot be fetched here")
-    [path] = folder.glob("*.whl")
-    return path
-
-
-def python_at_hand(version: str) -> str | None:
-    pyenv = sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python"))
-    return str(pyenv[-1]) if pyenv else shutil.which(f"python{version}")
-
-
-IMPORT_ALL = """
-import importlib, pkgutil, evenkeel
-extras = set()
-for module in pkgutil.walk_packages(evenkeel.__path__, "evenkeel."):
-    if module.name == "evenkeel.__main__":
-        continue
-    try:
-        importlib.import_module(module.name)
-    except ModuleNotFoundError as error:
-        extras.add(error.name.partition(".")[0])
-print(" ".join(sorted(extras)))
-"""
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("version", PYTHONS)
-def test_the_wheel_alone_imports_all_that_needs_no_extra(version: str, wheel: Path, tmp_path: Path) -> None:
-    python = python_at_hand(version)
-    if python is None:
-        pytest.skip(f"Python {version} is not here")
-    subprocess.run([python, "-m", "venv", tmp_path / "venv"], check=True)
-    inner = tmp_path / "venv" / "bin" / "python"
-    install = [str(inner), "-m", "pip", "install", "-q", "-c", str(ROOT / "constraints.txt"), str(wheel)]
-    if subprocess.run(install, capture_output=True, cwd=tmp_path).returncode:
-        pytest.skip("the dependencies cannot be fetched here")
-    done = subprocess.run([inner, "-c", IMPORT_ALL], capture_output=True, text=True, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    optional = " ".join(text for each in PROJECT["optional-dependencies"].values() for text in each)
-    brought = {"inspect_ai", "huggingface_hub", "safetensors", "tokenizers"}
-    assert {name for name in done.stdout.split() if name.replace("_", "-") not in optional} <= brought
-
-
-@pytest.mark.full
-def test_the_wheel_holds_every_file_of_the_package(wheel: Path) -> None:
-    listed = subprocess.run(["git", "ls-files", "src"], cwd=ROOT, capture_output=True, text=True, check=True)
-    with zipfile.ZipFile(wheel) as archive:
-        names = set(archive.namelist())
-    assert {line.removeprefix("src/") for line in listed.stdout.splitlines()} <= names

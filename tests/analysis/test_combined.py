@@ -13,9 +13,7 @@ from evenkeel.analysis.combined import Term
 
 
 def test_a_macro_average_counts_each_part_once() -> None:
-    values = {"a1": 1.0, "a2": 0.0, "a3": 1.0, "a4": 1.0, "b1": 0.0, "b2": 0.0}
-    parts = {sample: sample[0] for sample in values}
-    terms = combined.macro_terms(values, {sample: sample for sample in values}, parts)
+    terms = combined.macro_terms([1.0, 0.0, 1.0, 1.0, 0.0, 0.0], range(6), "aaaabb")
     assert combined.value_of(terms) == pytest.approx((0.75 + 0) / 2)
     found = combined.interval(terms, "share")
     assert (found.n, found.clusters) == (6, 6)

@@ -69,13 +69,6 @@ def test_repeats_that_are_equal_are_found_out(tmp_path: Path) -> None:
     assert enough["mirae"] == "unclear"
 
 
-def test_a_model_that_the_server_does_not_know_is_said_once(tmp_path: Path) -> None:
-    with ProviderServer(PROVIDERS["vllm"], always=404) as server:
-        done = evenkeel("doctor", "--model", "vllm:wrong", **named_at("vllm", server, tmp_path))
-    assert done.code in (1, 3)
-    assert done.output.count("HTTP 404") == 1  # not 404 alone: the port may have it
-
-
 def test_a_model_that_answers_no_chat_is_not_enough(tmp_path: Path) -> None:
     with ProviderServer(PROVIDERS["vllm"], script=("400",) * 3) as server:
         done = evenkeel("doctor", "--model", "vllm:loop", "--json", **named_at("vllm", server, tmp_path))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -36,6 +37,9 @@ class Scripted:
             assert isinstance(request, Generate)
             prompt = request.prompt if isinstance(request.prompt, str) else request.prompt[-1].content
             if "[die]" in prompt:
+                os.kill(os.getpid(), signal.SIGKILL)
+            if (once := re.search(r"\[die once (.+)\]", prompt)) and not Path(once[1]).exists():
+                Path(once[1]).touch()
                 os.kill(os.getpid(), signal.SIGKILL)
             if "[raise]" in prompt:
                 raise ValueError("a row that no model can read")

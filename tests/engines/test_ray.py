@@ -134,7 +134,7 @@ def test_two_models_take_turns_where_there_is_room_for_one(cluster: Cluster, tmp
 
 
 LOCAL = """
-import signal, psutil
+import signal, sys, psutil
 from evenkeel.models.engines.engine import load_engine
 from evenkeel.models.engines.pool import FEWEST, LOST
 from evenkeel.models.openai.backend import OpenAI
@@ -143,6 +143,7 @@ from evenkeel.types import Generate, ModelRef, Response, Sampling
 before = signal.getsignal(signal.SIGTERM)
 prompts = [f"row {number}" for number in range(40)]
 prompts[3] += " [die]"
+prompts[20] += f" [die once {sys.argv[1]}]"
 prompts[37] += " [raise]"
 with load_engine("ray", {"workers": 1}) as engine:
     served = ModelRef("openai:name", {"base_url": "http://127.0.0.1:9/v1"})
@@ -153,7 +154,7 @@ with load_engine("ray", {"workers": 1}) as engine:
     responses = {request.prompt: response for request, response in answers}
     assert responses[prompts[3]] == Response(status="error", reason=LOST)
     assert "a row that no model can read" in responses[prompts[37]].reason
-    for prompt in prompts[FEWEST:37]:  # what was not sent together with the row that kills
+    for prompt in prompts[FEWEST:37]:  # not sent together with the row that kills whoever reads it
         assert responses[prompt].text == f"{prompt[::-1]} 0"
     assert signal.getsignal(signal.SIGTERM) is before
     listening = set()
@@ -171,12 +172,12 @@ assert not ray.is_initialized()
 
 
 @pytest.mark.usefixtures("plugin")
-def test_a_local_cluster_outlives_its_workers_and_is_reached_from_here_alone() -> None:
+def test_a_local_cluster_outlives_its_workers_and_is_reached_from_here_alone(tmp_path: Path) -> None:
     """A request that kills two workers is an error. In a process of its own: which address is used is
     decided when Ray is imported."""
     environment = {key: value for key, value in os.environ.items() if key != "RAY_ADDRESS"}
     done = subprocess.run(
-        [sys.executable, "-c", LOCAL],
+        [sys.executable, "-c", LOCAL, str(tmp_path / "died")],
         env=environment,
         capture_output=True,
         text=True,

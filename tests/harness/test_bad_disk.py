@@ -144,6 +144,7 @@ def test_a_disk_that_fills_up_stops_a_run_that_goes_on_later(finished: Path, tmp
         )  # fmt: skip
         assert done.returncode == 1, done.stderr
         assert "cannot be written" in done.stderr
+        assert str(folder) in done.stderr
         assert "Traceback" not in done.stderr
         stored, asked = answers(folder), server.requests
         assert evenkeel(*run_command(server, folder)).code == 0

@@ -29,10 +29,10 @@ class Spent:
 
     def __init__(self, budget: Budget) -> None:
         self.usage = Usage()
-        budget.resume({}, self.add)
+        budget.resume({}, self.store)
 
-    def add(self, role: str, usage: Usage) -> None:
-        self.usage = self.usage.plus(usage)
+    def store(self, role: str, usage: Usage) -> None:
+        self.usage = usage
 
 
 def test_no_more_requests_pass_than_allowed() -> None:

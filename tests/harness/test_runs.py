@@ -11,7 +11,9 @@ import pytest
 
 import evenkeel as ek
 from commandline import evenkeel
+from evenkeel.benchmarks.mirae import files as mirae_data
 from evenkeel.errors import BudgetReached, CapabilityError
+from evenkeel.report import html_page
 from loopback import Loopback
 
 pytestmark = pytest.mark.slow
@@ -162,3 +164,30 @@ def test_replay_gives_the_answers_of_its_own_model_after_reuse(questions: Path, 
         second = ek.run("mirae", "openai:other", out=tmp_path / "b", reuse=tmp_path / "a", **settings)
         replayed = ek.run("mirae", f"replay:{tmp_path / 'b'}", out=tmp_path / "c", **settings)
     assert [r.answers for r in replayed.records()] == [r.answers for r in second.records()]
+
+
+@pytest.mark.parametrize(
+    ("name", "said", "lost"),
+    [
+        ("publish", "the published files", "export"),
+        ("page", "the page", "report.html"),
+    ],
+)
+def test_a_page_or_file_that_fails_does_not_lose_the_run(
+    questions: Path, tmp_path: Path, name: str, said: str, lost: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> Any:
+        raise KeyError("odd")
+
+    if name == "publish":
+        monkeypatch.setattr(mirae_data, "results_files", broken)
+    else:
+        monkeypatch.setattr(html_page, "sample_table", broken)
+    with Loopback() as server:
+        done = evenkeel(*arguments(questions, server, tmp_path / "run"))
+    assert done.code == 1
+    assert f"{said} could not be written: KeyError in harness/test_runs.py:" in done.stderr
+    assert "The figures are whole" in done.stderr
+    assert "coverage 100%" in done.stdout
+    assert not (tmp_path / "run" / lost).exists()
+    assert ek.load_run(tmp_path / "run").headline.coverage == 1.0

@@ -65,7 +65,7 @@ def test_a_damaged_row_is_a_missing_answer(tmp_path: Path, column: str, value: o
     requests = filled(path)
     change(path, f"UPDATE responses SET {column} = ? WHERE key = ?", value, make_key(MODEL, requests[1]).key)
     with closing(Journal(path)) as journal:
-        assert list(journal.unanswered(MODEL, requests)) == [requests[1]]
+        assert [request for _, request in journal.unanswered(MODEL, requests)] == [requests[1]]
         assert list(journal.unanswered(MODEL, requests, again=False)) == []
         assert [response.status for response in journal.read(MODEL, requests)] == ["ok", "error", "ok", "ok"]
         assert len(journal.damaged) == 1

@@ -29,15 +29,19 @@ def put(journal: Journal, request: Request, response: Response, model: bytes = M
     journal.put(make_key(model, request), request, response)
 
 
+def unanswered(journal: Journal, requests: list[Generate]) -> list[Request]:
+    return [request for _, request in journal.unanswered(MODEL, requests)]
+
+
 def test_five_repeats_of_one_prompt_are_five_entries_also_on_a_warm_rerun(tmp_path: Path) -> None:
     repeats = [ask(repeat=repeat) for repeat in range(5)]
     journal = Journal(tmp_path / "j.sqlite")
-    assert list(journal.unanswered(MODEL, repeats)) == repeats
+    assert unanswered(journal, repeats) == repeats
     for request in repeats:
         put(journal, request, Response(status="ok", text=f"answer {request.repeat}"))
     journal.close()
     journal = Journal(tmp_path / "j.sqlite")
-    assert list(journal.unanswered(MODEL, repeats)) == []
+    assert unanswered(journal, repeats) == []
     assert [r.text for r in journal.read(MODEL, repeats)] == [f"answer {n}" for n in range(5)]
     journal.close()
 
@@ -73,7 +77,7 @@ def test_a_failure_is_asked_again_and_its_answer_takes_its_place(tmp_path: Path)
     put(journal, ask(), Response(status="error", reason="HTTP 500"))
     journal.close()
     journal = Journal(tmp_path / "j.sqlite")
-    assert list(journal.unanswered(MODEL, [ask()])) == [ask()]
+    assert unanswered(journal, [ask()]) == [ask()]
     put(journal, ask(), Response(status="ok", text="at last"))
     journal.flush()
     assert next(journal.read(MODEL, [ask()])).text == "at last"
@@ -86,7 +90,7 @@ def test_an_answer_that_is_not_ok_is_still_an_answer(tmp_path: Path) -> None:
         for request, status in zip(requests, ("refused", "truncated", "unparsed"), strict=False):
             put(journal, request, Response(status=status))  # type: ignore[arg-type]
         journal.flush()
-        assert list(journal.unanswered(MODEL, requests)) == requests[3:]
+        assert unanswered(journal, requests) == requests[3:]
         assert [r.status for r in journal.read(MODEL, requests)][2:] == ["unparsed", "error"]
 
 
@@ -115,26 +119,26 @@ def test_a_recording_answers_for_its_model_or_for_the_only_one(tmp_path: Path) -
 
 def test_what_this_process_put_is_not_asked_again_in_a_second_pass(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "j.sqlite")
-    assert list(journal.unanswered(MODEL, [ask()])) == [ask()]
+    assert unanswered(journal, [ask()]) == [ask()]
     put(journal, ask(), Response(status="ok", text="kept"))
     journal.flush()
-    assert list(journal.unanswered(MODEL, [ask(), ask(repeat=1)])) == [ask(repeat=1)]
+    assert unanswered(journal, [ask(), ask(repeat=1)]) == [ask(repeat=1)]
     journal.close()
 
 
-def test_usage_adds_up_over_roles_and_starts(tmp_path: Path) -> None:
-    for _ in range(2):
+def test_the_latest_usage_of_each_role_is_stored(tmp_path: Path) -> None:
+    for requests in (2, 4):
         with closing(Journal(tmp_path / "j.sqlite")) as journal:
-            journal.add_usage("model", Usage(1, 10, 20))
-            journal.add_usage("model", Usage(1))
-            journal.add_usage("judge", Usage(0, 1, 2))
+            journal.put_usage("model", Usage(requests - 1))
+            journal.put_usage("model", Usage(requests, 10, 20))
+            journal.put_usage("judge", Usage(0, 1, 2))
     with closing(Journal(tmp_path / "j.sqlite")) as journal:
-        assert journal.usage() == {"model": Usage(4, 20, 40), "judge": Usage(0, 2, 4)}
+        assert journal.usage() == {"model": Usage(4, 10, 20), "judge": Usage(0, 1, 2)}
 
 
 def test_usage_survives_a_kill_before_any_answer(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "j.sqlite")
-    journal.add_usage("model", Usage(3, 10, 20))
+    journal.put_usage("model", Usage(3, 10, 20))
     rows: list[tuple[int, int, int]] = []
     with closing(sqlite3.connect(tmp_path / "j.sqlite")) as connection:  # as a later process would read it
         until = time.monotonic() + 60

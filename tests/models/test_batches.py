@@ -21,6 +21,7 @@ from evenkeel.errors import BatchesPending, EvenkeelError, ModelUnreachable, Usa
 from evenkeel.harness.budget import Budget
 from evenkeel.harness.limits import Limits
 from evenkeel.harness.progress import Silent
+from evenkeel.models.openai import retry
 from evenkeel.models.openai.batches import anthropic, protocols
 from evenkeel.models.openai.batches.stored import read_batches
 from evenkeel.models.openai.protocol import read_chat
@@ -218,13 +219,24 @@ def test_no_wait_ends_when_all_is_handed_in(server: BatchServer, tmp_path: Path,
 
 
 @BOTH
+@pytest.mark.parametrize("fault", [{"drop_created": 1}, {"fail_created": 500}, {"fail_created": 504}])
 def test_a_batch_that_may_have_been_created_is_not_created_again(
-    server: BatchServer, tmp_path: Path, provider: str
+    server: BatchServer, tmp_path: Path, provider: str, fault: dict[str, int]
 ) -> None:
-    server.drop_created = 1
+    vars(server).update(fault)
     with pytest.raises(ModelUnreachable, match="Whether the batch was created is not known"):
         ask(server, tmp_path, chats(3), provider=provider)
     assert len(server.batches) == 1
+
+
+def test_a_server_that_has_answered_is_not_called_silent(
+    server: BatchServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retry, "SILENT_S", 1.5)
+    monkeypatch.setenv("EVENKEEL_BATCH_POLL", "1")
+    server.looks, notes = 2, Notes()
+    ask(server, tmp_path, chats(1), notes=notes)
+    assert [note for note in notes.notes if "has not answered" in note] == []
 
 
 @BOTH

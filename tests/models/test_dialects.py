@@ -104,6 +104,7 @@ def test_a_model_that_refuses_adaptive_thinking_gets_a_budget(
     kinds = [body["thinking"] for body in server.received]
     budget = {"type": "enabled", "budget_tokens": 900}
     assert kinds == [{"type": "adaptive"}, budget, budget]
+    assert ["thinking" in note for note in model.notes()].count(True) == 1
 
 
 MESSAGES: list[tuple[dict[str, object], str, str]] = [

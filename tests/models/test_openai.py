@@ -155,6 +155,7 @@ def test_a_server_that_takes_no_bounds_is_sent_the_schema_without_them() -> None
         assert [one(model, request).status for request in requests] == ["ok", "ok"]
     sent = [body["response_format"]["json_schema"]["schema"] for body in server.bodies]
     assert ["maxLength" in str(each) for each in sent] == [True, False, False]
+    assert len(model.notes()) == 1
 
 
 def test_half_a_character_does_not_cost_the_answer() -> None:

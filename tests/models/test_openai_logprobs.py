@@ -8,6 +8,8 @@ import msgspec
 import pytest
 
 from evenkeel.errors import CapabilityError, ModelUnreachable
+from evenkeel.harness.budget import Budget
+from evenkeel.harness.limits import Limits
 from evenkeel.types import Capability, LogLikelihood, Logprobs
 from loopback import Loopback, logprob
 from models.hostile import model_of, one
@@ -39,6 +41,17 @@ def test_a_token_across_the_border_follows_the_published_rule(
     assert response.logprobs is not None
     assert (response.logprobs.tokens, response.logprobs.merged) == (tokens, True)
     assert response.logprobs.values == tuple(map(logprob, tokens))
+
+
+def test_the_request_for_the_prefix_alone_counts_for_the_budget() -> None:
+    requests = [LogLikelihood(prefix=f"The ship {number} ", continuation="sails") for number in range(5)]
+    budget = Budget(Limits(max_requests=3))
+    with Loopback() as server:
+        model = model_of(server, concurrency=1)
+        model.count_with(budget.meter("model"))
+        responses = [response for _, response in model.answer(budget.admit(requests))]
+    assert server.requests == budget.requests == 3
+    assert [response.status for response in responses] == ["ok", "error"]
 
 
 def test_a_first_token_without_a_value_is_not_scored_as_something() -> None:

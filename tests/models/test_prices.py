@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 import evenkeel as ek
@@ -90,12 +91,7 @@ def test_a_judge_is_counted_at_its_own_price(tmp_path: Path) -> None:
     long = Generate(prompt="word " * 20_000, sampling=Sampling(max_tokens=1), role="judge")
     assert list(budget.admit([long])) == []
     assert budget.exhausted == "--max-usd 1"
-    assert list(budget.admit([msgspec_replace(long)])) != []
-
-
-def msgspec_replace(request: Generate) -> Generate:
-    """The same, asked of the cheaper model."""
-    return Generate(prompt=request.prompt, sampling=request.sampling, role="model")
+    assert list(budget.admit([msgspec.structs.replace(long, role="model")])) != []
 
 
 def test_a_limit_in_dollars_is_kept_by_known_prices_and_refused_without(

@@ -71,7 +71,7 @@ FUNCTIONS: dict[str, Callable[[str], Any]] = {
     "display": lambda text: (visible(text), harmless(text), as_markdown(text), as_json(text)),
     "differences": lambda text: (mutual_differences(text, text[::-1]), cut_fairly([text], 10_000)),
 }
-FEW = ["0", "1,000,", '{"a":', "a\n", "十百千万亿", "<think>", "not ", "Paris "]
+FEW = [" ", "0", "1,000,", '{"a":', "a\n", "十百千万亿", "<think>", "not ", "Paris "]
 """The others are tried by `make full`."""
 UNITS = [
     "0", "1 000", "1,000,", ".0", "1:1:", "{", '{"a":', '{"a":[', '"', "\\", "\\u00", " ", "\n", "a\n", "A. ",

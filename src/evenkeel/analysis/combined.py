@@ -7,7 +7,7 @@ within a group before they are squared.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -29,17 +29,13 @@ class Term(NamedTuple):
     groups: Sequence[Group]
 
 
-def macro_terms(
-    values: Mapping[str, float], groups: Mapping[str, Group], parts: Mapping[str, Hashable]
-) -> list[Term]:
-    """The terms of the mean of the parts' means, (1/K) Σ mean(part), of samples by their ids."""
-    by_part: defaultdict[Hashable, list[str]] = defaultdict(list)
-    for sample in values:
-        by_part[parts[sample]].append(sample)
-    return [
-        Term(1 / len(by_part), [values[sample] for sample in samples], [groups[sample] for sample in samples])
-        for samples in by_part.values()
-    ]
+def macro_terms(values: Sequence[float], groups: Sequence[Group], parts: Sequence[Hashable]) -> list[Term]:
+    """The terms of the mean of the parts' means, (1/K) Σ mean(part); each sample has a value, group, part."""
+    by_part: defaultdict[Hashable, tuple[list[float], list[Group]]] = defaultdict(lambda: ([], []))
+    for value, group, part in zip(values, groups, parts, strict=True):
+        by_part[part][0].append(value)
+        by_part[part][1].append(group)
+    return [Term(1 / len(by_part), *of_part) for of_part in by_part.values()]
 
 
 def value_of(terms: Sequence[Term]) -> float:

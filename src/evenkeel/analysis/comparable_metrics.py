@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from math import isclose
 
@@ -83,14 +82,12 @@ def broken_down(names: Sequence[str], tags: Sequence[str], runs: Sequence[Run]) 
     """Each metric by itself, then within each value of the tags that all runs have: `drift/level=2`."""
     if not tags:
         return list(names)
-    metrics: set[str] = set()
-    by_run: list[defaultdict[str, set[Tag]]] = []
-    for run in runs:
-        by_run.append(defaultdict(set))
-        for record in run.scores():
-            metrics.update(record.score.values)
-            for tag, value in record.score.tags.items():
-                by_run[-1][tag].add(value)
+    indexed = [run.samples() for run in runs]
+    metrics = set().union(*(samples.values for samples in indexed))
+    by_run = [
+        {tag: {cell for cell in cells if cell is not None} for tag, cells in samples.index.tags.items()}
+        for samples in indexed
+    ]
     scopes: list[dict[str, Tag]] = [{}]
     for tag in tags:
         if not all(tag in of_run for of_run in by_run):

@@ -275,12 +275,9 @@ def _estimate(first: Values, second: Values) -> tuple[stats.Estimate | None, str
 
 def _terms(side: Values) -> list[combined.Term]:
     """The terms of a mean, or macro-average, over the samples with a value."""
-    of_known = side.taken(side.known)
-    parts = of_known.by_part()
-    return [
-        combined.Term(1 / len(parts), of_known.values[part].tolist(), of_known.groups[part].tolist())
-        for part in parts
-    ]
+    known = side.taken(side.known)
+    parts = known.parts if known.parts is not None else [""] * len(known.values)
+    return combined.macro_terms(known.values.tolist(), known.groups.tolist(), list(parts))
 
 
 def _pair_coverage(first: Values, second: Values) -> float:

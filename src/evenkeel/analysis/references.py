@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 
@@ -43,26 +44,10 @@ class Reference(Struct, frozen=True, kw_only=True):
     published: bool = True
 
 
-class _Value(Struct):
-    value: float
-    low: float | None
-    high: float | None
-    n: int
-
-
-class _Published(Struct):
-    benchmark: str
-    name: str
-    about: str
-    source: str
-    date: str
-    figures: dict[str, _Value]
-
-
 @cache
 def published_references() -> tuple[Reference, ...]:
     """Those of the package; of benchmarks that are not installed, none."""
-    return tuple(map(_reference, read_json(FILE, list[_Published])))
+    return tuple(_published(**line) for line in read_json(FILE, list[dict[str, Any]]))
 
 
 @cache
@@ -122,19 +107,16 @@ def orientation_table(listed: Sequence[Reference], metric: str, title: str) -> G
     return Grid(ORIENTATION, "reference", columns, rows, left=5) if rows else None
 
 
-def _reference(line: _Published) -> Reference:
-    metrics = benchmark_class(line.benchmark).metrics if line.benchmark in benchmark_names() else ()
-    figures: Summary = {}
-    for name, each in line.figures.items() if metrics else ():
+def _published(benchmark: str, figures: dict[str, dict[str, Any]], **about: Any) -> Reference:
+    metrics = benchmark_class(benchmark).metrics if benchmark in benchmark_names() else ()
+    summary: Summary = {}
+    for name, numbers in figures.items() if metrics else ():
         metric, scope = scope_of(name)
-        figures[name] = Figure(
-            value=each.value, low=each.low, high=each.high, method="published", n=each.n, clusters=each.n,
-            coverage=1.0, statuses={}, unit=unit_of(metrics, name), metric=metric, scope=scope,
+        summary[name] = Figure(
+            **numbers, method="published", clusters=numbers["n"], coverage=1.0, statuses={},
+            unit=unit_of(metrics, name), metric=metric, scope=scope,
         )  # fmt: skip
-    return Reference(
-        benchmark=line.benchmark, name=line.name, about=line.about, source=line.source, date=line.date,
-        figures=figures,
-    )  # fmt: skip
+    return Reference(benchmark=benchmark, figures=summary, **about)
 
 
 def _of_run(run: Run) -> list[Reference]:

@@ -17,6 +17,7 @@ from evenkeel.text.token_estimate import estimate_tokens
 from evenkeel.types import Embed, Generate, LogLikelihood, Rank, Request, Response, StringLikelihood
 
 FREE = (Embed, Rank)
+NOTHING, ONE_TRY = Usage(), Usage(1)
 
 
 class Plan(Displayed, Struct, frozen=True):
@@ -99,7 +100,7 @@ class Budget:
         self._lock = threading.Lock()
 
     def resume(self, usage: Mapping[str, Usage], store: Callable[[str, Usage], None]) -> None:
-        """Count from what the run has asked before, by role; what is counted from now on goes to `store`."""
+        """Count from what the run has asked before, by role; `store` is given the sum whenever it changes."""
         self._usage, self._store = dict(usage), store
 
     @property
@@ -117,13 +118,13 @@ class Budget:
             if isinstance(request, FREE):
                 yield request
                 continue
-            tokens = estimate(request, self._thinking) if self._counts_tokens else (0, 0)
+            tokens = Usage(0, *estimate(request, self._thinking)) if self._counts_tokens else NOTHING
             with self._lock:
-                if not self._reserve(request.role, Usage(1, *tokens)):
+                if not self._reserve(request.role, tokens):
                     return
                 if self._counts_tokens:
-                    self._estimates[id(request)] = Usage(0, *tokens)
-                    _add_to(self._in_flight, request.role, Usage(0, *tokens))
+                    self._estimates[id(request)] = tokens
+                    _add_to(self._in_flight, request.role, tokens)
             yield request
 
     def spend(self, request: Request, response: Response) -> None:
@@ -131,8 +132,9 @@ class Budget:
         if isinstance(request, FREE):
             return
         with self._lock:
-            estimated = self._estimates.pop(id(request), Usage())
-            _add_to(self._in_flight, request.role, Usage(0, -estimated.tokens_in, -estimated.tokens_out))
+            estimated = self._estimates.pop(id(request), NOTHING)
+            if estimated is not NOTHING:
+                _add_to(self._in_flight, request.role, Usage(0, -estimated.tokens_in, -estimated.tokens_out))
             failed = response.status == "error"
             tokens_in = response.tokens_in or (0 if failed else estimated.tokens_in)
             tokens_out = response.tokens_out or 0
@@ -147,22 +149,22 @@ class Budget:
     def may_retry(self, role: str) -> bool:
         """Count one more try of a request that is under way; False where a limit allows none."""
         with self._lock:
-            return self._reserve(role, Usage(1))
+            return self._reserve(role, NOTHING)
 
     def add_used(self, role: str, tokens_in: int, tokens_out: int) -> None:
         """Count the tokens of a reply that gave no response."""
         with self._lock:
             self._add(role, Usage(0, tokens_in, tokens_out))
 
-    def _reserve(self, role: str, usage: Usage) -> bool:
+    def _reserve(self, role: str, tokens: Usage) -> bool:
         """Count a try, if neither the run's limits nor the shared ones forbid it."""
-        refusal = self._broken_by(role, usage)
+        refusal = self._broken_by(role, tokens)
         if not refusal and self._shared is not None:
-            refusal = self._shared.reserve(self._cost(role, usage))
+            refusal = self._shared.reserve(self._cost(role, tokens))
         if refusal:
             self.exhausted = refusal
             return False
-        self._count(role, Usage(1))
+        self._count(role, ONE_TRY)
         return True
 
     def _add(self, role: str, usage: Usage, *, reserved: Usage | None = None) -> None:
@@ -173,19 +175,19 @@ class Budget:
 
     def _count(self, role: str, usage: Usage) -> None:
         _add_to(self._usage, role, usage)
-        self._store(role, usage)
+        self._store(role, self._usage[role])
 
     def _cost(self, role: str, usage: Usage) -> float:
         return self._prices.get(role, self._default_price).usd(usage.tokens_in, usage.tokens_out)
 
-    def _broken_by(self, role: str, usage: Usage) -> str:
+    def _broken_by(self, role: str, tokens: Usage) -> str:
         """The run's own limit that one more try would break, with all that is in flight."""
         limits = self.limits
         if limits.max_requests is not None and self.requests >= limits.max_requests:
             return f"--max-requests {limits.max_requests}"
         if limits.max_usd is None:
             return ""
-        usages = [*self._usage.items(), *self._in_flight.items(), (role, usage)]
+        usages = [*self._usage.items(), *self._in_flight.items(), (role, tokens)]
         usd = sum(self._cost(name, each) for name, each in usages)
         return f"--max-usd {limits.max_usd:g}" if usd > limits.max_usd + ROUNDING else ""
 

@@ -20,12 +20,14 @@ from evenkeel.harness.model import Metered, Model, Noted
 from evenkeel.harness.progress import Progress, watch
 from evenkeel.harness.scoring import UNCAUGHT, Portion
 from evenkeel.harness.writing import RunFolder
-from evenkeel.journal.journal import LOOKUP, NOT_ASKED, Journal, make_key, model_digest
+from evenkeel.journal.journal import LOOKUP, NOT_ASKED, Journal, Key, make_key, model_digest
 from evenkeel.journal.recording import Recording
 from evenkeel.types import KIND_NEEDS, Answered, Request, Response, RunSpec, Sample, Score
 
 NAMED = 5
 """Versions of a model that a note lists."""
+NEW_OBJECTS = 20_000
+"""After which the garbage collector looks for cycles among them, while requests are sent."""
 CHUNK = 25_000  # requests scored at a time: large enough for bulk work, small enough for memory
 
 Opener: TypeAlias = Callable[[str], Model]
@@ -64,7 +66,7 @@ class RequestPath:
         self._versions: defaultdict[str, set[tuple[str, str]]] = defaultdict(set)
         """By role: the models and fingerprints that the replies name."""
         self._digests = {role: model_digest(identity) for role, identity in identities.items()}
-        budget.resume(journal.usage(), journal.add_usage)
+        budget.resume(journal.usage(), journal.put_usage)
 
     def ask(self, role: str, requests: Callable[[], Iterator[Request]]) -> None:
         """Have every request answered that the journal does not hold. `requests` may be iterated anew.
@@ -91,7 +93,7 @@ class RequestPath:
         watch(model, self._progress)
         if isinstance(model, Metered):
             model.count_with(self.budget.meter(role))
-        with _present_objects_frozen():
+        with _seldom_collecting():
             while self._send(model, role, self._unanswered(role, requests())):
                 self.journal.flush()
             self.journal.flush()
@@ -110,11 +112,11 @@ class RequestPath:
         missing, copied = 0, 0
         stream = self._unanswered(role, requests())
         while chunk := list(islice(stream, LOOKUP)):
-            keys = {make_key(self._digests[role], request).key: request for request in chunk}
-            missing += len(keys)
-            for name, response in reuse.find_keys(list(keys)).items():
+            pairs = {key.key: (key, request) for key, request in chunk}
+            missing += len(pairs)
+            for name, response in reuse.find_keys(list(pairs)).items():
                 if response.status != "error":
-                    self.journal.put(make_key(self._digests[role], keys[name]), keys[name], response)
+                    self.journal.put(*pairs[name], response)
                     copied += 1
         self.journal.flush()
         if copied:
@@ -135,12 +137,22 @@ class RequestPath:
             )
             self._damaged += new
 
-    def _send(self, model: Model, role: str, requests: Iterator[Request]) -> bool:
+    def _send(self, model: Model, role: str, pairs: Iterator[tuple[Key, Request]]) -> bool:
         """One pass over the stream; True where a limit held back what may pass once others are settled."""
         settled = 0
         digest = self._digests[role]
-        for request, response in model.answer(self.budget.admit(requests)):
-            self.journal.put(make_key(digest, request), request, response)
+        under_way: dict[int, tuple[Key, Request]] = {}
+        """By the identity of the request, which stays its own as long as it is kept here."""
+
+        def requests() -> Iterator[Request]:
+            for key, request in pairs:
+                under_way[id(request)] = (key, request)
+                yield request
+
+        for request, response in model.answer(self.budget.admit(requests())):
+            filed = under_way.pop(id(request), None)  # None where a model answers with a copy
+            key = filed[0] if filed else make_key(digest, request)
+            self.journal.put(key, request, response)
             self.budget.spend(request, response)
             self._progress.answered(response, usd=self.budget.usd)
             settled += response.status != "error"
@@ -170,7 +182,7 @@ class RequestPath:
             noted[role] = [*noted.get(role, ()), *_version_notes(versions)]
         return {role: notes for role, notes in noted.items() if notes}
 
-    def _unanswered(self, role: str, requests: Iterable[Request]) -> Iterator[Request]:
+    def _unanswered(self, role: str, requests: Iterable[Request]) -> Iterator[tuple[Key, Request]]:
         return self.journal.unanswered(self._digests[role], requests)
 
     def read(self, requests: Sequence[Request]) -> list[Response]:
@@ -202,15 +214,16 @@ def _version_notes(versions: set[tuple[str, str]]) -> Iterator[str]:
 
 
 @contextmanager
-def _present_objects_frozen() -> Iterator[None]:
-    """Let Python's garbage collector pass over what is there already: modules, samples, a model.
-
-    Looking through all of it again and again takes a third of the time of many small requests.
-    """
+def _seldom_collecting() -> Iterator[None]:
+    """Let Python's garbage collector pass over what is there already (modules, samples, a model), and look
+    at the rest seldom: at its usual pace it takes a third of the time of many small requests."""
+    thresholds = gc.get_threshold()
     gc.freeze()
+    gc.set_threshold(NEW_OBJECTS, *thresholds[1:])
     try:
         yield
     finally:
+        gc.set_threshold(*thresholds)
         gc.unfreeze()
 
 

@@ -4,8 +4,8 @@ An answer is kept under a key, the hash of three things: who was asked (the mode
 asked (the request's content and sampling) and the repeat number. So five repeats of one prompt are five
 entries, a killed run goes on where it stopped, and scoring never needs the model again.
 
-A thread of its own commits each answer as soon as it comes (`journal/writer.py`), so that the thread that
-talks to the model never waits for the disk, and a kill loses next to nothing.
+A thread of its own commits the answers as they come (`journal/writer.py`), so that the thread that talks to
+the model never waits for the disk, and a kill loses next to nothing.
 
 A row that cannot be read (bits flip, disks fail) is an answer that is missing, never a crash.
 """
@@ -137,9 +137,9 @@ class Journal:
         self.empty = False
         self._writer.put((key, request, response))
 
-    def add_usage(self, role: str, usage: Usage) -> None:
-        """Add to what was asked of the model of a role, whether or not an answer came of it."""
-        self._writer.add_usage(role, usage)
+    def put_usage(self, role: str, usage: Usage) -> None:
+        """Store what was asked of the model of a role so far, whether or not an answer came of it."""
+        self._writer.put_usage(role, usage)
 
     def usage(self) -> dict[str, Usage]:
         """What was asked of the model of each role, over all starts of the run."""
@@ -155,8 +155,8 @@ class Journal:
 
     def unanswered(
         self, model: bytes, requests: Iterable[Request], *, again: bool = True
-    ) -> Iterator[Request]:
-        """The requests that still have to be asked, each once, read lazily.
+    ) -> Iterator[tuple[Key, Request]]:
+        """The requests that still have to be asked, each once with its key, read lazily.
 
         What failed or cannot be read is asked again, unless `again` says otherwise.
         """
@@ -165,17 +165,17 @@ class Journal:
         search = not self.empty
         stream = iter(requests)
         while chunk := list(islice(stream, LOOKUP)):
-            new: dict[bytes, Request] = {}
+            new: dict[bytes, tuple[Key, Request]] = {}
             for request in chunk:
-                key = make_key(model, request).key
-                if key not in seen:
-                    seen.add(key)
-                    new[key] = request
+                key = make_key(model, request)
+                if key.key not in seen:
+                    seen.add(key.key)
+                    new[key.key] = (key, request)
             stored, damaged = self._find(list(new)) if search else ({}, set())
             done = {key for key, response in stored.items() if not again or response.status != "error"}
             if not again:
                 done |= damaged
-            yield from (request for key, request in new.items() if key not in done)
+            yield from (pair for key, pair in new.items() if key not in done)
 
     def read(self, model: bytes, requests: Iterable[Request]) -> Iterator[Response]:
         """The stored answer of each request, in order. What was never answered reads as an error."""

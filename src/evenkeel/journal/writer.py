@@ -1,9 +1,8 @@
-"""The thread that writes a journal: an answer is committed at once, or with those that came meanwhile.
+"""The thread that writes a journal: an answer is committed with those that come within GATHER_S.
 
-There is no waiting for company: while one commit is made the next answers gather, so an answer waits for at
-most one commit before its own. A commit appends to SQLite's write-ahead log and does not wait for the disk
-(`synchronous = NORMAL`): it survives the end of the process, however it ends; after a power failure the last
-commits may be missing, and the file is whole.
+A commit takes as long for one answer as for twenty. It appends to SQLite's write-ahead log and does not wait
+for the disk (`synchronous = NORMAL`): it survives the end of the process, however it ends; after a power
+failure the last commits may be missing, and the file is whole.
 """
 
 from __future__ import annotations
@@ -25,6 +24,8 @@ Entry: TypeAlias = tuple[tuple[bytes, bytes, bytes], Request, Response]
 
 AHEAD = 20_000
 """Answers that may wait for the disk before the asker has to."""
+GATHER_S = 0.02
+"""For which an answer waits for others, unless someone waits for it."""
 
 _encode = msgspec.json.Encoder().encode
 
@@ -58,6 +59,7 @@ class Writer:
         self._errors = errors
         self._lock = threading.Lock()
         self._wake = threading.Event()
+        self._urgent = threading.Event()
         self._entries: list[Entry] = []
         self._usage: dict[str, Usage] = {}
         self._waiting: list[threading.Event] = []
@@ -76,18 +78,20 @@ class Writer:
         elif waiting >= AHEAD:
             self.flush()
 
-    def add_usage(self, role: str, usage: Usage) -> None:
-        """Add to what was asked of the model of a role. It is committed also where no answer comes: a kill
-        must not make the budget fresh."""
+    def put_usage(self, role: str, usage: Usage) -> None:
+        """Store what was asked of the model of a role so far. It is committed also where no answer comes: a
+        kill must not make the budget fresh."""
         with self._lock:
-            self._usage[role] = self._usage.get(role, Usage()).plus(usage)
-        self._wake.set()
+            self._usage[role] = usage
+        if not self._wake.is_set():
+            self._wake.set()
 
     def flush(self) -> None:
         """Return when everything put so far is committed."""
         done = threading.Event()
         with self._lock:
             self._waiting.append(done)
+        self._urgent.set()
         self._wake.set()
         while not done.wait(0.2) and self._thread.is_alive():
             pass
@@ -96,6 +100,7 @@ class Writer:
     def close(self) -> None:
         """Commit what is left and end."""
         self._closing = True
+        self._urgent.set()
         self._wake.set()
         self._thread.join()
 
@@ -110,8 +115,10 @@ class Writer:
                 closing = False
                 while not closing:
                     self._wake.wait()
+                    self._urgent.wait(GATHER_S)
                     with self._lock:
                         self._wake.clear()
+                        self._urgent.clear()
                         closing = self._closing
                         entries, self._entries = self._entries, []
                         usage, self._usage = self._usage, {}
@@ -133,9 +140,7 @@ def _commit(connection: sqlite3.Connection, entries: Sequence[Entry], usage: Map
             "INSERT OR REPLACE INTO responses VALUES (?, ?, ?, ?, ?, ?)", _responses(entries)
         )
         connection.executemany(
-            "INSERT INTO usage VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET requests = requests + "
-            "excluded.requests, tokens_in = tokens_in + excluded.tokens_in, tokens_out = tokens_out + "
-            "excluded.tokens_out",
+            "INSERT OR REPLACE INTO usage VALUES (?, ?, ?, ?)",
             [(role, *amounts) for role, amounts in usage.items()],
         )
 

@@ -35,8 +35,8 @@ from evenkeel.types import (
 )
 
 STARTER_SHA256 = {
-    "en": "e45f8dfa7efe97265eb0c8c0196e0ae21f7b1c88012043eb395558e8e849559b",
-    "ru": "b53597fb18e1c151ac7b04f4dafe81e60e8e1be998f711068641ac334b44406a",
+    "en": "a2dade5eb7f4267ba18c4e890c2ec0f42862e71560fcd3c38052af71e762d711",
+    "ru": "5461b33bb26cad3d792f581e7793c31f80e5c57f10a0a0015b5ed47686dd979b",
 }
 
 

@@ -6,6 +6,8 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -281,14 +283,21 @@ def _shares(sizes: Mapping[str, int], limit: int) -> dict[str, int]:
     return shares
 
 
-def difficulties() -> dict[str, dict[str, str]]:
-    """By language and kind: `easy` where the embedded model got at least half of the starter set right."""
-    return read_json(__package__, "difficulty.json", type=dict[str, dict[str, str]])
+@cache
+def difficulties() -> dict[str, str]:
+    """`easy` or `hard` by the digest of an example of the starter set: whether the embedded model was right
+    (tools/miron_difficulty.py)."""
+    digests = read_json(__package__, "difficulty.json", type=dict[str, list[str]])
+    return {digest: difficulty for difficulty, several in digests.items() for digest in several}
+
+
+def digest_of(prefix: str, target: str) -> str:
+    return blake2b(f"{prefix}{target}".encode(), digest_size=5).hexdigest()
 
 
 def make_sample(example: Example, **fields: Any) -> Sample[MironInputs]:
     tags: dict[str, Tag] = {"lang": example.lang, "category": example.category}
-    if difficulty := difficulties().get(example.lang, {}).get(example.kind):
+    if difficulty := difficulties().get(digest_of(example.prefix, example.target)):
         tags["difficulty"] = difficulty
     if example.clean_id and example.edits:
         tags["edits"] = example.edits

@@ -186,14 +186,16 @@ def macro_averages(members: Members) -> Summary:
     """
     summary: Summary = {}
     for method, scores in members.items():
-        tasks = {score.sample_id: score.tags["task"] for score in scores}
-        if len(set(tasks.values())) < 2:
+        tasks = {score.tags["task"] for score in scores}
+        if len(tasks) < 2:
             return {}
-        groups = {score.sample_id: group_of(score) for score in scores}
-        values = {score.sample_id: v for score in scores if (v := score.values["accuracy"]) is not None}
+        known = [(score, v) for score in scores if (v := score.values["accuracy"]) is not None]
+        answered = [score.tags["task"] for score, _ in known]
         interval = stats.Interval(None, None, None, "none: a task has no answer", 0, 0)
-        if {tasks[sample] for sample in values} == set(tasks.values()):
-            interval = combined.interval(combined.macro_terms(values, groups, tasks), "share")
+        if set(answered) == tasks:
+            groups = [group_of(score) for score, _ in known]
+            terms = combined.macro_terms([value for _, value in known], groups, answered)
+            interval = combined.interval(terms, "share")
         name = stats.scope_name("accuracy_macro", {"method": method})
         summary[name] = stats.figure(scores, "accuracy", interval, unit="share")
     return summary

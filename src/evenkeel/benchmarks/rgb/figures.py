@@ -53,16 +53,16 @@ def _macro_figures(scores: Sequence[Score]) -> Summary:
 
 
 def _macro_figure(asked: Sequence[Score], members: Sequence[Score], macro: str) -> Figure:
-    values = {score.sample_id: value for score in members if (value := score.values[macro]) is not None}
-    groups = {score.sample_id: score.group for score in members}
-    abilities = {score.sample_id: str(score.tags["ability"]) for score in members}
-    answered = {abilities[sample] for sample in values}
-    lost = [ability for ability in dict.fromkeys(abilities.values()) if ability not in answered]
-    if lost or not values:
+    known = [(score, value) for score in members if (value := score.values[macro]) is not None]
+    answered = [str(score.tags["ability"]) for score, _ in known]
+    asked_of = dict.fromkeys(str(score.tags["ability"]) for score in members)
+    lost = [ability for ability in asked_of if ability not in answered]
+    groups = [score.group for score, _ in known]
+    if lost or not known:
         method = f"none: nothing answered for {', '.join(lost)}" if lost else stats.NOTHING
-        interval = stats.Interval(None, None, None, method, len(values), len({groups[s] for s in values}))
+        interval = stats.Interval(None, None, None, method, len(known), len(set(groups)))
     else:
-        terms = combined.macro_terms(values, groups, abilities)
+        terms = combined.macro_terms([value for _, value in known], groups, answered)
         interval = combined.interval(terms, "share")
         if len(terms) > 1:
             interval = interval._replace(method=f"mean of {len(terms)} abilities: {interval.method}")

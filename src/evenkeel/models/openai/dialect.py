@@ -85,6 +85,10 @@ class Dialect:
             limit = self._preset.max_temperature
             if self._hottest > limit:
                 known.append(f"{title} lowers a temperature of {self._hottest:g} to {limit:g}.")
+        if not self._takes_bounds:
+            known.append(f"{title} takes no lengths in a JSON schema: requests were sent without them.")
+        if self._preset and len(self._thinking) < len(self._preset.reasoning_budgets):
+            known.append(f"{title} refused one way to allow tokens for thinking: another was used.")
         return known + [
             f"The server refused the field '{name}' ({message}): requests were sent without it, so that the "
             "server's default applied."

@@ -41,13 +41,17 @@ from evenkeel.models.openai.transport import (
     PAGE,
     TIMEOUT,
     UNTRUSTED,
+    Reply,
     RequestError,
     Transport,
 )
 
 if TYPE_CHECKING:
+    import io
     from collections.abc import Awaitable, Callable, Mapping
     from types import TracebackType
+
+    import aiohttp
 
     from evenkeel.harness.model import Meter
     from evenkeel.models.openai.background import Relay
@@ -124,6 +128,8 @@ class Call(NamedTuple, Generic[R]):
     read: Callable[[bytes], R]
     paid: bool = True
     """Whether its tries count for the budget."""
+    further: bool = False
+    """Whether it is sent beside another call of the same request, so that its first try counts too."""
 
     def encoded(self) -> bytes:
         try:
@@ -256,16 +262,25 @@ class Client:
                 body = changed
                 tries.count += 1
 
+    async def exchange(
+        self, method: str, path: str, body: bytes | io.BytesIO | aiohttp.FormData | None = None
+    ) -> Reply:
+        """The reply to one request, whatever its status."""
+        reply = await self.transport.send(method, path, body)
+        self._silence.cancel()
+        return reply
+
     async def _try(self, call: Call[R], body: bytes, tries: Tries) -> R:
         meter = self._meter if call.paid else None
-        if tries.error is not None and meter is not None and not meter.may_retry():
-            raise RequestFailed(tries.error, tries.count - 1, by_budget=True)
+        counts = call.further or tries.error is not None
+        if counts and meter is not None and not meter.may_retry():
+            error = tries.error or RequestError(NOT_SENT, "a limit of the run allows no further request")
+            raise RequestFailed(error, tries.count - 1, by_budget=True)
         throttle = self.throttle
         await throttle.enter()
         sent_at = self._clock()
         try:
-            reply = await self.transport.send("POST", call.path, body)
-            self._silence.cancel()
+            reply = await self.exchange("POST", call.path, body)
             throttle.count(refused=FATES.get(reply.status) is Fate.SLOW_DOWN)
             try:
                 if reply.status != 200:

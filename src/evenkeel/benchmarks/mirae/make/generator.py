@@ -20,7 +20,7 @@ from evenkeel.make.grammar import seeded
 from evenkeel.text.token_estimate import APPROXIMATE, TokenCounter
 
 GENERATOR = "evenkeel-mirae"
-VERSION = 4
+VERSION = 5
 """Goes up whenever the code or a bank changes the texts of a seed."""
 
 

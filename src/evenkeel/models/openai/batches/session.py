@@ -198,7 +198,8 @@ class Session:
             try:
                 return await self._call("POST", self._protocol.path, self._protocol.status, body)
             except RequestError as error:
-                if error.kind not in UNCLEAR:
+                failed_there = error.status >= 500 and fate_of(error) is Fate.RETRY
+                if error.kind not in UNCLEAR and not failed_there:
                     raise
                 raise ModelUnreachable(
                     f"{error.at(self._shown).rstrip('.')}. Whether the batch was created is not known: look "
@@ -346,7 +347,7 @@ class Session:
         read: Callable[[bytes], R],
         body: io.BytesIO | aiohttp.FormData | None = None,
     ) -> R:
-        reply = await self._client.transport.send(method, path, body)
+        reply = await self._client.exchange(method, path, body)
         if reply.status != 200:
             raise reply.failure()
         return reply.parse(read)
