@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Tone: TypeAlias = Literal["plain", "strong", "soft", "small", "warn", "error"]
 
 TALLEST = 640
-"""Pixels of a table."""
+"""Pixels of a table, and of what is beside it."""
 AROUND = 130
 """Pixels of a chart above and below its bars and lines."""
 COLOURS: dict[Tone, str] = {"warn": "#d9822b", "error": "#d03b3b"}

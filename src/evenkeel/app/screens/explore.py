@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 PAGE = 500
 """Samples of a table."""
-TALLEST = 640
-"""Pixels of a table, and of the details beside it."""
 VERDICTS: tuple[Verdict, ...] = ("wrong", "right", "")
 MOST_VALUES = 40
 """Values of a tag that can be chosen among: one with more is an id."""
@@ -165,7 +163,7 @@ def _samples(run: ek.Run, *, read_only: bool) -> None:
         _table(run, samples, rows, row)
     with right:
         _steps(samples, rows, row)
-        with st.container(height=TALLEST):
+        with st.container(height=show.TALLEST):
             show.result(samples.view(row))
             _mark(run, samples, row, read_only=read_only)
 
@@ -252,7 +250,7 @@ def _table(run: ek.Run, samples: Samples, rows: Sequence[int], row: int) -> None
         selection_default={"selection": {"cells": [(position - first, "Question")]}},
         key=key,
         placeholder="",
-        height=min(TALLEST, 37 + 35 * len(shown)),
+        height=min(show.TALLEST, 37 + 35 * len(shown)),
         column_config=COLUMN_CONFIG,
         alt="The samples of the run with their results, questions and answers",
     )
