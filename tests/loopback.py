@@ -105,6 +105,7 @@ class _Body(msgspec.Struct):
     prompt: str = ""
     input: list[str] | str = ""
     seed: int | None = None
+    temperature: float | None = None
     echo: bool = False
     max_tokens: int | None = None
     logprobs: int | None = None

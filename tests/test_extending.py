@@ -140,7 +140,7 @@ def test_python_takes_a_path_too(words: Path, tmp_path: Path, monkeypatch: pytes
     path = tmp_path / "finch.py"
     path.write_text(blocks()["parrot.py"])
     monkeypatch.setattr(registry, "_LOADED", {})
-    with pytest.raises(UsageError, match="needs the model to ask"):
+    with pytest.raises(UsageError, match="needs a model to ask"):
         ek.run(str(path), data=words, out=tmp_path / "run")
 
 

@@ -12,7 +12,7 @@
     ├── BatchesPending            0   batches were submitted and are not waited for; nothing is scored yet
     ├── StorageError              1   the disk is full or the run's folder cannot be written
     ├── DrawingError              1   a chart could not be drawn
-    └── BudgetReached             1   a limit on requests, tokens or money was met; answers are kept
+    └── BudgetReached             1   a limit on requests, tokens or money was met; answers are saved
 
 The message is for a person: what was wrong, where, and what to do next. The command line prints it
 without a traceback and leaves with `exit_code`.
@@ -110,7 +110,7 @@ class MissingExtra(UsageError):
 
 
 class CapabilityError(UsageError):
-    """The model cannot do what the benchmark needs, or not soundly."""
+    """The model cannot do what the benchmark needs, or not reliably."""
 
     def __init__(self, message: str, *, lacking: frozenset[Capability]) -> None:
         super().__init__(message)
@@ -134,7 +134,7 @@ class DataUnreachable(EvenkeelError):
 
 
 class DrawingError(EvenkeelError):
-    """A chart could not be drawn: the process that does it ended, took too long or cannot be started."""
+    """A chart could not be drawn."""
 
 
 class BatchesPending(EvenkeelError):
@@ -144,11 +144,11 @@ class BatchesPending(EvenkeelError):
 
 
 class StorageError(EvenkeelError):
-    """The disk is full or the run's folder cannot be written; what was stored before is kept."""
+    """The disk is full or the run's folder cannot be written; what was stored before stays."""
 
 
 class BudgetReached(EvenkeelError):
-    """A limit on requests, tokens or money was met before the run was done; the answers are kept."""
+    """A limit on requests, tokens or money was met before the run was done; the answers are saved."""
 
 
 def place_of(error: BaseException) -> str:

@@ -212,6 +212,20 @@ def test_samples_with_other_numbers_of_answers_are_left_out(tmp_path: Path) -> N
     assert any("3 prompts left out, because each run has another number" in note for note in found.notes)
 
 
+def test_what_depends_on_all_questions_is_compared_over_the_same_ones(tmp_path: Path) -> None:
+    """The floor of chance, and with it the corrected similarity, is that of a run's other questions."""
+    whole, alike, part = (
+        store_run(tmp_path / name, {"corrected_similarity": noisy(seed=seed)[:questions]})
+        for name, seed, questions in (("a", 1, 20), ("b", 2, 20), ("c", 3, 15))
+    )
+    assert ek.compare(whole, alike, metrics="corrected_similarity").differences[0].n == 60
+    found = ek.compare(whole, part, metrics="corrected_similarity")
+    assert found.differences[0].n == 0
+    assert any(
+        "45 prompts left out, because they depend on the other samples" in note for note in found.notes
+    )
+
+
 def test_wrong_usage_is_named(tmp_path: Path) -> None:
     a, b = (store_run(tmp_path / name, headline(noisy())) for name in "ab")
     with pytest.raises(UsageError, match="at least two runs"):

@@ -78,14 +78,18 @@ def test_runs_that_were_asked_other_things_have_a_board_of_their_own(tmp_path: P
 
 
 def test_a_folder_that_cannot_be_read_is_named_and_the_others_are_ranked(tmp_path: Path) -> None:
-    whole = store_model(tmp_path / "whole", 0.0, 1)
+    store_model(tmp_path / "whole", 0.0, 1)
     broken = store_model(tmp_path / "broken", 0.0, 2)
     (broken.path / "records.jsonl").write_bytes(b'{"sample": 5}\n')
     unfinished = store_model(tmp_path / "unfinished", 0.0, 3)
     (unfinished.path / "summary.json").unlink()
-    boards = ek.leaderboard([tmp_path / "missing", broken.path, whole.path, unfinished.path, whole.path])
+    changed = store_model(tmp_path / "changed", 0.0, 4)  # its headline is not the mean of its samples
+    figure = msgspec.structs.replace(changed.headline, value=0.99)
+    (changed.path / "summary.json").write_bytes(msgspec.json.encode({"mean_similarity": figure}))
+    names = ("missing", "broken", "whole", "unfinished", "changed", "whole")
+    boards = ek.leaderboard([tmp_path / name for name in names])
     assert [[row.name for row in board.rows] for board in boards] == [["whole"], []]
-    for name in ("missing", "broken", "unfinished"):
+    for name in ("missing", "broken", "unfinished", "changed"):
         assert str(tmp_path / name) in boards[-1].note
     assert "line 1" in boards[-1].note
 

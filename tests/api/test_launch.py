@@ -43,7 +43,7 @@ def mirae(folder: Path, server: Loopback, questions: Path, **more: Any) -> Start
 
 
 def test_a_run_survives_the_death_of_what_began_it(questions: Path, tmp_path: Path) -> None:
-    with Loopback(latency=0.1) as server:
+    with Loopback(latency=0.03) as server:
         parent = subprocess.Popen(
             [sys.executable, "-c", PARENT, tmp_path / "runs", server.url, questions],
             stdout=subprocess.PIPE,
@@ -119,10 +119,10 @@ def test_a_build_is_made_below_the_runs_folder(tmp_path: Path) -> None:
     [
         ({"levels": "99"}, "99"),
         ({"colour": "red"}, "no option 'colour'"),
-        ({"out": "/etc"}, "'out' cannot be chosen"),
+        ({"out": "/etc"}, "'out' cannot be set"),
         ({"max_requests": 0}, "at least 1"),
         ({"model": "openia:x"}, "unknown model"),
-        ({"model": None}, "needs the model"),
+        ({"model": None}, "needs a model"),
         ({"base_url": "http://user:pass@host/v1"}, "may not hold"),
         ({"model_args": {"api_key_env": "sk-abc123"}}, "may not hold"),
     ],

@@ -92,7 +92,7 @@ def test_a_comparison_a_gate_and_a_scorecard_are_shown(runs: tuple[ek.Run, ek.Ru
     for text in (shown(found._repr_html_()), repr(found)):
         assert "B is worse" in text
         assert "-0.20" in text
-    gate = ek.gate(new, baseline=old, max_drop=0.01)
+    gate = ek.gate(str(new.path), baseline=old.path, metrics="mean_similarity", max_drop=0.01)
     assert not gate.passed
     for text in (shown(gate._repr_html_()), repr(gate)):
         assert "failed" in text.lower()
@@ -106,12 +106,6 @@ def test_a_comparison_a_gate_and_a_scorecard_are_shown(runs: tuple[ek.Run, ek.Ru
 
 
 # The calls of the command line
-
-
-def test_a_gate_takes_paths_and_one_metric_by_its_name(runs: tuple[ek.Run, ek.Run]) -> None:
-    old, new = runs
-    assert ek.gate(old.path, baseline=str(new.path), metrics="mean_similarity").passed
-    assert not ek.gate(str(new.path), baseline=old.path, metrics=["mean_similarity"]).passed
 
 
 def test_a_scorecard_is_written_where_out_says(runs: tuple[ek.Run, ek.Run], tmp_path: Path) -> None:
@@ -150,14 +144,6 @@ def test_a_dry_run_says_where_nothing_is_paid() -> None:
     assert not paid.local
     assert not ek.dry_run("mirae", lang="en", limit=1, levels="1").local  # which model is not known
     assert "Runs locally: free" not in paid._repr_html_()
-
-
-def test_a_data_set_is_built_from_python(tmp_path: Path) -> None:
-    paths, built = ek.build("mirae", tmp_path / "fresh.json", seed=7)
-    assert paths == [tmp_path / "fresh.json"]
-    assert built.failures == []
-    assert len(repr(built)) < 100  # not the contents
-    assert "questions" in msgspec.json.decode(paths[0].read_bytes())
 
 
 # The records as a data frame

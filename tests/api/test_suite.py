@@ -61,15 +61,6 @@ def test_a_failing_model_stops_no_other_and_says_why(tmp_path: Path, questions: 
     assert again.exit_code == 1
 
 
-def test_a_models_name_is_that_of_its_runs(tmp_path: Path, questions: Path) -> None:
-    with serving(other={}) as servers:
-        path = write_suite(tmp_path, servers)
-        path.write_text(path.read_text().replace("{spec:", "{name: mine, spec:", 1))
-        assert "mirae-mine" in evenkeel("suite", path, "--dry-run").stdout
-        result = outcome(path)
-    assert [run.model for run in ek.list_runs(result.path)] == ["mine"]
-
-
 def test_where_no_model_is_reached_the_exit_code_says_so(tmp_path: Path, questions: Path) -> None:
     with serving(one={}) as servers:
         path = write_suite(tmp_path, servers)
@@ -182,20 +173,25 @@ def test_a_run_whose_process_is_killed_costs_no_other(tmp_path: Path, questions:
 
 def test_a_changed_run_is_refused_until_its_folder_is_gone(tmp_path: Path, questions: Path) -> None:
     """Settings that change nothing in what is asked may change."""
-    folder = tmp_path / "runs" / "suite" / "mirae-one"
     with serving(one={}) as servers:
         path = write_suite(tmp_path, servers)
-        assert outcome(path).exit_code == 0
-        asked = servers["one"].requests
+        path.write_text(path.read_text().replace("{spec:", "{name: mine, spec:", 1))
+        assert "mirae-mine" in evenkeel("suite", path, "--dry-run").stdout
+        result = outcome(path)
+        assert result.exit_code == 0
+        assert [run.model for run in ek.list_runs(result.path)] == ["mine"]  # as the file calls it
+        asked, root = servers["one"].requests, tmp_path / "runs" / "suite"
+        (root / "mirae-mine" / "report.html").unlink()  # as a process leaves it that is killed late
         path.write_text(path.read_text() + "defaults: {concurrency: 5}\n")
         assert outcome(path).exit_code == 0
+        assert (root / "mirae-mine" / "report.html").is_file()
         path.write_text(path.read_text().replace("samples: 2", "samples: 3"))
         done = evenkeel("suite", path)
         assert (done.code, servers["one"].requests) == (2, asked)
-        assert "mirae-one had other options or data. Remove that folder" in done.stderr
-        shutil.rmtree(folder)
+        assert "mirae-mine had other options or data. Remove that folder" in done.stderr
+        shutil.rmtree(root / "mirae-mine")
         assert outcome(path).exit_code == 0
-    assert ek.load_run(folder).spec.options["samples"] == 3
+    assert ek.load_run(root / "mirae-mine").spec.options["samples"] == 3
 
 
 def test_a_gate_makes_its_first_baseline_and_then_compares(tmp_path: Path) -> None:

@@ -247,7 +247,7 @@ def test_a_prefix_with_another_number_or_word_is_no_clean_version(noisy: str, cl
 
 
 def test_clean_versions_of_the_starter_set_are_found_by_text() -> None:
-    examples = [example for lang in ("en", "ru") for example in compose(lang)]
+    examples = [example for lang in ("en", "ru") for example in compose(lang, per_category=120)]
     noisy = {example.id: example.clean_id for example in examples if example.clean_id}
     bare = [msgspec.structs.replace(example, clean_id="") for example in examples]
     found = {example.id: example.clean_id for example in with_clean_versions(bare) if example.clean_id}

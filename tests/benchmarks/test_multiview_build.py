@@ -138,6 +138,7 @@ def journaled(out: Path) -> int:
     return count
 
 
+@pytest.mark.full
 def test_kill_9_half_way_then_the_same_command_asks_only_what_is_missing(docs: Path, tmp_path: Path) -> None:
     with Judge() as server:
         build(docs, tmp_path / "whole", server)

@@ -56,10 +56,11 @@ def test_a_missing_splitter_names_the_line_that_installs_it(
     assert split(["a word"]) == [["a", "word"]]
 
 
-def test_splitting_says_nothing_and_english_loads_no_splitter() -> None:
+@pytest.mark.parametrize("text", ["plain words", pytest.param("学校", marks=pytest.mark.full)])
+def test_splitting_says_nothing_and_english_loads_no_splitter(text: str) -> None:
     code = (
-        "import sys; from evenkeel.text.word_splitting import split; split(['plain words']);"
-        "assert not {'jieba', 'kiwipiepy'} & set(sys.modules); split(['学校'])"
+        f"import sys; from evenkeel.text.word_splitting import split; split(['{text}']);"
+        f"assert not {text.isascii()} or not {{'jieba', 'kiwipiepy'}} & set(sys.modules)"
     )
     done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

@@ -217,7 +217,7 @@ def test_every_true_document_of_the_published_files_names_its_answer_and_decline
     reference: Path,
 ) -> None:
     for name in ("en_fact", "zh_fact"):
-        for item in read_instances(reference / "rgb" / f"{name}.json").instances:
+        for item in read_instances(reference / "rgb" / f"{name}.json").instances[::4]:
             verdicts = [lenient(doc, item.answer, fake=item.fake) for doc in item.positive]
             assert all(verdict.parts == (1,) * len(item.answer) for verdict in verdicts), item.id
             assert not any(verdict.rejected or verdict.detected for verdict in verdicts), item.id

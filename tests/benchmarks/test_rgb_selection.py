@@ -160,11 +160,14 @@ def test_the_published_selection_is_reproduced_element_for_element(
     assert agree(items, dataset.instances, kind) > 2000
 
 
+@pytest.mark.parametrize(("every", "least"), [(8, 2500), pytest.param(1, 20_000, marks=pytest.mark.full)])
 @pytest.mark.parametrize("name", ["en_fact", "zh_fact"])
-def test_the_published_selection_holds_on_the_published_files(name: str, reference: Path) -> None:
+def test_the_published_selection_holds_on_the_published_files(
+    name: str, every: int, least: int, reference: Path
+) -> None:
     path = reference / "rgb" / f"{name}.json"
     items = [json.loads(line) for line in path.read_text("utf-8").splitlines() if line.strip()]
-    assert agree(items, read_instances(path).instances, "fact") > 20_000
+    assert agree(items[::every], read_instances(path).instances[::every], "fact") > least
 
 
 P, W, N = (tuple(numbered(prefix, count)) for prefix, count in (("p", 5), ("w", 5), ("n", 10)))

@@ -29,8 +29,6 @@ FEW = ("table-csv", "mirae-questions", "run-records.jsonl")
 BINARY = (".parquet", ".gz", ".sqlite")
 OPTIONAL = ("documents-folder",)
 """What need not be there: of a folder only files are read."""
-WRITTEN_HERE = ("suite-state",)
-"""Files that no editor has touched."""
 ODD: list[Any] = [
     None, True, -1, 1e308, 10**30, "", "①", "\ud800", "\x00", "5", [], [[]], [None], {}, {"1": None},
     "x" * 9999, [["a"], "b"], "../../x", "a\u2028b\u0085c\fd", float("nan"), float("inf"),
@@ -188,7 +186,7 @@ def each(*, all_in_test: bool) -> pytest.MarkDecorator:
 def test_a_good_file_is_read_whole(reader: Reader, tmp_path: Path) -> None:
     path = reader.place(tmp_path)
     contents = [reader.content]
-    if is_text(reader) and reader.id not in WRITTEN_HERE:
+    if is_text(reader):
         contents += [b"\xef\xbb\xbf" + reader.content, reader.content.replace(b"\n", b"\r\n")]
     for content in contents:
         path.write_bytes(content)

@@ -123,7 +123,7 @@ def test_no_code_is_run_and_no_path_is_opened(run: Path, tmp_path: Path, spec: s
 def test_a_named_model_must_be_the_one_of_the_run(run: Path, server: Loopback) -> None:
     forget(run)
     alter(run, lambda spec: spec["models"]["embedder"]["identity"].update(send_seed=True))
-    with pytest.raises(RunConflict, match="send_seed is True there and False here"):
+    with pytest.raises(RunConflict, match="send_seed: True in the run, False here"):
         ek.rescore(run, models=["openai:embed"], base_url=server.url)
     assert server.requests == 0
 

@@ -113,16 +113,17 @@ def evaluated(tmp_path_factory: pytest.TempPathFactory) -> Evaluated:
         flags = [part for name, value in RGB.items() for part in ("-T", f"{name}={value}")]
         command: list[Any] = [VENV / "bin" / "inspect", "eval", "evenkeel/rgb", "--model", chat, *flags]
         command += ["--log-dir", folder / "logs" / "rgb", "--epochs", "2"]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
+        evaluating = subprocess.Popen(
+            command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
         script: list[Any] = [VENV / "bin" / "python", Path(__file__).with_name("evaluated.py"), folder]
         results = subprocess.run(
             script, env=environment, input=msgspec.json.encode(jobs), capture_output=True, check=False
         )
+        printed, _ = evaluating.communicate()
+        assert evaluating.returncode == 0, printed
         assert results.returncode == 0, results.stderr.decode()
-    return Evaluated(
-        folder, runs, msgspec.json.decode(results.stdout), " ".join((done.stdout + done.stderr).split())
-    )
+    return Evaluated(folder, runs, msgspec.json.decode(results.stdout), " ".join(printed.split()))
 
 
 def _job(benchmark: str, model: str, *parameters: dict[str, Any]) -> dict[str, Any]:

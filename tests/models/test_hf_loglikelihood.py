@@ -37,14 +37,12 @@ def naive_logprobs(model: HuggingFace, prefix: str, continuation: str) -> list[f
     return [float(logprobs[start + index - 1, token]) for index, token in enumerate(target)]
 
 
-@pytest.mark.parametrize("rows", [1, 16])
-def test_log_probabilities_are_those_of_the_full_logits(folder: Path, rows: int) -> None:
-    model = open_hf(folder, concurrency=rows)
+def test_log_probabilities_are_those_of_the_full_logits(shared: HuggingFace) -> None:
     pairs = list(zip(PREFIXES, CONTINUATIONS, strict=True))
-    responses = ask(model, *(LogLikelihood(prefix=prefix, continuation=after) for prefix, after in pairs))
+    responses = ask(shared, *(LogLikelihood(prefix=prefix, continuation=after) for prefix, after in pairs))
     for (prefix, after), response in zip(pairs, responses, strict=True):
         logprobs = logprobs_of(response)
-        assert logprobs.values == pytest.approx(naive_logprobs(model, prefix, after), abs=1e-4)
+        assert logprobs.values == pytest.approx(naive_logprobs(shared, prefix, after), abs=1e-4)
         if not logprobs.merged:
             assert "".join(logprobs.tokens) == after
 

@@ -100,9 +100,9 @@ def test_servers_that_all_refuse_or_are_dead_end_the_run() -> None:
         ask(unused_url(), unused_url(), requests=chats(10), retries=1)
 
 
-@pytest.mark.parametrize("fault", ["404", "403", "redirect"])
-def test_a_request_that_no_server_takes_fails_alone(fault: str) -> None:
-    with Loopback(script=("ok",) * 4 + (fault,)) as one, Loopback(script=("ok",) * 4 + (fault,)) as two:
+def test_a_request_that_no_server_takes_fails_alone() -> None:
+    script = ("ok", "ok", "ok", "ok", "404")
+    with Loopback(script=script) as one, Loopback(script=script) as two:
         model: Any = ek.load_model("openai:loop", base_url=f"{one.url},{two.url}", concurrency=1)
         statuses = [response.status for _, response in model.answer(chats(20))]
     assert statuses.count("ok") >= 19

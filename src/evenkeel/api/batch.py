@@ -29,7 +29,9 @@ def batched_roles(benchmark: Benchmark, name: str, refs: Mapping[str, ModelRef])
     lacking = refs.get("model") or next(iter(writing.values()), None)
     if "model" not in roles if "model" in refs else not roles:
         available = ", ".join(f"{each}:" for each, preset in presets().items() if preset.batches)
-        who = f"'{split_spec(lacking.spec)[0]}' has no batches" if lacking else f"{name} asks nobody by chat"
+        who = (
+            f"'{split_spec(lacking.spec)[0]}' has no batches" if lacking else f"{name} asks no model by chat"
+        )
         raise UsageError(f"--batch: {who}. Available: {available}. Leave --batch out to ask live.")
     return roles
 

@@ -217,7 +217,7 @@ def checked_settings(benchmark: str | Path, model: str | None, settings: Mapping
     if model:
         check_spec(model, shared.get("model_args") or {})
     elif "model" in loaded.roles:
-        raise UsageError(f"{benchmark} needs the model to ask: give model=SPEC.")
+        raise UsageError(f"{benchmark} needs a model to ask: give model=SPEC.")
     Limits.of(*(shared.get(name) for name in Limits.__struct_fields__))
     by_name = dict(options) if isinstance(options, Mapping) else msgspec.structs.asdict(options)
     return {"model": model, **shared, **by_name}
@@ -226,7 +226,7 @@ def checked_settings(benchmark: str | Path, model: str | None, settings: Mapping
 def _refuse(settings: Mapping[str, Any], *names: str) -> None:
     for name in names:
         if name in settings:
-            raise UsageError(f"'{name}' cannot be chosen for a process of its own.")
+            raise UsageError(f"'{name}' cannot be set for a process of its own.")
 
 
 def _refuse_keys(texts: Iterable[str], settings: Mapping[str, Any]) -> None:

@@ -1,6 +1,6 @@
 """Whom a stored run may ask: only models that a person names. A run's folder may come from a stranger.
 
-So nothing that it says opens a path or a connection, sends a key or runs code. What it says is held against
+So nothing that it says opens a path or a connection, sends a key or runs code. What it says is compared with
 the model that was named: another model must not answer in its place. The bundled models are an exception:
 they have no name, no path and no address that a folder could choose.
 """
@@ -66,7 +66,7 @@ class Permitted:
         identity = opened.identity()
         there = stored["identity"]
         if differences := [
-            f"{name} is {there.get(name)} there and {identity.get(name)} here"
+            f"{name}: {there.get(name)} in the run, {identity.get(name)} here"
             for name in {**there, **identity}
             if there.get(name) != identity.get(name)
         ]:

@@ -216,7 +216,7 @@ def carry_out(
         if journal.empty and not journal.holds_samples() and member(path, "records.jsonl") is not None:
             raise RunConflict(
                 f"{path} has results, and its journal is empty. Put back the journal, start over with "
-                "--fresh (all is asked again), or choose another --out."
+                "--fresh (everything is asked again), or choose another --out."
             )
         journal.put_samples(setup.samples)
         folder.add_provenance(samples=len(setup.samples))

@@ -65,7 +65,7 @@ def prepare(
 ) -> Setup:
     """Open the models, read the samples, try out what the models must be able to do."""
     if "model" in benchmark.roles and "model" not in refs:
-        raise UsageError(f"{name} needs the model to ask: --model SPEC; `evenkeel list models` lists them.")
+        raise UsageError(f"{name} needs a model to ask: --model SPEC; `evenkeel list models` lists them.")
     while True:
         try:
             needed = {role: ref for role, ref in refs.items() if role in benchmark.roles}

@@ -130,15 +130,14 @@ def doctor_command(
 def show_trial(console: Console, trial: ModelTrial) -> None:
     """What a model can do, and which benchmarks that is enough for."""
     where = f" at {', '.join(trial.addresses)}" if trial.addresses else ""
-    for title, trials in ((f"{trial.model}{where}", trial.trials), ("enough for", trial.benchmarks)):
+    for title, trials in ((f"{trial.model}{where}", trial.trials), ("benchmarks", trial.benchmarks)):
         _show_rows(
             console, title, [(each.state, each.name, each.detail or each.state, "") for each in trials]
         )
     if trial.latency_s is not None:
-        show_line(console, f"latency: {trial.latency_s:.2f} s, the median of the texts")
+        show_line(console, f"latency: {trial.latency_s:.2f} s (median)")
     for note in trial.notes:
         show_line(console, note, "yellow")
-    show_line(console, f"requests sent: {trial.requests}")
 
 
 def show(console: Console, diagnosis: Diagnosis, *, everything: bool = False) -> None:

@@ -174,7 +174,7 @@ column_option = click.option(
 )
 lang_option = click.option(
     "--lang",
-    help="Languages, separated by commas: en,ko.  [default: all of the data; of a starter set mostly en]",
+    help="Languages, separated by commas: en,ko.  [default: all in the data; mostly en for a starter set]",
 )
 base_url_option = click.option(
     "--base-url",

@@ -108,7 +108,7 @@ def _runs_in(folder: str) -> list[Path]:
     "form",
     required=True,
     type=click.Choice(["csv", "parquet", "published", "inspect", "every-eval-ever", "hub"]),
-    help="A table, the files in the benchmark's published formats, the scores that people marked, a log that "
+    help="A table, the files in the benchmark's published formats, a log that "
     "`inspect view` opens (needs the package inspect-ai), or the files of another project: Every Eval Ever, "
     "the Hugging Face Hub.",
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
@@ -29,22 +28,24 @@ def export(run: Run | str | Path, to: Form, out: str | Path | None = None) -> li
         raise UsageError(f"cannot export to '{to}'. Available: {', '.join(get_args(Form))}.")
     run = run if isinstance(run, Run) else Run(run)
     lock.refuse_written(run.path)  # it may replace one file and not yet the other
-    return _export(run, to, out)
-
-
-def _export(run: Run, to: Form, out: str | Path | None) -> list[Path]:
     _ = run.spec  # of a version that is known here
-    if (run.path / "export").is_symlink():
-        raise DataError(run.path / "export", "this is a link. The files of a run must lie in its own folder.")
+    own = run.path / "export"
+    if link := next((path for path in (own, *own.rglob("*")) if path.is_symlink()), None):
+        raise DataError(link, "this is a link. The files of a run must lie in its own folder.")
+    if to in ("csv", "parquet"):
+        target = Path(out) if out else own / f"records.{to}"
+        if target.is_dir():
+            raise UsageError(f"--out {target} is a folder: give a file, such as {target / f'records.{to}'}.")
+        _write_table(run, to, target)
+        return [target]
+    folder = Path(out) if out else own if to == "published" else own / to
+    if folder.is_file():
+        raise UsageError(f"--out {folder} is a file: give a folder.")
     if to == "published":
-        return _publish(run, Path(out) if out else run.path / "export")
-    if to in ("every-eval-ever", "hub"):
-        return _write_shared(run, to, Path(out) if out else run.path / "export" / to)
-    target = Path(out) if out else run.path / "export" / f"records.{to}"
-    if target.is_dir():
-        raise UsageError(f"--out {target} is a folder: give a file, such as {target / f'records.{to}'}.")
-    _write_table(run, to, target)
-    return [target]
+        return _publish(run, folder)
+    from evenkeel.report.formats import every_eval_ever, hub
+
+    return every_eval_ever.write(run, folder) if to == "every-eval-ever" else hub.write(run, folder)
 
 
 def _write_table(run: Run, to: Form, target: Path) -> None:
@@ -88,27 +89,8 @@ def _sink(records: Records, to: Form, target: Path, extra: Extra) -> None:
             ) from error
 
 
-def _write_shared(run: Run, to: Form, folder: Path) -> list[Path]:
-    """A format of another project, which has several files."""
-    from evenkeel.report.formats import every_eval_ever, hub
-
-    if folder.is_file():
-        raise UsageError(f"--out {folder} is a file: give a folder.")
-    if folder.is_relative_to(run.path) and (link := next(_links(folder), None)):
-        raise DataError(link, "this is a link. The files of a run must lie in its own folder.")
-    writers = {"every-eval-ever": every_eval_ever.write, "hub": hub.write}
-    return writers[to](run, folder)
-
-
-def _links(folder: Path) -> Iterator[Path]:
-    """The links in a folder, and the folder itself where it is one."""
-    return (path for path in (folder, *folder.rglob("*")) if path.is_symlink())
-
-
 def _publish(run: Run, folder: Path) -> list[Path]:
     """The published files of a run in `folder`, from its records: those in `export/` may be damaged."""
-    if folder.is_file():
-        raise UsageError(f"--out {folder} is a file: give a folder.")
     written, taken = [], set[str]()
     for name, chunks in load_stored(run.spec).publish(run.spec, run.records):
         target = folder / distinct_slug(name, taken, longest=200)

@@ -178,7 +178,7 @@ def _chosen(samples: Samples, benchmark: type[ek.Benchmark]) -> list[int]:
     # The address has the labels that were chosen, so that no number can be in them.
     view = st.pills(
         "Show only",
-        [name for name, count in counts.items() if 0 < count < len(samples)],
+        [name for name, count in counts.items() if count],
         selection_mode="multi",
         key="show",
         bind="query-params",

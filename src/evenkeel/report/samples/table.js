@@ -202,7 +202,8 @@
   const every = make("input", { type: "checkbox", onchange: () => { state.all = every.checked; draw(); } });
   const chosen = tags.filter((column) => column.names.length > 1 && column.names.length <= MOST_NAMES);
   const filters = make("div", { class: "filters", role: "search", "aria-label": "Filter the samples" },
-    make("div", { class: "outcomes", role: "group", "aria-label": "Result" }, ...buttons.map(([, button]) => button)),
+    make("div", { class: "outcomes", role: "group", "aria-label": "Result", hidden: buttons.length < 2 },
+      ...buttons.map(([, button]) => button)),
     ...chosen.map(tagFilter), make("label", {}, "search", search),
     make("label", { class: "tick" }, every, "all columns"));
 
