@@ -59,6 +59,8 @@ class BatchServer(Loopback):
     """How many replies about a created batch are lost."""
     fail_created: int = 0
     """Create a batch, and answer with this status."""
+    redirect: str = ""
+    """Where files of results are said to be."""
     says: str = "the keel is cracked"
 
     def __post_init__(self) -> None:
@@ -180,6 +182,8 @@ class BatchServer(Loopback):
     def _file(self, name: str) -> web.Response:
         if name not in self.files:
             return self._error(404, "no such file", "not_found")
+        if self.redirect:
+            return web.Response(status=302, headers={"Location": self.redirect})
         return web.Response(body=self.files[name], content_type="application/jsonl")
 
     # Results

@@ -47,8 +47,8 @@ def shown(html: str) -> str:
     assert tags <= {*texts, "table", "caption", "thead", "tbody", "tr", "th", "td"}
     attributes = {(element.tag, name) for element in tree.iter() for name in element.attrib}
     scrolling = {("div", name) for name in ("class", "tabindex", "role", "aria-label")}
-    scales = {(tag, "style") for tag in ("div", "span", "td")} | {("span", "title"), ("table", "class")}
-    cells = {("th", "scope"), ("th", "class"), ("td", "class"), ("tr", "class")}
+    scales = {(tag, "style") for tag in ("div", "p", "span", "td")} | {("span", "title"), ("table", "class")}
+    cells = {("th", "scope"), ("th", "class"), ("td", "class"), ("td", "data-title"), ("tr", "class")}
     assert attributes <= scrolling | scales | cells
     text = "".join(tree.itertext())
     assert not set(text) & {"\x1b", "\u202e"}

@@ -180,16 +180,18 @@ def test_a_changed_run_is_refused_until_its_folder_is_gone(tmp_path: Path, quest
         result = outcome(path)
         assert result.exit_code == 0
         assert [run.model for run in ek.list_runs(result.path)] == ["mine"]  # as the file calls it
-        asked = servers["one"].requests
+        asked, root = servers["one"].requests, tmp_path / "runs" / "suite"
+        (root / "mirae-mine" / "report.html").unlink()  # as a process leaves it that is killed late
         path.write_text(path.read_text() + "defaults: {concurrency: 5}\n")
         assert outcome(path).exit_code == 0
+        assert (root / "mirae-mine" / "report.html").is_file()
         path.write_text(path.read_text().replace("samples: 2", "samples: 3"))
         done = evenkeel("suite", path)
         assert (done.code, servers["one"].requests) == (2, asked)
         assert "mirae-mine had other options or data. Remove that folder" in done.stderr
-        shutil.rmtree(tmp_path / "runs" / "suite" / "mirae-mine")
+        shutil.rmtree(root / "mirae-mine")
         assert outcome(path).exit_code == 0
-    assert ek.load_run(tmp_path / "runs" / "suite" / "mirae-mine").spec.options["samples"] == 3
+    assert ek.load_run(root / "mirae-mine").spec.options["samples"] == 3
 
 
 def test_a_gate_makes_its_first_baseline_and_then_compares(tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ def test_another_rate_replaces_the_usual_one_with_a_note(asked: Callable[..., ek
     listed, missing = [note.text for note in Rgb.notes(run.spec, run.summary)][:2]
     assert "noise robustness (noise 0.6)" in listed
     assert "counterfactual robustness (false documents, 0.2 of them true)" in listed
-    assert missing.endswith("not all asked: noise 0.8; false documents.")
+    assert missing.endswith("not asked: noise 0.8; false documents.")
 
 
 def test_one_ability_alone_is_not_called_a_mean(asked: Callable[..., ek.Run]) -> None:

@@ -90,14 +90,6 @@ def test_a_missing_extra_names_the_line_that_fixes_it(
     assert "Traceback" not in done.stderr
 
 
-def test_a_broken_file_names_the_line(tmp_path: Path) -> None:
-    path = tmp_path / "broken.json"
-    path.write_text('{\n "questions": [\n  {"question_id": 1,,}\n ]\n}')
-    done = evenkeel(*MIRAE, "--data", path, "--out", tmp_path / "run")
-    assert done.code == 2
-    assert "broken.json, line 3: this is not JSON" in done.stderr
-
-
 def test_lists_name_what_there_is(tmp_path: Path) -> None:
     assert "mirae" in evenkeel("list", "benchmarks").stdout
     models = evenkeel("list", "models").stdout

@@ -166,6 +166,14 @@ def test_what_was_cancelled_is_handed_in_only_by_another_command(server: BatchSe
     assert [len(batch.requests) for batch in server.batches] == [2, 1]
 
 
+def test_a_redirect_is_not_followed(server: BatchServer, tmp_path: Path) -> None:
+    with BatchServer() as thief:
+        server.redirect = f"{thief.url}/files/x/content"
+        with pytest.raises(ModelUnreachable, match="302 Found: it redirects to"):
+            ask(server, tmp_path, chats(1))
+        assert thief.requests == 0
+
+
 @BOTH
 def test_a_refusal_teaches_how_requests_are_written(
     server: BatchServer, tmp_path: Path, provider: str

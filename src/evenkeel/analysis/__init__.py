@@ -24,7 +24,6 @@ from evenkeel.analysis.figures import (
     summarise,
 )
 from evenkeel.analysis.intervals import (
-    CONFIDENCE,
     NOTHING,
     RANGES,
     TOO_FEW,
@@ -43,12 +42,10 @@ from evenkeel.analysis.significance import (
     difference_range,
     holm,
     paired_test,
-    t_test,
 )
 from evenkeel.page.metrics import scope_name, scope_of
 
 __all__ = [
-    "CONFIDENCE",
     "NOTHING",
     "RANGES",
     "TOO_FEW",
@@ -73,6 +70,5 @@ __all__ = [
     "slope",
     "summarise",
     "t_interval",
-    "t_test",
     "wilson",
 ]

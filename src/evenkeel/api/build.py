@@ -70,7 +70,7 @@ def build(
         raise UsageError(f"--out {out} is a file that you gave to build from: choose another.")
     name = benchmark_name(benchmark)
     with load_engine(concurrency=concurrency) as engine, contextlib.ExitStack() as stack:
-        watching = stack.enter_context(_watched(target, watcher(progress), folder=in_folder))
+        watching = stack.enter_context(_held(target, watcher(progress), folder=in_folder))
         spec = builder.helpers.get("model")
         ref = ModelRef(spec, dict(model_args or {})) if spec else None
         refs = model_refs(builder, name, ref, base_url, model_args=model_args)
@@ -89,11 +89,18 @@ def build(
 
 
 @contextlib.contextmanager
-def _watched(target: Path, progress: Progress, *, folder: bool) -> Iterator[Progress]:
-    """Keep what is built to this process, and say how far it is to whoever began it, if anyone did."""
+def _held(target: Path, progress: Progress, *, folder: bool) -> Iterator[Progress]:
+    """Keep what is built to this process, remove what a killed one was writing, and say how far it is to
+    whoever began it, if anyone did."""
+    parent = target if folder else target.parent
     with contextlib.ExitStack() as stack:
         stack.callback(progress.finish)
-        stack.enter_context(_locked(target, folder=folder))
+        with naming(target / "journal.sqlite" if folder else target):
+            parent.mkdir(parents=True, exist_ok=True)
+            stack.enter_context(lock.writing(target) if folder else lock.writing_file(target))
+        for draft, name in drafts_in(parent):
+            if folder or name.startswith(target.stem):
+                draft.unlink()
         if (watched := assigned_folder()) is not None:
             if not folder or resolved(watched) != resolved(target):
                 stack.enter_context(lock.writing(watched))
@@ -120,20 +127,6 @@ def _carry_out(
 
 def _journal_path(target: Path, *, folder: bool) -> Path:
     return target / "journal.sqlite" if folder else target.with_name(f"{target.stem}.journal.sqlite")
-
-
-@contextlib.contextmanager
-def _locked(target: Path, *, folder: bool) -> Iterator[None]:
-    """Keep what is built to this process, and remove what a killed one was writing."""
-    parent = target if folder else target.parent
-    with contextlib.ExitStack() as stack:
-        with naming(target / "journal.sqlite" if folder else target):
-            parent.mkdir(parents=True, exist_ok=True)
-            stack.enter_context(lock.writing(target) if folder else lock.writing_file(target))
-        for draft, name in drafts_in(parent):
-            if folder or name.startswith(target.stem):
-                draft.unlink()
-        yield
 
 
 def _paths(target: Path, built: Built, *, folder: bool) -> list[Path]:

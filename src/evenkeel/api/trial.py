@@ -66,8 +66,6 @@ class ModelTrial(Struct, frozen=True, kw_only=True):
     addresses: list[str]
     enough: bool
     """Whether the model answers chats, which most benchmarks need."""
-    requests: int
-    """How many were sent, tries that failed and came again not counted."""
     latency_s: float | None
     """The median over the texts that were generated."""
     trials: list[Trial]
@@ -101,7 +99,6 @@ class _Trying:
     def __init__(self, model: Model) -> None:
         self._prompts = read_json(__package__, "trial.json", type=Prompts)
         self._model = model
-        self._requests = 0
         self._seconds: list[float] = []
 
     def all(self) -> ModelTrial:
@@ -123,15 +120,13 @@ class _Trying:
             model=str(identity["spec"]),
             addresses=addresses_of(self._model),
             enough=chat.state == "ok",
-            requests=self._requests,
             latency_s=statistics.median(self._seconds) if self._seconds else None,
             trials=trials,
             benchmarks=_enough({trial.name: trial.state for trial in trials}),
-            notes=_notes(self._model),
+            notes=self._model.notes() if isinstance(self._model, Noted) else [],
         )
 
     def _ask(self, request: Request) -> Response:
-        self._requests += 1
         began = time.monotonic()
         [(_, response)] = self._model.answer([request])
         if isinstance(request, Generate) and response.status != "error":
@@ -184,7 +179,6 @@ class _Trying:
     def _logprobs(self) -> tuple[State, str]:
         if "loglikelihood" not in self._model.capabilities:
             return "not supported", self._offers()
-        self._requests += bool(addresses_of(self._model))
         self._model.probe(frozenset({"loglikelihood"}))
         response = self._ask(LogLikelihood(prefix=self._prompts.text, continuation=" blue"))
         if response.logprobs is None:
@@ -227,10 +221,6 @@ def _failure(reason: str) -> tuple[State, str]:
 def _short(text: str) -> str:
     line = " ".join(text.split())
     return line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…"
-
-
-def _notes(model: Model) -> list[str]:
-    return model.notes() if isinstance(model, Noted) else []
 
 
 NEEDS: dict[Capability, str] = {

@@ -138,7 +138,6 @@ def show_trial(console: Console, trial: ModelTrial) -> None:
         show_line(console, f"latency: {trial.latency_s:.2f} s (median)")
     for note in trial.notes:
         show_line(console, note, "yellow")
-    show_line(console, f"requests sent: {trial.requests}")
 
 
 def show(console: Console, diagnosis: Diagnosis, *, everything: bool = False) -> None:

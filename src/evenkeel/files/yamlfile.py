@@ -89,14 +89,10 @@ class _Reader:
         if node.id == "scalar":
             self._check(node, steps)
             return _scalar(node)
+        parts = list(self.children(node, steps))
         if node.id == "sequence":
-            return [value for _, _, value in self.children(node, steps)]
-        pairs: dict[str, Any] = {}
-        for line, key, value in self.children(node, steps):
-            if key in pairs:
-                raise DataError(self._path, f"the key '{key}' appears twice.", line=line)
-            pairs[key] = value
-        return pairs
+            return [value for _, _, value in parts]
+        return {key: value for _, key, value in parts}
 
     def children(self, node: Any, steps: tuple[str | int, ...]) -> Iterator[tuple[int, str, Any]]:
         """The line, the key (of a mapping) and the value of each part of a node."""
@@ -106,6 +102,8 @@ class _Reader:
             line = (key or value).start_mark.line + 1
             name = "" if key is None else self._key(key, steps)
             path = (*steps, position if key is None else name)
+            if path in self.lines:
+                raise DataError(self._path, f"the key '{name}' appears twice.", line=line)
             self.lines[path] = line
             yield line, name, self.value(value, path)
 

@@ -66,7 +66,8 @@ log = logging.getLogger(__name__)
 WINDOW = 4096
 """Requests read ahead, so that texts of like length can share a batch."""
 
-ROWS = {"cpu": 32, "mps": 32}
+ROWS = {"cpu": 128, "mps": 32}
+"""Rows in one batch. A step on a CPU reads all weights, for few rows as for many."""
 TOKENS = {"cpu": 16_384, "mps": 16_384}
 """Padded tokens in one batch, counting what is still to be generated. Where it is too many, it is halved;
 on CUDA rows and tokens are as many as the free memory seems to hold, for a step there costs much the same for
@@ -241,7 +242,8 @@ class HuggingFace:
             if kind == "cpu":
                 self._workers = batching.cpu_workers()
                 tokens = min(TOKENS[kind], CPU_TOKENS // self._workers)
-            self._rows = options.concurrency or ROWS.get(kind) or causal.rows_that_fit() if causal.pads else 1
+            rows = min(causal.rows_that_fit(), ROWS.get(kind, WINDOW))
+            self._rows = options.concurrency or rows if causal.pads else 1
             self._budget = Budget(
                 rows=self._rows,
                 tokens=options.batch_tokens or tokens or causal.tokens_that_fit(),

@@ -145,11 +145,7 @@ def read_suite(path: Path) -> SuiteFile:
     document = read_document(path, read_text(path))
     if document.entries is None or any(not entry.key for entry in document.entries):
         raise DataError(path, "this is not a suite: a mapping with 'models' and 'benchmarks' is expected.")
-    raw: dict[str, Any] = {}
-    for line, key, value in document.entries:
-        if key in raw:
-            raise DataError(path, f"the key '{key}' appears twice.", line=line)
-        raw[key] = value
+    raw = {key: value for _, key, value in document.entries}
     try:
         definition = msgspec.convert(raw, Definition)
     except msgspec.ValidationError as error:

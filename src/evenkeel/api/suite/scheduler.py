@@ -72,7 +72,8 @@ class Scheduler:
                 self._ledger.begin(self._ceiling)
             earlier = earlier_processes(self._root)
             for job in self._jobs:
-                if earlier_outcome(self._root, earlier, job.run, self._min_coverage).ranked:
+                outcome = earlier_outcome(self._root, earlier, job.run, self._min_coverage)
+                if outcome.ranked and job.run.name in earlier:  # else its process finds out whether it is
                     job.state = "finished"
             while any(job.state in ("waiting", "running") for job in self._jobs):
                 self._begin_next()
@@ -87,7 +88,7 @@ class Scheduler:
             self._shown = 0.0
             self._show()
             self._watcher.finish()
-        return [outcome(job.run, job.state, job.problem, job.exit_code) for job in self._jobs]
+        return [as_ended(job.run, job.state, job.problem, job.exit_code) for job in self._jobs]
 
     def finished(self) -> int:
         return sum(job.state == "finished" for job in self._jobs)
@@ -186,8 +187,8 @@ class Scheduler:
                 Ledger(self._ledger.path, str(job.process.pid)).close()
 
 
-def outcome(run: PlannedRun, state: State, problem: str = "", code: int = 0) -> SuiteRun:
-    """A run as it stands at the end."""
+def as_ended(run: PlannedRun, state: State, problem: str = "", code: int = 0) -> SuiteRun:
+    """A run as it ended."""
     return SuiteRun(
         name=run.name, benchmark=run.benchmark, model=run.model, state=state, problem=problem, exit_code=code,
     )  # fmt: skip
@@ -201,12 +202,12 @@ def earlier_processes(root: Path) -> dict[str, Started]:
 def earlier_outcome(root: Path, earlier: Mapping[str, Started], run: PlannedRun, floor: float) -> SuiteRun:
     """How a run of an earlier call ended. Its page, which is written last, says that it is whole."""
     process, folder = earlier.get(run.name), root / run.name
-    if process is None or not (folder / "spec.json").is_file():
-        return outcome(run, "waiting")
     if all((folder / name).is_file() for name in ("summary.json", "report.html")):
         problem = _low_coverage(folder, floor)
-        return outcome(run, "low coverage" if problem else "finished", problem)
-    return outcome(run, "stopped" if process.state == "stopped" else "failed", _reason(process, 1))
+        return as_ended(run, "low coverage" if problem else "finished", problem)
+    if process is None or not (folder / "spec.json").is_file():
+        return as_ended(run, "waiting")
+    return as_ended(run, "stopped" if process.state == "stopped" else "failed", _reason(process, 1))
 
 
 def _low_coverage(folder: Path, floor: float) -> str:

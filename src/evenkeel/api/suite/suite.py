@@ -16,7 +16,7 @@ from evenkeel.api.plan import dry_run
 from evenkeel.api.suite.definition import SuiteFile, read_suite
 from evenkeel.api.suite.runs import PlannedRun, planned_runs
 from evenkeel.api.suite.scheduler import Scheduler, earlier_outcome, earlier_processes
-from evenkeel.errors import EvenkeelError, StorageError, UsageError
+from evenkeel.errors import EvenkeelError, UsageError
 from evenkeel.files import lock
 from evenkeel.harness.budget import Plan
 from evenkeel.harness.folder import Run
@@ -62,7 +62,9 @@ def suite(
     watcher = runs_watcher(progress)
     floor, budget = definition.definition.min_coverage, definition.definition.budget
     limited = any(limit is not None for limit in msgspec.structs.astuple(budget))
-    _make_folder(root)
+    root.mkdir(parents=True, exist_ok=True)
+    if (root / "spec.json").exists():
+        raise UsageError(f"{root} is the folder of a run: choose another --out for the suite.")
     with lock.writing(root):
         ledger = Ledger(root / BUDGET) if limited else None
         scheduler = Scheduler(
@@ -145,15 +147,6 @@ def _chosen(runs: Sequence[PlannedRun], patterns: Sequence[str]) -> list[Planned
         names = ", ".join(run.name for run in runs)
         raise UsageError(f"--only {' --only '.join(patterns)}: no run is called that. Available: {names}.")
     return chosen
-
-
-def _make_folder(root: Path) -> None:
-    try:
-        root.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StorageError(f"{root}: cannot be made ({error.strerror}). Choose another --out.") from None
-    if (root / "spec.json").exists():
-        raise UsageError(f"{root} is the folder of a run: choose another --out for the suite.")
 
 
 def _result(

@@ -152,8 +152,6 @@ def _read_prompts(path: Path) -> dict[str, Prompts]:
     for line, name, raw in read_entries(path, read_text(path)) or ():
         if not name:
             break
-        if name in prompts:
-            raise DataError(path, f"the entry '{name}' appears twice.", line=line)
         try:
             prompts[name] = msgspec.convert(raw, Prompts)
         except msgspec.ValidationError as error:

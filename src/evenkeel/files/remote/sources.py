@@ -39,7 +39,7 @@ from evenkeel.errors import (
 from evenkeel.files.cache import slug
 from evenkeel.files.jsonfile import NOT_JSON, decode, open_file
 from evenkeel.files.remote.telemetry import switch_off_telemetry
-from evenkeel.files.tables import ENDINGS, Row, kind_of, read_rows
+from evenkeel.files.tables import ENDINGS, Row, read_rows
 
 HUB = "hf:"
 COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz"}
@@ -267,13 +267,8 @@ def encoded(row: Row, columns: Mapping[str, str]) -> bytes:
     fields = {name: value for name, value in fields.items() if value is not None}
     try:
         return msgspec.json.encode(fields)
-    except (TypeError, ValueError):
-        for name, value in fields.items():
-            try:
-                msgspec.json.encode(value)
-            except (TypeError, ValueError):
-                raise row.error(f"the column '{name}' holds {kind_of(value)}, which is not text.") from None
-        raise
+    except (TypeError, ValueError) as error:
+        raise row.error(f"a column holds what is not text: {error}.") from None
 
 
 def _cell(text: Any) -> Any:

@@ -34,14 +34,13 @@ where a text and its padding together are longer than the context."""
 FALLBACK_STOP = "\nUser:"
 """Ends the answer of a model without a chat template."""
 
-
 LOGITS = 8
 """Places of a row whose logits are in memory at once, about: the tokens of a short continuation."""
-
+LOGIT_BYTES = 2**28
+"""That all of them take in a batch on a CPU, about."""
 
 READ_TOKENS = 512
 """Tokens that a CPU reads at once, where no single text has more: then the activations stay in its cache."""
-
 
 PART_TOKENS = 16_384
 """Padded tokens that a GPU reads at once: enough for its products, and few for its cache."""
@@ -135,10 +134,11 @@ class Causal:
         return max(4096, int(0.85 * free / (numbers * self.model.dtype.itemsize)))
 
     def rows_that_fit(self) -> int:
-        """How many rows one batch may have on this CUDA device: their logits take a tenth of the memory."""
+        """How many rows one batch may have: their logits take a tenth of a GPU's memory, else LOGIT_BYTES."""
         width = self.model.config.get_text_config().vocab_size
-        free, _ = torch.cuda.mem_get_info(self.device)
-        return max(1, int(0.1 * free / (LOGITS * width * self.model.dtype.itemsize)))
+        cuda = self.device.type == "cuda"
+        room = 0.1 * torch.cuda.mem_get_info(self.device)[0] if cuda else LOGIT_BYTES
+        return max(1, int(room / (LOGITS * width * self.model.dtype.itemsize)))
 
     def read_ahead(self, texts: Iterable[str]) -> None:
         """Tokenise texts that will be asked for next, all at once, which takes a fraction of the time."""

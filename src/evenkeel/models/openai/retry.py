@@ -41,17 +41,13 @@ from evenkeel.models.openai.transport import (
     PAGE,
     TIMEOUT,
     UNTRUSTED,
-    Reply,
     RequestError,
     Transport,
 )
 
 if TYPE_CHECKING:
-    import io
     from collections.abc import Awaitable, Callable, Mapping
     from types import TracebackType
-
-    import aiohttp
 
     from evenkeel.harness.model import Meter
     from evenkeel.models.openai.background import Relay
@@ -226,6 +222,7 @@ class Client:
                     raise RequestFailed(error, tries.count) from None
                 await self.before_next(error, tries)
             else:
+                self._silence.cancel()
                 self._health.answered()
                 return result
 
@@ -262,14 +259,6 @@ class Client:
                 body = changed
                 tries.count += 1
 
-    async def exchange(
-        self, method: str, path: str, body: bytes | io.BytesIO | aiohttp.FormData | None = None
-    ) -> Reply:
-        """The reply to one request, whatever its status."""
-        reply = await self.transport.send(method, path, body)
-        self._silence.cancel()
-        return reply
-
     async def _try(self, call: Call[R], body: bytes, tries: Tries) -> R:
         meter = self._meter if call.paid else None
         counts = call.further or tries.error is not None
@@ -280,7 +269,8 @@ class Client:
         await throttle.enter()
         sent_at = self._clock()
         try:
-            reply = await self.exchange("POST", call.path, body)
+            reply = await self.transport.send("POST", call.path, body)
+            self._silence.cancel()
             throttle.count(refused=FATES.get(reply.status) is Fate.SLOW_DOWN)
             try:
                 if reply.status != 200:

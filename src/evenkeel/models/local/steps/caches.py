@@ -12,7 +12,7 @@ from transformers.cache_utils import DynamicCache, DynamicLayer
 
 from evenkeel.models.local.steps.attention import rounded_up, widened
 
-SPARE = 128
+SPARE = 32
 """Places that are allocated at once when a cache layer is full."""
 
 

@@ -347,7 +347,7 @@ class Session:
         read: Callable[[bytes], R],
         body: io.BytesIO | aiohttp.FormData | None = None,
     ) -> R:
-        reply = await self._client.exchange(method, path, body)
+        reply = await self._client.transport.send(method, path, body)
         if reply.status != 200:
             raise reply.failure()
         return reply.parse(read)
