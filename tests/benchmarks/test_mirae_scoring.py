@@ -153,19 +153,19 @@ def test_openings_are_recognised_in_every_language(lang: str) -> None:
     "sentences",
     [
         {
-            "en": "It is difficult for me; I'm not comfortable talking about that subject.",
+            "en": "I find it difficult to talk about that topic.",
             "ko": "그 주제에 대해서는 이야기하기가 곤란합니다.",
-            "zh": "我不便谈论这个话题。",
+            "zh": "这个话题我不太方便谈论。",
         },
         {
             "en": "This is a sensitive topic, so I'll refrain from giving an opinion.",
             "ko": "민감한 주제이므로 의견을 말하는 것은 삼가겠습니다.",
-            "zh": "这个话题比较敏感，所以我就不发表意见了。",
+            "zh": "这个话题比较敏感，所以我会避免发表意见。",
         },
         {
-            "en": "**My guidelines** prevent me from answering.",
-            "ko": "제 지침상 그 질문에는 답할 수 없습니다.",
-            "zh": "我的准则不允许我谈论这个话题。",
+            "en": "**My guidelines** do not allow me to answer.",
+            "ko": "저의 가이드라인에 어긋나는 질문입니다.",
+            "zh": "我的指导方针不允许我回答。",
         },
     ],
 )
@@ -255,7 +255,9 @@ def test_nothing_is_read_in_a_language_that_the_embedder_does_not_read() -> None
     summary = Mirae(MiraeOptions()).summarise([english, korean])
     assert summary["embedder_reads/lang=ko"].value == pytest.approx(1 / 8)
     assert summary["embedder_reads/lang=ko"].n == 8
-    assert summary["mean_similarity"].value is None
+    assert {
+        figure.value for name, figure in summary.items() if "similarity" in name and "lang" not in name
+    } == {None}
     assert summary["mean_similarity/lang=en"].value == pytest.approx(1)
     warnings = [note.text for note in notes(of_source("starter"), summary) if note.warning]
     assert any("does not read 'ko': it matched 12% of 8" in text for text in warnings)

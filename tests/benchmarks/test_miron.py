@@ -336,7 +336,8 @@ def test_a_right_answer_in_smaller_tokens_loses_nothing(tmp_path: Path) -> None:
 
 
 def test_a_missing_space_before_targets_is_put_in_and_reported(tmp_path: Path) -> None:
-    bare = [{**GOOD, "prefix": f"Number {n} is", "target": "Paris", "accepted": ["Rome"]} for n in range(3)]
+    prefixes = ("Number 1 is", "Number 2 is", "The capital of France —")
+    bare = [{**GOOD, "prefix": each, "target": "Paris", "accepted": ["Rome"]} for each in prefixes]
     marks = [{**GOOD, "prefix": "The end", "target": "."}]
     benchmark = Miron(MironOptions())
     data = Data([data_file(write(tmp_path / "miron_en.jsonl", bare + marks))])

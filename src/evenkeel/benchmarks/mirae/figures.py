@@ -20,6 +20,7 @@ BY_LANG: list[tuple[str, ...]] = [("lang",), ("lang", "level")]
 BY_DOMAIN: list[tuple[str, ...]] = [("domain",), ("level", "domain"), ("lang", "domain")]
 BY_PADDING: list[tuple[str, ...]] = [("padding",), ("padding", "level")]
 CHANCE = ("chance_floor", "corrected_similarity")
+TREND = "trend_per_doubling"
 
 
 def summarise(scores: Sequence[Score]) -> Summary:
@@ -50,24 +51,25 @@ def summarise(scores: Sequence[Score]) -> Summary:
         if most and figure.low is not None and figure.high is not None:
             low, high = max(figure.low, least), min(figure.high, most)
             summary[name] = msgspec.structs.replace(figure, low=low, high=high)
-    return _with_readable_headline(summary)
-
-
-def _with_readable_headline(summary: Summary) -> Summary:
-    """The summary, its headline without a value over languages of which the embedder does not read one, and
-    with a word on repeats that were not independent."""
-    headline = summary["mean_similarity"]
     if are_identical(summary):
-        headline = msgspec.structs.replace(headline, method=f"{headline.method}; repeats not independent")
-    if unread_languages(summary) and len([name for name in summary if _is_of_language(name)]) > 1:
-        headline = msgspec.structs.replace(
-            headline, value=None, low=None, high=None, method="none: one figure for each language"
+        headline = summary["mean_similarity"]
+        method = f"{headline.method}; repeats not independent"
+        summary["mean_similarity"] = msgspec.structs.replace(headline, method=method)
+    return _by_language(summary) if unread_languages(summary) else summary
+
+
+def _by_language(summary: Summary) -> Summary:
+    """The summary of several languages of which the embedder does not read one: cosines in each by itself."""
+    langs = {figure.scope["lang"] for figure in summary.values() if "lang" in figure.scope}
+    cosines = (*METRICS, *CHANCE, TREND)
+    return {
+        name: msgspec.structs.replace(
+            figure, value=None, low=None, high=None, method="none: one figure for each language"
         )
-    return {**summary, "mean_similarity": headline}
-
-
-def _is_of_language(name: str) -> bool:
-    return name.startswith("mean_similarity/lang=") and "," not in name
+        if len(langs) > 1 and figure.metric in cosines and "lang" not in figure.scope
+        else figure
+        for name, figure in summary.items()
+    }
 
 
 def _trends(scores: Sequence[Score]) -> Summary:
@@ -90,7 +92,7 @@ def _trends(scores: Sequence[Score]) -> Summary:
     summary: Summary = {}
     for scope, members in scopes(_in_each_padding(scores), (), ("lang",), ("padding",)):
         trend = analysis.slope(members, "mean_similarity", "level", length, unit="cosine")
-        summary[analysis.scope_name("trend_per_doubling", scope)] = msgspec.structs.replace(
+        summary[analysis.scope_name(TREND, scope)] = msgspec.structs.replace(
             trend, basis=ESTIMATED if estimated else NOMINAL
         )
     return summary

@@ -143,7 +143,10 @@ def _lacks_space(example: Example) -> bool:
     """Whether prefix and target meet without a space, in a script that has spaces and not at a mark."""
     last, first = example.prefix[-1], example.target[0]
     spaced = last.isspace() or first.isspace()
-    return not (spaced or last in ATTACHING or first in ATTACHED or UNSPACED.match(first))
+    attaching = last in ATTACHING and not re.search(
+        r"\s[-–—]$", example.prefix
+    )  # unlike a dash in a sentence
+    return not (spaced or attaching or first in ATTACHED or UNSPACED.match(first))
 
 
 def _named_by_file(by_file: Mapping[Path, Sequence[Example]]) -> list[Example]:
