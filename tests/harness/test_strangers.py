@@ -182,11 +182,12 @@ def test_no_link_is_followed(run: Path, tmp_path: Path, name: str) -> None:
     assert before == (elsewhere.read_bytes() if elsewhere.is_file() else sorted(os.listdir(elsewhere)))
 
 
-def test_a_link_among_the_published_files_is_not_copied(run: Path, tmp_path: Path) -> None:
+def test_a_link_among_the_published_files_is_refused(run: Path, tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("hunter2")
     (run / "export" / "harmless.json").symlink_to(tmp_path / "secret")
-    written = export(ek.load_run(run), "published", tmp_path / "out")
-    assert [path.name for path in written] == ["MIRAE_loop_results_english.json"]
+    with pytest.raises(DataError, match="link"):
+        export(ek.load_run(run), "published", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
 
 
 def test_names_of_models_lead_to_no_other_folder(run: Path, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ import yaml
 
 import evenkeel as ek
 from commandline import evenkeel
-from evenkeel.errors import DataError
+from evenkeel.errors import DataError, UsageError
 from evenkeel.harness.folder import Run
 from evenkeel.report.export import export
 from evenkeel.report.formats.every_eval_ever import SCHEMA
@@ -158,6 +158,14 @@ def _check_hub(hub: Any, run: Run, paths: list[Path]) -> None:
                 assert (result.metric_value, result.metric_args["low"]) == (figure.value, figure.low)
         text = f"---\n{card.read_text()}---\n# A model\n"
         assert hub.ModelCard(text).data.eval_results == results
+
+
+def test_results_of_another_model_are_not_overwritten(runs: dict[str, Run], tmp_path: Path) -> None:
+    _, card = export(runs["rgb"], "hub", tmp_path)
+    export(runs["rgb"], "hub", tmp_path)
+    card.write_text(card.read_text().replace("name: ", "name: another-", 1))
+    with pytest.raises(UsageError, match="another model"):
+        export(runs["rgb"], "hub", tmp_path)
 
 
 def test_a_data_set_that_is_not_on_the_hub_is_a_placeholder(runs: dict[str, Run], tmp_path: Path) -> None:

@@ -42,8 +42,7 @@ RUN_OPTIONS = compose(
         type=int,
         default=0,
         show_default=True,
-        help="Seed of the intervals and of sampling on this machine; a server gets one with --model-arg "
-        "send_seed=true.",
+        help="Seed of sampling on this machine; a server gets one with --model-arg send_seed=true.",
     ),
     options.out_option,
     click.option(

@@ -1,4 +1,4 @@
-"""A run's records as a table: one row a sample, every column with a type, whatever it is written to.
+"""A run's records as a table: one row per sample, every column with a type, whatever it is written to.
 
 Records are read as a stream, once to learn the columns and once for the rows, because a run may be larger
 than memory.

@@ -219,7 +219,7 @@ class Run(Displayed):
         return agreement(self)
 
     def frame(self) -> DataFrame:
-        """The records as a polars data frame, one row a sample.
+        """The records as a polars data frame, one row per sample.
 
             run.frame().group_by("level").agg(polars.col("mean_similarity").mean())
 

@@ -174,6 +174,6 @@ def _writing(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise StorageError(
-            f"{path}: cannot be written ({error.strerror or error}). What was stored before is kept: "
+            f"{path}: cannot be written ({error.strerror or error}). What was stored before is safe: "
             "make room or fix the permissions, then run the same command again."
         ) from error

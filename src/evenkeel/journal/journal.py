@@ -338,7 +338,7 @@ def _storage_errors(path: Path) -> Iterator[None]:
         yield
     except (sqlite3.OperationalError, OSError) as error:
         raise StorageError(
-            f"{path}: the journal cannot be written ({error}). What was stored before is kept: "
+            f"{path}: the journal cannot be written ({error}). What was stored before is safe: "
             "make room or fix the permissions, then run the same command again."
         ) from error
     except sqlite3.DatabaseError as error:

@@ -88,7 +88,7 @@ def _request_doubts(figure: Figure) -> list[str]:
         doubts.append(f"{missing:,} of {counted(total, 'requests')} brought no usable answer")
     if cut > CUT_OFF * total:
         share = f"all {cut:,}" if cut == total else f"{cut:,} of {total:,}"
-        doubts.append(f"{share} answers were cut off")
+        doubts.append("the answer was cut off" if total == 1 else f"{share} answers were cut off")
     return doubts
 
 

@@ -1,4 +1,4 @@
-"""A run for other programs: a table with one row a sample, or the published files."""
+"""A run for other programs: a table with one row per sample, or the published files."""
 
 from __future__ import annotations
 

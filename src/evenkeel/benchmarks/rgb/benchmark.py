@@ -73,7 +73,10 @@ class RgbOptions(Struct, frozen=True, kw_only=True):
     ] = 5
     doc_order: Annotated[
         Order,
-        Meta(description="Balanced: the true document is at every position alike.", extra=ASKING),
+        Meta(
+            description="Balanced: the document with the answer is equally often at each position.",
+            extra=ASKING,
+        ),
     ] = "published"
     repeats: Annotated[int, Meta(ge=1, le=1000, description="Answers to each prompt.", extra=ASKING)] = 1
     prompts: Annotated[str, Meta(description="own, published (fetched) or a YAML file.", extra=FILE)] = "own"

@@ -106,7 +106,7 @@ class Samples:
 
     @cached_property
     def frame(self) -> DataFrame:
-        """The columns as a polars data frame, one row a sample."""
+        """The columns as a polars data frame, one row per sample."""
         return self.frame_of(range(len(self)))
 
     def frame_of(self, rows: Sequence[int]) -> DataFrame:

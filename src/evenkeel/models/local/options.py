@@ -26,7 +26,7 @@ Device: TypeAlias = Annotated[
 Concurrency: TypeAlias = Annotated[
     Annotated[int, Meta(ge=1)] | None,
     Meta(
-        description="rows in one batch at most; by default 32 on CPU, on CUDA by the free memory",
+        description="rows in one batch at most; by default up to 128 on CPU, on CUDA by the free memory",
         extra=RUNTIME,
     ),
 ]

@@ -51,6 +51,9 @@ def _write(run: Run, subject: Subject, folder: Path) -> list[Path]:
         [_entry(run, subject, name, dataset) for name in subject.main], sort_keys=False, allow_unicode=True
     )
     index = {"model-index": [_model(run, subject, dataset if known else "")]}
+    name = yaml.safe_dump({"name": subject.model}, allow_unicode=True)
+    if card.exists() and name not in card.read_text(encoding="utf-8"):
+        raise UsageError(f"{card}: this is of another model. Give each its own --out.")
     write_whole(entries, comment + dumped)
     write_whole(card, yaml.safe_dump(index, sort_keys=False, allow_unicode=True))
     return [entries, card]
