@@ -28,13 +28,18 @@ from stored import store_run
 def test_a_difference_has_one_of_three_answers(
     difference: float, limits: tuple[Any, Any], significant: bool, better: Better | None, outcome: Outcome
 ) -> None:
-    found = outcome_of(difference, limits, tested=True, significant=significant, unit="share", better=better)
+    found = outcome_of(
+        difference, limits, tested=True, groups=20, significant=significant, unit="share", better=better
+    )
     assert found == outcome
 
 
-def test_what_is_the_same_in_every_sample_is_not_too_few() -> None:
-    found = outcome_of(0.0, (-0.3, 0.3), tested=False, significant=False, unit="share", better="higher")
-    assert found == "no clear difference"
+@pytest.mark.parametrize(("groups", "outcome"), [(20, "no clear difference"), (3, "too few to tell")])
+def test_what_is_the_same_in_every_sample_is_not_too_few(groups: int, outcome: Outcome) -> None:
+    found = outcome_of(
+        0.0, (-0.3, 0.3), tested=False, groups=groups, significant=False, unit="share", better="higher"
+    )
+    assert found == outcome
 
 
 def test_a_small_difference_needs_more_questions_than_a_large_one() -> None:

@@ -300,10 +300,11 @@ def _corrected(tests: Sequence[Test], layout: Layout) -> tuple[Difference, ...]:
         significant = p is not None and p < SIGNIFICANT
         declared = declaration(layout.metrics, difference.metric)
         outcome = outcome_of(
-            amount, (difference.low, difference.high), tested=p is not None, significant=significant,
-            unit=unit, better=declared.better if declared else None,
+            amount, (difference.low, difference.high), tested=p is not None, groups=difference.clusters,
+            significant=significant, unit=unit, better=declared.better if declared else None,
         )  # fmt: skip
-        needed = needed_groups(amount, estimate, unit) if outcome == "too few to tell" else None
+        too_few = outcome == "too few to tell" and amount is not None
+        needed = needed_groups(amount, estimate, unit) if too_few else None
         differences.append(
             msgspec.structs.replace(
                 difference,

@@ -27,6 +27,7 @@ def outcome_of(
     limits: tuple[float | None, float | None],
     *,
     tested: bool,
+    groups: int,
     significant: bool,
     unit: Unit,
     better: Better | None,
@@ -37,7 +38,8 @@ def outcome_of(
             return "higher" if difference > 0 else "lower"
         return "better" if (difference > 0) == (better == "higher") else "worse"
     low, high = limits
-    if difference is not None and abs(difference) < ROUNDING and not tested:
+    same = difference is not None and abs(difference) < ROUNDING and not tested
+    if same and groups >= MIN_GROUPS:
         return "no clear difference"  # it is the same in every sample
     if low is None or high is None:
         return "too few to tell"

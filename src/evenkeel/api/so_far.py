@@ -87,7 +87,8 @@ def _answered(
         requests = tuple(benchmark.requests(sample))
         keys = [make_key(digest, request).key for request in requests]
         responses = recording.find_keys(keys)
-        if requests and len(responses) == len(set(keys)):
+        answers = [response for response in responses.values() if response.status != "error"]
+        if requests and len(answers) == len(set(keys)):
             yield Answered(sample, requests, tuple(responses[key] for key in keys))
 
 

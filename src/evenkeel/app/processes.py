@@ -112,8 +112,9 @@ def _progress(process: Started) -> None:
         min(1.0, state.done / state.total), text=f"{state.done:,} of {counted(state.total, 'requests')}{left}"
     )
     spent = f", ${state.usd:,.4f} spent" if state.usd else ""
+    pace = f"{state.rate:,.1f} requests per second" if state.done or not state.waiting else state.waiting
     show.text(
-        f"{state.phase}: {state.rate:,.1f} requests per second, {state.failed:,} failed{spent}",
+        f"{state.phase}: {pace}, {state.failed:,} failed{spent}",
         "warn" if state.failed else "soft",
     )
     if not state.done:

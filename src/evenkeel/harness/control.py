@@ -52,6 +52,8 @@ class RunProgress(Struct, frozen=True, kw_only=True):
     seconds_left: float | None = None
     """Of this phase, once enough was answered to tell."""
     usd: float = 0.0
+    waiting: str = ""
+    """What is waited for, and how far that is."""
     started: str = ""
     updated: str = ""
 
@@ -168,7 +170,7 @@ class _Controlled:
 
     def phase(self, title: str, *, total: int, done: int) -> None:
         self._before, self._begun = done, time.monotonic()
-        self._state = msgspec.structs.replace(self._state, phase=title, total=total, done=done)
+        self._state = msgspec.structs.replace(self._state, phase=title, total=total, done=done, waiting="")
         self._progress.phase(title, total=total, done=done)
 
     def answered(self, response: Response, *, usd: float) -> None:
@@ -183,7 +185,8 @@ class _Controlled:
         self._progress.retrying(count)
 
     def waiting(self, text: str) -> None:
-        """What is waited for elsewhere, and how far that is."""
+        """What is waited for, and how far that is."""
+        self._state = msgspec.structs.replace(self._state, waiting=text)
         self._progress.waiting(text)
 
     def note(self, text: str) -> None:

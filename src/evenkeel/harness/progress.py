@@ -20,7 +20,7 @@ class Progress(Protocol):
         """How many requests wait to be tried again."""
 
     def waiting(self, text: str) -> None:
-        """How far the batches are that are waited for; empty when none is."""
+        """What is waited for (batches, the tokens of a local model), and how far that is."""
 
     def note(self, text: str) -> None:
         """Something worth a line."""
@@ -50,7 +50,7 @@ class Watched(Protocol):
     """A model that has something to wait for."""
 
     def watch(self, progress: Progress) -> None:
-        """Report retries to this watcher from now on."""
+        """Tell this watcher from now on what is waited for."""
 
 
 def watch(model: object, progress: Progress) -> None:

@@ -12,6 +12,7 @@ from msgspec import Meta, Struct
 
 from evenkeel.errors import CapabilityError, UsageError
 from evenkeel.files.cache import expanded
+from evenkeel.harness.progress import Progress, Silent
 from evenkeel.models.local import batching
 from evenkeel.models.local.batching import Budget
 from evenkeel.models.local.options import (
@@ -136,6 +137,13 @@ class HuggingFace:
         """Batches at once on a CPU; 0 on other devices, where they follow one another."""
         self._notes: list[str] = []
         self._schema_problems: list[str] = []
+        self._progress: Progress = Silent()
+
+    def watch(self, progress: Progress) -> None:
+        """Say now and then how many tokens were computed: the first answers may take minutes."""
+        self._progress = progress
+        if self._loaded is not None:
+            self._loaded.say = progress.waiting
 
     def identity(self) -> dict[str, Any]:
         weights = self._weights()
@@ -236,6 +244,7 @@ class HuggingFace:
                 trust_remote_code=options.trust_remote_code,
             )
             causal.top_p, causal.top_k = options.top_p, options.top_k
+            causal.say = self._progress.waiting
             kind = causal.device.type
             self._notes = precision_notes(causal.model.dtype)
             tokens = TOKENS.get(kind)

@@ -188,16 +188,20 @@ def _show_plan(settings: Settings, plan: Plan, chosen: dict[str, Any]) -> None:
 
 
 def _expected_time(settings: Settings, requests: int, chosen: dict[str, Any]) -> str:
-    """By the latency of a tested connection, else by the pace of an earlier run of the same model."""
+    """By the latency of a tested connection, else by the pace of an earlier run of this model with answers
+    as long."""
     model = chosen.get("model")
     trial = st.session_state.get("trials", {}).get(model)
     if trial is not None and trial.latency_s is not None:
         seconds = math.ceil(requests / AT_ONCE) * trial.latency_s
         return f"about {processes.duration(seconds)} or more"
+    longest = {"max_tokens": getattr(ek.list_benchmarks()[chosen["benchmark"]].Options(), "max_tokens", None)}
     for listed in data.finished(settings):
         if listed.benchmark == chosen["benchmark"]:
-            asked = ek.load_run(listed.path).spec.models.get("model", {}).get("spec")
-            if asked == model and (pace := ek.pace(listed.path)):
+            spec = ek.load_run(listed.path).spec
+            as_long = spec.options.get("max_tokens") == {**longest, **chosen}["max_tokens"]
+            same = as_long and spec.models.get("model", {}).get("spec") == model
+            if same and (pace := ek.pace(listed.path)):
                 return f"about {processes.duration(requests / pace)} at the pace of {listed.name}"
     return "time unknown until the first answers"
 

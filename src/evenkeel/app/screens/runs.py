@@ -78,7 +78,7 @@ def _table(listed: list[ListedRun]) -> None:
         {title: [row[title] for _, row in rows] for title in rows[0][1]},
         key="runs-table",
         alt="All runs with their headline, interval and coverage",
-        column_config={"Headline": st.column_config.NumberColumn(format="%.4g")},
+        column_config={"Headline": st.column_config.NumberColumn(format="%.3g")},
     )
     if selected is not None:
         show.go("explore", run=rows[selected][0].name)

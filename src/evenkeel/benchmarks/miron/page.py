@@ -17,7 +17,7 @@ PUBLISHED = (
         "score",
         "higher",
         meaning="How closely the continuation matches the expected one, letter by letter: 100 × (1 − edits / "
-        "letters of the longer one), over as many words as the target has.",
+        "letters of the longer one), trimmed to the length of the target.",
         caution="A wrong form of the right word gets most of its points: see what copying scores.",
         main=True,
     ),

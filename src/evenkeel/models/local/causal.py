@@ -6,7 +6,8 @@ This file imports torch; it is itself imported when the first request comes.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
@@ -47,6 +48,10 @@ PART_TOKENS = 16_384
 
 RIGHT_PADDED = frozenset({"cuda"})
 """Devices on which prompts are padded on the right."""
+
+
+SAY_S = 0.5
+"""Between two lines on how far it is."""
 
 
 class Step(NamedTuple):
@@ -98,6 +103,16 @@ class Causal:
         self.token_text = lru_cache(maxsize=None)(lambda token: str(tokenizer.decode([token])))
         """A single token as text."""
         self._grammars: Grammars | None = None
+        self.say: Callable[[str], None] | None = None
+        """Takes a line on how far it is, now and then."""
+        self._computed, self._next = 0, 0.0
+
+    def computed(self, tokens: int) -> None:
+        """Count tokens that were read or written."""
+        self._computed += tokens
+        if self.say is not None and (now := time.monotonic()) >= self._next:
+            self._next = now + SAY_S
+            self.say(f"{self._computed:,} tokens computed")
 
     @cached_property
     def vocabulary(self) -> Vocabulary | None:
@@ -224,6 +239,7 @@ class Causal:
             arguments[self._cache_name] = cache
         accepted = {name: value for name, value in arguments.items() if name in self._parameters}
         out = self.model(**accepted, return_dict=True)
+        self.computed(ids.numel())
         return Step(out.logits[:, -keep:], out.get(self._cache_name) if self._cache_name else None)
 
     def read_prompts(self, rows: Sequence[Sequence[int]]) -> Reading:

@@ -68,7 +68,8 @@ class _Tally(Silent):
         if response.status != "ok":
             # An error by its kind (HTTP 429, connection lost); its details follow a colon.
             kind = response.reason.partition(":")[0].partition(" after ")[0]
-            self._failures[kind if response.status == "error" and kind else response.status] += 1
+            status = {"truncated": "cut off"}.get(response.status, response.status)
+            self._failures[kind if response.status == "error" and kind else status] += 1
         self._update()
 
     def retrying(self, count: int) -> None:
@@ -77,7 +78,7 @@ class _Tally(Silent):
         self._update()
 
     def waiting(self, text: str) -> None:
-        """How far the batches are that are waited for."""
+        """What is waited for, and how far that is."""
         self._waiting = text
         self._update()
 

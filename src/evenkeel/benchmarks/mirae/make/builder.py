@@ -38,7 +38,8 @@ class BuildOptions(Struct, frozen=True, kw_only=True):
     questions: Annotated[
         str | None,
         Meta(
-            description="Your questions: .txt (one a line), .csv or .jsonl (a field 'question').", extra=FILE
+            description="Your questions: .txt (one per line), .csv or .jsonl (a field 'question').",
+            extra=FILE,
         ),
     ] = None
     lang: Annotated[str, Meta(description="The language of the questions.")] = "en"
