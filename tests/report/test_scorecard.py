@@ -235,4 +235,5 @@ def test_a_run_of_one_ability_says_so_wherever_it_is_shown(tmp_path: Path) -> No
     assert runs[0].verdict.startswith("Right in 7 of 7 prompts (noise only)")
     [entry] = scorecard(runs[:1]).entries
     assert entry.name == "a, noise only"
+    assert {listed.part for listed in ek.list_runs(runs[0].path.parent)} == {"noise only"}
     assert "Accuracy (published check), noise only: no clear difference" in repr(ek.compare(*runs))

@@ -90,9 +90,10 @@ def _rows(run: ListedRun) -> list[dict[str, Any]]:
     """The headline is a number, by which the table is sorted: a share as per cent."""
     figures: dict[str, Figure | None] = {**run.subjects} or {run.model: run.headline}
     benchmark = ek.list_benchmarks().get(run.benchmark)
+    title = benchmark.layout.name if benchmark else visible(run.benchmark)
     return [
         {
-            "Benchmark": benchmark.layout.name if benchmark else visible(run.benchmark),
+            "Benchmark": ", ".join(filter(None, (title, run.part))),
             "Headline": _amount(figure),
             "Scale": SCALES.get(figure.unit, figure.unit) if figure else "",
             "95% interval": interval(figure, short=True),

@@ -37,6 +37,8 @@ class ListedRun(Struct, frozen=True, kw_only=True):
     model: str = ""
     created: str = ""
     metric: str = ""
+    part: str = ""
+    """Of which parts the headline is, where it is not of all: `noise only`."""
     headline: Figure | None = None
     """Without a value where there are several subjects."""
     subjects: dict[str, Figure] = {}
@@ -113,6 +115,7 @@ def _listed(root: Path, path: Path) -> ListedRun | None:
 def _result(run: Run) -> dict[str, Any]:
     return {
         "metric": benchmark_class(run.spec.benchmark).layout.headline,
+        "part": benchmark_class(run.spec.benchmark).layout.part(run.summary),
         "headline": run.headline,
         "subjects": dict(zip(run.subjects, run.headlines.values(), strict=True)) if run.subjects else {},
     }
