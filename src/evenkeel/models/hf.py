@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 
 from msgspec import Meta, Struct
 
-from evenkeel.errors import CapabilityError, UsageError
+from evenkeel.errors import CapabilityError
 from evenkeel.files.cache import expanded
 from evenkeel.harness.progress import Progress, Silent
 from evenkeel.models.local import batching
@@ -39,7 +39,7 @@ from evenkeel.models.local.weights import (
     require_packages,
     use_expandable_memory,
 )
-from evenkeel.models.tokenizer_files import Encoded, TextTokenizer, is_alone, needs_conversion, read_tokenizer
+from evenkeel.models.tokenizer_files import TextTokenizer, is_alone, read_tokenizer
 from evenkeel.options import TopK, TopP
 from evenkeel.types import (
     Capability,
@@ -205,23 +205,9 @@ class HuggingFace:
         if is_alone(path := expanded(name)):
             return read_tokenizer(path)
         require_packages("transformers", what="a tokenizer", extra="hf")
-        from evenkeel.models.local.loading import load_tokenizer
+        from evenkeel.models.local.loading import text_tokenizer
 
-        spec = f"hf:{name}"
-        located = locate(spec, weights=False)
-        try:
-            loaded = load_tokenizer(located)
-        except UsageError:
-            if not needs_conversion(located.path):
-                raise
-            return read_tokenizer(located.folder)  # transformers needs further packages for it
-        fast = getattr(loaded, "is_fast", False)
-
-        def encode(text: str) -> Encoded:
-            encoding = loaded(text, verbose=False, return_offsets_mapping=fast)
-            return Encoded(list(encoding["input_ids"]), encoding["offset_mapping"] if fast else None)
-
-        return TextTokenizer(encode, backend=loaded.backend_tokenizer if fast else None)
+        return text_tokenizer(locate(f"hf:{name}", weights=False))
 
     def _weights(self) -> Weights:
         options = self._options

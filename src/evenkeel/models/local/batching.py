@@ -122,16 +122,6 @@ def run(
     """
     parts = iter(parts)
     pending: deque[list[T]] = deque()
-
-    def ordered(groups: Iterable[list[T]]) -> list[list[T]]:
-        groups = sorted(groups, key=lambda group: -size(group[0]))
-        if kind is None:
-            return groups
-        kinds: dict[Hashable, list[list[T]]] = {}
-        for group in groups:
-            kinds.setdefault(kind(group[0]), []).append(group)
-        return [group for several in kinds.values() for group in several]
-
     running: dict[int, Batch[T]] = {}
     events: SimpleQueue[tuple[int, int | None, Any]] = SimpleQueue()
     """The number of a batch, and a result with its index; or none, and how the batch ended."""
@@ -139,7 +129,7 @@ def run(
     while True:
         while len(running) < ahead:
             while not pending and (part := next(parts, None)) is not None:
-                pending.extend(ordered(part))
+                pending.extend(_ordered(part, size, kind))
             if not pending:
                 break
             number = next(numbers)
@@ -166,6 +156,19 @@ def run(
             budget.tokens = min(budget.tokens, len(items) * size(items[0]) // 2)
             log.info("The memory ran out: batches of at most %s tokens from here on.", f"{budget.tokens:,}")
             pending.extendleft([items[at]] for at in reversed(rest))
+
+
+def _ordered(
+    groups: Iterable[list[T]], size: Callable[[T], int], kind: Callable[[T], Hashable] | None
+) -> list[list[T]]:
+    """The longest first, those of one kind together."""
+    groups = sorted(groups, key=lambda group: -size(group[0]))
+    if kind is None:
+        return groups
+    kinds: dict[Hashable, list[list[T]]] = {}
+    for group in groups:
+        kinds.setdefault(kind(group[0]), []).append(group)
+    return [group for several in kinds.values() for group in several]
 
 
 def _next_batch(

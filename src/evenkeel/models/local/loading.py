@@ -27,6 +27,7 @@ from evenkeel.models.local.checks import (
 from evenkeel.models.local.steps.attention import use_step_attention
 from evenkeel.models.local.steps.rows import use_row_attention
 from evenkeel.models.local.weights import Weights, first_line, quiet_transformers, tokenizer_errors
+from evenkeel.models.tokenizer_files import Encoded, TextTokenizer, needs_conversion, read_tokenizer
 
 LOAD_ERRORS = (
     *(OSError, ValueError, RuntimeError, LookupError, ImportError, AttributeError, TypeError),
@@ -44,6 +45,23 @@ def load_tokenizer(weights: Weights, *, trust_remote_code: bool = False) -> Any:
     source |= {"trust_remote_code": True} if trust_remote_code else {}
     with tokenizer_errors(weights.path):
         return AutoTokenizer.from_pretrained(weights.folder, local_files_only=True, **source)
+
+
+def text_tokenizer(weights: Weights) -> TextTokenizer:
+    """A model's tokenizer for texts alone."""
+    try:
+        loaded = load_tokenizer(weights)
+    except UsageError:
+        if not needs_conversion(weights.path):
+            raise
+        return read_tokenizer(weights.folder)  # transformers needs further packages for it
+    fast = getattr(loaded, "is_fast", False)
+
+    def encode(text: str) -> Encoded:
+        encoding = loaded(text, verbose=False, return_offsets_mapping=fast)
+        return Encoded(list(encoding["input_ids"]), encoding["offset_mapping"] if fast else None)
+
+    return TextTokenizer(encode, backend=loaded.backend_tokenizer if fast else None)
 
 
 def load(spec: str, weights: Weights, *, dtype: str, device: str, trust_remote_code: bool) -> Causal:
