@@ -115,8 +115,9 @@ def test_a_row_of_a_table_has_short_lines_without_codes(tmp_path: Path) -> None:
 def test_a_row_has_what_its_benchmark_expects(ability: str, expected: str, tmp_path: Path) -> None:
     inputs = {"dataset": "en", "query": "Which river?", "answer": [["The Teme", "Teme"], "1850"]}
     inputs["variant"] = "repeat2"
-    run = store(tmp_path / "run", [record(0, inputs=inputs, tags={"ability": ability, "setting": "noise 0.4"})], "rgb")
-    assert run.samples().in_short([0]) == [("Which river?", "noise 0.4, repeat 2", expected, "")]
+    sample = record(0, inputs=inputs, tags={"ability": ability, "setting": "noise 0.4"}, text="It is")
+    run = store(tmp_path / "run", [sample], "rgb")
+    assert run.samples().in_short([0]) == [("Which river?", "noise 0.4, repeat 2", expected, "It is")]
 
 
 def test_a_record_is_read_by_its_row_and_related_ones_by_their_group(tmp_path: Path) -> None:
