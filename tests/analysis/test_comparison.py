@@ -158,7 +158,7 @@ def test_a_refusal_names_other_data_by_short_digests_and_no_path(tmp_path: Path)
         ({"embedder": "other"}, "Embedder: A embed, B other"),
         (
             {"asks": "Riddle", "data": {"sha256": ["1"]}},
-            "60 of 60 prompts in both do not ask the same: en-0-L0, en-0-L1, en-0-L2, …; Source",
+            "60 of 60 shared prompts ask different things: en-0-L0, en-0-L1, en-0-L2, …; Source",
         ),
         (
             {"options": {"temperature": None, "words": "0123456789abcdef" * 4}},

@@ -352,7 +352,7 @@ def test_the_probability_as_a_string_is_shown() -> None:
         "probability of the target as a string",
     )
     assert rows["in its own tokens"] == ("10%",)
-    assert rows["as a string, in whatever tokens"] == ("20%",)
+    assert rows["as a string, in any tokens"] == ("20%",)
 
 
 def test_the_clean_version_is_beside_the_one_with_typos() -> None:

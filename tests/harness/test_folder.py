@@ -47,7 +47,7 @@ def test_another_spec_is_refused_with_the_difference(tmp_path: Path) -> None:
     with RunFolder.open(tmp_path / "run", spec()):
         pass
     with (
-        pytest.raises(RunConflict, match=r'options.levels is "1-7" there and "1-3" here'),
+        pytest.raises(RunConflict, match=r'options.levels: "1-7" in that run, "1-3" here'),
         RunFolder.open(tmp_path / "run", spec(options={"levels": "1-3"})),
     ):
         pass
@@ -125,7 +125,7 @@ def test_a_folder_that_is_no_run_says_so(tmp_path: Path) -> None:
 
 def test_differences_are_named_field_by_field() -> None:
     there, here = spec(limit=8), spec(limit=None, seed=2)
-    assert spec_differences(there, here) == ["seed is 0 there and 2 here", "limit is 8 there and null here"]
+    assert spec_differences(there, here) == ["seed: 0 in that run, 2 here", "limit: 8 in that run, null here"]
 
 
 def test_only_what_a_killed_process_was_writing_is_removed(tmp_path: Path) -> None:

@@ -83,19 +83,18 @@ def interval(figure: Figure | None, *, short: bool = False) -> str:
     """`0.8512 to 0.8741`, or `[.8512, .8741]` where space is short; empty where it is unknown."""
     if figure is None or figure.value is None or figure.low is None or figure.high is None:
         return ""
-    if says_nothing(figure):
+    if says_nothing(figure.low, figure.high, figure.unit):
         return FEW_SAMPLES
     if not short:
         return f"{number(figure.low, figure.unit)} to {number(figure.high, figure.unit)}"
     return f"[{bound(figure.low, figure.unit)}, {bound(figure.high, figure.unit)}]"
 
 
-def says_nothing(figure: Figure) -> bool:
+def says_nothing(low: float, high: float, unit: Unit) -> bool:
     """Whether an interval is so wide that its limits are of no use: [2, 11,381], a correlation in [-1, 1]."""
-    low, high = figure.low or 0.0, figure.high or 0.0
-    if figure.unit in WIDEST:
-        return high - low > WIDEST[figure.unit]
-    return figure.unit in ("tokens", "count", "bits", "nats") and low > 0 and high > TIMES * low
+    if unit in WIDEST:
+        return high - low > WIDEST[unit]
+    return unit in ("tokens", "count", "bits", "nats") and low > 0 and high > TIMES * low
 
 
 def bound(amount: float, unit: Unit) -> str:
