@@ -312,7 +312,8 @@ def test_the_comparison_is_shown_as_tables(
     page = Path("t.html").read_text()
     assert page.count("<svg") == 6  # each chart is drawn for a desktop and for a phone
     assert "<script" not in page
-    assert "Fewest tokens per word: hf:bpe in en" in page
+    assert "Fewest tokens per word: bpe in en" in page
+    assert 'title="hf:bpe">bpe<' in page
     assert "How many tokens a word takes on average" in page
     for text in (
         "Tokens per word",

@@ -408,8 +408,8 @@ def test_a_triplet_is_shown_with_the_scores_of_each_method() -> None:
     assert view.label == "0 of 1 methods are right"
     verdict, positive, negative, difference = facts(view, "what the methods picked")["bm25"]
     assert verdict == "wrong"
-    assert float(positive) - float(negative) == pytest.approx(float(difference), abs=2e-4)
-    assert float(difference) == pytest.approx(record.score.detail.margins["bm25"], abs=1e-4)
+    assert float(positive) - float(negative) == pytest.approx(float(difference), abs=0.02)
+    assert float(difference) == pytest.approx(record.score.detail.margins["bm25"], rel=0.05)
     assert marks(text(view, "not alike")) == ["workshop"]
     assert marks(text(view, "alike")) == []
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
@@ -142,6 +143,31 @@ def statuses(figure: Figure) -> str:
     """How the requests behind a figure ended: `235 ok, 5 refused, 2 cut off`."""
     words = {"truncated": "cut off", "unparsed": "not readable"}
     return ", ".join(f"{count:,} {words.get(status, status)}" for status, count in figure.statuses.items())
+
+
+TAGS = {
+    "lang": "language",
+    "docset": "document set",
+    "edits": "typos",
+    "edit": "kind of typo",
+    "edited": "words with typos",
+}
+"""Tags in words, where they are not words themselves."""
+
+
+def tag_name(tag: str) -> str:
+    """A tag in words: `language` for `lang`."""
+    return TAGS.get(tag, tag.replace("_", " "))
+
+
+def tag_value(text: str) -> str:
+    """The value of a tag in words: `math: arithmetic` for the task `math__arithmetic`."""
+    return text.replace("__", ": ")
+
+
+def scope_words(scope: Mapping[str, str]) -> str:
+    """`language en, task math: arithmetic`"""
+    return ", ".join(f"{tag_name(tag)} {tag_value(part)}" for tag, part in scope.items())
 
 
 def capitalised(text: str) -> str:

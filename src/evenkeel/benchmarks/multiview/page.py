@@ -6,7 +6,7 @@ from collections import defaultdict
 
 from evenkeel.benchmarks.multiview.files import model_name
 from evenkeel.benchmarks.multiview.names import models_and_options
-from evenkeel.page.format import share
+from evenkeel.page.format import share, tag_value
 from evenkeel.page.layout import Bars, Column, Layout, Note, Points, Table
 from evenkeel.page.metrics import Metric, units
 from evenkeel.types import RunSpec, Summary
@@ -174,7 +174,8 @@ def notes(spec: RunSpec, summary: Summary) -> list[Note]:
         texts.append(f"Guessing gives 50%; with the method's ties: {levels}.")
     tasks = [f.scope["task"] for f in summary.values() if f.metric == "built_against_bm25" and f.value]
     if tasks and any(models == ["bm25"] for models, _ in _methods(spec).values()):
-        texts.append(f"Built to defeat BM25, so that its chance level is not one half: {', '.join(tasks)}.")
+        listed = ", ".join(map(tag_value, tasks))
+        texts.append(f"Built to defeat BM25, so that its chance level is not one half: {listed}.")
     return [*builder_notes(spec), *_cut_notes(summary), *map(Note, texts)]
 
 
