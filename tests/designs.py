@@ -13,7 +13,10 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from evenkeel import analysis as stats
+from evenkeel.analysis.figures import rank_correlation, ratio
+from evenkeel.analysis.figures import slope as slope_figure
+from evenkeel.analysis.intervals import interval_of, over_clusters
+from evenkeel.analysis.significance import Tested, detectable, holm, paired_test
 from evenkeel.benchmarks.mirae.chance import corrected_for_chance
 from evenkeel.types import Score, Unit
 
@@ -102,7 +105,7 @@ def alike(p: float, rho: float, sizes: Numbers, rng: Rng) -> Numbers:
 def means(unit: Unit, values: Numbers) -> Iterator[Bounds]:
     groups = np.arange(values.shape[1])
     for row in values:
-        found = stats.interval_of(row, groups, unit)
+        found = interval_of(row, groups, unit)
         yield found.low, found.high
 
 
@@ -120,14 +123,14 @@ def spread_out(counts: Numbers, sizes: Numbers) -> tuple[Numbers, Numbers]:
 def clustered(p: float, rho: float, groups: int, rng: Rng, draws: int) -> Iterator[Bounds]:
     sizes = sizes_of(groups, rng, draws)
     for counts, own in zip(alike(p, rho, sizes, rng), sizes, strict=True):
-        found = stats.interval_of(*spread_out(counts, own), "share")
+        found = interval_of(*spread_out(counts, own), "share")
         yield found.low, found.high
 
 
 def pairs(unit: Unit, first: Numbers, second: Numbers) -> Iterator[Bounds]:
     ones = np.ones(first.shape[1])
     for row in second - first:
-        found = stats.paired_test(stats.over_clusters(row, ones), unit=unit)
+        found = paired_test(over_clusters(row, ones), unit=unit)
         yield found.low, found.high
 
 
@@ -164,7 +167,7 @@ def paired_clustered(a: float, b: float, rho: float, groups: int, rng: Rng, draw
         latent = hard + (1 - rho) ** 0.5 * rng.normal(size=(draws, groups, 9))
         sides.append(((latent < normal_quantile(p)) & there).sum(axis=2).astype(float))
     for row, own in zip(sides[1] - sides[0], sizes, strict=True):
-        found = stats.paired_test(stats.over_clusters(row, own.astype(float)), unit="share")
+        found = paired_test(over_clusters(row, own.astype(float)), unit="share")
         yield found.low, found.high
 
 
@@ -215,7 +218,7 @@ def share_corrected(each: int, groups: int, rng: Rng, draws: int) -> Iterator[Bo
     for _ in range(draws):
         detected = yes_or_no(rng.beta(3, 2, groups), each, rng)
         right = yes_or_no(rng.beta(7, 3, groups), each, rng) * detected
-        found = stats.ratio(score_list(right, detected=detected), "m", "detected", unit="share")
+        found = ratio(score_list(right, detected=detected), "m", "detected", unit="share")
         yield found.low, found.high
 
 
@@ -224,7 +227,7 @@ def ratio_of_sums(groups: int, rng: Rng, draws: int) -> Iterator[Bounds]:
     for _ in range(draws):
         below = rng.gamma(4, 1, (groups, 3))
         above = 2 * below + below * rng.normal(0, 0.4, (groups, 1)) + rng.normal(0, 0.5, (groups, 3))
-        found = stats.ratio(score_list(above, below=below), "m", "below", unit="count")
+        found = ratio(score_list(above, below=below), "m", "below", unit="count")
         yield found.low, found.high
 
 
@@ -237,7 +240,7 @@ def slope(groups: int, rng: Rng, draws: int) -> Iterator[Bounds]:
     for _ in range(draws):
         slopes = rng.normal(0.2, 0.3, (groups, 1))
         values = around(rng.normal(0, 1, groups), 4, rng) + slopes * np.arange(4)
-        found = stats.slope(score_list(values), "m", "side", side_of, unit="count")
+        found = slope_figure(score_list(values), "m", "side", side_of, unit="count")
         yield found.low, found.high
 
 
@@ -274,7 +277,7 @@ def corrected_means(
 ) -> Iterator[Bounds]:
     for _ in range(draws):
         values = corrected(directions(shared, groups, rng), strays, rng)
-        interval = stats.interval_of(values, np.arange(groups), "cosine")
+        interval = interval_of(values, np.arange(groups), "cosine")
         yield interval.low, interval.high
 
 
@@ -303,7 +306,7 @@ def ranked(groups: int, rng: Rng, draws: int) -> Iterator[Bounds]:
     for _ in range(draws):
         first, noise = (rng.normal(0, 1, (groups, 1)) + rng.normal(0, 1, (groups, 2)) for _ in range(2))
         both = score_list(0.6 * first + 0.8 * noise, other=first)
-        found = stats.rank_correlation(both, "m", "other")
+        found = rank_correlation(both, "m", "other")
         yield found.low, found.high
 
 
@@ -425,18 +428,16 @@ def rows_of(kind: str, rows: int, groups: int, rng: Rng) -> Numbers:
     return rng.choice([-1.0, 0.0, 1.0], (rows, groups), p=[0.05, 0.9, 0.05])
 
 
-def tested(differences: Numbers, unit: Unit) -> list[stats.Tested]:
+def tested(differences: Numbers, unit: Unit) -> list[Tested]:
     ones = np.ones(differences.shape[1])
-    return [stats.paired_test(stats.over_clusters(row, ones), unit=unit) for row in differences]
+    return [paired_test(over_clusters(row, ones), unit=unit) for row in differences]
 
 
 def false_alarms(kind: str, rows: int, draws: int) -> float:
     """How often any row of a comparison of equal models is said to differ."""
     rng = np.random.default_rng([rows, *kind.encode()])
     unit: Unit = "cosine" if kind == "normal cosines" else "share"
-    corrected = (
-        stats.holm([test.p for test in tested(rows_of(kind, rows, 40, rng), unit)]) for _ in range(draws)
-    )
+    corrected = (holm([test.p for test in tested(rows_of(kind, rows, 40, rng), unit)]) for _ in range(draws))
     return float(np.mean([any(p is not None and p < 0.05 for p in row) for row in corrected]))
 
 
@@ -444,13 +445,13 @@ def power(groups: int, rows: int, draws: int) -> float:
     """How often one row differs that truly does, by what the samples say is detectable; the others do not."""
     rng = np.random.default_rng([groups, rows])
     ones = np.ones(groups)
-    pilot = [stats.over_clusters(row, ones) for row in rows_of("normal cosines", 400, groups, rng)]
-    sizes = [stats.detectable(estimate, unit="cosine", tests=rows) for estimate in pilot]
+    pilot = [over_clusters(row, ones) for row in rows_of("normal cosines", 400, groups, rng)]
+    sizes = [detectable(estimate, unit="cosine", tests=rows) for estimate in pilot]
     size = float(np.mean([one for one in sizes if one is not None]))
     shown = 0
     for _ in range(draws):
         differences = rows_of("normal cosines", rows, groups, rng)
         differences[0] += size
-        p = stats.holm([test.p for test in tested(differences, "cosine")])[0]
+        p = holm([test.p for test in tested(differences, "cosine")])[0]
         shown += p is not None and p < 0.05
     return shown / draws

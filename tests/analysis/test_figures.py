@@ -10,22 +10,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from evenkeel.analysis import (
-    RANGES,
-    difference,
-    interval_of,
-    over_clusters,
-    paired_test,
-    rank_correlation,
-    ratio,
-    scope_name,
-    scope_of,
-    slope,
-    summarise,
-    wilson,
-)
-from evenkeel.analysis.figures import spearman
+from evenkeel.analysis.figures import difference, rank_correlation, ratio, slope, spearman, summarise
+from evenkeel.analysis.intervals import RANGES, interval_of, over_clusters, wilson
+from evenkeel.analysis.significance import paired_test
 from evenkeel.errors import UsageError
+from evenkeel.page.metrics import scope_name, scope_of
 from evenkeel.types import Score, Unit
 
 COSINE: dict[str, Unit] = {"m": "cosine"}
