@@ -63,7 +63,8 @@ def test_every_form_in_the_help_is_a_method() -> None:
     "texts",
     [
         (), ("bm25:x",), ("embed:",), ("embed:x+logprobs",), ("late:x",), ("rewrite:x",),
-        ("rewrite:+embed:x",), ("rewrite:x+judge:y",), ("judge:x+annotations+annotations",), ("judge:x+",), ("bm25", "bm25"),
+        ("rewrite:+embed:x",), ("rewrite:x+judge:y",), ("judge:x+annotations+annotations",),
+        ("judge:x+",), ("bm25", "bm25"),
     ],
 )  # fmt: skip
 def test_what_is_not_a_method_is_refused(texts: tuple[str, ...]) -> None:

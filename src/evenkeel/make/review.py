@@ -19,8 +19,8 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 import msgspec
 from msgspec import Struct
 
-from evenkeel.errors import DataError, StorageError, UsageError
-from evenkeel.files.cache import write_whole
+from evenkeel.errors import DataError, UsageError
+from evenkeel.files.cache import storage_errors, write_whole
 from evenkeel.files.jsonfile import BOM, indented, read_bytes, read_json, read_json_lines
 from evenkeel.files.tables import read_rows
 from evenkeel.page.view import Facts, Text, View
@@ -110,11 +110,8 @@ class Review:
         created = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         decision = Decision(row.digest, verdict, row.file, row.number, created)
         target = self._decisions_file
-        try:
-            with target.open("ab") as file:
-                file.write(msgspec.json.encode(decision) + b"\n")
-        except OSError as error:
-            raise StorageError(f"{target}: cannot be written ({error}).") from None
+        with storage_errors(target), target.open("ab") as file:
+            file.write(msgspec.json.encode(decision) + b"\n")
         self._decisions[row.digest] = verdict
 
     def counts(self) -> dict[Verdict, int]:

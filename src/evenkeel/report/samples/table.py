@@ -15,7 +15,7 @@ from markupsafe import Markup
 from msgspec import Struct
 
 from evenkeel.files.columns import answer_text
-from evenkeel.files.jsonfile import decode_json_lines
+from evenkeel.files.jsonfile import read_json_lines
 from evenkeel.harness.folder import Run
 from evenkeel.harness.registry import benchmark_class
 from evenkeel.harness.stored.samples import InShort, Samples, strings_in
@@ -181,7 +181,7 @@ def _texts(run: Run, rows: int) -> tuple[list[str], list[list[int | str]], bool]
     codes: list[list[int]] = []
     texts: list[str] = []
     cut = False
-    for line in islice(decode_json_lines(run.path / "records.jsonl", _Line), rows):
+    for line in islice(read_json_lines(run.path / "records.jsonl", _Line), rows):
         parts = [*_asked(line.sample), *_answered(line.answers)]
         for heading, _ in parts:
             if heading not in numbers:
