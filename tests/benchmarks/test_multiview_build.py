@@ -209,8 +209,8 @@ def test_a_judge_that_built_the_triplets_is_marked_in_a_run_of_them(docs: Path, 
     spec = msgspec.structs.replace(
         run.spec, options={**run.spec.options, "method": renamed}, subjects=("z", "w")
     )
-    (same,) = builder_notes(spec)
-    assert same.text.startswith("z, w: the same model, openai:judge, built 4")
+    (renamed_note,) = builder_notes(spec)
+    assert renamed_note.text.startswith("z, w: the same model, openai:judge, built 4")
 
 
 # Without a judge
