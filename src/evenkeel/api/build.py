@@ -12,7 +12,7 @@ from evenkeel.api.run import note_stored_answers
 from evenkeel.api.setup import budget_for, model_refs, open_models, probe
 from evenkeel.errors import UsageError
 from evenkeel.files import lock
-from evenkeel.files.cache import drafts_in, naming, resolved, write_whole
+from evenkeel.files.cache import drafts_in, resolved, storage_errors, write_whole
 from evenkeel.files.remote.sources import local, named, naming_source, parse_columns
 from evenkeel.harness.budget import Budget
 from evenkeel.harness.control import assigned_folder, controlled
@@ -95,7 +95,7 @@ def _held(target: Path, progress: Progress, *, folder: bool) -> Iterator[Progres
     parent = target if folder else target.parent
     with contextlib.ExitStack() as stack:
         stack.callback(progress.finish)
-        with naming(target / "journal.sqlite" if folder else target):
+        with storage_errors(target / "journal.sqlite" if folder else target):
             parent.mkdir(parents=True, exist_ok=True)
             stack.enter_context(lock.writing(target) if folder else lock.writing_file(target))
         for draft, name in drafts_in(parent):

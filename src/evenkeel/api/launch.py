@@ -24,7 +24,7 @@ from msgspec import Struct
 from evenkeel.api.build import build
 from evenkeel.api.run import merged_options, new_folder
 from evenkeel.api.setup import parse_data
-from evenkeel.errors import DataError, UsageError
+from evenkeel.errors import DataError, StorageError, UsageError
 from evenkeel.files.cache import cache_dir, slug, write_whole
 from evenkeel.files.jsonfile import read_json
 from evenkeel.files.lock import process_began
@@ -266,7 +266,7 @@ def launch(
     clear_control(target)
     process = _Process(task=task, created=datetime.now(UTC).isoformat(timespec="milliseconds"))
     write_whole(folder / STORED, _encoded(process))
-    with contextlib.suppress(OSError):  # where nothing can be remembered, it can only be started anew
+    with contextlib.suppress(StorageError):  # where nothing can be remembered, it can only be started anew
         write_whole(_mark_of(task), b"")
     # -P: whatever lies in the working directory is not imported.
     command = [sys.executable, "-P", "-m", "evenkeel", "started", str((folder / STORED).resolve())]
