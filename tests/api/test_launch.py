@@ -113,7 +113,7 @@ def test_a_killed_run_of_a_terminal_is_resumed_elsewhere(
         kept, before = journaled(tmp_path / "runs"), sum(server.answered.values())
         monkeypatch.chdir(tmp_path)
         assert evenkeel("report", out).code == 2
-        assert f"`evenkeel resume {out}` resumes it" in capsys.readouterr().err
+        assert f"resume it with `evenkeel resume {out}`" in capsys.readouterr().err
         assert evenkeel_process("resume", out).code == 0
         asked = sum(server.answered.values()) - before
     assert kept > 0

@@ -79,7 +79,7 @@ def note_batches(folder: Path, progress: Progress, *, batch: bool) -> Iterator[N
             if batch and (names := [each.id or "one being created" for each in unfetched(folder)]):
                 more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
                 error.add_note(
-                    f"Batches keep running at the provider: {', '.join(names[:NAMED])}{more}. To fetch their "
-                    f"answers: {how_to_resume(folder)}."
+                    f"Batches keep running at the provider: {', '.join(names[:NAMED])}{more}. Fetch their "
+                    f"answers with {how_to_resume(folder)}."
                 )
         raise

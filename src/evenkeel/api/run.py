@@ -150,7 +150,7 @@ def rescore(
         samples = journal.samples(sample_type(type(loaded)))
         count = spec.provenance.get("samples", 0)
         if not count:
-            raise RunConflict(f"{path} was stopped before it began: {how_to_resume(target)}.")
+            raise RunConflict(f"{path} was stopped before it began: resume it with {how_to_resume(target)}.")
         if len(samples) != count:
             raise RunConflict(
                 f"{folder.journal} holds {len(samples):,} of the run's {count:,} samples. Put the journal "
@@ -242,7 +242,7 @@ def carry_out(
             reuse=recording,
         )
         with (
-            note_stored_answers(journal, f"{path}: {how_to_resume(path)}."),
+            note_stored_answers(journal, f"{path}: resume with {how_to_resume(path)}."),
             note_batches(path, progress, batch=bool(batched)),
         ):
             ask(setup.benchmark, setup.samples, requests)

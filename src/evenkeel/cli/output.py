@@ -75,7 +75,7 @@ def check_coverage(run: Run, floor: float) -> int:
             for reason in SCORED_REASONS:
                 del failures[reason]
             reasons = ", ".join(f"{reason} ×{count:,}" for reason, count in failures.most_common(8))
-            retry = f" To retry the errors: {how_to_resume(run.path)}."
+            retry = f" Retry the errors with {how_to_resume(run.path)}."
             asked = run.spec.data.get("source") != "recorded"
             say_error(
                 f"{name} {share(coverage)} is under the floor of {share(floor)} (--min-coverage): "

@@ -175,7 +175,8 @@ class Run(Displayed):
         _ = self.spec
         if (path := member(self.path, name)) is None:
             raise DataError(
-                self.path, f"this run is not finished: {how_to_resume(self.path)}, or `evenkeel rescore` it."
+                self.path,
+                f"this run is not finished: resume it with {how_to_resume(self.path)}, or rescore it.",
             )
         return path
 
@@ -305,10 +306,10 @@ def member(folder: Path, name: str) -> Path | None:
 
 
 def how_to_resume(folder: Path) -> str:
-    """The command that resumes a run, where its folder has the settings; for the end of a sentence."""
+    """The command that resumes a run, for a message; it is short where the folder has the settings."""
     if (folder / STARTED).is_file():
-        return f"`{shlex.join(['evenkeel', 'resume', str(folder)])}` resumes it"
-    return f"the same command with --out {folder} resumes it"
+        return f"`{shlex.join(['evenkeel', 'resume', str(folder)])}`"
+    return f"the same command and --out {folder}"
 
 
 class _Model(Struct):

@@ -245,7 +245,7 @@ class Session:
             described = f"{number} ({', '.join(states) or 'submitted'}): {done:,} of {total:,} done"
             if not self._wait:
                 raise BatchesPending(
-                    f"{described}, at {self._shown}. To fetch the answers: {how_to_resume(self._folder)}."
+                    f"{described}, at {self._shown}. Fetch the answers with {how_to_resume(self._folder)}."
                 )
             self._relay.waiting(described)
             await asyncio.sleep(min(pause, self._pause_limit))
