@@ -4,13 +4,11 @@ A dialect is written down apart from `presets.json`, from documentation and repo
 the server refuses what the provider is not known to take. No provider was asked. `verify` speaks to it
 through the whole client.
 
-    python tests/dialects.py          print the table of docs/integrations.md
-    python tests/dialects.py --write  put it there
+    python tests/dialects.py          write the table of docs/integrations.md
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -261,14 +259,9 @@ def _word(preset: Preset, feature: Feature) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="The table of presets.")
-    parser.add_argument("--write", action="store_true", help="put it into docs/integrations.md")
-    if parser.parse_args().write:
-        page = DOCS.read_text(encoding="utf-8")
-        before, after = page.partition(BEGIN)[0], page.partition(END)[2]
-        DOCS.write_text(f"{before}{BEGIN}\n\n{table()}\n\n{END}{after}", encoding="utf-8")
-    else:
-        print(table())
+    page = DOCS.read_text(encoding="utf-8")
+    before, after = page.partition(BEGIN)[0], page.partition(END)[2]
+    DOCS.write_text(f"{before}{BEGIN}\n\n{table()}\n\n{END}{after}", encoding="utf-8")
 
 
 if __name__ == "__main__":

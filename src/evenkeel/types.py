@@ -127,8 +127,6 @@ class StringProbability(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     own: float | None = None
     """The tokenizer's own tokens of the string; None where tokens merge across the boundary."""
-    spelled: float | None = None
-    """The sequences after the prefix's tokens that end where the string ends, as far as they were counted."""
     low: float
     """All sequences after the prefix's tokens that begin with the string: at least this,"""
     high: float
@@ -137,8 +135,6 @@ class StringProbability(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The same after the prefix as text, whatever its last token: at least this,"""
     healed_high: float | None = None
     """and at most this. None where the prefix has no token that could be taken back."""
-    sequences: int = 0
-    """Token sequences that were counted."""
 
 
 class Response(Struct, frozen=True, kw_only=True, omit_defaults=True):

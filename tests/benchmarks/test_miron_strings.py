@@ -118,7 +118,7 @@ def test_a_server_is_refused_with_what_can_give_it(data: Path, capsys: pytest.Ca
 
 
 def test_bounds_are_said_to_be_bounds() -> None:
-    loose = StringProbability(own=-3.0, spelled=-2.9, low=-2.5, high=-2.0, healed_low=-2.4, healed_high=-2.3)
+    loose = StringProbability(own=-3.0, low=-2.5, high=-2.0, healed_low=-2.4, healed_high=-2.3)
     values = strings.values_of(Response(status="ok", string=loose), " ship")
     assert values["strings_known"] == 0
     assert values["boundary_cost"] is None

@@ -62,10 +62,9 @@ def test_every_form_in_the_help_is_a_method() -> None:
 @pytest.mark.parametrize(
     "texts",
     [
-        (), ("",), ("bm25:x",), ("bm25+instruct",), ("embed",), ("embed:",), ("embed:x+logprobs",),
-        ("late:x",), ("rerank:x+instruct",), ("rewrite:x",), ("rewrite:x+embed:",), ("rewrite:+embed:x",),
-        ("rewrite:x+judge:y",), ("judge:x+instruct",), ("judge:x+annotations+annotations",), ("judge:x+",),
-        ("judge:x+reason",), ("bm25", "bm25"),
+        (), ("bm25:x",), ("embed:",), ("embed:x+logprobs",), ("late:x",), ("rewrite:x",),
+        ("rewrite:+embed:x",), ("rewrite:x+judge:y",), ("judge:x+annotations+annotations",),
+        ("judge:x+",), ("bm25", "bm25"),
     ],
 )  # fmt: skip
 def test_what_is_not_a_method_is_refused(texts: tuple[str, ...]) -> None:
@@ -98,12 +97,8 @@ def test_wrong_arguments_of_a_method_are_refused(method: str, problem: str) -> N
     ("spec", "written"),
     [
         ("openai:intfloat/e5-mistral-7b-instruct", "Instruct: I\nQuery: T"),
-        ("sbert:models/multilingual-e5-large-instruct/", "Instruct: I\nQuery: T"),
         ("openai:Qwen/Qwen3-Embedding-0.6B", "Instruct: I\nQuery:T"),
         ("sbert:Alibaba-NLP/gte-Qwen2-7B-instruct", "Instruct: I\nQuery: T"),
-        ("sbert:hkunlp/instructor-large", "I: T"),
-        ("sbert:GritLM/GritLM-7B", "<|user|>\nI\n<|embed|>\nT"),
-        ("embedded-embedder", "I: T"),
         ("sbert:/home/e5/qwen/base5", "I: T"),
     ],
 )
@@ -316,8 +311,6 @@ def test_a_triplet_that_failed_in_one_order_is_left_out(tools: Path, tmp_path: P
     judged = run.summary[named("accuracy", JUDGE)]
     assert (judged.value, judged.n, judged.coverage) == (0.5, 5, 10 / 12)
     assert judged.statuses == {"ok": 11, "error": 1}
-    results = json.loads((run.path / "export" / "results.json").read_text())
-    assert results["methods"][JUDGE]["total"] == 5
     by_judge, by_words = ek.compare(right, run).differences
     assert (by_judge.value_a, by_judge.value_b, by_judge.n) == (1.0, 0.5, 5)
     assert (by_words.difference, by_words.n) == (0, 6)
@@ -326,7 +319,7 @@ def test_a_triplet_that_failed_in_one_order_is_left_out(tools: Path, tmp_path: P
 
 
 def test_annotations_are_shown_to_the_judge_or_missed_at_once(
-    tools: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     told = {"anchor_summary": "digs", "positive_summary": "digs too", "negative_summary": "saws"}
     data = store(tmp_path / "t.jsonl", [triplet(n, **told) for n in range(2)])
@@ -339,9 +332,9 @@ def test_annotations_are_shown_to_the_judge_or_missed_at_once(
         order = ("digs too", "saws") if candidates(prompt)[0].startswith("good") else ("saws", "digs too")
         assert shown.format(*order) in prompt
     given = ("--method", JUDGE, "--method", method, "--base-url", "http://127.0.0.1:9/v1")
-    for half in (tools, store(tmp_path / "half.jsonl", [triplet(0, **{**told, "negative_summary": ""})])):
-        assert evenkeel("run", "multiview", "--data", half, *given, "--out", tmp_path / "no").code == 2
-        assert f"{method}: the triplets of tools__use carry no annotations" in capsys.readouterr().err
+    half = store(tmp_path / "half.jsonl", [triplet(0, **{**told, "negative_summary": ""})])
+    assert evenkeel("run", "multiview", "--data", half, *given, "--out", tmp_path / "no").code == 2
+    assert f"{method}: the triplets of tools__use carry no annotations" in capsys.readouterr().err
     assert not (tmp_path / "no").exists()
 
 

@@ -308,9 +308,7 @@ def _response(request: Any, generated: str, *, failed: bool) -> Response:
         return Response(status="error", reason="HTTP 500")
     if isinstance(request, StringLikelihood):
         low = math.log(0.2)
-        return Response(
-            status="ok", string=StringProbability(own=math.log(0.1), low=low, high=low, sequences=5)
-        )
+        return Response(status="ok", string=StringProbability(own=math.log(0.1), low=low, high=low))
     if isinstance(request, LogLikelihood):
         tokens = (" cat", "s") if request.continuation == " cats" else (" kittens",)
         return Response(

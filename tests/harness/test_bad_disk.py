@@ -177,6 +177,6 @@ def test_a_folder_that_may_not_be_written_is_named(finished: Path, tmp_path: Pat
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     path = folder / "export" / "records.csv"
-    expected = f"error: {path}: cannot be written (Permission denied). Fix the permissions, or choose another"
-    assert (done.returncode, done.stderr.strip()) == (1, f"{expected} folder.")
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"error: {path}: cannot be written (Permission denied).")
     assert contents(folder) == before

@@ -171,8 +171,8 @@ def test_what_cannot_be_reviewed_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "data.csv").write_text("id\n1\n")
     with pytest.raises(DataError, match="what a build wrote"):
         ek.review(tmp_path / "data.csv")
-    (tmp_path / "data.json").write_text('{\n"a": 1}')
-    with pytest.raises(DataError, match="expected rows"):
+    (tmp_path / "data.json").write_text('{\n"a": 1, oops}')
+    with pytest.raises(DataError, match=r"data\.json, line 1"):
         len(ek.review(tmp_path).rows)
     write_lines(tmp_path / "data.json")
     review = ek.review(tmp_path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import Annotated, Literal
@@ -13,7 +12,6 @@ from msgspec import Struct
 
 import evenkeel as ek
 from evenkeel.models.hf import HuggingFace
-from evenkeel.models.local.constrained import closed_json
 from evenkeel.text.judge import characters, read, schema_of
 from evenkeel.types import Generate, Message, Sampling
 from models.tiny import ask, open_hf, tiny_model
@@ -30,13 +28,6 @@ class Verdict(Struct):
 
 class Part(Struct):
     name: str
-    note: str = ""
-
-
-class Listing(Struct):
-    """What a builder asks for: fields that may be left out."""
-
-    parts: tuple[Part, ...] = ()
     note: str = ""
 
 
@@ -81,7 +72,6 @@ def test_random_weights_write_json_by_the_schema_in_a_batch_with_free_texts(shar
     for request in ratings:
         response = responses[request]
         assert response.text.startswith('{"parts": [')
-        assert json.loads(response.text).keys() <= {"parts", "rating"}
         if response.status == "ok":
             msgspec.json.decode(response.text, type=Nested)
     assert all(re.search(r"[^ -~]|[A-Za-z]", responses[request].text) for request in free)
@@ -108,19 +98,11 @@ def test_lists_and_texts_end_at_their_bounds_and_names_are_chosen(shared: Huggin
             assert 1 <= len(value.summary) <= 20
 
 
-def test_what_is_cut_off_says_so_and_is_still_json(shared: HuggingFace) -> None:
-    requests = [question(Nested, "Rate.", temperature=1.0, max_tokens=tokens) for tokens in range(1, 25)]
-    responses = ask(shared, *requests)
-    assert {response.status for response in responses[:8]} == {"truncated"}
-    for request, response in zip(requests, responses, strict=True):
-        assert response.tokens_out is not None
-        assert response.tokens_out <= request.sampling.max_tokens
-        json.loads(response.text)
-    listing = msgspec.structs.replace(requests[-1], schema=schema_of(Listing))
-    (response,) = ask(shared, listing)
-    assert response.status == "truncated"
-    assert isinstance(read(Listing, response).value, Listing)  # as far as it goes
-    assert read(Nested, responses[7]).status == "unparsed"  # a field without a default is missing
+def test_what_is_cut_off_says_so_and_is_no_verdict(shared: HuggingFace) -> None:
+    requests = [question(Nested, "Rate.", temperature=1.0, max_tokens=tokens) for tokens in range(1, 9)]
+    for response in ask(shared, *requests):
+        assert response.status == "truncated"
+        assert read(Nested, response).status == "unparsed"
 
 
 def test_a_model_that_opens_with_reasoning_is_bound_after_it(tmp_path: Path) -> None:
@@ -169,27 +151,3 @@ def test_the_embedded_model_judges_every_triplet(tmp_path: Path) -> None:
     assert {pick for both in picks(run, "judge:embedded").values() for pick in both} <= {
         "positive", "negative", "tie",
     }  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("cut", "closed"),
-    [
-        ("", ""),
-        ("{", "{}"),
-        ('{"a', "{}"),
-        ('{"a": ', "{}"),
-        ('{"a": "', '{"a": ""}'),
-        ('{"a": "x\\', '{"a": "x"}'),
-        ('{"a": "x\\u12', '{"a": "x"}'),
-        ('{"a": "x\\\\', '{"a": "x\\\\"}'),
-        ('{"a": "x\\"y', '{"a": "x\\"y"}'),
-        ('{"a": 12', "{}"),
-        ('{"a": 12, "b": tr', '{"a": 12}'),
-        ('{"a": [1, 2', '{"a": [1]}'),
-        ('{"a": [{"b": "c", "d', '{"a": [{"b": "c"}]}'),
-        ('{"a": ["{[", "', '{"a": ["{[", ""]}'),
-        ('{"a": [], "b": "whole"}', '{"a": [], "b": "whole"}'),
-    ],
-)
-def test_cut_off_json_is_closed_without_making_anything_up(cut: str, closed: str) -> None:
-    assert closed_json(cut) == closed

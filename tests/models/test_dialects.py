@@ -36,7 +36,7 @@ def test_a_preset_speaks_its_providers_dialect(name: str, tmp_path: Path) -> Non
 def test_the_table_of_the_documentation_is_that_of_the_presets() -> None:
     page = dialects.DOCS.read_text(encoding="utf-8")
     written = page.partition(dialects.BEGIN)[2].partition(dialects.END)[0].strip()
-    assert written == dialects.table(), "run: python tests/dialects.py --write"
+    assert written == dialects.table(), "run: python tests/dialects.py"
 
 
 def test_a_temperature_that_the_server_lowers_is_noted(
@@ -133,6 +133,7 @@ def test_thinking_that_is_counted_and_not_shown_is_no_answer() -> None:
     assert (response.status, response.reason) == ("truncated", "length inside the reasoning")
 
 
-def test_a_provider_needs_the_name_of_a_model() -> None:
-    with pytest.raises(UsageError, match="Groq: give the name of a model"):
-        ek.load_model("groq:")
+@pytest.mark.parametrize("spec", ["groq:", "ollama:", "ollama"])
+def test_a_preset_needs_the_name_of_a_model(spec: str) -> None:
+    with pytest.raises(UsageError, match="give the name of a model"):
+        ek.load_model(spec)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import struct
 from collections.abc import Callable, Iterator
@@ -70,10 +69,6 @@ def copied(untied: Path, tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (
-            drop_tensors(".layers.1."),
-            "9 tensors (model.layers.1.input_layernorm.weight, model.layers.1.mlp.down_proj.weight",
-        ),
         (drop_tensors("lm_head"), "1 tensor (lm_head.weight) is missing, and would be "),
         (drop_tensors("q_proj"), "2 tensors (model.layers.0.self_attn.q_proj.weight, "),
         (
@@ -85,7 +80,7 @@ def copied(untied: Path, tmp_path: Path) -> Path:
             "1 tensor (model.norm.weight: [32] in the file, [64] in the model) is of another shape",
         ),
     ],
-    ids=["layer", "head", "projections", "unexpected", "shape"],
+    ids=["head", "projections", "unexpected", "shape"],
 )
 def test_a_checkpoint_with_other_tensors_is_refused_by_name(
     copied: Path, change: Callable[[Tensors], None], message: str
@@ -122,9 +117,7 @@ def test_a_gguf_file_without_tensors_is_refused_by_name(gguf: Path) -> None:
     ("content", "message"),
     [
         (lambda whole: whole[:-1000], r"and its header names [\d,]+\. Fetch it again"),
-        (lambda whole: whole + b"more", "its header names"),
         (lambda whole: whole[:100], "its 100 bytes end within the header"),
-        (lambda whole: b"", "its 0 bytes end within the header"),
         (lambda whole: (5).to_bytes(8, "little") + b"{nix}", "its header cannot be read"),
         (lambda whole: b"version https://git-lfs.github.com/spec/v1\n", "git lfs pull"),
     ],
@@ -148,7 +141,7 @@ def test_a_missing_shard_is_refused_by_name(untied: Path, copied: Path) -> None:
     assert f"lacks 1 of the weights files that its index names: {shard.name}." in refused(copied)
 
 
-@pytest.mark.parametrize("size", [0, 100, 2000, -5000])
+@pytest.mark.parametrize("size", [100, 2000, -5000])
 def test_an_incomplete_gguf_file_is_refused(gguf: Path, tmp_path: Path, size: int) -> None:
     path = tmp_path / "tiny.gguf"
     path.write_bytes(gguf.read_bytes()[:size])
@@ -174,19 +167,8 @@ def test_a_gguf_header_that_names_more_than_its_file_is_refused(length: int, tmp
 # Causality
 
 
-@pytest.mark.parametrize(
-    "model_class",
-    [
-        "BartForConditionalGeneration",
-        "T5ForConditionalGeneration",
-    ],
-)
-def test_an_encoder_decoder_model_is_refused(model_class: str, tmp_path: Path) -> None:
-    path = tiny_other(tmp_path, model_class)
-    assert f"{model_class} is an encoder-decoder model; hf: needs a causal" in refused(path)
-    settings = json.loads((path / "config.json").read_text())
-    del settings["architectures"]
-    (path / "config.json").write_text(json.dumps(settings))
+def test_an_encoder_decoder_model_is_refused(tmp_path: Path) -> None:
+    path = tiny_other(tmp_path, "BartForConditionalGeneration")
     assert "is an encoder-decoder model; hf: needs a causal" in refused(path)
 
 
@@ -201,16 +183,6 @@ def test_positions_that_do_not_begin_at_0_are_refused(tmp_path: Path) -> None:
     """RoBERTa's kind begins after the id of its padding token."""
     message = refused(tiny_model(tmp_path, "RobertaConfig", is_decoder=True))
     assert "does not count the places of a text from 0" in message
-
-
-def test_a_decoder_of_an_encoders_class_is_causal(tmp_path: Path) -> None:
-    for number, (model_class, settings) in enumerate(
-        [("BertLMHeadModel", {"is_decoder": True}), ("BartForCausalLM", {})]
-    ):
-        wide = {"initializer_range": 0.3, "init_std": 0.3}
-        path = tiny_other(tmp_path / str(number), model_class, **wide, **settings)
-        requests = [say(text) for text in ("The sky is", "Hello", "A b c d e f")]
-        assert ask(open_hf(path), *requests) == ask(open_hf(path, concurrency=1), *requests)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])

@@ -12,7 +12,7 @@ import pytest
 
 from evenkeel.benchmarks.miron import tokenizers as comparison
 from evenkeel.errors import UsageError
-from evenkeel.models.embedded import embedded_folder
+from evenkeel.models.embedded import embedded_folder, embedder_folder
 from evenkeel.models.registry import tokenizer
 from evenkeel.models.tokenizer_files import TextTokenizer
 from evenkeel.types import LogLikelihood
@@ -49,12 +49,6 @@ def test_a_tokenizer_alone_gives_the_tokens_of_its_model(
     assert alone.vocabulary.spell(alone(TEXTS[1])) == TEXTS[1].encode()
 
 
-def test_a_byte_order_mark_before_the_file_does_not_count(embedded: TextTokenizer, tmp_path: Path) -> None:
-    content = (embedded_folder() / "tokenizer.json").read_bytes()
-    (tmp_path / "marked.json").write_bytes(b"\xef\xbb\xbf" + content)
-    assert opened(tmp_path / "marked.json")(TEXTS[0]) == embedded(TEXTS[0])
-
-
 def test_added_tokens_spell_their_letters(tmp_path: Path) -> None:
     """`ü` stands for the byte 0xFC in the other tokens of a byte-level tokenizer."""
     from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers
@@ -69,6 +63,12 @@ def test_added_tokens_spell_their_letters(tmp_path: Path) -> None:
     assert len(loaded("für")) == 1
     for text in ("One für two", "café über"):
         assert loaded.vocabulary.spell(loaded(text)) == text.encode()
+
+
+def test_wordpiece_spells_a_space_before_each_word() -> None:
+    loaded = opened(embedder_folder() / "tokenizer.json")
+    assert loaded.vocabulary is not None
+    assert loaded.vocabulary.spell(loaded("The unsinkable ship")) == b" the unsinkable ship"
 
 
 # SentencePiece
@@ -264,11 +264,6 @@ def test_a_panic_of_the_tokenizers_library_names_the_file(form: str, tmp_path: P
         else:
             list(open_hf(path).answer([LogLikelihood(prefix="x" * 200, continuation=" y")]))
     assert str(path) in str(raised.value)
-
-
-def test_a_folder_without_a_tokenizer_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"has no tokenizer. Expected in it: tokenizer.json"):
-        tokenizer(str(tmp_path))
 
 
 # Figures

@@ -12,7 +12,7 @@ from evenkeel.api.run import note_stored_answers
 from evenkeel.api.setup import budget_for, model_refs, open_models, probe
 from evenkeel.errors import UsageError
 from evenkeel.files import lock
-from evenkeel.files.cache import drafts_in, naming, resolved, write_whole
+from evenkeel.files.cache import drafts_in, resolved, storage_errors, write_whole
 from evenkeel.files.remote.sources import local, named, naming_source, parse_columns
 from evenkeel.harness.budget import Budget
 from evenkeel.harness.control import controlled
@@ -92,7 +92,7 @@ def _held(folder: Path, progress: Progress) -> Iterator[Progress]:
     someone may look."""
     with contextlib.ExitStack() as stack:
         stack.callback(progress.finish)
-        with naming(folder / "journal.sqlite"):
+        with storage_errors(folder / "journal.sqlite"):
             folder.mkdir(parents=True, exist_ok=True)
             stack.enter_context(lock.writing(folder))
         for draft, _ in drafts_in(folder):

@@ -156,7 +156,7 @@ def rescore(
                 f"{folder.journal} holds {len(samples):,} of the run's {count:,} samples. Put the journal "
                 "back, or run the command that made the run again."
             )
-        check_loss(loaded, samples, requests, Run(target))
+        check_loss(loaded, samples, requests, target)
         try:
             return _finish(loaded, folder, spec, samples, requests, watching)
         finally:

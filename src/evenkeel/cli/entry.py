@@ -182,16 +182,8 @@ def _run_command() -> int:
     except click.Abort:  # Ctrl-C
         raise
     except OSError as error:  # a path that cannot be read or written
-        from evenkeel.files.cache import NotWritten
-
-        denied = isinstance(error, NotWritten) and error.errno in (errno.EACCES, errno.EPERM)
-        if error.errno not in NOT_WRITABLE and not denied:
-            say_error(error)
-            return 2
-        where = error.filename or "a file"
-        remedy = "Fix the permissions" if denied else "Make room"
-        say_error(f"{where}: cannot be written ({error.strerror}). {remedy}, or choose another folder.")
-        return StorageError.exit_code
+        say_error(error)
+        return StorageError.exit_code if error.errno in NOT_WRITABLE else 2
     except Exception as error:
         reads_run = bool(set(sys.argv[1:3]) & READS_RUNS)
         if not reads_run or os.environ.get("EVENKEEL_TRACEBACK") or _passed_plugin(error):

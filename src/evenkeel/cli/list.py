@@ -153,7 +153,7 @@ def tokenizers_command(
     one token, and boundary merges.
 
     A tokenizer is named by its model (embedded, hf:ID-or-path, of which no weights are loaded), or it is a
-    file or folder of its own: tokenizer.json, a SentencePiece model, a .tiktoken file; or tiktoken:NAME.
+    file or folder of its own: tokenizer.json, a SentencePiece model, a .tiktoken file.
     """
     from evenkeel.api.setup import parse_langs
     from evenkeel.harness.registry import usable_benchmarks

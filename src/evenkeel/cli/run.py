@@ -12,7 +12,7 @@ import click
 from evenkeel.cli import options
 from evenkeel.cli.options import BenchmarkGroup, SectionedCommand, compose, examples, from_struct
 from evenkeel.cli.output import check_coverage, print_result, say, show_run
-from evenkeel.errors import BatchesPending, UsageError
+from evenkeel.errors import BatchesPending, StorageError, UsageError
 from evenkeel.harness.limits import Limits
 from evenkeel.harness.registry import chosen_class, load_benchmark, usable_benchmarks
 from evenkeel.page.format import FLOOR, as_json
@@ -157,7 +157,7 @@ def run_and_show(task: Task, *, out: str | Path | None, fresh: bool = False, jso
     from evenkeel.report.terminal.progress import Watcher
 
     def store(folder: Path) -> None:
-        with contextlib.suppress(UsageError, OSError):  # it is resumed by the same command
+        with contextlib.suppress(UsageError, StorageError):  # it is resumed by the same command
             record(folder, task, os.getpid())
 
     try:

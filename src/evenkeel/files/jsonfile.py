@@ -37,14 +37,9 @@ def read_json(path: Path, kind: Any = Any) -> Any:
     return convert(path, raw, kind)
 
 
-def read_json_lines(path: Path, kind: Any = Any) -> Iterator[Any]:
-    """Each line of a JSON-lines file as `kind`, one at a time."""
-    return (convert(path, raw, kind, line=number) for number, raw in json_lines(path))
-
-
-def decode_json_lines(path: Path, kind: Any) -> Iterator[Any]:
-    """Each line as `kind`, of which fields that it lacks are skipped without being decoded: in a fraction of
-    the time where `kind` has little of a long line. `msgspec.Raw` is a field as it stands in the line.
+def read_json_lines(path: Path, kind: Any) -> Iterator[Any]:
+    """Each line of a JSON-lines file as `kind`, one at a time. Fields that `kind` lacks are skipped without
+    being decoded, in a fraction of the time; `msgspec.Raw` is a field as it stands in the line.
     """
     decoder = msgspec.json.Decoder(kind)
     with open_file(path) as file:

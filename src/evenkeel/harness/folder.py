@@ -18,7 +18,7 @@ import msgspec
 from msgspec import Struct
 
 from evenkeel.errors import DataError, EvenkeelError, MissingExtra, UsageError
-from evenkeel.files.jsonfile import convert, decode_json_lines, depth, read_json
+from evenkeel.files.jsonfile import convert, depth, read_json, read_json_lines
 from evenkeel.harness.benchmark import Benchmark
 from evenkeel.harness.registry import benchmark_class, benchmark_names, record_type
 from evenkeel.options import describe, parse
@@ -96,11 +96,10 @@ class Run(Displayed):
         from evenkeel.harness.stored.samples import read_samples
 
         benchmark = self._benchmark if self.spec.benchmark in benchmark_names() else None
-        headline = benchmark.metrics[0].name if benchmark else ""
         path = self._result("records.jsonl").resolve()
         with _naming_remedy():
             self._check_size(path)
-            return read_samples(path, self._record_type, benchmark, headline)
+            return read_samples(path, self._record_type, benchmark)
 
     def scores(self) -> Iterator[ScoredLine]:
         """The scores of the records alone, in less time: answers and details are not decoded."""
@@ -186,7 +185,7 @@ class Run(Displayed):
     def _checked_lines(self, path: Path, kind: Any) -> Iterator[Any]:
         with _naming_remedy():
             self._check_size(path)
-            yield from decode_json_lines(path, kind)
+            yield from read_json_lines(path, kind)
 
     def _check_size(self, path: Path) -> None:
         """Notice damaged records also where the figures alone are read, and where whole lines are missing."""

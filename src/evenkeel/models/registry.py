@@ -150,9 +150,8 @@ def check_spec(spec: str, args: Mapping[str, Any]) -> Struct:
     scheme, colon, name = bare.partition(":")
     entry, preset = backend(scheme), find_preset(scheme)
     if preset is not None and not name:
-        if preset.key:
-            preset.spec(name)  # says what is missing
-    elif entry is None or bool(colon and name) != entry.named:
+        preset.spec(name)  # says what is missing
+    if entry is None or bool(colon and name) != entry.named:
         known = backends()
         hint = "" if scheme in known else suggestion(scheme, [*known, *presets()])
         forms = [f"{scheme}:NAME" if entry.named else scheme for scheme, entry in known.items()]
@@ -241,15 +240,11 @@ def runtime_options(scheme: str) -> dict[str, bool]:
 
 def tokenizer(spec: str) -> Callable[[str], list[int]]:
     """The tokenizer of a model without its weights, or one alone: `embedded`, `hf:ID-or-path`, a file or
-    folder that holds a tokenizer, or `tiktoken:NAME`.
+    folder that holds a tokenizer.
 
     It gives the tokens of a text as the model would read it, a start token included where it has one.
     """
     scheme, _, name = spec.partition(":")
-    if scheme == "tiktoken" and name:
-        from evenkeel.models.tokenizer_files import from_encoding
-
-        return from_encoding(name)
     if not backend(scheme) and expanded(spec).exists():
         scheme, name = "hf", spec
     entry = backend(scheme)
@@ -258,7 +253,7 @@ def tokenizer(spec: str) -> Callable[[str], list[int]]:
         raise UsageError(
             f"'{spec}' has no tokenizer that can be read alone: give embedded, hf:ID-or-path, the path of a "
             "tokenizer (tokenizer.json, tekken.json, a SentencePiece model, a .tiktoken file, a folder with "
-            "one), or tiktoken:NAME."
+            "one)."
         )
     tokenise: Callable[[str], list[int]] = make(name)
     return tokenise

@@ -144,27 +144,6 @@ class _Patterns(Struct, frozen=True):
     """Parts of a file's or an encoding's name, and the pattern that goes with them."""
 
 
-def from_encoding(name: str) -> TextTokenizer:
-    """`tiktoken:NAME`, from the package tiktoken, which fetches an encoding once and keeps it."""
-    require_packages("transformers", what="a tokenizer", extra="hf")
-    try:
-        import tiktoken  # type: ignore[import-not-found, unused-ignore]
-    except ImportError:
-        raise MissingExtra(f"tiktoken:{name}", package="tiktoken", install="pip install tiktoken") from None
-    names = tiktoken.list_encoding_names()
-    if name not in names:
-        raise UsageError(f"tiktoken has no encoding '{name}'. Available: {', '.join(names)}.")
-    try:
-        encoding = tiktoken.get_encoding(name)
-    except Exception as error:  # noqa: BLE001  # whatever its way of fetching raises
-        raise UsageError(
-            f"tiktoken:{name} is not on this machine and cannot be fetched ({type(error).__name__}): give "
-            "the path of its .tiktoken file."
-        ) from None
-    ranks = {token: encoding.encode_single_token(token) for token in encoding.token_byte_values()}
-    return _from_ranks(ranks, Path(name), *_pattern_of(name, len(ranks)))
-
-
 def _read_ranks(content: bytes, file: Path) -> dict[bytes, int]:
     """Tokens with their ranks, of which the lower is merged first."""
     ranks: dict[bytes, int] = {}

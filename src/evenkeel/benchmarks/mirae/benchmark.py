@@ -149,6 +149,11 @@ class Mirae(Benchmark):
     def in_short(cls, inputs: Mapping[str, Any], tags: Mapping[str, Tag]) -> tuple[str, str]:
         return inputs["question_text"], ""
 
+    @classmethod
+    def setting(cls, inputs: Mapping[str, Any], tags: Mapping[str, Tag]) -> str:
+        padding = f", {tags['padding']} padding" if "padding" in tags else ""
+        return f"level {tags['level']}{padding}"
+
     def samples(self, data: Data) -> list[Sample]:
         """`limit` questions of each language, spread evenly over the domains, at every chosen level."""
         read = [(file.path, files.read_questions(file.path, data.only_lang)) for file in data]

@@ -99,14 +99,11 @@ def _string(record: MironRecord) -> Iterator[Facts]:
     if string is None:
         return
     rows = [("in its own tokens", _chance(string.own))]
-    if string.spelled is not None:
-        rows.append(("in all tokens that spell it", _chance(string.spelled)))
     rows.append(("as a string, in whatever tokens", _bounds(string.low, string.high, string)))
     if string.healed_low is not None and string.healed_high is not None:
         rows.append(
             ("the same, after the prefix as text", _bounds(string.healed_low, string.healed_high, string))
         )
-    rows.append(("token sequences that were counted", f"{string.sequences:,}"))
     yield Facts("probability of the target as a string", tuple(rows))
 
 

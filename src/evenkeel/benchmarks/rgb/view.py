@@ -48,6 +48,12 @@ def in_short(inputs: Mapping[str, Any], tags: Mapping[str, Tag]) -> tuple[str, s
     return inputs["query"], "; ".join(part[0] for part in parts(inputs["answer"]))
 
 
+def setting(inputs: Mapping[str, Any], tags: Mapping[str, Tag]) -> str:
+    """`noise 0.4`, and which of several answers it is."""
+    repeat = inputs.get("variant", "").replace("repeat", "repeat ")
+    return ", ".join(filter(None, (str(tags["setting"]), repeat)))
+
+
 def view(record: RgbRecord, related: Sequence[RgbRecord] = ()) -> View:
     inputs = record.sample.inputs
     texts = [Text("question", inputs.query), Text("right answer", _answer_text(inputs.answer))]

@@ -97,54 +97,5 @@ class Constraint:
             self._matcher.consume_token(token)
 
 
-def closed_json(text: str) -> str:
-    """JSON that was cut off, ended with the quotation mark and brackets that it lacks.
-
-    A key, number or word at the end that may be incomplete is left out: nothing is made up. One pass.
-    """
-    closing: list[str] = []
-    keyed: list[bool] = []
-    """For each open bracket: whether a string there is a key."""
-    end, depth = 0, 0
-    """Up to where the text is complete, and how many brackets are open there."""
-    in_string = False
-    escape = -1
-    """Where the last escape begins, while it lasts."""
-    left = 0
-    """Characters of it to come."""
-    for at, character in enumerate(text):
-        if in_string:
-            if left:
-                left = 4 if character == "u" and at == escape + 1 else left - 1
-            elif character == "\\":
-                escape, left = at, 1
-            elif character == '"':
-                in_string = False
-                if not (keyed and keyed[-1]):
-                    end, depth = at + 1, len(closing)
-            continue
-        match character:
-            case '"':
-                in_string = True
-            case "{" | "[":
-                closing.append("}" if character == "{" else "]")
-                keyed.append(character == "{")
-                end, depth = at + 1, len(closing)
-            case "}" | "]" if closing:
-                closing.pop()
-                keyed.pop()
-                end, depth = at + 1, len(closing)
-            case ":" if keyed:
-                keyed[-1] = False
-            case ",":
-                end, depth = max(end, at), len(closing)
-                if closing:
-                    keyed[-1] = closing[-1] == "}"
-    if in_string and not (keyed and keyed[-1]):
-        whole = text[:escape] if left else text
-        return f'{whole}"{"".join(reversed(closing))}'
-    return text[:end] + "".join(reversed(closing[:depth]))
-
-
 def _first_line(text: str) -> str:
     return text.strip().partition("\n")[0].rstrip(".")

@@ -75,11 +75,6 @@ class Generation:
     """Whether no further token is added."""
     constraint: Constraint | None = None
 
-    @property
-    def in_schema(self) -> bool:
-        """Whether the text is the beginning of JSON by its schema."""
-        return self.constraint is not None and not self.constraint.thinking
-
 
 def seed_of(request: Generate) -> int:
     """One seed for one request, whatever shares its batch: repeats differ, a rerun does not."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from evenkeel.models.local.constrained import closed_json
 from evenkeel.models.reasoning import THINK, split_reasoning
 from evenkeel.text.answers import BEFORE_TEXT, ending
 from evenkeel.types import Generate, Logprobs, Response, Status
@@ -28,8 +27,6 @@ def generate_response(request: Generate, prompt: Prompt, generation: Generation 
         opening = THINK if prompt.thinking else ""
         text, reasoning, closed = split_reasoning(opening + generation.text, cut=not ended)
         status, reason = ending(status, text, reasoning, closed=closed, cut="length")
-    if status == "truncated" and generation.in_schema:
-        text = closed_json(text)
     return Response(
         status=status,
         text=text,

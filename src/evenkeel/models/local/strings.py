@@ -141,8 +141,6 @@ class Search:
     vocabulary: Vocabulary
     begins: float = NOTHING
     """The text after the prefix's tokens begins with the string."""
-    spells: float = NOTHING
-    """The same, by the sequences that end where the string ends."""
     healed: float = NOTHING
     """The text after the context begins with the goal."""
     prefixed: float = NOTHING
@@ -154,7 +152,6 @@ class Search:
     broken: bool = False
     """Whether the model gave what is no number: its weights overflow in half precision, say."""
     followed: int = 0
-    sequences: int = 0
     _open: list[Node] = field(default_factory=list)
 
     def follow_path(self, logprobs: Floats) -> None:
@@ -176,14 +173,10 @@ class Search:
             self.broken = True
             return
         rest, width = target.goal[node.spelled :], len(logprobs)
-        covers = words.beginning_with(rest)
-        self.sequences += len(covers)
-        complete = node.mass + _total(logprobs, covers)
+        complete = node.mass + _total(logprobs, words.beginning_with(rest))
         self.healed = _plus(self.healed, complete)
         if node.kept or not target.healed:
             self.begins = _plus(self.begins, complete - self.start)
-            exact = node.mass + _total(logprobs, np.array(words.spelling(rest), dtype=np.intp))
-            self.spells = _plus(self.spells, exact - self.start)
         if node.spelled < target.healed:
             prefixed = words.beginning_with(target.goal[node.spelled : target.healed])
             self.prefixed = _plus(self.prefixed, node.mass + _total(logprobs, prefixed))
@@ -231,12 +224,10 @@ class Search:
             healed_high = min(0.0, _plus(self.healed, healed_rest) - self.prefixed)
         return StringProbability(
             own=self.own,
-            spelled=min(0.0, self.spells) if self.spells > NOTHING else None,
             low=min(0.0, self.begins),
             high=min(0.0, _plus(self.begins, rest)),
             healed_low=healed,
             healed_high=healed_high,
-            sequences=self.sequences,
         )
 
 

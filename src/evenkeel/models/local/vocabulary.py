@@ -1,8 +1,8 @@
 """The bytes that each token of a tokenizer spells, and which tokens spell the beginning of a text.
 
-Tokenizers write their tokens in four ways: byte by byte (`Ġ` is a space), with a mark for spaces and perhaps
-`<0x0A>` for single bytes (SentencePiece), with a mark for what continues a word (WordPiece), or with one for
-the end of a word. What a token spells is read from the tokenizer's description; nothing is decoded by trial.
+Tokenizers write their tokens in three ways: byte by byte (`Ġ` is a space), with a mark for spaces and perhaps
+`<0x0A>` for single bytes (SentencePiece), or with a mark for what continues a word (WordPiece). What a token
+spells is read from the tokenizer's description; nothing is decoded by trial.
 """
 
 from __future__ import annotations
@@ -49,10 +49,6 @@ class Vocabulary:
         following = _successor(text)
         end = len(self._texts) if following is None else bisect_left(self._texts, following)
         return self._ids[bisect_left(self._texts, text) : end]
-
-    def spelling(self, text: bytes) -> list[int]:
-        """The tokens that spell exactly this. Several may: `A` and `<0x41>`."""
-        return self._by_text.get(text, [])
 
     def within(self, text: bytes) -> Iterator[tuple[int, int]]:
         """The tokens that spell a part of a text from its beginning and not the whole, with their lengths."""
@@ -108,8 +104,6 @@ def _speller(description: Mapping[str, Any]) -> Callable[[str], bytes] | None:
         return _byte_level
     if wordpiece := decoders.get("WordPiece"):
         return lambda text: _continuing(text, wordpiece["prefix"])
-    if by_word := decoders.get("BPEDecoder"):
-        return lambda text: text.replace(by_word["suffix"], " ").encode()
     marks = [part["replacement"] for part in (decoders.get("Metaspace"),) if part]
     replace = decoders.get("Replace")
     marks += [replace["pattern"].get("String", "")] if replace and replace["content"] == " " else []

@@ -16,7 +16,6 @@ from evenkeel.harness.progress import Progress, Silent
 from evenkeel.models.openai.background import Outbox, Relay, iterate
 from evenkeel.models.openai.dialect import Dialect, texts_in
 from evenkeel.models.openai.endpoint import KEY_VARIABLE, endpoints
-from evenkeel.models.openai.listing import sole_model
 from evenkeel.models.openai.logprobs import echo_problem, language_problem, loglikelihood
 from evenkeel.models.openai.options import OpenAIOptions, json_object
 from evenkeel.models.openai.protocol import (
@@ -96,7 +95,6 @@ class OpenAI:
         if preset is not None:
             lacking = (kind for kind, needs in NEEDED.items() if not preset.supports_all(*needs))
             self.capabilities = self.ALL.difference(lacking)
-            name = name or sole_model(several[0], preset)
         self._name = name
         usual = preset.names.get("max_tokens", "max_tokens") if preset else "max_tokens"
         self._dialect = Dialect(

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 from msgspec import Struct
 
-from evenkeel.errors import ModelUnreachable, UsageError
 from evenkeel.models.openai.background import iterate
 from evenkeel.models.openai.transport import RequestError, Transport, shorten
 
@@ -18,10 +17,8 @@ if TYPE_CHECKING:
 
     from evenkeel.models.openai.background import Outbox
     from evenkeel.models.openai.endpoint import Endpoint
-    from evenkeel.models.presets import Preset
 
 TIMEOUT_S = 10.0
-MOST_SHOWN = 20
 
 
 class Listed(NamedTuple):
@@ -48,21 +45,6 @@ def list_models(endpoints: Mapping[str, Endpoint], *, timeout: float = TIMEOUT_S
     """The models of several servers, which are asked at the same time; by the names that the servers have."""
     replies: list[dict[str, Listed]] = list(iterate(partial(_ask_all, endpoints, timeout)))
     return replies[0]
-
-
-def sole_model(endpoint: Endpoint, preset: Preset) -> str:
-    """The only model that a server lists; an error that lists them where there is none, or several."""
-    listed = list_models({preset.name: endpoint})[preset.name]
-    if listed.problem:
-        raise ModelUnreachable(
-            f"{preset.title} at {endpoint.shown} does not list its models: {listed.problem}."
-        )
-    if len(listed.models) == 1:
-        return listed.models[0]
-    shown = ", ".join(listed.models[:MOST_SHOWN])
-    more = f" and {len(listed.models) - MOST_SHOWN:,} more" if len(listed.models) > MOST_SHOWN else ""
-    available = f"Available: {shown}{more}." if shown else "It lists none: load or pull one first."
-    raise UsageError(f"{preset.name}: give the name of a model: {preset.name}:NAME. {available}")
 
 
 async def _ask_all(

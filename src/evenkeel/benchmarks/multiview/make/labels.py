@@ -5,25 +5,15 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from evenkeel.benchmarks.multiview.files import Triplet
-from evenkeel.benchmarks.multiview.make.criteria import Criterion, make_triplet
+from evenkeel.benchmarks.multiview.make.criteria import Criterion, CriterionTriplets, make_triplet
 from evenkeel.errors import UsageError
 from evenkeel.make.documents import Document
 from evenkeel.make.grammar import pick, shuffled
 from evenkeel.text.bm25 import bm25_rows, shared_counts
-
-
-class LabelledTriplets(NamedTuple):
-    """Triplets, and how many documents could not be used for which reason."""
-
-    triplets: list[Triplet]
-    counts: dict[str, int]
-    """`unlabelled`: left out; `without_partner`: no other document shares a label with them, so that they are
-    not an anchor; `without_negative`: anchors that share a label with every other document."""
 
 
 def label_triplets(
@@ -34,7 +24,7 @@ def label_triplets(
     field: str,
     docset: str,
     seed: int = 0,
-) -> LabelledTriplets:
+) -> CriterionTriplets:
     """As many triplets as asked for, or as there are anchors: a document is an anchor at most once.
 
     Documents are alike that share at least one label of the field. The negative is the document without any
@@ -42,7 +32,9 @@ def label_triplets(
     of those that share a label which reads least like it. So a method that goes by words alone tends to the
     negative, and the triplets are marked as hard for `bm25`.
 
-    No two documents may have the same text, which `read_documents` ensures.
+    No two documents may have the same text, which `read_documents` ensures. Counted are the documents that
+    are `unlabelled`, `without_partner` (no other document shares a label with them, so that they are not an
+    anchor), and the anchors `without_negative`, which share a label with every other document.
     """
     labelled = [document for document in documents if document.labels.get(field)]
     labels = [document.labels[field] for document in labelled]
@@ -78,4 +70,6 @@ def label_triplets(
         "without_partner": len(labelled) - len(anchors),
         "without_negative": without_negative,
     }
-    return LabelledTriplets(triplets, counts)
+    unlabelled = counts["unlabelled"]
+    notes = [f"left out: {unlabelled} documents without a label"] if unlabelled else []
+    return CriterionTriplets(criterion, triplets, counts, notes)

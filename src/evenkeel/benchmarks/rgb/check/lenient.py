@@ -17,6 +17,7 @@ from evenkeel.benchmarks.rgb.check.mention import Match, given, mentions, target
 from evenkeel.benchmarks.rgb.check.normalization import Word, plain, spellings, words
 from evenkeel.benchmarks.rgb.check.wording import Reading, read, simplified
 from evenkeel.benchmarks.rgb.files import Answer
+from evenkeel.models.reasoning import split_reasoning
 
 LONGEST = 20_000
 """Characters of an answer that are read: more is a model that does not stop."""
@@ -103,8 +104,9 @@ def read_reply(
     prediction: str, answer: Answer, fake: Answer, query: str
 ) -> tuple[Reading, list[Match | None], list[Match | None]]:
     """The classes of a reply, and where each part of the right answer and of the false one is in it."""
-    visible = _without_thoughts(_ends(prediction)).replace("_", " ")
-    text = _ends(simplified(plain(visible)))  # a character may unfold to many
+    answer_text, _, closed = split_reasoning(_ends(prediction))
+    visible = answer_text if closed else _ends(prediction)  # a block that is not closed stays
+    text = _ends(simplified(plain(visible.replace("_", " "))))  # a character may unfold to many
     listed = words(text)
     query = _plain_query(_ends(query))
     answer, fake = _simplified(answer), _simplified(fake)
@@ -132,15 +134,6 @@ def _spans(answer: Answer, listed: Sequence[Word], letter: str, query: str) -> d
         for start, end in mentions(target(spelling, query), listed):
             spans[start] = max(spans.get(start, (0, letter)), (end, letter))
     return spans
-
-
-def _without_thoughts(text: str) -> str:
-    """A text without its reasoning blocks; one that is not closed stays."""
-    parts, position = [], 0
-    while (start := text.find("<think>", position)) >= 0 and (end := text.find("</think>", start)) >= 0:
-        parts.append(text[position:start])
-        position = end + len("</think>")
-    return "".join((*parts, text[position:]))
 
 
 def _ends(text: str) -> str:
