@@ -14,6 +14,7 @@ import evenkeel as ek
 from evenkeel.errors import UsageError
 from evenkeel.harness import registry
 from evenkeel.harness.benchmark import Benchmark, Data
+from evenkeel.harness.progress import Silent
 from evenkeel.models.registry import BACKENDS, Backend
 from evenkeel.types import Answered, Generate, Request, Response, Sample, Sampling, Score
 from records import Notes
@@ -79,6 +80,19 @@ class Counted:
     def close(self) -> None: ...
 
 
+class Phases(Silent):
+    """How many requests of each phase there are, and how many are answered."""
+
+    def __init__(self) -> None:
+        self.phases: dict[str, list[int]] = {}
+
+    def phase(self, title: str, *, total: int, done: int) -> None:
+        self.title, self.phases[title] = title, [total, done]
+
+    def answered(self, response: Response, *, usd: float) -> None:
+        self.phases[self.title][1] += 1
+
+
 @pytest.fixture
 def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setitem(registry._LOADED, "echo", Echo)
@@ -129,6 +143,16 @@ def test_a_dry_run_counts_what_a_run_asks(data: Path, tmp_path: Path) -> None:
     assert len(Counted.asked) == sum(plan.requests.values())
     assert plan.tokens_out == {"generate": 20, "judge": 10}
     assert plan.usd == pytest.approx((sum(plan.tokens_in.values()) + 2 * 30) / 1e6)
+
+
+def test_equal_requests_are_asked_and_counted_once(data: Path, tmp_path: Path) -> None:
+    data.write_bytes(data.read_bytes() * 2)
+    for _ in range(2):  # the second time all are in the journal
+        progress = Phases()
+        run = ek.run("echo", "counted:m", data=data, out=tmp_path / "run", progress=progress)
+        assert progress.phases == {"asking": [5, 5], "judging": [5, 5]}
+        assert len(Counted.asked) == 10
+    assert run.headline.n == 8
 
 
 def test_options_are_an_instance_of_their_class_or_names_and_not_both(data: Path, tmp_path: Path) -> None:
