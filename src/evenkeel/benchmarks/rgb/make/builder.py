@@ -76,7 +76,6 @@ class RgbBuilder:
     """Builds a file for each language and kind, named as the published ones are."""
 
     Options = BuildOptions
-    folder = True
     asks = True
     roles: Mapping[str, frozenset[Capability]] = {"model": frozenset({"generate"})}
 
