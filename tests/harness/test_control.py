@@ -49,7 +49,7 @@ def test_a_run_says_how_far_it_is_and_stops_when_asked(questions: Path, tmp_path
         stop(out)
         _, told = process.communicate(timeout=PATIENCE)
         assert process.returncode == 130
-        assert f"saved in {out}: the same command with --out {out} resumes" in told
+        assert f"saved in {out}: resume with `evenkeel resume {out}`" in told
         assert set(os.listdir(out)) & CONTROL == {"stopped"}
         assert read_progress(out) is None
     with Loopback() as server:

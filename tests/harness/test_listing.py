@@ -49,7 +49,7 @@ def test_a_link_in_a_run_makes_it_broken_and_linked_folders_are_not_entered(tmp_
 
 
 def test_hidden_folders_and_a_missing_folder_have_no_runs(tmp_path: Path) -> None:
-    stored(tmp_path / ".started" / "one")
+    stored(tmp_path / ".hidden" / "one")
     assert list_runs(tmp_path) == list_runs(tmp_path / "absent") == []
 
 
