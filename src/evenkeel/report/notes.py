@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from itertools import chain, repeat
+from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
 from evenkeel.errors import EvenkeelError
-from evenkeel.harness.folder import Run
+from evenkeel.harness.folder import Run, load_run
 from evenkeel.harness.registry import benchmark_class
 from evenkeel.models.registry import on_server, preset_of
 from evenkeel.page.format import capitalised, counted
@@ -25,8 +26,9 @@ MANY = 0.05
 """The share of requests from which a warning is due."""
 
 
-def notes_of(run: Run) -> list[Note]:
-    """What to say beside the figures of a run, warnings among it: `ek.notes_of(run)[0].text`."""
+def notes_of(run: Run | str | Path) -> list[Note]:
+    """What to say beside the figures of a run, warnings among it: `ek.notes_of("runs/yesterday")[0].text`."""
+    run = load_run(run)
     by_models = run.spec.provenance.get("notes") or {}
     texts = [
         text if role == "model" else f"{role}: {text}"
