@@ -41,7 +41,6 @@ MIRAE = ("run", "mirae", "--model", "openai:x", "--base-url", "http://127.0.0.1:
         ((*MIRAE, "--max-usd", "1"), "--price-in"),
         ((*MIRAE, "--samples", "1"), "error: --samples 1: must be at least 2."),
         ((*MIRAE, "--dry-run", "--embedder", "nope"), "unknown model 'nope'"),
-        (("build", "mirae", "--out", "/proc/none/x.json"), "/proc/none"),
         (("build", "miron", "--model-arg", "a=b"), "No such option"),
         (("run", "mirae", "--model", "hf:/nowhere/at/all"), "/nowhere/at/all"),
         (("score", "mirae"), "Missing argument"),
