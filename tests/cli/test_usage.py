@@ -89,15 +89,6 @@ def test_a_missing_extra_names_the_line_that_fixes_it(
     assert "Traceback" not in done.stderr
 
 
-def test_lists_name_what_there_is(tmp_path: Path) -> None:
-    assert "mirae" in evenkeel("list", "benchmarks").stdout
-    models = evenkeel("list", "models").stdout
-    assert "openai:NAME" in models
-    assert "trust_remote_code" in models
-    assert "no runs below" in evenkeel("list", "runs", tmp_path).stderr
-    assert "missing" in evenkeel("data", "list", EVENKEEL_CACHE=str(tmp_path)).stdout
-
-
 def test_a_reader_that_leaves_does_not_change_the_exit_code() -> None:
     line = f"{shlex.join(command('list', 'benchmarks'))} | true; echo ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=True)
