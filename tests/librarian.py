@@ -133,11 +133,6 @@ class Librarian(Loopback):
         super().__enter__()
         return self
 
-    @property
-    def prompts(self) -> list[str]:
-        return [body["messages"][-1]["content"] for body in self.bodies if "messages" in body]
-
-    def _answer(self, path: str, body: Any, key: str) -> bytes:
         if not path.endswith("/chat/completions"):
             return super()._answer(path, body, key)
         text = self.mind.answer(body.messages[-1].content)
@@ -159,10 +154,7 @@ class Mind(NamedTuple):
             case ["question", "answer"]:
                 return self._question(named[0], prompt) if named else None
             case ["question"]:
-                towns = [library.town for library in named]
-                half = any(self._fault(library) == "half" for library in named)
-                question = self.world.joined.format(one=towns[0], other="nowhere" if half else towns[1])
-                return _json(question=question)
+                return _json(question=self.world.joined.format(one=named[0].town, other=named[1].town))
             case ["answer"]:
                 return _json(answer=self._read(prompt))
             case ["false_answer"]:
@@ -199,33 +191,17 @@ class Mind(NamedTuple):
         return " / ".join(filter(None, (self._founder(library, passage) for library in libraries)))
 
     def _founder(self, library: Library, passage: str) -> str:
-        """Whom the passage names as the founder; with the fault `infers` also from a hint alone."""
-        fault = self._fault(library)
-        if fault == "declines":
-            return f"The passage does not say who founded it; {library.founder} is only mentioned."
+        """Whom the passage names as the founder."""
         if library.town not in passage or not re.search("found|owes its|办", passage):
             return ""
-        if fault == "misreads the false" and library.fake in passage:
-            return library.founder
-        if fault == "infers" and "every child knows" in passage:
-            return library.founder
         return next((name for name in (library.founder, library.fake) if name in passage), "")
 
     def _text(self, library: Library, prompt: str) -> str:
         """A passage rewritten."""
         style = re.search(r"words of your own, as (.*?)\. Keep|重写成(.*?)。", prompt)
         assert style is not None
-        match self._fault(library):
-            case "loses the answer":
-                return f"The library of {library.town} was founded by somebody, long ago, so everybody says."
-            case "nonsense":
-                return (
-                    f"A cow named {library.founder} jumped over the moon, as {style[1]}, and the dog laughed."
-                )
-            case "blank":
-                return "\u200b "
-            case "copies":
-                return self.world.document.format(**library._asdict())
+        if self._fault(library) == "loses the answer":
+            return f"The library of {library.town} was founded by somebody, long ago, so everybody says."
         return self.world.rewritten.format(
             style=style[1] or style[2], town=library.town, founder=library.founder
         )

@@ -13,8 +13,8 @@ from evenkeel.models.boundary import find_boundary
 from evenkeel.models.hf import HuggingFace
 from evenkeel.models.local.prompts import scored_prompts
 from evenkeel.models.registry import token_counter, tokenizer
-from evenkeel.types import Generate, LogLikelihood, Logprobs, Request, Sampling
-from models.tiny import ARCHITECTURES, ask, chat, logprobs_of, open_hf, say, tiny_model
+from evenkeel.types import LogLikelihood, Request
+from models.tiny import ask, chat, logprobs_of, open_hf, say, tiny_model
 
 pytestmark = pytest.mark.slow
 
@@ -45,16 +45,6 @@ def test_log_probabilities_are_those_of_the_full_logits(shared: HuggingFace) -> 
         assert logprobs.values == pytest.approx(naive_logprobs(shared, prefix, after), abs=1e-4)
         if not logprobs.merged:
             assert "".join(logprobs.tokens) == after
-
-
-def test_tokens_that_merge_across_the_boundary_are_marked(shared: HuggingFace) -> None:
-    clean, merged = ask(
-        shared,
-        LogLikelihood(prefix="The sky", continuation=" is blue"),
-        LogLikelihood(prefix="Par", continuation="is"),
-    )
-    assert not logprobs_of(clean).merged
-    assert logprobs_of(merged) == Logprobs((), (), merged=True, last_word=1)
 
 
 def test_one_reading_for_both_gives_what_two_would(each: HuggingFace) -> None:
@@ -290,17 +280,3 @@ def test_a_log_probability_that_is_not_finite_is_a_failure(tmp_path: Path) -> No
         response = ask(model, *requests)[0]
         assert (response.status, response.logprobs) == ("error", None)
         assert "not finite" in response.reason
-
-
-def test_a_length_by_another_name_is_the_context(tmp_path: Path) -> None:
-    """MPT's attention has no bias for places beyond it."""
-    settings = {**ARCHITECTURES["MptConfig"], "max_position_embeddings": None}
-    model = open_hf(tiny_model(tmp_path, "MptConfig", **settings))
-    sampling = Sampling(max_tokens=40)
-    requests = [Generate(prompt="word " * times, sampling=sampling) for times in (120, 200, 3)]
-    cut, long, short = ask(model, *requests)
-    assert (cut.status, short.status) == ("truncated", "truncated")
-    assert cut.tokens_out is not None
-    assert cut.tokens_out < 40
-    assert long.status == "error"
-    assert "context of 128" in long.reason

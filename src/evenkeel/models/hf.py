@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
@@ -27,9 +26,11 @@ from evenkeel.models.local.options import (
 )
 from evenkeel.models.local.responses import (
     does_not_fit,
+    embed_response,
     failed,
     generate_response,
     logprobs_response,
+    rank_response,
     too_long,
     too_long_response,
 )
@@ -327,49 +328,39 @@ class HuggingFace:
                 yield request, Response(status="ok", string=string, tokens_in=target.tokens, tokens_out=0)
 
     def _embed(self, causal: Causal, requests: list[Embed]) -> Iterator[tuple[Request, Response]]:
-        rows = []
-        for request in requests:
-            ids = causal.tokenise(request.text) or ([causal.start_id] if causal.start_id is not None else [])
-            if not ids:
-                yield request, failed("an empty text, and no start token to embed")
-            elif too_long(causal, len(ids)):
-                yield request, too_long_response(causal, len(ids))
-            else:
-                rows.append((request, ids))
-        for (request, ids), vector in self._in_batches(rows, causal.last_hidden):
-            response = does_not_fit(len(ids))
-            if vector is not None:
-                response = Response(status="ok", vector=vector, cut=False, tokens_in=len(ids))
-            yield request, response
+        start = [causal.start_id] if causal.start_id is not None else []
+        nothing = "an empty text, and no start token to embed"
+        rows = [(request, causal.tokenise(request.text) or start or nothing) for request in requests]
+        return self._read_each(causal, rows, causal.last_hidden, embed_response)
 
     def _rank(self, causal: Causal, requests: list[Rank]) -> Iterator[tuple[Request, Response]]:
         from evenkeel.models.local.reranking import log_odds, rank_ids
 
-        rows = []
-        for request in requests:
-            ids = rank_ids(causal, request, self._options.rank_template)
+        rows = [(request, rank_ids(causal, request, self._options.rank_template)) for request in requests]
+        return self._read_each(causal, rows, partial(log_odds, causal), rank_response)
+
+    def _read_each(
+        self,
+        causal: Causal,
+        rows: Iterable[tuple[Request, list[int] | str]],
+        work: Callable[[list[list[int]]], list[R]],
+        response: Callable[[R, int], Response],
+    ) -> Iterator[tuple[Request, Response]]:
+        """What `work` makes of the ids of each request; a text instead of ids says why there are none."""
+        fitting = []
+        for request, ids in rows:
             if isinstance(ids, str):
                 yield request, failed(ids)
             elif too_long(causal, len(ids)):
                 yield request, too_long_response(causal, len(ids))
             else:
-                rows.append((request, ids))
-        for (request, ids), odds in self._in_batches(rows, partial(log_odds, causal)):
-            if odds is None:
-                response = does_not_fit(len(ids))
-            elif not math.isfinite(odds):
-                response = failed("the model gave a score that is not finite")
-            else:
-                response = Response(status="ok", rank=odds, tokens_in=len(ids))
-            yield request, response
-
-    def _in_batches(
-        self, rows: list[tuple[T, list[int]]], work: Callable[[list[list[int]]], list[R]]
-    ) -> Iterator[tuple[tuple[T, list[int]], R | None]]:
-        """What `work` makes of the ids of each request."""
-        return self._run(
-            [[row] for row in rows], lambda row: len(row[1]), lambda batch, _: work([ids for _, ids in batch])
-        )
+                fitting.append((request, ids))
+        for (request, ids), value in self._run(
+            [[row] for row in fitting],
+            lambda row: len(row[1]),
+            lambda batch, _: work([ids for _, ids in batch]),
+        ):
+            yield request, does_not_fit(len(ids)) if value is None else response(value, len(ids))
 
     def _run(
         self,
