@@ -24,8 +24,9 @@ from evenkeel.models.openai.backend import OpenAI
 from evenkeel.models.openai.listing import list_models
 from evenkeel.models.presets import Feature, Preset
 from evenkeel.models.registry import load_model
-from evenkeel.types import Embed, Generate, Message, Request, Response, Sampling
+from evenkeel.types import Embed, Generate, Message, Sampling
 from loopback import Loopback
+from models.hostile import one
 
 KEY = "sk-loop-4f9a0c2d7b61e835"
 SCHEMA = '{"type":"object","properties":{"verdict":{"type":"string"}},"required":["verdict"]}'
@@ -151,11 +152,6 @@ def _json(value: Any, *, status: int = 200) -> web.Response:
 def chat(text: str, *, schema: str = "", temperature: float = 0.7) -> Generate:
     sampling = Sampling(temperature=temperature, max_tokens=50)
     return Generate(prompt=(Message("user", text),), sampling=sampling, schema=schema)
-
-
-def one(model: OpenAI, request: Request) -> Response:
-    [(_, response)] = model.answer([request])
-    return response
 
 
 def named_at(name: str, server: ProviderServer, folder: Path) -> dict[str, str]:

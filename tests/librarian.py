@@ -123,16 +123,17 @@ def check(world: World, files: dict[str, Path]) -> tuple[Dataset, Dataset, Datas
 
 
 class Librarian(Loopback):
-    """The server; `prompts` are those that it received."""
+    """The server."""
 
     def __init__(self, world: World, *, faults: dict[str, str] | None = None, **behaviour: Any) -> None:
-        super().__init__(record=True, **behaviour)
+        super().__init__(**behaviour)
         self.mind = Mind(world, faults or {})
 
     def __enter__(self) -> Librarian:
         super().__enter__()
         return self
 
+    def _answer(self, path: str, body: Any, key: str) -> bytes:
         if not path.endswith("/chat/completions"):
             return super()._answer(path, body, key)
         text = self.mind.answer(body.messages[-1].content)

@@ -211,15 +211,6 @@ def test_sampling_of_the_run_takes_the_place_of_the_requests_own(folder: Path) -
     assert ask(open_hf(folder, top_p=1e-9), request)[0].text == greedy.text
 
 
-def test_a_sampled_text_depends_on_its_request_alone(shared: HuggingFace, folder: Path) -> None:
-    requests = [say(text, repeat=repeat, temperature=1.0) for text in TEXTS for repeat in range(3)]
-    together = ask(shared, *requests)
-    alone = ask(open_hf(folder, concurrency=1), *reversed(requests))
-    assert together == alone[::-1]
-    assert len({response.text for response in together}) == len(requests)
-    assert ask(shared, say(TEXTS[0], temperature=1.0, seed=1))[0] != together[0]
-
-
 # Chats
 
 

@@ -192,23 +192,6 @@ def test_the_tokens_of_the_last_word_are_counted(shared: HuggingFace, prefix: st
     assert logprobs_of(alone).start == ""
 
 
-def test_a_start_token_is_reported_and_conditioned_on(
-    shared: HuggingFace, folder: Path, tmp_path: Path
-) -> None:
-    started = open_hf(with_template(folder, tmp_path / "started", f"{START} $A"))
-    requests = [LogLikelihood(prefix="The ship sails", continuation=after) for after in (" on", " away", "")]
-    for request, response in zip(requests, ask(started, *requests), strict=True):
-        logprobs = logprobs_of(response)
-        assert (logprobs.start, logprobs.last_word) == (START, 1)
-        assert list(logprobs.values) == pytest.approx(
-            naive_logprobs(started, request.prefix, request.continuation), abs=1e-4
-        )
-    (first,) = ask(started, LogLikelihood(prefix="", continuation=" on"))
-    assert (logprobs_of(first).tokens, logprobs_of(first).last_word) == ((" on",), 0)
-    with_it, without = (logprobs_of(ask(model, requests[0])[0]).values for model in (started, shared))
-    assert with_it != pytest.approx(without, abs=1e-3)
-
-
 @pytest.mark.parametrize("template", [f"$A {END}", f"{END} $A {END}"])
 def test_an_end_token_that_the_tokenizer_appends_is_left_out(
     folder: Path, tmp_path: Path, template: str

@@ -109,18 +109,6 @@ def test_a_start_token_before_every_text_is_reported(with_start: Path) -> None:
     assert {logprobs.start for logprobs in (*served, *local)} == {"<|im_start|>"}
 
 
-def test_the_prefix_alone_is_asked_for_only_where_tokens_merge(folder: Path) -> None:
-    with Served(folder, record=True) as server:
-        model = load_model("openai:m", base_url=server.url)
-        list(model.answer([LogLikelihood(prefix="The capital of France is", continuation=" Paris")]))
-        assert len(server.bodies) == 1
-        list(model.answer([LogLikelihood(prefix="The capital of France is Par", continuation="is")]))
-    assert [body["prompt"] for body in server.bodies[1:]] == [
-        "The capital of France is Paris",
-        "The capital of France is Par",
-    ]
-
-
 # Texts that the server cannot echo
 
 

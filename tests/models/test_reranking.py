@@ -12,6 +12,7 @@ import torch
 
 from evenkeel.models.hf import HuggingFace
 from evenkeel.models.openai.dialect import Dialect
+from evenkeel.models.openai.options import OpenAIOptions
 from evenkeel.models.openai.protocol import read_scores
 from evenkeel.models.openai.transport import RequestError
 from evenkeel.models.registry import load_model
@@ -160,7 +161,7 @@ def test_a_score_that_is_not_a_number_fails_alone() -> None:
     ],
 )
 def test_a_field_is_left_out_only_where_it_is_refused_as_such(message: str, left_out: list[str]) -> None:
-    dialect = Dialect("m", token_field="max_tokens", seeded=True, extra={})
+    dialect = Dialect("m", OpenAIOptions(send_seed=True), {})
     dialect.learn(RequestError("HTTP 400", message, status=400))
     assert [note.split("'")[1] for note in dialect.notes()] == left_out
     body = dialect._encoded({"temperature": 0, "top_p": 0.5, "seed": 1, "prompt": "x"})

@@ -96,17 +96,7 @@ class OpenAI:
             lacking = (kind for kind, needs in NEEDED.items() if not preset.supports_all(*needs))
             self.capabilities = self.ALL.difference(lacking)
         self._name = name
-        usual = preset.names.get("max_tokens", "max_tokens") if preset else "max_tokens"
-        self._dialect = Dialect(
-            name,
-            token_field=options.token_field or usual,
-            seeded=options.send_seed,
-            extra=self._extra,
-            preset=preset,
-            reasoning_tokens=options.reasoning_tokens,
-            top_p=options.top_p,
-            top_k=options.top_k,
-        )
+        self._dialect = Dialect(name, options, self._extra, preset)
         self.addresses = [each.shown for each in several]
         """Where the model is reached, without credentials; that is no part of its identity."""
         alone = len(several) == 1
@@ -217,7 +207,7 @@ class OpenAI:
         endpoint = self._servers[0].endpoint
         if len(self._servers) > 1:
             raise UsageError(f"--batch goes with one server, and '{self.spec}' has {len(self._servers)}.")
-        if endpoint.url("").host == OPENAI_HOST and options.token_field is None:
+        if endpoint.url("").host == OPENAI_HOST:
             self._dialect.use_completion_tokens()  # all its models take them, and some nothing else
         return Access(
             protocol.name,
