@@ -128,7 +128,7 @@ WAYS: dict[str, tuple[list[str], dict[str, str]]] = {
         ["--model=openai:m", "--base-url={url}", "--model-arg=api_key_env=MY_KEY"],
         {"MY_KEY": CANARY},
     ),
-    "preset with its own header": (
+    "preset at an address of the environment": (
         ["--model=azure:m"],
         {"AZURE_OPENAI_API_KEY": CANARY, "AZURE_OPENAI_ENDPOINT": "{url}"},
     ),
@@ -279,12 +279,12 @@ def test_a_preset_keeps_its_key_from_another_host_that_the_environment_names(
     ollama = msgspec.structs.replace(presets()["ollama"], key="OLLAMA_KEY")
     monkeypatch.setenv("OLLAMA_KEY", CANARY)
     monkeypatch.setenv("OLLAMA_HOST", "http://other.test:11434")
-    [elsewhere] = endpoints(None, None, preset=ollama, model="m")
+    [elsewhere] = endpoints(None, None, preset=ollama)
     assert "Authorization" not in elsewhere.headers
-    [named] = endpoints(None, "OLLAMA_KEY", preset=ollama, model="m")
+    [named] = endpoints(None, "OLLAMA_KEY", preset=ollama)
     assert named.headers["Authorization"] == f"Bearer {CANARY}"
     monkeypatch.delenv("OLLAMA_HOST")
-    [at_home] = endpoints(None, None, preset=ollama, model="m")
+    [at_home] = endpoints(None, None, preset=ollama)
     assert at_home.headers["Authorization"] == f"Bearer {CANARY}"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +13,13 @@ from evenkeel.models.hf import HuggingFace
 from evenkeel.models.local.prompts import scored_prompts
 from evenkeel.models.registry import token_counter, tokenizer
 from evenkeel.types import LogLikelihood, Request
-from models.tiny import ask, chat, logprobs_of, open_hf, say, tiny_model
+from models.tiny import ask, chat, logprobs_of, open_hf, say, tiny_model, with_template
 
 pytestmark = pytest.mark.slow
 
 TEXTS = ("The quick brown fox jumps over the lazy dog and runs", "Hello", "Once upon a time there was")
 PREFIXES = ("The quick brown fox", "Hello", "", "Par", "A long way from home, and")
-START, END = "<|im_start|>", "<|im_end|>"
+END = "<|im_end|>"
 CONTINUATIONS = (" jumps over the lazy dog", " world", "Paris is", "is", " further still")
 
 
@@ -228,19 +227,6 @@ def test_a_tokenizer_by_itself_leaves_an_appended_end_token_out(
     assert len(tokenise("Once upon a time")) == len(leading) + 4
     assert count("Once upon a time") == 4
     assert find_boundary(tokenise("Once upon"), tokenise("Once upon a time")) == (len(leading) + 2, False)
-
-
-def with_template(folder: Path, copy: Path, single: str) -> Path:
-    """The same model, its tokenizer made to put special tokens around every text."""
-    from tokenizers.processors import TemplateProcessing
-    from transformers import AutoTokenizer
-
-    shutil.copytree(folder, copy)
-    tokenizer = AutoTokenizer.from_pretrained(copy)
-    ids = [(token, tokenizer.convert_tokens_to_ids(token)) for token in (START, END)]
-    tokenizer.backend_tokenizer.post_processor = TemplateProcessing(single=single, special_tokens=ids)
-    tokenizer.save_pretrained(copy)
-    return copy
 
 
 def test_half_precision_is_noted_and_its_log_probabilities_are_float32(folder: Path) -> None:

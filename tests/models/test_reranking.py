@@ -1,4 +1,4 @@
-"""Scores and vectors from models of other kinds: causal models and /rerank servers."""
+"""Scores from rerankers that are causal models, and from /rerank servers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import math
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 
@@ -16,7 +15,7 @@ from evenkeel.models.openai.options import OpenAIOptions
 from evenkeel.models.openai.protocol import read_scores
 from evenkeel.models.openai.transport import RequestError
 from evenkeel.models.registry import load_model
-from evenkeel.types import Embed, Rank, Response
+from evenkeel.types import Rank, Response
 from loopback import Loopback, shared_words
 from models.tiny import ask, open_hf, tiny_model
 
@@ -26,22 +25,6 @@ TEXTS = ["a keel", "the harbour light at dawn, seen from the sea", "rope", "í•œê
 
 
 # Causal models
-
-
-@pytest.mark.parametrize("config", ["LlamaConfig", pytest.param("MambaConfig", marks=pytest.mark.full)])
-def test_an_embedding_is_the_last_hidden_state_in_any_company(config: str, tmp_path: Path) -> None:
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-
-    folder = tiny_model(tmp_path, config)
-    model = AutoModelForCausalLM.from_pretrained(folder)
-    tokenizer = AutoTokenizer.from_pretrained(folder)
-    responses = ask(open_hf(folder), *(Embed(text=text) for text in TEXTS))
-    for text, response in zip(TEXTS, responses, strict=True):
-        assert response.vector is not None
-        with torch.no_grad():
-            out = model(**tokenizer(text, return_tensors="pt"), output_hidden_states=True)
-        expected = out.hidden_states[-1][0, -1].numpy()
-        assert np.frombuffer(response.vector, "<f4") == pytest.approx(expected, abs=2e-4)
 
 
 def test_a_rank_is_the_log_odds_of_yes_after_the_chat(folder: Path, shared: HuggingFace) -> None:

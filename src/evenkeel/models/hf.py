@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 
 from msgspec import Meta, Struct
@@ -26,7 +25,6 @@ from evenkeel.models.local.options import (
 )
 from evenkeel.models.local.responses import (
     does_not_fit,
-    embed_response,
     failed,
     generate_response,
     logprobs_response,
@@ -44,7 +42,6 @@ from evenkeel.models.tokenizer_files import TextTokenizer, is_alone, read_tokeni
 from evenkeel.options import TopK, TopP
 from evenkeel.types import (
     Capability,
-    Embed,
     Generate,
     LogLikelihood,
     Logprobs,
@@ -104,10 +101,9 @@ class HuggingFaceOptions(Struct, frozen=True, kw_only=True):
 
 
 class HuggingFace:
-    """A causal model that generates, gives log-likelihoods, embeds and ranks.
+    """A causal model that generates, gives log-likelihoods and ranks.
 
-    A text's embedding is the last hidden state at its last token, for prompts that end in "in one word:"
-    (Jiang et al. 2023, arXiv 2307.16645). A document's rank is the log-odds of `yes` against `no` after a
+    A document's rank is the log-odds of `yes` against `no` after a
     prompt with query and document, as causal rerankers are trained (Qwen3-Reranker, arXiv 2506.05176).
 
     A plain prompt is continued as it is. A chat goes through the model's own template; a model without one
@@ -119,9 +115,7 @@ class HuggingFace:
     """
 
     Options: ClassVar[type[Struct]] = HuggingFaceOptions
-    capabilities: frozenset[Capability] = frozenset(
-        {"generate", "loglikelihood", "stringlikelihood", "embed", "rank"}
-    )
+    capabilities: frozenset[Capability] = frozenset({"generate", "loglikelihood", "stringlikelihood", "rank"})
 
     def __init__(self, name: str, options: HuggingFaceOptions) -> None:
         require_packages("torch", "transformers", what="hf:", extra="hf")
@@ -188,7 +182,6 @@ class HuggingFace:
         yield from self._generate(causal, [r for r in single if isinstance(r, Generate)])
         yield from self._loglikelihood(causal, [r for r in single if isinstance(r, LogLikelihood)])
         yield from self._strings(causal, [r for r in single if isinstance(r, StringLikelihood)])
-        yield from self._embed(causal, [r for r in single if isinstance(r, Embed)])
         yield from self._rank(causal, [r for r in single if isinstance(r, Rank)])
 
     def notes(self) -> list[str]:
@@ -327,40 +320,24 @@ class HuggingFace:
             else:
                 yield request, Response(status="ok", string=string, tokens_in=target.tokens, tokens_out=0)
 
-    def _embed(self, causal: Causal, requests: list[Embed]) -> Iterator[tuple[Request, Response]]:
-        start = [causal.start_id] if causal.start_id is not None else []
-        nothing = "an empty text, and no start token to embed"
-        rows = [(request, causal.tokenise(request.text) or start or nothing) for request in requests]
-        return self._read_each(causal, rows, causal.last_hidden, embed_response)
-
     def _rank(self, causal: Causal, requests: list[Rank]) -> Iterator[tuple[Request, Response]]:
         from evenkeel.models.local.reranking import log_odds, rank_ids
 
-        rows = [(request, rank_ids(causal, request, self._options.rank_template)) for request in requests]
-        return self._read_each(causal, rows, partial(log_odds, causal), rank_response)
-
-    def _read_each(
-        self,
-        causal: Causal,
-        rows: Iterable[tuple[Request, list[int] | str]],
-        work: Callable[[list[list[int]]], list[R]],
-        response: Callable[[R, int], Response],
-    ) -> Iterator[tuple[Request, Response]]:
-        """What `work` makes of the ids of each request; a text instead of ids says why there are none."""
-        fitting = []
-        for request, ids in rows:
+        rows = []
+        for request in requests:
+            ids = rank_ids(causal, request, self._options.rank_template)
             if isinstance(ids, str):
                 yield request, failed(ids)
             elif too_long(causal, len(ids)):
                 yield request, too_long_response(causal, len(ids))
             else:
-                fitting.append((request, ids))
-        for (request, ids), value in self._run(
-            [[row] for row in fitting],
+                rows.append((request, ids))
+        for (request, ids), odds in self._run(
+            [[row] for row in rows],
             lambda row: len(row[1]),
-            lambda batch, _: work([ids for _, ids in batch]),
+            lambda batch, _: log_odds(causal, [ids for _, ids in batch]),
         ):
-            yield request, does_not_fit(len(ids)) if value is None else response(value, len(ids))
+            yield request, does_not_fit(len(ids)) if odds is None else rank_response(odds, len(ids))
 
     def _run(
         self,

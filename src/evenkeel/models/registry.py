@@ -48,7 +48,7 @@ BACKENDS: dict[str, Backend] = {
     "embedded": Backend(
         "evenkeel.models.embedded:Embedded",
         False,
-        "SmolLM2-135M-Instruct, bundled: generate, log-likelihood, probability of a string, embed, rank",
+        "SmolLM2-135M-Instruct, bundled: generate, log-likelihood, probability of a string, rank",
     ),
     "embedded-embedder": Backend(
         "evenkeel.models.embedded:EmbeddedEmbedder", False, "all-MiniLM-L6-v2, bundled: embed"
@@ -56,7 +56,7 @@ BACKENDS: dict[str, Backend] = {
     "hf": Backend(
         "evenkeel.models.hf:HuggingFace",
         True,
-        "any causal model of transformers: generate, log-likelihood, probability of a string, embed, rank",
+        "any causal model of transformers: generate, log-likelihood, probability of a string, rank",
     ),
     "openai": Backend(
         "evenkeel.models.openai.backend:OpenAI",

@@ -45,10 +45,6 @@ def logprobs_response(pair: Pair, logprobs: Logprobs | None) -> Response:
     return Response(status="ok", logprobs=logprobs, tokens_in=len(pair.ids), tokens_out=0)
 
 
-def embed_response(vector: bytes, tokens: int) -> Response:
-    return Response(status="ok", vector=vector, cut=False, tokens_in=tokens)
-
-
 def rank_response(score: float, tokens: int | None = None) -> Response:
     if not math.isfinite(score):
         return failed("the model gave a score that is not finite")

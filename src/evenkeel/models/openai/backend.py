@@ -89,9 +89,7 @@ class OpenAI:
         self._options = options = options or OpenAIOptions()
         self._preset = preset
         self._extra = {**(preset.extra_body if preset else {}), **json_object(options.extra_body)}
-        several = endpoints(
-            options.base_url, options.api_key_env, texts_in(self._extra), preset=preset, model=name
-        )
+        several = endpoints(options.base_url, options.api_key_env, texts_in(self._extra), preset=preset)
         if preset is not None:
             lacking = (kind for kind, needs in NEEDED.items() if not preset.supports_all(*needs))
             self.capabilities = self.ALL.difference(lacking)
