@@ -33,7 +33,6 @@ class World(NamedTuple):
     document: str
     question: str
     rewritten: str
-    joined: str
 
 
 ENGLISH = World(
@@ -58,7 +57,6 @@ ENGLISH = World(
     "four hundred books and a stove. Readers come from the whole valley.",
     "Who founded the town library of {town}?",
     "{style}: the library of {town} owes its beginning to {founder}, as everybody there will tell you.",
-    "Who founded the town library of {one}, and who founded the town library of {other}?",
 )
 CHINESE = World(
     "zh",
@@ -77,7 +75,6 @@ CHINESE = World(
     "{town}图书馆就在老集市旁边。它由{founder}创办，当时捐出四百本书和一只火炉。读者来自整个山谷。",
     "{town}图书馆是由谁创办的？",
     "{style}：说起{town}图书馆，当地人都知道是{founder}办起来的。",
-    "{one}图书馆和{other}图书馆分别是由谁创办的？",
 )
 
 
@@ -154,8 +151,6 @@ class Mind(NamedTuple):
         match msgspec.json.decode(schema[1]):
             case ["question", "answer"]:
                 return self._question(named[0], prompt) if named else None
-            case ["question"]:
-                return _json(question=self.world.joined.format(one=named[0].town, other=named[1].town))
             case ["answer"]:
                 return _json(answer=self._read(prompt))
             case ["false_answer"]:

@@ -155,7 +155,7 @@ def test_the_core_needs_no_data_frames_and_no_scipy(tmp_path: Path) -> None:
         assert methods.headline.value is not None
         (folder / "x.parquet").write_bytes(b"PAR1")
         for needing in (
-            runs[0].frame, lambda: samples.frame, lambda: ek.export(runs[0], to="parquet"), runs[0].to_pandas,
+            runs[0].frame, lambda: ek.export(runs[0], to="parquet"), runs[0].to_pandas,
             lambda: ek.run("miron", "openai:one", data=folder / "x.parquet", base_url=url, out=folder / "no"),
         ):
             try:
@@ -172,4 +172,4 @@ def test_the_core_needs_no_data_frames_and_no_scipy(tmp_path: Path) -> None:
         argv = [sys.executable, "-c", script, server.url, str(tmp_path)]
         done = subprocess.run(argv, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count("pip install 'evenkeel-bench[frames]'") == 4
+    assert done.stdout.count("pip install 'evenkeel-bench[frames]'") == 3

@@ -157,6 +157,16 @@ def test_a_baseline_that_mostly_failed_does_not_let_a_run_pass(tmp_path: Path) -
     )
 
 
+def test_a_gate_lists_what_a_recorded_baseline_does_not_state(tmp_path: Path) -> None:
+    recorded = {"source": "recorded", "sha256": ["1"], "lang": None}
+    old = store_run(tmp_path / "old", {"mean_similarity": noisy(seed=1)}, options={}, data=recorded)
+    new = store_run(tmp_path / "new", {"mean_similarity": noisy(seed=2)})
+    found = gate(new, old)
+    assert found.passed
+    assert any("not recorded in old: " in note and "temperature" in note for note in found.notes)
+    assert "not recorded in old: " in repr(found)
+
+
 # Several metrics
 
 

@@ -61,7 +61,7 @@ CASES = {
     "score rgb": Case(("score", "rgb", "{file}"), PREDICTIONS, lines(readers.PREDICTED)),
     "score miron": Case(("score", "miron", "{file}"), "x.jsonl", lines(readers.RESULT)),
     "build mirae": Case(
-        ("build", "mirae", "--questions", "{file}", "--out", "new.json"),
+        ("build", "mirae", "--questions", "{file}", "--out", "new"),
         "x.jsonl",
         lines({"question": "Why?"}),
     ),
@@ -119,7 +119,7 @@ def test_a_damaged_file_ends_with_one_message(
 
 
 CIRCLE = [
-    ("build", "mirae", "--questions", "circle", "--out", "new.json"),
+    ("build", "mirae", "--questions", "circle", "--out", "new"),
     ("build", "rgb", *SERVER, "--docs", "circle/x.jsonl", "--out", "new"),
     ("build", "miron", "--per-category", "2", "--out", "circle"),
     ("run", "miron", *SERVER, "--data", "circle"),

@@ -93,7 +93,7 @@ def test_a_signal_ends_a_run_and_keeps_its_answers(
     assert process.returncode == code
     assert "stopped." in said
     assert "Traceback" not in said
-    assert f"saved in {tmp_path / 'run'}: the same command with --out {tmp_path / 'run'} resumes" in said
+    assert f"saved in {tmp_path / 'run'}: resume with `evenkeel resume {tmp_path / 'run'}`" in said
     assert answered(tmp_path / "run") >= 2
     assert not list((tmp_path / "run").glob("journal.sqlite-*"))  # the log was folded in
 

@@ -18,9 +18,8 @@ import pytest
 
 import evenkeel as ek
 from evenkeel.errors import DataError, DataUnreachable, UsageError
-from evenkeel.files import datasets
 from evenkeel.files.remote import sources
-from evenkeel.files.remote.sources import local, naming_source, parse_columns, without_secrets
+from evenkeel.files.remote.sources import local, parse_columns, without_secrets
 from evenkeel.harness.folder import Run
 from loopback import Loopback
 
@@ -284,17 +283,6 @@ def test_a_data_set_of_the_cache_is_read_by_its_name(hub: Any, plain: Run, tmp_p
     }
     assert msgspec.json.decode(source)["hf_repo"] == "me/lights"
     assert msgspec.json.decode(source)["hf_split"] == "test"
-
-
-def test_a_saved_data_set_is_read(hub: Any, tmp_path: Path) -> None:
-    hub.Dataset.from_list([*ROWS, {"id": 9}]).save_to_disk(tmp_path / "saved")
-    path = local(f"hf:{tmp_path / 'saved'}")
-    rows = [msgspec.json.decode(line) for line in path.read_bytes().splitlines()]
-    assert rows == [*ROWS, {"id": 9}]  # what a row lacks is no field
-    with pytest.raises(DataError) as error, naming_source():
-        datasets.find("rgb", f"hf:{tmp_path / 'saved'}", None, starter=datasets.Starter({}, lambda _: b""))
-        raise DataError(path, "wrong.", line=4)
-    assert str(error.value) == f"hf:{tmp_path / 'saved'}, line 4: wrong."
 
 
 def test_a_data_set_that_cannot_be_reached_says_so(hub: Any) -> None:

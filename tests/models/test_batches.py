@@ -429,7 +429,7 @@ def test_stopping_leaves_the_batches_and_says_how_to_go_on(server: BatchServer, 
     _, errors = process.communicate(timeout=120)
     assert process.returncode == 130
     assert "Batches keep running at the provider: batch_0." in errors
-    assert f"--batch and --out {tmp_path / 'run'}" in " ".join(errors.split())
+    assert f"answers with `evenkeel resume {tmp_path / 'run'}`" in " ".join(errors.split())
     ended = subprocess.run(
         command(server, "openai", tmp_path / "run", "--batch", "submit"),
         capture_output=True,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -14,14 +15,12 @@ from evenkeel.errors import UsageError
 from evenkeel.harness.folder import Run, spec_changes
 from evenkeel.harness.registry import benchmark_class
 from evenkeel.options import describe
-from evenkeel.page.layout import Layout
-from evenkeel.page.metrics import declaration
 from evenkeel.types import Tag
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-MOST_SAMPLES = 3
+MOST_LISTED = 3
 """Samples that a message names, and members of a list in a setting."""
 LONGEST = 80
 """Characters of a setting in a message."""
@@ -43,151 +42,135 @@ class Pair(NamedTuple):
 
     names: tuple[str, str]
     runs: tuple[RunValues, RunValues]
-    first: NDArray[np.intp]
-    second: NDArray[np.intp]
+    rows: tuple[NDArray[np.intp], NDArray[np.intp]]
     """Where the samples that both have are in each run, in the order of the first."""
 
+    def sides(self, name: str, other_name: str = "") -> tuple[Values, Values]:
+        """A metric of the common samples. In the second run it may have another name: that of another
+        subject."""
+        return (
+            self.runs[0][name].taken(self.rows[0]),
+            self.runs[1][other_name or name].taken(self.rows[1]),
+        )
 
-def paired(
-    names: tuple[str, str], runs: tuple[Run, Run], values: tuple[RunValues, RunValues], *, strict: bool
-) -> Pair:
+
+def paired(names: tuple[str, str], runs: tuple[RunValues, RunValues]) -> Pair:
     """The samples that both runs have; an error where the runs were asked different things.
 
     Settings must be equal. Whether the data are is seen in the samples: those that both runs have must ask
     the same, whatever file they came from and however many others there are. What recorded answers do not
-    state is unknown, and a difference only where that is `strict`.
+    state is unknown, and no difference.
     """
-    reasons = settings_between(*runs, strict=strict)
-    first, second = (
-        np.array([of_run.samples[sample] for sample in values[0].samples if sample in values[1].samples], int)
-        for of_run in values
-    )
-    if unlike := unlike_samples(values, first, second, benchmark_class(runs[0].spec.benchmark)):
-        reasons = [unlike, *differing_settings(runs)]
+    first, second = runs
+    positions = {score.sample_id: row for row, score in enumerate(second.scores)}
+    common = [row for row, score in enumerate(first.scores) if score.sample_id in positions]
+    others = [positions[first.scores[row].sample_id] for row in common]
+    changes = _changes(first.run, second.run)
+    hidden = _options(first.run, "in_samples")
+    reasons = [
+        words
+        for name, words in changes.items()
+        if not name.startswith(VISIBLE_IN_SAMPLES) and name not in hidden
+    ]
+    if unlike := _unlike(first, second, common, others):
+        reasons = [unlike, *changes.values()]
     if reasons:
         raise UsageError(
             f"{names[0]} (A) and {names[1]} (B) were asked differently: {'; '.join(dict.fromkeys(reasons))}. "
             "Compare runs over the same data with the same settings."
         )
-    return Pair(names, values, first, second)
+    return Pair(names, runs, (np.array(common, dtype=np.intp), np.array(others, dtype=np.intp)))
 
 
-def unlike_samples(
-    values: tuple[RunValues, RunValues],
-    first: NDArray[np.intp],
-    second: NDArray[np.intp],
-    benchmark: Any,
-) -> str:
+def _unlike(first: RunValues, second: RunValues, common: Sequence[int], others: Sequence[int]) -> str:
     """Which of the samples in both runs do not ask the same, in words; empty where all do."""
-    if not len(first):
+    if not common:
         return "they have no sample in common"
-    asked = [
-        [of_run.asked[row] for row in rows] for of_run, rows in zip(values, (first, second), strict=True)
-    ]
-    ids = list(values[0].samples)
+    benchmark = benchmark_class(first.run.spec.benchmark)
     unlike = [
-        ids[row]
-        for row, before, after in zip(first, *asked, strict=True)
-        if not benchmark.asks_same(before, after)
+        first.scores[row].sample_id
+        for row, other in zip(common, others, strict=True)
+        if not benchmark.asks_same(first.asked[row], second.asked[other])
     ]
     if not unlike:
         return ""
-    more = ", …" if len(unlike) > MOST_SAMPLES else ""
-    samples = benchmark.layout.counted[0]
-    listed = ", ".join(unlike[:MOST_SAMPLES])
-    return f"{len(unlike):,} of {len(first):,} {samples} in both do not ask the same: {listed}{more}"
+    more = ", …" if len(unlike) > MOST_LISTED else ""
+    samples, listed = benchmark.layout.counted[0], ", ".join(unlike[:MOST_LISTED])
+    return f"{len(unlike):,} of {len(common):,} {samples} in both do not ask the same: {listed}{more}"
 
 
-def settings_between(stored: Run, current: Run, *, strict: bool) -> list[str]:
-    """The settings in which two runs differ so that they cannot be paired, in words."""
-    in_samples = [] if strict else [f"options.{name}" for name in _options(stored, "in_samples")]
-    return [
-        _difference(name, there, here)
-        for name, (there, here) in _changes(stored, current, strict=strict).items()
-        if not name.startswith(VISIBLE_IN_SAMPLES) and name not in in_samples
-    ]
-
-
-def _changes(stored: Run, current: Run, *, strict: bool) -> dict[str, tuple[Any, Any]]:
-    """What two runs were asked differently, by name, except what is under test and what is not recorded."""
-    tested = ("models.model.",) if stored.subject == "model" else ("models.", f"options.{stored.subject}")
-    unknown = () if strict else [f"options.{name}" for run in (stored, current) for name in _unrecorded(run)]
+def _changes(first: Run, second: Run) -> dict[str, str]:
+    """What two runs were asked differently, in words by setting, except what is under test and what is not
+    recorded."""
+    tested = ("models.model.",) if first.subject == "model" else ("models.", f"options.{first.subject}")
+    unknown = [*_unrecorded(first), *_unrecorded(second)]
     return {
-        name: change
-        for name, change in spec_changes(stored.spec, current.spec).items()
+        name: _difference(name, *change)
+        for name, change in spec_changes(first.spec, second.spec).items()
         if not name.startswith(("subjects", *tested)) and name not in unknown
     }
 
 
 def differing_settings(runs: Sequence[Run]) -> list[str]:
     """In what each two of comparable runs differ nevertheless: another file of the same questions, say."""
-    changes = (
-        _difference(name, *change)
-        for number, stored in enumerate(runs)
-        for current in runs[number + 1 :]
-        for name, change in _changes(stored, current, strict=False).items()
-    )
+    changes = (words for pair in combinations(runs, 2) for words in _changes(*pair).values())
     return list(dict.fromkeys(changes))
 
 
 def _options(run: Run, kind: str) -> list[str]:
-    """The names of the options of a kind: `asking`, or `in_samples`."""
+    """The names of the options of a kind, as a spec has them: `asking`, or `in_samples`."""
     options = describe(benchmark_class(run.spec.benchmark).Options)
-    return [option.name for option in options if getattr(option, kind)]
+    return [f"options.{option.name}" for option in options if getattr(option, kind)]
 
 
 def _unrecorded(run: Run) -> list[str]:
     """The options about asking that a run of recorded answers does not state."""
-    if run.spec.data.get("source") != "recorded":
-        return []
-    return [name for name in _options(run, "asking") if name not in run.spec.options]
+    recorded = run.spec.data.get("source") == "recorded"
+    stated = {f"options.{name}" for name in run.spec.options}
+    return [name for name in _options(run, "asking") if name not in stated] if recorded else []
 
 
-def unknown_settings(runs: Mapping[str, Run]) -> list[str]:
-    """For each run of recorded answers: what it does not state."""
-    return [
-        f"not recorded in {name}: {', '.join(unrecorded)}"
-        for name, run in runs.items()
-        if (unrecorded := [o for o in _unrecorded(run) if o not in _options(run, "in_samples")])
-    ]
+def unknown_settings(name: str, run: Run) -> list[str]:
+    """What a run of recorded answers does not state, and its samples do not show."""
+    hidden = _options(run, "in_samples")
+    unknown = [option.removeprefix("options.") for option in _unrecorded(run) if option not in hidden]
+    return [f"not recorded in {name}: {', '.join(unknown)}"] if unknown else []
 
 
-def sizes_note(pair: Pair, layout: Layout) -> list[str]:
+def sizes_note(pair: Pair) -> list[str]:
     """How many samples two runs have in common, where one has others."""
-    sizes = [len(of_run.samples) for of_run in pair.runs]
-    if sizes == [len(pair.first)] * 2:
+    sizes, common = [len(run.scores) for run in pair.runs], len(pair.rows[0])
+    if sizes == [common, common]:
         return []
+    samples = pair.runs[0].layout.counted[0]
     listed = ", ".join(f"{size:,} in {name}" for size, name in zip(sizes, pair.names, strict=True))
-    return [f"Compared on the {len(pair.first):,} shared {layout.counted[0]} ({listed})"]
+    return [f"Compared on the {common:,} shared {samples} ({listed})"]
 
 
-def excluded(pair: Pair, name: str, layout: Layout, other_name: str = "") -> tuple[NDArray[np.bool_], str]:
+def excluded(pair: Pair, sides: tuple[Values, Values]) -> tuple[NDArray[np.bool_], str]:
     """Which of the common samples two runs cannot be compared by, and why: what their values depend on,
-    beside their own answers, is not the same in both. In the second run the metric may have another name:
-    that of another subject."""
-    declared = declaration(layout.metrics, name)
-    depends = declared.depends_on if declared else ""
-    if not depends:
-        return np.zeros(len(pair.first), dtype=bool), ""
-    first, second = pair.runs[0].by_metric[name], pair.runs[1].by_metric[other_name or name]
-    before, after = _contexts(pair.runs[0], first, depends), _contexts(pair.runs[1], second, depends)
-    reason = UNLIKE.get(depends, f"each run compares them with another {depends}")
-    unlike = [before[a] != after[b] for a, b in zip(pair.first, pair.second, strict=True)]
-    return np.array(unlike, dtype=bool) & first.known[pair.first] & second.known[pair.second], reason
-
-
-def _contexts(of_run: RunValues, values: Values, depends: str) -> Sequence[object]:
-    """What the value of each sample depends on, as `Metric.depends_on` says."""
+    beside their own answers, is not the same in both."""
+    depends, (first, second) = sides[0].metric.depends_on, pair.runs
+    unlike = np.zeros(len(sides[0].values), dtype=bool)
     if depends == "answers":
-        return list(values.answered)
-    if depends == "samples":
-        return [hash(frozenset(of_run.samples))] * len(of_run.samples)
-    families = [(group, tags.get("lang")) for group, tags in of_run.groups]
-    lowest: dict[object, Tag] = {}
-    for family, (_, tags) in zip(families, of_run.groups, strict=True):
-        if depends in tags:
-            lowest[family] = min(lowest.get(family, tags[depends]), tags[depends], key=tag_order)
-    return [lowest.get(family) for family in families]
+        unlike = sides[0].answered != sides[1].answered
+    elif depends == "samples":
+        unlike[:] = {score.sample_id for score in first.scores} != {each.sample_id for each in second.scores}
+    elif depends:
+        before, after = (_lowest(run, rows, depends) for run, rows in zip(pair.runs, pair.rows, strict=True))
+        unlike[:] = [a != b for a, b in zip(before, after, strict=True)]
+    reason = UNLIKE.get(depends, f"each run compares them with another {depends}")
+    return unlike & sides[0].known & sides[1].known, reason
+
+
+def _lowest(of_run: RunValues, rows: NDArray[np.intp], tag: str) -> list[Tag | None]:
+    """For some samples: the lowest value of a tag in the group and language of each."""
+    families = [(score.group, score.tags.get("lang")) for score in of_run.scores]
+    lowest: dict[tuple[str, Tag | None], Tag] = {}
+    for family, score in zip(families, of_run.scores, strict=True):
+        if (value := score.tags.get(tag)) is not None:
+            lowest[family] = min(lowest.get(family, value), value, key=tag_order)
+    return [lowest.get(families[row]) for row in rows]
 
 
 def _difference(name: str, first: Any, second: Any) -> str:
@@ -202,7 +185,7 @@ def _difference(name: str, first: Any, second: Any) -> str:
 def _words(value: Any, name: str = "") -> str:
     """A setting as a person reads it: `none`, at most three members of a list, short digests."""
     if isinstance(value, list) and value:
-        return ", ".join([*map(_words, value[:MOST_SAMPLES]), *(["…"] if value[MOST_SAMPLES:] else [])])
+        return ", ".join([*map(_words, value[:MOST_LISTED]), *(["…"] if value[MOST_LISTED:] else [])])
     if value in (None, "", []):
         return "all" if name in ("data.lang", "limit") else "none" if value is None else "empty"
     text = value if isinstance(value, str) else msgspec.json.encode(value).decode()

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from math import isclose
 
-from evenkeel.analysis.sample_values import RunValues, Values, figure_of, split_name, tag_order
+from evenkeel.analysis.sample_values import RunValues, split_name, tag_order
 from evenkeel.errors import UsageError, suggestion
 from evenkeel.harness.folder import Run
 from evenkeel.harness.registry import benchmark_class
@@ -78,40 +77,31 @@ def usual_metrics(layout: Layout, runs: Sequence[Run]) -> list[str]:
     raise UsageError(f"these runs have no {kind} in common. Their {kind}s are: {listed}.")
 
 
-def broken_down(names: Sequence[str], tags: Sequence[str], runs: Sequence[Run]) -> list[str]:
+def broken_down(names: Sequence[str], tags: Sequence[str], values: Sequence[RunValues]) -> list[str]:
     """Each metric by itself, then within each value of the tags that all runs have: `drift/level=2`."""
     if not tags:
         return list(names)
-    indexed = [run.samples() for run in runs]
-    metrics = set().union(*(samples.values for samples in indexed))
-    by_run = [
-        {tag: {cell for cell in cells if cell is not None} for tag, cells in samples.index.tags.items()}
-        for samples in indexed
-    ]
     scopes: list[dict[str, Tag]] = [{}]
     for tag in tags:
-        if not all(tag in of_run for of_run in by_run):
-            available = sorted(set.intersection(*(set(of_run) for of_run in by_run)))
-            hint = f"{suggestion(tag, available)} Available: {', '.join(available) or 'none'}."
-            raise UsageError(f"--by {tag}: not every run has samples with this tag.{hint}")
-        common = sorted(set.intersection(*(of_run[tag] for of_run in by_run)), key=tag_order)
+        by_run = [{score.tags[tag] for score in run.scores if tag in score.tags} for run in values]
+        common = sorted(set.intersection(*by_run), key=tag_order)
         if not 0 < len(common) <= MOST_ROWS:
+            available = list(values[0].run.samples().tags)
             raise UsageError(
-                f"--by {tag}: the runs have {len(common):,} values of it in common. Give a tag that has from "
-                f"1 to {MOST_ROWS}, or a scope: --metric {names[0]}/{tag}=VALUE."
+                f"--by {tag}: the runs have {len(common):,} values of this tag in common. Give one that has "
+                f"from 1 to {MOST_ROWS}.{suggestion(tag, available)} Available: {', '.join(available)}."
             )
         scopes += [{tag: value} for value in common]
+    metrics = set.union(*(run.metrics for run in values))
     split = [split_name(name, metrics) for name in names]
     return [scope_name(metric, {**scope, **more}) for metric, scope in split for more in scopes]
 
 
 def check_subjects(names: Iterable[str], layout: Layout, runs: Sequence[Run]) -> None:
     """Refuse the headline of runs of several subjects: each has its own figure."""
-    if all(len(run.subjects) <= 1 for run in runs):
-        return
-    subjects = dict.fromkeys(name for run in runs for name in run.subjects)
+    subjects = dict.fromkeys(subject for run in runs if len(run.subjects) > 1 for subject in run.subjects)
     for name in names:
-        if name.partition("/")[0] == layout.headline:
+        if subjects and name.partition("/")[0] == layout.headline:
             available = ", ".join(f"{layout.headline}@{subject}" for subject in subjects)
             raise UsageError(
                 f"'{name}': there are several {runs[0].subject}s, each with its own figure. "
@@ -120,40 +110,31 @@ def check_subjects(names: Iterable[str], layout: Layout, runs: Sequence[Run]) ->
 
 
 def comparable(
-    names: Sequence[str], runs: Sequence[Run], values: Sequence[RunValues], *, explicit: Collection[str]
+    names: Sequence[str], values: Sequence[RunValues], layout: Layout, *, explicit: Collection[str]
 ) -> list[str]:
     """The metrics that can be compared sample by sample; those that a person named must be among them.
 
     A row of a breakdown that has no value in any run is left out.
     """
+    runs = [of_run.run for of_run in values]
+    check_subjects(names, layout, runs)
     common = set.intersection(*(of_run.metrics for of_run in values))
     means = [
         name
         for name in names
-        if split_name(name, common)[0] in common
-        and all(is_mean(run, name, of_run.by_metric[name]) for run, of_run in zip(runs, values, strict=True))
+        if split_name(name, common)[0] in common and all(of_run.is_mean(name) for of_run in values)
     ]
-    in_scope = [name for name in means if any(of_run.by_metric[name].in_scope.any() for of_run in values)]
-    for name in names:
-        if name in in_scope or (in_scope and name not in explicit):
-            continue
+    in_scope = [name for name in means if any(of_run[name].in_scope.any() for of_run in values)]
+    for name in explicit if in_scope else names:
         if name not in means:
             raise UsageError(
                 f"'{name}' cannot be compared sample by sample: it must be a value that the samples of all "
                 f"these runs have, and its figure their mean.{suggestion(name, common)} "
                 f"Available: {', '.join(sorted(common)) or 'none'}."
             )
-        listed = (
-            f"{tag}: {', '.join(map(str, list(known)[:MOST_LISTED]))}"
-            for tag, known in values[0].tags.items()
-        )
-        raise UsageError(f"'{name}': no sample of these runs has it. Their tags are {'; '.join(listed)}.")
+        if name not in in_scope:
+            tags = "; ".join(
+                f"{tag}: {', '.join(known[:MOST_LISTED])}" for tag, known in runs[0].samples().tags.items()
+            )
+            raise UsageError(f"'{name}': no sample of these runs has it. Their tags are {tags}.")
     return in_scope
-
-
-def is_mean(run: Run, name: str, values: Values) -> bool:
-    """Whether a figure, where the summary has it, is the mean of the samples' values."""
-    figure, mean = figure_of(run, name), values.mean
-    if figure is None or figure.value is None or mean is None:
-        return True
-    return isclose(figure.value, mean, rel_tol=1e-9, abs_tol=1e-12)

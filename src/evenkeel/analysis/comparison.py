@@ -11,7 +11,6 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
-from evenkeel import analysis as stats
 from evenkeel.analysis import combined
 from evenkeel.analysis.comparability import (
     Pair,
@@ -21,24 +20,18 @@ from evenkeel.analysis.comparability import (
     sizes_note,
     unknown_settings,
 )
-from evenkeel.analysis.comparable_metrics import (
-    broken_down,
-    check_subjects,
-    comparable,
-    layout_of,
-    run_names,
-    usual_metrics,
-)
+from evenkeel.analysis.comparable_metrics import broken_down, comparable, layout_of, run_names, usual_metrics
+from evenkeel.analysis.figures import pair_coverage
+from evenkeel.analysis.intervals import NOTHING, TOO_FEW, Estimate, mean_over
 from evenkeel.analysis.links import independent_groups, numbered
 from evenkeel.analysis.outcome import MIN_GROUPS, Outcome, needed_groups, outcome_of
 from evenkeel.analysis.references import reference_marks, reference_runs
-from evenkeel.analysis.sample_values import RunValues, Values, read_values
-from evenkeel.errors import UsageError
+from evenkeel.analysis.sample_values import RunValues, Values
+from evenkeel.analysis.significance import Tested, detectable, holm, paired_test
 from evenkeel.harness.folder import Run
 from evenkeel.page.format import counted
 from evenkeel.page.grid import Displayed, Overview
-from evenkeel.page.layout import Layout
-from evenkeel.page.metrics import declaration, part_words, scope_of, title_of
+from evenkeel.page.metrics import Metric, part_words, scope_of, title_of
 from evenkeel.page.scale import Mark
 from evenkeel.types import Unit
 
@@ -143,61 +136,47 @@ class Compared(NamedTuple):
 
     comparison: Comparison
     pairs: list[Pair]
-    estimates: list[stats.Estimate | None]
-    """Behind each difference; None where there is none."""
+    tests: list[Test]
+    """Behind each difference."""
 
 
-def compare_values(
-    runs: Sequence[Run], metrics: Sequence[str] | None, *, by: Sequence[str] = (), strict: bool = False
-) -> Compared:
-    """The comparison with its values; `strict` leaves nothing out that differs."""
+def compare_values(runs: Sequence[Run], metrics: Sequence[str] | None, *, by: Sequence[str] = ()) -> Compared:
+    """The comparison with its values."""
     layout = layout_of(runs)
     usual = [layout.headline] if by and not runs[0].subjects else usual_metrics(layout, runs)
-    rows = list(dict.fromkeys(broken_down(metrics or usual, by, runs)))
-    check_subjects(rows, layout, runs)
-    values = [read_values(run, rows, layout.metrics) for run in runs]
-    names = comparable(rows, runs, values, explicit=metrics or ())
+    values = [RunValues(run) for run in runs]
+    rows = list(dict.fromkeys(broken_down(metrics or usual, by, values)))
+    names = comparable(rows, values, layout, explicit=metrics or ())
     without = [title_of(layout.metrics, name) for name in rows if by and name not in names]
     if not metrics and not by and len(runs) > 2 and not runs[0].subjects:
         names = names[:1]
-    entries = list(zip(run_names(runs), runs, values, strict=True))
-    pairs = [
-        paired((first[0], second[0]), (first[1], second[1]), (first[2], second[2]), strict=strict)
-        for first, second in combinations(entries, 2)
-    ]
-    tests = [compared(pair, name, layout) for name in names for pair in pairs]
+    named = list(zip(run_names(runs), values, strict=True))
+    pairs = [paired((a, b), (first, second)) for (a, first), (b, second) in combinations(named, 2)]
+    tests = [compared(pair, name) for name in names for pair in pairs]
     notes = [
-        *unknown_settings({name: run for name, run, _ in entries}),
-        *(note for pair in pairs for note in sizes_note(pair, layout)),
+        *(note for name, of_run in named for note in unknown_settings(name, of_run.run)),
+        *(note for pair in pairs for note in sizes_note(pair)),
         *(test.note for test in tests if test.note),
         *([f"Not compared, since no sample has a value: {'; '.join(without)}"] if without else ()),
     ]
     comparison = Comparison(
         benchmark=runs[0].spec.benchmark,
         runs=tuple(
-            Side(name=name, path=str(run.path), coverage=_coverage(run, layout, of_run))
-            for name, run, of_run in entries
+            Side(name=name, path=str(of_run.run.path), coverage=_coverage(of_run, names))
+            for name, of_run in named
         ),
         metrics=tuple(names),
         differs=tuple(differing_settings(runs)),
         notes=tuple(dict.fromkeys(notes)),
-        differences=_corrected(tests, layout),
+        differences=_corrected(tests),
     )
-    return Compared(comparison, pairs, [test.estimate for test in tests])
+    return Compared(comparison, pairs, tests)
 
 
-def _coverage(run: Run, layout: Layout, values: RunValues) -> float:
+def _coverage(values: RunValues, names: Sequence[str]) -> float:
     """Of the headline; of what is compared where the summary lacks it, as one of an older version may."""
-    headline = run.summary.get(layout.headline)
-    coverages = [each.coverage for each in values.by_metric.values() if each.coverage is not None]
-    return headline.coverage if headline else min(coverages, default=0.0)
-
-
-def _unit(name: str, layout: Layout) -> Unit:
-    declared = declaration(layout.metrics, name)
-    if declared is None:
-        raise UsageError(f"'{name}' cannot be compared: the benchmark does not declare it, nor its unit.")
-    return declared.unit
+    headline = values.run.summary.get(values.layout.headline)
+    return headline.coverage if headline else min(values[name].coverage for name in names)
 
 
 # One metric of two runs
@@ -207,110 +186,111 @@ class Test(NamedTuple):
     """A difference before it is corrected for the others, and what is behind it."""
 
     difference: Difference
-    estimate: stats.Estimate | None
+    metric: Metric
+    estimate: Estimate | None
     note: str
 
 
-def compared(pair: Pair, name: str, layout: Layout, other_name: str = "") -> Test:
+def compared(pair: Pair, name: str, other_name: str = "") -> Test:
     """b − a of one metric over the samples that both runs have, without those it cannot be compared by. In
     the second run it may have another name: that of another subject."""
-    whole = pair.runs[0].by_metric[name], pair.runs[1].by_metric[other_name or name]
-    unusable, reason = excluded(pair, name, layout, other_name)
-    sides = whole[0].taken(pair.first[~unusable]), whole[1].taken(pair.second[~unusable])
-    first, second = entering(sides)
+    common = pair.sides(name, other_name)
+    unusable, reason = excluded(pair, common)
+    sides = common[0].taken(~unusable), common[1].taken(~unusable)
+    first, second = _entering(sides)
     estimate, method = _estimate(first, second)
-    unit = _unit(name, layout)
-    tested = stats.paired_test(estimate, unit=unit) if estimate else stats.Tested(None, None, None, method)
+    metric = first.metric
+    tested = Tested(None, None, None, method)
+    if estimate is not None:
+        tested = paired_test(estimate, unit=metric.unit)
     value_a, value_b = first.mean, second.mean
-    declared = declaration(layout.metrics, name)
-    partial = declared and declared.parts and declared.mean_over not in scope_of(name)[1]
+    whole = metric.parts and metric.mean_over not in scope_of(name)[1]
+    parts = {*first.parts[first.known]} & {*second.parts[second.known]}
     difference = Difference(
-        metric=name, unit=unit, a=pair.names[0], b=pair.names[1], value_a=value_a, value_b=value_b,
+        metric=name, unit=metric.unit, a=pair.names[0], b=pair.names[1], value_a=value_a, value_b=value_b,
         difference=None if value_a is None or value_b is None else value_b - value_a,
         low=tested.low, high=tested.high, p=tested.p, p_holm=None, different=False, detectable=None,
         method=tested.method, n=int(min(first.known.sum(), second.known.sum())),
-        clusters=min(first.clusters, second.clusters), coverage_a=sides[0].coverage or 0.0,
-        coverage_b=sides[1].coverage or 0.0, coverage=_pair_coverage(*sides),
-        part=part_words(declared, first.parts_known & second.parts_known) if declared and partial else "",
+        clusters=min(first.clusters, second.clusters), coverage_a=sides[0].coverage,
+        coverage_b=sides[1].coverage, coverage=_pair_coverage(*sides),
+        part=part_words(metric, parts) if whole else "",
     )  # fmt: skip
+    layout = pair.runs[0].layout
     left_out = f"{counted(int(unusable.sum()), layout.counted[0])} left out, because {reason}"
     note = f"{title_of(layout.metrics, name)}: {left_out}" if unusable.any() else ""
-    return Test(difference, estimate, note)
+    return Test(difference, metric, estimate, note)
 
 
-def entering(sides: Sequence[Values]) -> list[Values]:
-    """The sides with the values that enter: those of samples that all have.
+def _entering(sides: tuple[Values, Values]) -> list[Values]:
+    """The sides with the values that enter: those of samples that both have.
 
-    Of a ratio each side has its own denominator: the samples that all were asked and that count in it. A
-    macro-average that lacks a part that any side was asked is unknown.
+    Of a ratio each side has its own denominator: the samples that both were asked and that count in it. A
+    macro-average that lacks a part that either side was asked is unknown.
     """
-    ratio = any(side.ratio for side in sides)
-    known = np.logical_and.reduce([side.about if ratio else side.known for side in sides])
-    asked = set().union(*(side.parts_asked for side in sides))
-    kept = [side.taken(known) for side in sides]
-    complete = all(side.parts is None or side.parts_known == asked for side in kept)
-    return kept if complete else [side.taken(np.zeros(len(side.values), dtype=bool)) for side in kept]
+    metric = sides[0].metric
+    known = np.logical_and.reduce([side.about if metric.ratio_to else side.known for side in sides])
+    asked = {part for side in sides for part in side.parts[side.about]}
+    entering = [side.taken(known) for side in sides]
+    if metric.mean_over and any({*side.parts[side.known]} != asked for side in entering):
+        return [side.taken(np.zeros(len(side.values), dtype=bool)) for side in entering]
+    return entering
 
 
-def _estimate(first: Values, second: Values) -> tuple[stats.Estimate | None, str]:
+def _estimate(first: Values, second: Values) -> tuple[Estimate | None, str]:
     """The mean difference with its error over groups, or why there is none."""
     if not first.known.any() or not second.known.any():
-        return None, stats.NOTHING
-    # The other parts cannot make up for one with few groups.
-    of_known = first.taken(first.known)
-    fewest = min(independent_groups(of_known.groups[part].tolist()) for part in of_known.by_part())
-    if first.parts is not None and fewest < MIN_GROUPS:
-        return None, FEW_IN_A_PART
-    if first.ratio:
-        terms = [(-1, term) for term in _terms(first)] + [(1, term) for term in _terms(second)]
-        weighted = [term._replace(coefficient=sign * term.coefficient) for sign, term in terms]
-        return combined.estimate(weighted), stats.TOO_FEW
+        return None, NOTHING
+    if first.metric.mean_over:
+        # The other parts cannot make up for one with few groups.
+        of_known = first.taken(first.known)
+        if any(independent_groups(of_known.groups[part]) < MIN_GROUPS for part in of_known.by_part()):
+            return None, FEW_IN_A_PART
+    if first.metric.ratio_to:
+        before = [term._replace(coefficient=-term.coefficient) for term in _terms(first)]
+        return combined.estimate([*before, *_terms(second)]), TOO_FEW
     change = msgspec.structs.replace(first, values=second.values - first.values)
-    if first.parts is not None:
-        return combined.estimate(_terms(change)), stats.TOO_FEW
+    if first.metric.mean_over:
+        return combined.estimate(_terms(change)), TOO_FEW
     if change.clusters < 2:
-        return None, stats.TOO_FEW
-    return stats.mean_over(change.values, *numbered(change.groups.tolist())), ""
+        return None, TOO_FEW
+    return mean_over(change.values, *numbered(change.groups)), ""
 
 
 def _terms(side: Values) -> list[combined.Term]:
     """The terms of a mean, or macro-average, over the samples with a value."""
     known = side.taken(side.known)
-    parts = known.parts if known.parts is not None else [""] * len(known.values)
-    return combined.macro_terms(known.values.tolist(), known.groups.tolist(), list(parts))
+    return combined.macro_terms(known.values.tolist(), known.groups.tolist(), known.parts.tolist())
 
 
 def _pair_coverage(first: Values, second: Values) -> float:
     """What of the requests behind a difference was answered: of a pair, as much as of its weaker side."""
     both = first.in_scope & second.in_scope
     sides = [
-        list(zip(s.answered[both].tolist(), s.asked[both].tolist(), strict=True)) for s in (first, second)
+        zip(side.answered[both].tolist(), side.asked[both].tolist(), strict=True) for side in (first, second)
     ]
-    return stats.pair_coverage(zip(*sides, strict=True))
+    return pair_coverage(zip(*sides, strict=True))
 
 
-def _corrected(tests: Sequence[Test], layout: Layout) -> tuple[Difference, ...]:
+def _corrected(tests: Sequence[Test]) -> tuple[Difference, ...]:
     """Holm's correction over all differences of the comparison, and what each of them says."""
-    corrected = stats.holm([test.difference.p for test in tests])
+    corrected = holm([test.difference.p for test in tests])
     count = max(1, sum(p is not None for p in corrected))
     differences = []
-    for test, p in zip(tests, corrected, strict=True):
-        difference, estimate = test.difference, test.estimate
-        unit, amount = difference.unit, difference.difference
+    for (difference, metric, estimate, _), p in zip(tests, corrected, strict=True):
+        amount = difference.difference
         significant = p is not None and p < SIGNIFICANT
-        declared = declaration(layout.metrics, difference.metric)
         outcome = outcome_of(
             amount, (difference.low, difference.high), tested=p is not None, groups=difference.clusters,
-            significant=significant, unit=unit, better=declared.better if declared else None,
+            significant=significant, unit=metric.unit, better=metric.better,
         )  # fmt: skip
         too_few = outcome == "too few to tell" and amount is not None
-        needed = needed_groups(amount, estimate, unit) if too_few else None
+        needed = needed_groups(amount, estimate, metric.unit) if too_few else None
         differences.append(
             msgspec.structs.replace(
                 difference,
                 p_holm=p,
                 different=significant,
-                detectable=stats.detectable(estimate, unit=unit, tests=count) if estimate else None,
+                detectable=detectable(estimate, unit=metric.unit, tests=count) if estimate else None,
                 outcome=outcome,
                 needed=needed if needed and needed > difference.clusters else None,
             )

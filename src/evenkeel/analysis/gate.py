@@ -9,12 +9,12 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from evenkeel import analysis as stats
 from evenkeel.analysis.comparability import Pair
-from evenkeel.analysis.comparable_metrics import check_subjects, layout_of, usual_metrics
-from evenkeel.analysis.comparison import SIGNIFICANT, Difference, compare_values
+from evenkeel.analysis.comparable_metrics import layout_of, usual_metrics
+from evenkeel.analysis.comparison import SIGNIFICANT, Difference, Test, compare_values
 from evenkeel.analysis.links import independent_groups
 from evenkeel.analysis.outcome import MIN_GROUPS
+from evenkeel.analysis.significance import holm, paired_test
 from evenkeel.errors import UsageError
 from evenkeel.harness.folder import Run
 from evenkeel.page.format import chance, counts, number, probability, share, signed
@@ -35,10 +35,6 @@ class Overlap(Struct, frozen=True, kw_only=True):
     larger: int
     groups: int
     """Groups of the common ones."""
-
-    @property
-    def share(self) -> float:
-        return self.common / self.larger if self.larger else 0.0
 
 
 class Check(Struct, frozen=True, kw_only=True):
@@ -68,6 +64,8 @@ class Gate(Displayed, Struct, frozen=True, kw_only=True):
     checks: tuple[Check, ...]
     correction: str
     """How the decisions over several metrics are corrected; empty for one."""
+    notes: tuple[str, ...] = ()
+    """In what the runs differ nevertheless, which samples are compared, and what is not known."""
 
     def overview(self) -> Overview:
         """The failed checks first: a log is often read from the top."""
@@ -80,8 +78,8 @@ class Gate(Displayed, Struct, frozen=True, kw_only=True):
             for check in sorted(self.checks, key=lambda check: check.passed)
         ]
         grid = Grid("", "", ["check", "reason"], rows, left=3)
-        footnote = f"p is corrected for several metrics: {self.correction}."
-        return Overview(verdict, grids=[grid], footnotes=[footnote] if self.correction else [])
+        corrected = [f"p is corrected for several metrics: {self.correction}."] if self.correction else []
+        return Overview(verdict, grids=[grid], footnotes=[*corrected, *self.notes])
 
 
 def gate(
@@ -111,21 +109,17 @@ def gate(
     new, old = (each if isinstance(each, Run) else Run(each) for each in (run, baseline))
     layout = layout_of([old, new])
     names = list(dict.fromkeys(metrics or _headline(layout, [old, new])))
-    check_subjects(names, layout, [old, new])
-    comparison, [pair], estimates = compare_values([old, new], names, strict=True)
-    worse = {name: _direction(name, layout, higher_is_worse=higher_is_worse) for name in names}
-    overlaps = {name: _overlap(name, pair) for name in names}
-    for name, overlap in overlaps.items():
-        _check_overlap(name, overlap, layout.counted)
-    differences = comparison.differences
-    tests = zip(differences, estimates, strict=True)
-    corrected = stats.holm(
-        [_p_beyond(each, estimate, max_drop, worse[each.metric]) for each, estimate in tests]
+    comparison, [pair], tests = compare_values([old, new], names)
+    worse = [_direction(test, higher_is_worse=higher_is_worse) for test in tests]
+    overlaps = [_overlap(name, pair, layout.counted) for name in names]
+    corrected = holm(
+        [_p_beyond(test, max_drop, direction) for test, direction in zip(tests, worse, strict=True)]
     )
-    checks = [_check_coverage(differences, min_coverage)]
-    for difference, p in zip(differences, corrected, strict=True):
-        name = difference.metric
-        checks.append(_check(difference, max_drop, worse[name], p, overlaps[name], layout))
+    parts = zip(comparison.differences, worse, corrected, overlaps, strict=True)
+    checks = [
+        _check_coverage(comparison.differences, min_coverage),
+        *(_check(*each, max_drop, layout) for each in parts),
+    ]
     count = sum(p is not None for p in corrected)
     return Gate(
         run=str(new.path),
@@ -136,48 +130,41 @@ def gate(
         passed=all(check.passed for check in checks),
         checks=tuple(checks),
         correction=f"Holm, over {count} metrics" if count > 1 else "",
+        notes=(*comparison.differs, *comparison.notes),
     )
 
 
 def _headline(layout: Layout, runs: Sequence[Run]) -> list[str]:
-    """The headline, where it is one figure. A run of an older version may lack it."""
-    for run in runs:
-        run.figure(layout.headline)
-    if any(len(run.subjects) > 1 for run in runs):
-        return [layout.headline]  # which `check_subjects` refuses, naming the subjects
-    return usual_metrics(layout, runs)[:1]
+    """The headline, where it is one figure: of several subjects it is refused, naming them."""
+    several = any(len(run.subjects) > 1 for run in runs)
+    return [layout.headline] if several else usual_metrics(layout, runs)[:1]
 
 
-def _direction(name: str, layout: Layout, *, higher_is_worse: bool) -> Direction:
+def _direction(test: Test, *, higher_is_worse: bool) -> Direction:
     """Which change of a metric is for the worse: as declared, or as the option says where it is not."""
-    declared = declaration(layout.metrics, name)
-    if declared is not None and declared.better is not None:
-        return "rise" if declared.better == "lower" else "drop"
-    if not higher_is_worse:
+    if test.metric.better is None and not higher_is_worse:
         raise UsageError(
-            f"neither more nor less of '{name}' is better in itself: gate another metric, or say with "
-            "--higher-is-worse that a rise is for the worse."
+            f"neither more nor less of '{test.difference.metric}' is better in itself: gate another metric, "
+            "or say with --higher-is-worse that a rise is for the worse."
         )
-    return "rise"
+    return "drop" if test.metric.better == "higher" else "rise"
 
 
-def _overlap(name: str, pair: Pair) -> Overlap:
-    old, new = (of_run.by_metric[name] for of_run in pair.runs)
-    common = old.about[pair.first] & new.about[pair.second]
-    return Overlap(
+def _overlap(name: str, pair: Pair, counted: tuple[str, str]) -> Overlap:
+    """What two runs have in common; those that have too little to say anything about either are refused."""
+    old, new = pair.sides(name)
+    common = old.about & new.about
+    overlap = Overlap(
         common=int(common.sum()),
-        larger=int(max(old.about.sum(), new.about.sum())),
-        groups=independent_groups(old.groups[pair.first[common]].tolist()),
+        larger=max(int(run[name].about.sum()) for run in pair.runs),
+        groups=independent_groups(old.groups[common]),
     )
-
-
-def _check_overlap(name: str, overlap: Overlap, counted: tuple[str, str]) -> None:
-    """Refuse runs that have too little in common to say anything about either."""
     samples, groups = counted
-    if overlap.share < MIN_OVERLAP:
+    if overlap.common < MIN_OVERLAP * overlap.larger or not overlap.larger:
+        shared = share(overlap.common / overlap.larger if overlap.larger else 0.0)
         raise UsageError(
             f"'{name}': the runs have too few {samples} in common: {overlap.common:,} of {overlap.larger:,} "
-            f"({share(overlap.share)}), and the gate needs {share(MIN_OVERLAP)}. "
+            f"({shared}), and the gate needs {share(MIN_OVERLAP)}. "
             "Ask both runs the same, with the same --limit."
         )
     if overlap.groups < MIN_GROUPS:
@@ -185,6 +172,7 @@ def _check_overlap(name: str, overlap: Overlap, counted: tuple[str, str]) -> Non
             f"'{name}': the runs have too few {groups} in common for a test: "
             f"{overlap.groups:,}, and the gate needs {MIN_GROUPS}. Ask more {groups}."
         )
+    return overlap
 
 
 def _check_coverage(differences: Sequence[Difference], floor: float) -> Check:
@@ -203,24 +191,23 @@ def _check_coverage(differences: Sequence[Difference], floor: float) -> Check:
     return Check(name="coverage", passed=passed, reason=reason)
 
 
-def _p_beyond(
-    difference: Difference, estimate: stats.Estimate | None, allowed: float, worse: Direction
-) -> float | None:
+def _p_beyond(test: Test, allowed: float, worse: Direction) -> float | None:
     """The p-value of a change for the worse of just `allowed`; 1 for a smaller one or an improvement."""
+    difference, estimate = test.difference, test.estimate
     if difference.difference is None or estimate is None or difference.p is None:
         return None
     sign = 1 if worse == "rise" else -1
     if sign * difference.difference <= allowed:
         return 1.0
-    return stats.paired_test(estimate, unit=difference.unit, null=sign * allowed).p
+    return paired_test(estimate, unit=difference.unit, null=sign * allowed).p
 
 
 def _check(
     difference: Difference,
-    allowed: float,
     worse: Direction,
     p: float | None,
     overlap: Overlap,
+    allowed: float,
     layout: Layout,
 ) -> Check:
     few = _too_few(difference, overlap, layout) if difference.n else ""

@@ -4,24 +4,21 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from itertools import combinations, combinations_with_replacement
+from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
 from msgspec import Struct
 
-from evenkeel import analysis as stats
 from evenkeel.analysis.comparability import Pair, paired
-from evenkeel.analysis.comparable_metrics import is_mean, path_ends, run_names
+from evenkeel.analysis.comparable_metrics import path_ends, run_names
 from evenkeel.analysis.comparison import SIGNIFICANT, compared
-from evenkeel.analysis.sample_values import RunValues, read_values
+from evenkeel.analysis.sample_values import RunValues
+from evenkeel.analysis.significance import holm
 from evenkeel.errors import EvenkeelError, UsageError, place_of
 from evenkeel.harness.folder import Run
-from evenkeel.harness.registry import benchmark_class
 from evenkeel.page.format import FLOOR, share
 from evenkeel.page.grid import Displayed, Overview
-from evenkeel.page.layout import Layout
 from evenkeel.types import Figure
 
 
@@ -64,48 +61,51 @@ def leaderboard(runs: Iterable[Run | str | Path]) -> list[Leaderboard]:
     """
     if isinstance(runs, Run | str | Path):
         raise UsageError("leaderboard takes a list of runs: leaderboard([run, …]).")
-    by_benchmark: defaultdict[str, list[_Ranked]] = defaultdict(list)
+    by_benchmark: defaultdict[str, list[RunValues]] = defaultdict(list)
     problems: list[str] = []
-    for path, run in {
-        (run.path if isinstance(run, Run) else Path(run)).resolve(): run for run in runs
-    }.items():
+    paths = {(run.path if isinstance(run, Run) else Path(run)).resolve(): run for run in runs}
+    for path, run in paths.items():
         try:
-            ranked = _read(run if isinstance(run, Run) else Run(run))
-            by_benchmark[ranked.run.spec.benchmark].append(ranked)
+            loaded = run if isinstance(run, Run) else Run(run)
+            by_benchmark[loaded.spec.benchmark].append(_read(loaded))
         except (EvenkeelError, OSError) as error:
             problems.append(str(error))
         except Exception as error:  # noqa: BLE001  # a folder may hold anything; the others are still ranked
             problems.append(f"{path} is not as Evenkeel writes it ({place_of(error)}).")
-    boards = [board for ranked in by_benchmark.values() for board in _boards(ranked)]
+    boards = [board for values in by_benchmark.values() for board in _boards(values)]
     if problems:
         note = f"Left out: {' '.join(problems)}"
         boards.append(Leaderboard(benchmark="", metric="", title="Left out", rows=(), note=note))
     return boards
 
 
-class _Ranked(NamedTuple):
-    """A run that is to be ranked: the headline of each of its subjects, and the values of its samples."""
+class _Entry(NamedTuple):
+    """A run, or one method of it."""
 
-    run: Run
-    layout: Layout
-    figures: dict[str, Figure]
-    """By the name that the samples' values have: `accuracy@bm25`."""
     values: RunValues
+    subject: str
+    metric: str
+    """What the values of its samples are called: `accuracy@bm25`."""
+    figure: Figure
 
 
-def _read(run: Run) -> _Ranked:
-    layout = benchmark_class(run.spec.benchmark).layout
-    metrics = [f"{layout.headline}@{subject}" for subject in run.subjects] or [layout.headline]
-    figures = dict(zip(metrics, run.headlines.values(), strict=True))
-    values = read_values(run, metrics, layout.metrics)
-    if not all(is_mean(run, metric, values.by_metric[metric]) for metric in metrics):
+def _entries(values: RunValues) -> list[_Entry]:
+    run, headline = values.run, values.layout.headline
+    metrics = [f"{headline}@{subject}" for subject in run.subjects] or [headline]
+    entries = zip(run.spec.subjects, metrics, run.headlines.values(), strict=True)
+    return [_Entry(values, *entry) for entry in entries]
+
+
+def _read(run: Run) -> RunValues:
+    values = RunValues(run)
+    if not all(values.is_mean(entry.metric) for entry in _entries(values)):
         raise UsageError(f"{run.path}: the headline is not the mean of its samples.")
-    return _Ranked(run, layout, figures, values)
+    return values
 
 
-def _boards(runs: Sequence[_Ranked]) -> list[Leaderboard]:
+def _boards(runs: Sequence[RunValues]) -> list[Leaderboard]:
     """The runs in sets in which each can be compared with each, in their order."""
-    groups: list[list[_Ranked]] = []
+    groups: list[list[RunValues]] = []
     reasons: list[str] = []
     for run in runs:
         why = [_why_apart(group, run) for group in groups]
@@ -114,9 +114,9 @@ def _boards(runs: Sequence[_Ranked]) -> list[Leaderboard]:
         else:
             groups.append([run])
             reasons += why[:1] or [""]
+    name, layout = runs[0].run.spec.benchmark, runs[0].layout
     boards = []
     for number, (group, reason) in enumerate(zip(groups, reasons, strict=True), 1):
-        layout, name = group[0].layout, group[0].run.spec.benchmark
         which = f" ({number})" if len(groups) > 1 else ""
         rows = _rows(group)
         low = [row.name for row in rows if row.figure.coverage < FLOOR]
@@ -133,7 +133,7 @@ def _boards(runs: Sequence[_Ranked]) -> list[Leaderboard]:
     return boards
 
 
-def _why_apart(group: Sequence[_Ranked], run: _Ranked) -> str:
+def _why_apart(group: Sequence[RunValues], run: RunValues) -> str:
     """Why a run cannot be on a board with others; empty where it can."""
     try:
         for other in group:
@@ -143,55 +143,52 @@ def _why_apart(group: Sequence[_Ranked], run: _Ranked) -> str:
     return ""
 
 
-def _pair(first: _Ranked, second: _Ranked) -> Pair:
+def _pair(first: RunValues, second: RunValues) -> Pair:
     """Two runs, or a run with itself: the methods that it sets side by side."""
-    if first is second:
-        rows = np.arange(len(first.values.samples))
-        return Pair(("", ""), (first.values, first.values), rows, rows)
     names = run_names([first.run, second.run])
-    return paired((names[0], names[1]), (first.run, second.run), (first.values, second.values), strict=False)
+    return paired((names[0], names[1]), (first, second))
 
 
-def _rows(group: Sequence[_Ranked]) -> tuple[LeaderboardRow, ...]:
+def _rows(group: Sequence[RunValues]) -> tuple[LeaderboardRow, ...]:
     """The entries of a board in their order: every pair tested as `compare` tests it, and ranked."""
-    declared = group[0].layout.metrics[0]
-    entries = [(number, metric) for number, ranked in enumerate(group) for metric in ranked.figures]
-    pairs = {
-        (a, b): _pair(group[a], group[b]) for a, b in combinations_with_replacement(range(len(group)), 2)
-    }
-    sign = -1 if declared.better == "lower" else 1
-    couples = list(combinations(range(len(entries)), 2))
-    differences = []
-    for first, second in couples:
-        (a, metric), (b, other_metric) = entries[first], entries[second]
-        differences.append(compared(pairs[a, b], metric, group[a].layout, other_metric).difference)
-    better = [0] * len(entries)
-    """How many entries are significantly better than each."""
-    corrected = stats.holm([difference.p for difference in differences])
-    for (a, b), difference, p in zip(couples, differences, corrected, strict=True):
-        if p is not None and p < SIGNIFICANT and difference.difference:
-            better[a if sign * difference.difference > 0 else b] += 1
+    entries = [entry for values in group for entry in _entries(values)]
+    better = _better(entries)
+    ends = dict(zip(group, path_ends([values.run for values in group]), strict=True))
+    subjects = [entry.subject for entry in entries]
+    direction = group[0].layout.metrics[0].better
     rows = []
-    for (number, metric), name, count in zip(entries, _names(group, entries), better, strict=True):
-        figure = group[number].figures[metric]
-        unranked = figure.value is None or declared.better is None
-        path = str(group[number].run.path)
-        rows.append(LeaderboardRow(rank=None if unranked else 1 + count, name=name, path=path, figure=figure))
+    for entry, count in zip(entries, better, strict=True):
+        only = subjects.count(entry.subject) == 1
+        rows.append(
+            LeaderboardRow(
+                rank=None if entry.figure.value is None or direction is None else 1 + count,
+                name=entry.subject if only else f"{entry.subject} ({ends[entry.values]})",
+                path=str(entry.values.run.path),
+                figure=entry.figure,
+            )
+        )
 
     def order(row: LeaderboardRow) -> tuple[bool, int, float]:
-        return row.figure.value is None, row.rank or 0, -sign * (row.figure.value or 0.0)
+        value = row.figure.value or 0.0
+        return row.figure.value is None, row.rank or 0, value if direction == "lower" else -value
 
     return tuple(sorted(rows, key=order))
 
 
-def _names(group: Sequence[_Ranked], entries: Sequence[tuple[int, str]]) -> list[str]:
-    """The subject of each entry, with the end of its run's path where it is not the only one of the name."""
-    ends = path_ends([ranked.run for ranked in group])
-    subjects = [
-        metric.partition("@")[2] if group[number].run.subjects else group[number].run.spec.subject
-        for number, metric in entries
-    ]
-    return [
-        subject if subjects.count(subject) == 1 else f"{subject} ({ends[number]})"
-        for subject, (number, _) in zip(subjects, entries, strict=True)
-    ]
+def _better(entries: Sequence[_Entry]) -> list[int]:
+    """How many entries are significantly better than each."""
+    pairs: dict[tuple[RunValues, RunValues], Pair] = {}
+    couples = list(combinations(range(len(entries)), 2))
+    differences = []
+    for a, b in couples:
+        first, second = entries[a], entries[b]
+        runs = first.values, second.values
+        pairs[runs] = pairs.get(runs) or _pair(*runs)
+        differences.append(compared(pairs[runs], first.metric, second.metric).difference)
+    lower = entries[0].values.layout.metrics[0].better == "lower"
+    better = [0] * len(entries)
+    corrected = holm([difference.p for difference in differences])
+    for (a, b), difference, p in zip(couples, differences, corrected, strict=True):
+        if p is not None and p < SIGNIFICANT and difference.difference:
+            better[a if (difference.difference > 0) != lower else b] += 1
+    return better

@@ -30,11 +30,14 @@ def _make_build(name: str) -> click.Command:
     from evenkeel.harness.registry import chosen_class
 
     builder = chosen_class(name).builder()
-    out: dict[str, Any] = {"required": True, "help": "The file to write."}
-    if builder.folder:
-        out = {"default": f"data/{name}", "show_default": True, "help": "The folder to write."}
 
-    @click.option("--out", type=click.Path(file_okay=not builder.folder, dir_okay=builder.folder), **out)
+    @click.option(
+        "--out",
+        type=click.Path(file_okay=False),
+        default=f"data/{name}",
+        show_default=True,
+        help="The folder to write.",
+    )
     @from_struct(builder.Options)
     @(MODEL_OPTIONS if builder.asks else compose())
     @click.pass_context

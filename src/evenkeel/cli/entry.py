@@ -26,6 +26,7 @@ from evenkeel.page.format import visible
 COMMANDS = {
     "demo": ("run", "Try it: a small run on the embedded models, with a report."),
     "run": ("run", "Ask a model, score its answers, write the report."),
+    "resume": ("resume", "Resume a run that was stopped or failed."),
     "suite": ("suite", "Run benchmarks on several models from one file, and rank them."),
     "score": ("run", "Score answers recorded elsewhere, in the published formats."),
     "rescore": ("run", "Score a run's stored answers again."),
@@ -82,10 +83,9 @@ class LazyGroup(SuggestingGroup):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        module_name = "started" if cmd_name == "started" else COMMANDS.get(cmd_name, ("",))[0]
-        if not module_name:
+        if cmd_name not in COMMANDS:
             return None
-        module = importlib.import_module(f"evenkeel.cli.{module_name}")
+        module = importlib.import_module(f"evenkeel.cli.{COMMANDS[cmd_name][0]}")
         command: click.Command = getattr(module, f"{cmd_name}_command")
         return command
 
@@ -182,16 +182,8 @@ def _run_command() -> int:
     except click.Abort:  # Ctrl-C
         raise
     except OSError as error:  # a path that cannot be read or written
-        from evenkeel.files.cache import NotWritten
-
-        denied = isinstance(error, NotWritten) and error.errno in (errno.EACCES, errno.EPERM)
-        if error.errno not in NOT_WRITABLE and not denied:
-            say_error(error)
-            return 2
-        where = error.filename or "a file"
-        remedy = "Fix the permissions" if denied else "Make room"
-        say_error(f"{where}: cannot be written ({error.strerror}). {remedy}, or choose another folder.")
-        return StorageError.exit_code
+        say_error(error)
+        return StorageError.exit_code if error.errno in NOT_WRITABLE else 2
     except Exception as error:
         reads_run = bool(set(sys.argv[1:3]) & READS_RUNS)
         if not reads_run or os.environ.get("EVENKEEL_TRACEBACK") or _passed_plugin(error):

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from evenkeel.cli import options
 from evenkeel.cli.options import BenchmarkGroup, SectionedCommand, compose, examples, from_struct
 from evenkeel.cli.output import check_coverage, print_result, say, show_run
-from evenkeel.errors import BatchesPending
+from evenkeel.errors import BatchesPending, StorageError, UsageError
 from evenkeel.harness.limits import Limits
 from evenkeel.harness.registry import chosen_class, load_benchmark, usable_benchmarks
 from evenkeel.page.format import FLOOR, as_json
+
+if TYPE_CHECKING:
+    from evenkeel.api.launch import Task
 
 MODEL_OPTIONS = compose(
     click.option(
@@ -131,7 +136,12 @@ def _run(
     settings |= {"model_args": parse_args(model_args), "batch": batch is not None, "wait": batch != "submit"}
     settings["engine_args"] = parse_args(settings["engine_args"])
     if not dry_run:
-        return run_and_show(name, fresh=not resume, min_coverage=min_coverage, json=json, **settings)
+        from evenkeel.api.launch import Task
+
+        out = settings.pop("out")
+        settings = {name: value for name, value in settings.items() if value is not None}
+        task = Task(kind="run", benchmark=name, settings=settings, min_coverage=min_coverage)
+        return run_and_show(task, out=out, fresh=not resume, json=json)
     from evenkeel.models.engines.engine import engine_options
 
     engine_options(settings["engine"], settings["engine_args"])
@@ -139,17 +149,25 @@ def _run(
     return 0
 
 
-def run_and_show(name: str, *, min_coverage: float = FLOOR, json: bool = False, **settings: Any) -> int:
-    """Run a benchmark with the settings of `evenkeel.run`, print its figures, and return the exit code."""
+def run_and_show(task: Task, *, out: str | Path | None, fresh: bool = False, json: bool = False) -> int:
+    """Run a benchmark, with its settings stored for `evenkeel resume`, print its figures, and return the exit
+    code."""
     from evenkeel import api
+    from evenkeel.api.launch import record
     from evenkeel.report.terminal.progress import Watcher
 
+    def store(folder: Path) -> None:
+        with contextlib.suppress(UsageError, StorageError):  # it is resumed by the same command
+            record(folder, task, os.getpid())
+
     try:
-        run = api.run(name, **settings, progress=Watcher())
+        run = api.run(
+            task.benchmark, **task.settings, out=out, fresh=fresh, progress=Watcher(), on_start=store
+        )
     except BatchesPending as pending:
         say(str(pending), err=json)
         return pending.exit_code
-    return show_run(run, min_coverage=min_coverage, json=json)
+    return show_run(run, min_coverage=task.min_coverage, json=json)
 
 
 def _make_score(name: str) -> click.Command:

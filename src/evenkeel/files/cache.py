@@ -13,6 +13,8 @@ from pathlib import Path, PurePath
 
 import msgspec
 
+from evenkeel.errors import StorageError
+
 DRAFT = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{12}\.draft")
 """The name of a file that is being written: only `replacing` gives such names."""
 
@@ -72,7 +74,7 @@ def distinct_slug(name: str, taken: set[str], *, longest: int = 80) -> str:
 def replacing(target: Path) -> Iterator[Path]:
     """A temporary path beside `target` that replaces it when the block succeeds, and is removed if not."""
     draft = target.with_name(f".{target.name}.{secrets.token_hex(6)}.draft")
-    with naming(target):
+    with storage_errors(target):
         target.parent.mkdir(parents=True, exist_ok=True)
         draft.touch(exist_ok=False)
         try:
@@ -89,23 +91,21 @@ def drafts_in(folder: Path) -> Iterator[tuple[Path, str]]:
             yield path, match["name"]
 
 
-class NotWritten(OSError):
-    """A file, or its folder, could not be written, whatever the system's reason."""
-
-
 @contextlib.contextmanager
-def naming(target: Path) -> Iterator[None]:
-    """Have an error about a draft or a folder of `target` say that it could not be written, and name the file
-    that was to be, which a full disk does not name."""
+def storage_errors(target: Path) -> Iterator[None]:
+    """Raise StorageError where a file, its draft or its folder cannot be written. A full disk names no file;
+    an error that names another is of one that is read meanwhile."""
     try:
         yield
     except OSError as error:
-        path = Path(error.filename) if isinstance(error.filename, str) else None
-        if path is None or (path.parent == target.parent and path.name.startswith(f".{target.name}.")):
-            path = target
-        if error.errno is None or not (path == target or path in target.parents):
-            raise  # of another file, which is read meanwhile
-        raise NotWritten(error.errno, error.strerror, str(path)) from error
+        path = Path(error.filename) if isinstance(error.filename, str) else target
+        is_draft = path.parent == target.parent and path.name.startswith(f".{target.name}.")
+        if error.errno is None or not (path == target or path in target.parents or is_draft):
+            raise
+        raise StorageError(
+            f"{target}: cannot be written ({error.strerror}). What was stored before is safe: make room, fix "
+            "the permissions, or choose another folder."
+        ) from error
 
 
 def write_whole(target: Path, content: str | bytes) -> None:
@@ -125,6 +125,6 @@ def file_sha256(path: Path) -> str:
     if key not in hashes:
         with path.open("rb") as file:
             hashes[key] = hashlib.file_digest(file, "sha256").hexdigest()
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(StorageError):
             write_whole(store, msgspec.json.encode(hashes))
     return hashes[key]

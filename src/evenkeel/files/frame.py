@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evenkeel.errors import DataError, MissingExtra, first_line
+from evenkeel.errors import DataError, MissingExtra, StorageError, first_line
 from evenkeel.files.columns import Cell, Extra, Key, cells, columns, titles, typed_rows
 from evenkeel.files.jsonfile import open_file
 from evenkeel.types import Record, Records
@@ -61,7 +61,7 @@ def write_parquet(records: Records, types: Mapping[Key, type], target: Path, ext
     try:
         _scan(records, types, extra).sink_parquet(target)
     except polars.exceptions.PolarsError as error:
-        raise OSError(str(error)) from error
+        raise StorageError(f"{target}: cannot be written ({first_line(error)}).") from error
 
 
 def _scan(records: Records, types: Mapping[Key, type], extra: Extra = lambda record: {}) -> pl.LazyFrame:

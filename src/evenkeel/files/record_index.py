@@ -19,8 +19,7 @@ import numpy as np
 from msgspec import Struct
 
 from evenkeel.errors import DataError
-from evenkeel.files.columns import Key, cell_type, common_type, titles
-from evenkeel.files.jsonfile import BOM, NOT_JSON, convert, decode_line, open_file, shallow
+from evenkeel.files.jsonfile import NOT_JSON, convert, decode_line, open_file, shallow
 from evenkeel.types import Status, Tag
 
 if TYPE_CHECKING:
@@ -30,14 +29,6 @@ IN_MEMORY = 4
 """Indexes in memory, of the files that were read last."""
 MOST_NAMES = 2000
 """Distinct tags and values of the samples of one file."""
-RESERVED: list[Key] = [
-    ("count", "answered"),
-    *(("count", f"status_{name}") for name in get_args(Status)),
-    ("answer", ""),
-]
-"""Columns that `export` has and the table has not: a tag of such a name is named as there."""
-SAMPLE, GROUP, FAILED = "sample", "group", "failed"
-"""The columns that are neither tags nor values."""
 
 
 class State(NamedTuple):
@@ -54,6 +45,7 @@ class Index(NamedTuple):
     ids: list[str]
     groups: list[str]
     failed: NDArray[np.bool_]
+    """Which samples have a request that was not answered, or lack a value or anything else of scoring."""
     statuses: dict[Status, NDArray[np.bool_]]
     """Which samples have a request that ended so."""
     tags: dict[str, list[Tag | None]]
@@ -61,18 +53,7 @@ class Index(NamedTuple):
     values: dict[str, NDArray[np.float64]]
     """NaN where a sample has no value."""
     offsets: Sequence[int]
-    """Where each record begins in the file,"""
-    lengths: Sequence[int]
-    """how many bytes it has,"""
-    numbers: Sequence[int]
-    """and the number of its line."""
-
-    def column_names(self) -> dict[Key, str]:
-        """The name of each column, as in `export`."""
-        shown = [("sample", name) for name in (SAMPLE, GROUP, FAILED)]
-        shown += [("tag", name) for name in self.tags] + [("value", name) for name in self.values]
-        names = titles([*shown, *RESERVED])
-        return {key: names[key] for key in shown}
+    """Where the line of each begins in the file, and where the last one ends."""
 
 
 class _Sample(Struct, gc=False):
@@ -120,24 +101,15 @@ def _state(file: BinaryIO) -> State:
 def record_index(path: Path, state: State, headline: str) -> Index:
     """The index of a file in one state; `headline` is the metric that no sample may lack."""
     lines: list[_Line] = []
-    offsets, lengths, numbers = array("q"), array("q"), array("q")
-    offset = 0
+    offsets = array("q", [0])
     with unchanged(path, state) as file:
         for number, line in enumerate(file, 1):
-            start, length = offset, len(line)
-            offset += length
             try:
                 row = _LINES.decode(shallow(line))
-            except NOT_JSON:  # a blank line, half of a surrogate pair, or an error to be described
-                content = line.removeprefix(BOM).strip()
-                if not content:
-                    continue
-                row = convert(path, decode_line(path, content, number), _Line, line=number)
-                start, length = start + line.index(content), len(content)
+            except NOT_JSON:  # half of a surrogate pair, or an error to be described
+                row = convert(path, decode_line(path, line, number), _Line, line=number)
             lines.append(row)
-            offsets.append(start)
-            lengths.append(length)
-            numbers.append(number)
+            offsets.append(offsets[-1] + len(line))
     tags = [line.sample.tags | line.score.tags for line in lines]
     values = [line.score.values for line in lines]
     tag_names, value_names = _names(tags), _names(values)
@@ -155,8 +127,6 @@ def record_index(path: Path, state: State, headline: str) -> Index:
         {name: _of_one_type([row.get(name) for row in tags]) for name in tag_names},
         {name: np.array([row.get(name) for row in values], dtype=np.float64) for name in value_names},
         offsets,
-        lengths,
-        numbers,
     )
 
 
@@ -176,7 +146,7 @@ def _has_failed(score: _Score, headlines: Sequence[str]) -> bool:
 
 
 def _of_one_type(cells: list[Tag | None]) -> list[Tag | None]:
-    """A column of the type that holds all of its cells, as in `export`."""
-    if common_type({cell_type(cell) for cell in set(cells) if cell is not None}) is int:
+    """Whole numbers where all cells are, texts otherwise."""
+    if not any(isinstance(cell, str) for cell in cells):
         return cells
     return [None if cell is None else str(cell) for cell in cells]

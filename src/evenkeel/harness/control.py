@@ -20,7 +20,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from evenkeel.errors import DataError, UsageError
+from evenkeel.errors import DataError, StorageError, UsageError
 from evenkeel.files import lock
 from evenkeel.files.cache import write_whole
 from evenkeel.harness.folder import PROGRESS, STOP, STOPPED, member
@@ -71,7 +71,7 @@ def read_progress(path: str | Path) -> RunProgress | None:
 def stop(path: str | Path) -> None:
     """Ask the process that writes a run to stop, as Ctrl-C would: `ek.stop("runs/today")`.
 
-    It ends within a second or so. Its answers are saved: the same command with --out resumes it.
+    It ends within a second or so. Its answers are saved: `evenkeel resume` continues.
     """
     folder = Path(path)
     if not folder.is_dir():
@@ -200,7 +200,7 @@ class _Controlled:
         state = self._state
         if state is not self._written:
             self._written = state
-            with contextlib.suppress(OSError):  # a full disk is reported by what the run itself writes
+            with contextlib.suppress(StorageError):  # a full disk is reported by what the run itself writes
                 write_whole(self._folder / PROGRESS, msgspec.json.encode(self._now(state)))
         if self._in_main_thread and _take_stop(self._folder):
             _interrupt_main_thread()

@@ -1,8 +1,8 @@
 """A budget that several processes share: a SQLite file in which each reserves and settles its requests.
 
-A request is reserved at what it may cost at most before it is sent, and settled at what it did cost, in
-dollars. What a process had reserved when it ended counts as spent: its requests may have been answered and
-billed.
+A request is counted at what it may cost at most before it is sent, and corrected to what it did cost, in
+dollars, when it is answered. So what a process had under way when it ended counts as spent: it may have been
+answered and billed.
 """
 
 from __future__ import annotations
@@ -25,81 +25,58 @@ VARIABLE = "EVENKEEL_BUDGET"
 ROUNDING = 1e-9
 """Dollars that the sum of many costs may be off."""
 SCHEMA = """
-CREATE TABLE IF NOT EXISTS ceiling (usd REAL, requests INTEGER);
 CREATE TABLE IF NOT EXISTS spending (
-    holder TEXT PRIMARY KEY, requests INTEGER NOT NULL, usd REAL NOT NULL, reserved REAL NOT NULL
+    requests INTEGER NOT NULL, usd REAL NOT NULL, max_requests INTEGER, max_usd REAL
 );
+INSERT INTO spending SELECT 0, 0.0, NULL, NULL WHERE NOT EXISTS (SELECT 1 FROM spending);
 """
-ADD = """
-INSERT INTO spending VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET requests = requests + excluded.requests,
-usd = usd + excluded.usd, reserved = reserved + excluded.reserved
-"""
-SPEND_RESERVED = "UPDATE spending SET usd = usd + reserved, reserved = 0"
-SUMS = "SELECT ifnull(sum(requests), 0), ifnull(sum(usd), 0.0), ifnull(sum(reserved), 0.0) FROM spending"
-
-
-class Ceiling(NamedTuple):
-    """What all processes together may spend; None is no limit."""
-
-    usd: float | None = None
-    requests: int | None = None
-
-    def refusal(self, requests: int, usd: float) -> str:
-        """The limit that one more request would break, where so much would be spent with it."""
-        if self.requests is not None and requests >= self.requests:
-            return f"the suite's budget of {self.requests:,} requests"
-        if self.usd is not None and usd > self.usd + ROUNDING:
-            return f"the suite's budget of ${self.usd:g}"
-        return ""
 
 
 class Account(NamedTuple):
-    """What all processes have spent, and what is on its way."""
+    """What all processes have spent together, and what they may; None is no limit."""
 
     requests: int
     usd: float
-    reserved: float
+    max_requests: int | None
+    max_usd: float | None
+
+    def refusal(self, usd: float) -> str:
+        """The limit that one more request of this cost would break."""
+        if self.max_requests is not None and self.requests >= self.max_requests:
+            return f"the suite's budget of {self.max_requests:,} requests"
+        if self.max_usd is not None and self.usd + usd > self.max_usd + ROUNDING:
+            return f"the suite's budget of ${self.max_usd:g}"
+        return ""
 
 
 class Ledger:
     """The account in its file, for one process."""
 
-    def __init__(self, path: Path, holder: str = "") -> None:
+    def __init__(self, path: Path) -> None:
         self.path = path
-        self._holder = holder or str(os.getpid())
         self._lock = threading.Lock()
 
-    def begin(self, ceiling: Ceiling) -> Account:
-        """Set the limits. No process may be at work: what one left reserved is spent."""
+    def begin(self, *, max_usd: float | None, max_requests: int | None) -> None:
+        """Set the limits; what was spent before stays."""
         with self._changing(create=True) as connection:
-            connection.execute("DELETE FROM ceiling")
-            connection.execute("INSERT INTO ceiling VALUES (?, ?)", ceiling)
-            connection.execute(SPEND_RESERVED)
-            return Account(*connection.execute(SUMS).fetchone())
+            connection.execute("UPDATE spending SET max_requests = ?, max_usd = ?", (max_requests, max_usd))
 
     def read(self) -> Account:
         with self._changing() as connection:
-            return Account(*connection.execute(SUMS).fetchone())
+            return _account(connection)
 
     def reserve(self, usd: float) -> str:
-        """Reserve a request; the limit that it would break, or nothing."""
+        """Count a request at what it may cost at most; the limit that it would break, or nothing."""
         with self._changing() as connection:
-            ceiling = Ceiling(*connection.execute("SELECT usd, requests FROM ceiling").fetchone())
-            account = Account(*connection.execute(SUMS).fetchone())
-            refusal = ceiling.refusal(account.requests, account.usd + account.reserved + usd)
+            refusal = _account(connection).refusal(usd)
             if not refusal:
-                connection.execute(ADD, (self._holder, 1, 0.0, usd))
+                connection.execute("UPDATE spending SET requests = requests + 1, usd = usd + ?", (usd,))
             return refusal
 
     def settle(self, reserved: float, usd: float) -> None:
-        """Replace what was reserved by what it did cost."""
+        """Replace what a request might have cost by what it did cost."""
         with self._changing() as connection:
-            connection.execute(ADD, (self._holder, 0, usd, -reserved))
-
-    def close(self) -> None:
-        """Count what the process has reserved and not settled as spent."""
-        with self._changing() as connection:
-            connection.execute(f"{SPEND_RESERVED} WHERE holder = ?", (self._holder,))
+            connection.execute("UPDATE spending SET usd = usd + ?", (usd - reserved,))
 
     @cached_property
     def _connection(self) -> sqlite3.Connection:
@@ -120,11 +97,17 @@ class Ledger:
                     self._connection.executescript(SCHEMA)
                 self._connection.execute("BEGIN IMMEDIATE")
                 yield self._connection
-        except (sqlite3.DatabaseError, TypeError):  # TypeError: there is no ceiling
+        except (sqlite3.DatabaseError, TypeError):  # TypeError: there is no row
             raise DataError(
                 self.path,
                 "this is not a suite's budget. Delete it to begin a new one: what was spent is then unknown.",
             ) from None
+
+
+def _account(connection: sqlite3.Connection) -> Account:
+    return Account(
+        *connection.execute("SELECT requests, usd, max_requests, max_usd FROM spending").fetchone()
+    )
 
 
 def assigned_ledger() -> Ledger | None:

@@ -20,7 +20,7 @@ from evenkeel.harness.model import Metered, Model, Noted
 from evenkeel.harness.progress import Progress, watch
 from evenkeel.harness.scoring import UNCAUGHT, Portion
 from evenkeel.harness.writing import RunFolder
-from evenkeel.journal.journal import LOOKUP, NOT_ASKED, Journal, Key, make_key, model_digest
+from evenkeel.journal.journal import LOOKUP, Journal, Key, make_key, model_digest
 from evenkeel.journal.recording import Recording
 from evenkeel.types import KIND_NEEDS, Answered, Request, Response, RunSpec, Sample, Score
 
@@ -241,22 +241,14 @@ def ask(benchmark: Benchmark, samples: Sequence[Sample], path: RequestPath) -> N
     path.ask("model", lambda: chain.from_iterable(_requests(benchmark, sample) for sample in samples))
 
 
-def check_loss(benchmark: Benchmark, samples: Sequence[Sample], path: RequestPath, run: Run) -> None:
-    """Refuse to score a run again whose journal lacks answers that its results still hold."""
-    if "model" not in benchmark.roles or member(run.path, "records.jsonl") is None:
+def check_loss(benchmark: Benchmark, samples: Sequence[Sample], path: RequestPath, folder: Path) -> None:
+    """Refuse to score a run again whose journal lacks answers that its results may still hold."""
+    if "model" not in benchmark.roles or member(folder, "records.jsonl") is None:
         return
-    missing = path.count_missing(
-        "model", chain.from_iterable(_requests(benchmark, sample) for sample in samples)
-    )
-    if not missing:
-        return
-    try:
-        lacked = sum(answer == NOT_ASKED for record in run.records() for answer in record.answers)
-    except DataError:  # it cannot be told what they hold
-        lacked = 0
-    if missing > lacked:
+    requests = chain.from_iterable(_requests(benchmark, sample) for sample in samples)
+    if missing := path.count_missing("model", requests):
         raise RunConflict(
-            f"{path.journal.path} lacks {missing - lacked:,} answers that the results of the run may hold, "
+            f"{path.journal.path} lacks {missing:,} answers that the results of the run may hold, "
             "which are left as they are. Run the command that made the run again: it asks for them."
         )
 

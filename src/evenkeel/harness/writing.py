@@ -11,12 +11,14 @@ import msgspec
 
 from evenkeel.errors import DataError, RunConflict, StorageError
 from evenkeel.files import lock
-from evenkeel.files.cache import drafts_in, replacing
+from evenkeel.files.cache import drafts_in, replacing, storage_errors
 from evenkeel.files.jsonfile import read_json
 from evenkeel.harness.folder import (
     FILES,
+    LOG,
     LOGS,
     MARKS,
+    STARTED,
     STOP,
     STOPPED,
     read_spec,
@@ -38,7 +40,7 @@ class RunFolder:
     @contextlib.contextmanager
     def open(cls, path: Path, spec: RunSpec, *, fresh: bool = False) -> Iterator[RunFolder]:
         """Begin a run, or go on with it if its spec is the same. One process at a time."""
-        with _writing(path):
+        with storage_errors(path / "spec.json"):
             path.mkdir(parents=True, exist_ok=True)
         with lock.writing(path):
             folder = cls(path, spec)
@@ -131,7 +133,7 @@ class RunFolder:
         target = self.path / name
         if not target.resolve().is_relative_to(self.path.resolve()):
             raise StorageError(f"refusing to write '{name}' outside the run's folder.")
-        with _writing(target), replacing(target) as draft, draft.open("wb") as file:
+        with replacing(target) as draft, draft.open("wb") as file:
             yield file
 
 
@@ -145,9 +147,9 @@ def _is_spec(path: Path) -> bool:
 
 
 def _may_precede(path: Path) -> bool:
-    """Whether a file may lie in a folder before a run begins there: a lock, marks, a request to stop, or what
-    a killed process left of the spec."""
-    if path.name in (lock.LOCK, MARKS):
+    """Whether a file may lie in a folder before a run begins there: a lock, marks, what a process was
+    begun with, a request to stop, or what a killed process left of the spec."""
+    if path.name in (lock.LOCK, MARKS, STARTED, LOG):
         return True
     if path.name in (STOP, STOPPED):
         return not path.stat().st_size
@@ -166,14 +168,3 @@ def spec_differences(stored: RunSpec, current: RunSpec) -> list[str]:
     """What two specs ask differently, in words."""
     changes = spec_changes(stored, current).items()
     return [f"{name} is {shown(there)} there and {shown(here)} here" for name, (there, here) in changes]
-
-
-@contextlib.contextmanager
-def _writing(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise StorageError(
-            f"{path}: cannot be written ({error.strerror or error}). What was stored before is safe: "
-            "make room or fix the permissions, then run the same command again."
-        ) from error

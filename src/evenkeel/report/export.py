@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
-from evenkeel.errors import DataError, StorageError, UsageError
+from evenkeel.errors import DataError, UsageError
 from evenkeel.files import lock
 from evenkeel.files.cache import distinct_slug, replacing
 from evenkeel.files.columns import Cell, Extra, Key, columns, csv_line, titles, typed_rows
@@ -74,19 +74,14 @@ def _sink(records: Records, to: Form, target: Path, extra: Extra) -> None:
     from evenkeel.files import frame
 
     with replacing(target) as draft:
-        try:
-            types = columns(records(), extra)
-            if to == "parquet":
-                frame.write_parquet(records, types, draft, extra)
-            else:
-                names = titles(types)
-                with draft.open("w", encoding="utf-8", errors="replace", newline="") as file:
-                    file.write(csv_line(harmless(names[key]) for key in types))
-                    file.writelines(map(csv_line, typed_rows(records, types, harmless, extra)))
-        except OSError as error:
-            raise StorageError(
-                f"{target}: cannot be written ({error}). Make room, or give another --out."
-            ) from error
+        types = columns(records(), extra)
+        if to == "parquet":
+            frame.write_parquet(records, types, draft, extra)
+            return
+        names = titles(types)
+        with draft.open("w", encoding="utf-8", errors="replace", newline="") as file:
+            file.write(csv_line(harmless(names[key]) for key in types))
+            file.writelines(map(csv_line, typed_rows(records, types, harmless, extra)))
 
 
 def _publish(run: Run, folder: Path) -> list[Path]:

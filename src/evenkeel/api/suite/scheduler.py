@@ -21,7 +21,7 @@ from evenkeel.api.suite.runs import PlannedRun
 from evenkeel.errors import EvenkeelError
 from evenkeel.harness.control import PARENT_VARIABLE, read_progress
 from evenkeel.harness.folder import STOP, Run
-from evenkeel.harness.ledger import VARIABLE, Ceiling, Ledger
+from evenkeel.harness.ledger import VARIABLE, Ledger
 from evenkeel.page.format import share
 from evenkeel.report.suite import State, SuiteRun
 from evenkeel.report.terminal.runs import RunLine, RunsWatcher
@@ -53,14 +53,13 @@ class Scheduler:
 
     def __init__(
         self, root: Path, runs: Sequence[PlannedRun], *, parallel: int, min_coverage: float,
-        ledger: Ledger | None, ceiling: Ceiling, watcher: RunsWatcher,
+        ledger: Ledger | None, watcher: RunsWatcher,
     ) -> None:  # fmt: skip
         self._root = root
         self._jobs = [_Job(run) for run in runs]
         self._parallel = parallel
         self._min_coverage = min_coverage
         self._ledger = ledger
-        self._ceiling = ceiling
         self._watcher = watcher
         self._shown = 0.0
 
@@ -68,8 +67,6 @@ class Scheduler:
         """Run what is not finished. Interrupted, it stops all processes and raises the interrupt."""
         try:
             self._wait_for_earlier()
-            if self._ledger is not None:
-                self._ledger.begin(self._ceiling)
             earlier = earlier_processes(self._root)
             for job in self._jobs:
                 outcome = earlier_outcome(self._root, earlier, job.run, self._min_coverage)
@@ -122,7 +119,6 @@ class Scheduler:
             kind="run",
             benchmark=run.benchmark,
             settings={"model": run.spec, **run.settings},
-            out=str((self._root / run.name).resolve()),
             min_coverage=self._min_coverage,
             identity=run.identity,
         )
@@ -130,7 +126,7 @@ class Scheduler:
         if self._ledger is not None:
             environment[VARIABLE] = str(self._ledger.path.resolve())
         try:
-            job.started, job.process = launch(self._root, run.name, task, environment)
+            job.started, job.process = launch(self._root / run.name, task, environment)
             job.state = "running"
         except (EvenkeelError, OSError) as error:
             job.state, job.problem, job.exit_code = "failed", str(error), 1
@@ -141,8 +137,6 @@ class Scheduler:
         code = job.process.poll()
         if code is None:
             return
-        if self._ledger is not None:
-            Ledger(self._ledger.path, str(job.process.pid)).close()
         job.exit_code = code
         run_folder = self._root / job.run.name
         if code == 0:
@@ -183,8 +177,6 @@ class Scheduler:
             except subprocess.TimeoutExpired:
                 job.process.kill()
                 job.process.wait()
-            if self._ledger is not None:
-                Ledger(self._ledger.path, str(job.process.pid)).close()
 
 
 def as_ended(run: PlannedRun, state: State, problem: str = "", code: int = 0) -> SuiteRun:

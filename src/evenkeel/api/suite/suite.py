@@ -20,7 +20,7 @@ from evenkeel.errors import EvenkeelError, UsageError
 from evenkeel.files import lock
 from evenkeel.harness.budget import Plan
 from evenkeel.harness.folder import Run
-from evenkeel.harness.ledger import Ceiling, Ledger
+from evenkeel.harness.ledger import Ledger
 from evenkeel.harness.registry import benchmark_class
 from evenkeel.report.suite import SuiteGate, SuiteResult, SuiteRun, named, write_leaderboards
 from evenkeel.report.terminal.runs import RunsWatcher, runs_watcher
@@ -67,13 +67,14 @@ def suite(
         raise UsageError(f"{root} is the folder of a run: choose another --out for the suite.")
     with lock.writing(root):
         ledger = Ledger(root / BUDGET) if limited else None
+        if ledger is not None:
+            ledger.begin(max_usd=budget.usd, max_requests=budget.requests)
         scheduler = Scheduler(
             root,
             chosen,
             parallel=definition.definition.parallel,
             min_coverage=floor,
             ledger=ledger,
-            ceiling=Ceiling(usd=budget.usd, requests=budget.requests),
             watcher=watcher,
         )
         try:

@@ -190,14 +190,14 @@ def _chosen(samples: Samples, benchmark: type[ek.Benchmark]) -> list[int]:
         "Search in questions and answers", key="search", bind="query-params", on_change=_forget
     )
     sort = order.selectbox("Order", ORDERS, key="order", bind="query-params", on_change=_forget)
-    decisive = [samples.value_columns[name] for name in benchmark.correct if name in samples.value_columns]
-    columns = [*decisive, *samples.values][: sort != ORDERS[0]]
+    decisive = [name for name in benchmark.correct if name in samples.values]
+    values = [*decisive, *samples.values][: sort != ORDERS[0]]
     falling = benchmark.metrics[0].better == "lower"
     return samples.select(
         outcome=view,
         tags=_wanted_tags(samples),
         search=words,
-        sort="".join(columns),
+        sort="".join(values),
         descending=falling if sort == "worst first" else not falling,
     )
 
@@ -264,17 +264,18 @@ def _columns(samples: Samples, rows: Sequence[int], headline: ek.Metric) -> dict
     columns: dict[str, list[Any]] = {
         "Result": [_result(samples, row) for row in rows],
         "Question": [visible(text.question) for text in texts],
+        "Setting": [visible(text.setting) for text in texts],
         "Expected": [visible(text.expected) for text in texts],
         "Answer": [visible(text.answer) for text in texts],
     }
-    frame = samples.frame_of(rows)
-    for name, column in samples.value_columns.items():
+    for name, values in samples.index.values.items():
         metric, _, subject = name.partition("@")
         if metric == headline.name and (subject or headline.unit != "share"):
-            columns[visible(subject or headline.title)] = frame[column].to_list()
-    for tag, column in samples.tag_columns.items():
+            numbers = values[list(rows)].tolist()
+            columns[visible(subject or headline.title)] = [None if cell != cell else cell for cell in numbers]
+    for tag, cells in samples.index.tags.items():
         if len(samples.tags[tag]) > 1:
-            columns[visible(capitalised(tag))] = frame[column].to_list()
+            columns[visible(capitalised(tag))] = [cells[row] for row in rows]
     columns["Sample"] = [visible(samples.index.ids[row]) for row in rows]
     return {name: cells for name, cells in columns.items() if any(cell not in ("", []) for cell in cells)}
 

@@ -64,9 +64,9 @@ def parse_columns(column: Mapping[str, str] | Sequence[str]) -> dict[str, str]:
     """`FIELD=COLUMN` for each: the column of the data that a field is taken from."""
     if isinstance(column, Mapping):
         return dict(column)
-    pairs = [each.partition("=") for each in ([column] if isinstance(column, str) else column)]
     columns: dict[str, str] = {}
-    for field, mark, name in pairs:
+    for pair in [column] if isinstance(column, str) else column:
+        field, mark, name = pair.partition("=")
         if not field or not mark or not name:
             raise UsageError(f"--column {field}{mark}{name}: write it as FIELD=COLUMN, as in query=question.")
         if field in columns:
@@ -294,27 +294,24 @@ def _from_hub(data: str, split: str) -> Path:
             f"--data {data}: datasets {datasets.__version__} may run code of a data set. Run: {INSTALL}"
         )
     try:
-        loaded = _load(datasets, name, config)
-    except EvenkeelError:
-        raise
+        loaded = datasets.load_dataset(name, config or None)
     except Exception as error:  # noqa: BLE001  # `datasets` raises what its readers and the Hub's client raise
         from huggingface_hub import get_token
 
         text = str(error).replace(get_token() or "\0", "[key]")  # a server may repeat it
         reason = first_line(text) or type(error).__name__
         raise DataUnreachable(f"{data} could not be loaded ({reason.rstrip('.')}).") from None
-    if isinstance(loaded, dict):
-        names = [str(each) for each in loaded]
-        chosen = chosen or (names[0] if len(names) == 1 else split if split in names else "")
-        if chosen not in names:
-            wanted = (
-                f"has no split '{chosen}'.{suggestion(chosen, names)}" if chosen else "has several splits."
-            )
-            raise UsageError(f"{data}: the data set {wanted} Available: {', '.join(names)}. Give NAME:SPLIT.")
-        loaded = loaded[chosen]
+    splits = [str(name) for name in loaded]
+    chosen = chosen or (splits[0] if len(splits) == 1 else split if split in splits else "")
+    if chosen not in splits:
+        problem = f"has no split '{chosen}'.{suggestion(chosen, splits)}" if chosen else "has several splits."
+        raise UsageError(f"{data}: the data set {problem} Available: {', '.join(splits)}. Give NAME:SPLIT.")
     stem = "-".join(filter(None, (Path(name).name, config, chosen)))
     path = _new_file(f"{stem}.jsonl", data)
-    rows = (Row(path, fields, str(number), where=f"row {number}") for number, fields in enumerate(loaded, 1))
+    rows = (
+        Row(path, fields, str(number), where=f"row {number}")
+        for number, fields in enumerate(loaded[chosen], 1)
+    )
     with naming_source():
         _write(path, (encoded(row, {}) + b"\n" for row in rows), "as JSON lines")
     return path
@@ -327,10 +324,3 @@ def parts_of(data: str) -> tuple[str, str, str]:
         raise UsageError(f"{data}: write it as hf:NAME, hf:NAME:SPLIT or hf:NAME:CONFIG:SPLIT.")
     config, split = ("", *rest)[-2:] if rest else ("", "")
     return name, config, split
-
-
-def _load(datasets: Any, name: str, config: str) -> Any:
-    """A data set of the Hub or its cache, of a folder of files, or one that was saved to a folder."""
-    folder = Path(name)
-    saved = folder.is_dir() and any((folder / each).is_file() for each in ("state.json", "dataset_dict.json"))
-    return datasets.load_from_disk(name) if saved else datasets.load_dataset(name, config or None)

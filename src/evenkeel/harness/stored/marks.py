@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias, get_args
 import msgspec
 from msgspec import Struct
 
-from evenkeel.errors import DataError, StorageError, UsageError, suggestion
+from evenkeel.errors import DataError, UsageError, suggestion
 from evenkeel.files.cache import write_whole
 from evenkeel.files.jsonfile import read_bytes, read_json_lines
 from evenkeel.files.lock import writing_file
@@ -75,16 +75,11 @@ def add_mark(run: Run, sample_id: str, verdict: Verdict, metric: str, comment: s
     mark = _mark_of(samples.record(row), run.spec, verdict, metric, comment)
     content = msgspec.json.encode(mark) + b"\n"
     path = run.path / MARKS
-    try:
-        with writing_file(path, seconds=PATIENCE):
-            before = read_bytes(path) if _file(run.path) else b""
-            if before and not before.endswith(b"\n"):  # an editor left no line end
-                before += b"\n"
-            write_whole(path, before + content)
-    except OSError as error:
-        raise StorageError(
-            f"{path}: the mark cannot be written ({error.strerror or error}). Make room, or fix permissions."
-        ) from error
+    with writing_file(path, seconds=PATIENCE):
+        before = read_bytes(path) if _file(run.path) else b""
+        if before and not before.endswith(b"\n"):  # an editor left no line end
+            before += b"\n"
+        write_whole(path, before + content)
     return mark
 
 

@@ -18,16 +18,7 @@ from msgspec import Struct
 
 from evenkeel.errors import UsageError, suggestion
 from evenkeel.files.jsonfile import NOT_JSON, convert, decode_line
-from evenkeel.files.record_index import (
-    FAILED,
-    GROUP,
-    SAMPLE,
-    Index,
-    State,
-    record_index,
-    state_of,
-    unchanged,
-)
+from evenkeel.files.record_index import Index, State, record_index, state_of, unchanged
 from evenkeel.page.examples import shortened
 from evenkeel.page.metrics import Metric
 from evenkeel.page.tables import in_order
@@ -37,7 +28,6 @@ from evenkeel.types import Record, Tag, to_jsonable
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from evenkeel.files.frame import DataFrame
     from evenkeel.harness.benchmark import Benchmark
 
 Outcome: TypeAlias = Literal["wrong", "right", "cut off", "no answer", "error"]
@@ -54,6 +44,8 @@ class InShort(NamedTuple):
     """A sample in a row of a table."""
 
     question: str
+    setting: str
+    """What distinguishes it from other samples with the same question."""
     expected: str
     answer: str
 
@@ -83,84 +75,36 @@ class Samples:
     ) -> None:
         self.path = path
         self._state = state
-        self._index = index
+        self.index = index
+        """The cells of all columns."""
         self._kind = kind
         self._benchmark = benchmark
-        names = index.column_names()
-        self.tag_columns = {name: title for (kind, name), title in names.items() if kind == "tag"}
-        """The column that holds each tag."""
-        self.value_columns = {name: title for (kind, name), title in names.items() if kind == "value"}
-        """The column that holds each value."""
-        self.columns = list(names.values())
-        """`sample`, `group`, `failed`, the tags and the values, named as in `export`.
-
-        A sample has failed where a request was not answered, or where it lacks the benchmark's headline value
-        or anything else that scoring needed.
-        """
         self._found = lru_cache(MOST_SEARCHES)(self._search)
 
-    @property
-    def index(self) -> Index:
-        """The cells of all columns."""
-        return self._index
-
-    @cached_property
-    def frame(self) -> DataFrame:
-        """The columns as a polars data frame, one row per sample."""
-        return self.frame_of(range(len(self)))
-
-    def frame_of(self, rows: Sequence[int]) -> DataFrame:
-        """The same of some rows."""
-        from evenkeel.files.frame import frame_of
-
-        types: dict[str, type] = {SAMPLE: str, GROUP: str, FAILED: bool}
-        for name, title in self.tag_columns.items():
-            types[title] = next((type(cell) for cell in self._index.tags[name] if cell is not None), str)
-        types |= dict.fromkeys(self.value_columns.values(), float)
-        columns = {title: self._column(title) for title in types}
-        cells = {title: [column[row] for row in rows] for title, column in columns.items()}
-        return frame_of(cells, types)
-
-    def _column(self, title: str) -> Sequence[Any]:
-        """The cells of a column; None where a row has none."""
-        index = self._index
-        if title in self._by_column:
-            return [None if value != value else value for value in self._by_column[title].tolist()]
-        columns: dict[str, Sequence[Any]] = {
-            SAMPLE: index.ids, GROUP: index.groups, FAILED: index.failed.tolist()
-        }  # fmt: skip
-        columns |= {column: index.tags[name] for name, column in self.tag_columns.items()}
-        return columns[title]
-
     def __len__(self) -> int:
-        return len(self._index.offsets)
+        return len(self.index.ids)
 
     @cached_property
     def tags(self) -> dict[str, list[str]]:
         """The values of each tag as text: numbers by size, others in the order of their first occurrence."""
         return {
             tag: in_order(dict.fromkeys(str(cell) for cell in cells if cell is not None))
-            for tag, cells in self._index.tags.items()
+            for tag, cells in self.index.tags.items()
         }
 
     @property
     def values(self) -> list[str]:
-        """The columns that are values: first that of the headline, or those of its subjects."""
-        headline = self._benchmark.metrics[0].name if self._benchmark and self._benchmark.metrics else ""
-        names = sorted(self._index.values, key=lambda name: _metric_of(name) != headline)
-        return [self.value_columns[name] for name in names]
+        """The names of the values that samples have: first the headline, or that of each subject."""
+        headline = self._benchmark.metrics[0].name if self._benchmark else ""
+        return sorted(self.index.values, key=lambda name: _metric_of(name) != headline)
 
-    def cells(self, column: str) -> NDArray[np.float64]:
-        """One of the columns that are values: NaN where a row has none."""
-        return self._by_column[column]
+    def cells(self, name: str) -> NDArray[np.float64]:
+        """One of the values: NaN where a row has none."""
+        return self.index.values[name]
 
-    def valued(self, column: str) -> NDArray[np.bool_]:
-        """Which rows have a value in one of the columns that are values."""
-        return ~np.isnan(self._by_column[column])
-
-    @cached_property
-    def _by_column(self) -> dict[str, NDArray[np.float64]]:
-        return {title: self._index.values[name] for name, title in self.value_columns.items()}
+    def valued(self, name: str) -> NDArray[np.bool_]:
+        """Which rows have one of the values."""
+        return ~np.isnan(self.cells(name))
 
     def select(
         self,
@@ -171,7 +115,7 @@ class Samples:
         sort: str = "",
         descending: bool = False,
     ) -> list[int]:
-        """The numbers of the rows that match, in the order of the file or sorted by a column.
+        """The numbers of the rows that match, in the order of the file or sorted by a value or a tag.
 
         `outcome` is `wrong`, `right`, `cut off`, `no answer` or `error`; of several, rows have all of them.
         `tags` has one or several values for a tag. `search` is a text in the inputs or the answers, in any
@@ -181,16 +125,22 @@ class Samples:
         for name in [outcome] if isinstance(outcome, str) else outcome:
             chosen &= self.outcomes[name]
         for tag, wanted in (tags or {}).items():
-            cells = self._index.tags[_known(tag, self._index.tags, "tag")]
+            cells = self.index.tags[_known(tag, self.index.tags, "tag")]
             texts = set(map(str, [wanted] if isinstance(wanted, str | int) else wanted))
             chosen &= np.array([cell is not None and str(cell) in texts for cell in cells], dtype=bool)
         rows: list[int] = np.flatnonzero(chosen).tolist()
         if sort:
-            keys = self._column(_known(sort, self.columns, "column"))
+            keys = self._keys(_known(sort, {**self.index.tags, **self.index.values}, "tag or value"))
             with_key = [row for row in rows if keys[row] is not None]
             with_key.sort(key=keys.__getitem__, reverse=descending)
             rows = [*with_key, *(row for row in rows if keys[row] is None)]
         return [row for row in rows if row in self._found(search)] if search else rows
+
+    def _keys(self, name: str) -> Sequence[Any]:
+        """What rows are sorted by; None where a row lacks it."""
+        if name in self.index.values:
+            return [None if value != value else value for value in self.cells(name).tolist()]
+        return self.index.tags[name]
 
     def record(self, row: int) -> Record:
         """The whole record of a row."""
@@ -200,18 +150,34 @@ class Samples:
 
     @cached_property
     def correct(self) -> NDArray[np.float64]:
-        """For each row 1 where the answer is right, 0 where it is wrong, the share that are right where there
-        are several (one of each subject), NaN where it is neither."""
+        """For each row 1 where the answer is right, 0 where it is wrong, NaN where it is neither. Of several
+        subjects it is the answer of the best one, which the verdict on the run describes."""
         correct = np.full(len(self), np.nan)
         for metric in reversed(self._correct_metrics()):
-            columns = [self._index.values[name] for name in self._index.values if _metric_of(name) == metric]
-            if columns:
-                values = np.mean(columns, axis=0)
+            if name := self._best(metric):
+                values = self.index.values[name]
                 correct = np.where(np.isnan(values), correct, values)
         return correct
 
+    @property
+    def decided_by(self) -> str:
+        """The subject whose answers are right or wrong here; empty where there is only one."""
+        metric = next(iter(self._correct_metrics()), "")
+        several = len([name for name in self.index.values if _metric_of(name) == metric]) > 1
+        return self._best(metric).partition("@")[2] if several else ""
+
+    def _best(self, metric: str) -> str:
+        """The values of a metric, or of the subject with the highest mean; empty where there are none."""
+        columns = {
+            name: values[~np.isnan(values)]
+            for name, values in self.index.values.items()
+            if _metric_of(name) == metric
+        }
+        means = {name: values.mean() for name, values in columns.items() if len(values)}
+        return max(means, key=means.__getitem__, default="")
+
     def _correct_metrics(self) -> Sequence[str]:
-        if self._benchmark is None or not self._benchmark.metrics:
+        if self._benchmark is None:
             return ()
         headline = self._benchmark.metrics[0]
         return self._benchmark.correct or ([headline.name] if headline.unit == "share" else ())
@@ -220,31 +186,32 @@ class Samples:
     def outcomes(self) -> dict[Outcome, NDArray[np.bool_]]:
         """Which rows ended how. Those that failed are in `error` where a request or the scoring did, and in
         `no answer` where the model gave none; an answer that was cut off may be right or wrong as well."""
-        statuses = self._index.statuses
+        statuses = self.index.statuses
         unanswered = statuses["refused"] | statuses["unparsed"]
         return {
             "wrong": self.correct < 1,
             "right": self.correct == 1,
             "cut off": statuses["truncated"],
             "no answer": unanswered,
-            "error": statuses["error"] | (self._index.failed & ~unanswered),
+            "error": statuses["error"] | (self.index.failed & ~unanswered),
         }
 
     def in_short(self, rows: Sequence[int]) -> list[InShort]:
-        """The question, the expected answer and the first answer of some rows, in one line each."""
+        """The question of some rows, its setting, the expected answer and the first answer, in short."""
         with unchanged(self.path, self._state) as file:
             lines = [self._decode(row, self._line(file, row)) for row in rows]
         return [self._in_short(line) for line in lines]
 
     def _in_short(self, line: _Texts) -> InShort:
-        question = expected = ""
+        question = setting = expected = ""
         inputs = line.sample.inputs
         if self._benchmark is not None and isinstance(inputs, dict):
             with contextlib.suppress(LookupError, TypeError):  # a stranger's file
                 question, expected = self._benchmark.in_short(inputs, line.sample.tags)
+                setting = self._benchmark.setting(inputs, line.sample.tags)
         question = question or next((text for text in strings_in(inputs) if not _is_code(text)), "")
         answer = next((answer.text for answer in line.answers if answer.text), "")
-        return InShort(*(_opening(str(text)) for text in (question, expected, answer)))
+        return InShort(*(_opening(str(text)) for text in (question, setting, expected, answer)))
 
     def row_of(self, sample_id: str) -> int | None:
         """The row of a sample, or None where there is no such sample."""
@@ -253,8 +220,7 @@ class Samples:
     def related(self, row: int) -> list[int]:
         """The other samples of the same group: the other levels of a question, say."""
         self._check(row)
-        groups = self._index.groups
-        return [each for each, group in enumerate(groups) if group == groups[row] and each != row]
+        return [each for each in self._members[self.index.groups[row]] if each != row]
 
     def view(self, row: int) -> View:
         """What the benchmark shows of a sample; texts and values where it does not know the sample."""
@@ -269,8 +235,16 @@ class Samples:
         return generic_view(record, related, metrics, inputs if isinstance(inputs, dict) else {})
 
     @cached_property
+    def _members(self) -> dict[str, list[int]]:
+        """The rows of each group."""
+        members: dict[str, list[int]] = {}
+        for row, group in enumerate(self.index.groups):
+            members.setdefault(group, []).append(row)
+        return members
+
+    @cached_property
     def _rows(self) -> dict[str, int]:
-        ids = self._index.ids
+        ids = self.index.ids
         return dict(zip(reversed(ids), range(len(ids) - 1, -1, -1), strict=True))  # the first of a name wins
 
     def _check(self, row: int) -> None:
@@ -281,22 +255,21 @@ class Samples:
             )
 
     def _read(self, file: BinaryIO, row: int) -> Record:
-        number = self._index.numbers[row]
-        raw = decode_line(self.path, self._line(file, row), number)
-        record: Record = convert(self.path, raw, self._kind, line=number)
+        raw = decode_line(self.path, self._line(file, row), row + 1)
+        record: Record = convert(self.path, raw, self._kind, line=row + 1)
         return record
 
     def _line(self, file: BinaryIO, row: int) -> bytes:
-        file.seek(self._index.offsets[row])
-        return file.read(self._index.lengths[row])
+        start, end = self.index.offsets[row : row + 2]
+        file.seek(start)
+        return file.read(end - start)
 
     def _search(self, text: str) -> frozenset[int]:
         """The rows that contain a text, ignoring case."""
-        wanted = _folded(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
+        wanted = text.casefold()
         with unchanged(self.path, self._state) as file:
-            return frozenset(
-                row for row in range(len(self)) if wanted in _folded(self._texts(row, self._line(file, row)))
-            )
+            texts = ((row, self._texts(row, self._line(file, row))) for row in range(len(self)))
+            return frozenset(row for row, text in texts if wanted in text.casefold())
 
     def _texts(self, row: int, line: bytes) -> str:
         """All that is searched of a line, one text below the other."""
@@ -308,17 +281,18 @@ class Samples:
         try:
             return _TEXTS.decode(line)
         except NOT_JSON:
-            number = self._index.numbers[row]
-            texts: _Texts = convert(self.path, decode_line(self.path, line, number), _Texts, line=number)
+            raw = decode_line(self.path, line, row + 1)
+            texts: _Texts = convert(self.path, raw, _Texts, line=row + 1)
             return texts
 
 
 _TEXTS = msgspec.json.Decoder(_Texts)
 
 
-def read_samples(path: Path, kind: Any, benchmark: type[Benchmark] | None, headline: str) -> Samples:
-    """The samples of a file of records; `headline` is the metric that each must have a value of."""
+def read_samples(path: Path, kind: Any, benchmark: type[Benchmark] | None) -> Samples:
+    """The samples of a file of records, each of which must have a value of the benchmark's headline."""
     state = state_of(path)
+    headline = benchmark.metrics[0].name if benchmark else ""
     return Samples(path, state, record_index(path, state, headline), kind, benchmark)
 
 
@@ -351,11 +325,6 @@ def _metric_of(value: str) -> str:
 def _is_code(text: str) -> bool:
     """Whether a text is one word, as the name of a language or a setting is."""
     return text.isascii() and not any(map(str.isspace, text.strip()))
-
-
-def _folded(text: str) -> str:
-    """In small letters; a sigma at the end of a word is a sigma."""
-    return text.lower().replace("ς", "σ")
 
 
 def _known(name: str, columns: Collection[str], kind: str) -> str:

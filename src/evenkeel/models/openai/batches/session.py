@@ -22,7 +22,7 @@ import msgspec
 
 from evenkeel.errors import BatchesPending, EvenkeelError, ModelUnreachable, UsageError
 from evenkeel.files.jsonfile import shallow
-from evenkeel.harness.folder import BATCHES
+from evenkeel.harness.folder import BATCHES, how_to_resume
 from evenkeel.models.openai.batches.protocols import (
     PROTOCOLS,
     Result,
@@ -233,8 +233,7 @@ class Session:
             described = f"{number} ({', '.join(states) or 'submitted'}): {done:,} of {total:,} done"
             if not self.wait:
                 raise BatchesPending(
-                    f"{described}, at {self._shown}. The same command with --out {self.folder} fetches the "
-                    "answers."
+                    f"{described}, at {self._shown}. Fetch the answers with {how_to_resume(self.folder)}."
                 )
             self.relay.waiting(described)
             await asyncio.sleep(min(pause, pause_limit))
