@@ -175,6 +175,6 @@ def test_a_kind_without_questions_is_left_out_with_a_note(built: Build) -> None:
         files, notes = built(server, size=1)
     assert list(files) == ["en.json"]
     assert notes[-2:] == [
-        "en_int.json is left out, for information integration: no question came out",
-        "en_fact.json is left out, for counterfactual robustness: no question came out",
+        "en_int.json is left out: no question came out",
+        "en_fact.json is left out: no question came out",
     ]

@@ -15,7 +15,7 @@ from evenkeel.errors import EvenkeelError, ModelUnreachable, UsageError
 from evenkeel.files.package_data import read_json
 from evenkeel.harness.model import Model, Noted, addresses_of
 from evenkeel.harness.registry import load_benchmark, usable_benchmarks
-from evenkeel.models.registry import check_spec, load_model, option_names, split_spec
+from evenkeel.models.registry import check_spec, load_model, runtime_options, split_spec
 from evenkeel.text.answers import IN_REASONING, is_blank
 from evenkeel.types import (
     Capability,
@@ -83,7 +83,7 @@ def try_model(
     """
     ref = with_base_url({"model": ModelRef(spec, dict(model_args or {}))}, base_url)["model"]
     check_spec(ref.spec, ref.args)
-    known = option_names(split_spec(spec)[0].partition(":")[0])
+    known = runtime_options(split_spec(spec)[0].partition(":")[0])
     patient = {name: value for name, value in PATIENCE.items() if name in known}
     with contextlib.closing(load_model(ref.spec, **{**patient, **ref.args})) as model:
         return _Trying(model).all()
