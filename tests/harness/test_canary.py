@@ -124,7 +124,7 @@ def echo() -> Iterator[Echo]:
 
 WAYS: dict[str, tuple[list[str], dict[str, str]]] = {
     "environment": (["--model=openai:m", "--base-url={url}"], {"OPENAI_API_KEY": CANARY}),
-    "preset with its own header": (
+    "preset at an address of the environment": (
         ["--model=azure:m"],
         {"AZURE_OPENAI_API_KEY": CANARY, "AZURE_OPENAI_ENDPOINT": "{url}"},
     ),
@@ -260,10 +260,10 @@ def test_an_address_with_a_key_in_its_path_is_no_part_of_a_spec(tmp_path: Path) 
 def test_a_preset_keeps_its_key_from_a_host_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     ollama = msgspec.structs.replace(presets()["ollama"], key="OLLAMA_KEY")
     monkeypatch.setenv("OLLAMA_KEY", CANARY)
-    [at_home] = endpoints(None, None, preset=ollama, model="m")
+    [at_home] = endpoints(None, None, preset=ollama)
     assert at_home.headers["Authorization"] == f"Bearer {CANARY}"
     monkeypatch.setenv("OLLAMA_HOST", "http://other.test:11434")
-    [elsewhere] = endpoints(None, None, preset=ollama, model="m")
+    [elsewhere] = endpoints(None, None, preset=ollama)
     assert "Authorization" not in elsewhere.headers
 
 
