@@ -16,7 +16,7 @@ from evenkeel.analysis.links import independent_groups
 from evenkeel.analysis.outcome import MIN_GROUPS
 from evenkeel.analysis.significance import holm, paired_test
 from evenkeel.errors import UsageError
-from evenkeel.harness.folder import Run
+from evenkeel.harness.folder import Run, load_run
 from evenkeel.page.format import chance, counts, number, probability, share, signed
 from evenkeel.page.grid import Cell, Content, Displayed, Grid, Overview
 from evenkeel.page.layout import Layout
@@ -105,7 +105,7 @@ def gate(
         raise UsageError(f"--max-drop is {max_drop}: it must be a number of at least 0.")
     if not 0 <= min_coverage <= 1:
         raise UsageError(f"--min-coverage is {min_coverage}: it must be between 0 and 1.")
-    new, old = (each if isinstance(each, Run) else Run(each) for each in (run, baseline))
+    new, old = map(load_run, (run, baseline))
     layout = layout_of([old, new])
     names = list(dict.fromkeys(metrics or _headline(layout, [old, new])))
     comparison, [pair], tests = compare_values([old, new], names)

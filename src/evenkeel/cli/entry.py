@@ -66,7 +66,7 @@ EPILOG = f"""{
 }
 
 \b
-Environment (`evenkeel doctor` shows which are set):
+Environment:
   OPENAI_API_KEY, OPENAI_BASE_URL  the key and the address of a server
   EVENKEEL_CACHE                   the folder for fetched data and converted models
   EVENKEEL_MIRROR                  another host for published data, with the same paths

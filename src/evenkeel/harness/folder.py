@@ -381,9 +381,10 @@ def _check_options(path: Path, spec: RunSpec) -> None:
         raise DataError(path, str(error), where="options") from None
 
 
-def load_run(path: str | Path) -> Run:
-    """A run from its folder: `ek.load_run("runs/yesterday").summary["mean_similarity"].value`."""
-    return Run(path)
+def load_run(run: Run | str | Path) -> Run:
+    """A run from its folder: `ek.load_run("runs/yesterday").summary["mean_similarity"].value`. A run that is
+    loaded already is itself, so that every call that takes a run takes its folder as well."""
+    return run if isinstance(run, Run) else Run(run)
 
 
 def spec_changes(stored: RunSpec, current: RunSpec) -> dict[str, tuple[Any, Any]]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from itertools import chain, repeat
+from pathlib import Path
 from typing import NamedTuple
 
-from evenkeel.harness.folder import Run, served_at
+from evenkeel.harness.folder import Run, load_run, served_at
 from evenkeel.harness.registry import benchmark_class
 from evenkeel.page.format import capitalised, counted
 from evenkeel.page.layout import MOST_MAIN, Note
@@ -19,8 +20,9 @@ MANY = 0.05
 """The share of requests from which a warning is due."""
 
 
-def notes_of(run: Run) -> list[Note]:
-    """What to say beside the figures of a run, warnings among it: `ek.notes_of(run)[0].text`."""
+def notes_of(run: Run | str | Path) -> list[Note]:
+    """What to say beside the figures of a run, warnings among it: `ek.notes_of("runs/yesterday")[0].text`."""
+    run = load_run(run)
     by_models = run.spec.provenance.get("notes") or {}
     texts = [
         text if role == "model" else f"{role}: {text}"
