@@ -60,8 +60,6 @@ class Preset(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     extra_body: dict[str, Any] = {}
     """Fields added to every request."""
     reasoning: tuple[Shape, ...] = ()
-    less_reasoning: dict[str, Any] = {}
-    """Fields that make a model think less."""
     reasoning_budgets: tuple[dict[str, Any], ...] = ()
     """Fields that allow thinking, with the number of tokens for TOKENS; where a model refuses the first, the
     next are sent."""
