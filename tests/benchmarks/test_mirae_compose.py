@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenkeel.benchmarks.mirae.benchmark import STARTER_SHA256, Mirae, MiraeOptions, make_starter
-from evenkeel.benchmarks.mirae.files import LANGUAGES, TARGETS, read_questions
+from evenkeel.benchmarks.mirae.files import LANGUAGES, TARGETS
 from evenkeel.benchmarks.mirae.make.generator import compose
 from evenkeel.benchmarks.mirae.make.texts import (
     TOLERANCE,
@@ -24,7 +24,7 @@ from evenkeel.benchmarks.mirae.make.texts import (
     neutral_names,
     question_ids,
 )
-from evenkeel.errors import DataError, UsageError
+from evenkeel.errors import UsageError
 from evenkeel.files.datasets import data_file
 from evenkeel.harness.benchmark import Data
 from evenkeel.make.grammar import seeded, slots
@@ -83,7 +83,7 @@ def test_the_file_has_the_published_fields_and_says_how_it_was_made(language: st
 
 
 @every_language
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("seed", [0, 1])
 def test_every_level_has_its_length(language: str, seed: int) -> None:
     for question in question_set(language, seed)["questions"]:
         for level, target in zip(LEVELS[1:], TARGETS[1:], strict=True):
@@ -152,15 +152,11 @@ def by_words(text: str) -> int:
     return len(text.split())
 
 
-def by_characters(text: str) -> int:
-    return -(-len(text) // 4)
-
-
 @settings(deadline=None, max_examples=12)
 @given(
     words=st.lists(st.from_regex(r"[a-z]{2,9}", fullmatch=True), min_size=10, max_size=28),
     seed=st.integers(0, 10**6),
-    count=st.sampled_from([estimate_tokens, by_words, by_characters]),
+    count=st.sampled_from([estimate_tokens, by_words]),
 )
 def test_any_question_is_surrounded_by_any_counter(words: list[str], seed: int, count: Any) -> None:
     question = f"Zyx {' '.join(words)}"
@@ -195,7 +191,6 @@ def asked(path: Path, *, limit: int | None = None, **options: Any) -> list[Any]:
     [
         (None, {"elaborate"}, 28),
         ("neutral", {"neutral"}, 28),
-        ("elaborate", {"elaborate"}, 28),
         ("both", {"neutral", "elaborate"}, 56),
     ],
 )
@@ -227,11 +222,3 @@ def test_a_padding_that_the_data_lacks_is_refused(tmp_path: Path) -> None:
         UsageError, match=r"padding both: .*'elaborate'. Available: none; leave the option out"
     ):
         asked(path, padding="both")
-
-
-def test_the_same_question_and_padding_twice_is_refused(tmp_path: Path) -> None:
-    rows_ = [{"question_id": 1, "domain": "D", "padding": "neutral", "level_1_text": "Why?"}] * 2
-    path = tmp_path / "twice_english.json"
-    path.write_bytes(msgspec.json.encode({"questions": rows_}))
-    with pytest.raises(DataError, match="question_id 1 appears 2 times with padding 'neutral'"):
-        read_questions(path)

@@ -55,14 +55,9 @@ def second_level(**changes: Any) -> dict[str, Any]:
     ("damaged", "place"),
     [
         (without("domain", entry(2)), "[1]: the field 'domain' is missing"),
-        (without("question_id", entry(2)), "[1]: the field 'question_id' is missing"),
         (entry([2]), "[1].question_id: expected a whole number or text, got a list"),
-        (entry(2, level_analyses=[]), "[1].level_analyses: must have at least 1"),
         (None, "[1]: expected an object, got nothing"),
-        (second_level(responses="abc"), ".level_analyses[1].responses: expected a list, got 'abc'"),
-        (second_level(responses=["a"] * 1001), ".responses: must have at most 1000 entries"),
         (second_level(responses=["a", 5, {}]), "[1].responses[1]: expected text or nothing, got 5"),
-        (second_level(level=8), "[1].level_analyses[1].level: must be at most 7"),
     ],
 )
 def test_an_entry_that_cannot_be_read_costs_itself(tmp_path: Path, damaged: Any, place: str) -> None:
@@ -114,10 +109,8 @@ def test_an_entry_of_raw_answers_that_cannot_be_read_costs_itself(tmp_path: Path
 @pytest.mark.parametrize(
     ("entries", "message"),
     [
-        ([], "there are no answers in it. No answer could be read"),
         ([5, None], r"experiment_results\[0\]: expected an object, got 5. No answer could be read"),
         ([entry(1, level_analyses=[level(1, answers=[None])])], "No answer could be read"),
-        ({"1": entry(1)}, "experiment_results': expected a list, got an object"),
     ],
 )
 def test_a_file_without_a_single_answer_is_refused(tmp_path: Path, entries: Any, message: str) -> None:
@@ -125,19 +118,12 @@ def test_a_file_without_a_single_answer_is_refused(tmp_path: Path, entries: Any,
         read_recording(write(tmp_path / "x.json", entries))
 
 
-@pytest.mark.parametrize(("stated", "count"), [(4, 4), (1, 3), ("4", 3), (10**9, 3)])
+@pytest.mark.parametrize(("stated", "count"), [(4, 4), (10**9, 3)])
 def test_a_file_may_state_how_often_each_prompt_was_asked(tmp_path: Path, stated: Any, count: int) -> None:
     path = write(tmp_path / "x.json", [entry(1), entry(2)], num_repetitions=stated)
     recording = read_recording(path)
     assert {len(responses) for responses in recording.responses} == {count}
     assert recording.warnings == []
-
-
-def test_a_file_that_states_nothing_of_itself_goes_by_its_name(tmp_path: Path) -> None:
-    path = tmp_path / "mine_korean.json"
-    path.write_text(json.dumps({"metadata": None, "experiment_results": [entry(1)]}))
-    recording = read_recording(path)
-    assert (recording.model, recording.samples[0].id) == ("mine", "ko-1-L1")
 
 
 # Several files
@@ -211,11 +197,7 @@ def test_files_of_other_models_or_the_same_questions_are_scored_side_by_side(tmp
     ("recorded", "text", "same"),
     [
         ("Why is it so?...", "Why is it so?", True),
-        ("Why is it so?", "Why is it so?", True),
-        ("Why...", "Why...", True),
         (f"{LONG:.<100.100}...", f"{LONG:.<100.100} and further", True),
-        (f"{'x' * 100}...", "x" * 100, True),
-        (f"{'x' * 100}...", "x" * 99, False),
         ("Why is it so?...", "Why is it?", False),
         ("", "Why?", True),
         (f"{'x' * 100}...", f"{'x' * 99}y and further", False),
