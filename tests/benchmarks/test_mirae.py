@@ -16,13 +16,11 @@ from evenkeel.benchmarks.mirae.files import (
     parse_levels,
     read_questions,
 )
-from evenkeel.benchmarks.mirae.recorded import read_recording
 from evenkeel.benchmarks.mirae.scoring import similarity
 from evenkeel.errors import DataError, UsageError
 from evenkeel.files.datasets import data_file
 from evenkeel.harness.benchmark import Data
 from evenkeel.types import Sample
-from loopback import Loopback
 
 pytestmark = pytest.mark.slow
 
@@ -226,31 +224,6 @@ def test_a_file_that_does_not_state_its_language_needs_to_be_told(tmp_path: Path
 # Recorded answers
 
 
-def results(tmp_path: Path, **changes: Any) -> Path:
-    """A small results file: two questions with three answers each, at level 1."""
-    levels = [{"level": 1, "question_text": "?", "responses": ["a", "b", "c"]} for _ in range(2)]
-    items = [{"question_id": n, "domain": "F", "level_analyses": [levels[n]]} for n in range(2)]
-    content = {"metadata": {"language": "English", "model": "m"}, "experiment_results": items}
-    levels[0].update(changes.pop("first", {}))
-    content["metadata"] |= changes  # type: ignore[operator]
-    path = tmp_path / "results.json"
-    path.write_bytes(msgspec.json.encode(content))
-    return path
-
-
-def test_answers_that_are_not_there_lower_coverage(tmp_path: Path) -> None:
-    with Loopback() as server:
-        run = ek.score(
-            "mirae", results(tmp_path, first={"responses": []}), out=tmp_path / "run",
-            embedder="openai:e", base_url=server.url,
-        )  # fmt: skip
-    assert run.headline.coverage == pytest.approx(0.5)
-    assert run.headline.statuses == {"error": 3, "ok": 3}
-    # What has no figure is exported as null, and the export can be read again.
-    (exported,) = (run.path / "export").iterdir()
-    assert len(read_recording(exported).samples) == 2
-
-
 # Small things
 
 
@@ -265,23 +238,3 @@ def test_levels_are_written_as_ranges(text: str, levels: tuple[int, ...]) -> Non
 def test_levels_that_make_no_sense_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match="level"):
         parse_levels(text)
-
-
-FIGURES = {"mean_similarity": 0.99, "std_similarity": 0.0}
-
-
-@pytest.mark.parametrize(
-    ("named", "text"),
-    [
-        ("sentence-transformers/all-MiniLM-L6-v2", "of another embedder (sentence-transformers/all-MiniLM"),
-        ("hub/E", "largest difference from ours"),  # the same name: no embedder to blame
-    ],
-)
-def test_figures_of_another_embedder_are_named_as_the_cause(tmp_path: Path, named: Any, text: str) -> None:
-    path = results(tmp_path, first={"similarity_analysis": FIGURES}, embedding_model=named)
-    with Loopback() as server:
-        run = ek.score("mirae", path, out=tmp_path / "run", embedder="openai:e", base_url=server.url)
-    agreement = run.agreement()
-    assert agreement is not None
-    assert text in agreement
-    assert ("another embedder" in agreement) == ("another embedder" in text)

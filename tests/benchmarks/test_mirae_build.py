@@ -11,7 +11,6 @@ import pytest
 
 from commandline import evenkeel
 from evenkeel.api import build
-from evenkeel.benchmarks.mirae.files import TARGETS, read_questions
 from evenkeel.benchmarks.mirae.make.builder import BuildOptions, MiraeBuilder
 from evenkeel.benchmarks.mirae.make.generator import VERSION
 from evenkeel.benchmarks.mirae.make.questions import read_user_questions
@@ -63,21 +62,10 @@ def test_questions_are_read_in_every_format(
     assert question == (line, GOOD, domain)
 
 
-def test_the_composer_needs_no_model_and_keeps_the_lengths(tmp_path: Path) -> None:
-    path = tmp_path / "mine.txt"
-    path.write_text(f"{GOOD}\n{OTHER}\n")
-    (written,), built = build("mirae", tmp_path / "set.json", questions=str(path), seed=5)
-    assert built.failures == []
-    for question in read_questions(written):
-        for level, target in list(enumerate(TARGETS, 1))[1:]:
-            assert question.texts[1] in question.texts[level]
-            assert abs(estimate_tokens(question.texts[level]) - target) <= 0.35 * target
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["mine.txt", "set.json"]
-
-
 # A model that writes: requests are answered here instead of by the runner
 
 LANGUAGES = {"en": "English", "ko": "Korean", "zh": "Chinese"}
+OTHER_LANGUAGE = {"en": "zh", "ko": "zh", "zh": "ko"}
 QUESTIONS = {
     "en": [GOOD, OTHER],
     "ko": [
@@ -162,22 +150,17 @@ def builder(tmp_path: Path) -> Callable[..., MiraeBuilder]:
     return make
 
 
-@pytest.mark.parametrize(("lang", "padding"), [("en", "neutral"), ("ko", "elaborate"), ("zh", "neutral")])
-def test_a_good_writer_is_asked_once_for_each_level(
-    builder: Callable[..., MiraeBuilder], lang: str, padding: str
-) -> None:
-    session = driven(builder(lang, padding=padding), model(lambda request: good_level(request, lang)))
+@pytest.mark.parametrize("lang", ["en", "ko", "zh"])
+def test_a_good_writer_is_asked_once_for_each_level(builder: Callable[..., MiraeBuilder], lang: str) -> None:
+    session = driven(builder(lang, padding="both"), model(lambda request: good_level(request, lang)))
     assert session.built.failures == []
-    assert len(session.orders) == 12
+    assert ["Add no wish" in content_of(order) for order in session.orders] == [True] * 12 + [False] * 12
     content = msgspec.json.decode(session.built.files[LANGUAGES[lang]])
     assert content["metadata"]["generator"] == "openai:x"
     assert "generator_version" not in content["metadata"]
-    assert len(content["questions"]) == 2
-    assert ("Add no wish" in content_of(session.orders[0])) == (padding == "neutral")
-
-
-def other_language(lang: str) -> str:
-    return "ko" if lang == "zh" else "zh"
+    assert [(row["question_id"], row["padding"]) for row in content["questions"]] == [
+        (1, "neutral"), (2, "neutral"), (1, "elaborate"), (2, "elaborate"),
+    ]  # fmt: skip
 
 
 FAULTS: dict[str, tuple[Callable[[Generate, str], str], str]] = {
@@ -186,7 +169,7 @@ FAULTS: dict[str, tuple[Callable[[Generate, str], str], str]] = {
         "the question is not in it",
     ),
     "language": (
-        lambda r, lang: padded(QUESTIONS[other_language(lang)][0], target_of(r), other_language(lang)),
+        lambda r, lang: padded(QUESTIONS[OTHER_LANGUAGE[lang]][0], target_of(r), OTHER_LANGUAGE[lang]),
         "it is not in ",
     ),
     "long": (
@@ -220,15 +203,6 @@ def test_a_bad_writer_is_caught_in_every_language_and_asked_again(
         assert len(retries) == 3
         assert all(fault in content_of(request) for request in retries)
         assert driven(builder(lang, padding="elaborate"), model(learns)).built.failures == []
-
-
-def test_both_paddings_are_two_rows_of_a_question(builder: Callable[..., MiraeBuilder]) -> None:
-    session = driven(builder(padding="both"), model(good_level))
-    assert len(session.orders) == 2 * 12
-    rows = msgspec.json.decode(session.built.files["English"])["questions"]
-    assert [(row["question_id"], row["padding"]) for row in rows] == [
-        (1, "neutral"), (2, "neutral"), (1, "elaborate"), (2, "elaborate"),
-    ]  # fmt: skip
 
 
 def test_neutral_padding_takes_the_question_word_for_word(builder: Callable[..., MiraeBuilder]) -> None:
