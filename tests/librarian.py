@@ -123,7 +123,7 @@ class Librarian(Loopback):
     """The server."""
 
     def __init__(self, world: World, *, faults: dict[str, str] | None = None, **behaviour: Any) -> None:
-        super().__init__(record=True, **behaviour)
+        super().__init__(**behaviour)
         self.mind = Mind(world, faults or {})
 
     def __enter__(self) -> Librarian:

@@ -121,15 +121,13 @@ def test_an_upload_has_a_largest_size_and_a_name_that_fits(runs: Path) -> None:
 
 def write_process(runs: Path, name: str, *, alive: bool = False) -> None:
     (runs / name).mkdir()
-    about = runs / ".started" / name
-    about.mkdir(parents=True)
-    task = {"kind": "run", "benchmark": "mirae", "settings": {}, "out": str((runs / name).resolve())}
+    task = {"kind": "run", "benchmark": "mirae", "settings": {}}
     stored = {
         "task": task,
         "created": name,
         **({"pid": os.getpid(), "began": process_began(os.getpid())} if alive else {}),
     }
-    about.joinpath("started.json").write_bytes(msgspec.json.encode(stored))
+    (runs / name / "started.json").write_bytes(msgspec.json.encode(stored))
 
 
 def test_a_process_that_was_asked_to_stop_is_stopping(runs: Path) -> None:

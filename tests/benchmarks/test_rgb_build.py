@@ -121,8 +121,8 @@ def test_what_the_model_does_badly_is_dropped_and_counted(built: Build) -> None:
 def test_requests_that_failed_are_reported_and_asked_again(documents: Path, tmp_path: Path) -> None:
     with Librarian(ENGLISH) as server:
         options: dict[str, Any] = {
-            "docs": str(documents), "model": "openai:w", "base_url": server.url, "concurrency": 1,
-            "model_args": {"retries": 0},
+            "docs": str(documents), "model": "openai:w?retries=0", "base_url": server.url,
+            "concurrency": 1,
         }  # fmt: skip
         server.behaviour.script = ("ok", "500", "ok")
         paths, made = api.build("rgb", tmp_path / "set", **options)
@@ -175,6 +175,6 @@ def test_a_kind_without_questions_is_left_out_with_a_note(built: Build) -> None:
         files, notes = built(server, size=1)
     assert list(files) == ["en.json"]
     assert notes[-2:] == [
-        "en_int.json is left out, for information integration: no question came out",
-        "en_fact.json is left out, for counterfactual robustness: no question came out",
+        "en_int.json is left out: no question came out",
+        "en_fact.json is left out: no question came out",
     ]

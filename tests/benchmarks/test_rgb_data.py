@@ -160,8 +160,8 @@ def test_a_bad_prediction_is_named(tmp_path: Path) -> None:
             PredictionFile("zh", "Qwen_7B", 0.0, 1.0, 10, 0.0),
         ),
         (
-            "prediction_mine_a_temp_b_temp0.2_noise0.0_passage0_correct0.0",
-            PredictionFile("mine", "a_temp_b", 0.2, 0.0, 0, 0.0),
+            "prediction_my_harbour_fact_a_temp_b_temp0.2_noise0.0_passage0_correct0.0",
+            PredictionFile("my_harbour_fact", "a_temp_b", 0.2, 0.0, 0, 0.0),
         ),
     ],
 )

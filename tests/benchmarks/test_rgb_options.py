@@ -190,24 +190,18 @@ def test_prompts_that_cannot_be_used_are_refused(
 
 
 def test_the_published_prompts_are_those_of_the_fetched_data(
-    files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Saved by hand and never fetched: the pinned digest alone decides."""
     monkeypatch.setenv("EVENKEEL_CACHE", str(tmp_path / "cache"))
-    where = ("--model", "openai:loop", "--base-url", "http://127.0.0.1:9/v1", "--data", files)
-    assert evenkeel("run", "rgb", *where, "--prompts", "published").code == 2
-    assert "instruction.yaml: not fetched yet. Run: evenkeel data fetch rgb" in capsys.readouterr().err
     saved = tmp_path / "cache/published/rgb" / published_set("rgb").revision / "instruction.yaml"
     saved.parent.mkdir(parents=True)
     saved.write_text(OWN)
-    assert evenkeel("run", "rgb", *where, "--prompts", "published").code == 2
-    assert "instruction.yaml: not as published" in capsys.readouterr().err
-    # Saved by hand and never fetched: the pinned digest alone decides.
     pin(monkeypatch, saved)
     (sample, *_) = samples(files / "en.json")
     (request,) = load_benchmark("rgb", {"prompts": "published"}).requests(sample)
     assert isinstance(request, Generate)
-    assert not isinstance(request.prompt, str)
-    assert request.prompt[0].content == "Be brief."
+    assert request.prompt[0] == Message("system", "Be brief.")
 
 
 # Data that lacks something
@@ -226,18 +220,14 @@ def test_questions_that_lack_documents_are_counted_and_reported(tmp_path: Path) 
 def test_a_search_that_found_nothing_is_asked_about(tmp_path: Path) -> None:
     """Only the setting without documents asks for what is known."""
     nothing: Item = {"positive": [], "positive_wrong": [], "negative": []}
-    data = write(tmp_path / "en_fact.json", [false(0), {**false(1), **nothing}])
-    run = ask(data, tmp_path / "run", right)
-    found = {record.sample.id: record for record in run.records()}
-    (request,) = load_benchmark("rgb", {}).requests(found["en_fact-1-false documents"].sample)
+    data = write(tmp_path / "en_fact.json", [{**false(1), **nothing}])
+    records = {str(r.sample.tags["setting"]): r for r in ask(data, tmp_path / "run", right).records()}
+    (request,) = load_benchmark("rgb", {}).requests(records["false documents"].sample)
     assert isinstance(request, Generate)
-    assert [turn.role for turn in request.prompt if not isinstance(turn, str)] == ["system", "user"]
     assert request.prompt[1] == Message("user", "Documents:\n\n\nQuestion: What is the capital of Land 1?")
-    assert "known_published" in found["en_fact-1-no documents"].score.values
+    assert "known_published" in records["no documents"].score.values
     # Where no document is false, a reported error is a false alarm.
-    assert "detected_published" in found["en_fact-0-false documents"].score.values
-    assert "false_alarms_published" in found["en_fact-1-false documents"].score.values
-    assert run.summary["published/setting=false documents"].n == 2
+    assert "false_alarms_published" in records["false documents"].score.values
 
 
 def test_two_files_of_one_name_are_refused(tmp_path: Path) -> None:

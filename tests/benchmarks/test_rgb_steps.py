@@ -45,15 +45,12 @@ def test_no_passage_is_overlong_and_no_word_is_lost(lengths: list[int]) -> None:
 @pytest.mark.parametrize(
     ("text", "answer", "stated", "revealed"),
     [
-        ("It opened in 1871.", "1871", True, True),
         ("It has 170 seats.", "70", False, False),
         ("It has 1,700 seats.", "1700", True, True),
         ("She knows no one.", "no", False, True),
-        ("We annually sing.", "Ann", False, True),
         ("They came on 5 March 2004.", "March 5, 2004", True, True),
         ("A letter of Bellamy's.", "Hector Bell", False, False),
         ("由孔凤仪创办。", "孔凤仪", True, True),
-        ("由孔先生创办。", "孔凤仪", False, False),
         ("他二十一岁。", "21", True, True),
     ],
 )  # fmt: skip
@@ -72,7 +69,6 @@ def test_a_last_name_reveals_unless_the_question_has_it() -> None:
     ("text", "answer", "fake", "expected"),
     [
         ("Bell came. BELL left.", "Bell", "Quill", "Quill came. Quill left."),
-        ("Since 1871, not 18712.", "1871", "1902", None),
         ("Since 1871 it stands.", "1871", "1902", "Since 1902 it stands."),
         ("He ate an apple.", "apple", "pear", None),
         ("He ate the apple. Apple is good.", "apple", "pear", "He ate the pear. Pear is good."),

@@ -10,13 +10,13 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from evenkeel import analysis as stats
 from evenkeel.analysis.comparability import Pair, paired
 from evenkeel.analysis.comparable_metrics import path_ends, run_names
 from evenkeel.analysis.comparison import SIGNIFICANT, compared
 from evenkeel.analysis.sample_values import RunValues
+from evenkeel.analysis.significance import holm
 from evenkeel.errors import EvenkeelError, UsageError, place_of
-from evenkeel.harness.folder import Run
+from evenkeel.harness.folder import Run, load_run
 from evenkeel.page.format import FLOOR, share
 from evenkeel.page.grid import Displayed, Overview
 from evenkeel.types import Figure
@@ -66,7 +66,7 @@ def leaderboard(runs: Iterable[Run | str | Path]) -> list[Leaderboard]:
     paths = {(run.path if isinstance(run, Run) else Path(run)).resolve(): run for run in runs}
     for path, run in paths.items():
         try:
-            loaded = run if isinstance(run, Run) else Run(run)
+            loaded = load_run(run)
             by_benchmark[loaded.spec.benchmark].append(_read(loaded))
         except (EvenkeelError, OSError) as error:
             problems.append(str(error))
@@ -187,7 +187,7 @@ def _better(entries: Sequence[_Entry]) -> list[int]:
         differences.append(compared(pairs[runs], first.metric, second.metric).difference)
     lower = entries[0].values.layout.metrics[0].better == "lower"
     better = [0] * len(entries)
-    corrected = stats.holm([difference.p for difference in differences])
+    corrected = holm([difference.p for difference in differences])
     for (a, b), difference, p in zip(couples, differences, corrected, strict=True):
         if p is not None and p < SIGNIFICANT and difference.difference:
             better[a if (difference.difference > 0) != lower else b] += 1

@@ -61,7 +61,6 @@ class RequestPath:
         self._titles = titles
         self._reuse = reuse
         self._refusals = refusals or {}
-        self._damaged = 0
         self._asked: dict[str, Model] = {}
         self._versions: defaultdict[str, set[tuple[str, str]]] = defaultdict(set)
         """By role: the models and fingerprints that the replies name."""
@@ -85,7 +84,6 @@ class RequestPath:
             if new:
                 raise refusal(new)
             pending = 0
-        self._note_damage("asked again" if pending else "counted as errors")
         self._progress.phase(title, total=total, done=total - pending)
         if not pending:
             return
@@ -128,14 +126,6 @@ class RequestPath:
                 f"{title}: no answer taken over from {reuse.path.parent}: it holds none to these requests "
                 "from this model."
             )
-
-    def _note_damage(self, fate: str) -> None:
-        """Note, once, how many stored answers cannot be read and what happens to them."""
-        if (new := len(self.journal.damaged) - self._damaged) > 0:
-            self._progress.note(
-                f"{self.journal.path}: stored answers that cannot be read: {new:,}; they are {fate}"
-            )
-            self._damaged += new
 
     def _send(self, model: Model, role: str, pairs: Iterator[tuple[Key, Request]]) -> bool:
         """One pass over the stream; True where a limit held back what may pass once others are settled."""
@@ -194,7 +184,6 @@ class RequestPath:
         for request, response in zip(requests, responses, strict=True):
             if response.model or response.fingerprint:
                 self._versions[request.role].add((response.model, response.fingerprint))
-        self._note_damage("counted as errors")
         return responses
 
 

@@ -30,7 +30,7 @@ ACCEPTED = "accepted"
 """The folder of what was accepted, beside the files."""
 COMPANIONS = (
     "manifest.json", "documents*", "dropped.jsonl", "schema*.json", "annotations*.jsonl", "progress.json",
-    DECISIONS,
+    "started.json", DECISIONS,
 )  # fmt: skip
 """What builders write beside the samples."""
 ENDINGS = (".jsonl", ".json")

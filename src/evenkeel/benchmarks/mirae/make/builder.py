@@ -83,7 +83,6 @@ class MiraeBuilder:
     """Builds one file for each language."""
 
     Options = BuildOptions
-    folder = False
     asks = True
     roles: Mapping[str, frozenset[Capability]] = {"model": frozenset({"generate"})}
 
@@ -97,7 +96,7 @@ class MiraeBuilder:
         options = self.options
         if options.questions is None:
             content = generator.compose(options.lang, options.seed, self._counter, paddings=options.paddings)
-            return Built({LANGUAGES[options.lang]: _encode(content)}, notes=[], failures=[])
+            return Built({_file_name(options.lang): _encode(content)}, notes=[], failures=[])
         path = Path(options.questions)
         questions = read_user_questions(path, count=self._counter.count, longest=LONGEST)
         numbers = {question.line: number for number, question in enumerate(questions, 1)}
@@ -125,7 +124,7 @@ class MiraeBuilder:
                 made_by["generator"] = _name(options.model)
             else:
                 made_by["generator_version"] = generator.VERSION
-            files[LANGUAGES[lang]] = _encode(
+            files[_file_name(lang)] = _encode(
                 generator.question_file(
                     rows,
                     language=LANGUAGES[lang],
@@ -153,6 +152,10 @@ class MiraeBuilder:
 def _name(spec: str | None) -> str:
     """A model as a file names it: without where it is reached."""
     return split_spec(spec)[0] if spec else ""
+
+
+def _file_name(lang: str) -> str:
+    return f"questions_{LANGUAGES[lang].lower()}.json"
 
 
 def _encode(content: dict[str, Any]) -> bytes:

@@ -146,7 +146,6 @@ class MultiviewBuilder:
     """Builds `triplets.jsonl`, with the schemas and annotations behind it, `dropped.jsonl` and a manifest."""
 
     Options = BuildOptions
-    folder = True
     asks = True
 
     def __init__(self, options: BuildOptions) -> None:

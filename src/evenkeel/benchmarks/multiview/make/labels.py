@@ -13,7 +13,7 @@ from evenkeel.benchmarks.multiview.make.criteria import Criterion, CriterionTrip
 from evenkeel.errors import UsageError
 from evenkeel.make.documents import Document
 from evenkeel.make.grammar import pick, shuffled
-from evenkeel.text.bm25 import bm25_rows, shared_counts
+from evenkeel.text.bm25 import bm25_index, shared_counts
 
 
 def label_triplets(
@@ -50,19 +50,18 @@ def label_triplets(
     anchors = [index for index, names in enumerate(labels) if any(sizes[name] > 1 for name in names)]
     triplets: list[Triplet] = []
     without_negative = 0
-    for row in bm25_rows([d.text for d in labelled], shuffled(anchors, rng)):
+    by_words = bm25_index([document.text for document in labelled])
+    for anchor in shuffled(anchors, rng):
         if len(triplets) == number:
             break
-        scores = np.zeros(len(labelled))
-        scores[row.documents] = row.scores
-        alike = shared(row.anchor) > 0
+        scores, alike = by_words(anchor), shared(anchor) > 0
         if alike.all():
             without_negative += 1
             continue
-        partners = np.flatnonzero(alike & (np.arange(len(labelled)) != row.anchor))
+        partners = np.flatnonzero(alike & (np.arange(len(labelled)) != anchor))
         unlike = partners[np.argsort(scores[partners], kind="stable")][: (len(partners) + 1) // 2]
         positive, negative = pick(unlike.tolist(), rng), int(np.where(alike, -1, scores).argmax())
-        chosen = (labelled[row.anchor], labelled[positive], labelled[negative])
+        chosen = (labelled[anchor], labelled[positive], labelled[negative])
         views = [{criterion.name: ", ".join(document.labels[field])} for document in chosen]
         triplets.append(make_triplet(docset, criterion, chosen, labels=views, hard_for="bm25"))
     counts = {

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Any, Literal, NamedTuple
 
@@ -43,7 +43,7 @@ from evenkeel.benchmarks.multiview.names import Method
 from evenkeel.make.asking import Asking, Tally, ask
 from evenkeel.make.documents import Document
 from evenkeel.make.grammar import shuffled
-from evenkeel.text.bm25 import DIGITS, Floats, Neighbours, best, bm25_rows, neighbours, shared_counts
+from evenkeel.text.bm25 import DIGITS, Floats, best, bm25_index, shared_counts
 from evenkeel.text.prompts import fill
 
 CANDIDATES = 10
@@ -160,47 +160,35 @@ def propose(pool: Sequence[Annotated], schema: Schema, counts: Counter[str]) -> 
     Positive candidates are the most alike by the Jaccard similarity of their tags, negative candidates by
     BM25. Scores are computed as anchors are asked for, so that a few anchors among many documents are cheap.
     """
-    texts = [annotated.document.text for annotated in pool]
-    traits = [annotated.traits(schema) for annotated in pool]
-    anchors = range(len(pool))
-    rows = zip(tag_rows(traits, texts, anchors), bm25_rows(texts, anchors), strict=True)
-    for anchor, (by_tags, by_words) in zip(pool, rows, strict=True):
-        positives = [pool[candidate.document] for candidate in best(_from_anchor(by_tags), CANDIDATES)]
-        negatives = [pool[candidate.document] for candidate in best(by_words, CANDIDATES)]
+    by_words = bm25_index([annotated.document.text for annotated in pool])
+    by_tags = jaccard([annotated.traits(schema) for annotated in pool])
+    for index, anchor in enumerate(pool):
+        tags, words = by_tags(index), by_words(index)
+        tags[index] = words[index] = 0
+        # Many documents have the very same tags: in the order of the set, the same few of them would be the
+        # candidates of every anchor.
+        positives = [pool[document] for document in best(tags, CANDIDATES, first=index)]
+        negatives = [pool[document] for document in best(words, CANDIDATES)]
         if positives and negatives:
             yield Proposal(anchor, positives, negatives)
         else:
             counts["without_candidates"] += 1
 
 
-def tag_rows(
-    tags: Sequence[Sequence[str]], texts: Sequence[str], anchors: Sequence[int]
-) -> Iterator[Neighbours]:
-    """For each anchor the Jaccard similarity of the documents that share a tag with it, without itself.
+def jaccard(tags: Sequence[Sequence[str]]) -> Callable[[int], Floats]:
+    """The Jaccard similarity of the tags of all documents to those of one, by its index.
 
-        J(a, b) = |A ∩ B| / |A ∪ B|
-
-    Documents with the anchor's text are left out, as in `bm25_rows`.
+    J(a, b) = |A ∩ B| / |A ∪ B|
     """
     sizes = np.array([len(set(names)) for names in tags])
     shared = shared_counts(tags)
 
-    def jaccard(anchor: int) -> Floats:
+    def scores(anchor: int) -> Floats:
         both = shared(anchor)
         row: Floats = np.round(both / np.maximum(sizes[anchor] + sizes - both, 1), DIGITS)
         return row
 
-    return neighbours(jaccard, texts, anchors)
-
-
-def _from_anchor(row: Neighbours) -> Neighbours:
-    """The documents from the anchor on first, then those before it.
-
-    Many documents have the very same tags: in the order of the set, the same few of them would be the
-    candidates of every anchor.
-    """
-    before = int(np.searchsorted(row.documents, row.anchor))
-    return row._replace(documents=np.roll(row.documents, -before), scores=np.roll(row.scores, -before))
+    return scores
 
 
 def select(
