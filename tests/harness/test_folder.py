@@ -9,7 +9,8 @@ import pytest
 
 from evenkeel.errors import RunConflict, StorageError
 from evenkeel.files.lock import LOCK
-from evenkeel.harness.folder import FORMAT, Run
+from evenkeel.harness.folder import Run
+from evenkeel.harness.spec import FORMAT
 from evenkeel.harness.writing import RunFolder
 from evenkeel.types import RunSpec
 from killing import contents

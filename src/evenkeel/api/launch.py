@@ -32,9 +32,9 @@ from evenkeel.files.jsonfile import read_json
 from evenkeel.files.lock import process_began
 from evenkeel.files.remote.sources import is_elsewhere, parse_columns, without_secrets
 from evenkeel.harness.control import PARENT_VARIABLE, VARIABLE, clear_control
-from evenkeel.harness.folder import CONTROL, LOG, STARTED, STOP, STOPPED, member
 from evenkeel.harness.limits import Limits
 from evenkeel.harness.registry import RUN_ARGUMENTS, benchmark_name, chosen_class, load_benchmark
+from evenkeel.harness.spec import CONTROL, LOG, STARTED, STOP, STOPPED, member
 from evenkeel.models.registry import check_spec, split_spec, with_args
 from evenkeel.options import parse
 from evenkeel.page.format import FLOOR, visible

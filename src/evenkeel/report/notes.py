@@ -8,8 +8,9 @@ from itertools import chain, repeat
 from pathlib import Path
 from typing import NamedTuple
 
-from evenkeel.harness.folder import Run, load_run, served_at
+from evenkeel.harness.folder import Run, load_run
 from evenkeel.harness.registry import benchmark_class
+from evenkeel.harness.spec import served_at
 from evenkeel.page.format import capitalised, counted
 from evenkeel.page.layout import MOST_MAIN, Note
 from evenkeel.text.answers import IN_REASONING, is_blank

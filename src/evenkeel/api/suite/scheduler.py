@@ -20,8 +20,9 @@ from evenkeel.api.launch import Started, Task, launch, started
 from evenkeel.api.suite.runs import PlannedRun
 from evenkeel.errors import EvenkeelError
 from evenkeel.harness.control import PARENT_VARIABLE, read_progress
-from evenkeel.harness.folder import STOP, Run
+from evenkeel.harness.folder import Run
 from evenkeel.harness.ledger import VARIABLE, Ledger
+from evenkeel.harness.spec import STOP
 from evenkeel.page.format import share
 from evenkeel.report.suite import State, SuiteRun
 from evenkeel.report.terminal.runs import RunLine, RunsWatcher
