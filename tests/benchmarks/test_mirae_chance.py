@@ -74,7 +74,8 @@ def test_two_questions_have_no_floor_and_equal_answers_no_correction() -> None:
 
 
 def summary_of(prompts: Prompts, *, lang: str = "en") -> Summary:
-    items, embed = [], {}
+    items = []
+    embed: dict[str, Vectors] = {}
     for (number, domain, level), vectors in prompts.items():
         texts = [f"{number} {level} {index}" for index in range(5)]
         embed |= dict(zip(texts, vectors if vectors is not None else (), strict=False))
