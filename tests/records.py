@@ -8,8 +8,9 @@ from typing import Any
 
 import msgspec
 
-from evenkeel.harness.folder import FORMAT, Run
+from evenkeel.harness.folder import Run
 from evenkeel.harness.progress import Silent
+from evenkeel.harness.spec import FORMAT
 from evenkeel.harness.writing import RunFolder
 from evenkeel.types import Record, Response, RunSpec, Sample, Score, Tag
 

@@ -93,8 +93,8 @@ def test_chinese_documents_are_known_by_their_script(tmp_path: Path) -> None:
 def test_requests_that_failed_are_reported_and_asked_again(documents: Path, tmp_path: Path) -> None:
     with Librarian(ENGLISH) as server:
         options: dict[str, Any] = {
-            "docs": str(documents), "model": "openai:w", "base_url": server.url, "concurrency": 1,
-            "model_args": {"retries": 0},
+            "docs": str(documents), "model": "openai:w?retries=0", "base_url": server.url,
+            "concurrency": 1,
         }  # fmt: skip
         server.behaviour.script = ("ok", "500", "ok")
         paths, made = api.build("rgb", tmp_path / "set", **options)

@@ -12,8 +12,9 @@ import numpy as np
 
 from evenkeel.analysis.sample_values import RunValues, Values, tag_order
 from evenkeel.errors import UsageError
-from evenkeel.harness.folder import Run, spec_changes
+from evenkeel.harness.folder import Run
 from evenkeel.harness.registry import benchmark_class
+from evenkeel.harness.spec import spec_changes
 from evenkeel.options import describe
 from evenkeel.types import Tag
 

@@ -16,7 +16,7 @@ from evenkeel.analysis.comparison import SIGNIFICANT, compared
 from evenkeel.analysis.sample_values import RunValues
 from evenkeel.analysis.significance import holm
 from evenkeel.errors import EvenkeelError, UsageError, place_of
-from evenkeel.harness.folder import Run
+from evenkeel.harness.folder import Run, load_run
 from evenkeel.page.format import FLOOR, share
 from evenkeel.page.grid import Displayed, Overview
 from evenkeel.types import Figure
@@ -66,7 +66,7 @@ def leaderboard(runs: Iterable[Run | str | Path]) -> list[Leaderboard]:
     paths = {(run.path if isinstance(run, Run) else Path(run)).resolve(): run for run in runs}
     for path, run in paths.items():
         try:
-            loaded = run if isinstance(run, Run) else Run(run)
+            loaded = load_run(run)
             by_benchmark[loaded.spec.benchmark].append(_read(loaded))
         except (EvenkeelError, OSError) as error:
             problems.append(str(error))

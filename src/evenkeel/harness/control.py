@@ -23,8 +23,8 @@ from msgspec import Struct
 from evenkeel.errors import DataError, StorageError, UsageError
 from evenkeel.files import lock
 from evenkeel.files.cache import write_whole
-from evenkeel.harness.folder import PROGRESS, STOP, STOPPED, member
 from evenkeel.harness.progress import Progress
+from evenkeel.harness.spec import PROGRESS, STOP, STOPPED, member
 from evenkeel.types import Response
 
 VARIABLE = "EVENKEEL_CONTROL"

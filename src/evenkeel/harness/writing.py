@@ -13,7 +13,7 @@ from evenkeel.errors import DataError, RunConflict, StorageError
 from evenkeel.files import lock
 from evenkeel.files.cache import drafts_in, replacing, storage_errors
 from evenkeel.files.jsonfile import read_json
-from evenkeel.harness.folder import (
+from evenkeel.harness.spec import (
     FILES,
     LOG,
     LOGS,

@@ -19,8 +19,9 @@ from evenkeel.analysis.comparable_metrics import run_names
 from evenkeel.analysis.references import reference_marks, reference_runs
 from evenkeel.errors import UsageError
 from evenkeel.files.cache import write_whole
-from evenkeel.harness.folder import Run, served_at
+from evenkeel.harness.folder import Run, load_run
 from evenkeel.harness.registry import benchmark_class, benchmark_names
+from evenkeel.harness.spec import served_at
 from evenkeel.page.format import counted, counts, statuses
 from evenkeel.page.grid import Cell, Content, Displayed, Grid, Overview, coverage_cell
 from evenkeel.page.html import render as render_template
@@ -113,7 +114,7 @@ def scorecard(
     """
     if isinstance(runs, Run | str | Path):
         raise UsageError("scorecard takes a list of runs: scorecard([run, …]).")
-    card = _card([run if isinstance(run, Run) else Run(run) for run in runs], reference_runs(reference))
+    card = _card([load_run(run) for run in runs], reference_runs(reference))
     if out is not None:
         write_whole(Path(out), render(card, Path(out)))
     return card

@@ -18,7 +18,8 @@ from evenkeel.errors import DataError, UsageError, suggestion
 from evenkeel.files.cache import write_whole
 from evenkeel.files.jsonfile import read_bytes, read_json_lines
 from evenkeel.files.lock import writing_file
-from evenkeel.harness.folder import MARKS, Run, member
+from evenkeel.harness.folder import Run
+from evenkeel.harness.spec import MARKS, member
 from evenkeel.page.examples import shortened
 from evenkeel.types import Record, Response, RunSpec, Tag, to_jsonable
 

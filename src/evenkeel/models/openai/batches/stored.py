@@ -16,7 +16,7 @@ from msgspec import Meta, Struct
 from evenkeel.errors import DataError
 from evenkeel.files.cache import write_whole
 from evenkeel.files.jsonfile import read_json
-from evenkeel.harness.folder import BATCHES, member
+from evenkeel.harness.spec import BATCHES, member
 
 FORMAT = 2
 BATCH_ID = re.compile(r"[A-Za-z0-9_.-]{1,200}")
@@ -69,12 +69,7 @@ def read_batches(folder: Path) -> list[Batch]:
         if (folder / BATCHES).exists():  # what was submitted is not known then
             raise DataError(folder / BATCHES, "this is not a file. Remove it to submit anew.")
         return []
-    try:
-        stored: _File = read_json(path, _File)
-    except DataError as error:
-        reason = str(error).removeprefix(str(path)).lstrip(":, ").rstrip(".")
-        problem = f"this is not a list of batches as Evenkeel writes it ({reason}). Remove it to submit anew."
-        raise DataError(path, problem) from None
+    stored: _File = read_json(path, _File)
     if stored.format != FORMAT:
         raise DataError(path, f"it has format {stored.format}; this Evenkeel reads format {FORMAT}.")
     return stored.batches
