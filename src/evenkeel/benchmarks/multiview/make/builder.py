@@ -98,7 +98,7 @@ class BuildOptions(Struct, frozen=True, kw_only=True):
     ] = None
     validate: Annotated[
         str | None,
-        Meta(description="A second judge, which orders the triplets blind: what it confirms is kept."),
+        Meta(description="A second judge, which orders the triplets blind: only what it confirms is used."),
     ] = None
     seed: Annotated[int, Meta(description="Another seed gives other anchors, or another starter set.")] = 0
 
