@@ -239,11 +239,13 @@ def _refuse_keys(settings: Mapping[str, Any]) -> None:
         split_spec(text)
 
 
-def _texts(settings: Mapping[str, Any]) -> Iterator[str]:
-    for value in settings.values():
-        for part in value if isinstance(value, list | tuple) else [value]:
-            if isinstance(part, str | Path):
-                yield str(part)
+def _texts(value: Any) -> Iterator[str]:
+    """Every text in some settings."""
+    if isinstance(value, str | Path):
+        yield str(value)
+    elif isinstance(value, Mapping | list | tuple):
+        for part in value.values() if isinstance(value, Mapping) else value:
+            yield from _texts(part)
 
 
 def _encoded(value: Any) -> bytes:
