@@ -146,7 +146,7 @@ def test_runs_that_ask_a_few_prompts_differently_are_refused(tmp_path: Path) -> 
     lines = (b.path / "records.jsonl").read_bytes().splitlines(keepends=True)
     changed = [line.replace(b"Question", b"Quiz") for line in lines[:3]]
     (b.path / "records.jsonl").write_bytes(b"".join([*changed, *lines[3:]]))
-    with pytest.raises(UsageError, match="3 of 60 prompts in both do not ask the same: en-0-L0"):
+    with pytest.raises(UsageError, match="3 of 60 shared prompts ask different things: en-0-L0"):
         ek.compare(a, b)
 
 

@@ -73,7 +73,7 @@ def test_runs_that_were_asked_other_things_have_a_board_of_their_own(tmp_path: P
     boards = ek.leaderboard([alike[0], hotter, others, alike[1]])
     assert [[row.name for row in board.rows] for board in boards] == [["m1", "m0"], ["hot"], ["other"]]
     assert "Temperature: A 0.7, B 1.0" in boards[1].note
-    assert "60 of 60 prompts in both do not ask the same" in boards[2].note
+    assert "60 of 60 shared prompts ask different things" in boards[2].note
     assert boards[0].note == ""
     for first, second in combinations([alike[0], hotter, others], 2):
         with pytest.raises(UsageError):

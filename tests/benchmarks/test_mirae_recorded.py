@@ -296,7 +296,7 @@ def test_another_text_under_the_same_id_is_refused(folder: Path, tmp_path: Path)
             sample["inputs"]["question_text"] = "Something else..."
 
     changed = change(folder, tmp_path / "changed", edit)
-    with pytest.raises(UsageError, match="3 of 24 prompts in both do not ask the same"):
+    with pytest.raises(UsageError, match="3 of 24 shared prompts ask different things"):
         ek.compare(folder / "mine", changed, metrics="mean_similarity")
 
 

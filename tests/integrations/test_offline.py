@@ -52,7 +52,7 @@ class Session(NamedTuple):
 
 def without_network(folder: Path, what: str) -> Session:
     offline = Offline(folder / "guard")
-    done = offline.python(SCRIPT, folder, what, **REPORTING, EVENKEEL_TRACEBACK="1")  # type: ignore[arg-type]
+    done = offline.python(SCRIPT, folder, what, **REPORTING)  # type: ignore[arg-type]
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     outcomes = msgspec.json.decode((folder / f"{what}.json").read_bytes(), type=list[tuple[str, int, str]])
     return Session(outcomes, offline.attempts(), offline.packets(), folder)

@@ -144,7 +144,7 @@ def _rows(group: Sequence[RunValues]) -> tuple[LeaderboardRow, ...]:
     """The entries of a board in their order: every pair tested as `compare` tests it, and ranked."""
     entries = [entry for values in group for entry in _entries(values)]
     better = _better(entries)
-    ends = dict(zip(group, path_ends([values.run for values in group]), strict=True))
+    ends = dict(zip(group, path_ends([values.run.path for values in group]), strict=True))
     subjects = [entry.subject for entry in entries]
     direction = group[0].layout.metrics[0].better
     rows = []

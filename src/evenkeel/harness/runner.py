@@ -15,10 +15,11 @@ from evenkeel.errors import BudgetReached, DataError, EvenkeelError, RunConflict
 from evenkeel.files.cache import distinct_slug
 from evenkeel.harness.benchmark import Benchmark
 from evenkeel.harness.budget import Budget
-from evenkeel.harness.folder import Run, member
+from evenkeel.harness.folder import Run
 from evenkeel.harness.model import Metered, Model, Noted
 from evenkeel.harness.progress import Progress, watch
 from evenkeel.harness.scoring import UNCAUGHT, Portion
+from evenkeel.harness.spec import member
 from evenkeel.harness.writing import RunFolder
 from evenkeel.journal.journal import LOOKUP, Journal, Key, make_key, model_digest
 from evenkeel.journal.recording import Recording

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from evenkeel.errors import UsageError
 from evenkeel.files.cache import file_sha256
-from evenkeel.harness.folder import member, read_spec
+from evenkeel.harness.spec import member, read_spec
 from evenkeel.journal.journal import make_key, model_digest, refuse_links
 from evenkeel.journal.recording import Recording
 from evenkeel.types import Capability, Request, Response

@@ -13,7 +13,7 @@ import msgspec
 from evenkeel.analysis.intervals import RANGES
 from evenkeel.errors import DrawingError
 from evenkeel.page.examples import shortened
-from evenkeel.page.format import visible
+from evenkeel.page.format import tag_value, visible
 from evenkeel.page.layout import Bars, Curve, Points
 from evenkeel.page.tables import figure, is_number, values_of
 from evenkeel.types import Record, Summary, Unit
@@ -303,12 +303,15 @@ def _points(summaries: dict[str, Summary], spec: Curve | Bars) -> list[dict[str,
     for run, summary in summaries.items():
         positions = values_of(summary, spec.metric, spec.along)
         for line in lines[run] or [""]:
-            words = " ".join(part for part, differs in ((run, names_run), (line, names_line)) if differs)
+            parts = ((run, names_run), (tag_value(line), names_line))
+            words = " ".join(part for part, differs in parts if differs)
             name = visible(words)  # vl-convert aborts the process at a control character
             for x in positions:
                 each = figure(summary, spec.metric, {spec.along: x, **({tag: line} if line else {})})
                 if each is not None and each.value is not None:
                     low, high = (each.value if bound is None else bound for bound in (each.low, each.high))
                     band = {"y": each.value, "low": low, "high": high, "unit": each.unit}
-                    points.append({"x": float(x) if is_number(x) else visible(x), "line": name, **band})
+                    points.append(
+                        {"x": float(x) if is_number(x) else visible(tag_value(x)), "line": name, **band}
+                    )
     return points

@@ -12,8 +12,9 @@ from msgspec import Struct
 from evenkeel.analysis.comparable_metrics import run_names
 from evenkeel.analysis.references import Reference
 from evenkeel.errors import UsageError
-from evenkeel.harness.folder import Run, load_run, served_at
+from evenkeel.harness.folder import Run, load_run
 from evenkeel.harness.registry import benchmark_class
+from evenkeel.harness.spec import served_at
 from evenkeel.page import format as text
 from evenkeel.page.grid import Content, Displayed, DisplayedList, Grid
 from evenkeel.page.html import render
