@@ -16,7 +16,7 @@ from msgspec import Struct
 from evenkeel.files.jsonfile import json_objects
 from evenkeel.harness.budget import Budget
 from evenkeel.harness.limits import Limits
-from evenkeel.harness.progress import Silent
+from evenkeel.harness.progress import Progress
 from evenkeel.harness.runner import RequestPath
 from evenkeel.harness.scoring import complete
 from evenkeel.journal.journal import Journal
@@ -248,7 +248,7 @@ def test_verdicts_are_journaled_and_not_asked_twice(tmp_path: Path) -> None:
             {"judge": model.identity()},
             opener=lambda role: model,
             budget=Budget(Limits()),
-            progress=Silent(),
+            progress=Progress(),
         )
         results = complete(ask(Opinion, questions), road.answer)
         assert [verdict.status for verdict in results] == ["ok", "ok", "refused"]  # not asked again
