@@ -239,10 +239,3 @@ def test_the_dry_run_asks_nothing_and_says_what_it_costs(tmp_path: Path, questio
     assert (two["name"], two["state"], two["plan"]["usd"]) == ("mirae-two", "new", single.usd)
     assert two["plan"]["requests"] == single.requests
     assert not (tmp_path / "runs").exists()
-
-
-def test_a_pattern_without_a_run_is_an_error(tmp_path: Path, questions: Path) -> None:
-    with serving(one={}) as servers:
-        done = evenkeel("suite", write_suite(tmp_path, servers), "--only", "rgb-*")
-    assert done.code == 2
-    assert "no run is called that. Available: mirae-one." in done.stderr

@@ -32,7 +32,9 @@ def command(kind: str, server: Timed, out: Path) -> list[object]:
         mine = out.with_name("mine.txt")
         mine.write_text("".join(f"Why is the number {n} larger than the one before it?\n" for n in range(3)))
         return [
-            "build", "mirae", "--questions", mine, "--model", "openai:x", *model, "--out", out,
+            "build", "mirae", "--questions", mine, "--model", "openai:x?send_seed=true",
+            "--base-url", server.url,
+            "--out", out,
         ]  # fmt: skip
     if kind == "rescore":
         assert Killed(run, out, server).finish() == 0

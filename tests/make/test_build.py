@@ -80,8 +80,7 @@ def test_a_stopped_build_says_what_is_kept_if_something_is(mine: Path, tmp_path:
     )
     options: dict[str, Any] = {
         "questions": str(mine),
-        "model": "openai:x",
-        "model_args": {"retries": 0},
+        "model": "openai:x?retries=0",
     }
     with Loopback(dies_after=3) as server, pytest.raises(ModelUnreachable) as caught:
         build("mirae", tmp_path / "a", base_url=server.url, concurrency=1, **options)

@@ -12,7 +12,7 @@ import pytest
 from aiohttp import web
 
 from evenkeel.errors import ModelUnreachable
-from evenkeel.harness.progress import Silent
+from evenkeel.harness.progress import Progress
 from evenkeel.models.openai.backend import OpenAI
 from evenkeel.models.registry import load_model
 from evenkeel.types import Generate, Message, Request, Response, Sampling
@@ -52,7 +52,7 @@ class Hostile(Loopback):
             self.sent += len(CHUNK)
 
 
-class Recorder(Silent):
+class Recorder(Progress):
     """A watcher that records what is reported to it."""
 
     def __init__(self) -> None:

@@ -16,13 +16,13 @@ from evenkeel.files.cache import drafts_in, resolved, storage_errors, write_whol
 from evenkeel.files.remote.sources import local, named, naming_source, parse_columns
 from evenkeel.harness.budget import Budget
 from evenkeel.harness.control import controlled
-from evenkeel.harness.folder import STARTED
 from evenkeel.harness.limits import Limits
 from evenkeel.harness.model import Model
 from evenkeel.harness.progress import Progress
 from evenkeel.harness.registry import benchmark_name, chosen_class
 from evenkeel.harness.runner import RequestPath
 from evenkeel.harness.scoring import complete
+from evenkeel.harness.spec import STARTED
 from evenkeel.journal.journal import Journal
 from evenkeel.make.builder import Builder, Built
 from evenkeel.models.engines.engine import load_engine
@@ -38,14 +38,11 @@ def build(
     benchmark: str | Path,
     out: str | Path,
     *,
-    model_args: Mapping[str, Any] | None = None,
     base_url: str | None = None,
     column: Mapping[str, str] | Sequence[str] = (),
     concurrency: int | None = None,
     max_requests: int | None = None,
     max_usd: float | None = None,
-    price_in: float = 0.0,
-    price_out: float = 0.0,
     progress: Progress | bool | None = True,
     **options: Any,
 ) -> tuple[list[Path], Built]:
@@ -58,7 +55,7 @@ def build(
     `hf:NAME:SPLIT`, and `column` maps fields to columns of other names. What a model answered is journaled
     there too, so that a build that was stopped resumes.
     """
-    limits = Limits.of(max_requests, max_usd, price_in, price_out)
+    limits = Limits.of(max_requests, max_usd, None, None)
     cls = chosen_class(benchmark).builder()
     columns = parse_columns(column)
     if columns and not any(options.get(name) for name in TEXTS):
@@ -70,8 +67,7 @@ def build(
     name = benchmark_name(benchmark)
     with load_engine(concurrency=concurrency) as engine, _held(target, watcher(progress)) as watching:
         spec = builder.helpers.get("model")
-        ref = ModelRef(spec, dict(model_args or {})) if spec else None
-        refs = model_refs(builder, name, ref, base_url, model_args=model_args)
+        refs = model_refs(builder, name, ModelRef(spec) if spec else None, base_url)
         budget = budget_for(limits, refs, builder, watching)
         models = open_models(engine, builder, name, refs)
         probe(builder, models, watching)

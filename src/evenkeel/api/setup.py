@@ -20,11 +20,11 @@ from evenkeel.files import datasets
 from evenkeel.files.remote.sources import HUB, naming_source, parse_columns
 from evenkeel.harness.benchmark import Benchmark, Data
 from evenkeel.harness.budget import Budget
-from evenkeel.harness.folder import FORMAT
 from evenkeel.harness.ledger import assigned_ledger
 from evenkeel.harness.limits import Limits
 from evenkeel.harness.model import Echoing, Model, addresses_of
 from evenkeel.harness.progress import Progress, watch
+from evenkeel.harness.spec import FORMAT
 from evenkeel.make.builder import Builder
 from evenkeel.models.engines.engine import Engine
 from evenkeel.models.prices import prices_by_role, require_prices, shown_prices, thinking_by_role
@@ -115,20 +115,10 @@ def model_ref(
 
 
 def model_refs(
-    benchmark: Benchmark | Builder,
-    name: str,
-    ref: ModelRef | None,
-    base_url: str | None,
-    *,
-    model_args: Mapping[str, Any] | None = None,
+    benchmark: Benchmark | Builder, name: str, ref: ModelRef | None, base_url: str | None
 ) -> dict[str, ModelRef]:
-    """The models of all roles, by name. Arguments without a model under test are for the one helper there
-    is."""
+    """The models of all roles, by name."""
     refs = {role: ModelRef(spec) for role, spec in benchmark.helpers.items() if role != "model"}
-    if ref is None and model_args:
-        if len(refs) != 1:
-            raise UsageError("--model-arg goes with one model, and here there is none, or several.")
-        refs = {role: ModelRef(helper.spec, dict(model_args)) for role, helper in refs.items()}
     if ref is not None:
         if "model" not in benchmark.roles:
             raise UsageError(f"{name} takes no --model: see `evenkeel run {name} --help`.")

@@ -25,6 +25,8 @@ MODEL_OPTIONS = compose(
         "--model", required=True, metavar="SPEC", help="The model under test: see `evenkeel list models`."
     ),
     options.model_args_option,
+)
+SAMPLING_OPTIONS = compose(
     click.option(
         "--top-p",
         type=click.FloatRange(0, 1, min_open=True),
@@ -34,6 +36,16 @@ MODEL_OPTIONS = compose(
         "--top-k", type=click.IntRange(min=1), help="Sample among this many of the likeliest tokens."
     ),
 )
+"""For benchmarks whose temperature can be chosen: the others take the likeliest token."""
+BATCH_OPTION = click.option(
+    "--batch",
+    is_flag=False,
+    flag_value="wait",
+    type=click.Choice(["wait", "submit"]),
+    help="Ask through the provider's batches, at its lower price; `submit` ends without the answers: "
+    "`evenkeel resume` fetches them later.",
+)
+"""For benchmarks whose model only writes."""
 RUN_OPTIONS = compose(
     options.base_url_option,
     options.data_option,
@@ -59,14 +71,6 @@ RUN_OPTIONS = compose(
     click.option("--reuse", type=options.RUN_FOLDER, help="Take answers from another run's journal."),
     options.concurrency_option,
     options.engine_options,
-    click.option(
-        "--batch",
-        is_flag=False,
-        flag_value="wait",
-        type=click.Choice(["wait", "submit"]),
-        help="Ask through the provider's batches, at its lower price; `submit` ends without the answers: "
-        "the same command fetches them later.",
-    ),
     click.option("--dry-run", is_flag=True, help="Count requests and estimate tokens; ask nothing."),
     from_struct(Limits),
     options.min_coverage_option,
@@ -78,8 +82,15 @@ def _make_run(name: str) -> click.Command:
     benchmark = chosen_class(name)
     roles = getattr(benchmark, "roles", None) or load_benchmark(name, {}).roles
 
-    @from_struct(benchmark.Options)
-    @(compose(MODEL_OPTIONS, RUN_OPTIONS) if "model" in roles else RUN_OPTIONS)
+    decorators = [from_struct(benchmark.Options), RUN_OPTIONS]
+    if "model" in roles:
+        decorators.append(MODEL_OPTIONS)
+    if "model" in roles and "temperature" in benchmark.Options.__struct_fields__:
+        decorators.append(SAMPLING_OPTIONS)
+    if roles.get("model", {"generate"}) == {"generate"}:
+        decorators.append(BATCH_OPTION)
+
+    @compose(*decorators)
     @click.pass_context
     def run(ctx: click.Context, /, **settings: Any) -> None:
         ctx.exit(_run(name, **settings))
@@ -126,7 +137,7 @@ def _run(
     json: bool,
     resume: bool,
     model_args: tuple[str, ...] = (),
-    batch: str | None,
+    batch: str | None = None,
     min_coverage: float,
     **settings: Any,
 ) -> int:
@@ -173,7 +184,7 @@ def run_and_show(task: Task, *, out: str | Path | None, fresh: bool = False, jso
 def _make_score(name: str) -> click.Command:
     benchmark = chosen_class(name)
     settings = compose(
-        from_struct(benchmark.Options, asking=False),
+        from_struct(benchmark.Options, lambda option: not option.asking),
         options.lang_option,
         options.base_url_option,
         options.out_option,

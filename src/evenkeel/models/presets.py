@@ -58,8 +58,6 @@ class Preset(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A higher one is lowered to this by the server."""
     extra_body: dict[str, Any] = {}
     """Fields added to every request."""
-    less_reasoning: dict[str, Any] = {}
-    """Fields that make a model think less."""
     reasoning_budgets: tuple[dict[str, Any], ...] = ()
     """Fields that allow thinking, with the number of tokens for TOKENS; where a model refuses the first, the
     next are sent."""
