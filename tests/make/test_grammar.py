@@ -1,6 +1,6 @@
 """The grammar of the generators: its example, and the draws of every published seed.
 
-The pinned starter sets of all benchmarks guard the rest: a changed slot, choice or capital changes their bytes.
+The pinned starter sets guard the rest: a changed slot, choice or capital changes their bytes.
 """
 
 from __future__ import annotations
