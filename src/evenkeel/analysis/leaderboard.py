@@ -117,7 +117,8 @@ def _boards(runs: Sequence[RunValues]) -> list[Leaderboard]:
     name, layout = runs[0].run.spec.benchmark, runs[0].layout
     boards = []
     for number, (group, reason) in enumerate(zip(groups, reasons, strict=True), 1):
-        which = f" ({number})" if len(groups) > 1 else ""
+        part = layout.part(group[0].run.summary)
+        which = f"{f', {part}' if part else ''}{f' ({number})' if len(groups) > 1 else ''}"
         rows = _rows(group)
         low = [row.name for row in rows if row.figure.coverage < FLOOR]
         notes = [reason, f"Coverage below {share(FLOOR)}: {', '.join(low)}." if low else ""]

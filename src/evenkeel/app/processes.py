@@ -53,6 +53,7 @@ def card(process: Started) -> None:
     if problem := st.session_state.get(_problem_key(process), ""):
         show.text(problem, "error")
     if process.active:
+        show.text("Runs keep going if you close this page.", "soft")
         _progress(process)
         if process.state != "stopping" and st.button("Stop", key=f"stop-{process.name}"):
             _attempt(process, lambda: ek.stop(process.path))
