@@ -11,7 +11,6 @@ import email
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any, Literal
 
 import msgspec
@@ -23,7 +22,6 @@ from loopback import Loopback
 Fate = Literal[
     "ok", "500", "429", "400", "401", "expired", "cancelled", "missing", "twice", "broken", "strange", "page",
 ]  # fmt: skip
-OPENAI_TYPES = {"400": "invalid_request_error", "401": "invalid_api_key", "429": "rate_limit_exceeded"}
 ANTHROPIC_TYPES = {
     "400": "invalid_request_error",
     "401": "authentication_error",
@@ -39,7 +37,6 @@ class Submitted:
 
     id: str
     requests: list[dict[str, Any]]
-    created: datetime
     looks: int = 0
     files: dict[str, bytes] | None = None
 
@@ -61,7 +58,6 @@ class BatchServer(Loopback):
     """Create a batch, and answer with this status."""
     redirect: str = ""
     """Where files of results are said to be."""
-    says: str = "the keel is cracked"
 
     def __post_init__(self) -> None:
         super().__init__(words=12, variants=1)  # a prompt has one answer, however often it is asked
@@ -77,7 +73,7 @@ class BatchServer(Loopback):
             return await super()._reply(request, path, data)
         self.headers.append({name.lower(): value for name, value in request.headers.items()})
         if (status := status_fault(self._fault(data))) is not None:
-            return self._error(status[0], self.says, "", wait=status[1])
+            return self._error(status[0], self.behaviour.says, "", wait=status[1])
         anthropic = steps[0] == "messages"
         if anthropic:
             steps = steps[1:]
@@ -124,7 +120,7 @@ class BatchServer(Loopback):
             requests = [msgspec.json.decode(line) for line in lines]
             assert all(each["method"] == "POST" and each["url"] == body["endpoint"] for each in requests)
         name = f"{'msgbatch' if anthropic else 'batch'}_{len(self.batches)}"
-        batch = Submitted(name, requests, datetime.now(UTC))
+        batch = Submitted(name, requests)
         self.batches.append(batch)
         self.created.set()
         while self.stall:
@@ -162,7 +158,6 @@ class BatchServer(Loopback):
                 "type": "message_batch",
                 "processing_status": "ended" if ended else "in_progress",
                 "request_counts": counts,
-                "created_at": batch.created.isoformat(),
                 "results_url": "http://127.0.0.1:9/stolen" if ended else None,
             }
         fates = {self.fate(number, position) for position in range(len(batch.requests))}
@@ -176,7 +171,6 @@ class BatchServer(Loopback):
             "output_file_id": next((name for name in files if name.endswith("-output")), None),
             "error_file_id": next((name for name in files if name.endswith("-error")), None),
             "request_counts": {"total": len(batch.requests), "completed": 0, "failed": 0},
-            "created_at": int(batch.created.timestamp()),
         }
 
     def _file(self, name: str) -> web.Response:
@@ -201,7 +195,7 @@ class BatchServer(Loopback):
             if fate in ("expired", "cancelled"):
                 error = {"code": f"batch_{fate}", "message": f"This request was {fate}."}
             elif fate.isdigit():
-                message = {"message": complaint or self.says, "code": OPENAI_TYPES.get(fate, "server_error")}
+                message = {"message": complaint or self.behaviour.says, "code": "error"}
                 reply = {"status_code": int(fate), "request_id": "r", "body": {"error": message}}
             else:
                 answer = msgspec.Raw(self._answer("/v1/chat/completions", body, ""))
@@ -220,7 +214,7 @@ class BatchServer(Loopback):
             if fate in ("expired", "cancelled"):
                 result = {"type": "canceled" if fate == "cancelled" else fate}
             elif fate.isdigit():
-                error = {"type": ANTHROPIC_TYPES[fate], "message": self.says}
+                error = {"type": ANTHROPIC_TYPES[fate], "message": self.behaviour.says}
                 result = {"type": "errored", "error": {"type": "error", "error": error}}
             else:
                 system = [{"role": "system", "content": params["system"]}] if "system" in params else []
@@ -228,7 +222,7 @@ class BatchServer(Loopback):
                 body = self._decoder.decode(msgspec.json.encode(chat))
                 result = {
                     "type": "succeeded",
-                    "message": _as_message(self._answer("/v1/chat", body, ""), params),
+                    "message": _as_message(self._answer("/v1/chat", body, "")),
                 }
             lines += _lines(fate, {"custom_id": request["custom_id"], "result": result})
         return {f"{batch.id}-results": b"\n".join(lines[::-1]) + b"\n"}
@@ -249,19 +243,15 @@ def _message_problem(request: dict[str, Any]) -> str:
     return f"{', '.join(extra)}: Extra inputs are not permitted" if extra else ""
 
 
-def _as_message(reply: bytes, params: dict[str, Any]) -> dict[str, Any]:
+def _as_message(reply: bytes) -> dict[str, Any]:
     chat = msgspec.json.decode(reply)
-    content: list[dict[str, Any]] = [
-        {"type": "text", "text": chat["choices"][0]["message"]["content"], "citations": None}
-    ]
-    if "thinking" in params:
-        content.insert(0, {"type": "thinking", "thinking": "well now, let us see", "signature": "s"})
+    text = chat["choices"][0]["message"]["content"]
     usage = chat["usage"]
     return {
         "id": "msg_1",
         "type": "message",
         "role": "assistant",
-        "content": content,
+        "content": [{"type": "text", "text": text, "citations": None}],
         "stop_reason": "end_turn",
         "model": chat["model"],
         "stop_sequence": None,

@@ -8,16 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from statistics import NormalDist
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evenkeel import analysis as stats
+from evenkeel.analysis.figures import rank_correlation, ratio, slope
+from evenkeel.analysis.intervals import interval_of, over_clusters
+from evenkeel.analysis.significance import Tested, detectable, holm, paired_test
 from evenkeel.benchmarks.mirae.chance import corrected_for_chance
 from evenkeel.types import Score, Unit
 
 Rng: TypeAlias = np.random.Generator
+Shape: TypeAlias = tuple[int, int]
+"""Draws × groups."""
 Numbers: TypeAlias = NDArray[Any]
 Bounds: TypeAlias = tuple[float | None, float | None]
 
@@ -29,7 +34,7 @@ class Design(NamedTuple):
     parameters: str
     groups: int
     truth: float
-    draw: Callable[[Rng, int], Iterator[Bounds]]
+    draw: Callable[[Rng, Shape], Iterable[Bounds]]
     """The intervals of so many samples."""
 
     @property
@@ -40,209 +45,274 @@ class Design(NamedTuple):
 def simulate(design: Design, draws: int) -> tuple[float, float]:
     """How often the interval holds the truth, and its mean width. Every sample must have an interval."""
     rng = np.random.default_rng([*design.name.encode()])
-    bounds = np.array(list(design.draw(rng, draws)), dtype=float)
+    bounds = np.array(list(design.draw(rng, (draws, design.groups))), dtype=float)
     assert not np.isnan(bounds).any(), f"{design.name}: a sample has no interval"
     low, high = bounds.T
     held = (low <= design.truth + 1e-12) & (design.truth - 1e-12 <= high)
     return float(held.mean()), float((high - low).mean())
 
 
-# What is drawn: an array of draws × groups (× samples)
+def designs() -> list[Design]:
+    return [*means(), *clustered_shares(), *differences(), *clustered_differences(), *figures(), *corrected()]
 
 
-def fifths(p: float, groups: int, rng: Rng, draws: int) -> Numbers:
-    """Shares of five answers that succeed independently."""
-    return rng.binomial(5, p, (draws, groups)) / 5
+# Means of groups that are one sample each
 
 
-def beta(a: float, b: float, groups: int, rng: Rng, draws: int) -> Numbers:
-    """Cosines close to 1, the rarer the farther."""
-    return rng.beta(a, b, (draws, groups))
+def means() -> Iterator[Design]:
+    for p in (0.02, 0.05, 0.1, 0.5, 0.9, 0.98):
+        draw = partial(lambda p, rng, shape: rng.binomial(5, p, shape) / 5, p)
+        yield from mean("share, values k/5", f"p = {p}", (10, 20, 40, 100), "share", p, draw)
+    for p in (0.02, 0.1, 0.5):
+        draw = partial(lambda p, rng, shape: rng.binomial(1, p, shape).astype(float), p)
+        yield from mean("share, 0/1", f"p = {p}", (20, 40, 100), "share", p, draw)
+    for a, b in ((20.0, 1.0), (20.0, 3.0), (50.0, 1.0), (8.0, 0.5)):
+        draw = partial(lambda a, b, rng, shape: rng.beta(a, b, shape), a, b)
+        name = f"beta({a:g}, {b:g})"
+        yield from mean("cosine, skewed", name, (4, 6, 8, 20, 40), "cosine", a / (a + b), draw)
+    for share in (0.05, 0.15, 0.5):
+        name, truth = f"{share:.0%} of questions unstable", 1 - share / 4 - 0.0005
+        draw = partial(unstable, share)
+        yield from mean("cosine, few unstable", name, (10, 25, 50, 100), "cosine", truth, draw)
+    for nothing, whole in ((0.3, 0.3), (0.05, 0.8), (0.85, 0.05)):
+        name, truth = f"{nothing:.0%} at 0, {whole:.0%} at 100", 100 * whole + 50 * (1 - nothing - whole)
+        yield from mean("score", name, (10, 20, 40, 100), "score", truth, partial(scores, nothing, whole))
+    for sigma in (0.5, 1.0, 1.5):
+        draw = partial(lambda sigma, rng, shape: rng.lognormal(0, sigma, shape), sigma)
+        truth = float(np.exp(sigma**2 / 2))
+        yield from mean("tokens, lognormal", f"σ = {sigma:g}", (8, 20, 40, 100), "tokens", truth, draw)
+    draw = partial(lambda k, rng, shape: rng.gamma(k, 1, shape), 4)
+    yield from mean("tokens, gamma", "shape 4", (8, 20, 40, 100), "tokens", 4.0, draw)
 
 
-def zero_or_one(p: float, groups: int, rng: Rng, draws: int) -> Numbers:
-    return rng.binomial(1, p, (draws, groups)).astype(float)
+def mean(
+    kind: str,
+    parameters: str,
+    sizes: Iterable[int],
+    unit: Unit,
+    truth: float,
+    draw: Callable[[Rng, Shape], Numbers],
+) -> Iterator[Design]:
+    def intervals(rng: Rng, shape: Shape) -> Iterator[Bounds]:
+        for row in draw(rng, shape):
+            yield interval_of(row, np.arange(shape[1]), unit)[1:3]
+
+    return (Design(kind, parameters, groups, truth, intervals) for groups in sizes)
 
 
-def gamma(shape: float, groups: int, rng: Rng, draws: int) -> Numbers:
-    return rng.gamma(shape, 1, (draws, groups))
-
-
-def lognormal(sigma: float, groups: int, rng: Rng, draws: int) -> Numbers:
-    return rng.lognormal(0, sigma, (draws, groups))
-
-
-def unstable(share: float, groups: int, rng: Rng, draws: int) -> Numbers:
+def unstable(share: float, rng: Rng, shape: Shape) -> Numbers:
     """Consistencies of 1 but for a share of the questions, whose answers differ by up to a half."""
-    loss = rng.uniform(0, 1, (draws, groups)) * (rng.random((draws, groups)) < share)
-    return 1 - loss / 2 - 0.001 * rng.random((draws, groups))
+    loss = rng.uniform(0, 1, shape) * (rng.random(shape) < share)
+    return 1 - loss / 2 - 0.001 * rng.random(shape)
 
 
-def scores(nothing: float, whole: float, groups: int, rng: Rng, draws: int) -> Numbers:
+def scores(nothing: float, whole: float, rng: Rng, shape: Shape) -> Numbers:
     """Scores of 0 and of 100 with these chances, and anything between."""
-    chance = rng.random((draws, groups))
-    between = 100 * rng.beta(2, 2, (draws, groups))
+    chance, between = rng.random(shape), 100 * rng.beta(2, 2, shape)
     return np.where(chance < nothing, 0.0, np.where(chance < nothing + whole, 100.0, between))
 
 
-def sizes_of(groups: int, rng: Rng, draws: int) -> Numbers:
-    """From 1 to 9 samples in a group."""
-    return rng.integers(1, 10, (draws, groups))
+# Groups of 1 to 9 samples
 
 
-def alike(p: float, rho: float, sizes: Numbers, rng: Rng) -> Numbers:
+def clustered_shares() -> Iterator[Design]:
+    for p, rho in ((0.02, 0.1), (0.02, 0.3), (0.05, 0.1), (0.05, 0.3), (0.05, 0.6), (0.2, 0.3)):
+        for groups in (20, 40, 100):
+            name = f"p = {p}, ρ = {rho}"
+            yield Design("share, clustered 0/1", name, groups, p, partial(clustered, p, rho))
+
+
+def clustered(p: float, rho: float, rng: Rng, shape: Shape) -> Iterator[Bounds]:
     """Successes in groups, between whose samples there is a correlation of ρ (beta-binomial)."""
-    k = 1 / rho - 1
-    return rng.binomial(sizes, rng.beta(p * k, (1 - p) * k, sizes.shape))
+    sizes, k = rng.integers(1, 10, shape), 1 / rho - 1
+    for successes, size in zip(rng.binomial(sizes, rng.beta(p * k, (1 - p) * k, shape)), sizes, strict=True):
+        groups = np.repeat(np.arange(shape[1]), size)
+        number = np.arange(len(groups)) - np.repeat(np.cumsum(size) - size, size)
+        yield interval_of((number < successes[groups]).astype(float), groups, "share")[1:3]
 
 
-# What is made of it
+def clustered_differences() -> Iterator[Design]:
+    for a, b, rho in ((0.05, 0.02, 0.5), (0.02, 0.08, 0.8), (0.5, 0.6, 0.5)):
+        for groups in (20, 40, 100):
+            name, draw = f"{a:g} and {b:g}, ρ = {rho:g}", partial(paired_clustered, a, b, rho)
+            yield Design("difference of shares, paired and clustered", name, groups, b - a, draw)
 
 
-def means(unit: Unit, values: Numbers) -> Iterator[Bounds]:
-    groups = np.arange(values.shape[1])
-    for row in values:
-        found = stats.interval_of(row, groups, unit)
-        yield found.low, found.high
-
-
-def mean(draw: Callable[[Rng, int], Numbers], unit: Unit) -> Callable[[Rng, int], Iterator[Bounds]]:
-    return lambda rng, draws: means(unit, draw(rng, draws))
-
-
-def spread_out(counts: Numbers, sizes: Numbers) -> tuple[Numbers, Numbers]:
-    """A 0 or a 1 for each sample of each group, and the groups."""
-    groups = np.repeat(np.arange(len(sizes)), sizes)
-    place = np.arange(len(groups)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    return (place < counts[groups]).astype(float), groups
-
-
-def clustered(p: float, rho: float, groups: int, rng: Rng, draws: int) -> Iterator[Bounds]:
-    sizes = sizes_of(groups, rng, draws)
-    for counts, own in zip(alike(p, rho, sizes, rng), sizes, strict=True):
-        found = stats.interval_of(*spread_out(counts, own), "share")
-        yield found.low, found.high
-
-
-def pairs(unit: Unit, first: Numbers, second: Numbers) -> Iterator[Bounds]:
-    ones = np.ones(first.shape[1])
-    for row in second - first:
-        found = stats.paired_test(stats.over_clusters(row, ones), unit=unit)
-        yield found.low, found.high
-
-
-def paired_yes_or_no(only_a: float, only_b: float, groups: int, rng: Rng, draws: int) -> Iterator[Bounds]:
-    """Questions that only one of two models answers; the rest is alike."""
-    chance = rng.random((draws, groups))
-    return pairs("share", (chance < only_a).astype(float), (chance > 1 - only_b).astype(float))
-
-
-def normal_quantile(p: float) -> float:
-    from statistics import NormalDist
-
-    return NormalDist().inv_cdf(p)
-
-
-def paired_fifths(a: float, b: float, rho: float, groups: int, rng: Rng, draws: int) -> Iterator[Bounds]:
-    """Five answers of two models to questions that are as hard for both."""
-    hard = rng.normal(size=(draws, groups, 1)) * rho**0.5
-    sides = [
-        (hard + (1 - rho) ** 0.5 * rng.normal(size=(draws, groups, 5)) < normal_quantile(p)).mean(axis=2)
-        for p in (a, b)
-    ]
-    return pairs("share", *sides)
-
-
-def paired_clustered(a: float, b: float, rho: float, groups: int, rng: Rng, draws: int) -> Iterator[Bounds]:
-    """Groups of 1 to 9 samples; what is hard for one model is mostly hard for the other."""
-    sizes = sizes_of(groups, rng, draws)
+def paired_clustered(a: float, b: float, rho: float, rng: Rng, shape: Shape) -> Iterator[Bounds]:
+    """What is hard for one model is mostly hard for the other."""
+    sizes = rng.integers(1, 10, shape)
     there = np.arange(9) < sizes[..., None]
-    shared = rng.normal(size=(draws, groups, 1))
+    shared = rng.normal(size=(*shape, 1))
     sides = []
     for p in (a, b):
-        hard = rho**0.5 * (0.8 * shared + 0.6 * rng.normal(size=(draws, groups, 1)))
-        latent = hard + (1 - rho) ** 0.5 * rng.normal(size=(draws, groups, 9))
-        sides.append(((latent < normal_quantile(p)) & there).sum(axis=2).astype(float))
-    for row, own in zip(sides[1] - sides[0], sizes, strict=True):
-        found = stats.paired_test(stats.over_clusters(row, own.astype(float)), unit="share")
-        yield found.low, found.high
+        hard = rho**0.5 * (0.8 * shared + 0.6 * rng.normal(size=(*shape, 1)))
+        latent = hard + (1 - rho) ** 0.5 * rng.normal(size=(*shape, 9))
+        sides.append(((latent < NormalDist().inv_cdf(p)) & there).sum(axis=2).astype(float))
+    for row, size in zip(sides[1] - sides[0], sizes.astype(float), strict=True):
+        yield paired_test(over_clusters(row, size), unit="share")[:2]
 
 
-def paired_cosines(
-    a: tuple[float, float], b: tuple[float, float], r: float, groups: int, rng: Rng, draws: int
-) -> Iterator[Bounds]:
+# Paired differences of groups that are one sample each
+
+
+def differences() -> Iterator[Design]:
+    for a, b in ((0.02, 0.1), (0.0, 0.1), (0.1, 0.1), (0.2, 0.3), (0.1, 0.5)):
+        name = f"only A {a:g}, only B {b:g}"
+        draw = partial(yes_or_no_pairs, a, b)
+        yield from paired("difference of shares, paired 0/1", name, (20, 40, 100), "share", b - a, draw)
+    for a, b, rho in ((0.02, 0.05, 0.3), (0.05, 0.1, 0.5), (0.5, 0.6, 0.5), (0.95, 0.8, 0.5), (0.9, 0.98, 0)):
+        name, sizes = f"{a:g} and {b:g}, ρ = {rho:g}", (10, 20, 40, 100)
+        draw = partial(fifths_pairs, a, b, rho)
+        yield from paired("difference of shares, paired k/5", name, sizes, "share", b - a, draw)
+    for first, second, r in (((20, 1), (20, 1), 0.5), ((20, 1), (20, 3), 0.5), ((40, 1), (8, 1), 0.3)):
+        name = f"beta{first} and beta{second}, r = {r}"
+        truth = second[0] / sum(second) - first[0] / sum(first)
+        draw = partial(beta_pairs, first, second, r)
+        yield from paired("difference of cosines, paired", name, (6, 8, 20, 40), "cosine", truth, draw)
+    truth = 0.3 * float(np.exp(0.5))
+    yield from paired("difference of tokens, paired", "σ = 1", (8, 20, 40), "tokens", truth, token_pairs)
+
+
+def paired(
+    kind: str,
+    parameters: str,
+    sizes: Iterable[int],
+    unit: Unit,
+    truth: float,
+    draw: Callable[[Rng, Shape], tuple[Numbers, Numbers]],
+) -> Iterator[Design]:
+    def intervals(rng: Rng, shape: Shape) -> Iterable[Bounds]:
+        first, second = draw(rng, shape)
+        return (test[:2] for test in tested(second - first, unit))
+
+    return (Design(kind, parameters, groups, truth, intervals) for groups in sizes)
+
+
+def tested(differences: Numbers, unit: Unit) -> list[Tested]:
+    ones = np.ones(differences.shape[1])
+    return [paired_test(over_clusters(row, ones), unit=unit) for row in differences]
+
+
+def yes_or_no_pairs(only_a: float, only_b: float, rng: Rng, shape: Shape) -> tuple[Numbers, Numbers]:
+    """Questions that only one of two models answers; the rest is alike."""
+    chance = rng.random(shape)
+    return (chance < only_a).astype(float), (chance > 1 - only_b).astype(float)
+
+
+def fifths_pairs(a: float, b: float, rho: float, rng: Rng, shape: Shape) -> tuple[Numbers, Numbers]:
+    """Five answers of two models to questions that are as hard for both."""
+    hard = rng.normal(size=(*shape, 1)) * rho**0.5
+    first, second = (
+        (hard + (1 - rho) ** 0.5 * rng.normal(size=(*shape, 5)) < NormalDist().inv_cdf(p)).mean(axis=2)
+        for p in (a, b)
+    )
+    return first, second
+
+
+def normal_pairs(r: float, rng: Rng, shape: Shape) -> tuple[Numbers, Numbers]:
+    """Normal values that have a correlation of r."""
+    first = rng.normal(size=shape)
+    return first, r * first + (1 - r**2) ** 0.5 * rng.normal(size=shape)
+
+
+def beta_pairs(a: Shape, b: Shape, r: float, rng: Rng, shape: Shape) -> tuple[Numbers, Numbers]:
     """Two beta distributions whose normal scores have a correlation of r."""
     from scipy.special import betaincinv, ndtr
 
-    first = rng.normal(size=(draws, groups))
-    second = r * first + (1 - r**2) ** 0.5 * rng.normal(size=(draws, groups))
-    return pairs("cosine", betaincinv(*a, ndtr(first)), betaincinv(*b, ndtr(second)))
+    first, second = normal_pairs(r, rng, shape)
+    return betaincinv(*a, ndtr(first)), betaincinv(*b, ndtr(second))
 
 
-def paired_amounts(groups: int, rng: Rng, draws: int) -> Iterator[Bounds]:
+def token_pairs(rng: Rng, shape: Shape) -> tuple[Numbers, Numbers]:
     """Lognormal tokens of two models, the second with three tenths more."""
-    first = rng.normal(size=(draws, groups))
-    second = 0.7 * first + 0.51**0.5 * rng.normal(size=(draws, groups))
-    return pairs("tokens", np.exp(first), 1.3 * np.exp(second))
+    first, second = normal_pairs(0.7, rng, shape)
+    return np.exp(first), 1.3 * np.exp(second)
 
 
 # Figures of whole scores
 
 
+def figures() -> Iterator[Design]:
+    yield Design("ratio of counts", "70 %, one sample a group", 40, 0.7, partial(share_corrected, 1))
+    yield Design("ratio of counts", "70 %, four samples a group", 30, 0.7, partial(share_corrected, 4))
+    yield Design("ratio of sums", "2", 25, 2.0, ratio_of_sums)
+    yield Design("slope", "four levels", 15, 0.2, slopes)
+    rho = float(6 / np.pi * np.arcsin(0.6 / 2))
+    yield Design("rank correlation", "0.58, two samples a group", 25, rho, ranked)
+
+
 def score_list(values: Numbers, **more: Numbers) -> list[Score]:
     """A score for each cell of questions × samples."""
+    columns = {"m": values, **more}
     return [
         Score(
-            sample_id=f"{i}-{j}", group=str(i), tags={"side": j},
-            values={"m": float(values[i, j]), **{name: float(column[i, j]) for name, column in more.items()}},
-            statuses={"ok": 1}, answered=1,
+            sample_id=f"{i}-{j}", group=str(i), tags={"side": j}, statuses={"ok": 1}, answered=1,
+            values={name: float(column[i, j]) for name, column in columns.items()},
         )
         for i, j in np.ndindex(values.shape)
     ]  # fmt: skip
 
 
-def around(questions: Numbers, each: int, rng: Rng) -> Numbers:
-    """Samples that scatter about their question's own value."""
-    return questions[:, None] + rng.normal(0, 0.5, (len(questions), each))
-
-
-def yes_or_no(chances: Numbers, each: int, rng: Rng) -> Numbers:
-    return (rng.random((len(chances), each)) < chances[:, None]).astype(float)
-
-
-def share_corrected(each: int, groups: int, rng: Rng, draws: int) -> Iterator[Bounds]:
+def share_corrected(each: int, rng: Rng, shape: Shape) -> Iterator[Bounds]:
     """Of what was detected (60 %), 70 % is corrected; easy questions are so in all their samples."""
-    for _ in range(draws):
-        detected = yes_or_no(rng.beta(3, 2, groups), each, rng)
-        right = yes_or_no(rng.beta(7, 3, groups), each, rng) * detected
-        found = stats.ratio(score_list(right, detected=detected), "m", "detected", unit="share")
-        yield found.low, found.high
+
+    def yes_or_no(a: float, b: float) -> Numbers:
+        chances = rng.beta(a, b, shape[1])
+        return (rng.random((shape[1], each)) < chances[:, None]).astype(float)
+
+    for _ in range(shape[0]):
+        detected = yes_or_no(3, 2)
+        right = yes_or_no(7, 3) * detected
+        figure = ratio(score_list(right, detected=detected), "m", "detected", unit="share")
+        yield figure.low, figure.high
 
 
-def ratio_of_sums(groups: int, rng: Rng, draws: int) -> Iterator[Bounds]:
+def ratio_of_sums(rng: Rng, shape: Shape) -> Iterator[Bounds]:
     """Twice as much above as below, with noise that is the question's own."""
-    for _ in range(draws):
-        below = rng.gamma(4, 1, (groups, 3))
-        above = 2 * below + below * rng.normal(0, 0.4, (groups, 1)) + rng.normal(0, 0.5, (groups, 3))
-        found = stats.ratio(score_list(above, below=below), "m", "below", unit="count")
-        yield found.low, found.high
+    for _ in range(shape[0]):
+        below = rng.gamma(4, 1, (shape[1], 3))
+        above = 2 * below + below * rng.normal(0, 0.4, (shape[1], 1)) + rng.normal(0, 0.5, (shape[1], 3))
+        figure = ratio(score_list(above, below=below), "m", "below", unit="count")
+        yield figure.low, figure.high
 
 
-def side_of(score: Score) -> float:
-    return float(score.tags["side"])
-
-
-def slope(groups: int, rng: Rng, draws: int) -> Iterator[Bounds]:
+def slopes(rng: Rng, shape: Shape) -> Iterator[Bounds]:
     """Four levels of questions, each with a slope of its own about 0.2."""
-    for _ in range(draws):
-        slopes = rng.normal(0.2, 0.3, (groups, 1))
-        values = around(rng.normal(0, 1, groups), 4, rng) + slopes * np.arange(4)
-        found = stats.slope(score_list(values), "m", "side", side_of, unit="count")
-        yield found.low, found.high
+    for _ in range(shape[0]):
+        own = rng.normal(0.2, 0.3, (shape[1], 1))
+        values = rng.normal(0, 1, shape[1])[:, None] + rng.normal(0, 0.5, (shape[1], 4)) + own * np.arange(4)
+        figure = slope(score_list(values), "m", "side", lambda score: float(score.tags["side"]), unit="count")
+        yield figure.low, figure.high
+
+
+def ranked(rng: Rng, shape: Shape) -> Iterator[Bounds]:
+    """Normal values with a correlation of 0.6, half of whose spread is the question's."""
+    for _ in range(shape[0]):
+        first, noise = (rng.normal(0, 1, (shape[1], 1)) + rng.normal(0, 1, (shape[1], 2)) for _ in range(2))
+        figure = rank_correlation(score_list(0.6 * first + 0.8 * noise, other=first), "m", "other")
+        yield figure.low, figure.high
+
+
+# Consistency corrected for chance
 
 
 AXES = 10
 """Directions that questions of one stratum have, beside the one that they share."""
+
+
+def corrected() -> Iterator[Design]:
+    for shared, strays in ((0.1, (1.0, 9.0)), (0.75, (1.0, 9.0)), (0.4, (2.0, 4.0))):
+        name = f"{shared:.0%} shared, {strays[0] / sum(strays):.0%} stray"
+        truth = truly_corrected(shared, strays)
+        for groups in (5, 10, 40):
+            draw = partial(corrected_means, shared, strays)
+            yield Design("consistency corrected for chance", name, groups, truth, draw)
+    for shared in (0.1, 0.75):
+        name, first, second = f"{shared:.0%} shared, 10% and 33% stray", (1.0, 9.0), (2.0, 4.0)
+        truth = truly_corrected(shared, second) - truly_corrected(shared, first)
+        kind = "difference of consistencies corrected for chance, paired"
+        for groups in (10, 40):
+            yield Design(kind, name, groups, truth, partial(corrected_differences, shared, first, second))
 
 
 def directions(shared: float, groups: int, rng: Rng) -> Numbers:
@@ -253,13 +323,12 @@ def directions(shared: float, groups: int, rng: Rng) -> Numbers:
     return vectors
 
 
-def corrected(questions: Numbers, strays: tuple[float, float], rng: Rng) -> Numbers:
+def corrected_values(questions: Numbers, strays: tuple[float, float], rng: Rng) -> Numbers:
     """The corrected values of five answers to each question: a share of them, beta distributed over
     questions, strays in a direction of its own."""
     groups, size = questions.shape
     stray = rng.random((groups, 5)) < rng.beta(*strays, (groups, 1))
-    alone = np.zeros((5, size))
-    alone[np.arange(5), 1 + AXES + np.arange(5)] = 1
+    alone = np.eye(size)[1 + AXES :]
     signs = rng.choice([-1.0, 1.0], (groups, 5, 1))
     answers = np.where(stray[..., None], signs * alone, questions[:, None])
     similarity = (np.einsum("gid,gjd->g", answers, answers) - 5) / 20
@@ -269,23 +338,20 @@ def corrected(questions: Numbers, strays: tuple[float, float], rng: Rng) -> Numb
     return result.similarity
 
 
-def corrected_means(
-    shared: float, strays: tuple[float, float], groups: int, rng: Rng, draws: int
-) -> Iterator[Bounds]:
-    for _ in range(draws):
-        values = corrected(directions(shared, groups, rng), strays, rng)
-        interval = stats.interval_of(values, np.arange(groups), "cosine")
-        yield interval.low, interval.high
+def corrected_means(shared: float, strays: tuple[float, float], rng: Rng, shape: Shape) -> Iterator[Bounds]:
+    for _ in range(shape[0]):
+        values = corrected_values(directions(shared, shape[1], rng), strays, rng)
+        yield interval_of(values, np.arange(shape[1]), "cosine")[1:3]
 
 
 def corrected_differences(
-    shared: float, first: tuple[float, float], second: tuple[float, float], groups: int, rng: Rng, draws: int
+    shared: float, first: tuple[float, float], second: tuple[float, float], rng: Rng, shape: Shape
 ) -> Iterator[Bounds]:
     """Two models that answer the same questions."""
-    for _ in range(draws):
-        questions = directions(shared, groups, rng)
-        a, b = (corrected(questions, strays, rng) for strays in (first, second))
-        yield from pairs("cosine", a[None], b[None])
+    for _ in range(shape[0]):
+        questions = directions(shared, shape[1], rng)
+        a, b = (corrected_values(questions, strays, rng) for strays in (first, second))
+        yield tested((b - a)[None], "cosine")[0][:2]
 
 
 def truly_corrected(shared: float, strays: tuple[float, float]) -> float:
@@ -296,120 +362,6 @@ def truly_corrected(shared: float, strays: tuple[float, float]) -> float:
     both_stay = (1 - stray) ** 2 + stray * (1 - stray) / (a + b + 1)
     floor = (1 - stray) ** 2 * (shared + (1 - shared) / AXES)
     return 1 - (1 - both_stay) / (1 - floor)
-
-
-def ranked(groups: int, rng: Rng, draws: int) -> Iterator[Bounds]:
-    """Normal values with a correlation of 0.6, half of whose spread is the question's."""
-    for _ in range(draws):
-        first, noise = (rng.normal(0, 1, (groups, 1)) + rng.normal(0, 1, (groups, 2)) for _ in range(2))
-        both = score_list(0.6 * first + 0.8 * noise, other=first)
-        found = stats.rank_correlation(both, "m", "other")
-        yield found.low, found.high
-
-
-def bounded() -> Iterator[Design]:
-    for p in (0.02, 0.05, 0.1, 0.5, 0.9, 0.98):
-        for groups in (10, 20, 40, 100):
-            draw = mean(partial(fifths, p, groups), "share")
-            yield Design("share, values k/5", f"p = {p}", groups, p, draw)
-    for p, rho in ((0.02, 0.1), (0.02, 0.3), (0.05, 0.1), (0.05, 0.3), (0.05, 0.6), (0.2, 0.3)):
-        for groups in (20, 40, 100):
-            name = f"p = {p}, ρ = {rho}"
-            yield Design("share, clustered 0/1", name, groups, p, partial(clustered, p, rho, groups))
-    for p in (0.02, 0.1, 0.5):
-        for groups in (20, 40, 100):
-            draw = mean(partial(zero_or_one, p, groups), "share")
-            yield Design("share, 0/1", f"p = {p}", groups, p, draw)
-    for a, b in ((20.0, 1.0), (20.0, 3.0), (50.0, 1.0), (8.0, 0.5)):
-        for groups in (4, 6, 8, 20, 40):
-            draw = mean(partial(beta, a, b, groups), "cosine")
-            yield Design("cosine, skewed", f"beta({a:g}, {b:g})", groups, a / (a + b), draw)
-    for share in (0.05, 0.15, 0.5):
-        for groups in (10, 25, 50, 100):
-            draw = mean(partial(unstable, share, groups), "cosine")
-            name = f"{share:.0%} of questions unstable"
-            yield Design("cosine, few unstable", name, groups, 1 - share / 4 - 0.0005, draw)
-    for nothing, whole in ((0.3, 0.3), (0.05, 0.8), (0.85, 0.05)):
-        for groups in (10, 20, 40, 100):
-            name = f"{nothing:.0%} at 0, {whole:.0%} at 100"
-            draw = mean(partial(scores, nothing, whole, groups), "score")
-            yield Design("score", name, groups, 100 * whole + 50 * (1 - nothing - whole), draw)
-
-
-def amounts() -> Iterator[Design]:
-    for sigma in (0.5, 1.0, 1.5):
-        for groups in (8, 20, 40, 100):
-            draw = mean(partial(lognormal, sigma, groups), "tokens")
-            yield Design("tokens, lognormal", f"σ = {sigma:g}", groups, float(np.exp(sigma**2 / 2)), draw)
-    for groups in (8, 20, 40, 100):
-        draw = mean(partial(gamma, 4, groups), "tokens")
-        yield Design("tokens, gamma", "shape 4", groups, 4.0, draw)
-
-
-def differences() -> Iterator[Design]:
-    for a, b in ((0.02, 0.1), (0.0, 0.1), (0.1, 0.1), (0.2, 0.3), (0.1, 0.5)):
-        for groups in (20, 40, 100):
-            name = f"only A {a:g}, only B {b:g}"
-            draw = partial(paired_yes_or_no, a, b, groups)
-            yield Design("difference of shares, paired 0/1", name, groups, b - a, draw)
-    for a, b, rho in (
-        (0.02, 0.05, 0.3),
-        (0.05, 0.1, 0.5),
-        (0.5, 0.6, 0.5),
-        (0.95, 0.8, 0.5),
-        (0.9, 0.98, 0.0),
-    ):
-        for groups in (10, 20, 40, 100):
-            name = f"{a:g} and {b:g}, ρ = {rho:g}"
-            draw = partial(paired_fifths, a, b, rho, groups)
-            yield Design("difference of shares, paired k/5", name, groups, b - a, draw)
-    for a, b, rho in ((0.05, 0.02, 0.5), (0.02, 0.08, 0.8), (0.5, 0.6, 0.5)):
-        for groups in (20, 40, 100):
-            name = f"{a:g} and {b:g}, ρ = {rho:g}"
-            draw = partial(paired_clustered, a, b, rho, groups)
-            yield Design("difference of shares, paired and clustered", name, groups, b - a, draw)
-    for first, second, r in (((20, 1), (20, 1), 0.5), ((20, 1), (20, 3), 0.5), ((40, 1), (8, 1), 0.3)):
-        for groups in (6, 8, 20, 40):
-            name = f"beta{first} and beta{second}, r = {r}"
-            truth = second[0] / sum(second) - first[0] / sum(first)
-            draw = partial(paired_cosines, first, second, r, groups)
-            yield Design("difference of cosines, paired", name, groups, truth, draw)
-    for groups in (8, 20, 40):
-        truth = 0.3 * float(np.exp(0.5))
-        yield Design("difference of tokens, paired", "σ = 1", groups, truth, partial(paired_amounts, groups))
-
-
-def others() -> Iterator[Design]:
-    yield Design("ratio of counts", "70 %, one sample a group", 40, 0.7, partial(share_corrected, 1, 40))
-    yield Design("ratio of counts", "70 %, four samples a group", 30, 0.7, partial(share_corrected, 4, 30))
-    yield Design("ratio of sums", "2", 25, 2.0, partial(ratio_of_sums, 25))
-    yield Design("slope", "four levels", 15, 0.2, partial(slope, 15))
-    for shared, strays in ((0.1, (1.0, 9.0)), (0.75, (1.0, 9.0)), (0.4, (2.0, 4.0))):
-        for groups in (5, 10, 40):
-            yield Design(
-                "consistency corrected for chance",
-                f"{shared:.0%} shared, {strays[0] / sum(strays):.0%} stray",
-                groups,
-                truly_corrected(shared, strays),
-                partial(corrected_means, shared, strays, groups),
-            )
-    for shared in (0.1, 0.75):
-        first, second = (1.0, 9.0), (2.0, 4.0)
-        for groups in (10, 40):
-            yield Design(
-                "difference of consistencies corrected for chance, paired",
-                f"{shared:.0%} shared, 10% and 33% stray",
-                groups,
-                truly_corrected(shared, second) - truly_corrected(shared, first),
-                partial(corrected_differences, shared, first, second, groups),
-            )
-    rho = float(6 / np.pi * np.arcsin(0.6 / 2))
-    yield Design("rank correlation", "0.58, two samples a group", 25, rho, partial(ranked, 25))
-
-
-def designs() -> list[Design]:
-    made: Iterable[Iterator[Design]] = (bounded(), amounts(), differences(), others())
-    return [design for kind in made for design in kind]
 
 
 # Comparisons of several rows
@@ -425,32 +377,24 @@ def rows_of(kind: str, rows: int, groups: int, rng: Rng) -> Numbers:
     return rng.choice([-1.0, 0.0, 1.0], (rows, groups), p=[0.05, 0.9, 0.05])
 
 
-def tested(differences: Numbers, unit: Unit) -> list[stats.Tested]:
-    ones = np.ones(differences.shape[1])
-    return [stats.paired_test(stats.over_clusters(row, ones), unit=unit) for row in differences]
-
-
 def false_alarms(kind: str, rows: int, draws: int) -> float:
     """How often any row of a comparison of equal models is said to differ."""
     rng = np.random.default_rng([rows, *kind.encode()])
     unit: Unit = "cosine" if kind == "normal cosines" else "share"
-    corrected = (
-        stats.holm([test.p for test in tested(rows_of(kind, rows, 40, rng), unit)]) for _ in range(draws)
-    )
+    corrected = (holm([test.p for test in tested(rows_of(kind, rows, 40, rng), unit)]) for _ in range(draws))
     return float(np.mean([any(p is not None and p < 0.05 for p in row) for row in corrected]))
 
 
 def power(groups: int, rows: int, draws: int) -> float:
     """How often one row differs that truly does, by what the samples say is detectable; the others do not."""
     rng = np.random.default_rng([groups, rows])
-    ones = np.ones(groups)
-    pilot = [stats.over_clusters(row, ones) for row in rows_of("normal cosines", 400, groups, rng)]
-    sizes = [stats.detectable(estimate, unit="cosine", tests=rows) for estimate in pilot]
+    pilot = [over_clusters(row, np.ones(groups)) for row in rows_of("normal cosines", 400, groups, rng)]
+    sizes = [detectable(estimate, unit="cosine", tests=rows) for estimate in pilot]
     size = float(np.mean([one for one in sizes if one is not None]))
     shown = 0
     for _ in range(draws):
         differences = rows_of("normal cosines", rows, groups, rng)
         differences[0] += size
-        p = stats.holm([test.p for test in tested(differences, "cosine")])[0]
+        p = holm([test.p for test in tested(differences, "cosine")])[0]
         shown += p is not None and p < 0.05
     return shown / draws

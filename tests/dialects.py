@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -24,8 +24,9 @@ from evenkeel.models.openai.backend import OpenAI
 from evenkeel.models.openai.listing import list_models
 from evenkeel.models.presets import Feature, Preset
 from evenkeel.models.registry import load_model
-from evenkeel.types import Embed, Generate, Message, Request, Response, Sampling
+from evenkeel.types import Embed, Generate, Message, Sampling
 from loopback import Loopback
+from models.hostile import one
 
 KEY = "sk-loop-4f9a0c2d7b61e835"
 SCHEMA = '{"type":"object","properties":{"verdict":{"type":"string"}},"required":["verdict"]}'
@@ -54,7 +55,6 @@ class Provider:
     """How a provider's server differs, from its documentation."""
 
     prefix: str = "/v1"
-    key_header: str = "Authorization"
     token_fields: tuple[str, ...] = ("max_tokens",)
     seed: str = "seed"
     """The field of a seed; empty where none is taken."""
@@ -63,11 +63,9 @@ class Provider:
     refused: tuple[str, ...] = ()
     """Further fields that are a 400."""
     error: Callable[[str], Any] = _openai_error
-    query: dict[str, str] = field(default_factory=dict)
     embeddings: bool | None = None
     """None: not documented, so not tried."""
     completions: bool = True
-    lists: bool = True
 
 
 PROVIDERS = {
@@ -87,8 +85,7 @@ PROVIDERS = {
     "together": Provider(embeddings=True),
     "fireworks": Provider(prefix="/inference/v1", embeddings=True),
     "azure": Provider(
-        prefix="/openai/deployments/loop", key_header="api-key", embeddings=True, lists=False,
-        token_fields=("max_tokens", "max_completion_tokens"), query={"api-version": "2024-10-21"},
+        prefix="/openai/v1", token_fields=("max_tokens", "max_completion_tokens"), embeddings=True
     ),
     "ollama": Provider(embeddings=True),
     "lmstudio": Provider(embeddings=True),
@@ -114,11 +111,11 @@ class ProviderServer(Loopback):
 
     async def _reply(self, request: web.BaseRequest, path: str, data: bytes) -> web.StreamResponse | None:
         provider = self.provider
-        self.keys.append(request.headers.get(provider.key_header, "").removeprefix("Bearer "))
+        self.keys.append(request.headers.get("Authorization", "").removeprefix("Bearer "))
         part = path.removeprefix(provider.prefix)
-        if part == path or any(request.query.get(name) != value for name, value in provider.query.items()):
+        if part == path:
             return self._refusal(404, "Resource not found")
-        if part == "/models" and request.method == "GET" and provider.lists:
+        if part == "/models" and request.method == "GET":
             return _json({"data": [{"id": name} for name in self.models]})
         body = msgspec.json.decode(data)
         self.received.append(dict(body))
@@ -151,11 +148,6 @@ def _json(value: Any, *, status: int = 200) -> web.Response:
 def chat(text: str, *, schema: str = "", temperature: float = 0.7) -> Generate:
     sampling = Sampling(temperature=temperature, max_tokens=50)
     return Generate(prompt=(Message("user", text),), sampling=sampling, schema=schema)
-
-
-def one(model: OpenAI, request: Request) -> Response:
-    [(_, response)] = model.answer([request])
-    return response
 
 
 def named_at(name: str, server: ProviderServer, folder: Path) -> dict[str, str]:
@@ -198,9 +190,8 @@ def verify(name: str, folder: Path) -> None:
             assert one(model, Embed(text="a boat")).status == "ok"
         elif provider.embeddings is False:
             assert "embed" not in model.capabilities
-        if provider.lists:
-            [endpoint] = [server.endpoint for server in model._servers]
-            assert list_models({name: endpoint})[name].models == ["loop"]
+        [endpoint] = [server.endpoint for server in model._servers]
+        assert list_models({name: endpoint})[name].models == ["loop"]
 
 
 def _seed(name: str, server: ProviderServer) -> None:

@@ -33,7 +33,6 @@ class World(NamedTuple):
     document: str
     question: str
     rewritten: str
-    joined: str
 
 
 ENGLISH = World(
@@ -58,7 +57,6 @@ ENGLISH = World(
     "four hundred books and a stove. Readers come from the whole valley.",
     "Who founded the town library of {town}?",
     "{style}: the library of {town} owes its beginning to {founder}, as everybody there will tell you.",
-    "Who founded the town library of {one}, and who founded the town library of {other}?",
 )
 CHINESE = World(
     "zh",
@@ -77,7 +75,6 @@ CHINESE = World(
     "{town}图书馆就在老集市旁边。它由{founder}创办，当时捐出四百本书和一只火炉。读者来自整个山谷。",
     "{town}图书馆是由谁创办的？",
     "{style}：说起{town}图书馆，当地人都知道是{founder}办起来的。",
-    "{one}图书馆和{other}图书馆分别是由谁创办的？",
 )
 
 
@@ -123,19 +120,15 @@ def check(world: World, files: dict[str, Path]) -> tuple[Dataset, Dataset, Datas
 
 
 class Librarian(Loopback):
-    """The server; `prompts` are those that it received."""
+    """The server."""
 
     def __init__(self, world: World, *, faults: dict[str, str] | None = None, **behaviour: Any) -> None:
-        super().__init__(record=True, **behaviour)
+        super().__init__(**behaviour)
         self.mind = Mind(world, faults or {})
 
     def __enter__(self) -> Librarian:
         super().__enter__()
         return self
-
-    @property
-    def prompts(self) -> list[str]:
-        return [body["messages"][-1]["content"] for body in self.bodies if "messages" in body]
 
     def _answer(self, path: str, body: Any, key: str) -> bytes:
         if not path.endswith("/chat/completions"):
@@ -158,11 +151,6 @@ class Mind(NamedTuple):
         match msgspec.json.decode(schema[1]):
             case ["question", "answer"]:
                 return self._question(named[0], prompt) if named else None
-            case ["question"]:
-                towns = [library.town for library in named]
-                half = any(self._fault(library) == "half" for library in named)
-                question = self.world.joined.format(one=towns[0], other="nowhere" if half else towns[1])
-                return _json(question=question)
             case ["answer"]:
                 return _json(answer=self._read(prompt))
             case ["false_answer"]:
@@ -199,33 +187,17 @@ class Mind(NamedTuple):
         return " / ".join(filter(None, (self._founder(library, passage) for library in libraries)))
 
     def _founder(self, library: Library, passage: str) -> str:
-        """Whom the passage names as the founder; with the fault `infers` also from a hint alone."""
-        fault = self._fault(library)
-        if fault == "declines":
-            return f"The passage does not say who founded it; {library.founder} is only mentioned."
+        """Whom the passage names as the founder."""
         if library.town not in passage or not re.search("found|owes its|办", passage):
             return ""
-        if fault == "misreads the false" and library.fake in passage:
-            return library.founder
-        if fault == "infers" and "every child knows" in passage:
-            return library.founder
         return next((name for name in (library.founder, library.fake) if name in passage), "")
 
     def _text(self, library: Library, prompt: str) -> str:
         """A passage rewritten."""
         style = re.search(r"words of your own, as (.*?)\. Keep|重写成(.*?)。", prompt)
         assert style is not None
-        match self._fault(library):
-            case "loses the answer":
-                return f"The library of {library.town} was founded by somebody, long ago, so everybody says."
-            case "nonsense":
-                return (
-                    f"A cow named {library.founder} jumped over the moon, as {style[1]}, and the dog laughed."
-                )
-            case "blank":
-                return "\u200b "
-            case "copies":
-                return self.world.document.format(**library._asdict())
+        if self._fault(library) == "loses the answer":
+            return f"The library of {library.town} was founded by somebody, long ago, so everybody says."
         return self.world.rewritten.format(
             style=style[1] or style[2], town=library.town, founder=library.founder
         )

@@ -17,7 +17,7 @@ An answer is a function of the prompt and of how many times that prompt was *ans
 answers in whatever order the requests come, and however many of them had to be sent again.
 
 Words in a prompt choose the kind of answer: [refuse] [filter] [length] [think] [think-on] [template]
-[reason] [tool] [silent] [odd]; a text with [poison] is refused by /embeddings; [poison] in a prompt is a
+[reason] [tool] [odd]; a text with [poison] is refused by /embeddings; [poison] in a prompt is a
 400 as well.
 """
 
@@ -360,8 +360,8 @@ def _contents(body: _Body) -> list[str]:
 
 def _special(mark: str, text: str) -> dict[str, Any]:
     """The answers that are not plain ones."""
-    message: dict[str, Any] | None = {"role": "assistant", "content": text}
-    kinds: dict[str, tuple[dict[str, Any] | None, str]] = {
+    message = {"role": "assistant", "content": text}
+    kinds: dict[str, tuple[dict[str, Any], str]] = {
         "refuse": ({"content": None, "refusal": "I would rather not."}, "stop"),
         "filter": ({"content": ""}, "content_filter"),
         "length": (message, "length"),
@@ -370,7 +370,6 @@ def _special(mark: str, text: str) -> dict[str, Any]:
         "template": ({"content": f"well now\n</think>\n\n{text}"}, "stop"),
         "reason": ({"content": text, "reasoning_content": "well now"}, "stop"),
         "tool": ({"content": None, "tool_calls": [{"id": "1"}]}, "tool_calls"),
-        "silent": (None, "stop"),
         "odd": (message, "sunset"),
     }
     message, finish = kinds.get(mark, (message, "stop"))

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-import evenkeel as ek
 from evenkeel.errors import UsageError
 from evenkeel.harness import registry
 
@@ -97,9 +96,7 @@ def test_a_broken_plugin_is_named_in_a_warning_and_hurts_nobody(site: Path, tmp_
     assert "Traceback" not in listed.stderr
     assert "mirae" in listed.stdout
     assert "the plug-in 'leaves' (leaves:Leaves)" in listed.stderr
-    assert (
-        "the plug-in 'empty' (empty:Empty) of the package 'broken_plugin' is not a subclass" in listed.stderr
-    )
+    assert "the plug-in 'empty' (empty:Empty) of the package 'broken_plugin' is not a sub" in listed.stderr
     assert "is left out: the name 'mirae' is taken" in listed.stderr
     models = shell(site, tmp_path, "list", "models")
     assert "'split'" in models.stderr
@@ -136,14 +133,6 @@ def test_an_error_in_a_plugin_is_not_called_a_damaged_run(site: Path, words: Pat
     assert "is not as Evenkeel writes it" not in done.stderr
 
 
-def test_python_takes_a_path_too(words: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "finch.py"
-    path.write_text(blocks()["parrot.py"])
-    monkeypatch.setattr(registry, "_LOADED", {})
-    with pytest.raises(UsageError, match="needs a model to ask"):
-        ek.run(str(path), data=words, out=tmp_path / "run")
-
-
 def test_a_stored_run_never_chooses_a_file_to_execute(tmp_path: Path) -> None:
     trap = tmp_path / "trap.py"
     trap.write_text(f"open({str(tmp_path / 'sprung')!r}, 'w')\n" + blocks()["parrot.py"])
@@ -160,15 +149,6 @@ def test_a_file_does_not_take_the_name_of_another_benchmark(tmp_path: Path) -> N
         registry.chosen_class(path)
 
 
-def test_a_row_that_lacks_a_field_is_an_error_about_the_data(tmp_path: Path) -> None:
-    path = tmp_path / "wren.py"
-    path.write_text(blocks()["parrot.py"])
-    words = tmp_path / "words.jsonl"
-    words.write_text('{"term": "keel"}\n')
-    with pytest.raises(UsageError, match=r"sample 1: this is not a sample .* KeyError in"):
-        ek.dry_run(path, "embedded", data=words)
-
-
 @pytest.mark.parametrize(
     ("code", "problem"),
     [
@@ -178,7 +158,6 @@ def test_a_row_that_lacks_a_field_is_an_error_about_the_data(tmp_path: Path) -> 
             "lacks: Options, roles, metrics, samples",
         ),
         ("1 / 0\n", "cannot be loaded: ZeroDivisionError"),
-        ("import sys\nsys.exit(3)\n", "cannot be loaded: SystemExit"),
         ("class A(:\n", r"cannot be loaded: SyntaxError in .*odd\.py:1"),
     ],
 )

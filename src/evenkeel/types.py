@@ -5,7 +5,7 @@ They are msgspec structs: immutable, hashable where their fields are, and encode
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any, Generic, Literal, TypeAlias
 
 import msgspec
@@ -297,7 +297,3 @@ class RunSpec(Struct, frozen=True, kw_only=True):
 def to_jsonable(record: Any) -> Any:
     """Plain dicts, lists and scalars, as they stand in the run's JSON files."""
     return msgspec.json.decode(msgspec.json.encode(record))
-
-
-def tags_match(tags: Mapping[str, Tag], scope: Mapping[str, Tag]) -> bool:
-    return all(tags.get(name) == value for name, value in scope.items())

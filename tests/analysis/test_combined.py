@@ -7,8 +7,8 @@ from math import inf
 import numpy as np
 import pytest
 
-from evenkeel import analysis as stats
 from evenkeel.analysis import combined
+from evenkeel.analysis import intervals as stats
 from evenkeel.analysis.combined import Term
 
 

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import evenkeel as ek
-from evenkeel.analysis.comparable_metrics import run_names
 from evenkeel.errors import UsageError
 from stored import NUMBERS, store_run
 
@@ -63,26 +62,6 @@ def test_a_difference_covers_the_samples_that_have_a_value_in_both_runs(tmp_path
     assert ek.compare(more, fewer).differences[0].coverage == 1.0
 
 
-def test_the_detectable_difference_allows_for_the_correction(tmp_path: Path) -> None:
-    names = (
-        "mean_similarity",
-        "drift",
-        "identical_answers",
-        "refusals",
-        "cut_by_embedder",
-        "cut_by_max_tokens",
-    )
-    runs = [
-        store_run(tmp_path / side, {name: noisy(seed=seed + n) for n, name in enumerate(names)})
-        for side, seed in (("a", 30), ("b", 40))
-    ]
-    alone = ek.compare(*runs, metrics=names[:1]).differences[0].detectable
-    among = ek.compare(*runs, metrics=names).differences[0].detectable
-    assert alone is not None
-    assert among is not None
-    assert 1.2 < among / alone < 1.5  # 3.8 / 2.95 for 19 degrees of freedom
-
-
 def test_all_shown_metrics_are_compared_and_corrected_together(tmp_path: Path) -> None:
     def values(seed: int, shift: float) -> dict[str, NUMBERS]:
         made = {
@@ -99,6 +78,8 @@ def test_all_shown_metrics_are_compared_and_corrected_together(tmp_path: Path) -
     alone = ek.compare(a, b, metrics=["mean_similarity"]).differences[0]
     assert alone.p_holm == alone.p
     assert found["identical_answers"].unit == "share"
+    # The level of the first of three tests is 0.05/3: (2.63 + 0.86) / (2.09 + 0.86) for 19 degrees.
+    assert 1.1 < (found["mean_similarity"].detectable or 0) / (alone.detectable or 1) < 1.25
 
 
 def test_a_metric_can_be_confined_to_a_scope(tmp_path: Path) -> None:
@@ -133,33 +114,11 @@ def test_equal_runs_do_not_differ(tmp_path: Path) -> None:
 # What may not be paired
 
 
-def test_runs_with_the_same_model_and_folder_name_are_named_by_the_end_of_their_paths(tmp_path: Path) -> None:
-    paths = [tmp_path / name / "rgb" for name in ("one", "two")]
-    a, b = (store_run(path, headline(noisy(seed=1)), data={"sha256": [path.parent.name]}) for path in paths)
-    assert run_names([a, b]) == [f"{a.spec.subject} (one/rgb)", f"{a.spec.subject} (two/rgb)"]
-    [board] = ek.leaderboard([a, b])
-    assert {row.name for row in board.rows} == set(run_names([a, b]))
-
-
-def test_a_refusal_names_other_data_by_short_digests_and_no_path(tmp_path: Path) -> None:
-    a = store_run(tmp_path / "one" / "x", headline(noisy(seed=1)), data={"sha256": ["a" * 64] * 4})
-    b = store_run(tmp_path / "two" / "x", headline(noisy(seed=2)), asks="Riddle", data={"sha256": ["b" * 64]})
-    with pytest.raises(UsageError) as caught:
-        ek.compare(a, b)
-    there = ", ".join(["a" * 12] * 3)
-    assert f"Data: A {there}, …, B {'b' * 12}" in str(caught.value)
-    assert str(tmp_path) not in str(caught.value)
-
-
 @pytest.mark.parametrize(
     ("changed", "named"),
     [
         ({"options": {"temperature": 1.0}}, "Temperature: A 0.7, B 1.0"),
         ({"embedder": "other"}, "Embedder: A embed, B other"),
-        (
-            {"asks": "Riddle", "data": {"sha256": ["1"]}},
-            "60 of 60 prompts in both do not ask the same: en-0-L0, en-0-L1, en-0-L2, …; Source",
-        ),
         (
             {"options": {"temperature": None, "words": "0123456789abcdef" * 4}},
             "Temperature: A 0.7, B none; Words: A none, B 0123456789ab.",

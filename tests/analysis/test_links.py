@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from evenkeel import analysis as stats
 from evenkeel.analysis import combined
+from evenkeel.analysis import intervals as stats
 from evenkeel.analysis.combined import Term
 from evenkeel.analysis.links import group_of, independent_groups, numbered
 from evenkeel.types import Score

@@ -7,15 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenkeel.analysis import (
-    RANGES,
-    detectable,
-    difference_range,
-    holm,
-    mean_over,
-    over_clusters,
-    paired_test,
-)
+from evenkeel.analysis.intervals import RANGES, mean_over, over_clusters
+from evenkeel.analysis.significance import detectable, difference_range, holm, paired_test
 from evenkeel.types import Unit
 
 

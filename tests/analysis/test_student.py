@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import inf, isnan
+from math import inf
 
 import numpy as np
 import pytest
@@ -47,11 +47,7 @@ def test_a_quantile_has_the_probability_that_it_is_of(df: float) -> None:
     )
 
 
-def test_ends_and_what_is_no_distribution() -> None:
-    assert (t_quantile(1, 5), t_quantile(0, 5), t_quantile(0.5, 5)) == (inf, -inf, 0)
-    assert t_quantile(0.975, 1e-4) == inf
+def test_the_ends_of_the_distribution() -> None:
+    assert (t_quantile(0.975, 1e-4), t_quantile(0.025, 1e-4)) == (inf, -inf)
     assert t_quantile(0.975, 0.05) == pytest.approx(special.stdtrit(0.05, 0.975), rel=1e-9)
     assert (t_cdf(-inf, 3), t_cdf(inf, 3), t_cdf(0, 3)) == (0, 1, 0.5)
-    assert all(
-        isnan(each) for each in (t_quantile(0.9, 0), t_quantile(1.1, 3), t_cdf(1, 0), t_cdf(float("nan"), 2))
-    )

@@ -12,7 +12,6 @@ from typing import Any
 import html5lib
 import msgspec
 import numpy as np
-import polars as pl
 import pytest
 
 import evenkeel as ek
@@ -108,23 +107,6 @@ def test_a_comparison_a_gate_and_a_scorecard_are_shown(runs: tuple[ek.Run, ek.Ru
 # The calls of the command line
 
 
-def test_a_scorecard_is_written_where_out_says(runs: tuple[ek.Run, ek.Run], tmp_path: Path) -> None:
-    card = ek.scorecard(runs, out=tmp_path / "card.html")
-    assert len(card.entries) == 2
-    assert "<h1>" in (tmp_path / "card.html").read_text()
-    with pytest.raises(UsageError, match="takes a list of runs"):
-        ek.scorecard(runs[0])  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="at least one run"):
-        ek.scorecard([])
-
-
-def test_an_export_takes_a_path_and_says_what_there_is(runs: tuple[ek.Run, ek.Run], tmp_path: Path) -> None:
-    (path,) = ek.export(str(runs[0].path), to="csv", out=str(tmp_path / "x.csv"))
-    assert len(path.read_text().splitlines()) == 25
-    with pytest.raises(UsageError, match="cannot export to 'xls'. Available: csv, parquet, published"):
-        ek.export(runs[0], to="xls")  # type: ignore[arg-type]
-
-
 def test_a_dry_run_counts_and_prices_without_asking() -> None:
     plan = ek.dry_run("mirae", model="openai:NAME", lang="en", limit=2, levels="1-2", samples=3, price_out=10)
     assert plan.requests["generate"] == 12
@@ -136,30 +118,14 @@ def test_a_dry_run_counts_and_prices_without_asking() -> None:
 
 
 def test_a_dry_run_says_where_nothing_is_paid() -> None:
-    nobody = ek.dry_run("multiview", limit=1, method=["bm25"])
-    assert "Asks no model: costs nothing." in nobody._repr_html_()
     local = ek.dry_run("mirae", model="embedded", lang="en", limit=1, levels="1")
     assert "Runs locally: free" in local._repr_html_()
     paid = ek.dry_run("mirae", model="openai:NAME", lang="en", limit=1, levels="1")
     assert not paid.local
-    assert not ek.dry_run("mirae", lang="en", limit=1, levels="1").local  # which model is not known
     assert "Runs locally: free" not in paid._repr_html_()
 
 
 # The records as a data frame
-
-
-def test_a_frame_has_a_row_for_each_sample(runs: tuple[ek.Run, ek.Run]) -> None:
-    frame = runs[0].frame()
-    records = list(runs[0].records())
-    assert isinstance(frame, pl.DataFrame)
-    assert frame["sample"].to_list() == [record.sample.id for record in records]
-    assert frame["group"].to_list() == [record.sample.group for record in records]
-    assert frame["level"].to_list() == [record.sample.tags["level"] for record in records]
-    assert frame["mean_similarity"].to_list() == [r.score.values["mean_similarity"] for r in records]
-    assert frame["question_text"].to_list() == [r.sample.inputs.question_text for r in records]
-    assert frame["status_ok"].to_list() == [1] * 24
-    assert frame.schema["answers"] == pl.List(pl.String)
 
 
 def test_the_answers_of_a_sample_are_a_list_with_null_for_a_failure(tmp_path: Path) -> None:
@@ -175,13 +141,6 @@ def test_the_answers_of_a_sample_are_a_list_with_null_for_a_failure(tmp_path: Pa
     ]
     (run.path / "records.jsonl").write_bytes(b"".join(msgspec.json.encode(r) + b"\n" for r in records))
     assert run.frame()["answers"].to_list()[:3] == [["one", None], ["", "=two"], [None]]
-
-
-def test_pandas_takes_the_same_columns(runs: tuple[ek.Run, ek.Run]) -> None:
-    pytest.importorskip("pandas", reason="pandas is not installed, and Evenkeel does not need it")
-    table = runs[0].to_pandas()
-    assert list(table.columns) == runs[0].frame().columns
-    assert list(table["sample"]) == runs[0].frame()["sample"].to_list()
 
 
 # Progress

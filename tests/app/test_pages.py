@@ -89,15 +89,13 @@ def test_a_part_of_the_abilities_and_its_size_are_chosen(runs: Path) -> None:
 
 def write_process(runs: Path, name: str, *, alive: bool = False) -> None:
     (runs / name).mkdir()
-    about = runs / ".started" / name
-    about.mkdir(parents=True)
-    task = {"kind": "run", "benchmark": "mirae", "settings": {}, "out": str((runs / name).resolve())}
+    task = {"kind": "run", "benchmark": "mirae", "settings": {}}
     stored = {
         "task": task,
         "created": name,
         **({"pid": os.getpid(), "began": process_began(os.getpid())} if alive else {}),
     }
-    about.joinpath("started.json").write_bytes(msgspec.json.encode(stored))
+    (runs / name / "started.json").write_bytes(msgspec.json.encode(stored))
 
 
 def test_a_process_that_was_asked_to_stop_is_stopping(runs: Path) -> None:

@@ -51,8 +51,8 @@ def test_a_row_that_cannot_be_used_stops_the_build(
 ) -> None:
     (tmp_path / name).write_text(content, encoding="utf-8")
     with pytest.raises(DataError, match=problem):
-        build("mirae", tmp_path / "set.json", questions=str(tmp_path / name))
-    assert not (tmp_path / "set.json").exists()
+        build("mirae", tmp_path / "set", questions=str(tmp_path / name))
+    assert not list((tmp_path / "set").iterdir())
 
 
 @pytest.mark.parametrize(
@@ -74,13 +74,13 @@ def test_questions_are_read_in_every_format(
 def test_the_composer_needs_no_model_and_keeps_the_lengths(tmp_path: Path) -> None:
     path = tmp_path / "mine.txt"
     path.write_text(f"{GOOD}\n{OTHER}\n")
-    (written,), built = build("mirae", tmp_path / "set.json", questions=str(path), seed=5)
+    (written,), built = build("mirae", tmp_path / "set", questions=str(path), seed=5)
     assert built.failures == []
     for question in read_questions(written):
         for level, target in list(enumerate(TARGETS, 1))[1:]:
             assert question.texts[1] in question.texts[level]
             assert abs(estimate_tokens(question.texts[level]) - target) <= 0.35 * target
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["mine.txt", "set.json"]
+    assert list((tmp_path / "set").iterdir()) == [written]
 
 
 # A model that writes: requests are answered here instead of by the runner
@@ -177,7 +177,7 @@ def test_a_good_writer_is_asked_once_for_each_level(
     session = driven(builder(lang, padding=padding), model(lambda request: good_level(request, lang)))
     assert session.built.failures == []
     assert len(session.orders) == 12
-    content = msgspec.json.decode(session.built.files[LANGUAGES[lang]])
+    content = msgspec.json.decode(session.built.files[f"questions_{LANGUAGES[lang].lower()}.json"])
     assert content["metadata"]["generator"] == "openai:x"
     assert "generator_version" not in content["metadata"]
     assert len(content["questions"]) == 2
@@ -224,7 +224,7 @@ def test_a_bad_writer_is_caught_told_what_was_wrong_and_reported_in_every_langua
         (failure,) = session.built.failures
         assert failure.startswith(f"line 1, {lang}, level 5, elaborate: ")
         assert fault in failure
-        questions = msgspec.json.decode(session.built.files[name])["questions"]
+        questions = msgspec.json.decode(session.built.files[f"questions_{name.lower()}.json"])["questions"]
         assert [question["level_1_text"] for question in questions] == QUESTIONS[lang][1:]
         retries = [request for request in session.orders if request.repeat]
         assert len(retries) == 3
@@ -235,7 +235,7 @@ def test_a_bad_writer_is_caught_told_what_was_wrong_and_reported_in_every_langua
 def test_both_paddings_are_two_rows_of_a_question(builder: Callable[..., MiraeBuilder]) -> None:
     session = driven(builder(padding="both"), model(good_level))
     assert len(session.orders) == 2 * 12
-    rows = msgspec.json.decode(session.built.files["English"])["questions"]
+    rows = msgspec.json.decode(session.built.files["questions_english.json"])["questions"]
     assert [(row["question_id"], row["padding"]) for row in rows] == [
         (1, "neutral"), (2, "neutral"), (1, "elaborate"), (2, "elaborate"),
     ]  # fmt: skip
@@ -269,8 +269,9 @@ def test_a_model_that_translates_does_not_write_levels(builder: Callable[..., Mi
     session = driven(builder(translate="ko,zh"), model(translated))
     assert session.built.failures == []
     assert len(session.orders) == 4
-    assert list(session.built.files) == ["English", "Korean", "Chinese"]
-    for lang, name in LANGUAGES.items():
+    names = ["questions_english.json", "questions_korean.json", "questions_chinese.json"]
+    assert list(session.built.files) == names
+    for lang, name in zip(LANGUAGES, names, strict=True):
         content = msgspec.json.decode(session.built.files[name])
         assert content["metadata"]["generator"] == "evenkeel-mirae"
         assert content["metadata"]["generator_version"] == VERSION
@@ -302,7 +303,7 @@ def test_a_bad_translation_is_asked_for_again_with_what_was_wrong(
     (failure,) = session.built.failures
     assert failure.startswith("line 1, ko, translation: ")
     assert fault in failure
-    (korean,) = msgspec.json.decode(session.built.files["Korean"])["questions"]
+    (korean,) = msgspec.json.decode(session.built.files["questions_korean.json"])["questions"]
     assert (korean["question_id"], korean["level_1_text"]) == (2, QUESTIONS["ko"][1])
     retries = [content_of(request) for request in session.orders if request.repeat]
     assert all(fault in retry for retry in retries)
@@ -320,7 +321,7 @@ def test_what_a_model_answered_is_not_asked_again(tmp_path: Path) -> None:
     with Loopback() as server:
         command = (
             "build", "mirae", "--questions", path, "--model", "openai:x", "--base-url", server.url,
-            "--out", tmp_path / "set.json",
+            "--out", tmp_path / "set",
         )  # fmt: skip
         done = evenkeel(*command)
         assert done.code == 1
@@ -329,7 +330,7 @@ def test_what_a_model_answered_is_not_asked_again(tmp_path: Path) -> None:
         asked = server.requests
         assert evenkeel(*command).code == 1
         assert server.requests == asked
-    assert (tmp_path / "set.journal.sqlite").is_file()
+    assert (tmp_path / "set" / "journal.sqlite").is_file()
 
 
 @pytest.mark.parametrize(
@@ -344,7 +345,7 @@ def test_what_a_model_answered_is_not_asked_again(tmp_path: Path) -> None:
 )
 def test_options_that_do_not_fit_are_refused(tmp_path: Path, options: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        build("mirae", tmp_path / "set.json", **options)
+        build("mirae", tmp_path / "set", **options)
 
 
 def test_lengths_can_be_counted_by_another_tokenizer(tmp_path: Path) -> None:
@@ -354,14 +355,14 @@ def test_lengths_can_be_counted_by_another_tokenizer(tmp_path: Path) -> None:
     asking = MiraeBuilder(BuildOptions(questions=str(path), tokenizer=spec)).build()
     with pytest.raises(StopIteration) as done:
         next(asking)
-    content = msgspec.json.decode(done.value.value.files["English"])
+    content = msgspec.json.decode(done.value.value.files["questions_english.json"])
     assert content["metadata"]["token_counter"] == spec
     assert abs(token_counter(spec).count(content["questions"][0]["level_6_text"]) - 1000) <= 150
 
 
 def test_the_questions_themselves_are_never_overwritten(tmp_path: Path) -> None:
-    path = tmp_path / "mine.txt"
-    path.write_text(f"{GOOD}\n")
+    path = tmp_path / "questions_english.json"
+    path.write_text(f'[{{"question": "{GOOD}"}}]')
     with pytest.raises(UsageError, match="is a file that you gave to build from"):
-        build("mirae", path, questions=str(path))
-    assert path.read_text() == f"{GOOD}\n"
+        build("mirae", tmp_path, questions=str(path))
+    assert GOOD in path.read_text()

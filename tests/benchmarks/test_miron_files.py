@@ -10,18 +10,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from commandline import evenkeel
 from evenkeel.benchmarks.miron.benchmark import Miron, MironOptions
-from evenkeel.benchmarks.miron.files import (
-    CATEGORIES,
-    Example,
-    balanced,
-    facts_of,
-    language_of_name,
-    read_examples,
-)
-from evenkeel.benchmarks.miron.make.generator import compose
-from evenkeel.benchmarks.miron.matching import with_clean_versions
+from evenkeel.benchmarks.miron.files import CATEGORIES, Example, balanced, facts_of, read_examples
 from evenkeel.errors import DataError, UsageError
 from evenkeel.files.datasets import data_file
 from evenkeel.harness.benchmark import Data
@@ -70,21 +60,6 @@ def test_every_format_gives_the_same_samples(tmp_path: Path) -> None:
     assert others == [first, first]
 
 
-@pytest.mark.parametrize(
-    ("name", "lang"),
-    [
-        ("miron_ru.parquet", "ru"),
-        ("english-test.csv", "en"),
-        ("MIRON.Russian.jsonl", "ru"),
-        ("test_eng_2.jsonl", "en"),
-        ("trends.jsonl", None),
-        ("miron.csv", None),
-    ],
-)
-def test_a_file_name_may_tell_the_language(name: str, lang: str | None) -> None:
-    assert language_of_name(Path(name)) == lang
-
-
 def test_the_language_comes_from_the_row_the_name_or_the_option(tmp_path: Path) -> None:
     numbers = write(tmp_path / "mine.jsonl", [{**GOOD, "prefix": "72 / 8 =", "target": " 9"}])
     with pytest.raises(DataError, match=r"mine\.jsonl, line 1: the language is not stated.*give lang"):
@@ -95,7 +70,7 @@ def test_the_language_comes_from_the_row_the_name_or_the_option(tmp_path: Path) 
         samples([numbers], langs=["en", "ru"])  # which of them?
     (german,) = samples([write(tmp_path / "other.jsonl", [GOOD])], langs=["de"])
     assert german.tags["lang"] == "de"
-    named = write(tmp_path / "mine_en.jsonl", [GOOD, {**GOOD, "lang": "ru"}])
+    named = write(tmp_path / "english-mine.jsonl", [GOOD, {**GOOD, "lang": "ru"}])
     assert [sample.tags["lang"] for sample in samples([named])] == ["en", "ru"]
     assert [sample.tags["lang"] for sample in samples([named], langs=["ru"])] == ["ru"]
     with pytest.raises(UsageError, match="lang fr: the data has no such language. Available: en, ru"):
@@ -112,10 +87,9 @@ def test_examples_of_two_files_with_the_same_ids_are_told_apart(tmp_path: Path) 
     assert {sample.group.partition("-")[0] for sample in both[: len(alone)]} == {"one_en"}
 
 
-@pytest.mark.parametrize("other", [{"target": " anchors"}, {"lang": "ru"}])
-def test_an_equal_id_of_another_question_is_no_clean_version(other: dict[str, str], tmp_path: Path) -> None:
+def test_an_equal_id_in_another_file_is_no_clean_version(tmp_path: Path) -> None:
     clean = write(tmp_path / "clean.jsonl", [{**OURS[0], "id": "1"}])
-    noisy = write(tmp_path / "noise.jsonl", [{**OURS[1], "id": "1", "twin": "1", **other}])
+    noisy = write(tmp_path / "noise.jsonl", [{**OURS[1], "id": "1", "twin": "1"}])
     assert [sample.group for sample in samples([clean, noisy])] == ["clean-1", "noise-1"]
 
 
@@ -148,48 +122,23 @@ def broken(**changes: Any) -> bytes:
     return b"\n".join([*[msgspec.json.encode(GOOD)] * 2, b"", msgspec.json.encode(bad)])
 
 
-CSV = b"prefix,target,category\nOne,two,Logic\n"
-
-
 @pytest.mark.parametrize(
-    ("name", "content", "said"),
+    ("changes", "problem"),
     [
-        (
-            "x_en.jsonl",
-            broken(target="gone"),
-            "line 4: the field 'target' is missing. Available: prefix, cat",
-        ),
-        ("x_en.jsonl", broken(target=""), "line 4: the target is empty"),
-        ("x_en.jsonl", broken(prefix=""), "line 4: the prefix is empty"),
-        (
-            "x_en.jsonl",
-            broken(category="Poetry"),
-            "line 4: 'Poetry' is not a category. Available: Morph",
-        ),
-        ("x_en.jsonl", broken(prefix=["a"]), "line 4: the field 'prefix' should be text, not a list."),
-        ("x_en.jsonl", broken(target=None), "line 4: the field 'target' should be text, not nothing."),
-        ("x_en.jsonl", broken(edits="many"), "line 4, field 'edits': expected a whole number, got 'many'."),
-        ("x_en.jsonl", broken(id="en-1"), "line 4: the id 'en-1' appears twice"),
-        ("x_en.jsonl", broken()[:-9], "line 4: this line is not JSON"),
-        ("x_en.jsonl", b"\n", "x_en.jsonl: there is no example in it."),
-        ("x_en.csv", CSV + b"Three,four\n", "line 3: this row has 2 cells, the first line 3."),
-        ("x_en.csv", b"prefix,category\na,Logic\n", "line 2: the field 'target' is missing"),
-        ("x_en.parquet", b"PAR1 no more", "x_en.parquet: cannot be read"),
-        ("mine.jsonl", broken(prefix="1", target="2")[-51:], "line 1: the language is not stated"),
+        ({"target": "gone"}, "the field 'target' is missing"),
+        ({"target": ""}, "the target is empty"),
+        ({"prefix": ""}, "the prefix is empty"),
+        ({"category": "Poetry"}, "'Poetry' is not a category"),
+        ({"edits": "many"}, "expected a whole number, got 'many'"),
+        ({"id": "en-1"}, "the id 'en-1' appears twice"),
     ],
 )
-def test_a_row_that_cannot_be_used_is_named_by_file_and_line(
-    name: str, content: bytes, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:  # fmt: skip
-    (tmp_path / name).write_bytes(content)
-    code = evenkeel(
-        "run", "miron", "--model", "embedded", "--data", tmp_path / name, "--out", tmp_path / "r"
-    ).code
-    shown = capsys.readouterr().err
-    assert code == 2
-    assert said in shown
-    assert name in shown
-    assert not (tmp_path / "r").exists()
+def test_a_row_that_cannot_be_used_is_named_by_line(
+    changes: dict[str, Any], problem: str, tmp_path: Path
+) -> None:
+    (tmp_path / "x_en.jsonl").write_bytes(broken(**changes))
+    with pytest.raises(DataError, match=rf"x_en\.jsonl, line 4.*{problem}"):
+        samples([tmp_path / "x_en.jsonl"])
 
 
 # Files of others
@@ -199,69 +148,8 @@ RUSSIAN = {"prefix": "Один корабль, два", "target": " корабл
 NUMBERS = {"prefix": "72 / 8 =", "target": " 9", "category": "Logic"}
 
 
-def test_clean_versions_are_found_by_text_where_ids_are_absent(tmp_path: Path) -> None:
-    noise = {**GOOD, "category": "Noise"}
-    rows = [
-        {**noise, "prefix": "Oen ship at sea, two"},
-        {**GOOD, "prefix": "One ship at sea, two"},
-        {**GOOD, "prefix": "In the harbour there is one, and here are two"},
-        {**noise, "prefix": "Something quite different, and here were"},  # near to none
-        {**noise, "prefix": "One ship at sae, two", "target": " boats"},  # of another target
-        {**GOOD, "prefix": "A ship here, two", "target": " hulls"},
-        {**GOOD, "prefix": "A ship there, two", "target": " hulls"},
-        {**noise, "prefix": "A ship ther, two", "target": " hulls"},
-        {**noise, "prefix": "A ship xhere, two", "target": " hulls"},  # as near to one as to the other
-    ]
-    read = samples([write(tmp_path / "x_en.jsonl", rows)])
-    assert [sample.group for sample in read] == [
-        "en-2", "en-2", "en-3", "en-4", "en-5", "en-6", "en-7", "en-7", "en-9",
-    ]  # fmt: skip
-    assert [e.id for e in with_clean_versions(read_examples(tmp_path / "x_en.jsonl")) if e.clean_by_text] == [
-        "en-1",
-        "en-8",
-    ]
-
-
-@pytest.mark.parametrize(
-    ("noisy", "clean", "same"),
-    [
-        ("diviee: 25 : 5 =", "divide: 30 : 6 =", False),
-        ("diviee: 30 : 6 =", "divide: 30 : 6 =", True),
-        ("The country of the city Tartu is", "The country of the city Pärnu is", False),
-        ("A gorilla is a kind of", "A camel is a kind of", False),
-        ("A cat is a knid of", "A bat is a kind of", False),  # both are words of the data
-        ("A catis a kind of", "A cat is a kind of", True),
-        ("A c at is a kind of", "A cat is a kind of", True),
-    ],
-)
-def test_a_prefix_with_another_number_or_word_is_no_clean_version(noisy: str, clean: str, same: bool) -> None:
-    rows = {"a": clean, "b": "Here is a cat", "c": noisy}
-    examples = [
-        Example(
-            id=name, prefix=prefix, target=" x" if name != "b" else " y",
-            category="Noise" if name == "c" else "Facts", lang="en",
-        )
-        for name, prefix in rows.items()
-    ]  # fmt: skip
-    assert with_clean_versions(examples)[-1].clean_id == ("a" if same else "")
-
-
-def test_clean_versions_of_the_starter_set_are_found_by_text() -> None:
-    examples = [example for lang in ("en", "ru") for example in compose(lang, per_category=120)]
-    noisy = {example.id: example.clean_id for example in examples if example.clean_id}
-    bare = [msgspec.structs.replace(example, clean_id="") for example in examples]
-    found = {example.id: example.clean_id for example in with_clean_versions(bare) if example.clean_id}
-    assert all(noisy[name] == clean_id for name, clean_id in found.items())
-    assert len(found) >= 0.95 * len(noisy)
-    without = [example for example in bare if example.id not in noisy.values()]
-    wrong = [example.id for example in with_clean_versions(without) if example.clean_id]
-    assert len(wrong) <= 1  # Знайка and Незнайка, by one author, are as close as a typo
-
-
-def test_accepted_answers_are_read_from_json_and_csv(tmp_path: Path) -> None:
-    plain = write(tmp_path / "a_en.jsonl", [{**GOOD, "accepted": [" vessels"]}])
+def test_accepted_answers_are_read_from_a_cell_of_csv(tmp_path: Path) -> None:
     (tmp_path / "b_en.csv").write_text("prefix,target,category,accepted\nTwo, ships,Logic, vessels| boats\n")
-    assert [sample.inputs.accepted for sample in samples([plain])] == [(" vessels",)]
     assert [s.inputs.accepted for s in samples([tmp_path / "b_en.csv"])] == [(" vessels", " boats")]
 
 
@@ -271,7 +159,6 @@ def test_accepted_answers_are_read_from_json_and_csv(tmp_path: Path) -> None:
         ("Two", " ships", "vessels", " vessels"),
         ("Two", " ships", " vessels", " vessels"),
         ("Two ", "ships", " vessels", "vessels"),
-        ("Two-", "ships", "vessels", "vessels"),
     ],
 )
 def test_an_accepted_answer_has_the_space_before_it_that_the_target_has(
@@ -300,12 +187,9 @@ def made(lang: str, sizes: dict[str, int], clean_ids: Sequence[str] = ()) -> lis
 @pytest.mark.parametrize(
     ("sizes", "limit", "shares"),
     [
-        ((9, 9, 9, 9), 8, (2, 2, 2, 2)),
         ((9, 9, 9, 9), 10, (3, 3, 2, 2)),
         ((9, 1, 9, 9), 10, (3, 1, 3, 3)),
-        ((9, 9, 9, 0), 6, (2, 2, 2, 0)),
-        ((2, 2, 2, 2), 100, (2, 2, 2, 2)),
-        ((9, 9, 9, 9), 1, (1, 0, 0, 0)),
+        ((2, 2, 2, 0), 100, (2, 2, 2, 0)),
     ],
 )
 def test_a_limit_is_dealt_out_evenly_to_the_categories_of_each_language(

@@ -1,4 +1,4 @@
-"""MIRON's inflected pseudo-words against independent libraries: lemminflect and inflect, and pymorphy3."""
+"""MIRON's inflected pseudo-words against independent libraries: lemminflect and pymorphy3."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from typing import Any
 import pytest
 
 from evenkeel.benchmarks.miron.make import english, russian
-from evenkeel.benchmarks.miron.make.frames import Draft, read_bank
+from evenkeel.benchmarks.miron.make.frames import Draft
 from evenkeel.benchmarks.miron.make.generator import clean_drafts, compose
 
 pytestmark = [pytest.mark.slow, pytest.mark.full]
 lemminflect: Any = pytest.importorskip("lemminflect")
-inflect: Any = pytest.importorskip("inflect")
 pymorphy3: Any = pytest.importorskip("pymorphy3")
 
 SEEDS = (0, 7)
@@ -73,65 +72,18 @@ def test_lemminflect_agrees_but_for_some_doublings() -> None:
         assert undoubled == lemminflect_form(one.kind, one.about), one
 
 
-def test_inflect_agrees_with_every_plural_and_participle() -> None:
-    engine = inflect.engine()
-    for one in morphology("en"):
-        if one.kind in ("plural", "third person"):
-            assert engine.plural_noun(one.about) == one.target.strip()
-        elif one.kind == "progressive":
-            assert engine.present_participle(english.plural(one.about)) == one.target.strip()
-
-
 @pytest.mark.parametrize("seed", SEEDS)
-def test_no_english_pseudo_word_is_in_lemminflects_dictionary(seed: int) -> None:
-    lexical = [
-        (one.about, form)
-        for one in morphology("en", seed)
-        for form in shown_forms(one)
-        if lemminflect.getAllLemmas(form)
-    ]
-    assert lexical == []
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_no_english_pseudo_word_is_in_websters_dictionaries(seed: int) -> None:
+def test_no_english_pseudo_word_is_in_a_dictionary(seed: int) -> None:
     english_words = pytest.importorskip("english_words")
-    real = {word.lower() for word in english_words.get_english_words_set(["web2", "gcide"])}
-    assert [form for one in morphology("en", seed) for form in shown_forms(one) if form in real] == []
+    websters = {word.lower() for word in english_words.get_english_words_set(["web2", "gcide"])}
+    forms = [form for one in morphology("en", seed) for form in shown_forms(one)]
+    assert [form for form in forms if form in websters or lemminflect.getAllLemmas(form)] == []
 
 
-REAL = {  # regular words of every shape, whose forms lemminflect has in its dictionary
-    "plain": "jump lurk milk mask dart film",
-    "hissing": "wash box miss watch fix crunch",
-    "mute e": "bake hope dodge solve probe smile",
-    "doubling": "rub drop hug plan trim stab",
-    "y": "carry hurry bully study tidy empty",
-    "long": "attack exploit insist result",
-}
-
-
-@pytest.mark.parametrize("word", " ".join(REAL.values()).split())
+@pytest.mark.parametrize("word", ["jump", "wash", "bake", "dodge", "rub", "plan", "carry", "tidy", "attack"])
 def test_the_rules_hold_for_real_regular_verbs(word: str) -> None:
     for kind in ("past", "progressive", "third person"):
         assert english.FORMS[kind](word) in lemminflect.getInflection(word, TAGS[kind], inflect_oov=False)
-
-
-@pytest.mark.parametrize(
-    ("adjective", "adverb"),
-    [
-        ("quick", "quickly"),
-        ("wise", "wisely"),
-        ("happy", "happily"),
-        ("easy", "easily"),
-        ("careful", "carefully"),
-        ("famous", "famously"),
-        ("rapid", "rapidly"),
-        ("foolish", "foolishly"),
-    ],
-)
-def test_the_rule_for_adverbs_holds_for_real_ones(adjective: str, adverb: str) -> None:
-    assert english.adverb(adjective) == adverb
-    assert lemminflect.getAllLemmas(adverb, "ADV")
 
 
 # --- Russian ----------------------------------------------------------------------------------------
@@ -203,36 +155,6 @@ def test_endings_that_depend_on_the_stress_are_both_accepted() -> None:
 def test_no_russian_pseudo_word_is_in_pymorphys_dictionary(seed: int) -> None:
     known = analyzer().word_is_known
     assert [(one.about, f) for one in morphology("ru", seed) for f in shown_forms(one) if known(f)] == []
-
-
-@pytest.mark.parametrize(
-    ("stem", "ending", "word"),
-    [
-        ("парк", "ы", "парки"),
-        ("душ", "ом", "душем"),
-        ("душ", "ов", "душей"),
-        ("месяц", "ов", "месяцев"),
-        ("ноч", "ям", "ночам"),
-        ("уч", "ят", "учат"),
-        ("уч", "ю", "учу"),
-        ("хорош", "ого", "хорошего"),
-        ("тих", "ый", "тихий"),
-        ("тих", "ого", "тихого"),
-        ("стол", "ы", "столы"),
-    ],
-)
-def test_endings_follow_the_spelling_rules(stem: str, ending: str, word: str) -> None:
-    assert russian.join(stem, ending) == word
-
-
-def test_the_nouns_beside_adjectives_are_inflected_as_pymorphy_does() -> None:
-    nouns = read_bank("ru", "adjectives", russian.Frames).nouns
-    for agreement, paradigms in nouns.items():
-        number = "plur" if agreement == "pl" else "sing"
-        for forms in paradigms:
-            for case, form in zip(CASES.values(), forms, strict=True):
-                readings = analyzer().parse(form)
-                assert any({case, number} <= set(parse.tag.grammemes) for parse in readings), form
 
 
 @pytest.mark.parametrize("lang", ["en", "ru"])

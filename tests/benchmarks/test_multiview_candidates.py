@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Sequence
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenkeel.benchmarks.multiview.make.criteria import Criterion
-from evenkeel.benchmarks.multiview.make.labels import LabelledTriplets, label_triplets
-from evenkeel.benchmarks.multiview.make.triplets import tag_rows
+from evenkeel.benchmarks.multiview.make.criteria import Criterion, CriterionTriplets
+from evenkeel.benchmarks.multiview.make.labels import label_triplets
+from evenkeel.benchmarks.multiview.make.triplets import jaccard
 from evenkeel.errors import MissingExtra, UsageError
 from evenkeel.make.documents import Document
-from evenkeel.text import bm25
 from evenkeel.text import word_splitting as words
-from evenkeel.text.bm25 import best, bm25_rows, bm25_scores
+from evenkeel.text.bm25 import best, bm25_scores
 from evenkeel.text.word_splitting import split
 
 pytestmark = pytest.mark.slow
@@ -56,68 +55,24 @@ def test_a_missing_splitter_names_the_line_that_installs_it(
     assert split(["a word"]) == [["a", "word"]]
 
 
-@pytest.mark.parametrize("text", ["plain words", pytest.param("学校", marks=pytest.mark.full)])
-def test_splitting_says_nothing_and_english_loads_no_splitter(text: str) -> None:
-    code = (
-        f"import sys; from evenkeel.text.word_splitting import split; split(['{text}']);"
-        f"assert not {text.isascii()} or not {{'jieba', 'kiwipiepy'}} & set(sys.modules)"
-    )
-    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+# --- candidates -------------------------------------------------------------------------------------
 
 
-# --- candidates by words ----------------------------------------------------------------------------
-
-TEXTS = [
-    "the red boat lies in the harbour",
-    "a red boat left the harbour",
-    "bread from the oven",
-    "the red boat lies in the harbour",
-    "a red boat left the harbour now",
-    "zebra",
-]
-
-
-def bm25_candidates(texts: Sequence[str], anchors: Sequence[int], k: int) -> list[list[bm25.Candidate]]:
-    return [best(row, k) for row in bm25_rows(texts, anchors)]
-
-
-def places(found: Sequence[Sequence[bm25.Candidate]]) -> list[list[int]]:
-    return [[candidate.document for candidate in own] for own in found]
-
-
-def test_the_best_come_first_without_the_anchor_and_its_duplicates() -> None:
-    assert places(bm25_candidates(TEXTS, [0, 5], k=5)) == [[1, 4, 2], []]
-
-
-def test_equal_scores_keep_the_order_of_the_documents() -> None:
-    texts = ["pear plum", "plum pear kiwi", "apple", "kiwi plum pear", "pear kiwi plum", "plum kiwi pear"]
-    assert places(bm25_candidates(texts, [0], k=3)) == [[1, 3, 4]]
-    assert places(bm25_candidates(texts, [0], k=10)) == [[1, 3, 4, 5]]
-
-
-# --- candidates by tags -----------------------------------------------------------------------------
-
-
-def tag_candidates(
-    tags: Sequence[Sequence[str]], texts: Sequence[str], anchors: Sequence[int], k: int
-) -> list[list[bm25.Candidate]]:
-    return [best(row, k) for row in tag_rows(tags, texts, anchors)]
+def test_the_best_come_first_and_equal_ones_in_order_from_an_index() -> None:
+    scores = np.array([0.5, 0.0, 1.0, 0.5, 0.5])
+    assert best(scores, 9) == [2, 0, 3, 4]
+    assert best(scores, 2) == [2, 0]
+    assert best(scores, 3, first=3) == [2, 3, 4]
+    assert best(np.zeros(3), 2) == []
 
 
 @settings(max_examples=50, deadline=None)
-@given(st.lists(st.frozensets(st.sampled_from("abcd")), min_size=1, max_size=12), st.integers(1, 6))
-def test_tag_candidates_agree_with_a_plain_loop(tags: list[frozenset[str]], k: int) -> None:
-    texts = [str(n) for n in range(len(tags))]
-    for anchor, found in zip(
-        range(len(tags)), tag_candidates(list(map(list, tags)), texts, range(len(tags)), k), strict=True
-    ):
-        scored = [
-            (-len(own & tags[anchor]) / len(own | tags[anchor]), document)
-            for document, own in enumerate(tags)
-            if document != anchor and own & tags[anchor]
-        ]
-        assert [candidate.document for candidate in found] == [document for _, document in sorted(scored)[:k]]
+@given(st.lists(st.frozensets(st.sampled_from("abcd")), min_size=1, max_size=12))
+def test_tags_are_compared_as_a_plain_loop_does(tags: list[frozenset[str]]) -> None:
+    scores = jaccard([sorted(names) for names in tags])
+    for anchor, names in enumerate(tags):
+        wanted = [len(names & other) / max(1, len(names | other)) for other in tags]
+        assert scores(anchor).tolist() == pytest.approx(wanted)
 
 
 def test_sums_that_differ_in_their_last_bits_are_a_tie() -> None:
@@ -135,7 +90,7 @@ def labelled(name: str, text: str, *labels: str) -> Document:
     return Document(name, text, {"kind": labels})
 
 
-def gold_of(documents: Sequence[Document], number: int, seed: int = 0) -> LabelledTriplets:
+def gold_of(documents: Sequence[Document], number: int, seed: int = 0) -> CriterionTriplets:
     return label_triplets(documents, CRITERION, number, field="kind", docset="d", seed=seed)
 
 

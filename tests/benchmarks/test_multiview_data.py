@@ -10,23 +10,12 @@ import pytest
 
 import evenkeel as ek
 from evenkeel.benchmarks.multiview.files import Triplet, read_triplets
-from evenkeel.errors import DataError, UsageError
+from evenkeel.errors import DataError
 from evenkeel.report.notes import notes_of
 from loopback import Loopback
-from triplets import store, store_tools, triplet
+from triplets import store, triplet
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture
-def tools(tmp_path: Path) -> Path:
-    return store_tools(tmp_path)
-
-
-def test_a_language_is_refused_as_the_triplets_are_what_they_are(tools: Path, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="multiview takes no lang"):
-        ek.run("multiview", data=tools, lang="ko", out=tmp_path / "run")
-    assert not (tmp_path / "run").exists()
 
 
 def test_bare_triplets_are_numbered_by_their_lines_and_ids_may_be_numbers(tmp_path: Path) -> None:
@@ -40,19 +29,12 @@ def test_bare_triplets_are_numbered_by_their_lines_and_ids_may_be_numbers(tmp_pa
     assert (second.anchor_id, second.positive_id, second.task) == ("7", "2-positive", "use")
 
 
-@pytest.mark.parametrize(
-    ("line", "says"),
-    [
-        ('{"task": "a__b"}', "line 2"),
-        (json.dumps({**json.loads(b'{"x": 1}'), "anchor": 3}), "line 2"),
-        ("nonsense", "line 2"),
-    ],
-)
-def test_a_line_that_is_no_triplet_is_named(line: str, says: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("line", ['{"task": "a__b"}', "nonsense"])
+def test_a_line_that_is_no_triplet_is_named(line: str, tmp_path: Path) -> None:
     data = store(tmp_path / "t.jsonl", [triplet(0)])
     with data.open("a") as file:
         file.write(f"{line}\n")
-    with pytest.raises(DataError, match=says):
+    with pytest.raises(DataError, match="line 2"):
         ek.run("multiview", data=data, out=tmp_path / "run")
 
 
@@ -63,8 +45,8 @@ def test_a_line_that_is_no_triplet_is_named(line: str, says: str, tmp_path: Path
     ("fields", "message"),
     [
         ({"positive": " anchor  2 of tools__use"}, "line 2: anchor and positive are the same document"),
-        ({"negative": "anchor 2 of tools__use"}, "line 2: anchor and negative are the same document"),
         ({"negative": "good 2 of tools__use\n"}, "line 2: positive and negative are the same document"),
+        ({"negative": " "}, "line 2: the document in the field 'negative' is empty"),
     ],
 )
 def test_the_same_document_twice_in_a_triplet_is_refused(
@@ -93,9 +75,7 @@ def test_triplets_that_contradict_each_other_are_refused_by_both_lines(tmp_path:
     swapped = triplet(0, positive=one.negative, negative=one.positive)
     other = triplet(0, task="tools__age", positive=one.negative, negative=one.positive)
     assert len(read_triplets(store(tmp_path / "a.jsonl", [one, other]))) == 2
-    with pytest.raises(
-        DataError, match="line 3: this triplet contradicts line 1: positive and negative are swa"
-    ):
+    with pytest.raises(DataError, match="line 3: this triplet contradicts line 1"):
         read_triplets(store(tmp_path / "b.jsonl", [one, triplet(1), swapped]))
     with pytest.raises(DataError, match=r"c.jsonl, line 1: this triplet contradicts .*a.jsonl, line 1"):
         read_triplets(tmp_path / "a.jsonl", store(tmp_path / "c.jsonl", [swapped]))
@@ -191,13 +171,8 @@ def test_the_public_shape_is_read_from_its_folder(tmp_path: Path) -> None:
     ("entries", "message"),
     [
         ([PUBLIC], "the file does not name its criterion"),
-        ([{**PUBLIC, "criterion": "c"}, 7], "entry 2: expected a triplet, not an int"),
-        ([{**PUBLIC, "criterion": "c", "anchor": {"image": "x.png"}}], "entry 1, field 'anchor': .* no text"),
-        ([{**PUBLIC, "criterion": "c", "labels": 5}], "entry 1, field 'labels': expected"),
-        (
-            [{**PUBLIC, "criterion": "c", "negative": "Question: 1"}],
-            "entry 1: anchor and negative are the same",
-        ),
+        ([{**PUBLIC, "criterion": "c", "anchor": {"image": "x.png"}}], "row 1: .*'anchor' has no text"),
+        ([{**PUBLIC, "criterion": "c", "labels": 5}], "row 1, field 'labels': expected"),
         ([], "there is no triplet in this file"),
     ],
 )

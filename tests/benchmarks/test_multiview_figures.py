@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from itertools import combinations
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import numpy as np
 import pytest
@@ -64,7 +63,6 @@ def test_the_macro_average_counts_each_task_once() -> None:
         mean - interval(summary[named("accuracy", "m", task)])[0] for task, mean in (("a", 0.9), ("b", 0.5))
     ]
     assert 0.7 - interval(macro)[0] == pytest.approx(math.hypot(*arms) / 2)
-    assert (macro.n, macro.coverage) == (120, 1.0)
     unanswered = [*scores, *(score(n, task="c", m=None) for n in range(200, 203))]
     unknown = summarise(unanswered, ["m"])[named("accuracy_macro", "m")]
     assert (unknown.value, unknown.method) == (None, "none: a task has no answer")
@@ -205,8 +203,3 @@ def test_every_labelled_document_is_placed_once() -> None:
     assert [len(each) for each in documents] == [3, 3, 0, 0, 3]
     assert documents[0][1].views == {"use": "positive use", "age": "old"}
     assert placed(triplets) == documents
-
-
-@pytest.mark.parametrize("units", [np.ones((9, 1)), np.tile([1.0, 0.0], (9, 1))])
-def test_documents_that_are_all_alike_are_one_point(units: Any) -> None:
-    assert not projection.pca(units).any()

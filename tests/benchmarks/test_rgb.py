@@ -8,10 +8,6 @@ import pytest
 
 import evenkeel as ek
 from commandline import evenkeel
-from evenkeel.benchmarks.rgb.benchmark import Rgb
-from evenkeel.harness.registry import load_benchmark
-from evenkeel.page.view import Text
-from evenkeel.types import Generate, Sample
 from rgb_rules import (
     CORRECTION,
     DETECTION,
@@ -122,7 +118,7 @@ def test_the_published_counterfactual_files_are_asked_and_scored_in_both_languag
     reference: Path, tmp_path: Path
 ) -> None:
     def found_out(item: Item, prompt: str) -> str:
-        chinese = "文档" in prompt or "简短" in prompt
+        chinese = "文档：" in prompt or "简短" in prompt
         return f"{'文档存在事实性错误。' if chinese else REPORT} {given(item['answer'])}"
 
     run = ask(reference / "rgb", tmp_path / "run", found_out, limit=12, correct_rate="0,0.4")
@@ -132,44 +128,22 @@ def test_the_published_counterfactual_files_are_asked_and_scored_in_both_languag
         for check, figure in cells.items():
             assert (row, check, figure.value, figure.n, figure.coverage) == (row, check, 1.0, 24, 1.0)
     assert {run.summary[f"published/lang={lang}"].n for lang in ("en", "zh")} == {24}
-    chinese = [r for r in run.records() if r.sample.tags["lang"] == "zh"]
-    assert all("文档：" in exported_prompt(r.sample) for r in chinese if r.sample.inputs.docs)
     # What is stored of a Chinese answer has no spaces, as in the published files.
-    lines = [
-        line
-        for stem, part in exported(run).items()
-        if "_zh_" in stem and isinstance(part, list)
-        for line in part
-    ]
-    assert len(lines) == 36
-    assert not any(" " in line["prediction"] for line in lines)
+    files = [part for stem, part in exported(run).items() if "_zh_" in stem and isinstance(part, list)]
+    assert len(files) == 3
+    assert not any(" " in line["prediction"] for lines in files for line in lines)
 
 
-def exported_prompt(sample: Sample) -> str:
-    (request,) = load_benchmark("rgb", {}).requests(sample)
-    assert isinstance(request, Generate)
-    return "\n".join(turn.content for turn in request.prompt if not isinstance(turn, str))
-
-
-def test_the_table_has_a_row_for_each_ability_and_setting_with_intervals_and_coverage(
-    finished: tuple[ek.Run, Answering],
-) -> None:
+def test_the_table_has_a_row_for_each_ability_and_setting(finished: tuple[ek.Run, Answering]) -> None:
     run, _ = finished
     rows = table(run)
     assert sorted(rows) == sorted(ROWS)
     for row, cells in rows.items():
         assert list(cells) == ["published", "lenient"]
         for figure in cells.values():
-            assert figure.coverage == 1.0
-            assert figure.n == (
-                0 if row == CORRECTION else 4 if row in (*NOISE, "no answer in the documents") else 3
-            )
-            assert figure.unit == "share"
-            if row != CORRECTION:
-                assert figure.method == "Wilson score"
-                assert 0 <= (figure.low or 0) <= (figure.value or 0) <= (figure.high or 0) <= 1
+            asked = 4 if row in (*NOISE, "no answer in the documents") else 3
+            assert (figure.n, figure.coverage) == (0 if row == CORRECTION else asked, 1.0)
     assert rows["noise 0.8"]["published"].value == rows["noise 0.8"]["lenient"].value == 0.5
-    assert rows["noise 0.6"]["published"].value == 1.0
     assert run.summary["published/ability=noise"].value == 18 / 20
     assert run.summary["published/noise=0.8"].value == 0.5
     assert run.summary["published/integration_noise=0.4"].value == 1.0
@@ -184,31 +158,15 @@ def test_the_table_has_a_row_for_each_ability_and_setting_with_intervals_and_cov
     assert sum(run.headline.statuses.values()) == 39  # all that was asked, at whatever setting
 
 
-def test_a_model_that_repeats_the_false_answer_is_shown(files: Path, tmp_path: Path) -> None:
-    run = ask(files, tmp_path / "run", misled, ability="counterfactual")
-    [first, *_] = [record for record in run.records() if record.score.values.get("states_fake") == 1]
-    texts = {block.heading: block.body for block in Rgb.view(first).blocks if isinstance(block, Text)}
-    assert (texts["right answer"], texts["false answer"]) == ("Rightham", "Wrongford")
-    assert any(body.startswith("The capital of Land 0 is Wrongford") for body in texts.values())
-
-
 def test_a_request_that_failed_lowers_coverage_and_is_no_score(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     items = [plain(0), plain(1), plain(2), plain(3, query="Who keeps the light at [poison] {}?")]
     data = write(tmp_path / "en.json", items)
     with Answering(data, right) as server:
-        given = (
-            "--model",
-            "openai:loop",
-            "--base-url",
-            server.url,
-            "--data",
-            data,
-            "--out",
-            tmp_path / "run",
-        )
-        assert evenkeel("run", "rgb", *given, "--noise-rates", "0,0.4").code == 1
+        where = ("--model", "openai:loop", "--base-url", server.url, "--data", data)
+        command = ("run", "rgb", *where, "--noise-rates", "0,0.4", "--out", tmp_path / "run")
+        assert evenkeel(*command).code == 1
     assert "coverage 75% is under the floor" in capsys.readouterr().err
     run = ek.load_run(tmp_path / "run")
     for row, cells in table(run).items():

@@ -10,7 +10,6 @@ from typing import Any, TypeAlias
 import msgspec
 import pytest
 
-import evenkeel as ek
 from evenkeel import api
 from evenkeel.errors import DataError, UsageError
 from librarian import CHINESE, ENGLISH, Librarian, check, write_documents
@@ -64,9 +63,9 @@ def test_documents_become_sets_of_all_three_kinds(built: Build) -> None:
     with Librarian(ENGLISH) as server:
         files, notes = built(server)
     plain, both, fact = check(ENGLISH, files)
-    assert [len(found.instances) for found in (plain, both, fact)] == [14, 7, 14]
-    assert all(len(found.positive) == 5 for found in (*plain.instances, *fact.instances))
-    assert all(len(found.negative) == 10 for found in (*plain.instances, *both.instances))
+    assert [len(dataset.instances) for dataset in (plain, both, fact)] == [14, 7, 14]
+    assert all(len(instance.positive) == 5 for instance in (*plain.instances, *fact.instances))
+    assert all(len(instance.negative) == 10 for instance in (*plain.instances, *both.instances))
     assert notes == [
         "14 documents, 14 passages",
         "questions: 14 of 14",
@@ -119,56 +118,11 @@ def test_what_the_model_does_badly_is_dropped_and_counted(built: Build) -> None:
     assert (len(plain.instances), len(fact.instances)) == (7, 6)
 
 
-def test_irrelevant_documents_need_not_share_a_word_with_the_question(tmp_path: Path) -> None:
-    """The only document about a library, among weather reports."""
-    folder = tmp_path / "documents"
-    folder.mkdir()
-    selby = ENGLISH.libraries[10]
-    (folder / "Selby.txt").write_text(ENGLISH.document.format(**selby._asdict()))
-    for number in range(12):
-        (folder / f"rain{number}.txt").write_text(
-            f"Rain fell over {number + 3} hills, then {number} clouds left."
-        )
-    with Librarian(ENGLISH) as server:
-        paths, _ = api.build(
-            "rgb", tmp_path / "set", docs=str(folder), model="openai:w", base_url=server.url, size=13
-        )
-    (row,) = rows(paths[0])
-    assert row["answer"] == "Edda Marsh"
-    assert len(row["negative"]) == 10
-    assert all(text.startswith("Rain") for text in row["negative"])
-
-
-def test_a_question_whose_answer_is_everywhere_is_dropped(documents: Path, built: Build) -> None:
-    for library in ENGLISH.libraries[1:11]:
-        path = documents / f"{library.town}.txt"
-        path.write_text(f"{path.read_text()} Agnes Rudgard sent greetings.")
-    with Librarian(ENGLISH) as server:
-        files, notes = built(server)
-    check(ENGLISH, files)
-    assert not any("Agnes Rudgard" in row["answer"] for row in rows(files["en.json"]))
-    reason = "1 dropped: fewer than 5 passages in which no answer can be read"
-    assert f"questions with irrelevant documents: 13 of 14 ({reason})" in notes
-
-
-def test_a_built_folder_runs(built: Build, tmp_path: Path) -> None:
-    with Librarian(ENGLISH) as server:
-        files, _ = built(server, size=4)
-    with Loopback(words=5) as server:
-        run = ek.run(
-            "rgb", "openai:x", base_url=server.url, data=files["en.json"].parent, out=tmp_path / "run"
-        )
-    assert run.headline.coverage == 1.0
-    assert {record.sample.tags["ability"] for record in run.records()} == {
-        "noise", "rejection", "integration", "counterfactual",
-    }  # fmt: skip
-
-
 def test_requests_that_failed_are_reported_and_asked_again(documents: Path, tmp_path: Path) -> None:
     with Librarian(ENGLISH) as server:
         options: dict[str, Any] = {
-            "docs": str(documents), "model": "openai:w", "base_url": server.url, "concurrency": 1,
-            "model_args": {"retries": 0},
+            "docs": str(documents), "model": "openai:w?retries=0", "base_url": server.url,
+            "concurrency": 1,
         }  # fmt: skip
         server.behaviour.script = ("ok", "500", "ok")
         paths, made = api.build("rgb", tmp_path / "set", **options)
@@ -187,10 +141,8 @@ def test_requests_that_failed_are_reported_and_asked_again(documents: Path, tmp_
     [
         ({"docs": "somewhere"}, "docs needs a model"),
         ({"model": "openai:x"}, "model needs your documents"),
-        ({"text_field": "body"}, "needs your documents"),
         ({"lang": "en,tlh"}, "unknown language 'tlh'; available: en, zh"),
         ({"docs": "d", "model": "openai:x", "lang": "en,zh"}, "your documents are in one language"),
-        ({"size": 0}, "size=0: must be at least 1"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(tmp_path: Path, options: dict[str, Any], message: str) -> None:
@@ -199,26 +151,13 @@ def test_options_that_do_not_fit_are_refused(tmp_path: Path, options: dict[str, 
     assert not (tmp_path / "set").exists()
 
 
-@pytest.mark.parametrize(
-    ("files", "message"),
-    [
-        ({}, "there is no file in it that ends in .txt or .md"),
-        ({"a.txt": " \n"}, "every document in it is empty"),
-        (
-            {f"{n}.txt": f"Document {n} says little." for n in range(5)},
-            "it gives 5 passages; a question needs",
-        ),
-    ],
-)
-def test_documents_that_are_too_few_are_refused_before_anything_is_asked(
-    tmp_path: Path, files: dict[str, str], message: str
-) -> None:
+def test_documents_that_are_too_few_are_refused_before_anything_is_asked(tmp_path: Path) -> None:
     folder = tmp_path / "documents"
     folder.mkdir()
-    for name, text in files.items():
-        (folder / name).write_text(text)
+    for number in range(5):
+        (folder / f"{number}.txt").write_text(f"Document {number} says little.")
     with Librarian(ENGLISH) as server:
-        with pytest.raises(DataError, match=message):
+        with pytest.raises(DataError, match="it gives 5 passages; a question needs"):
             api.build("rgb", tmp_path / "set", docs=str(folder), model="openai:x", base_url=server.url)
         assert server.requests == 0
 
@@ -236,6 +175,6 @@ def test_a_kind_without_questions_is_left_out_with_a_note(built: Build) -> None:
         files, notes = built(server, size=1)
     assert list(files) == ["en.json"]
     assert notes[-2:] == [
-        "en_int.json is left out, for information integration: no question came out",
-        "en_fact.json is left out, for counterfactual robustness: no question came out",
+        "en_int.json is left out: no question came out",
+        "en_fact.json is left out: no question came out",
     ]

@@ -124,23 +124,6 @@ def test_another_answer_is_not_taken_for_a_spelling(answer: str, reply: str) -> 
 # Published
 
 
-@pytest.mark.parametrize(
-    ("label", "at_most_noise", "at_noise_one"),
-    [
-        ((1,), True, True),
-        ((1, 1), True, True),
-        ((1, 0), False, False),
-        ((0,), False, False),
-        ((-1,), False, True),
-    ],
-)
-def test_at_noise_one_a_rejection_counts_and_a_right_answer_still_does(
-    label: tuple[int, ...], at_most_noise: bool, at_noise_one: bool
-) -> None:
-    assert Published(label, 0, 0.8).right is at_most_noise
-    assert Published(label, 0, 1.0).right is at_noise_one
-
-
 def test_the_published_rates_come_in_the_published_order() -> None:
     labels: list[tuple[tuple[int, ...], int]] = [((1,), 1), ((0,), 1), ((-1,), 1), ((1, 0), 0), ((1,), 0)]
     results = [Published(label, factlabel, 0.2) for label, factlabel in labels]
@@ -205,7 +188,6 @@ def test_a_correction_needs_the_right_answer() -> None:
         ["13,610,000", "1361万", "一千三百六十一万", "13.61 million"],
         ["1.2亿", "1亿2000万", "一亿两千万", "120 million"],
         ["2.3%", "2.3 percent", "2.3 per cent", "百分之2.3", "百分之二点三", "2.3％"],
-        ["10", "ten", "十"],
         ["1937", "一九三七年", "1937年"],
     ],
 )
@@ -237,7 +219,6 @@ def test_no_text_is_too_strange_to_be_judged(text: str, row: Row) -> None:
         ("<think>No, </think>Silverton", True),
         ("<think>Silverton</think>no", False),
         ("<think>Silverton", True),
-        ("</think>Silverton<think>", True),
     ],
 )
 def test_reasoning_blocks_are_left_out(text: str, right: bool) -> None:
@@ -250,9 +231,7 @@ def test_reasoning_blocks_are_left_out(text: str, right: bool) -> None:
         ("fıve", ["5"]),
         ("three mıllion", ["3000000"]),
         ("5 Aprıl 2024", ["2024", "m4", "d5"]),
-        ("①②", ["12"]),
         ("٣ million", ["3000000"]),
-        ("Ⅳ", ["iv"]),
     ],
 )
 def test_numbers_in_odd_letters_are_read(text: str, read: list[str]) -> None:

@@ -86,17 +86,11 @@ def test_the_language_is_told_by_the_name_or_else_by_the_questions(
     ("bad", "said"),
     [
         ("{not json", "not JSON"),
-        ("[1]", "expected an object, got a list"),
         ({k: v for k, v in PLAIN.items() if k != "query"}, "the field 'query' is missing"),
-        ({k: v for k, v in PLAIN.items() if k != "negative"}, "the field 'negative' is missing"),
-        (PLAIN | {"answer": []}, "'answer' is an empty list"),
         (PLAIN | {"answer": [[]]}, "'answer' is an empty list"),
         (PLAIN | {"answer": ["a", " "]}, "'answer' holds an empty text"),
-        (PLAIN | {"answer": 70}, "field 'answer"),
         (PLAIN | {"query": "  "}, "'query' is empty"),
         (PLAIN | {"positive": "p0"}, "field 'positive"),
-        (PLAIN | {"negative": [1]}, "field 'negative"),
-        (PLAIN | {"id": None}, "field 'id"),
         (PLAIN | {"id": 7}, "the 'id' 7 duplicates line 1"),
         (INT, "'positive' must hold groups"),
         (FACT, "'positive_wrong' is missing"),
@@ -121,7 +115,6 @@ def test_a_bad_line_is_named_with_its_number_and_what_it_should_be(
     [
         (FACT | {"id": 1, "positive_wrong": ["w0"]}, "'positive_wrong' has fewer documents than 'positive'"),
         ({k: v for k, v in FACT.items() if k != "fakeanswer"} | {"id": 1}, "'fakeanswer' is missing"),
-        (FACT | {"id": 1, "fakeanswer": ""}, "'fakeanswer' holds an empty text"),
         (FACT | {"id": 1, "positive": [["p0"]]}, "'positive' holds groups"),
     ],
 )
@@ -131,11 +124,9 @@ def test_a_counterfactual_line_that_lacks_something_is_named(bad: Any, said: str
     assert said in str(error.value)
 
 
-def test_a_file_that_is_empty_or_missing_is_named(tmp_path: Path) -> None:
+def test_an_empty_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="nothing in it"):
         read_instances(written(tmp_path / "x.json", ""))
-    with pytest.raises(DataError, match="No such file"):
-        read_instances(tmp_path / "none.json")
 
 
 # Predictions
@@ -150,20 +141,11 @@ def test_predictions_are_read_as_the_published_script_wrote_them(tmp_path: Path)
     assert (two.id, two.label, two.factlabel) == ("b", (-1,), None)
 
 
-@pytest.mark.parametrize(
-    ("bad", "said"),
-    [
-        ("{", "not JSON"),
-        (PREDICTED | {"ans": []}, "'ans' is an empty list"),
-        (PREDICTED | {"prediction": None}, "field 'prediction"),
-        (PREDICTED, "the 'id' 0 duplicates line 1"),
-    ],
-)
-def test_a_bad_prediction_is_named(bad: Any, said: str, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="line 2") as error:
-        read_predictions(written(tmp_path / "x.json", PREDICTED, bad))
-    assert said in str(error.value)
-    assert "as the published script writes it" in str(error.value)
+def test_a_bad_prediction_is_named(tmp_path: Path) -> None:
+    with pytest.raises(
+        DataError, match="line 2: .*'ans' is an empty list.*as the published script writes it"
+    ):
+        read_predictions(written(tmp_path / "x.json", PREDICTED, PREDICTED | {"id": 1, "ans": []}))
 
 
 @pytest.mark.parametrize(
@@ -178,8 +160,8 @@ def test_a_bad_prediction_is_named(bad: Any, said: str, tmp_path: Path) -> None:
             PredictionFile("zh", "Qwen_7B", 0.0, 1.0, 10, 0.0),
         ),
         (
-            "prediction_mine_a_temp_b_temp0.2_noise0.0_passage0_correct0.0",
-            PredictionFile("mine", "a_temp_b", 0.2, 0.0, 0, 0.0),
+            "prediction_my_harbour_fact_a_temp_b_temp0.2_noise0.0_passage0_correct0.0",
+            PredictionFile("my_harbour_fact", "a_temp_b", 0.2, 0.0, 0, 0.0),
         ),
     ],
 )

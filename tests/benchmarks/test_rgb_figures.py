@@ -69,15 +69,6 @@ def test_the_headline_does_not_move_with_the_rates_that_are_asked(asked: Callabl
     assert undeclared(many) == []
 
 
-def test_another_rate_replaces_the_usual_one_with_a_note(asked: Callable[..., ek.Run]) -> None:
-    run = asked("elsewhere", troubled, noise_rates="0,0.6", correct_rate="0.2")
-    assert run.headline.value == 1.0
-    listed, missing = [note.text for note in Rgb.notes(run.spec, run.summary)][:2]
-    assert "noise robustness (noise 0.6)" in listed
-    assert "counterfactual robustness (false documents, 0.2 of them true)" in listed
-    assert missing.endswith("not asked: noise 0.8; false documents.")
-
-
 def test_one_ability_alone_is_not_called_a_mean(asked: Callable[..., ek.Run]) -> None:
     run = asked("noise", troubled, ability="noise")
     part = run.summary["published/setting=noise 0.8"]
@@ -106,10 +97,6 @@ def test_runs_are_compared_and_gated_by_the_mean_of_the_abilities(asked: Callabl
     first = differences["macro_published"]
     assert (first.value_a, first.value_b, first.difference) == (1.0, 0.875, -0.125)
     assert (first.n, first.clusters) == (4 * EACH, 3 * EACH)
-    # The noise of twelve questions, of which six are lost, counts for a quarter.
-    assert first.low is not None
-    assert first.high is not None
-    assert (first.high - first.low) / 2 == pytest.approx(2.2 * 0.25 * (0.25 / (EACH - 1)) ** 0.5, rel=0.1)
     assert differences["macro_published/ability=noise"].value_b == 0.5
     assert [check.name for check in gate(bad, good).checks if not check.passed] == ["macro_published"]
     assert gate(good, bad).passed
@@ -139,8 +126,6 @@ def test_reports_on_true_documents_are_false_alarms(tmp_path: Path) -> None:
     assert exported(run)[f"{name}_result"]["fact_check_rate"] == pytest.approx(1 / 6)
     again = ek.score("rgb", run.path / f"export/{name}.json", out=tmp_path / "again")
     assert again.summary["false_alarms_published"].value == pytest.approx(1 / 6)
-    assert "detected_published" not in again.summary
-    assert again.agreement() == "12 published figures, largest difference from ours 0.0e+00"
 
 
 # Along noise, without documents, repeated
@@ -183,7 +168,6 @@ def test_integration_questions_have_their_answer_at_noise_one_too(tmp_path: Path
     data = write(tmp_path / "en_int.json", map(scattered, range(4)))
     run = ask(data, tmp_path / "run", right, ability="integration", noise_rates="0,1")
     assert run.summary["lenient/integration_noise=1"].value == 1.0
-    assert run.summary["published/integration_noise=1"].value == 1.0
 
 
 def test_no_passages_ask_plain_questions_for_what_is_known(tmp_path: Path) -> None:

@@ -68,10 +68,6 @@ def test_a_judge_decides_on_rejection_and_detection_beside_the_checks(files: Pat
         assert {body["response_format"]["type"] for body in asked} == {"json_schema"}
         assert all(body["temperature"] == 0 for body in asked)
         before = server.requests
-        assert (
-            ek.run("rgb", "openai:loop", base_url=server.url, noise_rates="0", **options).summary
-            == run.summary
-        )
         assert ek.rescore(run.path).summary == run.summary
         assert server.requests == before
     rows = table(run)
@@ -150,7 +146,7 @@ def published_judge(item: Item, prompt: str) -> str:
     return f"{REJECTION} {{QUERY}}" if "fakeanswer" not in item else "文档 有 错 Rightham"
 
 
-def test_the_published_scripts_are_read_and_never_run(scripts: Path) -> None:
+def test_the_published_scripts_are_read_and_never_run(scripts: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     prompts = load_judge_prompts("published")
     assert prompts["rejection"].prompt == "Can it be answered?\nQ: {QUERY}\nA: {REPLY}\n    "
     assert (prompts["rejection"].yes, prompts["detection"].yes) == (
@@ -158,9 +154,13 @@ def test_the_published_scripts_are_read_and_never_run(scripts: Path) -> None:
         ("has identified", "Yes"),
     )
     path = scripts / "fact_evalue.py"
-    path.write_text("def check(answer): return answer")
-    with pytest.raises(DataError, match="fact_evalue.py: not as published. Run: evenkeel data fetch rgb"):
-        load_judge_prompts("published")
+    for content in ("def check(a): return a", "def check(:", "prompt = '{answer}'", "(" * 9000):
+        path.write_text(content)
+        with pytest.raises(DataError, match="fact_evalue.py: not as published. Run: evenkeel data fetch rgb"):
+            load_judge_prompts("published")
+        pin(monkeypatch, path, scripts / "reject_evalue.py")
+        with pytest.raises(DataError, match="no judge prompt was found in it"):
+            load_judge_prompts("published")
     path.unlink()
     with pytest.raises(DataError, match="fact_evalue.py: not fetched yet. Run: evenkeel data fetch rgb"):
         samples(
@@ -169,19 +169,6 @@ def test_the_published_scripts_are_read_and_never_run(scripts: Path) -> None:
             judge="embedded",
             judge_prompts="published",
         )
-
-
-@pytest.mark.parametrize(
-    "content", ["def check(a): return a", "def check(:", "prompt = '{answer}'", "(" * 9000]
-)
-def test_a_script_without_the_prompt_is_refused(
-    content: str, scripts: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = scripts / "reject_evalue.py"
-    path.write_text(content)
-    pin(monkeypatch, path)
-    with pytest.raises(DataError, match="no judge prompt was found in it"):
-        load_judge_prompts("published")
 
 
 def test_a_judge_asked_as_published_gives_the_published_rates(scripts: Path, tmp_path: Path) -> None:
@@ -236,15 +223,8 @@ def test_a_verdict_in_words_that_failed_is_not_a_no(scripts: Path, tmp_path: Pat
 
     options = {"ability": "rejection", "judge": "openai:judge", "judge_prompts": "published"}
     run = ask(data, tmp_path / "run", rule, **options)
-    assert (
-        run.summary["rejected_judge"].value,
-        run.summary["rejected_judge"].n,
-        run.summary["rejected_judge"].coverage,
-    ) == (
-        1.0,
-        2,
-        0.5,
-    )
+    judged = run.summary["rejected_judge"]
+    assert (judged.value, judged.n, judged.coverage) == (1.0, 2, 0.5)
     assert run.summary["judge_unparsed"].value == pytest.approx(1 / 3)
     rates = exported(run)["prediction_en_loop_temp0.2_noise1.0_passage5_correct0.0_chatgptresult"]
     assert (rates["nums"], rates["reject_rate"]) == (2, 1.0)

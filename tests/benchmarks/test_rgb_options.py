@@ -76,8 +76,6 @@ def test_abilities_rates_and_passages_are_those_asked_for(files: Path) -> None:
     ]
     (sample,) = samples(files / "en.json", ability="noise", noise_rates="0.5", passages=3)[:1]
     assert sorted(sample.inputs.kinds) == ["negative", "negative", "positive"]
-    (true,) = samples(files / "en_fact.json", ability="counterfactual", correct_rate="0.4")[3:4]
-    assert sorted(true.inputs.kinds) == ["positive", "positive", "wrong", "wrong", "wrong"]
     options = load_benchmark("rgb", {"noise_rates": "0, .20,0.2"}).options
     assert options.noise_rates == "0,0.2"
     assert load_benchmark("rgb", options).options == options
@@ -113,8 +111,6 @@ def test_balanced_order_spreads_the_true_document(tmp_path: Path) -> None:
     run = ask(data, tmp_path / "run", first_only, ability="noise", noise_rates="0.8", doc_order="balanced")
     by_place = {place: run.summary[f"published/position={place}"] for place in range(1, 6)}
     assert {place: figure.value for place, figure in by_place.items()} == {1: 1, 2: 0, 3: 0, 4: 0, 5: 0}
-    assert {figure.n for figure in by_place.values()} == {2}
-    assert "Accuracy by the position of the document" in (run.path / "report.html").read_text()
 
 
 @pytest.mark.parametrize(
@@ -123,16 +119,12 @@ def test_balanced_order_spreads_the_true_document(tmp_path: Path) -> None:
         (("--ability", "rage"), "'rage' is not known. Available: all, noise, rejection"),
         (("--ability", "counterfactual"), "needs a data set of kind 'fact'. Available: plain."),
         (("--noise-rates", "0,2"), "--noise-rates: '0,2' is not a list of rates between 0 and 1"),
-        (("--noise-rates", "nan"), "--noise-rates"),
-        (("--correct-rate", "many"), "--correct-rate"),
         (
             ("--ability", "counterfactual", "--noise-rates", "0.8", "--correct-rate", "0.4"),
             "are more than --passages 5. Give lower rates",
         ),
         (("--passages", "0", "--ability", "rejection"), "--passages must be at least 1"),
         (("--lang", "zh"), "the data has no questions in 'zh'. Available: en."),
-        (("--prompts", "nowhere.yaml"), "nowhere.yaml"),
-        (("--judge", "embedded-embedder"), "judges that can generate"),
     ],
 )
 def test_a_wrong_value_is_refused_at_the_command_line(
@@ -179,10 +171,7 @@ def test_prompts_of_ones_own_are_filled_in_one_pass(tmp_path: Path) -> None:
     ("content", "says"),
     [
         (OWN.replace("{DOCS}", ""), "the instruction lacks {DOCS}"),
-        (OWN.replace("{QUERY}", ""), "the instruction lacks {QUERY}"),
-        ("en: [", "line 1: this is not YAML"),
         (f"{OWN}  closed: From what you know.", "the text 'closed' lacks {QUERY}"),
-        (f"{OWN}  sytem: Be long.", "the field 'sytem' is not known"),
         ("en: {system: only}", "the field 'instruction' is missing"),
         ("- en", "Expected"),
         (OWN.replace("en:", "fr:", 1), "has no prompts for 'en'. Available: fr."),
@@ -201,64 +190,44 @@ def test_prompts_that_cannot_be_used_are_refused(
 
 
 def test_the_published_prompts_are_those_of_the_fetched_data(
-    files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Saved by hand and never fetched: the pinned digest alone decides."""
     monkeypatch.setenv("EVENKEEL_CACHE", str(tmp_path / "cache"))
-    where = ("--model", "openai:loop", "--base-url", "http://127.0.0.1:9/v1", "--data", files)
-    assert evenkeel("run", "rgb", *where, "--prompts", "published").code == 2
-    assert "instruction.yaml: not fetched yet. Run: evenkeel data fetch rgb" in capsys.readouterr().err
     saved = tmp_path / "cache/published/rgb" / published_set("rgb").revision / "instruction.yaml"
     saved.parent.mkdir(parents=True)
     saved.write_text(OWN)
-    assert evenkeel("run", "rgb", *where, "--prompts", "published").code == 2
-    assert "instruction.yaml: not as published" in capsys.readouterr().err
-    # Saved by hand and never fetched: the pinned digest alone decides.
     pin(monkeypatch, saved)
     (sample, *_) = samples(files / "en.json")
     (request,) = load_benchmark("rgb", {"prompts": "published"}).requests(sample)
     assert isinstance(request, Generate)
-    assert not isinstance(request.prompt, str)
-    assert request.prompt[0].content == "Be brief."
+    assert request.prompt[0] == Message("system", "Be brief.")
 
 
 # Data that lacks something
 
 
-def test_a_question_that_lacks_documents_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_questions_that_lack_documents_are_counted_and_reported(tmp_path: Path) -> None:
     bare = {**plain(1), "positive": []}
     empty = {**plain(2), "positive": [], "negative": plain(2)["negative"][:2]}
     data = write(tmp_path / "en.json", [plain(0), bare, empty])
     run = ask(data, tmp_path / "run", right, noise_rates="0.4", ability="noise")
-    notes = [record.sample.inputs.note for record in run.records()]
-    assert notes == [
-        "",
-        "question 1: no document with the answer",
-        "question 2: 2 of 5 documents, no document with the answer",
-    ]
     assert run.summary["lacks_documents"].value == pytest.approx(2 / 3)
     (note,) = [note for note in Rgb.notes(run.spec, run.summary) if note.warning]
     assert note.text.startswith("2 prompts have fewer documents than asked for, or none with the answer")
-    assert note.text.endswith("see their samples.")
-    again = ("--model", f"replay:{run.path}", "--data", data, "--out", tmp_path / "again")
-    assert evenkeel("run", "rgb", *again, "--noise-rates", "0.4", "--ability", "noise").code == 0
-    assert "2 prompts have fewer documents" in capsys.readouterr().out
 
 
 def test_a_search_that_found_nothing_is_asked_about(tmp_path: Path) -> None:
     """Only the setting without documents asks for what is known."""
     nothing: Item = {"positive": [], "positive_wrong": [], "negative": []}
-    data = write(tmp_path / "en_fact.json", [false(0), {**false(1), **nothing}])
-    run = ask(data, tmp_path / "run", right)
-    found = {record.sample.id: record for record in run.records()}
-    (request,) = load_benchmark("rgb", {}).requests(found["en_fact-1-false documents"].sample)
+    data = write(tmp_path / "en_fact.json", [{**false(1), **nothing}])
+    records = {str(r.sample.tags["setting"]): r for r in ask(data, tmp_path / "run", right).records()}
+    (request,) = load_benchmark("rgb", {}).requests(records["false documents"].sample)
     assert isinstance(request, Generate)
-    assert [turn.role for turn in request.prompt if not isinstance(turn, str)] == ["system", "user"]
     assert request.prompt[1] == Message("user", "Documents:\n\n\nQuestion: What is the capital of Land 1?")
-    assert "known_published" in found["en_fact-1-no documents"].score.values
+    assert "known_published" in records["no documents"].score.values
     # Where no document is false, a reported error is a false alarm.
-    assert "detected_published" in found["en_fact-0-false documents"].score.values
-    assert "false_alarms_published" in found["en_fact-1-false documents"].score.values
-    assert run.summary["published/setting=false documents"].n == 2
+    assert "false_alarms_published" in records["false documents"].score.values
 
 
 def test_two_files_of_one_name_are_refused(tmp_path: Path) -> None:

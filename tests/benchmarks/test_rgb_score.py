@@ -14,8 +14,6 @@ from evenkeel.benchmarks.rgb.benchmark import Rgb
 from evenkeel.benchmarks.rgb.predictions import prediction_files
 from evenkeel.types import Record
 from rgb_rules import (
-    CORRECTION,
-    DETECTION,
     FACT_RATES,
     FIELDS,
     RATES,
@@ -23,7 +21,6 @@ from rgb_rules import (
     Item,
     ask,
     exported,
-    false,
     hedging,
     rejecting,
     reporting,
@@ -211,24 +208,6 @@ def test_a_judged_file_of_rejections_is_not_one_of_noise_robustness(tmp_path: Pa
     assert list(exported(run)[f"{path.stem}result"].items()) == [
         ("reject_rate", 1 / 3), ("all_rate", 1 / 3), ("tt", 1), ("rejecttt", 1), ("nums", 3),
     ]  # fmt: skip
-
-
-def test_a_recorded_label_that_differs_from_ours_is_reported(tmp_path: Path) -> None:
-    line = {"id": 0, "query": "Who?", "ans": "Ada", "label": [0], "prediction": "Ada", "docs": ["d"]}
-    path = write(tmp_path / "mine.json", [{**line, "noise_rate": 0.2}])
-    run = ek.score("rgb", path, out=tmp_path / "run")
-    assert values(run, "published") == {"noise 0.2": 1.0}
-    assert run.agreement() == "1 published figures, largest difference from ours 1.0e+00"
-
-
-@pytest.mark.parametrize("name", ["harbour_fact", "my_harbour_fact"])
-def test_a_set_of_ones_own_keeps_its_kind_through_export_and_back(name: str, tmp_path: Path) -> None:
-    data = write(tmp_path / f"{name}.json", map(false, range(2)))
-    run = ask(data, tmp_path / "run", reporting)
-    (path,) = (run.path / "export").glob(f"prediction_{name}_loop_*passage5_correct0.0.json")
-    again = ek.score("rgb", path, out=tmp_path / "again")
-    assert again.spec.subject == "loop"
-    assert values(again, "published") == {"false documents": 1, DETECTION: 1, CORRECTION: 1}
 
 
 def test_noise_1_asked_for_two_abilities_is_exported_once(files: Path, tmp_path: Path) -> None:

@@ -179,18 +179,11 @@ FACT = one(raw_positive=P, raw_wrong=W, negative=N)
 @pytest.mark.parametrize(
     ("instance", "noise", "correct", "expected"),
     [
-        (one(raw_positive=P, negative=N), 0.0, 0.0, "p1 p4 p3 p2 p0"),
-        (one(raw_positive=P, negative=N), 0.4, 0.0, "p1 n1 n0 p2 p0"),
         (one(raw_positive=P, negative=N), 0.8, 0.0, "n0 n3 n2 n1 p0"),
-        (one(raw_positive=P, negative=N), 1.0, 0.0, "n1 n4 n3 n2 n0"),
-        (one(raw_positive=(), negative=N), 0.4, 0.0, "n1 n4 n3 n2 n0"),
         (one(raw_positive=P[:1], negative=N[:2]), 0.4, 0.0, "n1 n0 p0"),
-        (one(raw_positive=GROUPS, negative=N), 0.0, 0.0, "a0 b0 a2 b3 a1"),
         (one(raw_positive=GROUPS, negative=N), 0.4, 0.0, "n1 b0 a2 n0 a1"),
         (one(raw_positive=SINGLES, negative=N), 0.4, 0.0, "g6 g3 g5 g1 g4 g2 g0"),
-        (FACT, 0.0, 0.0, "w1 w2 w0 w4 w3"),
         (FACT, 0.2, 0.4, "w0 p1 w2 p4 n0"),
-        (FACT, 0.4, 0.2, "w0 n0 n1 p4 w2"),
     ],
 )
 def test_five_passages_come_out_as_the_published_seed_has_them(
@@ -206,13 +199,9 @@ def test_five_passages_come_out_as_the_published_seed_has_them(
 @pytest.mark.parametrize(
     ("instance", "noise", "correct", "note"),
     [
-        (one(raw_positive=P, negative=N), 0.4, 0.0, ""),
         (one(raw_positive=P, negative=N), 1.0, 0.0, ""),
         (one(raw_positive=(), negative=N), 0.4, 0.0, "question 3: no document with the answer"),
-        (one(raw_positive=P[:1], negative=N[:2]), 0.4, 0.0, "question 3: 3 of 5 documents"),
         (one(raw_positive=P, negative=N[:2]), 1.0, 0.0, "question 3: 2 of 5 documents"),
-        (one(), 0.4, 0.0, "question 3: 0 of 5 documents, no document with the answer"),
-        (one(raw_positive=SINGLES), 0.4, 0.0, ""),
         (FACT, 0.0, 0.0, ""),
         (
             one(raw_positive=P[:2], raw_wrong=W[:2], negative=N),

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.benchmarks.rgb.make.derived import falsify, independent, join, partners
-from evenkeel.benchmarks.rgb.make.evidence import gather
+from evenkeel.benchmarks.rgb.make.evidence import gather, too_few
 from evenkeel.benchmarks.rgb.make.passages import (
     LONGEST,
     Passage,
@@ -22,7 +22,7 @@ from evenkeel.benchmarks.rgb.make.passages import (
     reveals,
     states,
 )
-from evenkeel.benchmarks.rgb.make.questions import Question, Writer
+from evenkeel.benchmarks.rgb.make.questions import NOT_GIVEN, Question, Writer
 from evenkeel.make.asking import Asking
 from evenkeel.types import Request, Response
 
@@ -45,15 +45,12 @@ def test_no_passage_is_overlong_and_no_word_is_lost(lengths: list[int]) -> None:
 @pytest.mark.parametrize(
     ("text", "answer", "stated", "revealed"),
     [
-        ("It opened in 1871.", "1871", True, True),
         ("It has 170 seats.", "70", False, False),
         ("It has 1,700 seats.", "1700", True, True),
         ("She knows no one.", "no", False, True),
-        ("We annually sing.", "Ann", False, True),
         ("They came on 5 March 2004.", "March 5, 2004", True, True),
         ("A letter of Bellamy's.", "Hector Bell", False, False),
         ("由孔凤仪创办。", "孔凤仪", True, True),
-        ("由孔先生创办。", "孔凤仪", False, False),
         ("他二十一岁。", "21", True, True),
     ],
 )  # fmt: skip
@@ -72,7 +69,6 @@ def test_a_last_name_reveals_unless_the_question_has_it() -> None:
     ("text", "answer", "fake", "expected"),
     [
         ("Bell came. BELL left.", "Bell", "Quill", "Quill came. Quill left."),
-        ("Since 1871, not 18712.", "1871", "1902", None),
         ("Since 1871 it stands.", "1871", "1902", "Since 1902 it stands."),
         ("He ate an apple.", "apple", "pear", None),
         ("He ate the apple. Apple is good.", "apple", "pear", "He ate the pear. Pear is good."),
@@ -116,7 +112,7 @@ PASSAGES = ["The mill at Selby was built by Bell alone."]
 PASSAGES += [f"The mill at Selby has {number} doors." for number in range(5)]
 EMPTY = {"answer": ""}
 COW = "A cow named Bell jumped over the moon."
-TOO_FEW = "fewer than 5 passages in which no answer can be read"
+TOO_FEW = too_few([])
 
 
 def gathering(writer: Writer, passages: Sequence[str] = PASSAGES) -> Asking[list[Question]]:
@@ -132,22 +128,24 @@ def test_a_passage_in_which_an_answer_is_read_is_not_irrelevant() -> None:
     (gathered,) = written(gathering(writer, passages), readings, [REFUSED] * 4, [])
     assert len(set(gathered.negative)) == 8
     assert writer.tally["irrelevant documents"] == {"an answer can be read from it": 2, "ok": 8}
+    assert written(gathering(Writer("en")), [{"answer": "Oats"}, *[EMPTY] * 4], [], []) == []  # four
+
+
+def test_an_irrelevant_document_need_not_share_a_word_with_the_question() -> None:
+    passages = [PASSAGES[0], *(f"Rain fell over {number} hills." for number in range(5))]
+    (gathered,) = written(gathering(Writer("en"), passages), [EMPTY] * 5, [REFUSED] * 4, [])
+    assert sorted(gathered.negative) == passages[1:]
 
 
 @pytest.mark.parametrize(
     ("text", "reading", "reason"),
     [
-        ("", None, "the answer was lost"),
-        ("The mill was built by nobody known.", None, "the answer was lost"),
         ("Bellamy built the mill at Selby.", None, "the answer was lost"),
         ("the mill at selby was built by Bell, alone!", None, "in the same words"),
-        ("Bell.", None, "much longer or shorter"),
-        (COW, "", "read again, it does not give the answer"),
-        (COW, "The passage does not say who built it.", "read again, it does not give the answer"),
-        (COW, "It is not stated. Bell is a cow.", "read again, it does not give the answer"),
-        ("Oats built the mill, said Bell.", "Oats", "read again, it does not give the answer"),
+        (COW, "", NOT_GIVEN),
+        (COW, "It is not stated. Bell is a cow.", NOT_GIVEN),
+        ("Oats built the mill, said Bell.", "Oats", NOT_GIVEN),
         ("The mill at Selby: Bell built it.", None, "read again: refused"),
-        ("The mill at Selby: Bell built it.", "Bell", ""),
         ("The mill at Selby: Bell built it.", "It was built by Bell.", ""),
     ],
 )
@@ -170,14 +168,14 @@ def test_a_rewritten_passage_is_dropped_for_its_real_reason(
         ("Bell sold an apple.", None, "the answer cannot be replaced in it"),
         ("Bell sold the apple, not the pear.", None, "the document gives the false answer too"),
         ("Bell sold the apple.", "apple", "read again, it gives the true answer"),
-        ("Bell sold the apple.", "", "read again, it does not give the answer"),
-        ("Bell sold the apple.", "plum", "read again, it does not give the answer"),
+        ("Bell sold the apple.", "plum", NOT_GIVEN),
         ("Bell sold the apple.", "a pear", ""),
     ],
 )
 def test_a_false_version_is_dropped_for_its_real_reason(text: str, reading: str | None, reason: str) -> None:
     writer = Writer("en")
-    asked = question("What did Bell sell?", "apple", "Bell sold the apple.")._replace(positive=[text])
+    asked = question("What did Bell sell?", "apple", "Bell sold the apple.")
+    asked = asked._replace(positive=[text], negative=["Bell has a hat."] * 5)
     replies: list[object] = [] if reading is None else [{"answer": reading}]
     facts = written(falsify([asked], writer), [{"false_answer": "pear"}], replies)
     assert [fact.wrong for fact in facts] == ([] if reason else [["Bell sold the pear."]])
@@ -190,7 +188,7 @@ def test_a_false_version_is_dropped_for_its_real_reason(text: str, reading: str 
         (" ", [], "empty"),
         ("Old Bell", [], "not false"),
         ("Selby", [], "in the question or its passage"),
-        ("Quill", ["Quill has a hat."] * 5, "in all but 0 of the irrelevant documents"),
+        ("Quill", ["Quill has a hat."] * 5, TOO_FEW),
     ],
 )
 def test_a_false_answer_is_dropped_for_its_real_reason(false: str, negative: list[str], reason: str) -> None:
@@ -200,39 +198,17 @@ def test_a_false_answer_is_dropped_for_its_real_reason(false: str, negative: lis
     assert writer.tally["false answers"] == {reason: 1}
 
 
-@pytest.mark.parametrize(
-    ("joined", "reading", "reason"),
-    [
-        ("", None, "the question is empty"),
-        ("Who built the mill, Bell, and who the barn?", None, "the question gives an answer away"),
-        ("Who built the mill?", None, "one part only"),
-        ("Who built the mill and the barn?", "Bell", "read again, it does not give the answer"),
-        ("Who built the mill and the barn?", "", "read again, it does not give the answer"),
-        (
-            "Who built the mill and the barn?",
-            "The passages do not say who built either; Bell and Oats are only mentioned.",
-            "read again, it does not give the answer",
-        ),
-        (
-            "Who built the mill and the barn?",
-            "Bell, Oats",
-            "fewer than 5 passages in which no answer can be read",
-        ),
-    ],
-)
-def test_a_joined_question_is_dropped_for_its_real_reason(
-    joined: str, reading: str | None, reason: str
-) -> None:
-    writer = Writer("en")
+def test_two_questions_are_joined_and_get_irrelevant_documents_of_their_own() -> None:
     questions = [
         question("Who built the mill?", "Bell", "The mill was built by Bell."),
         question("Who built the barn?", "Oats", "The barn was built by Oats."),
     ]
-    texts = [text for asked in questions for text in asked.positive]
-    asking = join(questions, texts, writer)
-    replies: list[object] = [] if reading is None else [{"answer": reading}]
-    assert written(asking, [{"question": joined}], replies, []) == []
-    assert writer.tally["two-part questions"] == {reason: 1}
+    doors = [f"The mill has {number} doors." for number in range(5)]
+    texts = [*(text for asked in questions for text in asked.positive), *doors]
+    (pair,) = written(join(questions, texts, Writer("en")), [EMPTY] * 5)
+    assert pair.query == "Who built the mill, and who built the barn?"
+    assert (pair.answers, sorted(pair.negative)) == (["Bell", "Oats"], doors)
+    assert written(join(questions, texts, Writer("en")), [{"answer": "Bell"}, *[EMPTY] * 4]) == []
 
 
 # Pairs

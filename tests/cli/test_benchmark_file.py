@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from commandline import evenkeel, evenkeel_process
+from commandline import evenkeel
 from loopback import Loopback
 
 pytestmark = pytest.mark.slow
@@ -74,13 +74,6 @@ def test_a_benchmark_is_run_from_its_file_and_known_by_name_afterwards(parrot: P
     assert evenkeel("run", "parrot", "--help", **registered).code == 0
 
 
-def test_its_help_has_its_options_and_an_example(parrot: Path) -> None:
-    done = evenkeel("run", parrot, "--help")
-    assert "Can it repeat a word?" in done.stdout
-    assert "--say TEXT" in done.stdout
-    assert f"evenkeel run {parrot} --model SPEC" in done.stdout
-
-
 def test_an_option_without_a_default_is_required(parrot: Path) -> None:
     eager = parrot.with_name("eager.py")
     eager.write_text(PARROT.replace(' = "Repeat:"', ""))
@@ -93,22 +86,3 @@ def test_answers_recorded_elsewhere_are_scored(parrot: Path, tmp_path: Path) -> 
     scored = evenkeel("score", parrot, answers, "--out", tmp_path / "scored")
     assert scored.code == 0, scored.stderr
     assert "50%" in scored.stdout
-
-
-def test_a_benchmark_without_a_builder_says_so(parrot: Path, tmp_path: Path) -> None:
-    built = evenkeel("build", parrot, "--out", tmp_path / "data")
-    assert (built.code, "has no builder of data sets" in built.stderr) == (2, True)
-
-
-def test_a_file_that_cannot_be_loaded_is_named(tmp_path: Path) -> None:
-    broken = tmp_path / "broken.py"
-    broken.write_text("import nowhere")
-    done = evenkeel("run", broken, "--help")
-    assert done.code == 2
-    assert f"{broken} cannot be loaded: ModuleNotFoundError" in done.stderr
-    missing = evenkeel("run", tmp_path / "missing.py", "--help")
-    assert (missing.code, "there is no such file" in missing.stderr) == (2, True)
-    listed = evenkeel_process("run", "--help", EVENKEEL_BENCHMARKS=str(broken))
-    assert listed.code == 0
-    assert f"warning: {broken} cannot be loaded" in listed.stderr
-    assert "mirae" in listed.stdout

@@ -14,7 +14,6 @@ import pytest
 import evenkeel as ek
 from commandline import evenkeel
 from evenkeel.analysis.comparison import Comparison
-from evenkeel.analysis.gate import Gate, Overlap
 from loopback import Loopback
 from stored import store_run
 
@@ -104,24 +103,6 @@ def test_the_gate_passes_on_a_rerun_and_fails_on_a_damaged_model(runs: Path) -> 
     assert first.endswith("a significant drop of more than 0.050; 36 prompts from 12 questions")
 
 
-def test_a_metric_without_a_direction_is_gated_by_the_one_that_is_given(runs: Path) -> None:
-    """The damaged model writes less: going back to the first is a rise, by as much in every question."""
-    longer = ("gate", runs / "first", "--baseline", runs / "damaged", "--metric", "estimated_tokens")
-    refused = evenkeel(*longer)
-    assert refused.code == 2
-    assert "--higher-is-worse" in refused.stderr
-    rise = evenkeel(*longer, "--higher-is-worse", "--max-drop", "10")
-    assert rise.code == 1
-    assert "a significant rise of more than 10" in rise.output
-
-
-def test_several_metrics_are_each_a_check_and_the_correction_is_named(runs: Path) -> None:
-    metrics = ("--metric", "mean_similarity", "--metric", "mean_similarity/level=1")
-    done = evenkeel("gate", runs / "damaged", "--baseline", runs / "first", *metrics)
-    assert [line[:4] for line in done.output.splitlines()] == ["FAIL", "FAIL", "pass", "p is"]
-    assert done.output.endswith("p is corrected for several metrics: Holm, over 2 metrics.\n")
-
-
 @pytest.fixture
 def hostile(tmp_path: Path) -> tuple[str | Path, ...]:
     """A gate that fails on runs whose folder has a name to trip over."""
@@ -168,34 +149,6 @@ def test_markdown_is_a_table_in_which_nothing_is_markup(hostile: tuple[str | Pat
     assert [row.split(" | ")[:2] for row in rows] == [
         ["| FAIL", "mean\\_similarity"], ["| pass", "coverage"],
     ]  # fmt: skip
-
-
-def test_json_holds_everything(hostile: tuple[str | Path, ...]) -> None:
-    done = evenkeel(*hostile, "--format", "json", "--max-drop", "0.1")
-    found = msgspec.json.decode(done.output, type=Gate)
-    assert (found.passed, found.max_drop, found.checks[0].passed) == (False, 0.1, True)
-    assert found.checks[1].difference is not None
-    assert found.checks[1].difference.high is not None
-    assert found.checks[1].difference.high < -0.1
-    assert (found.checks[1].difference.n, found.checks[1].difference.clusters) == (24, 8)
-    assert found.checks[1].overlap == Overlap(common=24, larger=24, groups=8)
-    assert found.checks[1].worse == "drop"
-
-
-@pytest.mark.parametrize(
-    ("args", "message"),
-    [
-        (("compare",), "Missing argument"),
-        (("compare", "nowhere"), "does not exist"),
-        (("gate", "."), "Missing option '--baseline'"),
-        (("gate", ".", "--baseline", ".", "--max-drop", "-1"), "-1.0 is not in the range"),
-        (("gate", ".", "--baseline", ".", "--format", "html"), "'html' is not one of"),
-    ],
-)
-def test_wrong_usage(args: tuple[str, ...], message: str) -> None:
-    done = evenkeel(*args)
-    assert done.code == 2
-    assert message in done.output
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,6 @@ from readers import lines
 pytestmark = pytest.mark.slow
 SERVER = ("--model", "openai:m", "--base-url", "http://127.0.0.1:9/v1")
 """Nothing answers there: a file is read before a server is asked."""
-PREDICTIONS = "prediction_en_m_temp0.2_noise0.4_passage5_correct0.0.json"
 DEEP = 100_000
 DAMAGES = {
     "noise": b"\xff" + random.Random(0).randbytes(999),
@@ -47,34 +46,17 @@ CASES = {
         ("run", "mirae", *SERVER, "--data", "{file}"), "x.json", json.dumps(readers.MIRAE).encode()
     ),
     "run rgb": Case(("run", "rgb", *SERVER, "--data", "{file}"), "x.json", lines(readers.PLAIN)),
-    "run rgb --prompts": Case(
-        ("run", "rgb", *SERVER, "--prompts", "{file}"), "x.yaml", readers.PROMPTS, is_json=False
-    ),
-    "run miron": Case(("run", "miron", *SERVER, "--data", "{file}"), "x.jsonl", lines(readers.EXAMPLE)),
-    "run miron, Parquet": Case(
-        ("run", "miron", *SERVER, "--data", "{file}"), "x.parquet", readers.parquet(readers.EXAMPLE)
-    ),
     "run multiview": Case(
         ("run", "multiview", "--method", "bm25", "--data", "{file}"), "x.jsonl", lines(readers.TRIPLET)
     ),
     "score mirae": Case(("score", "mirae", "{file}"), "x.json", json.dumps(readers.RESULTS).encode()),
-    "score rgb": Case(("score", "rgb", "{file}"), PREDICTIONS, lines(readers.PREDICTED)),
-    "score miron": Case(("score", "miron", "{file}"), "x.jsonl", lines(readers.RESULT)),
-    "build mirae": Case(
-        ("build", "mirae", "--questions", "{file}", "--out", "new.json"),
-        "x.jsonl",
-        lines({"question": "Why?"}),
-    ),
     "build rgb": Case(
         ("build", "rgb", *SERVER, "--docs", "{file}", "--out", "new"), "x.jsonl", lines(readers.DOCUMENT)
     ),
     "suite": Case(("suite", "{file}", "--dry-run"), "x.yaml", readers.SUITE, is_json=False),
     "compare": in_run("records.jsonl", "compare", "{folder}", "{other}"),
-    "gate": in_run("records.jsonl", "gate", "{folder}", "--baseline", "{other}"),
     "report": in_run("records.jsonl", "report", "{folder}"),
-    "export": in_run("records.jsonl", "export", "{folder}", "--to", "csv"),
     "rescore": in_run("spec.json", "rescore", "{folder}"),
-    "compare summary": in_run("summary.json", "compare", "{folder}", "{other}"),
     "tokenizers": Case(("tokenizers", "{file}"), "x.tiktoken", readers.RANKS, is_json=False),
 }
 
@@ -119,9 +101,7 @@ def test_a_damaged_file_ends_with_one_message(
 
 
 CIRCLE = [
-    ("build", "mirae", "--questions", "circle", "--out", "new.json"),
-    ("build", "rgb", *SERVER, "--docs", "circle/x.jsonl", "--out", "new"),
-    ("build", "miron", "--per-category", "2", "--out", "circle"),
+    ("build", "mirae", "--questions", "circle", "--out", "new"),
     ("run", "miron", *SERVER, "--data", "circle"),
     ("score", "miron", "circle"),
     ("suite", "circle", "--dry-run"),
@@ -129,7 +109,6 @@ CIRCLE = [
 ]
 STRANGER = [
     ("run", "miron", "--model", "hf:~nobody-knows/x"),
-    ("run", "multiview", "--method", "embed:sbert:~nobody-knows/x"),
     ("tokenizers", "~nobody-knows/x"),
 ]
 

@@ -41,7 +41,6 @@ MIRAE = ("run", "mirae", "--model", "openai:x", "--base-url", "http://127.0.0.1:
         ((*MIRAE, "--max-usd", "1"), "--price-in"),
         ((*MIRAE, "--samples", "1"), "error: --samples 1: must be at least 2."),
         ((*MIRAE, "--dry-run", "--embedder", "nope"), "unknown model 'nope'"),
-        (("build", "mirae", "--out", "/proc/none/x.json"), "/proc/none"),
         (("build", "miron", "--model-arg", "a=b"), "No such option"),
         (("run", "mirae", "--model", "hf:/nowhere/at/all"), "/nowhere/at/all"),
         (("score", "mirae"), "Missing argument"),
@@ -88,15 +87,6 @@ def test_a_missing_extra_names_the_line_that_fixes_it(
     assert done.code == 2
     assert [fix for fix in fixes if fix not in done.stderr] == []
     assert "Traceback" not in done.stderr
-
-
-def test_lists_name_what_there_is(tmp_path: Path) -> None:
-    assert "mirae" in evenkeel("list", "benchmarks").stdout
-    models = evenkeel("list", "models").stdout
-    assert "openai:NAME" in models
-    assert "trust_remote_code" in models
-    assert "no runs below" in evenkeel("list", "runs", tmp_path).stderr
-    assert "missing" in evenkeel("data", "list", EVENKEEL_CACHE=str(tmp_path)).stdout
 
 
 def test_a_reader_that_leaves_does_not_change_the_exit_code() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import resource
 import shutil
@@ -29,18 +28,6 @@ QUESTIONS = [
     {"question_id": number, "domain": "FACTUAL", "level_1_text": f"Question {number}?", "level_1_tokens": 8}
     for number in range(1, 9)
 ]
-
-
-def without_privilege() -> list[str]:
-    """How a command begins that obeys the modes of files, which root does not; empty where it cannot."""
-    if os.geteuid():
-        return ["env"]
-    line = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"]
-    works = shutil.which("setpriv") and subprocess.run([*line, "true"], check=False).returncode == 0
-    return line if works else []
-
-
-WITHOUT_PRIVILEGE = without_privilege()
 
 
 def run_command(server: Loopback, folder: Path) -> list[str]:
@@ -165,18 +152,9 @@ def answers(folder: Path) -> int:
             return 0
 
 
-@pytest.mark.skipif(not WITHOUT_PRIVILEGE, reason="root may write anywhere, and setpriv does not work here")
-def test_a_folder_that_may_not_be_written_is_named(finished: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "run"
-    shutil.copytree(finished, folder)
-    for path in (folder / "export", folder):
-        path.chmod(0o555)
-    before = contents(folder)
-    done = subprocess.run(
-        [*WITHOUT_PRIVILEGE, *command("export", folder, "--to", "csv")],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    path = folder / "export" / "records.csv"
-    assert done.returncode == 1
-    assert done.stderr.startswith(f"error: {path}: cannot be written (Permission denied).")
-    assert contents(folder) == before
+def test_a_place_that_cannot_be_written_is_named(finished: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    target = tmp_path / "file" / "records.csv"
+    outcome = evenkeel("export", finished, "--to", "csv", "--out", target)
+    assert outcome.code == 1
+    assert f"{target}: cannot be written (File exists)." in outcome.stderr

@@ -35,12 +35,6 @@ class Spent:
         self.usage = usage
 
 
-def test_no_more_requests_pass_than_allowed() -> None:
-    budget = Budget(Limits(max_requests=3))
-    assert len(list(budget.admit(ask(n) for n in range(10)))) == 3
-    assert budget.exhausted == "--max-requests 3"
-
-
 def test_requests_in_flight_count_with_the_most_they_may_write() -> None:
     budget = Budget(Limits(max_usd=250e-6, price_in=1.0, price_out=1.0))
     spent = Spent(budget)

@@ -124,11 +124,7 @@ def echo() -> Iterator[Echo]:
 
 WAYS: dict[str, tuple[list[str], dict[str, str]]] = {
     "environment": (["--model=openai:m", "--base-url={url}"], {"OPENAI_API_KEY": CANARY}),
-    "named variable": (
-        ["--model=openai:m", "--base-url={url}", "--model-arg=api_key_env=MY_KEY"],
-        {"MY_KEY": CANARY},
-    ),
-    "preset with its own header": (
+    "preset at an address of the environment": (
         ["--model=azure:m"],
         {"AZURE_OPENAI_API_KEY": CANARY, "AZURE_OPENAI_ENDPOINT": "{url}"},
     ),
@@ -137,10 +133,8 @@ WAYS: dict[str, tuple[list[str], dict[str, str]]] = {
         {"MY_KEY": CANARY, "EVENKEEL_CONFIG": "{folder}/evenkeel.toml"},
     ),
     "password in the address": (["--model=openai:m", f"--base-url={{scheme}}me:{CANARY}@{{host}}"], {}),
-    "user in the address": (["--model=openai:m", f"--base-url={{scheme}}{CANARY}@{{host}}"], {}),
     "query of the address": (["--model=openai:m", f"--base-url={{url}}?subscription={CANARY}"], {}),
     "path of the address": (["--model=openai:m", f"--base-url={{url}}/{CANARY}/v1"], {}),
-    "address of the environment": (["--model=openai:m"], {"OPENAI_BASE_URL": f"{{url}}/{CANARY}/v1"}),
     "extra body": (
         ["--model=openai:m", "--base-url={url}", f'--model-arg=extra_body={{{{"user":"{CANARY}"}}}}'],
         {},
@@ -235,11 +229,10 @@ def test_the_key_is_sent_and_in_no_byte_that_is_written(
     assert b"[key]" in contents["run/records.jsonl"]
 
 
-@pytest.mark.parametrize("status", [401, 404, 500])
-@pytest.mark.parametrize("where", ["//me:{}@", "//{}@"])
-def test_an_error_holds_no_key(status: int, where: str) -> None:
+@pytest.mark.parametrize("status", [401, 500])
+def test_an_error_holds_no_key(status: int) -> None:
     with fixed(json.dumps({"error": CANARY}).encode(), status=status) as server:
-        model = model_of(server.url.replace("//", where.format(CANARY)) + f"?key={CANARY}", retries=0)
+        model = model_of(server.url.replace("//", f"//me:{CANARY}@") + f"?key={CANARY}", retries=0)
         with pytest.raises(ModelUnreachable) as raised:
             for _ in range(4):
                 one(model, chat("q"))
@@ -254,10 +247,8 @@ def test_a_model_with_a_key_cannot_be_pickled(monkeypatch: pytest.MonkeyPatch) -
         pickle.dumps(model_of("http://127.0.0.1:1/v1"))
 
 
-@pytest.mark.parametrize(
-    "spelled", [f"http://h.test/{CANARY}/v1", f"http://a.test/v1,http://h.test/{CANARY}"]
-)
-def test_an_address_with_a_key_in_its_path_is_no_part_of_a_spec(spelled: str, tmp_path: Path) -> None:
+def test_an_address_with_a_key_in_its_path_is_no_part_of_a_spec(tmp_path: Path) -> None:
+    spelled = f"http://a.test/v1,http://h.test/{CANARY}"
     with pytest.raises(UsageError, match="may not hold") as raised:
         ek.load_model(f"openai:m?base_url={urllib.parse.quote(spelled)}")
     assert leaks(str(raised.value).encode()) == []
@@ -266,26 +257,14 @@ def test_an_address_with_a_key_in_its_path_is_no_part_of_a_spec(spelled: str, tm
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    "path", ["openai/deployments/gpt-4o-mini-2024-07-18", "v1beta/openai", "Meta-Llama-3-70B-Instruct"]
-)
-def test_names_in_a_path_are_not_taken_for_keys(path: str) -> None:
-    assert ek.load_model(f"openai:m?base_url=http://api.example.com:8000/{path}")
-
-
-def test_a_preset_keeps_its_key_from_another_host_that_the_environment_names(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_preset_keeps_its_key_from_a_host_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     ollama = msgspec.structs.replace(presets()["ollama"], key="OLLAMA_KEY")
     monkeypatch.setenv("OLLAMA_KEY", CANARY)
-    monkeypatch.setenv("OLLAMA_HOST", "http://other.test:11434")
-    [elsewhere] = endpoints(None, None, preset=ollama, model="m")
-    assert "Authorization" not in elsewhere.headers
-    [named] = endpoints(None, "OLLAMA_KEY", preset=ollama, model="m")
-    assert named.headers["Authorization"] == f"Bearer {CANARY}"
-    monkeypatch.delenv("OLLAMA_HOST")
-    [at_home] = endpoints(None, None, preset=ollama, model="m")
+    [at_home] = endpoints(None, None, preset=ollama)
     assert at_home.headers["Authorization"] == f"Bearer {CANARY}"
+    monkeypatch.setenv("OLLAMA_HOST", "http://other.test:11434")
+    [elsewhere] = endpoints(None, None, preset=ollama)
+    assert "Authorization" not in elsewhere.headers
 
 
 def test_a_redirect_takes_the_key_nowhere(monkeypatch: pytest.MonkeyPatch) -> None:

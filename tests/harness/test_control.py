@@ -6,14 +6,13 @@ import os
 import subprocess
 from pathlib import Path
 
-import msgspec
 import numpy as np
 import pytest
 
 from commandline import command
 from evenkeel.errors import UsageError
 from evenkeel.files import lock
-from evenkeel.harness.control import RunProgress, clear_control, controlled, read_progress, stop
+from evenkeel.harness.control import clear_control, controlled, read_progress, stop
 from evenkeel.harness.progress import Silent
 from loopback import Loopback
 from stored import store_run
@@ -50,7 +49,7 @@ def test_a_run_says_how_far_it_is_and_stops_when_asked(questions: Path, tmp_path
         stop(out)
         _, told = process.communicate(timeout=PATIENCE)
         assert process.returncode == 130
-        assert f"saved in {out}: the same command with --out {out} resumes" in told
+        assert f"saved in {out}: resume with `evenkeel resume {out}`" in told
         assert set(os.listdir(out)) & CONTROL == {"stopped"}
         assert read_progress(out) is None
     with Loopback() as server:
@@ -88,20 +87,6 @@ def test_a_file_that_is_not_ours_is_no_progress(content: str, tmp_path: Path) ->
     (tmp_path / "progress.json").write_text(content)
     with lock.writing(tmp_path):
         assert read_progress(tmp_path) is None
-
-
-def test_a_link_is_no_progress_and_neither_is_that_of_a_dead_process(tmp_path: Path) -> None:
-    whole = msgspec.json.encode(RunProgress(phase="asking"))
-    (tmp_path / "run").mkdir()
-    (tmp_path / "other.json").write_bytes(whole)
-    (tmp_path / "run" / "progress.json").symlink_to(tmp_path / "other.json")
-    with lock.writing(tmp_path / "run"):
-        assert read_progress(tmp_path / "run") is None
-    (tmp_path / "run" / "progress.json").unlink()
-    (tmp_path / "run" / "progress.json").write_bytes(whole)
-    assert read_progress(tmp_path / "run") is None
-    with lock.writing(tmp_path / "run"):
-        assert read_progress(tmp_path / "run") == RunProgress(phase="asking")
 
 
 def test_a_run_that_nobody_writes_cannot_be_stopped(tmp_path: Path) -> None:

@@ -22,7 +22,6 @@ Choice = dict[str, Any]
 
 EMPTY_CHOICES: dict[str, tuple[Choice, Status]] = {
     "null": ({"message": {"content": None}, "finish_reason": "length"}, "truncated"),
-    "spaces": ({"message": {"content": " \n"}, "finish_reason": "length"}, "truncated"),
     "open": ({"message": {"content": "<think>well now"}, "finish_reason": "length"}, "truncated"),
     "later": ({"message": {"content": "Let me see.\n<think>\nwell"}, "finish_reason": "length"}, "truncated"),
     "apart": (
@@ -31,15 +30,7 @@ EMPTY_CHOICES: dict[str, tuple[Choice, Status]] = {
     ),
     "stopped": ({"message": {"content": ""}, "finish_reason": "stop"}, "unparsed"),
     "invisible": ({"message": {"content": "\u200b\ufeff\n"}, "finish_reason": "stop"}, "unparsed"),
-    "never closed": ({"message": {"content": "<think>well"}, "finish_reason": "stop"}, "unparsed"),
     "only thought": ({"message": {"content": "<think>well</think>\n"}, "finish_reason": "stop"}, "unparsed"),
-    "parts": (
-        {
-            "message": {"content": [{"type": "image_url"}, {"type": "text", "text": " "}]},
-            "finish_reason": "stop",
-        },
-        "unparsed",
-    ),
 }
 
 
@@ -78,23 +69,18 @@ def test_an_answer_that_says_nothing_is_none(choice: Choice, status: Status) -> 
     ("content", "answer", "thought"),
     [
         ("<think>so</think>Paris", "Paris", "so"),
-        ("<THINK>so</THINK>\n\nParis", "Paris", "so"),
         ("<thinking>so</thinking>Paris", "Paris", "so"),
         ("<think>so</think><think>and so</think>Paris", "Paris", "so\nand so"),
         ("Sure. <think>Lyon?</think>Paris", "Sure. Paris", "Lyon?"),
         ("Lyon?\n</think>\n\nParis", "Paris", "Lyon?"),
-        ('<think>it is "Paris"</think>Paris', "Paris", 'it is "Paris"'),
         ("<think>write <think> first</think>Paris", "Paris", "write <think> first"),
         ("[THINK]so[/THINK]Paris", "Paris", "so"),
         ("<|channel|>analysis<|message|>so<|end|><|start|>assistant<|channel|>final<|message|>Paris<|return|>",
          "Paris", "analysis\nso\nassistant"),
         ("analysisWe need Paris.assistantfinalParis", "Paris", "We need Paris."),
         ("Paris. A tag such as <think> opens a block.", None, ""),
-        ("Paris.\n<think>\nis such a tag", None, ""),
         ("Write `<think>` and `</think>` around it.", None, ""),
-        ("It ends with </think>, always.", None, ""),
         ("Put it between <think> and </think>, always.", None, ""),
-        ("Sure. <think> Of France, that is. </think> Paris", "Sure.  Paris", "Of France, that is."),
         ("```\n<think>\nhm\n</think>\n```\nParis", None, ""),
         ("analysis of Paris", None, ""),
     ],

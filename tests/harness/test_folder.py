@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from evenkeel.errors import DataError, RunConflict, StorageError
+from evenkeel.errors import RunConflict, StorageError
 from evenkeel.files.lock import LOCK
 from evenkeel.harness.folder import FORMAT, Run
-from evenkeel.harness.writing import RunFolder, spec_differences
+from evenkeel.harness.writing import RunFolder
 from evenkeel.types import RunSpec
 from killing import contents
 
@@ -47,8 +47,8 @@ def test_another_spec_is_refused_with_the_difference(tmp_path: Path) -> None:
     with RunFolder.open(tmp_path / "run", spec()):
         pass
     with (
-        pytest.raises(RunConflict, match=r'options.levels is "1-7" there and "1-3" here'),
-        RunFolder.open(tmp_path / "run", spec(options={"levels": "1-3"})),
+        pytest.raises(RunConflict, match=r'levels is "1-7" there and "1-3" here; limit is null there'),
+        RunFolder.open(tmp_path / "run", spec(options={"levels": "1-3"}, limit=8)),
     ):
         pass
 
@@ -116,16 +116,6 @@ def test_a_name_from_elsewhere_cannot_lead_out_of_the_folder(tmp_path: Path) -> 
         pytest.raises(StorageError, match="outside"),
     ):
         folder.write_bytes("export/../../escaped", b"")
-
-
-def test_a_folder_that_is_no_run_says_so(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"no spec\.json"):
-        Run(tmp_path)
-
-
-def test_differences_are_named_field_by_field() -> None:
-    there, here = spec(limit=8), spec(limit=None, seed=2)
-    assert spec_differences(there, here) == ["seed is 0 there and 2 here", "limit is 8 there and null here"]
 
 
 def test_only_what_a_killed_process_was_writing_is_removed(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from killing import Killed, Timed, contents
 
 pytestmark = pytest.mark.slow
 
-RESULTS = ("records.jsonl", "summary.json", "export", "set.json")
+RESULTS = ("records.jsonl", "summary.json", "export", "questions_english.json")
 """What an undisturbed command and a resumed one have in common, byte by byte."""
 
 
@@ -32,7 +32,9 @@ def command(kind: str, server: Timed, out: Path) -> list[object]:
         mine = out.with_name("mine.txt")
         mine.write_text("".join(f"Why is the number {n} larger than the one before it?\n" for n in range(3)))
         return [
-            "build", "mirae", "--questions", mine, "--model", "openai:x", *model, "--out", out / "set.json",
+            "build", "mirae", "--questions", mine, "--model", "openai:x?send_seed=true",
+            "--base-url", server.url,
+            "--out", out,
         ]  # fmt: skip
     if kind == "rescore":
         assert Killed(run, out, server).finish() == 0

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
 import evenkeel as ek
 from commandline import evenkeel_process
@@ -26,24 +24,10 @@ SERVED: dict[str, dict[str, Any]] = {
     "miron": {"limit": 2},
     "multiview": {"limit": 2, "method": ["judge:openai:loop", "embed:openai:embed"]},
 }
-LOCAL: dict[str, dict[str, Any]] = {
-    "mirae": {"limit": 2, "levels": "1-2", "max_tokens": 12},
-    "rgb": {"limit": 2, "passages": 1, "max_tokens": 8},
-    "miron": {"limit": 4},
-    "multiview": {"limit": 4, "method": ["embed:embedded-embedder"]},
-}
-"""Asked of a small model with random weights; for the embedded ones: `tests/models/test_invariance.py`."""
 
 
 def bytes_of(run: ek.Run) -> dict[str, bytes]:
     return {name: (run.path / name).read_bytes() for name in FILES}
-
-
-@pytest.fixture
-def _threads() -> Iterator[None]:
-    before = torch.get_num_threads()
-    yield
-    torch.set_num_threads(before)
 
 
 class Uneven(Loopback):
@@ -106,30 +90,30 @@ def test_another_process_writes_the_same_bytes(tmp_path: Path) -> None:
     assert bytes_of(ek.load_run(there / "run")) == bytes_of(first)
 
 
-@pytest.mark.usefixtures("_threads")
 @pytest.mark.parametrize(
-    "benchmark", ["miron", *(pytest.param(name, marks=pytest.mark.full) for name in LOCAL if name != "miron")]
+    ("benchmark", "options"),
+    [
+        ("miron", {"limit": 4}),
+        pytest.param("mirae", {"limit": 2, "levels": "1-2", "max_tokens": 12}, marks=pytest.mark.full),
+    ],
 )
-def test_local_models_give_the_same_figures_in_any_batch(benchmark: str, tmp_path: Path) -> None:
-    """Also after a run that was stopped half-way at another concurrency, with other batches."""
-    settings = dict(LOCAL[benchmark])
-    if benchmark != "multiview":
-        folder = tiny_model(tmp_path / "model", max_position_embeddings=2048)
-        settings |= {"model": f"hf:{folder}", "model_args": {"device": "cpu"}}
+def test_local_models_give_the_same_figures_in_any_batch(
+    benchmark: str, options: dict[str, Any], tmp_path: Path
+) -> None:
+    """Also after a run that was stopped half-way at another concurrency, with other batches. Of the embedded
+    models: `tests/models/test_invariance.py`."""
+    model = f"hf:{tiny_model(tmp_path / 'model', max_position_embeddings=2048)}"
 
-    def run(name: str, threads: int, concurrency: int | None, **more: Any) -> ek.Run:
-        torch.set_num_threads(threads)
+    def run(name: str, concurrency: int | None, **limits: Any) -> ek.Run:
         return ek.run(
-            benchmark, out=tmp_path / name, concurrency=concurrency, progress=False, **settings, **more
-        )
+            benchmark, model, model_args={"device": "cpu"}, out=tmp_path / name, concurrency=concurrency,
+            progress=False, **options, **limits,
+        )  # fmt: skip
 
-    expected = run("first", 2, None).summary
-    if benchmark == "multiview":
-        again = run("alone", 1, 1).summary
-    else:
-        with pytest.raises(BudgetReached):
-            run("stopped", 1, 1, max_requests=3)
-        again = run("stopped", 3, 64).summary
-    assert again.keys() == expected.keys()
+    expected = run("first", None).summary
+    with pytest.raises(BudgetReached):
+        run("stopped", 1, max_requests=3)
+    resumed = run("stopped", 64).summary
+    assert resumed.keys() == expected.keys()
     for name, figure in expected.items():
-        assert again[name].value == pytest.approx(figure.value, abs=1e-5, nan_ok=True)
+        assert resumed[name].value == pytest.approx(figure.value, abs=1e-5, nan_ok=True)

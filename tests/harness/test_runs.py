@@ -46,17 +46,6 @@ def test_a_run_leaves_the_files_that_the_design_names(questions: Path, tmp_path:
     assert finished.summary["mean_similarity"].n == 12
 
 
-def test_each_prompt_is_asked_as_often_as_wanted_and_never_again(questions: Path, tmp_path: Path) -> None:
-    with Loopback() as server:
-        first = figures(run(questions, server, tmp_path / "run", samples=5))
-        prompts = {text: count for text, count in server.answered.items() if text.startswith("Question")}
-        asked = server.requests
-        assert figures(run(questions, server, tmp_path / "run", samples=5)) == first
-        assert server.requests == asked
-    assert len(prompts) == 12
-    assert set(prompts.values()) == {5}
-
-
 def stored(path: Path) -> int:
     import sqlite3
 
@@ -110,19 +99,6 @@ def test_a_dead_server_ends_with_exit_code_3(questions: Path, tmp_path: Path) ->
     assert "no connection" in done.stderr
     assert "Traceback" not in done.stderr
     assert "saved in" not in done.stderr  # nothing was answered
-
-
-def test_a_budget_stops_cleanly_and_a_higher_one_goes_on(questions: Path, tmp_path: Path) -> None:
-    with Loopback() as server:
-        expected = figures(run(questions, server, tmp_path / "whole"))
-    with Loopback(record=True) as server:
-        with pytest.raises(BudgetReached, match="stopped at max_") as caught:
-            run(questions, server, tmp_path / "run", max_usd=0.009, price_in=1.0, price_out=1.0)
-        assert "--out" in caught.value.__notes__[0]
-        first = server.requests
-        assert 0 < first < 60
-        assert figures(run(questions, server, tmp_path / "run")) == expected
-        assert chats(server) == 60
 
 
 def test_a_run_can_be_moved_and_rescored_elsewhere(questions: Path, tmp_path: Path) -> None:

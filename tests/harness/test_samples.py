@@ -32,13 +32,13 @@ def test_samples_are_chosen_by_their_outcome(tmp_path: Path) -> None:
     assert samples.select(outcome=("right", "cut off")) == []
 
 
-def test_of_several_methods_the_share_that_is_right_counts(tmp_path: Path) -> None:
-    values = [(1.0, 1.0), (1.0, 0.0), (0.0, 0.0), (1.0, None)]
+def test_of_several_methods_the_best_one_is_right_or_wrong(tmp_path: Path) -> None:
+    values = [(1.0, 1.0), (0.0, 1.0), (0.0, 0.0), (1.0, None)]
     records = [record(n, values={"accuracy@a": a, "accuracy@b": b}) for n, (a, b) in enumerate(values)]
     samples = store(tmp_path / "run", records, "multiview").samples()
-    assert samples.correct[:3].tolist() == [1.0, 0.5, 0.0]
-    assert samples.select(outcome="right") == [0]
-    assert samples.select(outcome="wrong") == [1, 2]
+    assert samples.decided_by == "b"
+    assert samples.select(outcome="right") == [0, 1]
+    assert samples.select(outcome="wrong") == [2]
 
 
 def test_rows_are_chosen_by_tags_and_sorted_with_missing_values_last(tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_a_row_of_a_table_has_short_lines_without_codes(tmp_path: Path) -> None:
     ]
     samples = store(tmp_path / "run", records).samples()
     [last, long, first] = samples.in_short([2, 1, 0])
-    assert (last, first) == (("", "", ""), ("Which river is it?", "", "The Teme"))
+    assert (last, first) == (("", "", "", ""), ("Which river is it?", "", "", "The Teme"))
     assert long.question == "哪条河"
     assert len(long.answer) <= 201
     assert long.answer.startswith("x x x")
@@ -114,8 +114,10 @@ def test_a_row_of_a_table_has_short_lines_without_codes(tmp_path: Path) -> None:
 )
 def test_a_row_has_what_its_benchmark_expects(ability: str, expected: str, tmp_path: Path) -> None:
     inputs = {"dataset": "en", "query": "Which river?", "answer": [["The Teme", "Teme"], "1850"]}
-    run = store(tmp_path / "run", [record(0, inputs=inputs, tags={"ability": ability}, text="It is")], "rgb")
-    assert run.samples().in_short([0]) == [("Which river?", expected, "It is")]
+    inputs["variant"] = "repeat2"
+    sample = record(0, inputs=inputs, tags={"ability": ability, "setting": "noise 0.4"}, text="It is")
+    run = store(tmp_path / "run", [sample], "rgb")
+    assert run.samples().in_short([0]) == [("Which river?", "noise 0.4, repeat 2", expected, "It is")]
 
 
 def test_a_record_is_read_by_its_row_and_related_ones_by_their_group(tmp_path: Path) -> None:

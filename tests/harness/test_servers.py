@@ -52,9 +52,6 @@ def test_escapes_of_a_server_are_shown_in_a_build(tmp_path: Path) -> None:
     [
         ["report", "no\x1b[31m"],
         ["report\x1b[31m"],
-        ["run", "mirae", "--model", "openai:\x1b[31m", "--data", "no\x1b[31m"],
-        ["run", "mirae", "--model", "embedded", "--lang", "\x1b[31m"],
-        ["list", "runs", "no\x1b[31m"],
         ["rescore", ".", "--no\x1b[31m"],
         ["compare", ".", ".", "--metric", "\x9b31m"],
     ],

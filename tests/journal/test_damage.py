@@ -47,15 +47,11 @@ def change(path: Path, sql: str, *values: Any) -> None:
     ("column", "value"),
     [
         ("body", b"{not json"),
-        ("body", b'{"status":"ok","text":"cut of'),
         ("body", b'{"status":"ok","text":7}'),
-        ("body", b'{"status":"banana"}'),
-        ("body", b"\xff\xfe\x00"),
         ("body", b"[" * 100_000),
         ("body", 17),
         ("body", b'{"status":"ok","vector":"AAAA"}'),  # three bytes are no float32
         ("body", b'{"status":"ok","logprobs":{"tokens":["a","b"],"values":[-1]}}'),
-        ("status", "banana"),
         ("status", "error"),
         ("status", b"\xff\xfe"),
     ],

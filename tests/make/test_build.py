@@ -44,13 +44,12 @@ def begun(mine: Path, server: Loopback, out: Path, *, until: int) -> subprocess.
 def test_a_second_build_of_the_same_data_set_is_refused(
     mine: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    out = tmp_path / "made" / "set.json"
+    out = tmp_path / "made"
     with Loopback(latency=600) as server:
         process = begun(mine, server, out, until=1)
         try:
             assert evenkeel(*arguments(mine, server, out)).code == 2
             assert f"{out} is in use by another process" in capsys.readouterr().err
-            build("mirae", out.with_name("other.json"), seed=1)  # beside it there is room
         finally:
             process.send_signal(signal.SIGTERM)
             _, said = process.communicate(timeout=60)
@@ -61,20 +60,18 @@ def test_a_second_build_of_the_same_data_set_is_refused(
 def test_a_build_leaves_its_data_set_and_nothing_else(tmp_path: Path) -> None:
     out = tmp_path / "made"
     for _ in range(2):
-        build("mirae", out / "set.json", seed=1)
-        build("miron", out / "miron", per_category=1, lang="en")
-    assert sorted(os.listdir(out)) == ["miron", "set.json"]
-    assert all(not name.startswith(".") and "sqlite" not in name for name in os.listdir(out / "miron"))
+        build("mirae", out, seed=1)
+    assert os.listdir(out) == ["questions_english.json"]
 
 
 def test_a_killed_build_leaves_no_lock(mine: Path, tmp_path: Path) -> None:
-    out = tmp_path / "made" / "set.json"
+    out = tmp_path / "made"
     with Loopback(latency=600) as server:
         process = begun(mine, server, out, until=1)
         process.kill()
         process.communicate()
     build("mirae", out, seed=1)
-    assert not [name for name in os.listdir(out.parent) if name[0] == "."]
+    assert not [name for name in os.listdir(out) if name[0] == "."]
 
 
 def test_a_stopped_build_says_what_is_kept_if_something_is(mine: Path, tmp_path: Path) -> None:
@@ -83,13 +80,12 @@ def test_a_stopped_build_says_what_is_kept_if_something_is(mine: Path, tmp_path:
     )
     options: dict[str, Any] = {
         "questions": str(mine),
-        "model": "openai:x",
-        "model_args": {"retries": 0},
+        "model": "openai:x?retries=0",
     }
     with Loopback(dies_after=3) as server, pytest.raises(ModelUnreachable) as caught:
-        build("mirae", tmp_path / "a.json", base_url=server.url, concurrency=1, **options)
+        build("mirae", tmp_path / "a", base_url=server.url, concurrency=1, **options)
     (note,) = caught.value.__notes__
-    assert note.startswith(f"Answers are saved in {tmp_path / 'a.journal.sqlite'}: the same command")
+    assert note.startswith(f"Answers are saved in {tmp_path / 'a' / 'journal.sqlite'}: the same command")
     with Loopback(always=500) as server, pytest.raises(ModelUnreachable) as caught:
-        build("mirae", tmp_path / "b.json", base_url=server.url, **options)
+        build("mirae", tmp_path / "b", base_url=server.url, **options)
     assert not hasattr(caught.value, "__notes__")

@@ -32,8 +32,6 @@ def text_file(path: Path, content: str) -> Path:
     [
         ({"question": "How many?", "answer": "4 #### 4"}, "How many?"),
         ({"clue": "Flower of London?", "answer": "THAMES"}, "Flower of London?"),
-        ({"text": "plain"}, "plain"),
-        ({"document": "plain"}, "plain"),
         ({"content": "plain", "year": 3}, "plain"),
     ],
 )
@@ -49,12 +47,6 @@ def test_unknown_fields_are_listed_with_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"a\.jsonl.*Available: body, year\. Choose one with text_field"):
         read_documents(path)
     assert read_documents(path, text_field="body").documents[0].text == "x"
-
-
-def test_named_fields_are_taken_for_text_id_and_label(tmp_path: Path) -> None:
-    path = lines(tmp_path / "a.jsonl", {"text": "no", "body": " yes ", "kind": "k", "id": 7})
-    read = read_documents(path, text_field="body", label_fields=["kind"])
-    assert read.documents == [Document("7", "yes", {"kind": ("k",)})]
 
 
 def test_an_id_is_the_id_field_or_the_line(tmp_path: Path) -> None:
@@ -115,20 +107,6 @@ def test_an_id_that_appears_twice_names_both_lines(tmp_path: Path) -> None:
         read_documents(path)
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ('{"text": "a"}\n{"title": "b"}\n', r"line 2: the field 'text' is missing. Available: title"),
-        ('{"text": "a"}\n{"text": ["b"]}\n', r"line 2: the field 'text' should be text, not a list"),
-        ('{"text": "a"}\n["b"]\n', r"line 2: expected an object, not a list"),
-        ('{"text": "a"}\n\n{"text": oops}\n', r"line 3: this line is not JSON"),
-    ],
-)
-def test_a_bad_line_is_named(tmp_path: Path, content: str, message: str) -> None:
-    with pytest.raises(DataError, match=message):
-        read_documents(text_file(tmp_path / "a.jsonl", content))
-
-
 def test_a_document_may_have_several_labels(tmp_path: Path) -> None:
     rows = [{"text": "a", "kind": ["k", 3, "k"]}, {"text": "b", "kind": []}, {"text": "c", "kind": "k"}]
     path = lines(tmp_path / "a.jsonl", *rows)
@@ -176,15 +154,10 @@ def test_criteria_come_from_a_mapping(tmp_path: Path) -> None:
     ("content", "message"),
     [
         ("a: x\nb: {}\n", r"line 2: the field 'description' is missing"),
-        ("a: x\nb: {description: y, hint: z}\n", r"line 2: the field 'hint' is not known"),
         ("a: x\nb/c: y\n", r"line 2: 'b/c' cannot be the name of a criterion"),
         ("a: x\nb: ' '\n", r"line 2: the criterion 'b' has no description"),
         ("a: x\nb: y\nA: z\n", r"line 3: the criterion 'A' duplicates line 1"),
-        ("a: x\na: y\n", r"line 2: the key 'a' appears twice"),
         ("a: x\nb: 3\n", r"line 2: expected a criterion: a mapping with 'description'"),
-        ("- only text\n", r"cannot be the name"),
-        ("a: [x\n", r"line \d: this is not YAML"),
-        ("just text", r"expected criteria"),
         ("", r"expected criteria"),
     ],
 )

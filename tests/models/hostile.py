@@ -57,10 +57,10 @@ class Recorder(Silent):
 
     def __init__(self) -> None:
         self.notes: list[str] = []
-        self.counts: list[int] = []
+        self.waits: list[str] = []
 
-    def retrying(self, count: int) -> None:
-        self.counts.append(count)
+    def waiting(self, text: str) -> None:
+        self.waits.append(text)
 
     def note(self, text: str) -> None:
         self.notes.append(text)

@@ -20,12 +20,12 @@ from evenkeel.api.batch import note_batches, with_batches
 from evenkeel.errors import BatchesPending, EvenkeelError, ModelUnreachable, UsageError
 from evenkeel.harness.budget import Budget
 from evenkeel.harness.limits import Limits
-from evenkeel.harness.progress import Silent
 from evenkeel.models.openai.batches import anthropic, protocols
 from evenkeel.models.openai.batches.stored import read_batches
 from evenkeel.models.openai.protocol import read_chat
 from evenkeel.models.registry import load_model
 from evenkeel.types import Generate, Message, Request, Response, Sampling
+from models.hostile import Recorder
 
 pytestmark = pytest.mark.slow
 
@@ -45,18 +45,6 @@ def server() -> Iterator[BatchServer]:
         yield running
 
 
-class Notes(Silent):
-    def __init__(self) -> None:
-        self.notes: list[str] = []
-        self.waits: list[str] = []
-
-    def note(self, text: str) -> None:
-        self.notes.append(text)
-
-    def waiting(self, text: str) -> None:
-        self.waits.append(text)
-
-
 def chats(count: int, **sampling: Any) -> list[Request]:
     settings = Sampling(max_tokens=50, **sampling)
     return [
@@ -72,12 +60,12 @@ def ask(
     *,
     provider: str = "openai",
     wait: bool = True,
-    notes: Notes | None = None,
+    notes: Recorder | None = None,
     **args: Any,
 ) -> dict[Request, Response]:
     live = load_model(f"{provider}:loop", base_url=server.url, api_key_env="LOOP_KEY", **args)
     model: Any = with_batches({"model": live}, frozenset({"model"}), folder, wait=wait)["model"]
-    model.watch(notes or Notes())
+    model.watch(notes or Recorder())
     try:
         return dict(model.answer(requests))
     finally:
@@ -97,7 +85,7 @@ def fates(*first: Fate, batch: int = 0) -> Callable[[int, int], Fate]:
 
 @BOTH
 def test_answers_are_those_of_a_live_model(server: BatchServer, tmp_path: Path, provider: str) -> None:
-    requests, notes = chats(7), Notes()
+    requests, notes = chats(7), Recorder()
     answers = ask(server, tmp_path, requests, provider=provider, notes=notes)
     assert answers == live_answers(requests)
     assert len(server.batches) == 1
@@ -388,7 +376,7 @@ def test_a_judge_is_asked_by_batches_too(server: BatchServer, tmp_path: Path) ->
 def test_going_on_live_says_that_batches_are_left(server: BatchServer, tmp_path: Path) -> None:
     with pytest.raises(BatchesPending):
         ask(server, tmp_path, chats(2), wait=False)
-    notes = Notes()
+    notes = Recorder()
     with note_batches(tmp_path, notes, batch=False):
         pass
     [note] = notes.notes
@@ -441,7 +429,7 @@ def test_stopping_leaves_the_batches_and_says_how_to_go_on(server: BatchServer, 
     _, errors = process.communicate(timeout=120)
     assert process.returncode == 130
     assert "Batches keep running at the provider: batch_0." in errors
-    assert f"--batch and --out {tmp_path / 'run'}" in " ".join(errors.split())
+    assert f"answers with `evenkeel resume {tmp_path / 'run'}`" in " ".join(errors.split())
     ended = subprocess.run(
         command(server, "openai", tmp_path / "run", "--batch", "submit"),
         capture_output=True,

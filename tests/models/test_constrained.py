@@ -10,12 +10,10 @@ import msgspec
 import pytest
 from msgspec import Struct
 
-import evenkeel as ek
 from evenkeel.models.hf import HuggingFace
 from evenkeel.text.judge import characters, read, schema_of
 from evenkeel.types import Generate, Message, Sampling
 from models.tiny import ask, open_hf, tiny_model
-from triplets import picks, store, triplet
 
 pytestmark = pytest.mark.slow
 
@@ -140,14 +138,3 @@ def test_a_schema_that_cannot_be_followed_is_told_and_the_text_is_free(folder: P
     assert note.startswith("JSON answers did not have to follow their schema: llguidance cannot follow")
     model.close()
     assert model.notes() == [note]
-
-
-@pytest.mark.full
-def test_the_embedded_model_judges_every_triplet(tmp_path: Path) -> None:
-    """It wrote no verdict that could be read before its texts had to follow the schema."""
-    data = store(tmp_path / "t.jsonl", [triplet(number) for number in range(2)])
-    run = ek.run("multiview", data=data, method=["judge:embedded"], out=tmp_path / "run")
-    assert run.headline.coverage == 1.0
-    assert {pick for both in picks(run, "judge:embedded").values() for pick in both} <= {
-        "positive", "negative", "tie",
-    }  # fmt: skip

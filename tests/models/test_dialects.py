@@ -10,10 +10,11 @@ import pytest
 
 import dialects
 import evenkeel as ek
-from dialects import PROVIDERS, ProviderServer, chat, named_at, one, opened
+from dialects import PROVIDERS, ProviderServer, chat, named_at, opened
 from evenkeel.errors import CapabilityError, UsageError
 from evenkeel.models.openai.protocol import read_chat
 from evenkeel.types import Generate, Sampling
+from models.hostile import one
 
 pytestmark = pytest.mark.slow
 

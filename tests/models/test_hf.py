@@ -41,13 +41,6 @@ def test_it_is_quiet(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_closed_model_can_be_asked_again(folder: Path) -> None:
-    model = open_hf(folder)
-    before = ask(model, say("Hello"))
-    model.close()
-    assert ask(model, say("Hello")) == before
-
-
 @pytest.mark.parametrize(
     ("name", "message"),
     [
@@ -218,15 +211,6 @@ def test_sampling_of_the_run_takes_the_place_of_the_requests_own(folder: Path) -
     assert ask(open_hf(folder, top_p=1e-9), request)[0].text == greedy.text
 
 
-def test_a_sampled_text_depends_on_its_request_alone(shared: HuggingFace, folder: Path) -> None:
-    requests = [say(text, repeat=repeat, temperature=1.0) for text in TEXTS for repeat in range(3)]
-    together = ask(shared, *requests)
-    alone = ask(open_hf(folder, concurrency=1), *reversed(requests))
-    assert together == alone[::-1]
-    assert len({response.text for response in together}) == len(requests)
-    assert ask(shared, say(TEXTS[0], temperature=1.0, seed=1))[0] != together[0]
-
-
 # Chats
 
 
@@ -293,16 +277,3 @@ def test_a_chat_that_ends_without_text_is_no_answer(
 def test_an_empty_continuation_is_one_where_the_model_ended_it() -> None:
     assert ended(say("Once"), "", finished=True) == ("ok", "", "")
     assert ended(say("Once"), "", finished=False) == ("truncated", "", "length before any text")
-
-
-def test_a_template_that_opens_the_reasoning_is_noticed(folder: Path, tmp_path: Path) -> None:
-    thinking = tmp_path / "thinking"
-    shutil.copytree(folder, thinking)
-    (thinking / "chat_template.jinja").write_text("{{ messages[0].content }}\n<think>\n")
-    [response] = ask(open_hf(thinking), chat(("user", "Where?"), max_tokens=3))
-    assert (response.status, response.text, response.reason) == (
-        "truncated",
-        "",
-        "length inside the reasoning",
-    )
-    assert response.reasoning

@@ -44,13 +44,6 @@ def gpu(folder: Path) -> Iterator[HuggingFace]:
     model.close()
 
 
-def test_a_gpu_is_taken_where_there_is_one(folder: Path) -> None:
-    model = load_model(f"hf:{folder}")
-    assert isinstance(model, HuggingFace)
-    assert model._causal().device.type == "cuda"
-    model.close()
-
-
 def test_repeats_that_share_a_prompt_are_the_same_as_alone(gpu: HuggingFace) -> None:
     requests = [
         say(text * 8, repeat=repeat, temperature=1.0, max_tokens=20 + 30 * repeat)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +12,14 @@ from evenkeel.models.boundary import find_boundary
 from evenkeel.models.hf import HuggingFace
 from evenkeel.models.local.prompts import scored_prompts
 from evenkeel.models.registry import token_counter, tokenizer
-from evenkeel.types import Generate, LogLikelihood, Logprobs, Request, Sampling
-from models.tiny import ARCHITECTURES, ask, chat, logprobs_of, open_hf, say, tiny_model
+from evenkeel.types import LogLikelihood, Request
+from models.tiny import ask, chat, logprobs_of, open_hf, say, tiny_model, with_template
 
 pytestmark = pytest.mark.slow
 
 TEXTS = ("The quick brown fox jumps over the lazy dog and runs", "Hello", "Once upon a time there was")
 PREFIXES = ("The quick brown fox", "Hello", "", "Par", "A long way from home, and")
-START, END = "<|im_start|>", "<|im_end|>"
+END = "<|im_end|>"
 CONTINUATIONS = (" jumps over the lazy dog", " world", "Paris is", "is", " further still")
 
 
@@ -45,16 +44,6 @@ def test_log_probabilities_are_those_of_the_full_logits(shared: HuggingFace) -> 
         assert logprobs.values == pytest.approx(naive_logprobs(shared, prefix, after), abs=1e-4)
         if not logprobs.merged:
             assert "".join(logprobs.tokens) == after
-
-
-def test_tokens_that_merge_across_the_boundary_are_marked(shared: HuggingFace) -> None:
-    clean, merged = ask(
-        shared,
-        LogLikelihood(prefix="The sky", continuation=" is blue"),
-        LogLikelihood(prefix="Par", continuation="is"),
-    )
-    assert not logprobs_of(clean).merged
-    assert logprobs_of(merged) == Logprobs((), (), merged=True, last_word=1)
 
 
 def test_one_reading_for_both_gives_what_two_would(each: HuggingFace) -> None:
@@ -202,23 +191,6 @@ def test_the_tokens_of_the_last_word_are_counted(shared: HuggingFace, prefix: st
     assert logprobs_of(alone).start == ""
 
 
-def test_a_start_token_is_reported_and_conditioned_on(
-    shared: HuggingFace, folder: Path, tmp_path: Path
-) -> None:
-    started = open_hf(with_template(folder, tmp_path / "started", f"{START} $A"))
-    requests = [LogLikelihood(prefix="The ship sails", continuation=after) for after in (" on", " away", "")]
-    for request, response in zip(requests, ask(started, *requests), strict=True):
-        logprobs = logprobs_of(response)
-        assert (logprobs.start, logprobs.last_word) == (START, 1)
-        assert list(logprobs.values) == pytest.approx(
-            naive_logprobs(started, request.prefix, request.continuation), abs=1e-4
-        )
-    (first,) = ask(started, LogLikelihood(prefix="", continuation=" on"))
-    assert (logprobs_of(first).tokens, logprobs_of(first).last_word) == ((" on",), 0)
-    with_it, without = (logprobs_of(ask(model, requests[0])[0]).values for model in (started, shared))
-    assert with_it != pytest.approx(without, abs=1e-3)
-
-
 @pytest.mark.parametrize("template", [f"$A {END}", f"{END} $A {END}"])
 def test_an_end_token_that_the_tokenizer_appends_is_left_out(
     folder: Path, tmp_path: Path, template: str
@@ -257,19 +229,6 @@ def test_a_tokenizer_by_itself_leaves_an_appended_end_token_out(
     assert find_boundary(tokenise("Once upon"), tokenise("Once upon a time")) == (len(leading) + 2, False)
 
 
-def with_template(folder: Path, copy: Path, single: str) -> Path:
-    """The same model, its tokenizer made to put special tokens around every text."""
-    from tokenizers.processors import TemplateProcessing
-    from transformers import AutoTokenizer
-
-    shutil.copytree(folder, copy)
-    tokenizer = AutoTokenizer.from_pretrained(copy)
-    ids = [(token, tokenizer.convert_tokens_to_ids(token)) for token in (START, END)]
-    tokenizer.backend_tokenizer.post_processor = TemplateProcessing(single=single, special_tokens=ids)
-    tokenizer.save_pretrained(copy)
-    return copy
-
-
 def test_half_precision_is_noted_and_its_log_probabilities_are_float32(folder: Path) -> None:
     """Those of bfloat16 would have eight bits: steps of 0.06 at −10."""
     model = open_hf(folder, dtype="bfloat16")
@@ -290,17 +249,3 @@ def test_a_log_probability_that_is_not_finite_is_a_failure(tmp_path: Path) -> No
         response = ask(model, *requests)[0]
         assert (response.status, response.logprobs) == ("error", None)
         assert "not finite" in response.reason
-
-
-def test_a_length_by_another_name_is_the_context(tmp_path: Path) -> None:
-    """MPT's attention has no bias for places beyond it."""
-    settings = {**ARCHITECTURES["MptConfig"], "max_position_embeddings": None}
-    model = open_hf(tiny_model(tmp_path, "MptConfig", **settings))
-    sampling = Sampling(max_tokens=40)
-    requests = [Generate(prompt="word " * times, sampling=sampling) for times in (120, 200, 3)]
-    cut, long, short = ask(model, *requests)
-    assert (cut.status, short.status) == ("truncated", "truncated")
-    assert cut.tokens_out is not None
-    assert cut.tokens_out < 40
-    assert long.status == "error"
-    assert "context of 128" in long.reason

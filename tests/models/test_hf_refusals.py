@@ -174,9 +174,7 @@ def test_an_encoder_decoder_model_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("model_class", ["BertForMaskedLM", "RobertaForCausalLM"])
 def test_a_model_that_reads_both_ways_is_refused(model_class: str, tmp_path: Path) -> None:
-    message = refused(tiny_other(tmp_path, model_class))
-    assert model_class in message
-    assert "not causal" in message
+    assert "is not causal" in refused(tiny_other(tmp_path, model_class))
 
 
 def test_positions_that_do_not_begin_at_0_are_refused(tmp_path: Path) -> None:

@@ -130,12 +130,7 @@ def test_a_schema_is_sent_as_the_response_format() -> None:
 
 @pytest.mark.parametrize(
     "complaint",
-    [
-        "Unrecognized request argument supplied: response_format",
-        "'json_schema' is not supported by this model",
-        "guided decoding is off",
-        "failed to parse grammar",
-    ],
+    ["Unrecognized request argument supplied: response_format", "guided decoding is off"],
 )
 def test_a_server_that_takes_no_schema_is_asked_again_without_and_never_with_it(complaint: str) -> None:
     with Loopback(script=("400",), says=complaint, record=True) as server:
@@ -185,9 +180,7 @@ def refused(text: str, *, field: str = "", complaint: str = "Unknown: {}") -> li
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("an unknown star's surface temperature", "Unknown: {}"),
         ("an Unknown star's Temperature", "Unknown: {}"),
-        ("the grammar of Latin", "Unknown: {}"),
         ("maxLength in the grammar", "Unknown: {}"),
         ("a star", 'Unknown error in {{"temperature": 0.5, "text": "{}"}}'),
         ("a star", 'Unknown error in {{"type": "json_schema", "text": "{}"}}'),

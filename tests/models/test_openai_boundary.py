@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 from evenkeel.errors import CapabilityError
 from evenkeel.models.registry import load_model
 from evenkeel.types import LogLikelihood, Logprobs, Response
 from models.served import Served
-from models.tiny import logprobs_of, open_hf
+from models.tiny import logprobs_of, open_hf, with_template
 
 pytestmark = pytest.mark.slow
 
@@ -36,24 +34,6 @@ ROWS = [
     ("A smile 😀", "😀 and more"),
     ("prefix <|im_", "start|> odd"),
 ]
-
-
-@pytest.fixture(scope="module")
-def with_start(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same weights under a tokenizer that puts a start token before every text."""
-    copy = tmp_path_factory.mktemp("start") / "model"
-    shutil.copytree(folder, copy)
-    path = copy / "tokenizer.json"
-    content = msgspec.json.decode(path.read_bytes())
-    token = "<|im_start|>"
-    content["post_processor"] = {
-        "type": "TemplateProcessing",
-        "single": [{"SpecialToken": {"id": token, "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}],
-        "pair": [],
-        "special_tokens": {token: {"id": token, "ids": [1], "tokens": [token]}},
-    }
-    path.write_bytes(msgspec.json.encode(content))
-    return copy
 
 
 def loglikelihoods(model: Any) -> list[Response]:
@@ -99,7 +79,8 @@ def test_a_server_gives_the_log_probabilities_of_the_weights(
     ] == []
 
 
-def test_a_start_token_before_every_text_is_reported(with_start: Path) -> None:
+def test_a_start_token_before_every_text_is_reported(folder: Path, tmp_path: Path) -> None:
+    with_start = with_template(folder, tmp_path / "start", "<|im_start|> $A")
     local = [logprobs_of(response) for response in loglikelihoods(open_hf(with_start, dtype="float32"))]
     with Served(with_start, before="<|im_start|>") as server:
         served = [
@@ -107,18 +88,6 @@ def test_a_start_token_before_every_text_is_reported(with_start: Path) -> None:
         ]
     assert all(map(same, served, local))
     assert {logprobs.start for logprobs in (*served, *local)} == {"<|im_start|>"}
-
-
-def test_the_prefix_alone_is_asked_for_only_where_tokens_merge(folder: Path) -> None:
-    with Served(folder, record=True) as server:
-        model = load_model("openai:m", base_url=server.url)
-        list(model.answer([LogLikelihood(prefix="The capital of France is", continuation=" Paris")]))
-        assert len(server.bodies) == 1
-        list(model.answer([LogLikelihood(prefix="The capital of France is Par", continuation="is")]))
-    assert [body["prompt"] for body in server.bodies[1:]] == [
-        "The capital of France is Paris",
-        "The capital of France is Par",
-    ]
 
 
 # Texts that the server cannot echo

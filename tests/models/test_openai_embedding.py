@@ -74,10 +74,8 @@ def renumbered(number: Callable[[int], Any]) -> Callable[[str, int, Item], Item]
     "number",
     [
         lambda index: index % 4,  # restarts within the batch
-        lambda index: 0,
         lambda index: index + 1,
         lambda index: index if index else None,
-        lambda index: str(index),
         lambda index: bool(index),
     ],
 )
@@ -127,14 +125,10 @@ def test_one_bad_text_does_not_fail_its_neighbours() -> None:
 BROKEN: dict[str, Any] = {
     "zeros": [0.0, -0.0, 0.0],
     "overflow": [1e39, 1.0, 0.0],
-    "squares overflow": [1e25, 1e25, 0.0],
     "squares vanish": [1e-30, 1e-30, 0.0],
-    "huge integer": [10**400, 1, 2],
     "true": [True, False, True],
-    "nothing": [],
     "none": None,
     "null inside": [1.0, None, 2.0],
-    "no base64": "§§§",
     "odd bytes": base64.b64encode(b"12345").decode(),
     "nan": base64.b64encode(packed(math.nan, 1, 2)).decode(),
 }

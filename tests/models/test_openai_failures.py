@@ -294,7 +294,7 @@ def test_a_malformed_address_is_refused(address: str) -> None:
     assert "Canary" not in str(raised.value)
 
 
-@pytest.mark.parametrize("args", [{}, {"token_field": "max\udcff"}])
+@pytest.mark.parametrize("args", [{}, {"extra_body": "max\udcff"}])
 def test_a_name_that_is_not_utf_8_is_refused(args: dict[str, str]) -> None:
     with pytest.raises(UsageError, match="is not valid UTF-8") as raised:
         load_model("openai:m" if args else "openai:m\udcff", **args)

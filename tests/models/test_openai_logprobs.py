@@ -25,7 +25,9 @@ def test_the_tokens_of_the_continuation_have_their_values(bos: str, min_tokens: 
     with Loopback(bos=bos, min_tokens=min_tokens) as server:
         model = model_of(server)
         model.probe(LOGLIKELIHOOD)
+        before = server.requests
         response = one(model, LogLikelihood(prefix="The ship is", continuation=" even keeled"))
+        assert server.requests == before + 1  # the prefix alone is asked for only where tokens merge
     tokens = (" even", " keel", "ed")
     assert response.logprobs == Logprobs(tokens, tuple(map(logprob, tokens)), last_word=1, start=bos)
 

@@ -124,20 +124,13 @@ def test_ollama_is_found_where_its_variable_says(monkeypatch: pytest.MonkeyPatch
             load_model("ollama:x")
 
 
-def test_azure_asks_a_deployment_with_its_version(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_azure_is_asked_at_the_address_of_ones_resource(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match="set AZURE_OPENAI_ENDPOINT"):
         load_model("azure:mine")
     monkeypatch.setenv("AZURE_OPENAI_API_KEY", KEY)
     monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", "https://me.openai.azure.com/")
-    monkeypatch.setenv("OPENAI_API_VERSION", "2025-04-01-preview")
-    [server] = endpoints(None, None, preset=find_preset("azure"), model="my model")
-    url = server.url("chat/completions")
-    assert str(url).startswith("https://me.openai.azure.com/openai/deployments/my%20model/chat/completions?")
-    assert dict(url.query) == {"api-version": "2025-04-01-preview"}
-    assert server.headers["api-key"] == KEY
-    assert "Authorization" not in server.headers
-    [other] = endpoints("https://evil.example", None, preset=find_preset("azure"), model="m")
-    assert KEY not in str(other.headers)
+    assert sent("azure:mine") == {"https://me.openai.azure.com/openai/v1": KEY}
+    assert KEY not in sent("azure:mine", base_url="https://evil.example").values()
 
 
 # A person's own

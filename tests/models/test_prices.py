@@ -112,19 +112,11 @@ def test_a_limit_in_dollars_is_kept_by_known_prices_and_refused_without(
         assert 0 < len(server.received) < 30
 
 
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
-        ("input = 1\n", "output"),
-        ("input = -1\noutput = 1\n", "at least 0"),
-        ("input = 'x'\noutput = 1\n", "number"),
-    ],
-)
 def test_a_mistake_in_a_price_is_named_with_its_place(
-    text: str, problem: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "evenkeel.toml"
-    path.write_text(f'\n[prices."{GROQ}"]\n{text}')
+    path.write_text(f'\n[prices."{GROQ}"]\ninput = -1\noutput = 1\n')
     monkeypatch.setenv("EVENKEEL_CONFIG", str(path))
-    with pytest.raises(DataError, match=rf"evenkeel.toml, \[prices.*{problem}"):
+    with pytest.raises(DataError, match=r"evenkeel.toml, \[prices.*at least 0"):
         price_of(ModelRef(GROQ))

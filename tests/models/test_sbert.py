@@ -76,31 +76,6 @@ def test_a_text_beyond_the_limit_is_marked_as_cut(embedder: EmbeddedEmbedder) ->
     assert (long.cut, long.tokens_in) == (True, 256)
 
 
-def test_equal_texts_are_embedded_once_and_answered_each(embedder: EmbeddedEmbedder) -> None:
-    requests = [Embed(text=text, repeat=repeat) for text in ("one", "two") for repeat in range(3)]
-    responses = ask(embedder, *requests)
-    assert [response.status for response in responses] == ["ok"] * 6
-    assert len({response.vector for response in responses}) == 2
-
-
-def test_running_out_of_memory_halves_the_batch(embedder: EmbeddedEmbedder) -> None:
-    import torch
-
-    texts = [f"text number {number}" for number in range(20)]
-    expected = vectors(embedder, texts)
-    loaded = embedder._embedder
-    assert loaded is not None
-
-    def limited(module: Any, args: Any) -> None:
-        if args[0]["input_ids"].shape[0] > 3:
-            raise torch.OutOfMemoryError("CUDA out of memory")
-
-    hook = loaded.model.register_forward_pre_hook(limited)
-    halved = vectors(embedder, texts)
-    hook.remove()
-    assert np.abs(halved - expected).max() < 1e-6
-
-
 def test_a_folder_is_a_model_and_a_prompt_goes_before_the_text(
     embedder: EmbeddedEmbedder, tmp_path: Path
 ) -> None:

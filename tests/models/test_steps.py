@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +10,7 @@ import pytest
 import torch
 
 from evenkeel.models.hf import HuggingFace
-from evenkeel.models.local import batching, causal, generation
-from evenkeel.models.local.batching import Budget
+from evenkeel.models.local import causal, generation
 from evenkeel.models.local.checks import reads_padded
 from evenkeel.models.local.generation import Prompt, generate
 from evenkeel.models.local.reading import SHARED, shared_beginning
@@ -37,39 +35,22 @@ TEXTS = (
     "Once upon a time there was",
     "1 2 3",
 )
-WORD, LONG_WORD = 2**32 - 1, 2**64 - 1
 
 
 # Noise
 
 
-def mixed(bits: int) -> int:
-    bits = ((bits ^ bits >> 16) * 0x21F0AAAD) & WORD
-    bits = ((bits ^ bits >> 15) * 0xD35A2D97) & WORD
-    return bits ^ bits >> 15
+NOISE = (
+    *((-0.37248, -0.59944, 0.17158), (-0.20964, 0.58055, -0.44865), (0.87758, -0.36739, 0.28089)),
+    *((-7.13085, -0.49803, -1.33359), (0.92040, -0.36619, -2.50865), (-6.11783, -5.34781, -2.00014)),
+)
 
 
-def expected_noise(seed: int, step: int, token: int) -> float:
-    """The same in Python's own whole numbers and in double precision."""
-    key = (seed + (step + 1) * 0x9E3779B97F4A7C15) & LONG_WORD
-    key = ((key ^ key >> 30) * 0xBF58476D1CE4E5B9) & LONG_WORD
-    key = ((key ^ key >> 27) * 0x94D049BB133111EB) & LONG_WORD
-    key ^= key >> 31
-    share = ((mixed((key & WORD) ^ mixed(token + 1)) & 0x7FFFFFFF) + 0.5) / 2**31
-    return float(np.log(-np.log1p(-share)))
-
-
-def tensor_of(seeds: list[int]) -> torch.Tensor:
-    return torch.tensor(np.array(seeds, np.uint64).view(np.int64))
-
-
-@pytest.mark.parametrize("step", [0, 1, 255, 100_000])
-def test_noise_has_the_same_bits_on_every_device(step: int) -> None:
-    """They are those of unsigned arithmetic, whose overflow wraps."""
-    seeds = [0, 1, 2**63 - 1, 2**63, LONG_WORD, 0x0123_4567_89AB_CDEF]
-    noise = log_exponentials(tensor_of(seeds), step, 500).numpy()
-    expected = [[expected_noise(seed, step, token) for token in range(500)] for seed in seeds]
-    assert np.allclose(noise, expected, rtol=0, atol=1e-4)
+def test_noise_has_the_same_digits_on_every_machine() -> None:
+    """A seed gives the texts of yesterday: the digits are those of unsigned arithmetic, which wraps."""
+    seeds = torch.tensor(np.array([0, 2**63, 2**64 - 1], np.uint64).view(np.int64))
+    noise = [row[::200].tolist() for step in (0, 100_000) for row in log_exponentials(seeds, step, 500)]
+    assert noise == [pytest.approx(row, abs=1e-4) for row in NOISE]
 
 
 def test_the_nucleus_is_that_of_sorted_probabilities() -> None:
@@ -92,16 +73,6 @@ def test_tokens_tied_at_the_edge_of_the_nucleus_stay() -> None:
     probabilities = torch.tensor([[0.4, 0.2, 0.2, 0.1, 0.1]]).expand(5, -1)
     tokens = largest_in_nucleus(torch.eye(5), probabilities, torch.full((5,), 0.5))
     assert tokens.tolist() == [0, 1, 2, 0, 0]
-
-
-def test_a_nucleus_of_nothing_is_the_likeliest_token_and_of_all_any() -> None:
-    logits = torch.randn(50, 200, generator=torch.Generator().manual_seed(0))
-    nothing, everything, whole = (
-        Sampler([Prompt((1,), 1.0, top_p, seed, 9, ()) for seed in range(50)], torch.device("cpu"))
-        for top_p in (0.0, 1 - 1e-9, 1.0)
-    )
-    assert nothing.pick(logits, 3).equal(logits.argmax(-1))
-    assert everything.pick(logits, 3).equal(whole.pick(logits, 3))
 
 
 def test_many_rows_are_picked_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,12 +124,6 @@ def test_a_model_with_it_writes_the_same(architecture: str, tmp_path: Path) -> N
         assert each.ids == [token for token in ids if token not in causal.end_ids]
     [alone] = generate(causal, prompts[:1])
     assert alone.ids == [token for token in expected[0] if token not in causal.end_ids]
-
-
-def test_a_model_without_fused_attention_is_left_as_it_is(tmp_path: Path) -> None:
-    causal = open_hf(tiny_model(tmp_path, "MptConfig", **ARCHITECTURES["MptConfig"]))._causal()
-    use_step_attention(causal.model)
-    assert causal.model.config._attn_implementation != NAME
 
 
 # Reading tokens a step late
@@ -256,20 +221,3 @@ def test_what_all_prompts_begin_with_is_read_once(
     start = shared_beginning(rows)
     assert start > SHARED
     assert read == [(1, start), (len(rows), max(map(len, rows)) - start)]
-
-
-# Batches
-
-
-def test_the_next_part_is_asked_for_when_the_last_is_used_up() -> None:
-    asked = []
-
-    def parts() -> Iterator[list[list[int]]]:
-        for number, part in enumerate([[[3], [5]], [], [[9], [1], [1]]]):
-            asked.append(number)
-            yield part
-
-    results = batching.run(parts(), lambda size: size, Budget(rows=2, tokens=100), lambda batch, _: batch)
-    assert [next(results), asked] == [(5, 5), [0]]
-    assert [item for item, _ in results] == [3, 9, 1, 1]
-    assert asked == [0, 1, 2]

@@ -88,6 +88,19 @@ def with_tokenizer(folder: Path) -> Path:
     return folder
 
 
+def with_template(folder: Path, copy: Path, single: str) -> Path:
+    """The same model, its tokenizer made to put special tokens around every text."""
+    from tokenizers.processors import TemplateProcessing
+    from transformers import AutoTokenizer
+
+    shutil.copytree(folder, copy)
+    tokenizer = AutoTokenizer.from_pretrained(copy)
+    ids = [(token, tokenizer.convert_tokens_to_ids(token)) for token in ("<|im_start|>", "<|im_end|>")]
+    tokenizer.backend_tokenizer.post_processor = TemplateProcessing(single=single, special_tokens=ids)
+    tokenizer.save_pretrained(copy)
+    return copy
+
+
 def drop_tensors(part: str) -> Callable[[dict[str, Any]], None]:
     """A change that takes out every tensor with this in its name."""
 

@@ -174,7 +174,7 @@ def test_nothing_runs_and_nothing_is_loaded(name: str, browser: Browser, pages: 
     assert seen == [f"request {pages[name].as_uri()}"]
     assert page.title() != "run"
     assert page.locator("iframe, img, object, embed, form, link, base").count() == 0
-    assert page.locator("script").count() == (0 if name == "scorecard" else 2)
+    assert page.locator("script").count() == (0 if name == "scorecard" else 3)
     assert page.locator("a:not([href^='#'])").count() == (4 if name == "scorecard" else 0)
     assert page.locator("h1").count() == 1
     assert "outside" not in page.locator("h1").inner_text()
@@ -185,8 +185,14 @@ def test_nothing_runs_and_nothing_is_loaded(name: str, browser: Browser, pages: 
 def test_hostile_texts_are_shown_as_text(name: str, browser: Browser, pages: dict[str, Path]) -> None:
     """Whatever of them is begun on the page stands there whole, letter by letter."""
     page, _ = opened(browser, pages[name])
-    page.locator("#samples tr.sample").evaluate_all("rows => rows.forEach(row => row.click())")
-    shown = "\n".join(page.locator("pre").all_inner_texts())
+    shown = "\n".join(
+        page.locator("#samples tr.sample").evaluate_all(
+            """rows => rows.map(row => {
+              if (!row.classList.contains("selected")) row.click();
+              return document.getElementById("sample-detail").textContent;
+            })"""
+        )
+    )
     begun = [text for text in NASTY if visible(text[:12]) in shown]
     assert [text[:40] for text in begun if visible(text[:1000]) not in shown] == []
     assert len(begun) >= (8 if name in ("mirae", "both") else 5)
@@ -303,21 +309,36 @@ def test_samples_are_paged_sorted_and_opened_by_keyboard(browser: Browser, liste
     assert ids[-1] == "en-7-L1"  # what has no value comes last
     assert page.get_by_role("button", name="Next").is_disabled()
     opener = page.get_by_role("button", name="sample en-7-L1")
-    assert page.locator("#samples pre").count() == 0
+    detail = page.get_by_role("region", name="The selected sample")
     opener.press("Enter")
     assert opener.get_attribute("aria-expanded") == "true"
-    assert page.locator("#samples pre").all_inner_texts() == ["<b>Ask</b> 7, told in 1 ways?"]
-    opener.press("Enter")
-    assert page.locator("#samples pre").count() == 0
+    expect(detail.locator(".ek-body").first).to_have_text("<b>Ask</b> 7, told in 1 ways?")
+    page.keyboard.press("ArrowUp")
+    expect(detail.locator(".ek-body").first).to_have_text("<b>Ask</b> 0, told in 0 ways?")
+    assert opener.get_attribute("aria-expanded") == "false"
+    page.keyboard.press("Enter")
+    expect(detail).to_have_count(0)
     assert seen == [f"request {listed.as_uri()}"]
     page.context.close()
 
 
-def test_a_row_opens_wherever_it_is_clicked(browser: Browser, listed: Path) -> None:
-    page, _ = opened(browser, listed)
-    cell = page.locator("#samples tbody td").filter(has_text="<b>Ask</b> 0, told in 0").first
-    cell.click()
-    assert page.locator("#samples pre").all_inner_texts() == ["<b>Ask</b> 0, told in 0 ways?"]
+@pytest.mark.parametrize("width", WIDTHS.values())
+def test_a_row_shows_its_details_wherever_it_is_clicked(browser: Browser, listed: Path, width: int) -> None:
+    """Beside the table, or on a phone below the row."""
+    page, _ = opened(browser, listed, width=width)
+    row = page.locator("#samples tr.sample").nth(1)
+    row.locator("td").first.click()
+    detail = page.get_by_role("region", name="The selected sample")
+    expect(detail.locator(".ek-body").first).to_have_text("<b>Ask</b> 0, told in 1 ways?")
+    table, panel = page.locator(".split > .scroll").bounding_box(), detail.bounding_box()
+    assert table
+    assert panel
+    if width == WIDTHS["desktop"]:
+        assert panel["x"] >= table["x"] + table["width"]
+    else:
+        below = row.bounding_box()
+        assert below
+        assert panel["y"] >= below["y"] + below["height"]
     page.context.close()
 
 
@@ -347,14 +368,14 @@ def test_right_and_wrong_samples_are_marked_and_filtered(browser: Browser, tmp_p
             noise_rates="0", out=tmp_path / "run",
         )  # fmt: skip
     page, _ = opened(browser, run.path / "report.html")
-    assert page.locator("#samples tbody th").all_inner_texts() == ["✗", "✓", "✗"]
+    assert page.locator("#samples tr.sample th").all_inner_texts() == ["✗", "✓\ncut off", "✗\ncut off"]
     page.get_by_role("button", name="Wrong (2)").click()
-    assert page.locator("#samples tbody td.text").all_inner_texts()[:3] == ["Q0?", "yes", "No idea."]
+    assert page.locator("td.text").all_inner_texts()[:4] == ["Q0?", "noise 0", "yes", "No idea."]
     page.get_by_role("button", name="Right (1)").click()
-    assert page.locator("#samples tbody th").all_inner_texts() == ["✓"]
+    assert page.locator("#samples tr.sample").count() == 1
     page.get_by_role("button", name="Wrong (2)").click()
     page.get_by_role("button", name="Cut off (2)").click()  # outcomes combine: wrong and cut off
-    assert page.locator("#samples tbody td.text").all_inner_texts()[:3] == ["Q2?", "yes", "No… (cut off)"]
+    assert page.locator("td.text").all_inner_texts() == ["Q2?", "noise 0", "yes", "No…"]
     page.context.close()
 
 

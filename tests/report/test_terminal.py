@@ -2,34 +2,33 @@
 
 from __future__ import annotations
 
-import io
+import re
 
 import pytest
-from rich.console import Console
 
 from evenkeel.report.terminal.progress import Watcher
-from evenkeel.report.terminal.runs import PlainRuns, RunLine, duration, runs_table
+from evenkeel.report.terminal.runs import PlainRuns, RunBars, RunLine, duration
 from evenkeel.types import Response
-
-LINES = [
-    RunLine(name="mirae-one", state="finished"),
-    RunLine(name="rgb-one", state="running", phase="asking", done=1220, total=4000, seconds_left=431),
-    RunLine(name="rgb-a-name-that-is-longer-than-others", state="failed", problem="no\x1b[31m " + "x" * 200),
-    *(RunLine(name=f"miron-{number}", state="waiting") for number in range(40)),
-]
 
 
 @pytest.mark.parametrize("width", [80, 120])
-def test_each_run_is_one_line_with_its_time_left(width: int) -> None:
-    file = io.StringIO()
-    Console(file=file, width=width, no_color=True).print(runs_table(LINES))
-    lines = [line.rstrip() for line in file.getvalue().splitlines()]
-    assert len(lines) == len(LINES)
-    assert lines[0].split(maxsplit=2) == ["rgb-one", "running", "asking 1,220 of 4,000, 7 min left"]
-    assert lines[1].startswith("rgb-a-name-that-is-longer-tha…  failed")
-    assert "\x1b" not in lines[1]
-    assert lines[2].split() == ["mirae-one", "finished"]
-    assert all(len(line) <= width for line in lines)
+def test_each_run_in_progress_is_one_line_of_a_terminal(
+    width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, value in {"FORCE_COLOR": "1", "COLUMNS": str(width), "TERM": "xterm"}.items():
+        monkeypatch.setenv(name, value)
+    watcher = RunBars()
+    asking = RunLine(name="rgb-one", state="running", phase="asking", done=1220, total=4000, seconds_left=431)
+    waiting = [RunLine(name=f"miron-{number}", state="waiting") for number in range(40)]
+    watcher.update([asking, RunLine(name="mirae-one", state="running"), *waiting])
+    failed = RunLine(name="mirae-one", state="failed", problem="no\x1b[31m answer")
+    watcher.update([asking, failed, *waiting])
+    watcher.finish()
+    output = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", capsys.readouterr().err)
+    assert "mirae-one: failed (no␛[31m answer)" in output
+    last = [line.split() for line in output.splitlines() if "7 min left" in line][-1]
+    assert (last[0], " ".join(last[-7:])) == ("rgb-one", "asking 1,220 of 4,000, 7 min left")
+    assert "miron" not in output
 
 
 def test_without_a_terminal_a_line_is_printed_when_a_run_begins_and_ends(

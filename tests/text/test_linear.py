@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from evenkeel.benchmarks.mirae.refusals import refuses
 from evenkeel.benchmarks.miron.scoring import as_words, lev_score, matches
-from evenkeel.benchmarks.rgb.check.lenient import examine
+from evenkeel.benchmarks.rgb.check.lenient import lenient
 from evenkeel.benchmarks.rgb.check.normalization import plain, words
 from evenkeel.benchmarks.rgb.scoring import published, published_matches
 from evenkeel.files.jsonfile import json_objects, replace_half_pairs
@@ -46,8 +46,8 @@ class Opinion(Struct):
 def lenient_check(text: str) -> Any:
     """The lenient check of an answer, and the sentence that the page quotes."""
     answer = (("Silverton", "University of California San Diego", "21"), ("0", "一"))
-    examined = examine(text, answer, fake=(("Glenmore",),), query="Who won 21 games?")
-    return examined.telling_sentence("rejected")
+    verdict = lenient(text, answer, fake=(("Glenmore",),), query="Who won 21 games?")
+    return verdict.telling_sentence("rejected")
 
 
 hidden = Redaction(["sk-abcdef0123456789abcdef", "aaaaaaaaaaaaaaaaaaaaaaaaaaaa", "short pw"])

@@ -9,66 +9,26 @@ Samples of one group (all levels of a question, say) are not independent, so eve
 - a rank correlation: Fisher's z.
 
 docs/statistics.md has the formulas, and how often such intervals contain the truth in the simulations of
-`benchmarks/intervals.py`.
+`benchmarks/intervals.py`. These are the functions that benchmarks summarise with.
 """
 
 from __future__ import annotations
 
-from evenkeel.analysis.figures import (
-    difference,
-    figure,
-    pair_coverage,
-    rank_correlation,
-    ratio,
-    slope,
-    summarise,
-)
-from evenkeel.analysis.intervals import (
-    NOTHING,
-    RANGES,
-    TOO_FEW,
-    Estimate,
-    Interval,
-    interval_of,
-    mean_over,
-    over_clusters,
-    per_cluster,
-    t_interval,
-    wilson,
-)
-from evenkeel.analysis.significance import (
-    Tested,
-    detectable,
-    difference_range,
-    holm,
-    paired_test,
-)
-from evenkeel.page.metrics import scope_name, scope_of
+from evenkeel.analysis.figures import difference, figure, rank_correlation, ratio, slope, summarise
+from evenkeel.analysis.intervals import NOTHING, Interval, interval_of
+from evenkeel.analysis.significance import holm
+from evenkeel.page.metrics import scope_name
 
 __all__ = [
     "NOTHING",
-    "RANGES",
-    "TOO_FEW",
-    "Estimate",
     "Interval",
-    "Tested",
-    "detectable",
     "difference",
-    "difference_range",
     "figure",
     "holm",
     "interval_of",
-    "mean_over",
-    "over_clusters",
-    "pair_coverage",
-    "paired_test",
-    "per_cluster",
     "rank_correlation",
     "ratio",
     "scope_name",
-    "scope_of",
     "slope",
     "summarise",
-    "t_interval",
-    "wilson",
 ]

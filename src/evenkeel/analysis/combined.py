@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from evenkeel import analysis as stats
+from evenkeel.analysis.intervals import Estimate, Interval, interval_of, over_clusters, per_cluster
 from evenkeel.analysis.links import Group, Links, numbered, spread
 from evenkeel.types import Unit
 
@@ -42,10 +42,10 @@ def value_of(terms: Sequence[Term]) -> float:
     return float(sum(coefficient * np.mean(values) for coefficient, values, _ in terms))
 
 
-def estimate(terms: Sequence[Term]) -> stats.Estimate | None:
+def estimate(terms: Sequence[Term]) -> Estimate | None:
     """T = Σ cₚ meanₚ with its error over groups; None where a mean has fewer than two groups.
 
-    Without group g the mean of term p moves by mₚ(g), as in `stats.over_clusters`, and
+    Without group g the mean of term p moves by mₚ(g), as in `over_clusters`, and
     error² = Σ_g (Σₚ cₚ √((Gₚ − 1)/Gₚ) mₚ(g))². The degrees of freedom are Satterthwaite's over the terms,
     Σ(vₚ)² / Σ(vₚ²/dfₚ) with vₚ = (cₚ errorₚ)², and at most one less than there are groups. Of groups with
     links, error and degrees of freedom are those of `links.spread`, where a group's size is its share of T.
@@ -55,7 +55,7 @@ def estimate(terms: Sequence[Term]) -> stats.Estimate | None:
         return None
     value, shifts = value_of(terms), _moves(terms, numbers).sum(axis=0)
     # A mean of as many groups that moves as T does has the same shape as T.
-    pseudo = stats.over_clusters(value + len(shifts) * shifts, np.ones(len(shifts)), links)
+    pseudo = over_clusters(value + len(shifts) * shifts, np.ones(len(shifts)), links)
     if links is None:
         error, df = float(np.sqrt(shifts @ shifts)), _satterthwaite(terms, numbers, len(shifts) - 1)
     else:
@@ -69,13 +69,13 @@ def estimate(terms: Sequence[Term]) -> stats.Estimate | None:
 
 def _satterthwaite(terms: Sequence[Term], numbers: Sequence[NDArray[np.intp]], most: float) -> float:
     """The degrees of freedom of a weighted sum of means, whose groups have no links."""
-    estimates = [stats.over_clusters(*_sums(*each)) for each in zip(terms, numbers, strict=True)]
+    estimates = [over_clusters(*_sums(*each)) for each in zip(terms, numbers, strict=True)]
     variances = [(term.coefficient * each.error) ** 2 for term, each in zip(terms, estimates, strict=True)]
     total = sum(v**2 / each.df for v, each in zip(variances, estimates, strict=True))
     return min(sum(variances) ** 2 / total if total else min(each.df for each in estimates), most)
 
 
-def interval(terms: Sequence[Term], unit: Unit) -> stats.Interval:
+def interval(terms: Sequence[Term], unit: Unit) -> Interval:
     """T with limits from those of its terms: T − √(Σᵢⱼ rᵢⱼ dᵢ dⱼ), where dₚ is how far the limit that makes T
     small lies from meanₚ, times cₚ, and rᵢⱼ the correlation of two terms over the groups or units they share;
     the upper limit likewise (Zou & Donner 2008). So it is as asymmetric as the intervals of its terms.
@@ -86,12 +86,12 @@ def interval(terms: Sequence[Term], unit: Unit) -> stats.Interval:
     if links is not None:
         clusters = spread(np.zeros(clusters), weights, links).independent
     intervals = [
-        stats.interval_of(np.array(term.values, dtype=float), groups, unit, links=links)
+        interval_of(np.array(term.values, dtype=float), groups, unit, links=links)
         for term, groups in zip(terms, numbers, strict=True)
     ]
     value = value_of(terms)
     if unknown := [each for each in intervals if each.low is None]:
-        return stats.Interval(value, None, None, unknown[0].method, n, clusters)
+        return Interval(value, None, None, unknown[0].method, n, clusters)
     # The margin on the side that makes T small comes first; a negative coefficient swaps them.
     margins = [
         [term.coefficient * margin for margin in each.margins[:: 1 if term.coefficient > 0 else -1]]
@@ -102,7 +102,7 @@ def interval(terms: Sequence[Term], unit: Unit) -> stats.Interval:
     sides = np.ascontiguousarray(np.transpose(margins))
     low, high = (float(np.sqrt(max(0.0, side @ correlation @ side))) for side in sides)
     methods = ", ".join(dict.fromkeys(each.method for each in intervals))
-    return stats.Interval(value, value - low, value + high, methods, n, clusters)
+    return Interval(value, value - low, value + high, methods, n, clusters)
 
 
 def _numbered(terms: Sequence[Term]) -> tuple[list[NDArray[np.intp]], Links | None]:
@@ -124,7 +124,7 @@ def _sums(term: Term, groups: NDArray[np.intp]) -> tuple[NDArray[np.float64], ND
     """The sum and the number of a term's values in each of its groups."""
     consecutive = np.unique(groups, return_inverse=True)[1]
     values = np.array(term.values, dtype=float)
-    return stats.per_cluster(consecutive, values), stats.per_cluster(consecutive, np.ones(len(values)))
+    return per_cluster(consecutive, values), per_cluster(consecutive, np.ones(len(values)))
 
 
 def _moves(terms: Sequence[Term], numbers: Sequence[NDArray[np.intp]]) -> NDArray[np.float64]:

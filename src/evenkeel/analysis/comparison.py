@@ -11,7 +11,6 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
-from evenkeel import analysis as stats
 from evenkeel.analysis import combined
 from evenkeel.analysis.comparability import (
     Pair,
@@ -22,10 +21,13 @@ from evenkeel.analysis.comparability import (
     unknown_settings,
 )
 from evenkeel.analysis.comparable_metrics import broken_down, comparable, layout_of, run_names, usual_metrics
+from evenkeel.analysis.figures import pair_coverage
+from evenkeel.analysis.intervals import NOTHING, TOO_FEW, Estimate, mean_over
 from evenkeel.analysis.links import independent_groups, numbered
 from evenkeel.analysis.outcome import MIN_GROUPS, Outcome, needed_groups, outcome_of
 from evenkeel.analysis.references import reference_marks, reference_runs
 from evenkeel.analysis.sample_values import RunValues, Values
+from evenkeel.analysis.significance import Tested, detectable, holm, paired_test
 from evenkeel.harness.folder import Run
 from evenkeel.page.format import counted
 from evenkeel.page.grid import Displayed, Overview
@@ -185,7 +187,7 @@ class Test(NamedTuple):
 
     difference: Difference
     metric: Metric
-    estimate: stats.Estimate | None
+    estimate: Estimate | None
     note: str
 
 
@@ -198,9 +200,9 @@ def compared(pair: Pair, name: str, other_name: str = "") -> Test:
     first, second = _entering(sides)
     estimate, method = _estimate(first, second)
     metric = first.metric
-    tested = stats.Tested(None, None, None, method)
+    tested = Tested(None, None, None, method)
     if estimate is not None:
-        tested = stats.paired_test(estimate, unit=metric.unit)
+        tested = paired_test(estimate, unit=metric.unit)
     value_a, value_b = first.mean, second.mean
     whole = metric.parts and metric.mean_over not in scope_of(name)[1]
     parts = {*first.parts[first.known]} & {*second.parts[second.known]}
@@ -234,10 +236,10 @@ def _entering(sides: tuple[Values, Values]) -> list[Values]:
     return entering
 
 
-def _estimate(first: Values, second: Values) -> tuple[stats.Estimate | None, str]:
+def _estimate(first: Values, second: Values) -> tuple[Estimate | None, str]:
     """The mean difference with its error over groups, or why there is none."""
     if not first.known.any() or not second.known.any():
-        return None, stats.NOTHING
+        return None, NOTHING
     if first.metric.mean_over:
         # The other parts cannot make up for one with few groups.
         of_known = first.taken(first.known)
@@ -245,13 +247,13 @@ def _estimate(first: Values, second: Values) -> tuple[stats.Estimate | None, str
             return None, FEW_IN_A_PART
     if first.metric.ratio_to:
         before = [term._replace(coefficient=-term.coefficient) for term in _terms(first)]
-        return combined.estimate([*before, *_terms(second)]), stats.TOO_FEW
+        return combined.estimate([*before, *_terms(second)]), TOO_FEW
     change = msgspec.structs.replace(first, values=second.values - first.values)
     if first.metric.mean_over:
-        return combined.estimate(_terms(change)), stats.TOO_FEW
+        return combined.estimate(_terms(change)), TOO_FEW
     if change.clusters < 2:
-        return None, stats.TOO_FEW
-    return stats.mean_over(change.values, *numbered(change.groups)), ""
+        return None, TOO_FEW
+    return mean_over(change.values, *numbered(change.groups)), ""
 
 
 def _terms(side: Values) -> list[combined.Term]:
@@ -266,12 +268,12 @@ def _pair_coverage(first: Values, second: Values) -> float:
     sides = [
         zip(side.answered[both].tolist(), side.asked[both].tolist(), strict=True) for side in (first, second)
     ]
-    return stats.pair_coverage(zip(*sides, strict=True))
+    return pair_coverage(zip(*sides, strict=True))
 
 
 def _corrected(tests: Sequence[Test]) -> tuple[Difference, ...]:
     """Holm's correction over all differences of the comparison, and what each of them says."""
-    corrected = stats.holm([test.difference.p for test in tests])
+    corrected = holm([test.difference.p for test in tests])
     count = max(1, sum(p is not None for p in corrected))
     differences = []
     for (difference, metric, estimate, _), p in zip(tests, corrected, strict=True):
@@ -288,7 +290,7 @@ def _corrected(tests: Sequence[Test]) -> tuple[Difference, ...]:
                 difference,
                 p_holm=p,
                 different=significant,
-                detectable=stats.detectable(estimate, unit=metric.unit, tests=count) if estimate else None,
+                detectable=detectable(estimate, unit=metric.unit, tests=count) if estimate else None,
                 outcome=outcome,
                 needed=needed if needed and needed > difference.clusters else None,
             )

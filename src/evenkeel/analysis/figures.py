@@ -52,7 +52,7 @@ def summarise(
         raise UsageError(f"the metric '{absent[0]}' has no unit. Give it in units=. Available: {available}.")
     table = _Table(scores)
     tags_of = {metric: list(dimensions) for metric, dimensions in breakdown.items()}
-    parts = {names: _split(scores, names) for names in dict.fromkeys(chain.from_iterable(tags_of.values()))}
+    parts = {names: rows_by(scores, names) for names in dict.fromkeys(chain.from_iterable(tags_of.values()))}
     summary = {}
     for metric, dimensions in tags_of.items():
         unit = units[metric]
@@ -70,7 +70,7 @@ def summarise(
     return summary
 
 
-def _split(scores: Iterable[Score], names: tuple[str, ...]) -> dict[tuple[Tag, ...], NDArray[np.intp]]:
+def rows_by(scores: Iterable[Score], names: tuple[str, ...]) -> dict[tuple[Tag, ...], NDArray[np.intp]]:
     """The indices of scores by their values of some tags; those that lack one of the tags are left out."""
     parts: defaultdict[tuple[Tag, ...], list[int]] = defaultdict(list)
     for index, score in enumerate(scores):
@@ -265,7 +265,7 @@ def rank_correlation(
     known = ~np.asarray(np.isnan(metrics).any(axis=0))
     rhos: list[tuple[int, float]] = []
     freedom, entering = 0, []
-    for part in _split(scores, tuple(within)).values():
+    for part in rows_by(scores, tuple(within)).values():
         members = part[known[part]]
         if len(members) < 3 or bool((np.ptp(metrics[:, members], axis=1) == 0).any()):
             continue

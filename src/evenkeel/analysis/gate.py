@@ -9,12 +9,12 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from evenkeel import analysis as stats
 from evenkeel.analysis.comparability import Pair
 from evenkeel.analysis.comparable_metrics import layout_of, usual_metrics
 from evenkeel.analysis.comparison import SIGNIFICANT, Difference, Test, compare_values
 from evenkeel.analysis.links import independent_groups
 from evenkeel.analysis.outcome import MIN_GROUPS
+from evenkeel.analysis.significance import holm, paired_test
 from evenkeel.errors import UsageError
 from evenkeel.harness.folder import Run
 from evenkeel.page.format import chance, counts, number, probability, share, signed
@@ -112,7 +112,7 @@ def gate(
     comparison, [pair], tests = compare_values([old, new], names)
     worse = [_direction(test, higher_is_worse=higher_is_worse) for test in tests]
     overlaps = [_overlap(name, pair, layout.counted) for name in names]
-    corrected = stats.holm(
+    corrected = holm(
         [_p_beyond(test, max_drop, direction) for test, direction in zip(tests, worse, strict=True)]
     )
     parts = zip(comparison.differences, worse, corrected, overlaps, strict=True)
@@ -199,7 +199,7 @@ def _p_beyond(test: Test, allowed: float, worse: Direction) -> float | None:
     sign = 1 if worse == "rise" else -1
     if sign * difference.difference <= allowed:
         return 1.0
-    return stats.paired_test(estimate, unit=difference.unit, null=sign * allowed).p
+    return paired_test(estimate, unit=difference.unit, null=sign * allowed).p
 
 
 def _check(

@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from evenkeel import analysis as stats
 from evenkeel.analysis.comparability import Pair, paired
 from evenkeel.analysis.comparable_metrics import path_ends, run_names
 from evenkeel.analysis.comparison import SIGNIFICANT, compared
 from evenkeel.analysis.sample_values import RunValues
+from evenkeel.analysis.significance import holm
 from evenkeel.errors import EvenkeelError, UsageError, place_of
 from evenkeel.harness.folder import Run
 from evenkeel.page.format import FLOOR, share
@@ -188,7 +188,7 @@ def _better(entries: Sequence[_Entry]) -> list[int]:
         differences.append(compared(pairs[runs], first.metric, second.metric).difference)
     lower = entries[0].values.layout.metrics[0].better == "lower"
     better = [0] * len(entries)
-    corrected = stats.holm([difference.p for difference in differences])
+    corrected = holm([difference.p for difference in differences])
     for (a, b), difference, p in zip(couples, differences, corrected, strict=True):
         if p is not None and p < SIGNIFICANT and difference.difference:
             better[a if (difference.difference > 0) != lower else b] += 1

@@ -7,18 +7,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from evenkeel import analysis as stats
-from evenkeel.types import Figure, Score, Tag, Unit, tags_match
+from evenkeel.analysis.figures import difference, rows_by
+from evenkeel.analysis.significance import holm
+from evenkeel.types import Figure, Score, Tag, Unit
 
 
 def scopes(scores: Sequence[Score], *names: tuple[str, ...]) -> Iterator[tuple[dict[str, Tag], list[Score]]]:
     """Every combination of values that some tags have, for each tuple of tags, with its scores; the empty
     tuple is all of them."""
     for tags in names:
-        tagged = [score for score in scores if all(tag in score.tags for tag in tags)]
-        for values in dict.fromkeys(tuple(score.tags[tag] for tag in tags) for score in tagged):
-            scope = dict(zip(tags, values, strict=True))
-            yield scope, [score for score in tagged if tags_match(score.tags, scope)]
+        for values, rows in rows_by(scores, tags).items():
+            yield dict(zip(tags, values, strict=True)), [scores[row] for row in rows]
 
 
 def merged(members: Sequence[Score], tags: Mapping[str, Tag], **values: float | None) -> Score:
@@ -50,9 +49,9 @@ def changes(scores: Iterable[Score], metric: str, tag: str, *, unit: Unit) -> di
     if not means:
         return {}
     first, *others = sorted({score.tags[tag] for score in means}, key=float)
-    figures = {other: stats.difference(means, metric, tag, first, other, unit=unit) for other in others}
+    figures = {other: difference(means, metric, tag, first, other, unit=unit) for other in others}
     figures = {other: figure for other, figure in figures.items() if figure.n}
-    corrected = stats.holm([figure.p for figure in figures.values()])
+    corrected = holm([figure.p for figure in figures.values()])
     tests = max(1, sum(p is not None for p in corrected))
     return {
         other: replace(figure, p=p, tests=tests)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from evenkeel.errors import EvenkeelError, UsageError
 from evenkeel.harness.benchmark import Benchmark
+from evenkeel.harness.folder import how_to_resume
 from evenkeel.harness.model import Model
 from evenkeel.harness.progress import Progress
 from evenkeel.models.presets import batch_preset, presets
@@ -78,7 +79,7 @@ def note_batches(folder: Path, progress: Progress, *, batch: bool) -> Iterator[N
             if batch and (names := [each.id or "one being created" for each in unfetched(folder)]):
                 more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
                 error.add_note(
-                    f"Batches keep running at the provider: {', '.join(names[:NAMED])}{more}. The same "
-                    f"command with --batch and --out {folder} fetches their answers."
+                    f"Batches keep running at the provider: {', '.join(names[:NAMED])}{more}. Fetch their "
+                    f"answers with {how_to_resume(folder)}."
                 )
         raise

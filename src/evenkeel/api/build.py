@@ -15,7 +15,8 @@ from evenkeel.files import lock
 from evenkeel.files.cache import drafts_in, resolved, storage_errors, write_whole
 from evenkeel.files.remote.sources import local, named, naming_source, parse_columns
 from evenkeel.harness.budget import Budget
-from evenkeel.harness.control import assigned_folder, controlled
+from evenkeel.harness.control import controlled
+from evenkeel.harness.folder import STARTED
 from evenkeel.harness.limits import Limits
 from evenkeel.harness.model import Model
 from evenkeel.harness.progress import Progress
@@ -37,74 +38,63 @@ def build(
     benchmark: str | Path,
     out: str | Path,
     *,
-    model_args: Mapping[str, Any] | None = None,
     base_url: str | None = None,
     column: Mapping[str, str] | Sequence[str] = (),
     concurrency: int | None = None,
     max_requests: int | None = None,
     max_usd: float | None = None,
-    price_in: float = 0.0,
-    price_out: float = 0.0,
     progress: Progress | bool | None = True,
     **options: Any,
 ) -> tuple[list[Path], Built]:
-    """Make a data set: `out` and beside it a file for each further language, or files in the folder `out`.
+    """Make a data set: files in the folder `out`.
 
-        paths, built = ek.build("mirae", "mine.json", questions="mine.txt")
+        paths, built = ek.build("mirae", "data/mine", questions="mine.txt")
         built.failures  # what failed
 
     The options are those of `evenkeel build BENCHMARK --help`; `docs` may be a path, an address or
     `hf:NAME:SPLIT`, and `column` maps fields to columns of other names. What a model answered is journaled
-    beside `out`, so that a build that was stopped resumes.
+    there too, so that a build that was stopped resumes.
     """
-    limits = Limits.of(max_requests, max_usd, price_in, price_out)
+    limits = Limits.of(max_requests, max_usd, None, None)
     cls = chosen_class(benchmark).builder()
     columns = parse_columns(column)
     if columns and not any(options.get(name) for name in TEXTS):
         raise UsageError("--column goes with your own texts: give them with --docs.")
     read = {name: str(local(options[name], columns, split="train")) for name in TEXTS if options.get(name)}
     builder: Builder = cls(parse(cls.Options, {**options, **read}, of=f"building for '{benchmark}'"))
-    target, in_folder = Path(out), builder.folder
+    target = Path(out)
     sources = {resolved(value) for value in options.values() if isinstance(value, str) and value}
-    if resolved(target) in sources:
-        raise UsageError(f"--out {out} is a file that you gave to build from: choose another.")
     name = benchmark_name(benchmark)
-    with load_engine(concurrency=concurrency) as engine, contextlib.ExitStack() as stack:
-        watching = stack.enter_context(_held(target, watcher(progress), folder=in_folder))
+    with load_engine(concurrency=concurrency) as engine, _held(target, watcher(progress)) as watching:
         spec = builder.helpers.get("model")
-        ref = ModelRef(spec, dict(model_args or {})) if spec else None
-        refs = model_refs(builder, name, ref, base_url, model_args=model_args)
+        refs = model_refs(builder, name, ModelRef(spec) if spec else None, base_url)
         budget = budget_for(limits, refs, builder, watching)
         models = open_models(engine, builder, name, refs)
         probe(builder, models, watching)
-        built = _carry_out(builder, models, _journal_path(target, folder=in_folder), budget, watching)
-        paths = _paths(target, built, folder=in_folder)
+        built = _carry_out(builder, models, target / "journal.sqlite", budget, watching)
+        paths = [target / file for file in built.files]
         if taken := [path for path in paths if resolved(path) in sources]:
             raise UsageError(f"{taken[0]} is a file that you gave to build from: choose another --out.")
         if existing := [path.name for path in paths if path.exists()]:
-            watching.note(f"replacing in {target if in_folder else target.parent}: {', '.join(existing)}")
+            watching.note(f"replacing in {target}: {', '.join(existing)}")
         for path, content in zip(paths, built.files.values(), strict=True):
             write_whole(path, content)
     return paths, built
 
 
 @contextlib.contextmanager
-def _held(target: Path, progress: Progress, *, folder: bool) -> Iterator[Progress]:
-    """Keep what is built to this process, remove what a killed one was writing, and say how far it is to
-    whoever began it, if anyone did."""
-    parent = target if folder else target.parent
+def _held(folder: Path, progress: Progress) -> Iterator[Progress]:
+    """Keep what is built to this process, remove what a killed one was writing, and say how far it is where
+    someone may look."""
     with contextlib.ExitStack() as stack:
         stack.callback(progress.finish)
-        with storage_errors(target / "journal.sqlite" if folder else target):
-            parent.mkdir(parents=True, exist_ok=True)
-            stack.enter_context(lock.writing(target) if folder else lock.writing_file(target))
-        for draft, name in drafts_in(parent):
-            if folder or name.startswith(target.stem):
-                draft.unlink()
-        if (watched := assigned_folder()) is not None:
-            if not folder or resolved(watched) != resolved(target):
-                stack.enter_context(lock.writing(watched))
-            progress = stack.enter_context(controlled(watched, progress))
+        with storage_errors(folder / "journal.sqlite"):
+            folder.mkdir(parents=True, exist_ok=True)
+            stack.enter_context(lock.writing(folder))
+        for draft, _ in drafts_in(folder):
+            draft.unlink()
+        if (folder / STARTED).is_file():
+            progress = stack.enter_context(controlled(folder, progress))
         yield progress
 
 
@@ -123,15 +113,3 @@ def _carry_out(
         with note_stored_answers(journal, f"{beside}: the same command resumes from there."), naming_source():
             built = complete(builder.build(), requests.answer)
     return built._replace(notes=[named(note) for note in built.notes])
-
-
-def _journal_path(target: Path, *, folder: bool) -> Path:
-    return target / "journal.sqlite" if folder else target.with_name(f"{target.stem}.journal.sqlite")
-
-
-def _paths(target: Path, built: Built, *, folder: bool) -> list[Path]:
-    """Where the files go: into the folder `--out`, or to `--out` and beside it by language."""
-    if folder:
-        return [target / name for name in built.files]
-    beside = [f"{target.stem}_{name.lower()}{target.suffix}" for name in list(built.files)[1:]]
-    return [target, *(target.with_name(name) for name in beside)][: len(built.files)]

@@ -57,9 +57,9 @@ def providers(*, ask: bool = False) -> list[ListedProvider]:
 
 
 def _server(preset: Preset) -> Endpoint | None:
-    """Where a preset's models are listed; None where its key or its address is missing, or it lists none."""
+    """Where a preset's models are listed; None where its key or its address is missing."""
     try:
-        return _endpoint(preset) if preset.key_is_set and not preset.path else None
+        return _endpoint(preset) if preset.key_is_set else None
     except UsageError:
         return None
 

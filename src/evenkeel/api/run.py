@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import count
 from pathlib import Path
@@ -26,7 +26,7 @@ from evenkeel.files.cache import slug
 from evenkeel.harness.benchmark import Benchmark
 from evenkeel.harness.budget import Budget
 from evenkeel.harness.control import controlled
-from evenkeel.harness.folder import Run, member, read_spec
+from evenkeel.harness.folder import Run, how_to_resume, member, read_spec
 from evenkeel.harness.limits import Limits
 from evenkeel.harness.progress import Progress
 from evenkeel.harness.registry import benchmark_name, load_benchmark, load_stored, sample_type
@@ -72,6 +72,7 @@ def run(
     price_in: float = 0.0,
     price_out: float = 0.0,
     progress: Progress | bool | None = True,
+    on_start: Callable[[Path], object] | None = None,
     **benchmark_options: Any,
 ) -> Run:
     """Ask, score and store.
@@ -84,7 +85,7 @@ def run(
     name: `ek.run("mirae", …, levels="1-3")`. `data` is a path, an address, `hf:NAME:SPLIT`, "starter" or
     "published"; `column={"query": "question"}` names columns; `label` is what results call the model. With
     `batch` requests go through the provider's batches; without `wait` the call ends with BatchesPending, and
-    the same call with `out` resumes it.
+    the same call with `out` resumes it. `on_start` is called with the run's folder, before anything is asked.
     """
     if not wait and not batch:
         raise UsageError("wait=False goes with batch=True.")
@@ -101,7 +102,15 @@ def run(
         )  # fmt: skip
         folder = Path(out) if out else new_folder(RUNS, name, setup.spec.subject)
         return carry_out(
-            setup, folder, budget, fresh=fresh, reuse=reuse, progress=watching, batched=roles, wait=wait
+            setup,
+            folder,
+            budget,
+            fresh=fresh,
+            reuse=reuse,
+            progress=watching,
+            batched=roles,
+            wait=wait,
+            on_start=on_start,
         )
 
 
@@ -141,7 +150,7 @@ def rescore(
         samples = journal.samples(sample_type(type(loaded)))
         count = spec.provenance.get("samples", 0)
         if not count:
-            raise RunConflict(f"{path} was stopped before it began: run the same command again.")
+            raise RunConflict(f"{path} was stopped before it began: resume it with {how_to_resume(target)}.")
         if len(samples) != count:
             raise RunConflict(
                 f"{folder.journal} holds {len(samples):,} of the run's {count:,} samples. Put the journal "
@@ -197,6 +206,7 @@ def carry_out(
     progress: Progress,
     batched: frozenset[str] = frozenset(),
     wait: bool = True,
+    on_start: Callable[[Path], object] | None = None,
 ) -> Run:
     """Ask for what is not stored, score, and write the run's folder."""
     models = with_batches(setup.models, batched, path, wait=wait)
@@ -210,6 +220,8 @@ def carry_out(
         if recording is not None:
             stack.callback(recording.close)
         folder = stack.enter_context(RunFolder.open(path, setup.spec, fresh=fresh))
+        if on_start is not None:
+            on_start(path)
         progress = stack.enter_context(controlled(path, progress))
         journal = stack.enter_context(contextlib.closing(Journal(folder.journal)))
         stack.callback(progress.finish)
@@ -230,7 +242,7 @@ def carry_out(
             reuse=recording,
         )
         with (
-            note_stored_answers(journal, f"{path}: the same command with --out {path} resumes from there."),
+            note_stored_answers(journal, f"{path}: resume with {how_to_resume(path)}."),
             note_batches(path, progress, batch=bool(batched)),
         ):
             ask(setup.benchmark, setup.samples, requests)

@@ -11,11 +11,11 @@ from typing import Any, Literal, TypeAlias
 from msgspec import Struct
 
 from evenkeel.api.setup import with_base_url
-from evenkeel.errors import CapabilityError, EvenkeelError, ModelUnreachable, UsageError
+from evenkeel.errors import EvenkeelError, ModelUnreachable, UsageError
 from evenkeel.files.package_data import read_json
 from evenkeel.harness.model import Model, Noted, addresses_of
 from evenkeel.harness.registry import load_benchmark, usable_benchmarks
-from evenkeel.models.registry import check_spec, load_model, option_names, split_spec
+from evenkeel.models.registry import check_spec, load_model, runtime_options, split_spec
 from evenkeel.text.answers import IN_REASONING, is_blank
 from evenkeel.types import (
     Capability,
@@ -33,10 +33,6 @@ State: TypeAlias = Literal["ok", "not supported", "failed", "unclear"]
 
 PATIENCE = {"retries": 2, "timeout": 60.0}
 """Options of a server's backend, where they are not given: someone waits for the table."""
-REFUSALS = ("HTTP 400", "HTTP 404", "HTTP 405", "HTTP 415", "HTTP 422", "HTTP 501")
-"""How the reason of a failure begins where a server does not take such a request."""
-FAILURES = ("HTTP", "timeout", "no connection", "connection lost", "broken reply", "web page")
-"""How the reason of any other failure begins."""
 MAX_TOKENS = 48
 LONGEST = 200
 """Characters of an answer or a message that are shown."""
@@ -87,10 +83,14 @@ def try_model(
     """
     ref = with_base_url({"model": ModelRef(spec, dict(model_args or {}))}, base_url)["model"]
     check_spec(ref.spec, ref.args)
-    known = option_names(split_spec(spec)[0].partition(":")[0])
+    known = runtime_options(split_spec(spec)[0].partition(":")[0])
     patient = {name: value for name, value in PATIENCE.items() if name in known}
     with contextlib.closing(load_model(ref.spec, **{**patient, **ref.args})) as model:
         return _Trying(model).all()
+
+
+class _Unanswered(EvenkeelError):
+    """A request of a trial ended in an error."""
 
 
 class _Trying:
@@ -103,23 +103,19 @@ class _Trying:
 
     def all(self) -> ModelTrial:
         self._model.probe(frozenset())
-        chat = self._chat()
-        name = split_spec(str(self._model.identity()["spec"]))[0].partition(":")[2]
-        if chat.state == "not supported" and name and name in chat.detail and "model" in chat.detail.lower():
-            raise ModelUnreachable(f"The server has no model '{name}'. {chat.detail}")
-        trials = [chat]
-        if chat.state == "ok":
-            trials.append(self._repeats())
+        trials = [self._chat()]
+        enough = trials[0].state == "ok"
+        if enough:
+            trials.append(self._tried("repeats", "generate", self._repeats))
         trials += [
-            self._tried("plain text", self._text),
-            self._tried("log-probabilities of the prompt", self._logprobs),
-            self._tried("embeddings", self._embed),
+            self._tried("plain text", "generate", self._text),
+            self._tried("log-probabilities of the prompt", "loglikelihood", self._logprobs),
+            self._tried("embeddings", "embed", self._embed),
         ]
-        identity = self._model.identity()
         return ModelTrial(
-            model=str(identity["spec"]),
+            model=str(self._model.identity()["spec"]),
             addresses=addresses_of(self._model),
-            enough=chat.state == "ok",
+            enough=enough,
             latency_s=statistics.median(self._seconds) if self._seconds else None,
             trials=trials,
             benchmarks=_enough({trial.name: trial.state for trial in trials}),
@@ -127,95 +123,77 @@ class _Trying:
         )
 
     def _ask(self, request: Request) -> Response:
+        """An answer; an error where there is none."""
         began = time.monotonic()
         [(_, response)] = self._model.answer([request])
-        if isinstance(request, Generate) and response.status != "error":
+        if response.status == "error":
+            raise _Unanswered(response.reason)
+        if isinstance(request, Generate):
             self._seconds.append(time.monotonic() - began)
         return response
-
-    def _tried(self, name: str, attempt: Callable[[], tuple[State, str]]) -> Trial:
-        """One kind of request. What fails here says nothing of the others."""
-        try:
-            state, detail = attempt()
-        except CapabilityError as error:
-            state, detail = "not supported", str(error)
-        except ModelUnreachable as error:
-            cause = str(error.__cause__ or "")
-            state, detail = _failure(cause) if cause else ("failed", str(error))
-        except EvenkeelError as error:
-            state, detail = "failed", str(error)
-        return Trial(name=name, state=state, detail=_short(detail))
 
     def _chat(self) -> Trial:
         """Chat, without which the rest cannot be judged. A server that is not there is not caught here."""
         if "generate" not in self._model.capabilities:
-            return Trial(name="chat", state="not supported", detail=self._offers())
-        state, detail = _usable(self._ask(_chat(self._prompts.chat)))
-        return Trial(name="chat", state=state, detail=_short(detail))
+            return self._lacking("chat")
+        try:
+            response = self._ask(_chat(self._prompts.chat))
+        except _Unanswered as error:
+            name = split_spec(str(self._model.identity()["spec"]))[0].partition(":")[2]
+            if name and name in str(error) and "model" in str(error).lower():
+                raise ModelUnreachable(f"The server has no model '{name}'. {error}") from None
+            return Trial(name="chat", state="failed", detail=_short(str(error)))
+        if response.status in ("ok", "truncated") and not is_blank(response.text):
+            return Trial(name="chat", state="ok", detail=_short(response.text))
+        thought = response.reasoning or IN_REASONING in response.reason
+        remedy = " (--model-arg reasoning_tokens=8192 gives it tokens to think with)" if thought else ""
+        problem = f"{response.status}: {response.reason or 'nothing in the answer'}{remedy}"
+        return Trial(name="chat", state="failed", detail=_short(problem))
 
-    def _repeats(self) -> Trial:
-        def attempt() -> tuple[State, str]:
-            first, second = (
-                self._ask(_chat(self._prompts.repeats, temperature=1.0, repeat=n)) for n in (0, 1)
-            )
-            for response in (first, second):
-                if response.status == "error":
-                    return _usable(response)
-            if first.text != second.text:
-                return "ok", "two answers at temperature 1 differ"
-            return "failed", "two answers at temperature 1 are equal: repeats would measure nothing"
+    def _tried(self, name: str, needs: Capability, attempt: Callable[[], tuple[State, str]]) -> Trial:
+        """One further kind of request. What fails here says nothing of the others."""
+        if needs not in self._model.capabilities:
+            return self._lacking(name)
+        try:
+            state, detail = attempt()
+        except EvenkeelError as error:
+            state, detail = "not supported", str(error.__cause__ or error)
+        return Trial(name=name, state=state, detail=_short(detail))
 
-        return self._tried("repeats", attempt)
+    def _lacking(self, name: str) -> Trial:
+        offers = ", ".join(sorted(self._model.capabilities)) or "nothing"
+        return Trial(name=name, state="not supported", detail=f"the model offers: {offers}")
+
+    def _repeats(self) -> tuple[State, str]:
+        requests = [_chat(self._prompts.repeats, temperature=1.0, repeat=n) for n in (0, 1)]
+        first, second = map(self._ask, requests)
+        if first.text != second.text:
+            return "ok", "two answers at temperature 1 differ"
+        return "failed", "two answers at temperature 1 are equal: repeats would measure nothing"
 
     def _text(self) -> tuple[State, str]:
-        if "generate" not in self._model.capabilities:
-            return "not supported", self._offers()
-        request = Generate(prompt=self._prompts.text, sampling=Sampling(max_tokens=8))
-        response = self._ask(request)
+        response = self._ask(Generate(prompt=self._prompts.text, sampling=Sampling(max_tokens=8)))
         if response.status in ("ok", "truncated"):
             return "ok", f"{self._prompts.text}{response.text}"
-        return _failure(response.reason)
+        return "not supported", response.reason
 
     def _logprobs(self) -> tuple[State, str]:
-        if "loglikelihood" not in self._model.capabilities:
-            return "not supported", self._offers()
         self._model.probe(frozenset({"loglikelihood"}))
         response = self._ask(LogLikelihood(prefix=self._prompts.text, continuation=" blue"))
         if response.logprobs is None:
-            return _failure(response.reason)
+            return "not supported", response.reason
         return "ok", f"{sum(response.logprobs.values):.2f} nats for ' blue'"
 
     def _embed(self) -> tuple[State, str]:
-        if "embed" not in self._model.capabilities:
-            return "not supported", self._offers()
         response = self._ask(Embed(text=self._prompts.embed))
         if response.vector is None:
-            return _failure(response.reason)
+            return "not supported", response.reason
         return "ok", f"{len(response.vector) // 4:,} dimensions"
-
-    def _offers(self) -> str:
-        return f"the model offers: {', '.join(sorted(self._model.capabilities)) or 'nothing'}"
 
 
 def _chat(text: str, *, temperature: float = 0.0, repeat: int = 0) -> Generate:
     sampling = Sampling(temperature=temperature, max_tokens=MAX_TOKENS)
     return Generate(prompt=(Message("user", text),), sampling=sampling, repeat=repeat)
-
-
-def _usable(response: Response) -> tuple[State, str]:
-    """Whether an answer can be used: one that was cut off can, as far as it goes."""
-    if response.status in ("ok", "truncated") and not is_blank(response.text):
-        return "ok", response.text
-    if response.status == "error":
-        return _failure(response.reason)
-    thought = response.reasoning or IN_REASONING in response.reason
-    remedy = " (--model-arg reasoning_tokens=8192 gives it tokens to think with)" if thought else ""
-    return "failed", f"{response.status}: {response.reason or 'nothing in the answer'}{remedy}"
-
-
-def _failure(reason: str) -> tuple[State, str]:
-    failed = reason.startswith(FAILURES) and not reason.startswith(REFUSALS)
-    return ("failed" if failed else "not supported"), reason
 
 
 def _short(text: str) -> str:

@@ -39,7 +39,7 @@ ADDRESS = re.compile(r"https?://[^\s/]+(/\S*)?")
 MARKS = {"ok": "✓", "not supported": "–", "unclear": "?", "failed": "✗"}
 PACKED = (".parquet", ".gz", ".zst", ".bz2", ".xz", ".zip")
 """Endings of files that are not text."""
-INTERNAL = ("review.jsonl", "manifest.json", "dropped.jsonl")
+INTERNAL = ("review.jsonl", "manifest.json", "dropped.jsonl", "started.json", "log")
 """What a data set holds beside its rows."""
 
 

@@ -19,9 +19,8 @@ from evenkeel.cli.output import say, say_error
 from evenkeel.harness.limits import Limits
 
 MODEL_OPTIONS = compose(
-    options.model_args_option,
     options.base_url_option,
-    from_struct(Limits),
+    from_struct(Limits, lambda limit: limit.name in ("max_requests", "max_usd")),
 )
 """For builders that ask a model."""
 
@@ -30,18 +29,19 @@ def _make_build(name: str) -> click.Command:
     from evenkeel.harness.registry import chosen_class
 
     builder = chosen_class(name).builder()
-    out: dict[str, Any] = {"required": True, "help": "The file to write."}
-    if builder.folder:
-        out = {"default": f"data/{name}", "show_default": True, "help": "The folder to write."}
 
-    @click.option("--out", type=click.Path(file_okay=not builder.folder, dir_okay=builder.folder), **out)
+    @click.option(
+        "--out",
+        type=click.Path(file_okay=False),
+        default=f"data/{name}",
+        show_default=True,
+        help="The folder to write.",
+    )
     @from_struct(builder.Options)
     @(MODEL_OPTIONS if builder.asks else compose())
     @click.pass_context
-    def build(ctx: click.Context, /, model_args: tuple[str, ...] = (), **settings: Any) -> None:
-        from evenkeel.models.registry import parse_args
-
-        ctx.exit(build_and_show(name, model_args=parse_args(model_args), **settings))
+    def build(ctx: click.Context, /, **settings: Any) -> None:
+        ctx.exit(build_and_show(name, **settings))
 
     text = f"Make a data set for {name}."
     epilog = examples(*options.usage("build", name))

@@ -52,14 +52,6 @@ EXTRAS = {
     "app": "the web app",
     "ray": "models on a Ray cluster: --engine ray",
 }
-VARIABLES = (
-    "OPENAI_API_KEY", "OPENAI_BASE_URL", "OLLAMA_HOST", "AZURE_OPENAI_ENDPOINT", "OPENAI_API_VERSION",
-    "RAY_ADDRESS", "OMP_NUM_THREADS", "HF_TOKEN", "HF_HUB_OFFLINE", "EVENKEEL_CACHE", "EVENKEEL_CONFIG",
-    "EVENKEEL_MIRROR", "EVENKEEL_BATCH_POLL", "EVENKEEL_BENCHMARKS", "EVENKEEL_TRACEBACK",
-    "EVENKEEL_APP_RUNS", "EVENKEEL_APP_MODELS", "EVENKEEL_APP_DATA", "EVENKEEL_APP_READ_ONLY",
-    "EVENKEEL_APP_ALLOW_HOST", "NO_COLOR",
-)  # fmt: skip
-"""What Evenkeel reads from the environment: docs/environment.md."""
 
 
 class Check(Struct, frozen=True, kw_only=True):
@@ -105,8 +97,7 @@ def doctor_command(
 ) -> None:
     """Show what is missing, each with the command that fixes it.
 
-    Exits with 0 if the embedded models can be run, with 1 if not. It shows whether a key is set, never the
-    key.
+    Exits with 0 if the embedded models can be run, with 1 if not.
 
     With --model, a few small requests are sent to that model, one of each kind that a benchmark needs.
     Exits with 0 if it answers chats, with 1 if not, and with 3 if it is not reached.
@@ -168,7 +159,7 @@ def _show_rows(console: Console, title: str, rows: Sequence[tuple[str, str, str,
 
 def diagnose() -> Diagnosis:
     """Check everything. Nothing is fetched and no weights are read; torch is loaded, if it is installed."""
-    parts = (_system, _extras, _devices, _embedded, _variables)
+    parts = (_system, _extras, _devices, _embedded)
     checks = [check for part in parts for check in part()]
     return Diagnosis(ready=all(check.state != "missing" for check in checks), checks=checks)
 
@@ -241,10 +232,3 @@ def _embedded() -> Iterator[Check]:
         except MissingExtra as error:
             problem, _, fix = str(error).rpartition(" Run: ")
             yield Check(part="embedded models", name=spec, state="missing", detail=problem, fix=fix)
-
-
-def _variables() -> Iterator[Check]:
-    """The variables that are set, never their values."""
-    for name in VARIABLES:
-        if os.environ.get(name):
-            yield Check(part="environment", name=name, detail="set")

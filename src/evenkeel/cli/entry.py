@@ -26,6 +26,7 @@ from evenkeel.page.format import visible
 COMMANDS = {
     "demo": ("run", "Try it: a small run on the embedded models, with a report."),
     "run": ("run", "Ask a model, score its answers, write the report."),
+    "resume": ("resume", "Resume a run that was stopped or failed."),
     "suite": ("suite", "Run benchmarks on several models from one file, and rank them."),
     "score": ("run", "Score answers recorded elsewhere, in the published formats."),
     "rescore": ("run", "Score a run's stored answers again."),
@@ -65,7 +66,7 @@ EPILOG = f"""{
 }
 
 \b
-Environment (`evenkeel doctor` shows which are set):
+Environment:
   OPENAI_API_KEY, OPENAI_BASE_URL  the key and the address of a server
   EVENKEEL_CACHE                   the folder for fetched data and converted models
   EVENKEEL_MIRROR                  another host for published data, with the same paths
@@ -82,10 +83,9 @@ class LazyGroup(SuggestingGroup):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        module_name = "started" if cmd_name == "started" else COMMANDS.get(cmd_name, ("",))[0]
-        if not module_name:
+        if cmd_name not in COMMANDS:
             return None
-        module = importlib.import_module(f"evenkeel.cli.{module_name}")
+        module = importlib.import_module(f"evenkeel.cli.{COMMANDS[cmd_name][0]}")
         command: click.Command = getattr(module, f"{cmd_name}_command")
         return command
 

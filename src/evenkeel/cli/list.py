@@ -149,8 +149,8 @@ def _grid(runs: list[ListedRun]) -> Grid:
 def tokenizers_command(
     specs: tuple[str, ...], data: tuple[str, ...], lang: str | None, out: Path | None, json: bool
 ) -> None:
-    """Compare tokenizers on MIRON's examples: tokens per word, characters and bytes per token, words that are
-    one token, and boundary merges.
+    """Compare tokenizers on MIRON's examples: tokens per word, characters per token, words that are one
+    token, and boundary merges.
 
     A tokenizer is named by its model (embedded, hf:ID-or-path, of which no weights are loaded), or it is a
     file or folder of its own: tokenizer.json, a SentencePiece model, a .tiktoken file.

@@ -120,9 +120,9 @@ def compose(*decorators: Decorator) -> Decorator:
     return decorate
 
 
-def from_struct(options: type[Struct], *, asking: bool = True) -> Decorator:
-    """One option for each field of a struct; without `asking`, not those that matter only to requests."""
-    return compose(*(_from_field(option) for option in describe(options) if asking or not option.asking))
+def from_struct(options: type[Struct], choose: Callable[[Option], bool] | None = None) -> Decorator:
+    """One option for each field of a struct, or for each that is chosen."""
+    return compose(*(_from_field(option) for option in describe(options) if not choose or choose(option)))
 
 
 def _from_field(option: Option) -> Decorator:

@@ -64,6 +64,8 @@ def show_run(run: Run, *, min_coverage: float, json: bool) -> int:
 
 def check_coverage(run: Run, floor: float) -> int:
     """1, with an error, where a coverage is below the floor or a file of the run could not be written."""
+    from evenkeel.harness.folder import how_to_resume
+
     for problem in run.problems:
         say_error(f"{run.path}: {problem}")
     for metric, coverage in run.coverages.items():
@@ -73,7 +75,7 @@ def check_coverage(run: Run, floor: float) -> int:
             for reason in SCORED_REASONS:
                 del failures[reason]
             reasons = ", ".join(f"{reason} ×{count:,}" for reason, count in failures.most_common(8))
-            retry = f" Run the same command with --out {run.path} to retry the errors."
+            retry = f" Retry the errors with {how_to_resume(run.path)}."
             asked = run.spec.data.get("source") != "recorded"
             say_error(
                 f"{name} {share(coverage)} is under the floor of {share(floor)} (--min-coverage): "

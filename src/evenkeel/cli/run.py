@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from evenkeel.cli import options
 from evenkeel.cli.options import BenchmarkGroup, SectionedCommand, compose, examples, from_struct
 from evenkeel.cli.output import check_coverage, print_result, say, show_run
-from evenkeel.errors import BatchesPending
+from evenkeel.errors import BatchesPending, StorageError, UsageError
 from evenkeel.harness.limits import Limits
 from evenkeel.harness.registry import chosen_class, load_benchmark, usable_benchmarks
 from evenkeel.page.format import FLOOR, as_json
+
+if TYPE_CHECKING:
+    from evenkeel.api.launch import Task
 
 MODEL_OPTIONS = compose(
     click.option(
         "--model", required=True, metavar="SPEC", help="The model under test: see `evenkeel list models`."
     ),
     options.model_args_option,
+)
+SAMPLING_OPTIONS = compose(
     click.option(
         "--top-p",
         type=click.FloatRange(0, 1, min_open=True),
@@ -29,6 +36,16 @@ MODEL_OPTIONS = compose(
         "--top-k", type=click.IntRange(min=1), help="Sample among this many of the likeliest tokens."
     ),
 )
+"""For benchmarks whose temperature can be chosen: the others take the likeliest token."""
+BATCH_OPTION = click.option(
+    "--batch",
+    is_flag=False,
+    flag_value="wait",
+    type=click.Choice(["wait", "submit"]),
+    help="Ask through the provider's batches, at its lower price; `submit` ends without the answers: "
+    "`evenkeel resume` fetches them later.",
+)
+"""For benchmarks whose model only writes."""
 RUN_OPTIONS = compose(
     options.base_url_option,
     options.data_option,
@@ -54,14 +71,6 @@ RUN_OPTIONS = compose(
     click.option("--reuse", type=options.RUN_FOLDER, help="Take answers from another run's journal."),
     options.concurrency_option,
     options.engine_options,
-    click.option(
-        "--batch",
-        is_flag=False,
-        flag_value="wait",
-        type=click.Choice(["wait", "submit"]),
-        help="Ask through the provider's batches, at its lower price; `submit` ends without the answers: "
-        "the same command fetches them later.",
-    ),
     click.option("--dry-run", is_flag=True, help="Count requests and estimate tokens; ask nothing."),
     from_struct(Limits),
     options.min_coverage_option,
@@ -73,8 +82,15 @@ def _make_run(name: str) -> click.Command:
     benchmark = chosen_class(name)
     roles = getattr(benchmark, "roles", None) or load_benchmark(name, {}).roles
 
-    @from_struct(benchmark.Options)
-    @(compose(MODEL_OPTIONS, RUN_OPTIONS) if "model" in roles else RUN_OPTIONS)
+    decorators = [from_struct(benchmark.Options), RUN_OPTIONS]
+    if "model" in roles:
+        decorators.append(MODEL_OPTIONS)
+    if "model" in roles and "temperature" in benchmark.Options.__struct_fields__:
+        decorators.append(SAMPLING_OPTIONS)
+    if roles.get("model", {"generate"}) == {"generate"}:
+        decorators.append(BATCH_OPTION)
+
+    @compose(*decorators)
     @click.pass_context
     def run(ctx: click.Context, /, **settings: Any) -> None:
         ctx.exit(_run(name, **settings))
@@ -121,7 +137,7 @@ def _run(
     json: bool,
     resume: bool,
     model_args: tuple[str, ...] = (),
-    batch: str | None,
+    batch: str | None = None,
     min_coverage: float,
     **settings: Any,
 ) -> int:
@@ -131,7 +147,12 @@ def _run(
     settings |= {"model_args": parse_args(model_args), "batch": batch is not None, "wait": batch != "submit"}
     settings["engine_args"] = parse_args(settings["engine_args"])
     if not dry_run:
-        return run_and_show(name, fresh=not resume, min_coverage=min_coverage, json=json, **settings)
+        from evenkeel.api.launch import Task
+
+        out = settings.pop("out")
+        settings = {name: value for name, value in settings.items() if value is not None}
+        task = Task(kind="run", benchmark=name, settings=settings, min_coverage=min_coverage)
+        return run_and_show(task, out=out, fresh=not resume, json=json)
     from evenkeel.models.engines.engine import engine_options
 
     engine_options(settings["engine"], settings["engine_args"])
@@ -139,23 +160,31 @@ def _run(
     return 0
 
 
-def run_and_show(name: str, *, min_coverage: float = FLOOR, json: bool = False, **settings: Any) -> int:
-    """Run a benchmark with the settings of `evenkeel.run`, print its figures, and return the exit code."""
+def run_and_show(task: Task, *, out: str | Path | None, fresh: bool = False, json: bool = False) -> int:
+    """Run a benchmark, with its settings stored for `evenkeel resume`, print its figures, and return the exit
+    code."""
     from evenkeel import api
+    from evenkeel.api.launch import record
     from evenkeel.report.terminal.progress import Watcher
 
+    def store(folder: Path) -> None:
+        with contextlib.suppress(UsageError, StorageError):  # it is resumed by the same command
+            record(folder, task, os.getpid())
+
     try:
-        run = api.run(name, **settings, progress=Watcher())
+        run = api.run(
+            task.benchmark, **task.settings, out=out, fresh=fresh, progress=Watcher(), on_start=store
+        )
     except BatchesPending as pending:
         say(str(pending), err=json)
         return pending.exit_code
-    return show_run(run, min_coverage=min_coverage, json=json)
+    return show_run(run, min_coverage=task.min_coverage, json=json)
 
 
 def _make_score(name: str) -> click.Command:
     benchmark = chosen_class(name)
     settings = compose(
-        from_struct(benchmark.Options, asking=False),
+        from_struct(benchmark.Options, lambda option: not option.asking),
         options.lang_option,
         options.base_url_option,
         options.out_option,

@@ -131,8 +131,8 @@ def find(
         return [_user_file(data, columns, tables=tables)]
     if columns:
         raise UsageError(f"--column goes with one file: {data} is a folder.")
-    # A build leaves its journal beside the files that it made, a review its decisions.
-    ignored = (".", "journal.sqlite", "review.jsonl")
+    # A build leaves its journal and settings beside the files that it made, a review its decisions.
+    ignored = (".", "journal.sqlite", "started.json", "review.jsonl")
     paths = sorted(p for p in path.iterdir() if p.is_file() and not p.name.startswith(ignored))
     # A clone of a repository has a README, a licence and descriptions beside its data.
     paths = [p for p in paths if ending(p) in ENDINGS and p.name not in DESCRIPTIONS] or paths

@@ -47,8 +47,8 @@ def read_json_lines(path: Path, kind: Any) -> Iterator[Any]:
             try:
                 yield decoder.decode(shallow(line))
             except NOT_JSON:  # a blank line, half of a surrogate pair, or an error to be explained
-                if content := line.removeprefix(BOM).strip():
-                    yield _decode_line(path, content, kind, number)
+                if line.removeprefix(BOM).strip():
+                    yield _decode_line(path, line, kind, number)
 
 
 def _decode_line(path: Path, content: bytes, kind: Any, number: int) -> Any:
@@ -64,14 +64,14 @@ def json_lines(path: Path) -> Iterator[tuple[int, Any]]:
     """Each line of a JSON-lines file, decoded, with its number; blank lines are skipped."""
     with open_file(path) as file:
         for number, line in enumerate(file, 1):
-            if line := line.removeprefix(BOM).strip():
+            if line.removeprefix(BOM).strip():
                 yield number, decode_line(path, line, number)
 
 
 def decode_line(path: Path, line: bytes, number: int) -> Any:
     """One line of a JSON-lines file, decoded, or a DataError that names it."""
     try:
-        return decode(line)
+        return decode(line.removeprefix(BOM))
     except NOT_JSON as error:
         raise DataError(path, f"this line is not JSON: {_problem(error)}.", line=number) from None
 

@@ -73,7 +73,7 @@ def read_rows(path: Path) -> Iterator[Row]:
     if not path.exists():
         raise DataError(path, "cannot be read: No such file or folder.")
     readers = {".csv": _csv_rows, ".parquet": _parquet_rows}
-    readers |= dict.fromkeys(JSON_ENDINGS, _json_rows)
+    readers |= dict.fromkeys(JSON_ENDINGS, json_rows)
     reader = readers.get(path.suffix.lower())
     if reader is None:
         raise DataError(path, f"expected a file that ends in {', '.join(readers)}.")
@@ -99,7 +99,8 @@ def read_plain_text(path: Path) -> str:
     return text
 
 
-def _json_rows(path: Path) -> Iterator[Row]:
+def json_rows(path: Path) -> Iterator[Row]:
+    """The rows of a JSON file, whatever its name: a row on each line, or one list of rows."""
     if _is_list(path):
         for number, fields in enumerate(read_json(path, list[Any]), 1):
             row = Row(path, fields, str(number), where=f"row {number}")

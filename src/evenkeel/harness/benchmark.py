@@ -241,6 +241,11 @@ class Benchmark:
         """The question of a sample and the expected answer, for tables. Empty: its first text, and none."""
         return "", ""
 
+    @classmethod
+    def setting(cls, inputs: Mapping[str, Any], tags: Mapping[str, Tag]) -> str:
+        """What distinguishes a sample from others with the same question, in words. Default: nothing."""
+        return ""
+
     def without(self, capabilities: frozenset[Capability]) -> Benchmark | None:
         """The same with less, for a model that lacks these capabilities; None where that makes no sense."""
         return None

@@ -71,7 +71,7 @@ def read_progress(path: str | Path) -> RunProgress | None:
 def stop(path: str | Path) -> None:
     """Ask the process that writes a run to stop, as Ctrl-C would: `ek.stop("runs/today")`.
 
-    It ends within a second or so. Its answers are saved: the same command with --out resumes it.
+    It ends within a second or so. Its answers are saved: `evenkeel resume` continues.
     """
     folder = Path(path)
     if not folder.is_dir():

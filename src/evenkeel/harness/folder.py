@@ -7,6 +7,7 @@ followed.
 from __future__ import annotations
 
 import contextlib
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import cached_property
@@ -32,19 +33,20 @@ if TYPE_CHECKING:
     from evenkeel.harness.stored.samples import Samples
 
 FORMAT = 2
-UNFINISHED = "this run is not finished: run the same command again, or `evenkeel rescore` it."
 PROGRESS = "progress.json"
 STOP, STOPPED = "stop", "stopped"
 CONTROL = (PROGRESS, STOP, STOPPED)
 """Files of a run that is being written, which `harness/control.py` explains."""
+STARTED, LOG = "started.json", "log"
+"""What its process was begun with, and what one without a terminal printed: `api/launch.py`."""
 MARKS = "marks.jsonl"
 """What people say of the scores: it outlives the run's own files."""
 BATCHES = "batches.json"
 """The batches that were handed in, which `models/openai/batches/stored.py` explains."""
 RESULTS = ("records.jsonl", "summary.json", "report.html", "export")
-FILES = ("spec.json", "journal.sqlite", *RESULTS, BATCHES, *CONTROL)
+FILES = ("spec.json", "journal.sqlite", *RESULTS, BATCHES, *CONTROL, STARTED)
 LOGS = ("journal.sqlite-wal", "journal.sqlite-shm")
-LARGEST = {"spec.json": 2**24, "summary.json": 2**28, PROGRESS: 2**16, MARKS: 2**26}
+LARGEST = {"spec.json": 2**24, "summary.json": 2**28, PROGRESS: 2**16, STARTED: 2**24, MARKS: 2**26}
 """Bytes of a file that is read as a whole."""
 DEEPEST = 8
 """Levels of lists and objects in a spec."""
@@ -171,7 +173,10 @@ class Run(Displayed):
         """A file that a finished run has; its spec must be of a format that is known here."""
         _ = self.spec
         if (path := member(self.path, name)) is None:
-            raise DataError(self.path, UNFINISHED)
+            raise DataError(
+                self.path,
+                f"this run is not finished: resume it with {how_to_resume(self.path)}, or rescore it.",
+            )
         return path
 
     def _lines(self, kind: Any) -> Iterator[Any]:
@@ -297,6 +302,13 @@ def member(folder: Path, name: str) -> Path | None:
     if path.stat().st_size > LARGEST.get(name, path.stat().st_size):
         raise DataError(path, f"this file is larger than {LARGEST[name] >> 20} MiB.")
     return path
+
+
+def how_to_resume(folder: Path) -> str:
+    """The command that resumes a run, for a message; it is short where the folder has the settings."""
+    if (folder / STARTED).is_file():
+        return f"`{shlex.join(['evenkeel', 'resume', str(folder)])}`"
+    return f"the same command and --out {folder}"
 
 
 class _Model(Struct):

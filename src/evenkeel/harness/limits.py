@@ -26,7 +26,10 @@ class Price(NamedTuple):
 class Limits(Struct, frozen=True, kw_only=True):
     """What a person is willing to spend; None is no limit."""
 
-    max_requests: Annotated[Count | None, Meta(description="Stop after this many requests.")] = None
+    max_requests: Annotated[
+        Count | None,
+        Meta(description="Stop after this many requests; those that try a server out first are extra."),
+    ] = None
     max_usd: Annotated[
         Annotated[float, Meta(gt=0)] | None,
         Meta(description="Stop before this many dollars, by known prices or those given."),

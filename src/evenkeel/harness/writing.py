@@ -15,8 +15,10 @@ from evenkeel.files.cache import drafts_in, replacing, storage_errors
 from evenkeel.files.jsonfile import read_json
 from evenkeel.harness.folder import (
     FILES,
+    LOG,
     LOGS,
     MARKS,
+    STARTED,
     STOP,
     STOPPED,
     read_spec,
@@ -145,9 +147,9 @@ def _is_spec(path: Path) -> bool:
 
 
 def _may_precede(path: Path) -> bool:
-    """Whether a file may lie in a folder before a run begins there: a lock, marks, a request to stop, or what
-    a killed process left of the spec."""
-    if path.name in (lock.LOCK, MARKS):
+    """Whether a file may lie in a folder before a run begins there: a lock, marks, what a process was
+    begun with, a request to stop, or what a killed process left of the spec."""
+    if path.name in (lock.LOCK, MARKS, STARTED, LOG):
         return True
     if path.name in (STOP, STOPPED):
         return not path.stat().st_size

@@ -6,7 +6,7 @@ Like scoring, the functions here are generators that yield requests and are sent
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 from msgspec import Struct
@@ -68,24 +68,18 @@ def ask(
     prefix: str = "",
     role: str = "model",
     max_tokens: int = judge.MAX_TOKENS,
-) -> Asking[Iterator[tuple[Item, judge.Verdict[Fields]]]]:
+) -> Asking[list[tuple[Item, judge.Verdict[Fields]]]]:
     """Every item with what the model answered to its prompt, read under the fields of `kind`.
 
-    `choices` are those of each prompt, if any.
-    An answer that is missing or cannot be read is counted under its status, with the prefix, when the caller
-    reaches it: among the faults that the caller counts, it keeps the place of its item.
+    `choices` are those of each prompt, if any. An answer that is missing or cannot be read is counted under
+    its status, with the prefix.
     """
+    items = [item for item, _ in prompts]
     verdicts = yield from judge.ask(
         kind, [prompt for _, prompt in prompts], choices=choices, role=role, max_tokens=max_tokens
     )
-
-    def counted() -> Iterator[tuple[Item, judge.Verdict[Fields]]]:
-        for (item, _), verdict in zip(prompts, verdicts, strict=True):
-            if verdict.value is None:
-                counts[f"{prefix}{verdict.status}"] += 1
-            yield item, verdict
-
-    return counted()
+    counts.update(f"{prefix}{verdict.status}" for verdict in verdicts if verdict.value is None)
+    return list(zip(items, verdicts, strict=True))
 
 
 class Draft(NamedTuple):

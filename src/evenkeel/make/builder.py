@@ -14,7 +14,7 @@ class Built(NamedTuple):
     """A data set that was made: its files, notes on them, and what failed."""
 
     files: Mapping[str, bytes]
-    """By name, where `--out` is a folder; else by language, the first of which is written to `--out`."""
+    """By name."""
     notes: list[str]
     failures: list[str]
 
@@ -27,8 +27,6 @@ class Builder(Protocol):
     """Makes a benchmark's data set. Like scoring, it yields requests where it needs a model."""
 
     Options: ClassVar[type[Struct]]
-    folder: ClassVar[bool]
-    """Whether `--out` is a folder of several files, or one file."""
     asks: ClassVar[bool]
     """Whether it may ask a model."""
 

@@ -21,7 +21,7 @@ from msgspec import Struct
 
 from evenkeel.errors import DataError, UsageError
 from evenkeel.files.cache import storage_errors, write_whole
-from evenkeel.files.jsonfile import BOM, indented, open_file, read_bytes, read_json, read_json_lines
+from evenkeel.files.jsonfile import BOM, indented, read_bytes, read_json, read_json_lines
 from evenkeel.files.tables import read_rows
 from evenkeel.page.view import Facts, Text, View
 
@@ -30,7 +30,7 @@ ACCEPTED = "accepted"
 """The folder of what was accepted, beside the files."""
 COMPANIONS = (
     "manifest.json", "documents*", "dropped.jsonl", "schema*.json", "annotations*.jsonl", "progress.json",
-    DECISIONS,
+    "started.json", DECISIONS,
 )  # fmt: skip
 """What builders write beside the samples."""
 ENDINGS = (".jsonl", ".json")
@@ -210,17 +210,13 @@ def _document(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]], str] | 
     """
     if path.suffix.lower() != ".json":
         return None
-    with open_file(path) as file:
-        lines = (line.removeprefix(BOM).strip() for line in file)
-        first = next((line for line in lines if line), b"")
-        if not first.startswith(b"{") or (first.endswith(b"}") and any(lines)):
-            return None  # a list, or an object on each line
-    raw = read_json(path)
-    lists = {name: value for name, value in raw.items() if _is_rows(value)}
-    if len(lists) != 1 and first.endswith(b"}"):
-        return None  # a single row
+    try:
+        raw = read_json(path)
+    except DataError:
+        return None  # an object on each line
+    lists = {name: value for name, value in raw.items() if _is_rows(value)} if isinstance(raw, dict) else {}
     if len(lists) != 1:
-        raise DataError(path, "expected rows, or one object with one list of rows.")
+        return None
     [(name, rows)] = lists.items()
     return raw, rows, name
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 
 from msgspec import Meta, Struct
@@ -30,6 +28,7 @@ from evenkeel.models.local.responses import (
     failed,
     generate_response,
     logprobs_response,
+    rank_response,
     too_long,
     too_long_response,
 )
@@ -43,7 +42,6 @@ from evenkeel.models.tokenizer_files import TextTokenizer, is_alone, read_tokeni
 from evenkeel.options import TopK, TopP
 from evenkeel.types import (
     Capability,
-    Embed,
     Generate,
     LogLikelihood,
     Logprobs,
@@ -103,10 +101,9 @@ class HuggingFaceOptions(Struct, frozen=True, kw_only=True):
 
 
 class HuggingFace:
-    """A causal model that generates, gives log-likelihoods, embeds and ranks.
+    """A causal model that generates, gives log-likelihoods and ranks.
 
-    A text's embedding is the last hidden state at its last token, for prompts that end in "in one word:"
-    (Jiang et al. 2023, arXiv 2307.16645). A document's rank is the log-odds of `yes` against `no` after a
+    A document's rank is the log-odds of `yes` against `no` after a
     prompt with query and document, as causal rerankers are trained (Qwen3-Reranker, arXiv 2506.05176).
 
     A plain prompt is continued as it is. A chat goes through the model's own template; a model without one
@@ -118,9 +115,7 @@ class HuggingFace:
     """
 
     Options: ClassVar[type[Struct]] = HuggingFaceOptions
-    capabilities: frozenset[Capability] = frozenset(
-        {"generate", "loglikelihood", "stringlikelihood", "embed", "rank"}
-    )
+    capabilities: frozenset[Capability] = frozenset({"generate", "loglikelihood", "stringlikelihood", "rank"})
 
     def __init__(self, name: str, options: HuggingFaceOptions) -> None:
         require_packages("torch", "transformers", what="hf:", extra="hf")
@@ -187,7 +182,6 @@ class HuggingFace:
         yield from self._generate(causal, [r for r in single if isinstance(r, Generate)])
         yield from self._loglikelihood(causal, [r for r in single if isinstance(r, LogLikelihood)])
         yield from self._strings(causal, [r for r in single if isinstance(r, StringLikelihood)])
-        yield from self._embed(causal, [r for r in single if isinstance(r, Embed)])
         yield from self._rank(causal, [r for r in single if isinstance(r, Rank)])
 
     def notes(self) -> list[str]:
@@ -326,22 +320,6 @@ class HuggingFace:
             else:
                 yield request, Response(status="ok", string=string, tokens_in=target.tokens, tokens_out=0)
 
-    def _embed(self, causal: Causal, requests: list[Embed]) -> Iterator[tuple[Request, Response]]:
-        rows = []
-        for request in requests:
-            ids = causal.tokenise(request.text) or ([causal.start_id] if causal.start_id is not None else [])
-            if not ids:
-                yield request, failed("an empty text, and no start token to embed")
-            elif too_long(causal, len(ids)):
-                yield request, too_long_response(causal, len(ids))
-            else:
-                rows.append((request, ids))
-        for (request, ids), vector in self._in_batches(rows, causal.last_hidden):
-            response = does_not_fit(len(ids))
-            if vector is not None:
-                response = Response(status="ok", vector=vector, cut=False, tokens_in=len(ids))
-            yield request, response
-
     def _rank(self, causal: Causal, requests: list[Rank]) -> Iterator[tuple[Request, Response]]:
         from evenkeel.models.local.reranking import log_odds, rank_ids
 
@@ -354,22 +332,12 @@ class HuggingFace:
                 yield request, too_long_response(causal, len(ids))
             else:
                 rows.append((request, ids))
-        for (request, ids), odds in self._in_batches(rows, partial(log_odds, causal)):
-            if odds is None:
-                response = does_not_fit(len(ids))
-            elif not math.isfinite(odds):
-                response = failed("the model gave a score that is not finite")
-            else:
-                response = Response(status="ok", rank=odds, tokens_in=len(ids))
-            yield request, response
-
-    def _in_batches(
-        self, rows: list[tuple[T, list[int]]], work: Callable[[list[list[int]]], list[R]]
-    ) -> Iterator[tuple[tuple[T, list[int]], R | None]]:
-        """What `work` makes of the ids of each request."""
-        return self._run(
-            [[row] for row in rows], lambda row: len(row[1]), lambda batch, _: work([ids for _, ids in batch])
-        )
+        for (request, ids), odds in self._run(
+            [[row] for row in rows],
+            lambda row: len(row[1]),
+            lambda batch, _: log_odds(causal, [ids for _, ids in batch]),
+        ):
+            yield request, does_not_fit(len(ids)) if odds is None else rank_response(odds, len(ids))
 
     def _run(
         self,

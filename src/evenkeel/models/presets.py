@@ -47,14 +47,10 @@ class Preset(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Empty where each person has an address of their own: `host_variable` holds it."""
     key: str = ""
     """The environment variable that holds the key; empty for a server that asks for none."""
-    key_header: Literal["Authorization", "api-key", "x-api-key"] = "Authorization"
     host_variable: str = ""
     """The environment variable that holds another address, as the server's own programs read it."""
     path: str = ""
-    """Put behind an address that has no path; `{model}` is the model's name."""
-    query: dict[str, str] = {}
-    query_variables: dict[str, str] = {}
-    """The environment variables that hold another value of a field of `query`."""
+    """Put behind an address of `host_variable` that has none."""
     names: dict[Literal["max_tokens", "seed"], str] = {}
     """What parameters are called there, where they have another name."""
     supports: dict[Feature, bool] = {}
@@ -110,7 +106,7 @@ class Preset(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         """The address that the environment gives, else the usual one."""
         host = os.environ.get(self.host_variable, "").strip() if self.host_variable else ""
         if host:
-            return _from_host(host, self.base_url, self.host_variable)
+            return _from_host(host, self.base_url or f"https://host/{self.path}", self.host_variable)
         if not self.base_url:
             raise UsageError(
                 f"{self.name}: set {self.host_variable} to the address of your resource, such as "
@@ -123,20 +119,6 @@ class Preset(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         """Whether a person's settings leave the provider where it is."""
         built_in = _built_in().get(self.name)
         return built_in is None or built_in.base_url == self.base_url
-
-    def completed(self, address: str, model: str) -> str:
-        """An address with the path that this server needs, where it has none yet, and with the query."""
-        parts = urllib.parse.urlsplit(address)
-        if not (self.path or self.query) or parts.query:
-            return address
-        if self.path and parts.path.strip("/"):
-            return address
-        query = {
-            name: os.environ.get(self.query_variables.get(name, ""), "").strip() or value
-            for name, value in self.query.items()
-        }
-        path = self.path.replace("{model}", urllib.parse.quote(model, safe="")) or parts.path
-        return urllib.parse.urlunsplit((*parts[:2], path, urllib.parse.urlencode(query), ""))
 
 
 def presets() -> dict[str, Preset]:
@@ -209,13 +191,13 @@ def _address_problem(address: str) -> str:
 
 def _from_host(value: str, usual: str, variable: str) -> str:
     """The address of `HOST`, `HOST:PORT`, `:PORT` or a whole one; what it leaves out is as usual."""
-    usual_parts = urllib.parse.urlsplit(usual or "https://host")
+    usual_parts = urllib.parse.urlsplit(usual)
     whole = value if "://" in value else f"{usual_parts.scheme}://{value}"
     try:
         parts = urllib.parse.urlsplit(whole)
         port = parts.port
     except ValueError:
-        raise UsageError(f"{variable} is not the address of a server. Example: {usual or whole}") from None
+        raise UsageError(f"{variable} is not the address of a server. Example: {usual}") from None
     if parts.scheme not in ("http", "https"):
         raise UsageError(f"{variable} must begin with http:// or https://, or be HOST:PORT.")
     host = parts.hostname or usual_parts.hostname or ""

@@ -127,9 +127,9 @@ def require_prices(limits: Limits, unknown: list[str]) -> None:
     """Refuse a limit in dollars that could not be kept."""
     if limits.max_usd is not None and unknown:
         raise UsageError(
-            f"--max-usd: the price of {', '.join(unknown)} is not known. Give --price-in and --price-out, "
-            f'or write it into {configuration.config_path()}: [prices."{split_spec(unknown[0])[0]}"] with '
-            "input = and output =, in dollars per million tokens."
+            f"--max-usd: the price of {', '.join(unknown)} is not known. Write it into "
+            f'{configuration.config_path()}: [prices."{split_spec(unknown[0])[0]}"] with input = and '
+            "output =, in dollars per million tokens; or give a run --price-in and --price-out."
         )
 
 

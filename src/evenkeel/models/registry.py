@@ -48,7 +48,7 @@ BACKENDS: dict[str, Backend] = {
     "embedded": Backend(
         "evenkeel.models.embedded:Embedded",
         False,
-        "SmolLM2-135M-Instruct, bundled: generate, log-likelihood, probability of a string, embed, rank",
+        "SmolLM2-135M-Instruct, bundled: generate, log-likelihood, probability of a string, rank",
     ),
     "embedded-embedder": Backend(
         "evenkeel.models.embedded:EmbeddedEmbedder", False, "all-MiniLM-L6-v2, bundled: embed"
@@ -56,7 +56,7 @@ BACKENDS: dict[str, Backend] = {
     "hf": Backend(
         "evenkeel.models.hf:HuggingFace",
         True,
-        "any causal model of transformers: generate, log-likelihood, probability of a string, embed, rank",
+        "any causal model of transformers: generate, log-likelihood, probability of a string, rank",
     ),
     "openai": Backend(
         "evenkeel.models.openai.backend:OpenAI",
@@ -215,7 +215,7 @@ def open_model(ref: ModelRef, *, concurrency: int | None = None) -> Model:
         "concurrency" not in in_spec
         and concurrency is not None
         and backend(scheme)
-        and "concurrency" in option_names(scheme)
+        and "concurrency" in runtime_options(scheme)
     ):
         args.setdefault("concurrency", concurrency)
     return load_model(ref.spec, **args)
@@ -227,10 +227,6 @@ def backend_class(scheme: str) -> Any:
     if find_preset(scheme) is not None:
         return load(BACKENDS["openai"].target)
     return _plugin_class(_plugins()[scheme])
-
-
-def option_names(scheme: str) -> list[str]:
-    return [option.name for option in describe(backend_class(scheme).Options)]
 
 
 def runtime_options(scheme: str) -> dict[str, bool]:

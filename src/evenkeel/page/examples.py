@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from html import escape
+from collections.abc import Sequence
 
-from evenkeel.page.format import visible
 from evenkeel.types import Response
 
 LONGEST = 20_000
-"""Characters of one text on the page; the whole of it is in records.jsonl."""
-
-
-def answer_parts(answers: Iterable[Response]) -> Iterator[tuple[str, str]]:
-    """Answers under headings that tell how each ended."""
-    for number, answer in enumerate(answers, 1):
-        yield answer_heading(number, answer), answer.text
+"""Characters of one text on a page with many; the whole of it is in records.jsonl."""
 
 
 def answer_heading(number: int, answer: Response) -> str:
@@ -32,28 +24,17 @@ def shortened(text: str, most: int = 90) -> str:
 
 
 def cut_fairly(texts: Sequence[str], most: int) -> list[str]:
-    """The texts with hostile characters shown, all within about `most` bytes as they are written on a page.
+    """The texts within about `most` characters together.
 
     Short texts are whole. Those that are longer than an equal share of what the short ones leave over are
     cut to that share.
     """
     share = rest = most
-    sizes = sorted(_size(visible(text[:LONGEST])) for text in texts)
-    for index, size in enumerate(sizes):
-        share = rest // (len(sizes) - index)
+    for index, size in enumerate(sorted(map(len, texts))):
+        share = rest // (len(texts) - index)
         if size > share:
-            return [_cut(text, share) for text in texts]
+            break
         rest -= size
-    return [_cut(text, most) for text in texts]
-
-
-def _cut(text: str, share: int) -> str:
-    """A text cut to its share, with a mark where something was cut."""
-    start = text[: min(LONGEST, share)]  # a character has a byte at least
-    while (size := _size(shown := visible(start))) > share:
-        start = start[: len(start) * share // size]
-    return f"{shown}{'…' if len(start) < len(text) else ''}"
-
-
-def _size(text: str) -> int:
-    return len(escape(text).encode())
+    else:
+        share = most
+    return [shortened(text, min(share, LONGEST)) for text in texts]

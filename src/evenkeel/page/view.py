@@ -11,8 +11,9 @@ from itertools import islice
 from typing import Any, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from evenkeel.page.examples import answer_heading, shortened
+from evenkeel.page.examples import answer_heading, cut_fairly, shortened
 from evenkeel.page.format import known, number, visible
 from evenkeel.page.grid import Displayed
 from evenkeel.page.metrics import Metric, declaration
@@ -22,6 +23,8 @@ MOST_ROWS = 50
 """Rows of a table of related samples; the last one says how many more there are."""
 MOST_ANSWERS = 50
 """Answers of a sample that are shown; how many more there are is said."""
+CELL = 1_000
+"""Characters of a cell of a table on a page with many views."""
 
 
 class Span(Struct, frozen=True):
@@ -103,6 +106,33 @@ class View(Displayed, Struct, frozen=True):
         from evenkeel.page.view_html import view_html
 
         return view_html(self)
+
+
+def fitted(view: View, most: int) -> View:
+    """The view with its texts cut, all of them within `most` characters."""
+    texts = [text for block in view.blocks for text in _texts(block)]
+    bodies = iter(cut_fairly([text.body for text in texts], most))
+
+    def fit(block: Block) -> Block:
+        match block:
+            case Text():
+                return replace(block, body=next(bodies))
+            case Beside():
+                return replace(block, columns=tuple(map(fit, block.columns)))
+            case Facts():
+                rows = tuple(tuple(shortened(cell, CELL) for cell in row) for row in block.rows)
+                return replace(block, rows=rows)
+        return block
+
+    return replace(view, blocks=tuple(map(fit, view.blocks)))
+
+
+def _texts(block: Block) -> Iterator[Text]:
+    if isinstance(block, Beside):
+        for column in block.columns:
+            yield from _texts(column)
+    elif isinstance(block, Text):
+        yield block
 
 
 # Parts that several benchmarks have

@@ -35,9 +35,10 @@ class Piece(NamedTuple):
     title: str
 
 
-def view_html(view: View) -> str:
+def view_html(view: View, *, styled: bool = True) -> str:
+    """A block of HTML; a page that holds many of them has the style sheet (`page/view.css`) once."""
     functions = (pieces, legend, shown_tokens, shown_cells, left_out, kind_class, is_long)
-    return render("page/view.html", view=view, **{each.__name__: each for each in functions})
+    return render("page/view.html", view=view, styled=styled, **{each.__name__: each for each in functions})
 
 
 # Texts

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
-from evenkeel.analysis import RANGES
+from evenkeel.analysis.intervals import RANGES
 from evenkeel.errors import DrawingError
 from evenkeel.page.examples import shortened
 from evenkeel.page.format import visible

@@ -10,8 +10,8 @@ word with an anchor is not a candidate.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,39 +23,17 @@ DIGITS = 9
 K1, B = 1.5, 0.75
 
 Floats: TypeAlias = NDArray[np.float64]
-Indices: TypeAlias = NDArray[np.intp]
 
 
-class Candidate(NamedTuple):
-    """A document, by its index in the set, and its score against the anchor."""
-
-    document: int
-    score: float
-
-
-class Neighbours(NamedTuple):
-    """The documents that share something with an anchor, in the order of the set, and their scores."""
-
-    anchor: int
-    documents: Indices
-    scores: Floats
-
-
-def best(row: Neighbours, k: int) -> list[Candidate]:
-    """The `k` highest scores; equal ones in the order of the documents."""
-    if k < 1:
-        return []
-    documents, scores = row.documents, row.scores
-    if len(scores) > k:
-        high = scores >= np.partition(scores, -k)[-k]
-        documents, scores = documents[high], scores[high]
-    order = np.argsort(-scores, kind="stable")[:k]
-    return [Candidate(int(documents[index]), float(scores[index])) for index in order]
-
-
-def bm25_rows(texts: Sequence[str], anchors: Sequence[int]) -> Iterator[Neighbours]:
-    """For each anchor the BM25 of the documents that share a word with it, without those of its text."""
-    return neighbours(bm25_index(texts), texts, anchors)
+def best(scores: Floats, k: int, first: int = 0) -> list[int]:
+    """The documents with the `k` highest scores above 0; of equal ones, those from `first` on come first."""
+    documents = np.flatnonzero(scores > 0)
+    documents = np.roll(documents, -int(np.searchsorted(documents, first)))
+    if len(documents) > k:
+        high = scores[documents] >= np.partition(scores[documents], -k)[-k]
+        documents = documents[high]
+    ranked: list[int] = documents[np.argsort(-scores[documents], kind="stable")][:k].tolist()
+    return ranked
 
 
 def bm25_scores(
@@ -93,18 +71,6 @@ def bm25_index(texts: Sequence[str], lang: str | None = None) -> Callable[[int],
         return row
 
     return scores
-
-
-def neighbours(
-    scores: Callable[[int], Floats], texts: Sequence[str], anchors: Sequence[int]
-) -> Iterator[Neighbours]:
-    """The documents with a score above 0 against each anchor, without those that have its text."""
-    first: dict[str, int] = {}
-    wording = np.array([first.setdefault(text, index) for index, text in enumerate(texts)], dtype=np.intp)
-    for anchor in anchors:
-        row = scores(anchor)
-        indices = np.flatnonzero((row > 0) & (wording != wording[anchor]))
-        yield Neighbours(anchor, indices, row[indices])
 
 
 def shared_counts(documents: Sequence[Sequence[str]]) -> Callable[[int], Floats]:

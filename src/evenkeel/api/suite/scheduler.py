@@ -119,7 +119,6 @@ class Scheduler:
             kind="run",
             benchmark=run.benchmark,
             settings={"model": run.spec, **run.settings},
-            out=str((self._root / run.name).resolve()),
             min_coverage=self._min_coverage,
             identity=run.identity,
         )
@@ -127,7 +126,7 @@ class Scheduler:
         if self._ledger is not None:
             environment[VARIABLE] = str(self._ledger.path.resolve())
         try:
-            job.started, job.process = launch(self._root, run.name, task, environment)
+            job.started, job.process = launch(self._root / run.name, task, environment)
             job.state = "running"
         except (EvenkeelError, OSError) as error:
             job.state, job.problem, job.exit_code = "failed", str(error), 1

@@ -268,6 +268,7 @@ def _columns(samples: Samples, rows: Sequence[int], headline: ek.Metric) -> dict
     columns: dict[str, list[Any]] = {
         "Result": [_result(samples, row) for row in rows],
         "Question": [visible(text.question) for text in texts],
+        "Setting": [visible(text.setting) for text in texts],
         "Expected": [visible(text.expected) for text in texts],
         "Answer": [visible(text.answer) for text in texts],
     }

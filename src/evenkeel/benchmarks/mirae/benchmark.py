@@ -125,10 +125,10 @@ class Mirae(Benchmark):
             "evenkeel score mirae A.json --judge openai:NAME",
         ),
         "build": (
-            "evenkeel build mirae --questions mine.txt --out mine.json",
-            "evenkeel build mirae --seed 7 --padding both --out fresh.json",
-            "evenkeel build mirae --questions mine.csv --tokenizer hf:PATH --out mine.json",
-            "evenkeel build mirae --questions mine.txt --model openai:NAME --translate ko,zh --out mine.json",
+            "evenkeel build mirae --questions mine.txt --out data/mine",
+            "evenkeel build mirae --seed 7 --padding both --out data/fresh",
+            "evenkeel build mirae --questions mine.csv --tokenizer hf:PATH --out data/mine",
+            "evenkeel build mirae --questions mine.txt --model openai:NAME --translate ko,zh --out data/mine",
         ),
     }
     demo: ClassVar[Mapping[str, Any]] = {
@@ -148,6 +148,11 @@ class Mirae(Benchmark):
     @classmethod
     def in_short(cls, inputs: Mapping[str, Any], tags: Mapping[str, Tag]) -> tuple[str, str]:
         return inputs["question_text"], ""
+
+    @classmethod
+    def setting(cls, inputs: Mapping[str, Any], tags: Mapping[str, Tag]) -> str:
+        padding = f", {tags['padding']} padding" if "padding" in tags else ""
+        return f"level {tags['level']}{padding}"
 
     def samples(self, data: Data) -> list[Sample]:
         """`limit` questions of each language, spread evenly over the domains, at every chosen level."""

@@ -90,19 +90,9 @@ def _trends(scores: Sequence[Score]) -> Summary:
         return log2(tokens or 1)
 
     summary: Summary = {}
-    for scope, members in scopes(_in_each_padding(scores), (), ("lang",), ("padding",)):
+    for scope, members in scopes(scores, (), ("lang",), ("padding",)):
         trend = analysis.slope(members, "mean_similarity", "level", length, unit="cosine")
         summary[analysis.scope_name(TREND, scope)] = msgspec.structs.replace(
             trend, basis=ESTIMATED if estimated else NOMINAL
         )
     return summary
-
-
-def _in_each_padding(scores: Sequence[Score]) -> list[Score]:
-    """The scores, a question without padding once in each padding that there is."""
-    paddings = dict.fromkeys(score.tags["padding"] for score in scores if "padding" in score.tags)
-    return [
-        msgspec.structs.replace(score, tags={"padding": padding, **score.tags}) if padding else score
-        for score in scores
-        for padding in ([""] if "padding" in score.tags or not paddings else paddings)
-    ]

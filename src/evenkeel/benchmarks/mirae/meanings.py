@@ -78,10 +78,7 @@ def _shown(question: str) -> str:
 
 def _judge(pairs: Sequence[Pair]) -> Asking[list[tuple[bool, str]]]:
     """For each pair, whether both directions hold, and why that is unknown."""
-    if not pairs:
-        return []
     prompt = read_json(__package__, "judge.json", type=dict[str, str])["same_meaning"]
-    distinct = list(dict.fromkeys(pairs))
     verdicts = yield from judge.ask(
         Mutual,
         [
@@ -91,14 +88,13 @@ def _judge(pairs: Sequence[Pair]) -> Asking[list[tuple[bool, str]]]:
                 FIRST=pair.first[:ANSWER_CHARACTERS],
                 SECOND=pair.second[:ANSWER_CHARACTERS],
             )
-            for pair in distinct
+            for pair in pairs
         ],
     )
-    by_pair = {
-        pair: (
+    return [
+        (
             bool(mutual and mutual.first_entails_second and mutual.second_entails_first),
             "" if mutual else f"{status} {reason}".strip(),
         )
-        for pair, (mutual, status, reason) in zip(distinct, verdicts, strict=True)
-    }
-    return [by_pair[pair] for pair in pairs]
+        for mutual, status, reason in verdicts
+    ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 from msgspec import Meta, Struct
@@ -67,56 +67,56 @@ class _QuestionResponses(QuestionRow):
         return [(int(name), answers) for name, answers in self.level_responses.items()]
 
 
-class _Prompt(Struct):
+class _Prompt(NamedTuple):
     """A question at one level."""
 
     question_id: str
     domain: str
     level: int
-    text: str = ""
-    """Empty where it cannot be read; there are no answers then."""
-    responses: list[Response] = []
-    figures: dict[str, float] = {}
+    answers: _Answers
 
 
 def read_recording(path: Path, lang: str | None = None) -> Recorded:
     """Recorded answers: the published results file, or the published list of raw answers.
 
     `lang` is the language of a file that does not state its own; one that states another is refused. A
-    question that cannot be read counts as not answered, and a warning names it.
+    question that cannot be read counts as not answered at each level of the file, and a warning names it.
     """
     metadata, entries, name = _entries(path)
-    reading = _Reading(path)
-    for index, entry in enumerate(entries):
-        reading.add_question(entry, f"{name}[{index}]", number=index + 1)
-    prompts = reading.prompts()
     stated = file_language(path, metadata, lang)
     if lang and stated != lang:
         raise DataError(path, f"the answers are in '{stated}', and --lang asks for '{lang}'.")
+    prompts, problems = _prompts(path, entries, name)
     # A prompt with fewer answers than usual lacks some: they count as missing, not as never asked.
     usual = _usual_count(metadata, prompts)
-    counts = [max(usual, len(prompt.responses)) for prompt in prompts]
+    responses = [_responses(prompt.answers, usual) for prompt in prompts]
     questions = [
         Question(
-            p.question_id,
-            p.domain,
+            prompt.question_id,
+            prompt.domain,
             stated,
-            {p.level: p.text},
-            {p.level: p.figures},
-            repeats={p.level: count},
+            {prompt.level: prompt.answers.question_text},
+            {prompt.level: _figures(prompt.answers.similarity_analysis)},
+            repeats={prompt.level: len(answers)},
         )
-        for p, count in zip(prompts, counts, strict=True)
+        for prompt, answers in zip(prompts, responses, strict=True)
     ]
+    listed = [f"{path.name}, {problem}." for problem in problems[:MOST_WARNINGS]]
+    count = f"{path.name}: entries that cannot be read, and count as not answered: {len(problems):,}."
     return Recorded(
         model=metadata.model or _without_language(path.stem),
         samples=make_samples(questions, usual),
-        responses=[
-            prompt.responses + [NOT_RECORDED] * (count - len(prompt.responses))
-            for prompt, count in zip(prompts, counts, strict=True)
-        ],
+        responses=responses,
         embedder=str(metadata.embedding_model or "")[:200],
-        warnings=reading.warnings(),
+        warnings=[*listed, count] if problems else [],
     )
+
+
+def _responses(answers: _Answers, usual: int) -> list[Response]:
+    responses = [
+        NOT_RECORDED if text is None else Response(status="ok", text=text) for text in answers.responses
+    ]
+    return responses + [NOT_RECORDED] * (usual - len(responses))
 
 
 def published_scores(path: Path) -> tuple[str, list[Score]]:
@@ -141,7 +141,8 @@ def _usual_count(metadata: Metadata, prompts: Sequence[_Prompt]) -> int:
     number = metadata.num_repetitions
     if type(number) is int and 2 <= number <= MOST_ANSWERS:
         return number
-    return max(2, most_frequent(Counter(len(prompt.responses) for prompt in prompts if prompt.responses)))
+    counts = Counter(len(prompt.answers.responses) for prompt in prompts if prompt.answers.responses)
+    return max(2, most_frequent(counts))
 
 
 def combine(recordings: Sequence[Recorded]) -> Recorded | None:
@@ -181,64 +182,39 @@ def _entries(path: Path) -> tuple[Metadata, list[Any], str]:
     raise DataError(path, f"expected recorded MIRAE answers: {expected}. {described(raw)}")
 
 
-class _Reading:
-    """The prompts of a file as far as its entries can be read, and what is wrong with the others."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._prompts: dict[tuple[str, int], _Prompt] = {}
-        self._unread: dict[str, str] = {}
-        """The domains of questions that cannot be read."""
-        self._problems: list[str] = []
-
-    def add_question(self, raw: Any, where: str, *, number: int) -> None:
-        """Add an entry of the file; its number takes the place of an id that cannot be read."""
-        kind: Any = (
-            _QuestionResponses if isinstance(raw, dict) and "level_responses" in raw else _QuestionResults
-        )
+def _prompts(path: Path, entries: Sequence[Any], name: str) -> tuple[list[_Prompt], list[str]]:
+    """The prompts of a file, and what is wrong with questions that cannot be read: they have no answers."""
+    prompts: dict[tuple[str, int], _Prompt] = {}
+    unread: dict[str, str] = {}
+    problems: list[str] = []
+    for number, raw in enumerate(entries):
+        fields = raw if isinstance(raw, dict) else {}
+        kind: Any = _QuestionResponses if "level_responses" in fields else _QuestionResults
         try:
             question = msgspec.convert(raw, kind)
         except msgspec.ValidationError as error:
             fault = explain(error, raw)
             steps = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in fault.path)
-            self._problems.append(f"{where}{steps}: {fault.problem}")
-            fields = raw if isinstance(raw, dict) else {}
-            question_id, domain = fields.get("question_id"), fields.get("domain")
-            name = str(question_id) if type(question_id) in (int, str) else f"entry-{number}"
-            self._unread[name] = domain if isinstance(domain, str) else ""
-            return
+            problems.append(f"{name}[{number}]{steps}: {fault.problem}")
+            known = type(fields.get("question_id")) in (int, str)
+            domain = fields.get("domain")
+            question_id = str(fields["question_id"]) if known else f"entry-{number + 1}"
+            unread[question_id] = domain if isinstance(domain, str) else ""
+            continue
         for level, answers in question.levels:
-            prompt = _Prompt(str(question.question_id), question.domain, level)
-            prompt.text = answers.question_text
-            prompt.figures = _figures(answers.similarity_analysis)
-            prompt.responses = [
-                NOT_RECORDED if text is None else Response(status="ok", text=text)
-                for text in answers.responses
-            ]
-            if self._prompts.setdefault((prompt.question_id, level), prompt) is not prompt:
+            prompt = _Prompt(str(question.question_id), question.domain, level, answers)
+            if prompts.setdefault((prompt.question_id, level), prompt) is not prompt:
                 problem = f"question {prompt.question_id} has level {level} twice; each is unique."
-                raise DataError(self._path, problem, where=where)
-
-    def prompts(self) -> list[_Prompt]:
-        """All prompts. A question that cannot be read counts as not answered at each level of the file."""
-        if not any(each.status == "ok" for prompt in self._prompts.values() for each in prompt.responses):
-            problem = self._problems[0] if self._problems else "there are no answers in it"
-            raise DataError(self._path, f"{problem}. No answer could be read.")
-        levels = sorted({level for _, level in self._prompts})
-        unread = [
-            _Prompt(question_id, domain, level)
-            for question_id, domain in self._unread.items()
-            for level in levels
-            if (question_id, level) not in self._prompts
-        ]
-        return [*self._prompts.values(), *unread]
-
-    def warnings(self) -> list[str]:
-        """The first entries that cannot be read, and how many there are."""
-        name, number = self._path.name, len(self._problems)
-        summary = f"{name}: entries that cannot be read, and count as not answered: {number:,}."
-        listed = [f"{name}, {problem}." for problem in self._problems[:MOST_WARNINGS]]
-        return [*listed, summary] if number else []
+                raise DataError(path, problem, where=f"{name}[{number}]")
+    if not any(text is not None for prompt in prompts.values() for text in prompt.answers.responses):
+        problem = problems[0] if problems else "there are no answers in it"
+        raise DataError(path, f"{problem}. No answer could be read.")
+    levels = sorted({level for _, level in prompts})
+    for question_id, domain in unread.items():
+        for level in levels:
+            missing = _Prompt(question_id, domain, level, _Answers("", []))
+            prompts.setdefault((question_id, level), missing)
+    return list(prompts.values()), problems
 
 
 def _figures(raw: Any) -> dict[str, float]:

@@ -199,18 +199,11 @@ def _add_chance(prompts: Sequence[Prompt]) -> None:
 
 
 def _add_drift(prompts: Sequence[Prompt]) -> None:
-    """Compare the answers at every level with those at the question's shortest, of the same padding; a
-    shortest without padding is that of every padding."""
-    questions: defaultdict[tuple[str, str], list[Prompt]] = defaultdict(list)
+    """Compare the answers at every level with those at the question's shortest, of the same padding."""
+    questions: defaultdict[tuple[str, str, Tag], list[Prompt]] = defaultdict(list)
     for prompt in prompts:
-        questions[prompt.item.sample.group, prompt.lang].append(prompt)
-    paddings = (
-        [prompt for prompt in levels if prompt.padding in ("", padding)]
-        for levels in questions.values()
-        for padding in dict.fromkeys(prompt.padding for prompt in levels)
-        if padding or not any(prompt.padding for prompt in levels)
-    )
-    for levels in paddings:
+        questions[prompt.item.sample.group, prompt.lang, prompt.padding].append(prompt)
+    for levels in questions.values():
         shortest, *longer = sorted(levels, key=lambda prompt: prompt.item.sample.tags["level"])
         for prompt in longer:
             first, second = shortest.values["mean_similarity"], prompt.values["mean_similarity"]

@@ -17,6 +17,7 @@ from evenkeel.benchmarks.miron.view import view
 from evenkeel.files.datasets import Starter
 from evenkeel.harness.benchmark import Benchmark, Data, Recorded
 from evenkeel.options import ASKING
+from evenkeel.page.format import counted
 from evenkeel.text.answers import Rule
 from evenkeel.text.token_estimate import estimate_tokens
 from evenkeel.types import (
@@ -110,6 +111,11 @@ class Miron(Benchmark):
     @classmethod
     def in_short(cls, inputs: Mapping[str, Any], tags: Mapping[str, Tag]) -> tuple[str, str]:
         return inputs["prefix"], inputs["target"]
+
+    @classmethod
+    def setting(cls, inputs: Mapping[str, Any], tags: Mapping[str, Tag]) -> str:
+        typos = f", {counted(int(tags['edits']), 'typos')}" if "edits" in tags else ""
+        return f"{tags['category']}{typos}"
 
     def samples(self, data: Data) -> list[Sample]:
         """`limit` examples of each language, as many of each category. The baseline is that of all data."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -12,7 +13,6 @@ from evenkeel.files import datasets
 from evenkeel.files.remote.sources import naming_source
 from evenkeel.harness.benchmark import Data
 from evenkeel.models.boundary import find_boundary
-from evenkeel.models.local.vocabulary import Vocabulary
 from evenkeel.models.registry import tokenizer
 from evenkeel.models.tokenizer_files import Encoded, TextTokenizer
 from evenkeel.page.format import number
@@ -36,13 +36,6 @@ TEXT = (
         "count",
         "higher",
         "How many characters a token covers on average: the more, the more text fits into the context.",
-    ),
-    Metric(
-        "bytes_per_token",
-        "Bytes per token",
-        "count",
-        "higher",
-        "How many bytes of UTF-8 a token covers on average.",
     ),
     Metric(
         "whole_words",
@@ -75,15 +68,14 @@ METRICS = (*TEXT, *BOUNDARY)
 
 PICTURES = tuple(
     Bars(title=metric.title, metric=metric.name, along="lang", y_title=metric.title.lower())
-    for metric in (*TEXT[:2], TEXT[3])
+    for metric in TEXT
 )
 
 WORD = re.compile(r"[^\W\d_]+")
 
 CAUTIONS = (
     "A word is what spaces separate for tokens per word, and a run of letters for words that are one token.",
-    "Characters and bytes per token depend on the script: a Cyrillic letter has two bytes, a Latin one has "
-    "one. Compare tokenizers within a language.",
+    "Characters per token depend on the script: compare tokenizers within a language.",
     "A tokenizer that does not know a script may write a whole word as one unknown token: its counts are "
     "low, and the word is lost.",
 )
@@ -205,42 +197,19 @@ def text_values(text: str, encoded: Encoded, tokenise: TextTokenizer) -> dict[st
     values: dict[str, float | None] = {
         "tokens_per_word": tokens / len(text.split()),
         "characters_per_token": len(text) / tokens,
-        "bytes_per_token": len(text.encode()) / tokens,
     }
     words = [word.span() for word in WORD.finditer(text)]
     if encoded.spans is None:
         values["whole_words"] = None
     elif words:  # a text of numbers and marks has no word that could be whole
-        counts = covering(words, _without_spaces(encoded, tokenise.vocabulary))
-        unknown = [token == tokenise.unknown for token in encoded.ids]
-        lost = covering(
-            words, [span for span, is_unknown in zip(encoded.spans, unknown, strict=True) if is_unknown]
+        # The bytes of one letter may be several tokens, each of which covers it.
+        tokens_of = Counter(
+            (end - len(text[start:end].lstrip()), end)
+            for token, (start, end) in zip(encoded.ids, encoded.spans, strict=True)
+            if token != tokenise.unknown
         )
-        whole = sum(count == 1 and not missing for count, missing in zip(counts, lost, strict=True))
-        values["whole_words"] = whole / len(words)
+        values["whole_words"] = sum(tokens_of[word] == 1 for word in words) / len(words)
     return values
-
-
-def _without_spaces(encoded: Encoded, vocabulary: Vocabulary | None) -> list[tuple[int, int]]:
-    """The characters of tokens that spell more than spaces: a space that the tokenizer puts before a text has
-    the place of its first letter."""
-    spellings = vocabulary.spellings if vocabulary is not None else {}
-    pairs = zip(encoded.ids, encoded.spans or (), strict=True)
-    return [span for token, span in pairs if not spellings.get(token, b"").isspace()]
-
-
-def covering(parts: Sequence[tuple[int, int]], spans: Sequence[tuple[int, int]]) -> list[int]:
-    """How many tokens have characters in each part of a text; the parts are in order."""
-    counts = [0] * len(parts)
-    first = 0
-    for start, end in sorted(spans):
-        while first < len(parts) and parts[first][1] <= start:
-            first += 1
-        number = first
-        while number < len(parts) and parts[number][0] < end:
-            counts[number] += start < end
-            number += 1
-    return counts
 
 
 # Tables

@@ -131,7 +131,11 @@ class Multiview(Benchmark):
 
     @classmethod
     def in_short(cls, inputs: Mapping[str, Any], tags: Mapping[str, Tag]) -> tuple[str, str]:
-        return f"{inputs['criterion']}: {inputs['anchor']}", inputs["positive"]
+        return inputs["anchor"], inputs["positive"]
+
+    @classmethod
+    def setting(cls, inputs: Mapping[str, Any], tags: Mapping[str, Tag]) -> str:
+        return str(inputs["criterion"])
 
     def samples(self, data: Data) -> list[Sample[Triplet]]:
         """All triplets, those of a task together."""

@@ -12,10 +12,10 @@ project is read too: see `public_format`.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 from msgspec import Meta, Struct
@@ -23,7 +23,7 @@ from msgspec.structs import replace
 
 from evenkeel.errors import DataError
 from evenkeel.files.datasets import DataFile
-from evenkeel.files.jsonfile import BOM, convert, json_lines, open_file
+from evenkeel.files.tables import Row, json_rows
 from evenkeel.types import Records
 
 Pick: TypeAlias = Literal["positive", "negative", "tie"]
@@ -101,22 +101,6 @@ class MultiviewDetail(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The documents of this triplet that are labelled and in no triplet before it."""
 
 
-class Location(NamedTuple):
-    """Where a triplet is: a line, or an entry of a list."""
-
-    path: Path
-    number: int
-    kind: Literal["line", "entry"] = "line"
-
-    def __str__(self) -> str:
-        return f"{self.kind} {self.number}"
-
-    def error(self, problem: str, field: str = "") -> DataError:
-        if self.kind == "line":
-            return DataError(self.path, problem, line=self.number, where=field)
-        return DataError(self.path, problem, where=", ".join(filter(None, (str(self), field))))
-
-
 def read_triplets(*paths: Path) -> list[Triplet]:
     """All triplets of the files, each once; the first that cannot be used is an error that names its line.
 
@@ -125,20 +109,20 @@ def read_triplets(*paths: Path) -> list[Triplet]:
     task and criterion, contradicts it.
     """
     triplets: dict[tuple[str, ...], Triplet] = {}
-    locations: dict[tuple[str, ...], Location] = {}
+    rows: dict[tuple[str, ...], Row] = {}
     for path in paths:
         empty = True
-        for location, triplet in _read(path):
+        for row, triplet in _read(path):
             empty = False
-            texts = _check_documents(location, triplet)
+            texts = _check_documents(row, triplet)
             view = (triplet.task, triplet.criterion)
-            if other := locations.get((*view, texts[0], texts[2], texts[1])):
-                where = f"{other.path}, {other}" if other.path != path else str(other)
-                raise location.error(
+            if other := rows.get((*view, texts[0], texts[2], texts[1])):
+                where = other.place if other.file == path else f"{other.file}, {other.place}"
+                raise row.error(
                     f"this triplet contradicts {where}: positive and negative are swapped, under the task "
                     f"'{triplet.task}'. Remove the one that is wrong."
                 )
-            locations.setdefault((*view, *texts), location)
+            rows.setdefault((*view, *texts), row)
             key = (*view, triplet.description, triplet.instruction, *texts)
             if first := triplets.get(key):
                 triplet = replace(first, copies=first.copies + triplet.copies)
@@ -148,15 +132,20 @@ def read_triplets(*paths: Path) -> list[Triplet]:
     return list(triplets.values())
 
 
-def _read(path: Path) -> Iterator[tuple[Location, Triplet]]:
-    if is_list(path):
-        from evenkeel.benchmarks.multiview.public_format import read_public
+def _read(path: Path) -> Iterator[tuple[Row, Triplet]]:
+    from evenkeel.benchmarks.multiview.public_format import public_fields, public_view
 
-        yield from read_public(path)
-        return
-    for line, raw in json_lines(path):
-        fields = with_defaults(raw, str(line)) if isinstance(raw, dict) else raw
-        yield Location(path, line), convert(path, fields, Triplet, line=line)
+    view: dict[str, str] = {}
+    for row in json_rows(path):
+        fields = row.fields
+        if row.line is None:  # the list of the public project
+            view = view or public_view(path)
+            fields = public_fields(row, view)
+        fields = _with_defaults(fields, row.name)
+        try:
+            yield row, msgspec.convert(fields, Triplet)
+        except msgspec.ValidationError as error:
+            raise row.invalid(error, fields) from None
 
 
 def triplet_files(data: Iterable[DataFile]) -> list[Path]:
@@ -174,29 +163,20 @@ def triplet_files(data: Iterable[DataFile]) -> list[Path]:
     return paths
 
 
-def is_list(path: Path) -> bool:
-    """Whether a file holds one JSON list rather than an object on each line."""
-    with open_file(path) as file:
-        for line in file:
-            if line := line.removeprefix(BOM).strip():
-                return line.startswith(b"[")
-    return False
-
-
-def _check_documents(location: Location, triplet: Triplet) -> tuple[str, str, str]:
+def _check_documents(row: Row, triplet: Triplet) -> tuple[str, str, str]:
     """The three texts without differences of white space; one that is empty or there twice is an error."""
     anchor, positive, negative = (" ".join(text.split()) for text in triplet.documents)
     texts = dict(zip(ROLES, (anchor, positive, negative), strict=True))
     for role, text in texts.items():
         if not text:
-            raise location.error("the document is empty.", f"field '{role}'")
+            raise row.error(f"the document in the field '{role}' is empty.")
     for one, other in (("anchor", "positive"), ("anchor", "negative"), ("positive", "negative")):
         if texts[one] == texts[other]:
-            raise location.error(f"{one} and {other} are the same document: a triplet takes three.")
+            raise row.error(f"{one} and {other} are the same document: a triplet takes three.")
     return anchor, positive, negative
 
 
-def with_defaults(raw: dict[str, Any], name: str) -> dict[str, Any]:
+def _with_defaults(raw: Mapping[str, Any], name: str) -> dict[str, Any]:
     """A file may leave out task and description, which the criterion then names, and ids, which the line
     (`name`) numbers; an id may be a number."""
     names = {"task": raw["criterion"], "description": raw["criterion"]} if "criterion" in raw else {}

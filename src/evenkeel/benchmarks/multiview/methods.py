@@ -128,7 +128,7 @@ def by_bm25(triplets: Sequence[Triplet]) -> list[Outcome]:
         anchors, positives, negatives = zip(*(triplets[index].documents for index in indices), strict=True)
         scores = (part.tolist() for part in bm25_scores(anchors, positives, negatives))
         for index, pair in zip(indices, zip(*scores, strict=True), strict=True):
-            outcomes[index] = _by_scores(pair, ("ok",))
+            outcomes[index] = _by_scores(pair)
     return [outcomes[index] for index in range(len(triplets))]
 
 
@@ -147,7 +147,7 @@ def by_vectors(method: Method, texts: Sequence[Sequence[str | Response]]) -> Ord
         if all(end.vector for end in ends):
             anchor, positive, negative = (unit_vector(end.vector or b"") for end in ends)
             scores = float(anchor @ positive), float(anchor @ negative)
-        outcomes.append(_by_responses(scores, ends))
+        outcomes.append(_by_scores(scores, ends))
     return outcomes
 
 
@@ -189,7 +189,7 @@ def by_ranks(method: Method, triplets: Sequence[Triplet]) -> Ordering:
     outcomes = []
     for pair in zip(responses[::2], responses[1::2], strict=True):
         positive, negative = (math.nan if end.rank is None else end.rank for end in pair)
-        outcomes.append(_by_responses((positive, negative), pair))
+        outcomes.append(_by_scores((positive, negative), pair))
     return outcomes
 
 
@@ -253,7 +253,7 @@ def by_logprobs(method: Method, triplets: Sequence[Triplet]) -> Ordering:
     for four in zip(*(responses[start::4] for start in range(4)), strict=True):
         a, b, swapped_a, swapped_b = (sum(r.logprobs.values) if r.logprobs else math.nan for r in four)
         straight, swapped = a - b, swapped_b - swapped_a
-        outcome = _by_responses((a + swapped_b, b + swapped_a), four, margin=straight + swapped)
+        outcome = _by_scores((a + swapped_b, b + swapped_a), four, margin=straight + swapped)
         outcomes.append(outcome._replace(orders=(_pick(straight), _pick(swapped))))
     return outcomes
 
@@ -261,28 +261,22 @@ def by_logprobs(method: Method, triplets: Sequence[Triplet]) -> Ordering:
 # Picks
 
 
-def _by_responses(
-    scores: tuple[float, float], ends: Sequence[Response], margin: float | None = None
-) -> Outcome:
-    """A pick by the scores that these responses gave."""
-    statuses, reasons = zip(*((end.status, end.reason) for end in ends), strict=True)
-    cuts = [end.cut for end in ends if end.cut is not None]
-    outcome = _by_scores(scores, statuses, reasons, margin)
-    return outcome._replace(cut=sum(cuts) / len(cuts) if cuts else None)
-
-
 def _by_scores(
-    scores: tuple[float, float],
-    statuses: tuple[Status, ...],
-    reasons: tuple[str, ...] = (),
-    margin: float | None = None,
+    scores: tuple[float, float], ends: Sequence[Response] = (), margin: float | None = None
 ) -> Outcome:
-    """A margin that is not a number comes from a failed answer, even if its status says ok."""
+    """A pick by the scores that these responses gave.
+
+    A margin that is not a number comes from a failed answer, even if its status says ok.
+    """
+    statuses: tuple[Status, ...] = tuple(end.status for end in ends) or ("ok",)
+    reasons = tuple(end.reason for end in ends)
     margin = scores[0] - scores[1] if margin is None else margin
     if math.isnan(margin):
         failed = any(status in FAILURES for status in statuses)
         return Outcome((None,), statuses, reasons=reasons) if failed else Outcome((None,), ("error",))
-    return Outcome((_pick(margin),), statuses, margin, scores, reasons=reasons)
+    cuts = [end.cut for end in ends if end.cut is not None]
+    cut = sum(cuts) / len(cuts) if cuts else None
+    return Outcome((_pick(margin),), statuses, margin, scores, reasons=reasons, cut=cut)
 
 
 def _pick(margin: float) -> Pick | None:

@@ -12,51 +12,20 @@ and `triplet_config.json` with the criterion. A document is a text, or an object
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from evenkeel.benchmarks.multiview.files import (
-    ROLES,
-    Location,
-    Triplet,
-    with_defaults,
-)
-from evenkeel.errors import explain
+from evenkeel.benchmarks.multiview.files import ROLES
 from evenkeel.files.jsonfile import read_json
-from evenkeel.files.tables import kind_of
+from evenkeel.files.tables import Row
 
 RATINGS = ("quality_assessment", "quality_assessment_with_annotations")
 
 
-def read_public(path: Path) -> Iterator[tuple[Location, Triplet]]:
-    """Each triplet of the list in a file, with its location."""
-    entries = read_json(path)
-    view = _view(path)
-    for number, entry in enumerate(entries, 1):
-        location = Location(path, number, "entry")
-        if not isinstance(entry, dict):
-            raise location.error(f"expected a triplet, not {kind_of(entry)}.")
-        fields = with_defaults(_fields(location, entry, view), str(number))
-        if "criterion" not in fields:
-            raise location.error(
-                "the file does not name its criterion. Put it into a folder named DOCSET__CRITERION, as the "
-                "public project does, or give each entry a field 'criterion'."
-            )
-        yield location, _convert(location, fields)
-
-
-def _convert(location: Location, fields: dict[str, Any]) -> Triplet:
-    try:
-        return msgspec.convert(fields, Triplet)
-    except msgspec.ValidationError as error:
-        fault = explain(error, fields)
-        raise location.error(f"{fault.problem}.", fault.field) from None
-
-
-def _view(path: Path) -> dict[str, str]:
+def public_view(path: Path) -> dict[str, str]:
     """Task, criterion and description, from the configuration beside the file and the folder's name."""
     config: Any = {}
     if (path.parent / "triplet_config.json").is_file():
@@ -79,22 +48,28 @@ def _known(docset: str, criterion: str) -> str:
     return known.description if known else criterion.replace("_", " ")
 
 
-def _fields(location: Location, entry: dict[str, Any], view: dict[str, str]) -> dict[str, Any]:
+def public_fields(row: Row, view: dict[str, str]) -> dict[str, Any]:
     """An entry as the fields of a triplet. Those that Evenkeel writes besides are taken as they are."""
+    entry = row.fields
     fields = {**view, **entry}
+    if "criterion" not in fields:
+        raise row.error(
+            "the file does not name its criterion. Put it into a folder named DOCSET__CRITERION, as the "
+            "public project does, or give each entry a field 'criterion'."
+        )
     labels: dict[str, dict[str, str]] = {}
     tags: dict[str, list[str]] = {}
     for role in ROLES:
         document = entry.get(role)
         text = document.get("text") if isinstance(document, dict) else document
         if not isinstance(text, str):
-            raise location.error("the document has no text.", f"field '{role}'")
+            raise row.error(f"the document in the field '{role}' has no text.")
         fields[role] = text
         annotation = entry.get(f"{role}_annotation")
         if isinstance(annotation, dict):
             fields.setdefault(f"{role}_summary", _summary(annotation.get("summary", "")))
             if category := _text(annotation.get("category")):
-                labels[role] = {str(fields.get("criterion")): category}
+                labels[role] = {str(fields["criterion"]): category}
             if isinstance(active := annotation.get("tags"), dict):
                 tags[role] = [name for name, holds in active.items() if holds]
     if isinstance(rating := _rating(entry), int):
@@ -102,7 +77,7 @@ def _fields(location: Location, entry: dict[str, Any], view: dict[str, str]) -> 
     return {"labels": labels, "tags": tags, **fields}
 
 
-def _rating(entry: dict[str, Any]) -> Any:
+def _rating(entry: Mapping[str, Any]) -> Any:
     for name in RATINGS:
         if isinstance(assessment := entry.get(name), dict):
             return assessment.get("rating")

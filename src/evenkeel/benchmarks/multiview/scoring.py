@@ -217,7 +217,10 @@ def against_chance(members: Members) -> Summary:
         value, low, high = ((1 - x) / 2 if x is not None else None for x in (ties.value, ties.high, ties.low))
         name = stats.scope_name("chance", {"method": method})
         summary[name] = replace(ties, value=value, low=low, high=high)
-        guessing = [_with(score, "accuracy", _chance(score), "chance") for score in scores]
+        guessing = [
+            replace(score, tags={**score.tags, "method": "chance"}, values={"accuracy": _chance(score)})
+            for score in scores
+        ]
         above[stats.scope_name("minus_chance", {"method": method})] = stats.difference(
             [*guessing, *scores], "accuracy", "method", "chance", method, unit="share"
         )
@@ -240,12 +243,6 @@ def instruction_gains(members: Members, blind: Mapping[str, str]) -> Summary:
             for method, without in blind.items()
         }
     )
-
-
-def _with(score: Score, metric: str, value: float | None, method: str = "") -> Score:
-    """A method's score of a triplet with another value, under another method's name where there is one."""
-    tags = {**score.tags, "method": method} if method else score.tags
-    return replace(score, tags=tags, values={metric: value})
 
 
 def differences(members: Members) -> Summary:

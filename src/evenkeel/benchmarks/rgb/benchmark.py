@@ -186,6 +186,7 @@ class Rgb(Benchmark):
     }
     notes = staticmethod(page.notes)
     in_short = staticmethod(view.in_short)
+    setting = staticmethod(view.setting)
     view = staticmethod(view.view)
 
     def __init__(self, options: RgbOptions, *, seed: int = 0) -> None:

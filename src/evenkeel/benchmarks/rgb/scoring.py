@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias, cast
 import msgspec
 from msgspec import Struct
 
-from evenkeel.benchmarks.rgb.check.lenient import Examined, Verdict, examine
+from evenkeel.benchmarks.rgb.check.lenient import Verdict, lenient
 from evenkeel.benchmarks.rgb.files import Answer, RgbDetail, RgbSample, parts
 from evenkeel.benchmarks.rgb.selection import REFERENCE, Ability, Setting
 from evenkeel.types import Tag
@@ -165,14 +165,14 @@ def has_false_document(sample: RgbSample) -> bool:
     return setting.ability == "counterfactual" and setting.false_documents > 0
 
 
-def examine_leniently(sample: RgbSample, text: str) -> Examined | None:
+def lenient_verdict(sample: RgbSample, text: str) -> Verdict | None:
     """The lenient check of an answer; None for a counterfactual question without its false answer."""
     inputs, fake = sample.inputs, parts(sample.inputs.fake)
     if sample.tags["ability"] == "counterfactual" and not fake:
         return None
     # An integration question has its documents at every rate: there is always something to find.
     noise = 0.0 if sample.tags["ability"] == "integration" else inputs.noise
-    return examine(text, parts(inputs.answer), fake=fake, noise=noise, query=inputs.query)
+    return lenient(text, parts(inputs.answer), fake=fake, noise=noise, query=inputs.query)
 
 
 def measure(sample: RgbSample, text: str) -> tuple[Values, RgbDetail]:
@@ -186,8 +186,8 @@ def measure(sample: RgbSample, text: str) -> tuple[Values, RgbDetail]:
     checks: dict[str, Published | Verdict] = {"published": labels}
     detail = RgbDetail(labels.label, labels.factlabel)
     states_fake: Values = {}
-    if (examined := examine_leniently(sample, text)) is not None:
-        checks["lenient"] = verdict = examined.verdict
+    if verdict := lenient_verdict(sample, text):
+        checks["lenient"] = verdict
         detail = msgspec.structs.replace(detail, how=verdict.how)
         states_fake = {"states_fake": verdict.states_fake} if fake else {}
     prefix = "known_" if setting_of(sample).closed_book else ""

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from evenkeel.benchmarks.rgb.files import RawAnswer, RgbRecord, parts
 from evenkeel.benchmarks.rgb.page import METRICS
-from evenkeel.benchmarks.rgb.scoring import CHECKS, ERRORS, REJECTIONS, examine_leniently, published_matches
+from evenkeel.benchmarks.rgb.scoring import CHECKS, ERRORS, REJECTIONS, lenient_verdict, published_matches
 from evenkeel.page.examples import shortened
 from evenkeel.page.view import (
     Facts,
@@ -46,6 +46,12 @@ def in_short(inputs: Mapping[str, Any], tags: Mapping[str, Tag]) -> tuple[str, s
     if tags.get("ability") == "rejection":
         return inputs["query"], DECLINE
     return inputs["query"], "; ".join(part[0] for part in parts(inputs["answer"]))
+
+
+def setting(inputs: Mapping[str, Any], tags: Mapping[str, Tag]) -> str:
+    """`noise 0.4`, and which of several answers it is."""
+    repeat = inputs.get("variant", "").replace("repeat", "repeat ")
+    return ", ".join(filter(None, (str(tags["setting"]), repeat)))
 
 
 def view(record: RgbRecord, related: Sequence[RgbRecord] = ()) -> View:
@@ -158,21 +164,20 @@ def _published_reasons(record: RgbRecord) -> list[str]:
 def _lenient_reasons(record: RgbRecord) -> list[str]:
     """What the lenient check found, in whatever spelling; nothing where it was not used."""
     inputs = record.sample.inputs
-    examined = examine_leniently(record.sample, record.answers[0].text)
-    if examined is None:
+    verdict = lenient_verdict(record.sample, record.answers[0].text)
+    if verdict is None:
         return []
-    verdict = examined.verdict
     texts = [
-        f"{DECISIONS[decision]} ('{shortened(examined.telling_sentence(decision), 160)}')"
+        f"{DECISIONS[decision]} ('{shortened(verdict.telling_sentence(decision), 160)}')"
         for decision, is_decided in (("rejected", verdict.rejected), ("detected", verdict.detected))
         if is_decided
     ]
-    for match, part in zip(examined.matches, parts(inputs.answer), strict=True):
+    for match, part in zip(verdict.matches, parts(inputs.answer), strict=True):
         given = f"'{shortened(part[match.alternative])}' is named" if match else ""
         texts.append(given or f"{_listed(part)} is not given")
     texts += [
         f"names the false answer '{shortened(part[match.alternative])}'"
-        for match, part in zip(examined.false, parts(inputs.fake), strict=True)
+        for match, part in zip(verdict.false, parts(inputs.fake), strict=True)
         if match
     ]
     if verdict.how == "named only":

@@ -44,6 +44,8 @@ class InShort(NamedTuple):
     """A sample in a row of a table."""
 
     question: str
+    setting: str
+    """What distinguishes it from other samples with the same question."""
     expected: str
     answer: str
 
@@ -148,15 +150,31 @@ class Samples:
 
     @cached_property
     def correct(self) -> NDArray[np.float64]:
-        """For each row 1 where the answer is right, 0 where it is wrong, the share that are right where there
-        are several (one of each subject), NaN where it is neither."""
+        """For each row 1 where the answer is right, 0 where it is wrong, NaN where it is neither. Of several
+        subjects it is the answer of the best one, which the verdict on the run describes."""
         correct = np.full(len(self), np.nan)
         for metric in reversed(self._correct_metrics()):
-            columns = [self.index.values[name] for name in self.index.values if _metric_of(name) == metric]
-            if columns:
-                values = np.mean(columns, axis=0)
+            if name := self._best(metric):
+                values = self.index.values[name]
                 correct = np.where(np.isnan(values), correct, values)
         return correct
+
+    @property
+    def decided_by(self) -> str:
+        """The subject whose answers are right or wrong here; empty where there is only one."""
+        metric = next(iter(self._correct_metrics()), "")
+        several = len([name for name in self.index.values if _metric_of(name) == metric]) > 1
+        return self._best(metric).partition("@")[2] if several else ""
+
+    def _best(self, metric: str) -> str:
+        """The values of a metric, or of the subject with the highest mean; empty where there are none."""
+        columns = {
+            name: values[~np.isnan(values)]
+            for name, values in self.index.values.items()
+            if _metric_of(name) == metric
+        }
+        means = {name: values.mean() for name, values in columns.items() if len(values)}
+        return max(means, key=means.__getitem__, default="")
 
     def _correct_metrics(self) -> Sequence[str]:
         if self._benchmark is None:
@@ -179,20 +197,21 @@ class Samples:
         }
 
     def in_short(self, rows: Sequence[int]) -> list[InShort]:
-        """The question, the expected answer and the first answer of some rows, in one line each."""
+        """The question of some rows, its setting, the expected answer and the first answer, in short."""
         with unchanged(self.path, self._state) as file:
             lines = [self._decode(row, self._line(file, row)) for row in rows]
         return [self._in_short(line) for line in lines]
 
     def _in_short(self, line: _Texts) -> InShort:
-        question = expected = ""
+        question = setting = expected = ""
         inputs = line.sample.inputs
         if self._benchmark is not None and isinstance(inputs, dict):
             with contextlib.suppress(LookupError, TypeError):  # a stranger's file
                 question, expected = self._benchmark.in_short(inputs, line.sample.tags)
+                setting = self._benchmark.setting(inputs, line.sample.tags)
         question = question or next((text for text in strings_in(inputs) if not _is_code(text)), "")
         answer = next((answer.text for answer in line.answers if answer.text), "")
-        return InShort(*(_opening(str(text)) for text in (question, expected, answer)))
+        return InShort(*(_opening(str(text)) for text in (question, setting, expected, answer)))
 
     def row_of(self, sample_id: str) -> int | None:
         """The row of a sample, or None where there is no such sample."""
@@ -201,8 +220,7 @@ class Samples:
     def related(self, row: int) -> list[int]:
         """The other samples of the same group: the other levels of a question, say."""
         self._check(row)
-        groups = self.index.groups
-        return [each for each, group in enumerate(groups) if group == groups[row] and each != row]
+        return [each for each in self._members[self.index.groups[row]] if each != row]
 
     def view(self, row: int) -> View:
         """What the benchmark shows of a sample; texts and values where it does not know the sample."""
@@ -215,6 +233,14 @@ class Samples:
         inputs = to_jsonable(record.sample.inputs)
         metrics = [Metric(name, name, "cosine", "higher") for name in record.score.values or ("score",)]
         return generic_view(record, related, metrics, inputs if isinstance(inputs, dict) else {})
+
+    @cached_property
+    def _members(self) -> dict[str, list[int]]:
+        """The rows of each group."""
+        members: dict[str, list[int]] = {}
+        for row, group in enumerate(self.index.groups):
+            members.setdefault(group, []).append(row)
+        return members
 
     @cached_property
     def _rows(self) -> dict[str, int]:

@@ -329,25 +329,3 @@ class Causal:
     def _positions(self, mask: Tensor) -> Tensor:
         """The position of every place. A row that is done may go along beyond the context."""
         return (mask.cumsum(-1) - 1).clamp(0, (self.context or mask.shape[1]) - 1)
-
-    @torch.inference_mode()
-    def last_hidden(self, rows: Sequence[Sequence[int]]) -> list[bytes]:
-        """The last hidden state at the last token of each row, as little-endian float32."""
-        base = self.model.base_model
-        known = inspect.signature(base.forward).parameters
-        vectors = [b""] * len(rows)
-        on_cpu = self.device.type == "cpu"
-        for lines in self._of_equal_length(rows) if on_cpu else [list(range(len(rows)))]:
-            check_stopped()
-            ids, mask = self.pad([rows[line] for line in lines])
-            arguments = {
-                "input_ids": ids,
-                "attention_mask": None if bool(mask.all()) else mask,
-                "position_ids": self._positions(mask),
-                "use_cache": False,
-            }
-            accepted = {name: value for name, value in arguments.items() if name in known}
-            states = base(**accepted, return_dict=True).last_hidden_state[:, -1].float().cpu().numpy()
-            for line, state in zip(lines, states, strict=True):
-                vectors[line] = state.astype("<f4").tobytes()
-        return vectors

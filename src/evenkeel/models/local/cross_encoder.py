@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,7 @@ from evenkeel.models.local import batching
 from evenkeel.models.local.batching import Budget
 from evenkeel.models.local.checks import check_tensors
 from evenkeel.models.local.embedder import SentenceTransformerOptions, load_library_model
-from evenkeel.models.local.responses import failed
+from evenkeel.models.local.responses import rank_response
 from evenkeel.models.local.weights import Weights
 from evenkeel.types import Rank, Response
 
@@ -52,12 +51,7 @@ class CrossEncoder:
                 f"{self.spec}: a model that ranks gives one score; this one gives {self.model.num_labels}."
             )
         scores = self._predict([(request.query, request.document) for request in requests])
-        return [
-            Response(status="ok", rank=float(score))
-            if math.isfinite(score)
-            else failed("the model gave a score that is not finite")
-            for score in scores
-        ]
+        return [rank_response(float(score)) for score in scores]
 
     def _predict(self, pairs: list[tuple[str, str]]) -> NDArray[np.float32]:
         """The scores of pairs; on a CPU those of equal length at a time, as texts are embedded."""

@@ -45,6 +45,12 @@ def logprobs_response(pair: Pair, logprobs: Logprobs | None) -> Response:
     return Response(status="ok", logprobs=logprobs, tokens_in=len(pair.ids), tokens_out=0)
 
 
+def rank_response(score: float, tokens: int | None = None) -> Response:
+    if not math.isfinite(score):
+        return failed("the model gave a score that is not finite")
+    return Response(status="ok", rank=score, tokens_in=tokens)
+
+
 def failed(reason: str) -> Response:
     return Response(status="error", reason=reason)
 

@@ -28,11 +28,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from transformers.cache_utils import DynamicCache
 
 from evenkeel.models.boundary import find_boundary
 from evenkeel.models.local.causal import Causal
-from evenkeel.models.local.steps.caches import is_plain
 from evenkeel.models.local.vocabulary import SPACE, Vocabulary
 from evenkeel.types import StringProbability
 
@@ -280,20 +278,14 @@ def _searched(causal: Causal, targets: Sequence[Target], *, rows: int) -> list[S
 
 
 class Reading:
-    """The targets' contexts and paths, read once; what comes after them is read on from there."""
+    """The targets' contexts and paths, read once. What comes after them is read on from there where rows can
+    be joined, else from its beginning."""
 
     def __init__(self, causal: Causal, targets: Sequence[Target]) -> None:
         self._causal, self._targets = causal, targets
         texts = [(*target.context, *target.path[: target.read]) for target in targets]
-        _, self._mask = causal.pad(texts)
-        on_cpu = causal.device.type == "cpu"
-        self._reading = causal.read(
-            texts, [1 + target.read for target in targets], use_cache=causal.joins or not on_cpu
-        )
+        self._reading = causal.read(texts, [1 + target.read for target in targets], use_cache=causal.joins)
         self._logits: Tensor | None = self._reading.logits
-        # From other caches nothing can be left out: every sequence is then read from its beginning.
-        cache, _ = self._reading.caches[0]
-        self._cache = cache if causal.skips and is_plain(cache) else None
 
     def paths(self) -> Iterator[Floats]:
         """The log-probabilities at every place of each target's path, once."""
@@ -306,42 +298,17 @@ class Reading:
         """The log-probabilities after each node of a target."""
         if not nodes:
             return []
-        if self._cache is None:
-            sequences = [
-                (*self._targets[row].context, *self._targets[row].path[: node.kept], *node.more)
-                for row, node in nodes
-            ]
-            reading = self._causal.read(sequences, [1] * len(sequences), use_cache=False)
-            return _logprobs(reading.logits[:, -1])
+        kept = [(*self._targets[row].context, *self._targets[row].path[: node.kept]) for row, node in nodes]
+        if not self._causal.joins:
+            texts = [(*before, *node.more) for before, (_, node) in zip(kept, nodes, strict=True)]
+            return _logprobs(self._causal.read(texts, [1] * len(texts), use_cache=False).logits[:, -1])
         ids, mask = self._causal.pad([node.more for _, node in nodes])
-        cache, before = self._joined(nodes) if self._causal.joins else self._masked(nodes)
+        _, before = self._causal.pad(kept)
+        cache = self._reading.join([row for row, _ in nodes], [len(each) for each in kept])
         step = self._causal.forward(ids, torch.cat([before, mask], dim=1), cache=cache)
         return _logprobs(step.logits[:, -1])
-
-    def _joined(self, nodes: Sequence[tuple[int, Node]]) -> tuple[Any, Tensor]:
-        """A cache of what each node keeps of its target's reading, and its mask."""
-        places = [len(self._targets[row].context) + node.kept for row, node in nodes]
-        _, before = self._causal.pad([[0] * count for count in places])
-        return self._reading.join([row for row, _ in nodes], places), before
-
-    def _masked(self, nodes: Sequence[tuple[int, Node]]) -> tuple[Any, Tensor]:
-        """The same where all were read in one batch: what a node does not keep is masked out."""
-        rows = [row for row, _ in nodes]
-        before = self._mask[rows]
-        for line, (row, node) in enumerate(nodes):
-            unused = self._targets[row].read - node.kept
-            before[line, before.shape[1] - unused :] = 0
-        return _rows_of(self._cache, torch.tensor(rows, device=before.device)), before
 
 
 def _logprobs(logits: Tensor) -> Floats:
     precise = logits.float() if logits.device.type == "mps" else logits.double()  # MPS has no float64
     return precise.log_softmax(-1).cpu().numpy().astype(np.float64)
-
-
-def _rows_of(cache: Any, rows: Tensor) -> Any:
-    """A new cache with some rows of another, repeats allowed."""
-    selected = DynamicCache()
-    for number, layer in enumerate(cache.layers):
-        selected.update(layer.keys[rows], layer.values[rows], number)
-    return selected

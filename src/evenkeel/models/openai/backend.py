@@ -89,24 +89,12 @@ class OpenAI:
         self._options = options = options or OpenAIOptions()
         self._preset = preset
         self._extra = {**(preset.extra_body if preset else {}), **json_object(options.extra_body)}
-        several = endpoints(
-            options.base_url, options.api_key_env, texts_in(self._extra), preset=preset, model=name
-        )
+        several = endpoints(options.base_url, options.api_key_env, texts_in(self._extra), preset=preset)
         if preset is not None:
             lacking = (kind for kind, needs in NEEDED.items() if not preset.supports_all(*needs))
             self.capabilities = self.ALL.difference(lacking)
         self._name = name
-        usual = preset.names.get("max_tokens", "max_tokens") if preset else "max_tokens"
-        self._dialect = Dialect(
-            name,
-            token_field=options.token_field or usual,
-            seeded=options.send_seed,
-            extra=self._extra,
-            preset=preset,
-            reasoning_tokens=options.reasoning_tokens,
-            top_p=options.top_p,
-            top_k=options.top_k,
-        )
+        self._dialect = Dialect(name, options, self._extra, preset)
         self.addresses = [each.shown for each in several]
         """Where the model is reached, without credentials; that is no part of its identity."""
         alone = len(several) == 1
@@ -217,7 +205,7 @@ class OpenAI:
         endpoint = self._servers[0].endpoint
         if len(self._servers) > 1:
             raise UsageError(f"--batch goes with one server, and '{self.spec}' has {len(self._servers)}.")
-        if endpoint.url("").host == OPENAI_HOST and options.token_field is None:
+        if endpoint.url("").host == OPENAI_HOST:
             self._dialect.use_completion_tokens()  # all its models take them, and some nothing else
         return Access(
             protocol.name,

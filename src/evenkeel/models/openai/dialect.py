@@ -15,6 +15,7 @@ from evenkeel.types import Generate
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from evenkeel.models.openai.options import OpenAIOptions
     from evenkeel.models.openai.transport import RequestError
     from evenkeel.models.presets import Feature, Preset
 
@@ -45,27 +46,19 @@ class Dialect:
     def __init__(
         self,
         model: str,
-        *,
-        token_field: str,
-        seeded: bool,
+        options: OpenAIOptions,
         extra: dict[str, Any],
         preset: Preset | None = None,
-        reasoning_tokens: int = 0,
-        top_p: float | None = None,
-        top_k: int | None = None,
     ) -> None:
         self._model = model
-        self._seeded = seeded
+        self._options = options
         self._extra = extra
         self._preset = preset
         self._supports = preset.supports if preset else {}
         self._seed_field = preset.names.get("seed", "seed") if preset else "seed"
-        self._reasoning_tokens = reasoning_tokens
-        self._top_p = top_p
-        self._top_k = top_k
         self._unsupported: dict[Feature, str] = {}
         self._hottest = 0.0
-        self._token_field = token_field
+        self._token_field = preset.names.get("max_tokens", "max_tokens") if preset else "max_tokens"
         self._logprobs_max_tokens = 0
         self._encoding_format = "base64"
         self._takes_schema = self._supports.get("json_schema", True)
@@ -134,21 +127,21 @@ class Dialect:
                     self._refused.setdefault(name, error.detail)
 
     def generate_body(self, request: Generate) -> bytes:
-        sampling, chat = request.sampling, not isinstance(request.prompt, str)
+        sampling, chat, options = request.sampling, not isinstance(request.prompt, str), self._options
         body: dict[str, Any] = {
             "messages" if chat else "prompt": request.prompt,
             "temperature": sampling.temperature,
             self._token_field if chat else "max_tokens": sampling.max_tokens,
         }
         self._hottest = max(self._hottest, sampling.temperature)
-        if chat and self._reasoning_tokens:
-            body[self._token_field] += self._reasoning_tokens
+        if chat and options.reasoning_tokens:
+            body[self._token_field] += options.reasoning_tokens
             if self._thinking:
-                body |= _filled(self._thinking[0], self._reasoning_tokens)
-        if (top_p := sampling.top_p if self._top_p is None else self._top_p) != 1:
+                body |= _filled(self._thinking[0], options.reasoning_tokens)
+        if (top_p := sampling.top_p if options.top_p is None else options.top_p) != 1:
             body["top_p"] = top_p
-        if self._top_k is not None:
-            body["top_k"] = self._top_k
+        if options.top_k is not None:
+            body["top_k"] = options.top_k
         if sampling.stop:
             body["stop"] = sampling.stop
         if request.schema and not self._takes_schema:
@@ -159,9 +152,9 @@ class Dialect:
             text = request.schema if self._takes_bounds else without_bounds(request.schema)
             schema = {"name": "answer", "strict": True, "schema": msgspec.Raw(text.encode())}
             body["response_format"] = {"type": "json_schema", "json_schema": schema}
-        if self._seeded and self._supports.get("seed", True):
+        if options.send_seed and self._supports.get("seed", True):
             body[self._seed_field] = seed_of(request)
-        elif self._seeded:
+        elif options.send_seed:
             self._leave_out("seed")
         return self._encoded(body)
 

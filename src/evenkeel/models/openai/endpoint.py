@@ -41,7 +41,6 @@ class Endpoint:
         *,
         option: str = "base_url",
         further: Iterable[str] = (),
-        key_header: str = "Authorization",
     ) -> None:
         url = _parsed(base_url, option)
         self._url = url.with_user(None).with_fragment(None)
@@ -53,7 +52,7 @@ class Endpoint:
         if basic:
             self.headers["Authorization"] = f"Basic {basic}"
         elif key:
-            self.headers[key_header] = f"Bearer {key}" if key_header == "Authorization" else key
+            self.headers["Authorization"] = f"Bearer {key}"
         values = [value for name, value in url.query.items() if SECRETS.search(name) or is_random(value)]
         self.has_credentials = bool(key or basic or any(len(value) >= SHORTEST_SECRET for value in values))
         # A user without a password is a key. A key that is a word is a placeholder for none.
@@ -102,22 +101,12 @@ def endpoints(
     further: Iterable[str] = (),
     *,
     preset: Preset | None = None,
-    model: str = "",
 ) -> list[Endpoint]:
     """The servers at the addresses, which are separated by commas; `further` texts that are sent to them may
     hold secrets too. At another address than a preset's own, only a key that was named is sent."""
     secrets = list(further)
     option, pairs = _addresses(base_url, api_key_env, preset)
-    return [
-        Endpoint(
-            preset.completed(address, model) if preset else address,
-            _key(variable),
-            option=option,
-            further=secrets,
-            key_header=preset.key_header if preset else "Authorization",
-        )
-        for address, variable in pairs
-    ]
+    return [Endpoint(address, _key(variable), option=option, further=secrets) for address, variable in pairs]
 
 
 def _addresses(

@@ -40,13 +40,6 @@ class OpenAIOptions(Struct, frozen=True, kw_only=True):
     timeout: Annotated[float, _runtime("seconds that one try may take", gt=0)] = 600.0
     retries: Annotated[int, _runtime("further tries after a failure that may pass", ge=0)] = 8
     embed_batch: Annotated[int, _runtime("most texts embedded or ranked in one call", ge=1)] = 64
-    token_field: Annotated[
-        str | None,
-        _runtime(
-            "field that limits the answer's tokens; else max_tokens, or the preset's; "
-            "max_completion_tokens is found by itself"
-        ),
-    ] = None
     top_p: TopP = None
     top_k: TopK = None
     reasoning_tokens: Annotated[

@@ -1,17 +1,20 @@
-// The table of samples on a run's page: filtered, sorted, a page at a time. Everything is written with
-// textContent: ids, tags and texts come from data files and models. Nothing is loaded and nothing is sent.
+// The table of samples on a run's page: filtered, sorted, a page at a time, with the details of one beside it.
+// Ids, tags and texts come from data files and models: they are written with textContent. Details were drawn
+// and escaped when the page was written. Nothing is loaded and nothing is sent.
 "use strict";
 (() => {
   const PAGE = 25; // rows shown at a time
   const MOST_NAMES = 500; // options of a tag's list
   const TITLES = { wrong: "Wrong", right: "Right", "cut off": "Cut off", "no answer": "No answer", error: "Error" };
-  const TEXTS = ["question", "expected", "answer"];
+  const TEXTS = ["question", "setting", "expected", "answer"];
+  const wide = matchMedia("(min-width: 60rem)"); // details are beside the table, otherwise below their row
 
   const data = JSON.parse(document.getElementById("samples-data").textContent);
   const tags = data.columns.filter((column) => column.names);
   const outcomes = Object.fromEntries(Object.entries(data.outcomes).map(([name, rows]) => [name, new Set(rows)]));
-  const state = { outcomes: new Set(), tags: new Map(), search: "", all: false, sort: null, down: false, page: 0 };
+  const state = { outcomes: new Set(), tags: new Map(), search: "", all: false, sort: null, down: false, page: 0, selected: null };
   let rows = []; // the numbers of the samples that match, in order
+  let views = new Map(); // the details of samples, as HTML
   let searched = null; // the texts of each sample in lower case, made by the first search
 
   function make(name, attributes = {}, ...children) {
@@ -40,10 +43,7 @@
   function matching() {
     const wanted = [...state.tags].map(([column, code]) => [column.values, code]);
     const needle = state.search.toLowerCase();
-    if (needle && !searched) {
-      const texts = (row) => (data.texts[row] || []).filter((_, index) => index % 2 === 1);
-      searched = data.columns[0].values.map((id, row) => [id, ...texts(row)].join("\n").toLowerCase());
-    }
+    if (needle && !searched) searched = data.columns[0].values.map((id, row) => searchable(id, row).toLowerCase());
     const found = [];
     for (let row = 0; row < data.count; row += 1) {
       if (![...state.outcomes].every((name) => outcomes[name].has(row))) continue;
@@ -52,6 +52,13 @@
       found.push(row);
     }
     return found;
+  }
+
+  const ENTITIES = { "&lt;": "<", "&gt;": ">", "&#34;": '"', "&#39;": "'", "&amp;": "&" };
+  function searchable(id, row) {
+    const bodies = (views.get(row) || "").match(/<div class="ek-body".*?<\/div>/gs) || [];
+    const texts = bodies.join("\n").replace(/<[^>]*>/g, "").replace(/&[^;]*;/g, (entity) => ENTITIES[entity]);
+    return [id, ...TEXTS.map((name) => data.short[name][row]), texts].join("\n");
   }
 
   // The codes of a tag are in the order of its names, so that they can be compared in their place.
@@ -108,14 +115,51 @@
     return make("th", { scope: "col", "aria-sort": order, class: column.kind === "value" ? null : "left" }, button);
   }
 
-  function textsRow(row, id, count) {
-    const td = make("td", { class: "texts", colspan: count });
-    const parts = data.texts[row] || [];
-    td.append(make("p", { class: "soft" }, `Sample ${data.columns[0].values[row]}`));
-    for (let index = 0; index < parts.length; index += 2) {
-      td.append(make("p", { class: "soft" }, data.headings[parts[index]]), make("pre", {}, parts[index + 1]));
+  // Details
+
+  const detail = make("div", { id: "sample-detail", tabindex: "0", role: "region", "aria-label": "The selected sample" });
+
+  async function unpacked(text) {
+    const bytes = Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+    return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).json();
+  }
+
+  function fill(row) {
+    detail.replaceChildren();
+    if (views.has(row)) detail.innerHTML = views.get(row); // escaped by the template that wrote it
+    else {
+      detail.append(make("p", { class: "ek-title" }, data.columns[0].values[row]));
+      for (const name of TEXTS) detail.append(make("p", { class: "soft" }, name), make("p", {}, data.short[name][row] || "–"));
     }
-    return make("tr", { id, class: "detail" }, td);
+    detail.scrollTop = 0;
+  }
+
+  const lines = new Map(); // the rows of the table that are shown, by the numbers of their samples
+  function select(row) {
+    document.getElementById("sample-detail-row")?.remove();
+    detail.remove();
+    state.selected = row;
+    for (const [number, line] of lines) {
+      line.classList.toggle("selected", number === row);
+      line.querySelector("button").setAttribute("aria-expanded", String(number === row));
+    }
+    if (row === null) return;
+    fill(row);
+    if (wide.matches) split.append(detail);
+    else {
+      const cell = make("td", { colspan: columns().length + 1 }, detail);
+      lines.get(row).after(make("tr", { id: "sample-detail-row" }, cell));
+    }
+  }
+
+  function step(event, row) {
+    const numbers = [...lines.keys()];
+    const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    const next = numbers[numbers.indexOf(row) + by];
+    if (!by || next === undefined || event.target.tagName !== "BUTTON") return;
+    event.preventDefault();
+    lines.get(next).querySelector("button").focus();
+    select(next);
   }
 
   // Right, wrong, in between (some of several), or neither.
@@ -125,28 +169,22 @@
     if (!judged && score) return ["score", shown(score.values[row]), `score ${shown(score.values[row])}`];
     if (!outcomes.wrong.has(row)) return ["soft", "–", outcomes["no answer"].has(row) ? "no answer" : "no right or wrong"];
     const share = data.correct[row];
-    return share ? ["soft", `${Math.round(100 * share)}%`, "right by some"] : ["wrong", "✗", "wrong"];
+    return share ? ["soft", `${Math.round(100 * share)}%`, "right in part"] : ["wrong", "✗", "wrong"];
   }
 
   function sampleRow(row) {
-    const id = `sample-${row}`;
     const [look, sign, words] = result(row);
     const all = columns();
-    const cut = outcomes["cut off"].has(row) ? " (cut off)" : "";
-    const button = make("button", { type: "button", "aria-expanded": "false", "aria-label": `${words}${cut}, sample ${data.columns[0].values[row]}` }, sign);
-    const line = make("tr", { class: "sample", onclick: toggle }, make("th", { scope: "row", class: look }, button));
-    function toggle() {
-      const open = button.getAttribute("aria-expanded") === "true";
-      if (open) line.nextElementSibling.remove();
-      else line.after(textsRow(row, id, all.length + 1));
-      button.setAttribute("aria-expanded", String(!open));
-      if (open) button.removeAttribute("aria-controls");
-      else button.setAttribute("aria-controls", id);
-    }
+    const cut = outcomes["cut off"].has(row);
+    const button = make("button", { type: "button", "aria-expanded": "false", "aria-controls": "sample-detail", "aria-label": `${words}${cut ? " (cut off)" : ""}, sample ${data.columns[0].values[row]}` }, sign);
+    const toggle = () => select(state.selected === row ? null : row);
+    const head = make("th", { scope: "row", class: look }, button, ...(cut ? [make("small", { class: "soft" }, "cut off")] : []));
+    const line = make("tr", { class: "sample", onclick: toggle, onkeydown: (event) => step(event, row) }, head);
+    lines.set(row, line);
     for (const column of all) {
-      const text = `${shown(cell(column, row))}${column.title === "answer" ? cut : ""}`;
+      const text = shown(cell(column, row));
       const look = { text: "text", value: null }[column.kind];
-      line.append(make("td", { class: look === undefined ? "left" : look, "data-title": column.title }, text));
+      line.append(make("td", { class: look === undefined ? "left" : look, "data-title": column.title }, make("span", {}, text)));
     }
     return line;
   }
@@ -156,7 +194,9 @@
     const page = rows.slice(first, first + PAGE);
     const result_head = judged || !score ? make("th", { scope: "col" }, "result") : headCell(score);
     head.replaceChildren(result_head, ...columns().map(headCell));
+    lines.clear();
     body.replaceChildren(...page.map(sampleRow));
+    select(lines.has(state.selected) ? state.selected : wide.matches && page.length ? page[0] : null);
     const count = (number) => number.toLocaleString("en");
     status.textContent = page.length
       ? `Showing ${count(first + 1)}–${count(first + page.length)} of ${count(rows.length)}`
@@ -209,7 +249,14 @@
 
   const table = make("table", {}, make("thead", {}, head), body);
   const box = make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "All samples" }, table);
+  const split = make("div", { class: "split" }, box);
   document.getElementById("samples-table").replaceChildren(
-    filters, status, box, make("div", { class: "pages" }, back, next));
+    filters, status, split, make("div", { class: "pages" }, back, next));
+  wide.addEventListener("change", draw);
   update();
+  unpacked(document.getElementById("samples-views").textContent).then((list) => {
+    views = new Map(data.detailed.map((row, index) => [row, list[index]]));
+    searched = null;
+    select(state.selected);
+  });
 })();

@@ -1,43 +1,43 @@
-"""The table of all samples on a run's page: its data, cut to what a page can hold, and its one script."""
+"""The table of all samples on a run's page: its data and details, as far as a page holds them; its script."""
 
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import numpy as np
 from markupsafe import Markup
-from msgspec import Struct
 
-from evenkeel.files.columns import answer_text
-from evenkeel.files.jsonfile import read_json_lines
 from evenkeel.harness.folder import Run
 from evenkeel.harness.registry import benchmark_class
-from evenkeel.harness.stored.samples import InShort, Samples, strings_in
-from evenkeel.page.examples import answer_parts, cut_fairly, shortened
+from evenkeel.harness.stored.samples import InShort, Samples
+from evenkeel.page.examples import shortened
 from evenkeel.page.format import visible
 from evenkeel.page.grid import Content, Grid
 from evenkeel.page.metrics import declaration
 from evenkeel.page.tables import in_order
-from evenkeel.types import Response, Sample, Tag
+from evenkeel.page.view import fitted
+from evenkeel.page.view_html import view_html
+from evenkeel.types import Tag
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SCRIPT = Path(__file__).with_name("table.js")
 MOST_ROWS = 5_000
+MOST_VIEWS = 1_000
+"""Rows with details, each of which takes some milliseconds; the app shows those of all."""
 TEXTS = 3_000_000
-"""Bytes of the texts of all samples."""
+"""Characters of the texts in all details."""
 FIRST = 20
 """Rows that are there without the script."""
 ID = 80
-"""Characters of an id, a tag or a heading."""
-NO_TEXT = "(no text)"
+"""Characters of an id or a tag."""
 DIGITS = 5
 """Significant digits of a value that is not a whole number."""
 
@@ -46,6 +46,8 @@ class SampleTable(NamedTuple):
     """What the template shows."""
 
     data: Markup
+    views: Markup
+    """The details, compressed."""
     script: Markup
     script_hash: str
     """As the content-security policy names the script."""
@@ -59,7 +61,7 @@ def sample_table(run: Run) -> SampleTable | None:
     shown = min(len(samples), MOST_ROWS)
     if not shown:
         return None
-    headings, texts, cut = _texts(run, shown)
+    detailed = _detailed(samples, shown)
     short = samples.in_short(range(shown))
     script = SCRIPT.read_text(encoding="utf-8")
     data = {
@@ -68,25 +70,27 @@ def sample_table(run: Run) -> SampleTable | None:
         "short": {name: [visible(getattr(each, name)) for each in short] for name in InShort._fields},
         "outcomes": {name: np.flatnonzero(rows[:shown]).tolist() for name, rows in samples.outcomes.items()},
         "correct": [None if value != value else value for value in samples.correct[:shown].tolist()],
-        "headings": headings,
-        "texts": texts,
+        "detailed": detailed,
     }
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return SampleTable(
         data=_embedded(data),
+        views=Markup(_packed(samples, detailed)),
         script=Markup(script),
         script_hash=f"sha256-{digest}",
-        note=_note(len(samples), shown, cut=cut),
+        note=_note(samples, shown),
         first=_first(samples, short[:FIRST]),
     )
 
 
-def _note(count: int, shown: int, *, cut: bool) -> str:
+def _note(samples: Samples, shown: int) -> str:
     sentences = ["Select a row for details."]
-    if shown < count:
-        sentences.append(f"These are the first {shown:,} of {count:,} samples; records.jsonl has all.")
-    if cut:
-        sentences.append("Long texts end with “…”; records.jsonl has all of them.")
+    if samples.decided_by:
+        sentences.append(f"Right or wrong is the answer of {samples.decided_by}, the best method.")
+    if shown < len(samples):
+        sentences.append(f"These are the first {shown:,} of {len(samples):,} samples.")
+    if shown > MOST_VIEWS:
+        sentences.append(f"{MOST_VIEWS:,} have details, wrong ones first; `evenkeel app` shows those of all.")
     return " ".join(sentences)
 
 
@@ -160,51 +164,22 @@ def _first(samples: Samples, short: list[InShort]) -> Grid:
         (samples.index.ids[row], [signs.get(correct, "–"), *map(visible, texts)])
         for row, (correct, texts) in enumerate(zip(samples.correct[:FIRST].tolist(), short, strict=False))
     ]
-    return Grid("The first samples", "sample", ["result", *InShort._fields], rows, left=5)
+    return Grid("The first samples", "sample", ["result", *InShort._fields], rows, left=6)
 
 
-# Texts
+# Details
 
 
-class _Line(Struct, gc=False):
-    """What the page shows of a record: its inputs as they stand in the file, and its answers."""
-
-    sample: Sample[Any]
-    answers: tuple[Response, ...]
-
-
-def _texts(run: Run, rows: int) -> tuple[list[str], list[list[int | str]], bool]:
-    """The headings; of each sample its texts, each after the number of its heading; whether any is cut."""
-    longest = max(200, 4 * TEXTS // rows)  # no text is held whole that is much longer than its share
-    headings: dict[str, int] = {}
-    numbers: dict[str, int] = {}  # of headings as they are in the records: there are few
-    codes: list[list[int]] = []
-    texts: list[str] = []
-    cut = False
-    for line in islice(read_json_lines(run.path / "records.jsonl", _Line), rows):
-        parts = [*_asked(line.sample), *_answered(line.answers)]
-        for heading, _ in parts:
-            if heading not in numbers:
-                numbers[heading] = headings.setdefault(_short(heading), len(headings))
-        codes.append([numbers[heading] for heading, _ in parts])
-        cut = cut or any(len(text) > longest for _, text in parts)
-        texts += (shortened(text, longest) for _, text in parts)
-    fitted = cut_fairly(texts, TEXTS)
-    cut = cut or any(text.endswith("…") for text in fitted)
-    turn = iter(fitted)
-    return list(headings), [[part for code in row for part in (code, next(turn))] for row in codes], cut
+def _detailed(samples: Samples, shown: int) -> list[int]:
+    """The rows that have details: where there are many, those that are not simply right come first."""
+    outcomes = samples.outcomes
+    telling = np.logical_or.reduce([outcomes[name] for name in outcomes if name != "right"])[:shown]
+    rows = [*np.flatnonzero(telling).tolist(), *np.flatnonzero(~telling).tolist()]
+    return sorted(rows[:MOST_VIEWS])
 
 
-def _asked(sample: Sample[Any]) -> Iterator[tuple[str, str]]:
-    """What was asked, field by field; not what its columns say already."""
-    known = {"", sample.id, sample.group, *map(str, sample.tags.values())}
-    inputs = sample.inputs if isinstance(sample.inputs, dict) else {}
-    for name, value in inputs.items():
-        if parts := [text for text in strings_in(value) if text not in known]:
-            yield name.replace("_", " "), "\n\n".join(parts)
-
-
-def _answered(answers: Iterable[Response]) -> Iterator[tuple[str, str]]:
-    """How each request for a text ended."""
-    asked = (each for each in answers if each.status != "ok" or answer_text(each) is not None)
-    return ((heading, text or NO_TEXT) for heading, text in answer_parts(asked))
+def _packed(samples: Samples, rows: Sequence[int]) -> str:
+    """The views of samples as HTML, compressed: what they have in common is most of it."""
+    share = TEXTS // len(rows)
+    views = [view_html(fitted(samples.view(row), share), styled=False) for row in rows]
+    return base64.b64encode(gzip.compress(msgspec.json.encode(views), mtime=0)).decode()

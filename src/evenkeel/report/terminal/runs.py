@@ -1,4 +1,4 @@
-"""The progress of several runs: a line for each on a terminal, a line for each change elsewhere."""
+"""The progress of several runs: a line for each change, and on a terminal a bar for each that is running."""
 
 from __future__ import annotations
 
@@ -14,9 +14,6 @@ from evenkeel.report.terminal.progress import in_notebook
 
 PLAIN_SECONDS = 30.0
 """Between two lines about a run in progress, where there is no terminal."""
-REFRESH_SECONDS = 0.25
-LONGEST_NAME = 30
-STYLES = {"finished": "green", "failed": "red", "low coverage": "red", "waiting": "dim", "stopped": "yellow"}
 
 
 class RunLine(Struct, frozen=True, kw_only=True):
@@ -55,12 +52,12 @@ class RunsWatcher(Protocol):
 def runs_watcher(progress: RunsWatcher | bool | None, *, plain: bool = False) -> RunsWatcher:
     """What `progress=` means: a watcher, True for the usual one, False or None for none.
 
-    The usual one is a table where stderr is a terminal, and lines in a notebook or where `plain` is set.
+    The usual one has bars where stderr is a terminal, and lines in a notebook or where `plain` is set.
     """
     if progress is not None and not isinstance(progress, bool):
         return progress
     if progress and sys.stderr is not None and sys.stderr.isatty():
-        return RunsTable()
+        return RunBars()
     return PlainRuns() if progress and (plain or in_notebook()) else SilentRuns()
 
 
@@ -77,6 +74,8 @@ class SilentRuns:
 class PlainRuns(SilentRuns):
     """Lines on stderr: when a run begins or ends, and now and then in between."""
 
+    seconds = PLAIN_SECONDS
+
     def __init__(self) -> None:
         self._states: dict[str, str] = {}
         self._next: dict[str, float] = {}
@@ -88,53 +87,45 @@ class PlainRuns(SilentRuns):
             now = time.monotonic()
             if changed or (details and line.state == "running" and now >= self._next[line.name]):
                 self.note(f"{line.name}: {line.state}{details}")
-                self._next[line.name] = now + PLAIN_SECONDS
+                self._next[line.name] = now + self.seconds
             self._states[line.name] = line.state
 
     def note(self, text: str) -> None:
         print(visible(text), file=sys.stderr, flush=True)
 
 
-class RunsTable(SilentRuns):
-    """A table on a terminal, as far as it fits."""
+class RunBars(PlainRuns):
+    """A line when a run begins or ends, and below them a bar for each that is running."""
+
+    seconds = float("inf")
 
     def __init__(self) -> None:
+        super().__init__()
         from rich.console import Console
-        from rich.live import Live
+        from rich.progress import BarColumn, Progress, TextColumn
 
         self._console = Console(stderr=True)
-        self._live: Any = Live(console=self._console, auto_refresh=False, transient=True)
-        self._drawn = 0.0
+        words = (TextColumn(f"{{task.{name}}}", markup=False) for name in ("description", "fields[details]"))
+        self._bars = Progress(next(words), BarColumn(), next(words), console=self._console, transient=True)
+        self._tasks: dict[str, Any] = {}
 
     def update(self, lines: Sequence[RunLine]) -> None:
-        if time.monotonic() - self._drawn >= REFRESH_SECONDS:
-            self._drawn = time.monotonic()
-            self._live.start()  # which does nothing from the second time on
-            self._live.update(runs_table(lines), refresh=True)
+        super().update(lines)
+        self._bars.start()  # which does nothing from the second time on
+        for line in lines:
+            if line.state == "running":
+                if line.name not in self._tasks:
+                    self._tasks[line.name] = self._bars.add_task(visible(line.name), details="")
+                task, details = self._tasks[line.name], visible(line.details)
+                self._bars.update(task, completed=line.done, total=line.total or None, details=details)
+            elif line.name in self._tasks:
+                self._bars.remove_task(self._tasks.pop(line.name))
 
     def note(self, text: str) -> None:
         self._console.print(visible(text), style="dim", markup=False, highlight=False)
 
     def finish(self) -> None:
-        self._live.stop()
-
-
-def runs_table(lines: Sequence[RunLine]) -> Any:
-    """A line for each run: those in progress, what ended last, what waits. A terminal shows the first."""
-    from rich.console import Group
-    from rich.text import Text
-
-    running = [line for line in lines if line.state == "running"]
-    waiting = [line for line in lines if line.state == "waiting"]
-    ended = [line for line in lines if line.state not in ("running", "waiting")]
-    texts = []
-    for line in (*running, *reversed(ended), *waiting):
-        name = Text(visible(line.name))
-        name.truncate(LONGEST_NAME, overflow="ellipsis", pad=True)
-        state = Text(f"{line.state:<{max(map(len, STYLES))}}", style=STYLES.get(line.state, "bold"))
-        text = Text("  ", no_wrap=True, overflow="ellipsis").join([name, state, Text(visible(line.details))])
-        texts.append(text)
-    return Group(*texts)
+        self._bars.stop()
 
 
 def duration(seconds: float) -> str:

@@ -92,7 +92,6 @@ class MiraeBuilder:
     """Builds one file for each language."""
 
     Options = BuildOptions
-    folder = False
     asks = True
     roles: Mapping[str, frozenset[Capability]] = {"model": frozenset({"generate"})}
 
@@ -106,7 +105,7 @@ class MiraeBuilder:
         options = self.options
         if options.questions is None:
             content = generator.compose(options.lang, options.seed, self._counter, paddings=options.paddings)
-            return Built({LANGUAGES[options.lang]: _encode(content)}, notes=[], failures=[])
+            return Built({_file_name(options.lang): _encode(content)}, notes=[], failures=[])
         path = Path(options.questions)
         questions = read_user_questions(path, count=self._counter.count, longest=LONGEST)
         by_lang = {options.lang: questions}
@@ -136,7 +135,7 @@ class MiraeBuilder:
             for lang in by_lang:
                 made_by[lang]["generator_version"] = generator.VERSION
         files = {
-            LANGUAGES[lang]: _encode(self._file(questions, written, lang, made_by[lang])) for lang in by_lang
+            _file_name(lang): _encode(self._file(questions, written, lang, made_by[lang])) for lang in by_lang
         }
         return Built(files, notes=[], failures=failures)
 
@@ -177,6 +176,10 @@ class MiraeBuilder:
 def _name(spec: str | None) -> str:
     """A model as a file names it: without where it is reached."""
     return split_spec(spec)[0] if spec else ""
+
+
+def _file_name(lang: str) -> str:
+    return f"questions_{LANGUAGES[lang].lower()}.json"
 
 
 def _encode(content: dict[str, Any]) -> bytes:

@@ -35,7 +35,6 @@ class MironBuilder:
     """Builds a file for each language."""
 
     Options = BuildOptions
-    folder = True
     asks = False
     roles: Mapping[str, frozenset[Capability]] = {}
     helpers: Mapping[str, str] = {}

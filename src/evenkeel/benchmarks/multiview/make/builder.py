@@ -8,28 +8,28 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta, Struct
 
 from evenkeel import __version__
-from evenkeel.benchmarks.multiview.files import Triplet, encode_triplets, model_name
+from evenkeel.benchmarks.multiview.files import encode_triplets, model_name
 from evenkeel.benchmarks.multiview.make.annotate import cut_note
 from evenkeel.benchmarks.multiview.make.criteria import (
     Criterion,
+    CriterionTriplets,
     criterion,
     label_criteria,
     portable_spec,
     read_criteria,
+    readable,
     task_name,
 )
 from evenkeel.benchmarks.multiview.make.generator import COPIES, TRIPLETS, compose, compose_documents
 from evenkeel.benchmarks.multiview.make.labels import label_triplets
 from evenkeel.benchmarks.multiview.make.sets import ChosenSet, choose_set, document_sets
-from evenkeel.benchmarks.multiview.make.triplets import Build, Dropped, JudgedTriplets, judge_triplets
-from evenkeel.benchmarks.multiview.make.validation import validate
+from evenkeel.benchmarks.multiview.make.triplets import Build, judge_triplets, validate
 from evenkeel.errors import DataError, UsageError
 from evenkeel.files.cache import slug
 from evenkeel.files.datasets import data_file
@@ -142,23 +142,10 @@ class BuildOptions(Struct, frozen=True, kw_only=True):
         return label_criteria(self.label_field, criteria) if self.label_field else criteria
 
 
-class Draft(NamedTuple):
-    """What was built before it is confirmed and written."""
-
-    triplets: list[Triplet]
-    facts: dict[str, Any]
-    notes: list[str]
-    failures: Sequence[str] = ()
-    dropped: Sequence[Dropped] = ()
-    files: Mapping[str, bytes] = MappingProxyType({})
-    """Further files, which go with the triplets."""
-
-
 class MultiviewBuilder:
     """Builds `triplets.jsonl`, with the schemas and annotations behind it, `dropped.jsonl` and a manifest."""
 
     Options = BuildOptions
-    folder = True
     asks = True
 
     def __init__(self, options: BuildOptions) -> None:
@@ -190,13 +177,21 @@ class MultiviewBuilder:
         count = len(read.documents)
         if count < MIN_DOCUMENTS:
             raise DataError(path, f"a triplet takes {MIN_DOCUMENTS} documents; there are {count}.")
+        docset = self.set.name if self.set else docset_name(path)
         if not options.judge:
-            return (yield from self._confirm(self._labelled(read, path)))
+            fields = options.label_field or [each.name for each in self.criteria]
+            results = [
+                label_triplets(
+                    read.documents, each, options.number, field=field, docset=docset, seed=options.seed
+                )
+                for field, each in zip(fields, self.criteria, strict=True)
+            ]
+            return (yield from self._confirm(results, read, path))
         results = []
         for each in self.criteria:
-            build = Build(each, self._docset(path), options.judge, options.number, options.seed)
+            build = Build(each, docset, options.judge, options.number, options.seed)
             results.append((yield from judge_triplets(read.documents, build)))
-        return (yield from self._confirm(self._judged(read, path, results)))
+        return (yield from self._confirm(results, read, path))
 
     def _read(self, path: Path) -> Documents:
         """The documents, or as many of them as asked for."""
@@ -213,9 +208,6 @@ class MultiviewBuilder:
         chosen = sorted(rng.sample(range(len(read.documents)), options.max_docs))
         return read._replace(documents=[read.documents[index] for index in chosen])
 
-    def _docset(self, path: Path) -> str:
-        return self.set.name if self.set else docset_name(path)
-
     def _starter(self) -> Built:
         seed = self.options.seed
         triplets = compose(seed, self.options.number)
@@ -228,77 +220,36 @@ class MultiviewBuilder:
         tasks = Counter(triplet.task for triplet in triplets)
         return self._built(files, {"tasks": dict(tasks)}, [], [])
 
-    def _labelled(self, read: Documents, path: Path) -> Draft:
-        options = self.options
-        fields = options.label_field or [each.name for each in self.criteria]
-        results = [
-            label_triplets(
-                read.documents, each, options.number, field=field, docset=self._docset(path),
-                seed=options.seed,
-            )
-            for field, each in zip(fields, self.criteria, strict=True)
-        ]  # fmt: skip
-        criteria, notes = [], list(read.notes)
-        for each, result in zip(self.criteria, results, strict=True):
-            number = len(result.triplets)
-            criteria.append(_about(each, {**result.counts, "kept": number}))
-            task = task_name(self._docset(path), each.name)
-            notes += [f"{task}: {note}" for note in self._too_few(number)]
-            if count := result.counts["unlabelled"]:
-                notes.append(f"{task}: left out: {count} documents without a label")
-        triplets = [triplet for result in results for triplet in result.triplets]
-        failures = [] if triplets else ["no label has two documents"]
-        facts = {"documents": _about_documents(path, read), "criteria": criteria}
-        return Draft(triplets, facts, notes, failures)
-
-    def _judged(self, read: Documents, path: Path, results: Sequence[JudgedTriplets]) -> Draft:
-        files: dict[str, bytes] = {}
-        criteria, failures = [], []
-        notes = [*read.notes, *cut_note(read.documents)]
-        documents = _about_documents(path, read)
-        for result in results:
-            name, counts, number = result.criterion.name, result.counts, len(result.triplets)
-            criteria.append(_about(result.criterion, {**counts, "kept": number}))
-            task = task_name(self._docset(path), name)
-            failures += [f"{task}: {failure}" for failure in result.failures]
-            if result.schema is None:
-                continue
-            suffix = f"_{name}" if len(results) > 1 else ""
-            files[f"schema{suffix}.json"] = _readable(result.schema)
-            files[f"annotations{suffix}.jsonl"] = LINES.encode_lines(result.annotations)
-            summary = (
-                f"{counts['annotate']['annotated']} documents annotated; of {counts['select']['proposed']} "
-                f"anchors proposed the judge abstained from {counts['select']['abstained']}; "
-                f"{counts['discarded'].total()} triplets discarded, {number} kept"
-            )
-            notes += [f"{task}: {note}" for note in (summary, *self._too_few(number))]
-        return Draft(
-            [triplet for result in results for triplet in result.triplets],
-            {"documents": documents, "criteria": criteria},
-            notes,
-            failures,
-            [each for result in results for each in result.dropped],
-            files,
-        )
-
-    def _too_few(self, number: int) -> list[str]:
-        if number >= self.options.number:
-            return []
-        return [f"{number} triplets instead of {self.options.number}: every anchor was tried"]
-
-    def _confirm(self, draft: Draft) -> Asking[Built]:
+    def _confirm(self, results: Sequence[CriterionTriplets], read: Documents, path: Path) -> Asking[Built]:
         """What was built, as far as a second judge confirms it, with the files to write."""
-        triplets, dropped, facts = draft.triplets, list(draft.dropped), dict(draft.facts)
-        notes, failures = list(draft.notes), list(draft.failures)
+        triplets = [triplet for result in results for triplet in result.triplets]
+        dropped = [each for result in results for each in result.dropped]
+        notes = [*read.notes, *(cut_note(read.documents) if self.options.judge else ())]
+        failures: list[str] = []
+        files: dict[str, bytes] = {}
+        criteria = []
+        docset = self.set.name if self.set else docset_name(path)
+        for result in results:
+            name, kept = result.criterion.name, len(result.triplets)
+            task = task_name(docset, name)
+            counts = {**result.counts, "kept": kept}
+            criteria.append({**to_jsonable(result.criterion), "counts": counts})
+            notes += [f"{task}: {note}" for note in result.notes]
+            if 0 < kept < self.options.number:
+                wanted = f"instead of {self.options.number}: every anchor was tried"
+                notes.append(f"{task}: {kept} triplets {wanted}")
+            failures += [f"{task}: {failure}" for failure in result.failures]
+            for file, content in result.files.items():
+                files[file.replace(".", f"_{name}.") if len(results) > 1 else file] = content
+        facts: dict[str, Any] = {"documents": _about_documents(path, read), "criteria": criteria}
         if triplets and (spec := self.options.validate):
-            validation = yield from validate(triplets, spec, portable_spec(spec) or "")
-            triplets, dropped = validation.triplets, [*dropped, *validation.dropped]
-            reasons = Counter(each.reason for each in validation.dropped)
-            facts["validation"] = {**validation.agreement, "dropped": dict(reasons)}
-            notes.append(validation.note)
-            if failed := validation.agreement["failed"]:
+            tried, name = len(triplets), portable_spec(spec) or ""
+            triplets, unconfirmed, facts["validation"] = yield from validate(triplets, spec, name)
+            dropped += unconfirmed
+            notes.append(f"validated by {name}: {len(triplets)} of {tried} triplets confirmed")
+            if failed := facts["validation"]["failed"]:
                 failures.append(f"triplets whose validation failed: {failed}; the same command asks again")
-        files = {**draft.files, "triplets.jsonl": encode_triplets(triplets)}
+        files["triplets.jsonl"] = encode_triplets(triplets)
         if not triplets:
             files = {}
             failures.append("there is no triplet: those of an earlier build are unchanged")
@@ -324,7 +275,7 @@ class MultiviewBuilder:
             **facts,
             "sha256": {name: hashlib.sha256(content).hexdigest() for name, content in files.items()},
         }
-        return Built({**files, "manifest.json": _readable(manifest)}, notes, failures)
+        return Built({**files, "manifest.json": readable(manifest)}, notes, failures)
 
 
 def docset_name(path: Path) -> str:
@@ -346,11 +297,3 @@ def _about_documents(path: Path, read: Documents) -> dict[str, Any]:
         "empty": read.empty,
         "duplicates": read.duplicates,
     }
-
-
-def _about(criterion: Criterion, counts: Mapping[str, Any]) -> dict[str, Any]:
-    return {**to_jsonable(criterion), "counts": counts}
-
-
-def _readable(record: Any) -> bytes:
-    return msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n"

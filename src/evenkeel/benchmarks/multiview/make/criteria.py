@@ -10,10 +10,12 @@ setting: Where the story takes place.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
+import msgspec
 from msgspec import Struct
 
 from evenkeel.benchmarks.multiview.files import ROLES, Triplet
@@ -43,6 +45,28 @@ class Criterion(Struct, frozen=True, forbid_unknown_fields=True):
             )
         if not self.description.strip():
             raise ValueError(f"the criterion '{self.name}' has no description")
+
+
+class Dropped(NamedTuple):
+    """A triplet that is not part of the set, and why."""
+
+    triplet: Triplet
+    reason: str
+
+
+class CriterionTriplets(NamedTuple):
+    """What came of one criterion."""
+
+    criterion: Criterion
+    triplets: list[Triplet]
+    counts: Mapping[str, Any]
+    """How many documents and triplets were lost at each step."""
+    notes: Sequence[str] = ()
+    dropped: Sequence[Dropped] = ()
+    failures: Sequence[str] = ()
+    """What the same command, or another seed, may fix."""
+    files: Mapping[str, bytes] = MappingProxyType({})
+    """The schema and the annotations behind the triplets."""
 
 
 def criterion(name: str | None, description: str | None) -> Criterion:
@@ -112,6 +136,11 @@ def portable_spec(spec: str | None) -> str | None:
     spec = spec.partition("?")[0]
     scheme, colon, name = spec.partition(":")
     return f"{scheme}{colon}{Path(name).name}" if Path(name).is_absolute() else spec
+
+
+def readable(record: Any) -> bytes:
+    """The content of a JSON file that people read."""
+    return msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n"
 
 
 def task_name(docset: str, criterion: str) -> str:

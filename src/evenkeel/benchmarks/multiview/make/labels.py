@@ -5,25 +5,15 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from evenkeel.benchmarks.multiview.files import Triplet
-from evenkeel.benchmarks.multiview.make.criteria import Criterion, make_triplet
+from evenkeel.benchmarks.multiview.make.criteria import Criterion, CriterionTriplets, make_triplet
 from evenkeel.errors import UsageError
 from evenkeel.make.documents import Document
 from evenkeel.make.grammar import pick, shuffled
-from evenkeel.text.bm25 import bm25_rows, shared_counts
-
-
-class LabelledTriplets(NamedTuple):
-    """Triplets, and how many documents could not be used for which reason."""
-
-    triplets: list[Triplet]
-    counts: dict[str, int]
-    """`unlabelled`: left out; `without_partner`: no other document shares a label with them, so that they are
-    not an anchor; `without_negative`: anchors that share a label with every other document."""
+from evenkeel.text.bm25 import bm25_index, shared_counts
 
 
 def label_triplets(
@@ -34,7 +24,7 @@ def label_triplets(
     field: str,
     docset: str,
     seed: int = 0,
-) -> LabelledTriplets:
+) -> CriterionTriplets:
     """As many triplets as asked for, or as there are anchors: a document is an anchor at most once.
 
     Documents are alike that share at least one label of the field. The negative is the document without any
@@ -42,7 +32,9 @@ def label_triplets(
     of those that share a label which reads least like it. So a method that goes by words alone tends to the
     negative, and the triplets are marked as hard for `bm25`.
 
-    No two documents may have the same text, which `read_documents` ensures.
+    No two documents may have the same text, which `read_documents` ensures. Counted are the documents that
+    are `unlabelled`, `without_partner` (no other document shares a label with them, so that they are not an
+    anchor), and the anchors `without_negative`, which share a label with every other document.
     """
     labelled = [document for document in documents if document.labels.get(field)]
     labels = [document.labels[field] for document in labelled]
@@ -58,19 +50,18 @@ def label_triplets(
     anchors = [index for index, names in enumerate(labels) if any(sizes[name] > 1 for name in names)]
     triplets: list[Triplet] = []
     without_negative = 0
-    for row in bm25_rows([d.text for d in labelled], shuffled(anchors, rng)):
+    by_words = bm25_index([document.text for document in labelled])
+    for anchor in shuffled(anchors, rng):
         if len(triplets) == number:
             break
-        scores = np.zeros(len(labelled))
-        scores[row.documents] = row.scores
-        alike = shared(row.anchor) > 0
+        scores, alike = by_words(anchor), shared(anchor) > 0
         if alike.all():
             without_negative += 1
             continue
-        partners = np.flatnonzero(alike & (np.arange(len(labelled)) != row.anchor))
+        partners = np.flatnonzero(alike & (np.arange(len(labelled)) != anchor))
         unlike = partners[np.argsort(scores[partners], kind="stable")][: (len(partners) + 1) // 2]
         positive, negative = pick(unlike.tolist(), rng), int(np.where(alike, -1, scores).argmax())
-        chosen = (labelled[row.anchor], labelled[positive], labelled[negative])
+        chosen = (labelled[anchor], labelled[positive], labelled[negative])
         views = [{criterion.name: ", ".join(document.labels[field])} for document in chosen]
         triplets.append(make_triplet(docset, criterion, chosen, labels=views, hard_for="bm25"))
     counts = {
@@ -78,4 +69,6 @@ def label_triplets(
         "without_partner": len(labelled) - len(anchors),
         "without_negative": without_negative,
     }
-    return LabelledTriplets(triplets, counts)
+    unlabelled = counts["unlabelled"]
+    notes = [f"left out: {unlabelled} documents without a label"] if unlabelled else []
+    return CriterionTriplets(criterion, triplets, counts, notes)

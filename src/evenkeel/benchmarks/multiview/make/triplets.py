@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
+import msgspec
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
+from evenkeel import analysis as stats
 from evenkeel.benchmarks.multiview.files import ROLES, Triplet
 from evenkeel.benchmarks.multiview.make.annotate import (
     LIST_CHARACTERS,
     Annotated,
-    Annotation,
     Schema,
     annotate,
     criterion_prompt,
@@ -29,13 +30,20 @@ from evenkeel.benchmarks.multiview.make.annotate import (
     shorten,
     template,
 )
-from evenkeel.benchmarks.multiview.make.criteria import Criterion, make_triplet, portable_spec
+from evenkeel.benchmarks.multiview.make.criteria import (
+    Criterion,
+    CriterionTriplets,
+    Dropped,
+    make_triplet,
+    portable_spec,
+    readable,
+)
 from evenkeel.benchmarks.multiview.methods import Outcome, by_verdicts
 from evenkeel.benchmarks.multiview.names import Method
 from evenkeel.make.asking import Asking, Tally, ask
 from evenkeel.make.documents import Document
 from evenkeel.make.grammar import shuffled
-from evenkeel.text.bm25 import DIGITS, Floats, Neighbours, best, bm25_rows, neighbours, shared_counts
+from evenkeel.text.bm25 import DIGITS, Floats, best, bm25_index, shared_counts
 from evenkeel.text.prompts import fill
 
 CANDIDATES = 10
@@ -44,13 +52,6 @@ MIN_QUALITY = 3
 """What the judge rates below is discarded."""
 Chosen = tuple[Annotated, Annotated, Annotated]
 """Anchor, positive and negative."""
-
-
-class Dropped(NamedTuple):
-    """A triplet that is not part of the set, and why."""
-
-    triplet: Triplet
-    reason: str
 
 
 class Build(NamedTuple):
@@ -68,29 +69,7 @@ class Build(NamedTuple):
         return f"judge:{self.judge}"
 
 
-class JudgedTriplets(NamedTuple):
-    """What came of one criterion, and how many documents and triplets were lost at each step."""
-
-    criterion: Criterion
-    schema: Schema | None
-    annotations: list[Annotation]
-    triplets: list[Triplet]
-    dropped: list[Dropped]
-    counts: Tally
-
-    @property
-    def failures(self) -> list[str]:
-        """What the same command, or another seed, may fix."""
-        failed = self.counts.failed
-        failures = [f"requests that failed: {failed}; the same command asks them again"] if failed else []
-        if self.schema is None:
-            failures.append("the judge wrote no schema that can be read; try another --judge or --seed")
-        elif not self.triplets:
-            failures.append("no triplet was kept; manifest.json has the reasons")
-        return failures
-
-
-def judge_triplets(documents: Sequence[Document], build: Build) -> Asking[JudgedTriplets]:
+def judge_triplets(documents: Sequence[Document], build: Build) -> Asking[CriterionTriplets]:
     """Triplets for one criterion; none, where the judge writes no schema."""
     criterion, role = build.criterion, build.role
     tally = Tally()
@@ -98,14 +77,28 @@ def judge_triplets(documents: Sequence[Document], build: Build) -> Asking[Judged
     rng = random.Random(f"{name}/reflect")
     schema = yield from reflect(documents, criterion, role=role, rng=rng, counts=tally["reflect"])
     if schema is None:
-        return JudgedTriplets(criterion, None, [], [], [], tally)
+        fault = "the judge wrote no schema that can be read; try another --judge or --seed"
+        return CriterionTriplets(criterion, [], tally, failures=[*_failed(tally), fault])
     annotations = yield from annotate(documents, criterion, schema, role=role, counts=tally["annotate"])
     # Shuffled before unannotated documents are left out: one more or less does not move the others.
     pairs = shuffled(map(Annotated, documents, annotations), random.Random(f"{name}/anchors"))
     pool = [pair for pair in pairs if pair.annotation.status == "ok"]
     triplets, dropped = yield from _rounds(propose(pool, schema, tally["select"]), build, tally)
     tally["discarded"].update(each.reason for each in dropped)
-    return JudgedTriplets(criterion, schema, annotations, triplets, dropped, tally)
+    note = (
+        f"{tally['annotate']['annotated']} documents annotated; of {tally['select']['proposed']} anchors "
+        f"proposed the judge abstained from {tally['select']['abstained']}; {len(dropped)} triplets "
+        f"discarded, {len(triplets)} kept"
+    )
+    failures = _failed(tally) + ([] if triplets else ["no triplet was kept; manifest.json has the reasons"])
+    lines = msgspec.json.Encoder().encode_lines(annotations)
+    files = {"schema.json": readable(schema), "annotations.jsonl": lines}
+    return CriterionTriplets(criterion, triplets, tally, [note], dropped, failures, files)
+
+
+def _failed(tally: Tally) -> list[str]:
+    count = tally.failed
+    return [f"requests that failed: {count}; the same command asks them again"] if count else []
 
 
 def _rounds(
@@ -167,47 +160,35 @@ def propose(pool: Sequence[Annotated], schema: Schema, counts: Counter[str]) -> 
     Positive candidates are the most alike by the Jaccard similarity of their tags, negative candidates by
     BM25. Scores are computed as anchors are asked for, so that a few anchors among many documents are cheap.
     """
-    texts = [annotated.document.text for annotated in pool]
-    traits = [annotated.traits(schema) for annotated in pool]
-    anchors = range(len(pool))
-    rows = zip(tag_rows(traits, texts, anchors), bm25_rows(texts, anchors), strict=True)
-    for anchor, (by_tags, by_words) in zip(pool, rows, strict=True):
-        positives = [pool[candidate.document] for candidate in best(_from_anchor(by_tags), CANDIDATES)]
-        negatives = [pool[candidate.document] for candidate in best(by_words, CANDIDATES)]
+    by_words = bm25_index([annotated.document.text for annotated in pool])
+    by_tags = jaccard([annotated.traits(schema) for annotated in pool])
+    for index, anchor in enumerate(pool):
+        tags, words = by_tags(index), by_words(index)
+        tags[index] = words[index] = 0
+        # Many documents have the very same tags: in the order of the set, the same few of them would be the
+        # candidates of every anchor.
+        positives = [pool[document] for document in best(tags, CANDIDATES, first=index)]
+        negatives = [pool[document] for document in best(words, CANDIDATES)]
         if positives and negatives:
             yield Proposal(anchor, positives, negatives)
         else:
             counts["without_candidates"] += 1
 
 
-def tag_rows(
-    tags: Sequence[Sequence[str]], texts: Sequence[str], anchors: Sequence[int]
-) -> Iterator[Neighbours]:
-    """For each anchor the Jaccard similarity of the documents that share a tag with it, without itself.
+def jaccard(tags: Sequence[Sequence[str]]) -> Callable[[int], Floats]:
+    """The Jaccard similarity of the tags of all documents to those of one, by its index.
 
-        J(a, b) = |A ∩ B| / |A ∪ B|
-
-    Documents with the anchor's text are left out, as in `bm25_rows`.
+    J(a, b) = |A ∩ B| / |A ∪ B|
     """
     sizes = np.array([len(set(names)) for names in tags])
     shared = shared_counts(tags)
 
-    def jaccard(anchor: int) -> Floats:
+    def scores(anchor: int) -> Floats:
         both = shared(anchor)
         row: Floats = np.round(both / np.maximum(sizes[anchor] + sizes - both, 1), DIGITS)
         return row
 
-    return neighbours(jaccard, texts, anchors)
-
-
-def _from_anchor(row: Neighbours) -> Neighbours:
-    """The documents from the anchor on first, then those before it.
-
-    Many documents have the very same tags: in the order of the set, the same few of them would be the
-    candidates of every anchor.
-    """
-    before = int(np.searchsorted(row.documents, row.anchor))
-    return row._replace(documents=np.roll(row.documents, -before), scores=np.roll(row.scores, -before))
+    return scores
 
 
 def select(
@@ -326,6 +307,31 @@ def _order_blind(triplets: Sequence[Triplet], spec: str, dropped: list[Dropped])
 def order_blind(triplets: Sequence[Triplet], spec: str) -> Asking[list[Outcome]]:
     """How a judge orders each triplet, in both orders, as it would in a run."""
     return (yield from by_verdicts(Method(f"judge:{spec}", "judge", spec=spec), triplets))
+
+
+def validate(
+    triplets: Sequence[Triplet], spec: str, name: str
+) -> Asking[tuple[list[Triplet], list[Dropped], dict[str, Any]]]:
+    """The triplets that a second judge orders as built in both orders, the others, and the agreement.
+
+    It reads the documents whole, as methods under test do. `confirmed` is the share of triplets that it
+    orders as built, of those that it answered in both orders.
+    """
+    outcomes = yield from order_blind(triplets, spec)
+    confirmed: list[Triplet] = []
+    dropped: list[Dropped] = []
+    for triplet, outcome in zip(triplets, outcomes, strict=True):
+        if fault := ordering_fault(outcome):
+            dropped.append(Dropped(triplet, f"validation_{fault}"))
+        else:
+            confirmed.append(replace(triplet, confirmed_by=name))
+    answered = [outcome.picks for outcome in outcomes if None not in outcome.picks]
+    equal = np.array([set(picks) == {"positive"} for picks in answered], dtype=float)
+    share = stats.interval_of(equal, np.arange(len(equal)), "share")
+    figure = {name: getattr(share, name) for name in ("value", "low", "high", "n", "method")}
+    reasons = dict(Counter(each.reason for each in dropped))
+    failed = len(outcomes) - len(answered)
+    return confirmed, dropped, {"by": name, "confirmed": figure, "failed": failed, "dropped": reasons}
 
 
 def ordering_fault(outcome: Outcome) -> str:

@@ -10,20 +10,19 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from msgspec import Struct
-
 from evenkeel.benchmarks.rgb.check.classifier import Decisions, Flags, decide, telling_sentence
 from evenkeel.benchmarks.rgb.check.mention import Match, given, mentions, target
 from evenkeel.benchmarks.rgb.check.normalization import Word, plain, spellings, words
 from evenkeel.benchmarks.rgb.check.wording import Reading, read, simplified
 from evenkeel.benchmarks.rgb.files import Answer
+from evenkeel.models.reasoning import split_reasoning
 
 LONGEST = 20_000
 """Characters of an answer that are read: more is a model that does not stop."""
 
 
-class Verdict(Struct, frozen=True):
-    """What the lenient check says of one answer."""
+class Verdict(NamedTuple):
+    """What the lenient check says of one answer, and what it was reached by."""
 
     parts: tuple[int, ...]
     """1 for every part of the right answer that is there, 0 for the others and where the reply declines."""
@@ -33,27 +32,24 @@ class Verdict(Struct, frozen=True):
     """It says that the documents do not answer the question."""
     detected: bool
     """It says that the documents are in error."""
-    states_fake: bool
-    """It names the false answer too, if only to report it."""
     how: str
     """What decided: words, rejection, false answer, named only, not found."""
+    matches: Sequence[Match | None]
+    """Where each part of the right answer is."""
+    false: Sequence[Match | None]
+    """The same of the false answer."""
+    reading: Reading
+    flags: Flags
 
     @property
     def corrected(self) -> bool:
         """An error was reported and the right answer given."""
         return self.detected and self.right and all(self.parts)
 
-
-class Examined(NamedTuple):
-    """A verdict with what it was reached by."""
-
-    verdict: Verdict
-    reading: Reading
-    flags: Flags
-    matches: Sequence[Match | None]
-    """Where each part of the right answer is."""
-    false: Sequence[Match | None]
-    """The same of the false answer."""
+    @property
+    def states_fake(self) -> bool:
+        """It names the false answer too, if only to report it."""
+        return self.flags.states_fake
 
     def telling_sentence(self, decision: str) -> str:
         """The words of the sentence that speaks most for a decision, `rejected` or `detected`."""
@@ -69,16 +65,8 @@ def lenient(
     given as the answer or only named, whether the reply declines and whether it reports an error, a
     classifier decides from the wording around it. Of a text without end, its two ends are read.
     """
-    return examine(prediction, answer, fake=fake, noise=noise, query=query).verdict
-
-
-def examine(
-    prediction: str, answer: Answer, *, fake: Answer = (), noise: float = 0.0, query: str = ""
-) -> Examined:
-    """The verdict on one answer, and why."""
     reading, matches, false = read_reply(prediction, answer, fake, query)
-    states_fake = bool(false) and all(false)
-    flags = Flags(states_fake, any(matches), bool(matches) and all(matches))
+    flags = Flags(bool(false) and all(false), any(matches), bool(matches) and all(matches))
     decisions = decide(reading, flags) if reading.letters else Decisions(False, False, False)
     # Of an answer in other words than the right one's, the classifier sees nothing to doubt.
     right = flags.all_parts and (decisions.right or "G" not in reading.letters)
@@ -87,24 +75,27 @@ def examine(
     elif decisions.rejected:
         how = "rejection"
     else:
-        how = "false answer" if states_fake else "named only" if flags.all_parts else "not found"
-    verdict = Verdict(
+        how = "false answer" if flags.states_fake else "named only" if flags.all_parts else "not found"
+    return Verdict(
         parts=tuple(int(bool(match) and (right or not decisions.rejected)) for match in matches),
         right=decisions.rejected if noise == 1 else right,
         rejected=decisions.rejected,
         detected=decisions.detected,
-        states_fake=states_fake,
         how=how,
+        matches=matches,
+        false=false,
+        reading=reading,
+        flags=flags,
     )
-    return Examined(verdict, reading, flags, matches, false)
 
 
 def read_reply(
     prediction: str, answer: Answer, fake: Answer, query: str
 ) -> tuple[Reading, list[Match | None], list[Match | None]]:
     """The classes of a reply, and where each part of the right answer and of the false one is in it."""
-    visible = _without_thoughts(_ends(prediction)).replace("_", " ")
-    text = _ends(simplified(plain(visible)))  # a character may unfold to many
+    answer_text, _, closed = split_reasoning(_ends(prediction))
+    visible = answer_text if closed else _ends(prediction)  # a block that is not closed stays
+    text = _ends(simplified(plain(visible.replace("_", " "))))  # a character may unfold to many
     listed = words(text)
     query = _plain_query(_ends(query))
     answer, fake = _simplified(answer), _simplified(fake)
@@ -132,15 +123,6 @@ def _spans(answer: Answer, listed: Sequence[Word], letter: str, query: str) -> d
         for start, end in mentions(target(spelling, query), listed):
             spans[start] = max(spans.get(start, (0, letter)), (end, letter))
     return spans
-
-
-def _without_thoughts(text: str) -> str:
-    """A text without its reasoning blocks; one that is not closed stays."""
-    parts, position = [], 0
-    while (start := text.find("<think>", position)) >= 0 and (end := text.find("</think>", start)) >= 0:
-        parts.append(text[position:start])
-        position = end + len("</think>")
-    return "".join((*parts, text[position:]))
 
 
 def _ends(text: str) -> str:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_args
+from typing import Annotated, Any, TypeAlias, get_args
 
 import msgspec
 from msgspec import Meta, Struct
 
 from evenkeel.benchmarks.rgb.files import Kind, Lang, language
+from evenkeel.benchmarks.rgb.make.derived import Counterfactual, TwoPart, falsify, join
+from evenkeel.benchmarks.rgb.make.evidence import LEAST, gather
+from evenkeel.benchmarks.rgb.make.generator import compose
+from evenkeel.benchmarks.rgb.make.passages import Passage, cut
+from evenkeel.benchmarks.rgb.make.questions import Question, Writer, write_questions
 from evenkeel.errors import DataError
 from evenkeel.make.asking import Asking
 from evenkeel.make.builder import Built, parse_languages
@@ -18,11 +23,6 @@ from evenkeel.options import FILE
 from evenkeel.text.word_splitting import split
 from evenkeel.types import Capability
 
-if TYPE_CHECKING:
-    from evenkeel.benchmarks.rgb.make.derived import Counterfactual, TwoPart
-    from evenkeel.benchmarks.rgb.make.passages import Passage
-    from evenkeel.benchmarks.rgb.make.questions import Question, Writer
-
 Row: TypeAlias = dict[str, Any]
 
 LINES = msgspec.json.Encoder()
@@ -30,11 +30,6 @@ LANGUAGES: tuple[Lang, ...] = get_args(Lang)
 KINDS: tuple[Kind, ...] = get_args(Kind)
 QUESTIONS = 50
 """The default size of a set from documents."""
-ABILITY: dict[Kind, str] = {
-    "plain": "noise robustness and negative rejection",
-    "int": "information integration",
-    "fact": "counterfactual robustness",
-}
 
 
 class BuildOptions(Struct, frozen=True, kw_only=True):
@@ -81,7 +76,6 @@ class RgbBuilder:
     """Builds a file for each language and kind, named as the published ones are."""
 
     Options = BuildOptions
-    folder = True
     asks = True
     roles: Mapping[str, frozenset[Capability]] = {"model": frozenset({"generate"})}
 
@@ -96,8 +90,6 @@ class RgbBuilder:
         return (yield from self._from_documents(Path(self.options.docs)))
 
     def _from_seed(self) -> Built:
-        from evenkeel.benchmarks.rgb.make.generator import compose
-
         files = {}
         for lang in self.languages or LANGUAGES:
             for kind in KINDS:
@@ -106,10 +98,6 @@ class RgbBuilder:
         return Built(files, notes=[], failures=[])
 
     def _from_documents(self, path: Path) -> Asking[Built]:
-        from evenkeel.benchmarks.rgb.make.evidence import LEAST
-        from evenkeel.benchmarks.rgb.make.passages import cut
-        from evenkeel.benchmarks.rgb.make.questions import Writer
-
         options = self.options
         read = read_documents(path, text_field=options.text_field)
         detected = self.languages[0] if self.languages else language("", [d.text for d in read.documents])
@@ -135,9 +123,7 @@ class RgbBuilder:
                 path, f"no question came out of it: try a stronger --model, or other documents.\n  {listed}"
             )
         notes += [
-            f"{file_name(lang, kind)} is left out, for {ABILITY[kind]}: no question came out"
-            for kind in rows
-            if not rows[kind]
+            f"{file_name(lang, kind)} is left out: no question came out" for kind in rows if not rows[kind]
         ]
         files = {file_name(lang, kind): LINES.encode_lines(listed) for kind, listed in rows.items() if listed}
         failed = writer.tally.failed
@@ -146,10 +132,6 @@ class RgbBuilder:
 
     def _rows(self, passages: Sequence[Passage], writer: Writer) -> Asking[dict[Kind, list[Row]]]:
         """As many plain questions as asked for, half as many two-part ones, and counterfactual ones."""
-        from evenkeel.benchmarks.rgb.make.derived import falsify, join
-        from evenkeel.benchmarks.rgb.make.evidence import gather
-        from evenkeel.benchmarks.rgb.make.questions import write_questions
-
         size = self.options.size or QUESTIONS
         drafts = yield from write_questions(passages, size, writer, self.options.seed)
         texts = [passage.text for passage in passages]

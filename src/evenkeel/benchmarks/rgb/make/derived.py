@@ -6,24 +6,19 @@ from collections.abc import Sequence
 from typing import Annotated, NamedTuple, TypeAlias
 
 from evenkeel.benchmarks.rgb.files import Lang
-from evenkeel.benchmarks.rgb.make.evidence import LEAST, Asked, read_irrelevant, too_few
-from evenkeel.benchmarks.rgb.make.passages import false_version, ranked, reveals, same_words, states
+from evenkeel.benchmarks.rgb.make.evidence import Asked, read_irrelevant, too_few
+from evenkeel.benchmarks.rgb.make.passages import false_version, ranked, reveals, states
 from evenkeel.benchmarks.rgb.make.questions import (
     ASKED_ANSWER,
-    NOT_GIVEN,
     Question,
     TextFields,
     Writer,
     gives,
-    gives_none,
     reading_fault,
 )
+from evenkeel.benchmarks.rgb.make.world import names_of
 from evenkeel.make.asking import Asking
 from evenkeel.text.answers import is_blank
-from evenkeel.text.judge import characters
-
-ASKED_JOINED = characters(1_000, least=1)
-"""Twice as long as a question."""
 
 TWO_PARTS = "two-part questions"
 FALSE_ANSWERS = "false answers"
@@ -31,10 +26,6 @@ FALSE_VERSIONS = "false versions of documents"
 COUNTERFACTUAL = "counterfactual questions"
 
 Couple: TypeAlias = tuple[Question, Question]
-
-
-class JoinedText(TextFields):
-    question: Annotated[str, ASKED_JOINED]
 
 
 class FalseAnswer(TextFields):
@@ -76,23 +67,13 @@ def join(questions: Sequence[Question], passages: Sequence[str], writer: Writer)
     couples = partners(questions, writer.lang)
     for _ in range(len(questions) - 2 * len(couples)):
         writer.tally.passes(TWO_PARTS, "no other question to join it with")
-    slots = [((first, second), {"FIRST": first.query, "SECOND": second.query}) for first, second in couples]
-    drafts = [
-        TwoPart(text.question, couple)
-        for couple, text in (yield from writer.ask(JoinedText, TWO_PARTS, writer.prompts.join, slots))
-        if writer.tally.passes(TWO_PARTS, _join_fault(text.question, couple))
-    ]
-    texts = [(draft, draft.query, "\n\n".join(part.passage.text for part in draft.parts)) for draft in drafts]
-    confirmed = [
-        draft
-        for draft, reading in (yield from writer.read(TWO_PARTS, texts))
-        if writer.tally.passes(TWO_PARTS, _joined_reading_fault(reading, draft))
-    ]
-    asked = [Asked(draft.query, draft.answers) for draft in confirmed]
+    names = names_of(writer.lang)
+    drafts = [TwoPart(names.joined(first.query, second.query), (first, second)) for first, second in couples]
+    asked = [Asked(draft.query, draft.answers) for draft in drafts]
     irrelevant = yield from read_irrelevant(asked, passages, writer)
     return [
         draft._replace(negative=texts)
-        for draft, texts in zip(confirmed, irrelevant, strict=True)
+        for draft, texts in zip(drafts, irrelevant, strict=True)
         if writer.tally.accept(TWO_PARTS, too_few(texts))
     ]
 
@@ -123,22 +104,6 @@ def independent(first: Question, second: Question) -> bool:
     )
 
 
-def _join_fault(query: str, couple: Couple) -> str:
-    if is_blank(query):
-        return "the question is empty"
-    if any(reveals(query, part.answer) for part in couple):
-        return "the question gives an answer away"
-    if any(same_words(query, part.query) for part in couple):
-        return "one part only"
-    return ""
-
-
-def _joined_reading_fault(reading: str, draft: TwoPart) -> str:
-    """Whether the passages of both parts, read together, lack an answer: each is sought as a whole."""
-    given = all(states(reading, answer) for answer in draft.answers) and not gives_none(reading, draft.query)
-    return "" if given else NOT_GIVEN
-
-
 # --- false answers ----------------------------------------------------------------------------------
 
 
@@ -150,9 +115,7 @@ def falsify(questions: Sequence[Question], writer: Writer) -> Asking[list[Counte
     for question, text in texts:
         false = text.false_answer
         negative = [document for document in question.negative if not reveals(document, false)]
-        fault = false_answer_fault(false, question)
-        if not fault and len(negative) < LEAST <= len(question.negative):
-            fault = f"in all but {len(negative)} of the irrelevant documents"
+        fault = false_answer_fault(false, question) or too_few(negative)
         if writer.tally.accept(FALSE_ANSWERS, fault):
             facts.append(Counterfactual(question, false, [], [], negative))
     yield from _add_false_versions(facts, writer)

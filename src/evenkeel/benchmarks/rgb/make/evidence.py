@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from evenkeel.benchmarks.rgb.files import Lang
-from evenkeel.benchmarks.rgb.make.passages import length, ranked, reveals, same_words, states
+from evenkeel.benchmarks.rgb.make.passages import ranked, reveals, same_words, states
 from evenkeel.benchmarks.rgb.make.questions import (
     Question,
     TextFields,
@@ -101,15 +100,8 @@ def _add_rewritten(questions: Sequence[Question], writer: Writer) -> Asking[None
         fault = "" if states(text, question.answer) else "the answer was lost"
         if not fault and any(same_words(text, other) for other in (*question.positive, *earlier)):
             fault = "in the same words"
-        fault = fault or length_fault(text, question.passage.text, writer.lang)
         if writer.tally.passes(REWRITTEN, fault):
             versions.append(((question, text), question.query, text))
     for (question, text), reading in (yield from writer.read(REWRITTEN, versions)):
         if writer.tally.accept(REWRITTEN, reading_fault(reading, question.answer, question.query)):
             question.positive.append(text)
-
-
-def length_fault(text: str, original: str, lang: Lang) -> str:
-    """Whether a text is much longer or shorter than the one that it was made from."""
-    ratio = length(text, lang) / max(1, length(original, lang))
-    return "" if 1 / 3 <= ratio <= 3 else "much longer or shorter"

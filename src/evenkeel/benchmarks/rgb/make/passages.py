@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evenkeel.benchmarks.rgb.check import mention as matching
+from evenkeel.benchmarks.rgb.check.mention import mentions, target
 from evenkeel.benchmarks.rgb.check.normalization import HAN, Word, plain, words
 from evenkeel.benchmarks.rgb.files import Lang
 from evenkeel.make.documents import Document
@@ -101,7 +101,7 @@ def ranked(passages: Sequence[str], queries: Sequence[str], lang: Lang) -> list[
 
 def states(text: str, answer: str) -> bool:
     """Whether the text has the answer as whole words, in whatever spelling."""
-    return any(True for _ in matching.mentions(_target(answer), _words(text)))
+    return any(True for _ in mentions(target(answer), _words(text)))
 
 
 def reveals(text: str, answer: str, query: str | None = None) -> bool:
@@ -160,11 +160,6 @@ def _normalise(text: str) -> str:
 
 def _takes_an(word: str) -> bool:
     return word[:1].lower() in "aeiou"
-
-
-@lru_cache(maxsize=4096)
-def _target(answer: str) -> matching.Target:
-    return matching.target(answer)
 
 
 @lru_cache(maxsize=16384)

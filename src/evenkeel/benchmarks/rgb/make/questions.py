@@ -33,7 +33,7 @@ ASKED_QUESTION = characters(500, least=1)
 ASKED_ANSWER = characters(200, least=1)
 """Far above LONGEST_ANSWER: a bound that cuts an answer must not make it short enough."""
 ASKED_READING = characters(600)
-"""As long as the two answers of a two-part question with a sentence around them; it may be empty."""
+"""With a sentence around the answer; it may be empty."""
 SHORTEST_READING = 1 / 3
 """A reading that is only a part of the answer (Venn for Tobias Venn) has at least this share of it."""
 
@@ -51,7 +51,6 @@ class Prompts(Struct, frozen=True, forbid_unknown_fields=True):
     rewrite: str
     styles: tuple[str, ...]
     """Ways to retell a passage, so that no two rewritings are alike."""
-    join: str
     false_answer: str
     passage_words: tuple[str, ...]
     """A question with one of these cannot be asked without its passage."""

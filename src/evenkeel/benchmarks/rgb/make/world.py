@@ -123,6 +123,12 @@ class Names(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Rules none of whose expansions is used twice in a world before all have been used."""
     rules: dict[str, tuple[str, ...]]
 
+    def joined(self, first: str, second: str) -> str:
+        """Two questions as one."""
+        first, second = first.rstrip("?？"), second.rstrip("?？")
+        question = fill(self.join, {"first": first, "second": second[:1].lower() + second[1:]})
+        return question + ("?" if self.gap else "？")
+
 
 def names_of(lang: str) -> Names:
     return read_json(__package__, "bank", lang, "names.json", type=Names)

@@ -95,10 +95,10 @@ class BatchModel:
             headers=access.headers,
         ) as client:
             session = Session(
-                access,
-                client,
-                chats,
-                outbox,
+                access=access,
+                client=client,
+                pending=chats,
+                outbox=outbox,
                 folder=self._folder,
                 wait=self._wait,
                 relay=relay,

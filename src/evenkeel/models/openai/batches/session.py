@@ -12,6 +12,7 @@ import contextlib
 import io
 import os
 from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
@@ -21,7 +22,7 @@ import msgspec
 
 from evenkeel.errors import BatchesPending, EvenkeelError, ModelUnreachable, UsageError
 from evenkeel.files.jsonfile import shallow
-from evenkeel.harness.folder import BATCHES
+from evenkeel.harness.folder import BATCHES, how_to_resume
 from evenkeel.models.openai.batches.protocols import (
     PROTOCOLS,
     Result,
@@ -87,60 +88,46 @@ def poll_limit() -> float:
     """The longest pause between two looks, as the environment has it."""
     text = os.environ.get(POLL_VARIABLE, "").strip()
     try:
-        seconds = float(text) if text else LONGEST_PAUSE_S
+        return max(0.0, float(text)) if text else LONGEST_PAUSE_S
     except ValueError:
-        seconds = -1.0
-    if not 0 <= seconds <= 86_400:
-        raise UsageError(f"{POLL_VARIABLE}={text}: must be a number of seconds from 0 to 86400.")
-    return seconds
+        raise UsageError(f"{POLL_VARIABLE}={text}: must be a number of seconds.") from None
 
 
+@dataclass(kw_only=True)
 class Session:
     """It belongs to one event loop."""
 
-    def __init__(
-        self,
-        access: Access,
-        client: Client,
-        chats: dict[str, list[Generate]],
-        outbox: Outbox[Answer],
-        *,
-        folder: Path,
-        wait: bool,
-        relay: Relay,
-        health: ServerHealth,
-        meter: Meter | None,
-    ) -> None:
-        self._access = access
-        self._client = client
-        self._pending = chats
-        """Requests without an answer, by `custom_id`."""
-        self._outbox = outbox
-        self._folder = folder
-        self._wait = wait
-        self._relay = relay
-        self._health = health
-        self._meter = meter
-        self._pause_limit = poll_limit()
-        self._protocol = PROTOCOLS[access.protocol]
-        self._dialect = access.dialect
-        self._shown = access.endpoint.shown
-        self._stored = StoredBatches(folder)
+    access: Access
+    client: Client
+    pending: dict[str, list[Generate]]
+    """Requests without an answer, by `custom_id`."""
+    outbox: Outbox[Answer]
+    folder: Path
+    wait: bool
+    relay: Relay
+    health: ServerHealth
+    meter: Meter | None
+
+    def __post_init__(self) -> None:
+        self._protocol = PROTOCOLS[self.access.protocol]
+        self._dialect = self.access.dialect
+        self._shown = self.access.endpoint.shown
+        self._stored = StoredBatches(self.folder)
         self._answered = False
         self._last_failure: RequestFailed | None = None
 
     async def run(self) -> None:
         earlier = self._earlier()
         submitted = {name for batch in earlier for name in batch.requests}
-        batches = earlier + await self._submit([name for name in self._pending if name not in submitted])
-        rounds = min(ROUNDS, self._access.retries + 1) + bool(earlier)
+        batches = earlier + await self._submit([name for name in self.pending if name not in submitted])
+        rounds = min(ROUNDS, self.access.retries + 1) + bool(earlier)
         for tries in range(1, rounds + 1):
             failures = await self._collect(batches)
             if tries > 1 or not earlier:
                 missing = RequestError("no result", "the results of its batch hold no line for it")
-                failures = dict.fromkeys(self._pending, missing) | failures
+                failures = dict.fromkeys(self.pending, missing) | failures
             self._end_failed(failures, tries, last=tries == rounds)
-            batches = await self._submit(list(self._pending))
+            batches = await self._submit(list(self.pending))
             if not batches:
                 break
         last = self._last_failure
@@ -153,7 +140,7 @@ class Session:
         """The stored batches with requests of this stream. Those that were read are read again: a process
         that was killed may not have stored all of their answers."""
         here = [batch for batch in self._stored.batches if batch.id and batch.address == self._shown]
-        return [batch for batch in here if not self._pending.keys().isdisjoint(batch.requests)]
+        return [batch for batch in here if not self.pending.keys().isdisjoint(batch.requests)]
 
     # Submitting
 
@@ -169,7 +156,7 @@ class Session:
                 self._stored.remove(batch)
                 raise
             self._stored.save()
-            self._relay.note(f"batch {batch.id} at {self._shown}: {len(ids):,} requests submitted")
+            self.relay.note(f"batch {batch.id} at {self._shown}: {len(ids):,} requests submitted")
             batches.append(batch)
         return batches
 
@@ -181,10 +168,10 @@ class Session:
             except UnicodeEncodeError:
                 self._end(name, RequestFailed(half_a_character(), 1))
                 continue
-            yield name, self._protocol.request(name, body, self._access.max_temperature)
+            yield name, self._protocol.request(name, body, self.access.max_temperature)
 
     def _body(self, name: str) -> bytes:
-        return self._dialect.generate_body(self._pending[name][0])
+        return self._dialect.generate_body(self.pending[name][0])
 
     async def _create(self, content: bytes) -> str:
         """The id of a new batch. A failure after which the server may have created it is not tried again: it
@@ -219,17 +206,18 @@ class Session:
 
     async def _collect(self, batches: list[Batch]) -> dict[str, RequestError]:
         """Wait until batches have ended and hand over their answers; by name, what failed in them."""
-        waiting, failures, pause = list(batches), dict[str, RequestError](), FIRST_PAUSE_S
+        waiting, failures = list(batches), dict[str, RequestError]()
+        pause, pause_limit = FIRST_PAUSE_S, poll_limit()
         while True:
             states: dict[str, None] = {}
             done = 0
             for batch in list(waiting):
                 try:
-                    status = await self._client.insist(partial(self._look, batch))
+                    status = await self.client.insist(partial(self._look, batch))
                 except RequestFailed as failure:
                     if not may_pass(failure.error):
                         raise self._lost(batch, failure.error) from None
-                    self._health.failed(failure, under_way=0)
+                    self.health.failed(failure, under_way=0)
                     continue
                 if status.ended:
                     failures |= await self._read(batch, status)
@@ -238,18 +226,17 @@ class Session:
                     states[status.state] = None
                     done += status.done
             if not waiting:
-                self._relay.waiting("")
+                self.relay.waiting("")
                 return failures
             number = f"{len(waiting)} batches" if len(waiting) > 1 else f"batch {waiting[0].id}"
             total = sum(len(batch.requests) for batch in waiting)
             described = f"{number} ({', '.join(states) or 'submitted'}): {done:,} of {total:,} done"
-            if not self._wait:
+            if not self.wait:
                 raise BatchesPending(
-                    f"{described}, at {self._shown}. The same command with --out {self._folder} fetches the "
-                    "answers."
+                    f"{described}, at {self._shown}. Fetch the answers with {how_to_resume(self.folder)}."
                 )
-            self._relay.waiting(described)
-            await asyncio.sleep(min(pause, self._pause_limit))
+            self.relay.waiting(described)
+            await asyncio.sleep(min(pause, pause_limit))
             pause *= GROWTH
 
     async def _look(self, batch: Batch) -> Status:
@@ -261,7 +248,7 @@ class Session:
         failures: dict[str, RequestError] = {}
         for path in status.results:
             try:
-                await self._client.insist(partial(self._read_file, path, batch, failures))
+                await self.client.insist(partial(self._read_file, path, batch, failures))
             except RequestFailed as failure:
                 raise self._lost(batch, failure.error) from None
         was_read, batch.fetched = batch.fetched, True
@@ -277,9 +264,9 @@ class Session:
         """Read a file of results. One that breaks off is read again from its beginning: what was handed over
         is skipped."""
         names, is_ours = set(batch.requests), False
-        async with contextlib.aclosing(self._client.transport.lines(path)) as lines:
+        async with contextlib.aclosing(self.client.transport.lines(path)) as lines:
             async for line in lines:
-                await self._outbox.room()
+                await self.outbox.room()
                 is_ours |= self._take(line, names, failures)
         if not is_ours:  # a gateway's page, say: what the file holds is paid for
             raise RequestError(BROKEN, "a file of results without any line of its batch")
@@ -294,7 +281,7 @@ class Session:
         name, error = result.custom_id, result.error
         if name not in names:
             return False
-        if name not in self._pending:
+        if name not in self.pending:
             return True
         if error is None:
             reply = Reply(200, "application/json", result.body)
@@ -302,8 +289,8 @@ class Session:
                 self._put(name, reply.parse(read_chat))
             except RequestError as broken:
                 error = broken
-                if self._meter is not None:
-                    self._meter.used(*reply.used_tokens())
+                if self.meter is not None:
+                    self.meter.used(*reply.used_tokens())
             else:
                 self._answered = True
                 return True
@@ -321,13 +308,13 @@ class Session:
     def _end_failed(self, failures: Mapping[str, RequestError], tries: int, *, last: bool) -> None:
         """End the requests that are not worth another batch: all after the last, those whose failure does not
         pass, unless it has taught how such a request is to be written, and what the budget does not allow."""
-        open_failures = {name: error for name, error in failures.items() if name in self._pending}
+        open_failures = {name: error for name, error in failures.items() if name in self.pending}
         bodies = {n: self._body(n) for n, e in open_failures.items() if fate_of(e) is Fate.FAIL}
         for name, body in bodies.items():
             self._dialect.learn(open_failures[name], body)
         for name, error in open_failures.items():
             again = self._body(name) != bodies[name] if name in bodies else may_pass(error)
-            if last or not again or (self._meter is not None and not self._meter.may_retry()):
+            if last or not again or (self.meter is not None and not self.meter.may_retry()):
                 self._end(name, RequestFailed(error, tries))
 
     def _end(self, name: str, failure: RequestFailed) -> None:
@@ -335,8 +322,8 @@ class Session:
         self._put(name, Response(status="error", reason=str(failure)))
 
     def _put(self, name: str, response: Response) -> None:
-        for request in self._pending.pop(name):
-            self._outbox.put((request, response))
+        for request in self.pending.pop(name):
+            self.outbox.put((request, response))
 
     # Calls
 
@@ -347,7 +334,7 @@ class Session:
         read: Callable[[bytes], R],
         body: io.BytesIO | aiohttp.FormData | None = None,
     ) -> R:
-        reply = await self._client.transport.send(method, path, body)
+        reply = await self.client.transport.send(method, path, body)
         if reply.status != 200:
             raise reply.failure()
         return reply.parse(read)
@@ -355,14 +342,14 @@ class Session:
     async def _insist(self, action: Callable[[], Awaitable[R]]) -> R:
         """What an action gives after as many tries as it takes."""
         try:
-            return await self._client.insist(action)
+            return await self.client.insist(action)
         except RequestFailed as failure:
             raise self._unreachable(failure.error) from None
 
     def _lost(self, batch: Batch, error: RequestError) -> ModelUnreachable:
         return ModelUnreachable(
             f"batch {batch.id}: {error.at(self._shown).rstrip('.')}. Where it is gone, remove "
-            f"{self._folder / BATCHES} to submit its requests again."
+            f"{self.folder / BATCHES} to submit its requests again."
         )
 
     def _unreachable(self, error: RequestError) -> ModelUnreachable:

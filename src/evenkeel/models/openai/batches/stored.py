@@ -69,12 +69,7 @@ def read_batches(folder: Path) -> list[Batch]:
         if (folder / BATCHES).exists():  # what was submitted is not known then
             raise DataError(folder / BATCHES, "this is not a file. Remove it to submit anew.")
         return []
-    try:
-        stored: _File = read_json(path, _File)
-    except DataError as error:
-        reason = str(error).removeprefix(str(path)).lstrip(":, ").rstrip(".")
-        problem = f"this is not a list of batches as Evenkeel writes it ({reason}). Remove it to submit anew."
-        raise DataError(path, problem) from None
+    stored: _File = read_json(path, _File)
     if stored.format != FORMAT:
         raise DataError(path, f"it has format {stored.format}; this Evenkeel reads format {FORMAT}.")
     return stored.batches
