@@ -262,7 +262,7 @@ def test_a_port_in_use_is_said_in_one_line() -> None:
 
 
 def test_without_streamlit_the_line_that_installs_it_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "streamlit", None)
+    monkeypatch.setitem(sys.modules, "streamlit.starlette", None)
     done = evenkeel("app", "--no-open")
     assert done.code == 2
     assert "pip install 'evenkeel-bench[app]'" in done.stderr

@@ -70,7 +70,8 @@ def _ended_early(process: Started) -> None:
         show.text(f"Stopped. {words}", "warn")
     else:
         show.text(f"Failed. {words}", "error")
-    show.preformatted(process.log_tail(12))
+    if tail := process.log_tail(12):
+        show.preformatted(tail)
     with st.container(horizontal=True, vertical_alignment="center"):
         if st.button("Resume", key=f"again-{process.name}", type="primary"):
             _attempt(process, lambda: ek.start_again(process))

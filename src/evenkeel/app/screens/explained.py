@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import streamlit as st
 
 import evenkeel as ek
@@ -40,7 +41,7 @@ def _metrics(name: str, words: list[str]) -> None:
         show.text("No metric has all of these words. Try fewer.", "warn")
     for entry in matching:
         with st.container(border=True):
-            show.metric(entry)
+            show.metric(msgspec.structs.replace(entry, caution=choose.with_titles(entry.caution)))
 
 
 def _text(entry: ek.Metric) -> str:

@@ -113,6 +113,12 @@ def progress(settings: Settings, name: str) -> None:
         _sentence(run, part)
         if process is not None and not settings.read_only:
             processes.card(process)
+        elif run is not None and run.state == "unfinished":
+            show.text(
+                f"To resume it, run the command that started it again, with --out and {name}: what was "
+                "answered is not asked again.",
+                "soft",
+            )
         if part is not None and part.latest:
             _latest(part)
 
