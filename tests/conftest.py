@@ -43,7 +43,7 @@ def no_stray_settings(monkeypatch: pytest.MonkeyPatch, empty_settings: Path) -> 
     """A developer's own keys, addresses and settings must not decide a test."""
     for name in (
         "OPENAI_API_KEY", "OPENAI_BASE_URL", "EVENKEEL_MIRROR", "OLLAMA_HOST", "AZURE_OPENAI_ENDPOINT",
-        "AZURE_OPENAI_API_KEY", "OPENAI_API_VERSION",
+        "AZURE_OPENAI_API_KEY",
     ):  # fmt: skip
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("EVENKEEL_CONFIG", str(empty_settings))

@@ -30,8 +30,9 @@ from evenkeel.benchmarks.rgb.files import load_prompts, read_instances
 from evenkeel.benchmarks.rgb.predictions import read_predictions
 from evenkeel.files.remote.sources import local, naming_source
 from evenkeel.files.tables import read_rows
-from evenkeel.harness.folder import FORMAT, Run
+from evenkeel.harness.folder import Run
 from evenkeel.harness.registry import benchmark_names
+from evenkeel.harness.spec import FORMAT
 from evenkeel.journal.journal import Journal, make_key, model_digest
 from evenkeel.make.documents import read_documents
 from evenkeel.make.review import review

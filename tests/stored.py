@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from evenkeel.analysis import summarise
 from evenkeel.benchmarks.mirae.files import MiraeInputs
 from evenkeel.benchmarks.mirae.page import METRICS
-from evenkeel.harness.folder import FORMAT, Run
+from evenkeel.harness.folder import Run
 from evenkeel.harness.registry import benchmark_class
+from evenkeel.harness.spec import FORMAT
 from evenkeel.harness.writing import RunFolder
 from evenkeel.page.metrics import declaration, units
 from evenkeel.types import Record, RunSpec, Sample, Score, Unit

@@ -120,19 +120,6 @@ def test_a_path_works_without_installing(site: Path, words: Path, tmp_path: Path
     assert "EVENKEEL_BENCHMARKS=" in unknown.stderr
 
 
-def test_an_error_in_a_plugin_is_not_called_a_damaged_run(site: Path, words: Path, tmp_path: Path) -> None:
-    args = ("--model", "constant:keel", "--data", str(words), "--out", "run")
-    assert shell(site, tmp_path, "run", "parrot", *args).returncode == 0
-    (tmp_path / "wrong").mkdir()
-    (tmp_path / "wrong" / "parrot.py").write_text(
-        f"{blocks()['parrot.py']}\n    def summarise(self, scores):\n        return 1 / 0\n"
-    )
-    path = f"{tmp_path / 'wrong'}{os.pathsep}{site}"
-    done = shell(Path(path), tmp_path, "rescore", "run")
-    assert "ZeroDivisionError" in done.stderr
-    assert "is not as Evenkeel writes it" not in done.stderr
-
-
 def test_a_stored_run_never_chooses_a_file_to_execute(tmp_path: Path) -> None:
     trap = tmp_path / "trap.py"
     trap.write_text(f"open({str(tmp_path / 'sprung')!r}, 'w')\n" + blocks()["parrot.py"])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import msgspec
 import numpy as np
 import pytest
@@ -30,16 +28,6 @@ def score(group: str, value: float | None, *, answered: int = 5, asked: int = 5,
         statuses={"ok": answered, "error": asked - answered},
         answered=answered,
     )
-
-
-def test_copies_of_an_answer_are_no_further_evidence() -> None:
-    """Forty copies of each value are no more evidence than one."""
-    once = [score(str(n), float(n)) for n in range(10)]
-    often = [score(str(n), float(n), level=copy) for n in range(10) for copy in range(40)]
-    few, many = (summarise(scores, {"m": [()]}, units=COUNT)["m"] for scores in (once, often))
-    assert few.value == many.value
-    assert few.low == pytest.approx(many.low)
-    assert (few.clusters, many.clusters) == (10, 10)
 
 
 def test_what_has_no_value_is_missing_not_zero() -> None:
@@ -267,22 +255,6 @@ def test_an_interval_has_width_holds_its_value_and_stays_within_its_unit(
         assert found.low <= found.value <= found.high
         assert found.high - found.low > 1e-9 * (most - least)
         assert unit not in RANGES or (least <= found.low + 1e-9 and found.high - 1e-9 <= most)
-
-
-def test_the_clustered_error_of_published_answers_is_twice_the_naive(reference: Path) -> None:
-    content = msgspec.json.decode((reference / "mirae/MIRAE_claude_haiku_results_english.json").read_bytes())
-    values = np.array(
-        [
-            [level["similarity_analysis"]["mean_similarity"] for level in question["level_analyses"]]
-            for question in content["experiment_results"]
-        ]
-    )
-    assert values.shape == (40, 7)
-    clustered = over_clusters(values.sum(axis=1), np.full(40, 7.0)).error
-    naive = values.std(ddof=1) / 280**0.5
-    assert clustered == pytest.approx(0.00956, abs=5e-6)
-    assert naive == pytest.approx(0.00415, abs=5e-6)
-    assert clustered / naive == pytest.approx(2.31, abs=0.005)
 
 
 def test_a_ratio_of_yes_or_no_is_the_share_of_those_that_count() -> None:

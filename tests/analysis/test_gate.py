@@ -35,13 +35,6 @@ def held(tmp_path: Path, old: dict[str, NUMBERS], new: dict[str, NUMBERS], **opt
 # Directions
 
 
-@pytest.mark.parametrize("name", ["drift", "refusals"])
-def test_what_should_be_low_fails_when_it_rises(tmp_path: Path, name: str) -> None:
-    low, high = {name: noisy(seed=1)}, {name: noisy(0.05, seed=2)}
-    assert not held(tmp_path, low, high, metrics=[name]).passed
-    assert gate(tmp_path / "old", tmp_path / "new", metrics=[name]).passed
-
-
 def test_a_scope_and_an_embedder_do_not_hide_the_direction(tmp_path: Path) -> None:
     old = {"mean_similarity@embedder-2": noisy(seed=1), "refusals": shares(0.04, 1)}
     new = {"mean_similarity@embedder-2": noisy(-0.05, seed=2), "refusals": shares(0.3, 2)}
@@ -57,6 +50,7 @@ def test_max_drop_is_how_far_a_metric_may_rise_where_lower_is_better(tmp_path: P
     found = gate(tmp_path / "new", tmp_path / "old", metrics=["drift"], max_drop=0.07)
     assert found.passed
     assert "no significant rise of more than 0.070" in found.checks[1].reason
+    assert gate(tmp_path / "old", tmp_path / "new", metrics=["drift"]).passed  # a fall is for the better
 
 
 def test_a_metric_without_a_direction_is_refused_unless_one_is_given(tmp_path: Path) -> None:

@@ -124,8 +124,16 @@ def test_a_killed_run_of_a_terminal_is_resumed_elsewhere(
     assert started(tmp_path / "runs")[0].state == "finished"
 
 
-def test_settings_with_a_login_are_not_stored(questions: Path, tmp_path: Path) -> None:
-    task = Task(kind="run", benchmark="mirae", settings={"data": "https://me:word@host/q.json"})
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"data": ["https://me:word@host/q.json"]},
+        {"engine_args": {"address": "https://me:word@host"}},
+        {"reuse": "https://host/q?key=word"},
+    ],
+)
+def test_settings_with_a_login_are_not_stored(settings: dict[str, Any], tmp_path: Path) -> None:
+    task = Task(kind="run", benchmark="mirae", settings=settings)
     with pytest.raises(UsageError, match="cannot be given here"):
         record(tmp_path, task, 0)
     assert not list(tmp_path.glob("started.json"))

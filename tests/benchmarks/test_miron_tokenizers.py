@@ -277,7 +277,8 @@ def test_a_page_has_charts_and_texts_as_the_tokens_of_each_tokenizer(
     assert evenkeel("tokenizers", *map(str, light.values()), "--data", data, "--out", out).code == 0
     page = out.read_text()
     assert page.count("<svg") == 6  # each chart is drawn for a desktop and for a phone
-    assert f"Fewest tokens per word: {light['bpe']} in en" in page
+    assert f"Fewest tokens per word: {light['bpe'].name} in en" in page
+    assert f'title="{light["bpe"]}"' in page
     cells = re.findall(r'<div dir="auto">(.*?)</div>', page)
     shown = dict(zip(light, ([re.findall(">([^<]*)</bdi>", cell) for cell in cells[:3]]), strict=True))
     assert shown["bpe"][-2:] == ["␣the", "␣ships"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -91,33 +90,6 @@ def test_chinese_documents_are_known_by_their_script(tmp_path: Path) -> None:
     assert [len(found.instances) for found in (plain, both, fact)] == [10, 5, 10]
 
 
-def test_what_the_model_does_badly_is_dropped_and_counted(built: Build) -> None:
-    faults = {
-        "Pellmouth": "refuse", "Gorscote": "prose", "Fenden": "prose once", "Calderthorpe": "elsewhere",
-        "Wickham": "give away", "Holmstead": "of the passage", "Ashby": "vague", "Tarnside": "vague",
-        "Brindle": "loses the answer", "Oakmere": "true fake",
-    }  # fmt: skip
-    with Librarian(ENGLISH, faults=faults) as server:
-        files, notes = built(server)
-    plain, _, fact = check(ENGLISH, files)
-    kept = {"Fenden", "Brindle", "Oakmere", "Selby", "Marlow", "Dunsop", "Yarrow"}
-    assert {row["source"].removesuffix(".txt") for row in rows(files["en.json"])} == kept
-    told = dict(note.split(": ", 1) for note in notes if ": " in note)
-    assert told["questions"].startswith("7 of 14 (")
-    assert sorted(re.findall(r"\d dropped: [^;)]*", told["questions"])) == [
-        "1 dropped: asked before",
-        "1 dropped: read again, it does not give the answer",
-        "1 dropped: refused",
-        "1 dropped: the answer is not in the passage",
-        "1 dropped: the question gives the answer away",
-        "1 dropped: the question refers to its passage",
-        "1 dropped: unparsed",
-    ]
-    assert told["rewritten passages"] == "24 of 28 (4 dropped: the answer was lost)"
-    assert told["false answers"] == "6 of 7 (1 dropped: not false)"
-    assert (len(plain.instances), len(fact.instances)) == (7, 6)
-
-
 def test_requests_that_failed_are_reported_and_asked_again(documents: Path, tmp_path: Path) -> None:
     with Librarian(ENGLISH) as server:
         options: dict[str, Any] = {
@@ -171,7 +143,7 @@ def test_a_model_that_writes_nothing_usable_is_reported_with_counts(built: Build
 
 
 def test_a_kind_without_questions_is_left_out_with_a_note(built: Build) -> None:
-    with Librarian(ENGLISH, faults={library.town: "true fake" for library in ENGLISH.libraries}) as server:
+    with Librarian(ENGLISH, true_fakes=True) as server:
         files, notes = built(server, size=1)
     assert list(files) == ["en.json"]
     assert notes[-2:] == [

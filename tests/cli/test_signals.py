@@ -137,36 +137,3 @@ def test_ctrl_c_ends_a_command_that_reads_a_run(questions: Path, tmp_path: Path)
         assert {name: after[name] for name in before if name != "journal.sqlite"} == {
             name: before[name] for name in before if name != "journal.sqlite"
         }
-
-
-def test_ctrl_c_while_a_command_is_being_loaded_shows_no_traceback() -> None:
-    """The interrupt comes with the first module of click, long before any command."""
-    code = (
-        "import os, runpy, sys\n"
-        "look = lambda event, names: event == 'import' and names[0] == 'click' and os.kill(0, 2)\n"
-        "sys.addaudithook(look)\n"
-        "sys.argv[1:] = ['list', 'benchmarks']; runpy.run_module('evenkeel', run_name='__main__')"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, preexec_fn=hearing,
-        start_new_session=True, check=False,
-    )  # fmt: skip
-    assert (done.returncode, done.stderr) == (-signal.SIGINT, "")
-
-
-def test_nothing_is_said_to_be_kept_before_anything_was_answered(questions: Path, tmp_path: Path) -> None:
-    with Loopback(latency=600) as server:
-        process = subprocess.Popen(
-            run_command(questions, server, tmp_path / "run"),
-            stderr=subprocess.PIPE,
-            text=True,
-            preexec_fn=hearing,
-        )
-        while not server.requests:
-            assert process.poll() is None
-            time.sleep(0.02)
-        process.send_signal(signal.SIGTERM)
-        _, said = process.communicate(timeout=60)
-    assert process.returncode == 143
-    assert "stopped." in said
-    assert "saved" not in said

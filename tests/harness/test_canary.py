@@ -124,7 +124,7 @@ def echo() -> Iterator[Echo]:
 
 WAYS: dict[str, tuple[list[str], dict[str, str]]] = {
     "environment": (["--model=openai:m", "--base-url={url}"], {"OPENAI_API_KEY": CANARY}),
-    "preset at an address of the environment": (
+    "preset with its own header": (
         ["--model=azure:m"],
         {"AZURE_OPENAI_API_KEY": CANARY, "AZURE_OPENAI_ENDPOINT": "{url}"},
     ),
@@ -157,7 +157,7 @@ def run_process(
     }
     for path in places.values():
         Path(path).mkdir(exist_ok=True)
-    talkative = {"EVENKEEL_TRACEBACK": "1", "PYTHONASYNCIODEBUG": "1", "NO_COLOR": "1"}
+    talkative = {"PYTHONASYNCIODEBUG": "1", "NO_COLOR": "1"}
     kept = {name: value for name, value in os.environ.items() if name in ("PATH", "PYTHONPATH", "LANG")}
     return subprocess.run(
         command(*args),

@@ -134,6 +134,7 @@ def test_answers_that_are_cut_off_count_and_carry_a_warning(tmp_path: Path) -> N
     assert done.headline.coverage == 1.0
     assert done.headline.statuses == {"ok": 1, "truncated": 11}
     (note,) = ending_notes(done)
+    assert note in ek.notes_of(done.path)
     assert note.warning
     assert note.text.startswith("11 of 12 answers were cut off")
     assert note.text in (done.path / "report.html").read_text()

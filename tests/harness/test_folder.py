@@ -9,7 +9,8 @@ import pytest
 
 from evenkeel.errors import RunConflict, StorageError
 from evenkeel.files.lock import LOCK
-from evenkeel.harness.folder import FORMAT, Run
+from evenkeel.harness.folder import Run
+from evenkeel.harness.spec import FORMAT
 from evenkeel.harness.writing import RunFolder
 from evenkeel.types import RunSpec
 from killing import contents
@@ -47,7 +48,7 @@ def test_another_spec_is_refused_with_the_difference(tmp_path: Path) -> None:
     with RunFolder.open(tmp_path / "run", spec()):
         pass
     with (
-        pytest.raises(RunConflict, match=r'levels is "1-7" there and "1-3" here; limit is null there'),
+        pytest.raises(RunConflict, match=r'levels: "1-7" in that run, "1-3" here; limit: null in that run'),
         RunFolder.open(tmp_path / "run", spec(options={"levels": "1-3"}, limit=8)),
     ):
         pass

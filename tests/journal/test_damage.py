@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,6 @@ from evenkeel.errors import RunConflict
 from evenkeel.journal.journal import Journal, make_key, model_digest
 from evenkeel.types import Generate, Response, Sample, Sampling
 from loopback import Loopback
-from records import Notes
 
 pytestmark = pytest.mark.slow
 
@@ -62,9 +60,7 @@ def test_a_damaged_row_is_a_missing_answer(tmp_path: Path, column: str, value: o
     change(path, f"UPDATE responses SET {column} = ? WHERE key = ?", value, make_key(MODEL, requests[1]).key)
     with closing(Journal(path)) as journal:
         assert [request for _, request in journal.unanswered(MODEL, requests)] == [requests[1]]
-        assert list(journal.unanswered(MODEL, requests, again=False)) == []
         assert [response.status for response in journal.read(MODEL, requests)] == ["ok", "error", "ok", "ok"]
-        assert len(journal.damaged) == 1
         journal.put(make_key(MODEL, requests[1]), requests[1], Response(status="ok", text="anew"))
         journal.flush()
         assert [response.text for response in journal.read(MODEL, requests[1:2])] == ["anew"]
@@ -118,46 +114,23 @@ def settings(questions: Path, server: Loopback) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def spoil(kind: str) -> Callable[[Path], None]:
-    def spoiled(folder: Path) -> None:
+def test_an_answer_that_cannot_be_read_is_asked_again_by_a_run_alone(questions: Path, tmp_path: Path) -> None:
+    """Scoring again leaves the results as they are, and says what to do."""
+    path = tmp_path / "run"
+    with Loopback() as server:
+        expected = ek.run("mirae", "openai:loop", out=path, **settings(questions, server))
         change(
-            folder / "journal.sqlite",
+            path / "journal.sqlite",
             "UPDATE responses SET body = x'7b' WHERE key IN (SELECT key FROM responses "
-            "JOIN requests USING (digest) WHERE kind = ? ORDER BY key LIMIT 1)",
-            kind,
+            "JOIN requests USING (digest) WHERE kind = 'generate' ORDER BY key LIMIT 1)",
         )
-
-    return spoiled
-
-
-def test_a_run_asks_again_what_cannot_be_read_and_says_so(questions: Path, tmp_path: Path) -> None:
-    notes = Notes()
-    with Loopback() as server:
-        expected = ek.run("mirae", "openai:loop", out=tmp_path / "run", **settings(questions, server))
-        spoil("generate")(tmp_path / "run")
-        asked = server.requests
-        again = ek.run(
-            "mirae", "openai:loop", out=tmp_path / "run", progress=notes, **settings(questions, server)
-        )
+        records, asked = (path / "records.jsonl").read_bytes(), server.requests
+        with pytest.raises(RunConflict, match="lacks 1 answers .* Run the command that made the run again"):
+            ek.rescore(path)
+        assert (path / "records.jsonl").read_bytes() == records
+        resumed = ek.run("mirae", "openai:loop", out=path, **settings(questions, server))
         assert server.requests > asked
-    assert again.headline.coverage == expected.headline.coverage == 1.0
-    assert any("that cannot be read: 1; they are asked again" in note for note in notes.told)
-
-
-@pytest.mark.parametrize(
-    ("kind", "reason"), [("generate", "error: the stored"), ("embed", "not embedded: the")]
-)
-def test_rescoring_counts_what_cannot_be_read_as_errors(
-    questions: Path, tmp_path: Path, kind: str, reason: str
-) -> None:
-    notes = Notes()
-    with Loopback() as server:
-        ek.run("mirae", "openai:loop", out=tmp_path / "run", **settings(questions, server))
-    spoil(kind)(tmp_path / "run")
-    rescored = ek.rescore(tmp_path / "run", progress=notes)
-    assert rescored.headline.coverage < 1
-    assert any(why.startswith(reason) for why in rescored.failures())
-    assert any("that cannot be read: 1; they are counted as errors" in note for note in notes.told)
+    assert resumed.headline.coverage == expected.headline.coverage == 1.0
 
 
 def test_a_sample_that_cannot_be_read_is_not_left_out_in_silence(tmp_path: Path) -> None:

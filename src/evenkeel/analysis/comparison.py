@@ -28,7 +28,7 @@ from evenkeel.analysis.outcome import MIN_GROUPS, Outcome, needed_groups, outcom
 from evenkeel.analysis.references import reference_marks, reference_runs
 from evenkeel.analysis.sample_values import RunValues, Values
 from evenkeel.analysis.significance import Tested, detectable, holm, paired_test
-from evenkeel.harness.folder import Run
+from evenkeel.harness.folder import Run, load_run
 from evenkeel.page.format import counted
 from evenkeel.page.grid import Displayed, Overview
 from evenkeel.page.metrics import Metric, part_words, scope_of, title_of
@@ -125,7 +125,7 @@ def compare(
     """
     names = [metrics] if isinstance(metrics, str) else metrics
     tags = [by] if isinstance(by, str) else by
-    opened = [run if isinstance(run, Run) else Run(run) for run in runs]
+    opened = [load_run(run) for run in runs]
     comparison = compare_values(opened, names, by=tags).comparison
     marks = reference_marks(comparison.benchmark, reference_runs(reference))
     return msgspec.structs.replace(comparison, references=marks)

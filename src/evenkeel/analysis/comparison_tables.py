@@ -8,10 +8,12 @@ from evenkeel.analysis.comparison import Comparison, Difference
 from evenkeel.analysis.leaderboard import Leaderboard
 from evenkeel.harness.registry import benchmark_class
 from evenkeel.page.format import (
+    FEW_SAMPLES,
     counts,
     interval,
     known,
     probability,
+    says_nothing,
     share,
     signed,
     signed_bound,
@@ -55,9 +57,10 @@ def _sentence(difference: Difference, layout: Layout, names: tuple[str, str]) ->
     title, unit = _title(difference, layout), difference.unit
     values = f"{b} {known(difference.value_b, unit)}, {a} {known(difference.value_a, unit)}"
     low, high = difference.low, difference.high
-    limits = "" if low is None or high is None else f" to {signed(high, unit)}"
-    interval_words = f"; difference 95% interval {signed(low, unit)}{limits}" if low is not None else ""
-    return f"{title}: {answer(difference, layout, names)} ({values}{interval_words})."
+    limits = ""
+    if low is not None and high is not None and not says_nothing(low, high, unit):
+        limits = f"; difference 95% interval {signed(low, unit)} to {signed(high, unit)}"
+    return f"{title}: {answer(difference, layout, names)} ({values}{limits})."
 
 
 def answer(difference: Difference, layout: Layout, names: tuple[str, str] = ("A", "B")) -> str:
@@ -119,7 +122,10 @@ def _row(difference: Difference, layout: Layout) -> list[Content]:
     unit, low, high = difference.unit, difference.low, difference.high
     style: Style = "strong" if difference.different else ""
     change = "–" if difference.difference is None else signed(difference.difference, unit)
-    limits = "" if low is None or high is None else f"[{signed_bound(low, unit)}, {signed_bound(high, unit)}]"
+    limits = ""
+    if low is not None and high is not None:
+        limits = f"[{signed_bound(low, unit)}, {signed_bound(high, unit)}]"
+        limits = FEW_SAMPLES if says_nothing(low, high, unit) else limits
     return [
         Cell(answer(difference, layout), style),
         known(difference.value_a, unit),
@@ -137,7 +143,9 @@ def footnote(comparison: Comparison) -> str:
     methods = dict.fromkeys(each.method for each in comparison.differences if each.p is not None)
     words = [
         f"Compared on up to {counts(largest, layout)}.",
-        f"p: {', '.join(methods) or 'no test'}; corrected for all rows (Holm). Intervals are not.",
+        f"p-values: {', '.join(methods)}, corrected for all rows (Holm); intervals are not corrected."
+        if methods
+        else "No test was possible: there are too few samples, or they do not differ.",
     ]
     if comparison.references:
         words.append(f"{legend(comparison.references, layout.metrics[0].unit)}.")

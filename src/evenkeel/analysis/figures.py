@@ -66,7 +66,7 @@ def summarise(
                     interval = interval_of(values[known], table.groups[known], unit, links=table.links)
                     scope = {name: str(tag) for name, tag in zip(names, tags, strict=True)}
                     fields = {"unit": unit, "metric": metric, "scope": scope, **interval._asdict()}
-                    summary[scope_name(metric, scope)] = table.figure(members, known, **fields)
+                    summary[scope_name(metric, scope)] = table.figure(~np.isnan(values), members, **fields)
     return summary
 
 
@@ -94,13 +94,15 @@ class _Table:
         """A metric of all samples; NaN for those without a value."""
         return np.array([score.values.get(metric) for score in self._scores], dtype=float)
 
-    def figure(self, members: NDArray[np.intp], known: NDArray[np.intp], **fields: Any) -> Figure:
-        """A figure with the coverage and the statuses of its members, of which the known have a value."""
+    def figure(
+        self, entered: NDArray[np.bool_], members: NDArray[np.intp] | slice = slice(None), **fields: Any
+    ) -> Figure:
+        """A figure with the coverage and the statuses of its members, of which some entered its value."""
         counts = self._counts[members].sum(axis=0)
         statuses = {status: int(n) for status, n in zip(self._statuses, counts, strict=True) if n}
         total = int(counts.sum())
-        coverage = int(self._answered[known].sum()) / total if total else 0.0
-        return Figure(coverage=coverage, statuses=statuses, **fields)
+        answered = int(self._answered[members][entered[members]].sum())
+        return Figure(coverage=answered / total if total else 0.0, statuses=statuses, **fields)
 
 
 def figure(members: Sequence[Score], metric: str, interval: Interval, *, unit: Unit) -> Figure:
@@ -108,14 +110,8 @@ def figure(members: Sequence[Score], metric: str, interval: Interval, *, unit: U
 
     A sample that has no value of the metric covers nothing, however many answers it has.
     """
-    entered = [score.values.get(metric) is not None for score in members]
-    return _figure(members, entered, unit=unit, **interval._asdict())
-
-
-def _figure(members: Sequence[Score], entered: Sequence[bool], **fields: Any) -> Figure:
-    """A figure of the members, of which some entered its value."""
-    known = np.flatnonzero(np.array(entered, dtype=bool))
-    return _Table(members).figure(np.arange(len(members)), known, **fields)
+    table = _Table(members)
+    return table.figure(~np.isnan(table.values(metric)), unit=unit, **interval._asdict())
 
 
 def ratio(scores: Sequence[Score], numerator: str, denominator: str, *, unit: Unit) -> Figure:
@@ -129,7 +125,7 @@ def ratio(scores: Sequence[Score], numerator: str, denominator: str, *, unit: Un
     top = np.where(bottom == 0, 0.0, top)
     known = ~(np.isnan(top) | np.isnan(bottom))
     interval = interval_of(top[known], table.groups[known], unit, weights=bottom[known], links=table.links)
-    return _figure(scores, list(map(bool, known)), unit=unit, **interval._asdict())
+    return table.figure(known, unit=unit, **interval._asdict())
 
 
 def _rows(scores: Iterable[Score], metric: str, tag: str) -> dict[tuple[str, ...], dict[Tag, Score]]:
@@ -241,9 +237,9 @@ def _over_groups(
         estimate = mean_over(means, numbers, links)
         clusters = estimate.clusters
         tested = test(estimate) if clusters > 1 else tested
-    return _figure(
-        members, entered, value=float(means.sum()) / n if n else None, low=tested.low, high=tested.high,
-        method=tested.method, n=n, clusters=clusters, unit=unit, p=tested.p,
+    return _Table(members).figure(
+        np.array(entered, dtype=bool), value=float(means.sum()) / n if n else None, low=tested.low,
+        high=tested.high, method=tested.method, n=n, clusters=clusters, unit=unit, p=tested.p,
     )  # fmt: skip
 
 
@@ -284,10 +280,9 @@ def rank_correlation(
         half = NORMAL.inv_cdf(1 - ALPHA / 2) * sqrt((1 + value**2 / 2) / freedom)
         low, high = tanh(atanh(value) - half), tanh(atanh(value) + half)
         method = f"Spearman's ρ{over}, Fisher's z over groups"
-    return _figure(
-        scores, list(map(bool, known)), value=value, low=low, high=high, method=method, n=n,
-        clusters=clusters, unit="correlation",
-    )  # fmt: skip
+    return table.figure(
+        known, value=value, low=low, high=high, method=method, n=n, clusters=clusters, unit="correlation"
+    )
 
 
 def spearman(values: NDArray[np.float64]) -> float:

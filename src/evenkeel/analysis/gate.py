@@ -16,11 +16,10 @@ from evenkeel.analysis.links import independent_groups
 from evenkeel.analysis.outcome import MIN_GROUPS
 from evenkeel.analysis.significance import holm, paired_test
 from evenkeel.errors import UsageError
-from evenkeel.harness.folder import Run
+from evenkeel.harness.folder import Run, load_run
 from evenkeel.page.format import chance, counts, number, probability, share, signed
 from evenkeel.page.grid import Cell, Content, Displayed, Grid, Overview
 from evenkeel.page.layout import Layout
-from evenkeel.page.metrics import declaration
 
 MIN_OVERLAP = 0.8
 """The share of the larger run's samples that the other must have too."""
@@ -106,7 +105,7 @@ def gate(
         raise UsageError(f"--max-drop is {max_drop}: it must be a number of at least 0.")
     if not 0 <= min_coverage <= 1:
         raise UsageError(f"--min-coverage is {min_coverage}: it must be between 0 and 1.")
-    new, old = (each if isinstance(each, Run) else Run(each) for each in (run, baseline))
+    new, old = map(load_run, (run, baseline))
     layout = layout_of([old, new])
     names = list(dict.fromkeys(metrics or _headline(layout, [old, new])))
     comparison, [pair], tests = compare_values([old, new], names)
@@ -115,7 +114,7 @@ def gate(
     corrected = holm(
         [_p_beyond(test, max_drop, direction) for test, direction in zip(tests, worse, strict=True)]
     )
-    parts = zip(comparison.differences, worse, corrected, overlaps, strict=True)
+    parts = zip(comparison.differences, tests, worse, corrected, overlaps, strict=True)
     checks = [
         _check_coverage(comparison.differences, min_coverage),
         *(_check(*each, max_drop, layout) for each in parts),
@@ -160,11 +159,11 @@ def _overlap(name: str, pair: Pair, counted: tuple[str, str]) -> Overlap:
         groups=independent_groups(old.groups[common]),
     )
     samples, groups = counted
-    if overlap.common < MIN_OVERLAP * overlap.larger or not overlap.larger:
-        shared = share(overlap.common / overlap.larger if overlap.larger else 0.0)
+    shared = overlap.common / max(1, overlap.larger)
+    if shared < MIN_OVERLAP:
         raise UsageError(
             f"'{name}': the runs have too few {samples} in common: {overlap.common:,} of {overlap.larger:,} "
-            f"({shared}), and the gate needs {share(MIN_OVERLAP)}. "
+            f"({share(shared)}), and the gate needs {share(MIN_OVERLAP)}. "
             "Ask both runs the same, with the same --limit."
         )
     if overlap.groups < MIN_GROUPS:
@@ -204,41 +203,36 @@ def _p_beyond(test: Test, allowed: float, worse: Direction) -> float | None:
 
 def _check(
     difference: Difference,
+    test: Test,
     worse: Direction,
     p: float | None,
     overlap: Overlap,
     allowed: float,
     layout: Layout,
 ) -> Check:
-    few = _too_few(difference, overlap, layout) if difference.n else ""
+    """One metric. Too few values in both runs do not pass, though both were asked enough samples."""
     passed, reason = _judged(difference, allowed, worse, p)
-    basis = f"; {counts(difference, layout)}" if difference.n else ""
-    guessing = chance(declaration(layout.metrics, difference.metric))
-    reason = f"{difference.metric} {reason}{basis}{f' ({guessing})' if guessing else ''}"
+    based_on, guessing, needed = counts(difference, layout), chance(test.metric), ""
+    # The denominator of a ratio depends on the run.
+    if not test.metric.ratio_to and difference.n / overlap.larger < MIN_OVERLAP:
+        needed = share(MIN_OVERLAP)
+    elif difference.clusters < MIN_GROUPS:
+        needed = f"{MIN_GROUPS} {layout.counted[1]}"
+    if needed and difference.n:
+        passed = False
+        reason = (
+            f"has a value in both runs for only {based_on}, of {overlap.larger:,}: the gate needs {needed}"
+        )
+    elif difference.n:
+        reason = f"{reason}; {based_on}{f' ({guessing})' if guessing else ''}"
     return Check(
         name=difference.metric,
-        passed=passed and not few,
-        reason=few or reason,
+        passed=passed,
+        reason=f"{difference.metric} {reason}",
         difference=difference,
         worse=worse,
         p_holm=p,
         overlap=overlap,
-    )
-
-
-def _too_few(difference: Difference, overlap: Overlap, layout: Layout) -> str:
-    """Why too few samples have a value in both runs, though both were asked them; empty if enough have."""
-    declared = declaration(layout.metrics, difference.metric)
-    ratio = bool(declared and declared.ratio_to)  # its denominator depends on the run
-    if not ratio and difference.n < MIN_OVERLAP * overlap.larger:
-        needed = share(MIN_OVERLAP)
-    elif difference.clusters < MIN_GROUPS:
-        needed = f"{MIN_GROUPS} {layout.counted[1]}"
-    else:
-        return ""
-    return (
-        f"{difference.metric} has a value in both runs for only {counts(difference, layout)}, "
-        f"of {overlap.larger:,}: the gate needs {needed}"
     )
 
 

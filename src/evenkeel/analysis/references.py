@@ -90,7 +90,9 @@ def reference_marks(benchmark: str, own: Iterable[Run] = ()) -> tuple[Mark, ...]
     """The headlines of a benchmark's references."""
     headline = benchmark_class(benchmark).metrics[0].name
     return tuple(
-        Mark(figure.value, each.name, "published" if each.published else "own")
+        Mark(figure.value, each.name, "published", each.about, each.source)
+        if each.published
+        else Mark(figure.value, each.name, "own")
         for each in references(benchmark, own)
         if (figure := each.figures.get(headline)) and figure.value is not None
     )

@@ -8,15 +8,12 @@ from pathlib import Path
 
 from evenkeel.errors import EvenkeelError, UsageError
 from evenkeel.harness.benchmark import Benchmark
-from evenkeel.harness.folder import how_to_resume
 from evenkeel.harness.model import Model
 from evenkeel.harness.progress import Progress
+from evenkeel.harness.spec import how_to_resume
 from evenkeel.models.presets import batch_preset, presets
 from evenkeel.models.registry import on_server, split_spec
 from evenkeel.types import ModelRef
-
-NAMED = 3
-"""Batches that a message names."""
 
 
 def batched_roles(benchmark: Benchmark, name: str, refs: Mapping[str, ModelRef]) -> frozenset[str]:
@@ -24,16 +21,13 @@ def batched_roles(benchmark: Benchmark, name: str, refs: Mapping[str, ModelRef])
     the model under test is not among them, or nobody is."""
     writing = {role: ref for role, ref in refs.items() if set(benchmark.roles[role]) == {"generate"}}
     roles = frozenset(role for role, ref in writing.items() if _has_batches(ref.spec))
-    if "model" in refs and "model" not in writing:
-        needs = " and ".join(sorted(benchmark.roles["model"]))
-        raise UsageError(f"--batch: {name} asks the model to {needs}, and batches only answer chats.")
-    lacking = refs.get("model") or next(iter(writing.values()), None)
-    if "model" not in roles if "model" in refs else not roles:
+    if not roles or ("model" in refs and "model" not in roles):
+        asked = refs.get("model") or next(iter(writing.values()), None)
         available = ", ".join(f"{each}:" for each, preset in presets().items() if preset.batches)
-        who = (
-            f"'{split_spec(lacking.spec)[0]}' has no batches" if lacking else f"{name} asks no model by chat"
+        raise UsageError(
+            f"--batch: {name} of '{split_spec(asked.spec)[0] if asked else 'no model'}' has no batches. "
+            f"Available: {available}; batches only answer chats. Leave --batch out to ask live."
         )
-        raise UsageError(f"--batch: {who}. Available: {available}. Leave --batch out to ask live.")
     return roles
 
 
@@ -77,9 +71,8 @@ def note_batches(folder: Path, progress: Progress, *, batch: bool) -> Iterator[N
     except (EvenkeelError, KeyboardInterrupt) as error:
         with contextlib.suppress(EvenkeelError):
             if batch and (names := [each.id or "one being created" for each in unfetched(folder)]):
-                more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
                 error.add_note(
-                    f"Batches keep running at the provider: {', '.join(names[:NAMED])}{more}. Fetch their "
-                    f"answers with {how_to_resume(folder)}."
+                    f"Batches keep running at the provider: {', '.join(names)}. Fetch their answers with "
+                    f"{how_to_resume(folder)}."
                 )
         raise

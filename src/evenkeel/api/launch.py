@@ -32,9 +32,9 @@ from evenkeel.files.jsonfile import read_json
 from evenkeel.files.lock import process_began
 from evenkeel.files.remote.sources import is_elsewhere, parse_columns, without_secrets
 from evenkeel.harness.control import PARENT_VARIABLE, VARIABLE, clear_control
-from evenkeel.harness.folder import CONTROL, LOG, STARTED, STOP, STOPPED, member
 from evenkeel.harness.limits import Limits
 from evenkeel.harness.registry import RUN_ARGUMENTS, benchmark_name, chosen_class, load_benchmark
+from evenkeel.harness.spec import CONTROL, LOG, STARTED, STOP, STOPPED, member
 from evenkeel.models.registry import check_spec, split_spec, with_args
 from evenkeel.options import parse
 from evenkeel.page.format import FLOOR, visible
@@ -239,11 +239,13 @@ def _refuse_keys(settings: Mapping[str, Any]) -> None:
         split_spec(text)
 
 
-def _texts(settings: Mapping[str, Any]) -> Iterator[str]:
-    for value in settings.values():
-        for part in value if isinstance(value, list | tuple) else [value]:
-            if isinstance(part, str | Path):
-                yield str(part)
+def _texts(value: Any) -> Iterator[str]:
+    """Every text in some settings."""
+    if isinstance(value, str | Path):
+        yield str(value)
+    elif isinstance(value, Mapping | list | tuple):
+        for part in value.values() if isinstance(value, Mapping) else value:
+            yield from _texts(part)
 
 
 def _encoded(value: Any) -> bytes:

@@ -8,7 +8,6 @@ from msgspec import Struct
 
 from evenkeel.errors import UsageError
 from evenkeel.models.openai.endpoint import Endpoint, endpoints
-from evenkeel.models.openai.listing import Listed
 from evenkeel.models.openai.listing import list_models as ask_servers
 from evenkeel.models.presets import Preset, presets
 from evenkeel.models.registry import backend_class, backends
@@ -50,36 +49,31 @@ def model_kinds() -> list[ModelKind]:
 
 def providers(*, ask: bool = False) -> list[ListedProvider]:
     """Every preset; with `ask`, what the servers list that need no key or whose key is set."""
-    known = presets()
-    reachable = {name: server for name, preset in known.items() if ask and (server := _server(preset))}
-    listed = ask_servers(reachable) if reachable else {}
-    return [_described(preset, listed.get(name, Listed([]))) for name, preset in known.items()]
+    servers = {name: _server(preset) for name, preset in presets().items()}
+    asked = {
+        name: server
+        for name, server in servers.items()
+        if ask and isinstance(server, Endpoint) and presets()[name].key_is_set and not presets()[name].path
+    }
+    listed = ask_servers(asked) if asked else {}
+    return [
+        ListedProvider(
+            name=name,
+            title=preset.title,
+            address=server.shown if isinstance(server := servers[name], Endpoint) else server,
+            key=preset.key,
+            key_is_set=preset.key_is_set,
+            models=listed[name].models if name in listed else [],
+            problem=listed[name].problem if name in listed else "",
+        )
+        for name, preset in presets().items()
+    ]
 
 
-def _server(preset: Preset) -> Endpoint | None:
-    """Where a preset's models are listed; None where its key or its address is missing."""
+def _server(preset: Preset) -> Endpoint | str:
+    """Where its models are, or why that is not known."""
     try:
-        return _endpoint(preset) if preset.key_is_set else None
-    except UsageError:
-        return None
-
-
-def _endpoint(preset: Preset) -> Endpoint:
-    return endpoints(None, None, preset=None if preset.name == "openai" else preset)[0]
-
-
-def _described(preset: Preset, listed: Listed) -> ListedProvider:
-    try:
-        address = _endpoint(preset).shown
+        return endpoints(None, None, preset=None if preset.name == "openai" else preset)[0]
     except UsageError as error:
         named = preset.base_url or os.environ.get(preset.host_variable)
-        address = str(error).rstrip(".") if named else f"{preset.host_variable} not set"
-    return ListedProvider(
-        name=preset.name,
-        title=preset.title,
-        address=address,
-        key=preset.key,
-        key_is_set=preset.key_is_set,
-        models=listed.models,
-        problem=listed.problem,
-    )
+        return str(error).rstrip(".") if named else f"{preset.host_variable} not set"

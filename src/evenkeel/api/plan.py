@@ -24,7 +24,7 @@ from evenkeel.api.setup import model_ref, model_refs, read_samples
 from evenkeel.harness.benchmark import Benchmark
 from evenkeel.harness.budget import FREE, Budget, Plan, estimate
 from evenkeel.harness.limits import Limits, Price
-from evenkeel.harness.progress import Silent
+from evenkeel.harness.progress import Progress
 from evenkeel.harness.registry import RUN_ARGUMENTS, benchmark_name, load_benchmark
 from evenkeel.harness.runner import RequestPath, ask, score_chunks
 from evenkeel.journal.journal import Journal
@@ -130,7 +130,7 @@ def count_requests(
             {role: {"spec": role} for role in benchmark.roles},
             opener=lambda role: counting,
             budget=Budget(Limits()),
-            progress=Silent(),
+            progress=Progress(),
         )
         ask(benchmark, samples, path)
         for portion in score_chunks(benchmark, samples, path):

@@ -26,12 +26,13 @@ from evenkeel.files.cache import slug
 from evenkeel.harness.benchmark import Benchmark
 from evenkeel.harness.budget import Budget
 from evenkeel.harness.control import controlled
-from evenkeel.harness.folder import Run, how_to_resume, member, read_spec
+from evenkeel.harness.folder import Run
 from evenkeel.harness.limits import Limits
 from evenkeel.harness.progress import Progress
 from evenkeel.harness.registry import benchmark_name, load_benchmark, load_stored, sample_type
 from evenkeel.harness.runner import TITLES, RequestPath, ask, check_loss, publish, score_samples
 from evenkeel.harness.scoring import UNCAUGHT
+from evenkeel.harness.spec import how_to_resume, member, read_spec
 from evenkeel.harness.writing import RunFolder
 from evenkeel.journal.journal import Journal
 from evenkeel.journal.recording import Recording

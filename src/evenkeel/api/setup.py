@@ -20,11 +20,11 @@ from evenkeel.files import datasets
 from evenkeel.files.remote.sources import HUB, naming_source, parse_columns
 from evenkeel.harness.benchmark import Benchmark, Data
 from evenkeel.harness.budget import Budget
-from evenkeel.harness.folder import FORMAT
 from evenkeel.harness.ledger import assigned_ledger
 from evenkeel.harness.limits import Limits
 from evenkeel.harness.model import Echoing, Model, addresses_of
 from evenkeel.harness.progress import Progress, watch
+from evenkeel.harness.spec import FORMAT
 from evenkeel.make.builder import Builder
 from evenkeel.models.engines.engine import Engine
 from evenkeel.models.prices import prices_by_role, require_prices, shown_prices, thinking_by_role

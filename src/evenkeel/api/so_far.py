@@ -13,9 +13,9 @@ from evenkeel.api.run import summarise
 from evenkeel.api.setup import identities
 from evenkeel.errors import EvenkeelError, UsageError
 from evenkeel.harness.benchmark import Benchmark
-from evenkeel.harness.folder import member, read_spec
 from evenkeel.harness.registry import load_stored, sample_type
 from evenkeel.harness.scoring import Portion
+from evenkeel.harness.spec import member, read_spec
 from evenkeel.journal.journal import make_key, model_digest
 from evenkeel.journal.recording import Recording
 from evenkeel.types import Answered, Figure, Request, Response, Sample, Score

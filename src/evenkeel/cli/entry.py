@@ -9,7 +9,6 @@ import io
 import os
 import signal
 import sys
-import traceback
 import warnings
 from typing import Any
 
@@ -19,7 +18,7 @@ from evenkeel import __version__
 from evenkeel.cli.options import SuggestingGroup, examples
 from evenkeel.cli.output import say, say_error
 from evenkeel.cli.signals import stopping
-from evenkeel.errors import EvenkeelError, StorageError, place_of
+from evenkeel.errors import EvenkeelError, StorageError
 from evenkeel.files.remote.telemetry import switch_off_telemetry
 from evenkeel.page.format import visible
 
@@ -49,9 +48,6 @@ CONTROL = "EVENKEEL_CONTROL"
 
 NOT_WRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO}
 """A disk that is full, fails or is read-only."""
-
-READS_RUNS = {"compare", "gate", "scorecard", "report", "export", "list", "rescore"}
-"""Commands that read a run's folder, which may come from anyone and hold anything."""
 
 EPILOG = f"""{
     examples(
@@ -184,34 +180,11 @@ def _run_command() -> int:
     except OSError as error:  # a path that cannot be read or written
         say_error(error)
         return StorageError.exit_code if error.errno in NOT_WRITABLE else 2
-    except Exception as error:
-        reads_run = bool(set(sys.argv[1:3]) & READS_RUNS)
-        if not reads_run or os.environ.get("EVENKEEL_TRACEBACK") or _passed_plugin(error):
-            raise
-        say_error(
-            f"a file of the run is not as Evenkeel writes it ({place_of(error)}). `evenkeel rescore` writes "
-            "a run's files again from its journal; EVENKEEL_TRACEBACK=1 shows the whole error."
-        )
-        return 2
 
 
-def _passed_plugin(error: BaseException) -> bool:
-    """Whether an error came through the code of a benchmark that is not one of Evenkeel's."""
-    from evenkeel.harness.benchmark import Benchmark
-
-    modules = {cls.__module__.partition(".")[0] for cls in Benchmark.__subclasses__()} - {"evenkeel"}
-    frames = traceback.walk_tb(error.__traceback__)
-    return any(frame.f_globals.get("__name__", "").partition(".")[0] in modules for frame, _ in frames)
-
-
-def _show_warning(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
-    """A plug-in that cannot be used is one line, like an error; other warnings are as Python prints them."""
-    from evenkeel.harness.plugins import PluginWarning
-
-    if issubclass(category, PluginWarning):
-        say(f"warning: {message}", err=True)
-    else:
-        click.echo(warnings.formatwarning(message, category, *where[:2]), err=True, nl=False)
+def _show_warning(message: Warning | str, *more: Any, **further: Any) -> None:
+    """One line, like an error, such as of a plug-in that cannot be used."""
+    say(f"warning: {message}", err=True)
 
 
 def _show_notes(error: BaseException) -> None:

@@ -34,7 +34,7 @@ DEFAULT = Path("suite.yaml")
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
-    help="The suite's folder.  [default: as the file says, or runs/NAME beside it]",
+    help="The suite's folder.  [default: runs/NAME beside the file]",
 )
 @click.option(
     "--only", multiple=True, metavar="PATTERN", help="Run only those whose name matches: 'rgb-*'; repeat."

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from evenkeel.errors import DataError, explain, listed
-from evenkeel.files.jsonfile import BOM, NOT_JSON, decode, json_lines, open_file, read_bytes, read_json
+from evenkeel.files.jsonfile import BOM, json_lines, open_file, read_bytes, read_json
 
 JSON_ENDINGS = (".jsonl", ".ndjson", ".json")
 ENDINGS = (".csv", ".parquet", *JSON_ENDINGS)
@@ -115,16 +115,10 @@ def json_rows(path: Path) -> Iterator[Row]:
 
 
 def _is_list(path: Path) -> bool:
-    """Whether a file is one JSON list, rather than a list on each line."""
+    """Whether a file is one JSON list, rather than an object on each line."""
     with open_file(path) as file:
         lines = (line.removeprefix(BOM).strip() for line in file)
-        line = next((line for line in lines if line), b"")
-        if not line.startswith(b"["):
-            return False
-        try:
-            return not any(lines) if isinstance(decode(line), list) else False
-        except NOT_JSON:  # it may go on in the next line
-            return any(lines)
+        return next(filter(None, lines), b"").startswith(b"[")
 
 
 def _csv_rows(path: Path) -> Iterator[Row]:

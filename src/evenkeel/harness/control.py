@@ -23,8 +23,8 @@ from msgspec import Struct
 from evenkeel.errors import DataError, StorageError, UsageError
 from evenkeel.files import lock
 from evenkeel.files.cache import write_whole
-from evenkeel.harness.folder import PROGRESS, STOP, STOPPED, member
 from evenkeel.harness.progress import Progress
+from evenkeel.harness.spec import PROGRESS, STOP, STOPPED, member
 from evenkeel.types import Response
 
 VARIABLE = "EVENKEEL_CONTROL"
@@ -155,7 +155,7 @@ def controlled(folder: Path, progress: Progress) -> Iterator[Progress]:
         _remove(folder / STOP)
 
 
-class _Controlled:
+class _Controlled(Progress):
     """Passes on to another watcher what it is told, and counts it."""
 
     def __init__(self, folder: Path, progress: Progress) -> None:

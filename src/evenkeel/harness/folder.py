@@ -1,15 +1,10 @@
-"""A run's folder: what lies in it and how it is read.
-
-A folder may come from a stranger. What is read from it is data: its shape is checked, and no link in it is
-followed.
-"""
+"""A finished run, as it is read from its folder."""
 
 from __future__ import annotations
 
 import contextlib
-import shlex
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,39 +12,20 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import Struct
 
-from evenkeel.errors import DataError, EvenkeelError, MissingExtra, UsageError
-from evenkeel.files.jsonfile import convert, depth, read_json, read_json_lines
+from evenkeel.errors import DataError, EvenkeelError, MissingExtra
+from evenkeel.files.jsonfile import read_json, read_json_lines
 from evenkeel.harness.benchmark import Benchmark
 from evenkeel.harness.registry import benchmark_class, benchmark_names, record_type
-from evenkeel.options import describe, parse
+from evenkeel.harness.spec import how_to_resume, member, read_spec, spec_file
 from evenkeel.page.format import counts, interval, share, statuses, value, visible
 from evenkeel.page.grid import Displayed, Overview
 from evenkeel.page.metrics import scope_name, scope_of
-from evenkeel.types import Figure, Record, RunSpec, Sample, Score, Summary, to_jsonable
+from evenkeel.types import Figure, Record, RunSpec, Sample, Score, Summary
 
 if TYPE_CHECKING:
     from evenkeel.files.frame import DataFrame
     from evenkeel.harness.stored.marks import Mark, Verdict
     from evenkeel.harness.stored.samples import Samples
-
-FORMAT = 2
-PROGRESS = "progress.json"
-STOP, STOPPED = "stop", "stopped"
-CONTROL = (PROGRESS, STOP, STOPPED)
-"""Files of a run that is being written, which `harness/control.py` explains."""
-STARTED, LOG = "started.json", "log"
-"""What its process was begun with, and what one without a terminal printed: `api/launch.py`."""
-MARKS = "marks.jsonl"
-"""What people say of the scores: it outlives the run's own files."""
-BATCHES = "batches.json"
-"""The batches that were handed in, which `models/openai/batches/stored.py` explains."""
-RESULTS = ("records.jsonl", "summary.json", "report.html", "export")
-FILES = ("spec.json", "journal.sqlite", *RESULTS, BATCHES, *CONTROL, STARTED)
-LOGS = ("journal.sqlite-wal", "journal.sqlite-shm")
-LARGEST = {"spec.json": 2**24, "summary.json": 2**28, PROGRESS: 2**16, STARTED: 2**24, MARKS: 2**26}
-"""Bytes of a file that is read as a whole."""
-DEEPEST = 8
-"""Levels of lists and objects in a spec."""
 
 
 class ScoredLine(Struct, frozen=True):
@@ -66,7 +42,7 @@ class Run(Displayed):
         self.path = Path(path)
         self.problems: list[str] = []
         """What could not be written when it was made: the page, published files. The figures are whole."""
-        _spec_file(self.path)
+        spec_file(self.path)
 
     @cached_property
     def spec(self) -> RunSpec:
@@ -289,123 +265,7 @@ def _naming_remedy() -> Iterator[None]:
         raise
 
 
-def member(folder: Path, name: str) -> Path | None:
-    """A file of a run by its name, or None where there is none. A link is refused: it may lead anywhere."""
-    path = folder / name
-    for part in (path, *path.parents):
-        if part == folder:
-            break
-        if part.is_symlink():
-            raise DataError(part, "this is a link. The files of a run must lie in its own folder.")
-    if not path.is_file():
-        return None
-    if path.stat().st_size > LARGEST.get(name, path.stat().st_size):
-        raise DataError(path, f"this file is larger than {LARGEST[name] >> 20} MiB.")
-    return path
-
-
-def how_to_resume(folder: Path) -> str:
-    """The command that resumes a run, for a message; it is short where the folder has the settings."""
-    if (folder / STARTED).is_file():
-        return f"`{shlex.join(['evenkeel', 'resume', str(folder)])}`"
-    return f"the same command and --out {folder}"
-
-
-class _Model(Struct):
-    name: str
-    spec: str
-    identity: dict[str, Any]
-
-
-class _Source(Struct):
-    source: str = ""
-    sha256: list[str] = []
-
-
-class _Provenance(Struct):
-    created: str = ""
-    evenkeel: str = ""
-    python: str = ""
-    platform: str = ""
-    packages: dict[str, str] = {}
-    notes: dict[str, list[str]] = {}
-    servers: dict[str, list[str]] = {}
-    samples: int = 0
-    records_bytes: int = 0
-    exported: list[str] = []
-
-
-class _Parts(Struct):
-    """What is read of those parts of a spec that may hold more."""
-
-    models: dict[str, _Model]
-    data: _Source
-    provenance: _Provenance
-
-
-def _spec_file(folder: Path) -> Path:
-    if (path := member(folder, "spec.json")) is None:
-        raise DataError(folder, "this is not a run's folder: it has no spec.json.")
-    return path
-
-
-def read_spec(folder: Path) -> RunSpec:
-    """A run's spec, if it is of the format that this version writes and has its shape."""
-    path = _spec_file(folder)
-    raw = read_json(path)
-    if not isinstance(raw, dict) or depth(raw) > DEEPEST:
-        raise DataError(path, "this is not the spec of a run.")
-    version = raw.get("format")
-    if type(version) is not int or version != FORMAT:
-        raise DataError(
-            path,
-            f"the run has format {shown(version)}; this Evenkeel reads format {FORMAT}. "
-            "Use the Evenkeel that made it.",
-        )
-    spec: RunSpec = convert(path, raw, RunSpec)
-    convert(path, raw, _Parts)
-    _check_options(path, spec)
-    return spec
-
-
-def _check_options(path: Path, spec: RunSpec) -> None:
-    """Values of the types that the benchmark's options have. What is not known here is only shown."""
-    if spec.benchmark not in benchmark_names():
-        return
-    kind = benchmark_class(spec.benchmark).Options
-    known = {option.name for option in describe(kind)}
-    options = {name: value for name, value in spec.options.items() if name in known and value is not None}
-    try:
-        parse(kind, options, of=f"the benchmark '{spec.benchmark}'")
-    except UsageError as error:
-        raise DataError(path, str(error), where="options") from None
-
-
-def load_run(path: str | Path) -> Run:
-    """A run from its folder: `ek.load_run("runs/yesterday").summary["mean_similarity"].value`."""
-    return Run(path)
-
-
-def spec_changes(stored: RunSpec, current: RunSpec) -> dict[str, tuple[Any, Any]]:
-    """What two specs ask differently, by name; provenance does not count."""
-    old, new = (_flat({**to_jsonable(spec), "provenance": None}) for spec in (stored, current))
-    names = [name for name in {**old, **new} if old.get(name) != new.get(name)]
-    return {name: (old.get(name), new.get(name)) for name in names}
-
-
-def served_at(spec: RunSpec) -> dict[str, list[str]]:
-    """By role: the addresses at which its model was reached, where it is on a server."""
-    servers: dict[str, list[str]] = spec.provenance.get("servers", {})
-    return servers
-
-
-def _flat(value: Any, prefix: str = "") -> dict[str, Any]:
-    if isinstance(value, Mapping):
-        return {k: v for name, part in value.items() for k, v in _flat(part, f"{prefix}{name}.").items()}
-    return {prefix.rstrip("."): value}
-
-
-def shown(value: Any) -> str:
-    """A value of a spec in a message."""
-    text = msgspec.json.encode(value).decode()
-    return text if len(text) <= 80 else f"{text[:77]}..."
+def load_run(run: Run | str | Path) -> Run:
+    """A run from its folder: `ek.load_run("runs/yesterday").summary["mean_similarity"].value`. A run that is
+    loaded already is itself, so that every call that takes a run takes its folder as well."""
+    return run if isinstance(run, Run) else Run(run)

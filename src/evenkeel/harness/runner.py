@@ -15,10 +15,11 @@ from evenkeel.errors import BudgetReached, DataError, EvenkeelError, RunConflict
 from evenkeel.files.cache import distinct_slug
 from evenkeel.harness.benchmark import Benchmark
 from evenkeel.harness.budget import Budget
-from evenkeel.harness.folder import Run, member
+from evenkeel.harness.folder import Run
 from evenkeel.harness.model import Metered, Model, Noted
 from evenkeel.harness.progress import Progress, watch
 from evenkeel.harness.scoring import UNCAUGHT, Portion
+from evenkeel.harness.spec import member
 from evenkeel.harness.writing import RunFolder
 from evenkeel.journal.journal import LOOKUP, Journal, Key, make_key, model_digest
 from evenkeel.journal.recording import Recording
@@ -61,7 +62,6 @@ class RequestPath:
         self._titles = titles
         self._reuse = reuse
         self._refusals = refusals or {}
-        self._damaged = 0
         self._asked: dict[str, Model] = {}
         self._versions: defaultdict[str, set[tuple[str, str]]] = defaultdict(set)
         """By role: the models and fingerprints that the replies name."""
@@ -85,7 +85,6 @@ class RequestPath:
             if new:
                 raise refusal(new)
             pending = 0
-        self._note_damage("asked again" if pending else "counted as errors")
         self._progress.phase(title, total=total, done=total - pending)
         if not pending:
             return
@@ -128,14 +127,6 @@ class RequestPath:
                 f"{title}: no answer taken over from {reuse.path.parent}: it holds none to these requests "
                 "from this model."
             )
-
-    def _note_damage(self, fate: str) -> None:
-        """Note, once, how many stored answers cannot be read and what happens to them."""
-        if (new := len(self.journal.damaged) - self._damaged) > 0:
-            self._progress.note(
-                f"{self.journal.path}: stored answers that cannot be read: {new:,}; they are {fate}"
-            )
-            self._damaged += new
 
     def _send(self, model: Model, role: str, pairs: Iterator[tuple[Key, Request]]) -> bool:
         """One pass over the stream; True where a limit held back what may pass once others are settled."""
@@ -194,7 +185,6 @@ class RequestPath:
         for request, response in zip(requests, responses, strict=True):
             if response.model or response.fingerprint:
                 self._versions[request.role].add((response.model, response.fingerprint))
-        self._note_damage("counted as errors")
         return responses
 
 

@@ -17,7 +17,7 @@ import msgspec
 from evenkeel.api.run import summarise
 from evenkeel.api.setup import model_refs, open_models, probe
 from evenkeel.harness.model import Model
-from evenkeel.harness.progress import Silent
+from evenkeel.harness.progress import Progress
 from evenkeel.harness.registry import load_benchmark, record_type
 from evenkeel.harness.runner import by_role, in_chunks
 from evenkeel.harness.scoring import Portion, Scored
@@ -67,7 +67,7 @@ class Session:
         self.benchmark = load_benchmark(name, raw["options"], seed=raw["seed"])
         refs = model_refs(self.benchmark, name, None, None)
         self._helpers = open_models(WithoutInspect(), self.benchmark, name, refs)
-        probe(self.benchmark, self._helpers, Silent())
+        probe(self.benchmark, self._helpers, Progress())
         self._responses: dict[tuple[str, bytes], Response] = {}
         self._questions: dict[str, Question] = {}
 

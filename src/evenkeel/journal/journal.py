@@ -2,12 +2,12 @@
 
 An answer is kept under a key, the hash of three things: who was asked (the model's identity), what was
 asked (the request's content and sampling) and the repeat number. So five repeats of one prompt are five
-entries, a killed run goes on where it stopped, and scoring never needs the model again.
+entries, a killed run resumes where it stopped, and scoring never needs the model again.
 
 A thread of its own commits the answers as they come (`journal/writer.py`), so that the thread that talks to
 the model never waits for the disk, and a kill loses next to nothing.
 
-A row that cannot be read (bits flip, disks fail) is an answer that is missing, never a crash.
+A row that cannot be read (bits flip, disks fail) is an answer that is missing, and is asked for again.
 """
 
 from __future__ import annotations
@@ -73,7 +73,6 @@ _decode = msgspec.json.Decoder(Response).decode
 
 UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError, TypeError)
 NOT_ASKED = Response(status="error", reason="not asked")
-UNREADABLE = Response(status="error", reason="the stored answer cannot be read")
 
 
 class Key(NamedTuple):
@@ -116,8 +115,6 @@ class Journal:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.damaged: set[bytes] = set()
-        """The keys of answers that are stored and cannot be read."""
         self.empty = True
         """True while no answer is filed, so that there is nothing to look up."""
         refuse_links(path)
@@ -158,7 +155,7 @@ class Journal:
     ) -> Iterator[tuple[Key, Request]]:
         """The requests that still have to be asked, each once with its key, read lazily.
 
-        What failed or cannot be read is asked again, unless `again` says otherwise.
+        What failed is asked again, unless `again` says otherwise.
         """
         seen: set[bytes] = set()
         # What this very pass puts is in `seen`; so over a journal that was empty nothing need be looked up.
@@ -171,18 +168,16 @@ class Journal:
                 if key.key not in seen:
                     seen.add(key.key)
                     new[key.key] = (key, request)
-            stored, damaged = self._find(list(new)) if search else ({}, set())
+            stored = self._find(list(new)) if search else {}
             done = {key for key, response in stored.items() if not again or response.status != "error"}
-            if not again:
-                done |= damaged
             yield from (pair for key, pair in new.items() if key not in done)
 
     def read(self, model: bytes, requests: Iterable[Request]) -> Iterator[Response]:
         """The stored answer of each request, in order. What was never answered reads as an error."""
         stream = iter(requests)
         while chunk := [make_key(model, request).key for request in islice(stream, LOOKUP)]:
-            stored, damaged = self._find(chunk)
-            yield from (stored.get(key, UNREADABLE if key in damaged else NOT_ASKED) for key in chunk)
+            stored = self._find(chunk)
+            yield from (stored.get(key, NOT_ASKED) for key in chunk)
 
     def holds_answers(self) -> bool:
         """Whether any request was answered, however it ended; what failed was not."""
@@ -232,15 +227,13 @@ class Journal:
                 "the same command again: what is missing is asked again."
             )
 
-    def _find(self, keys: Sequence[bytes]) -> tuple[dict[bytes, Response], set[bytes]]:
+    def _find(self, keys: Sequence[bytes]) -> dict[bytes, Response]:
         with _storage_errors(self.path):
-            stored, damaged = find(self._reader, keys)
-        self.damaged |= damaged
-        return stored, damaged
+            return find(self._reader, keys)
 
 
-def find(connection: sqlite3.Connection, keys: Sequence[bytes]) -> tuple[dict[bytes, Response], set[bytes]]:
-    """The answers that are stored under some keys, and the keys whose answer cannot be read."""
+def find(connection: sqlite3.Connection, keys: Sequence[bytes]) -> dict[bytes, Response]:
+    """The answers that are stored under some keys and can be read."""
     marks = ",".join("?" * len(keys))
     # A status that is no text, or no UTF-8, must be found out here and not stop the whole look-up.
     query = f"SELECT key, CAST(status AS BLOB), CAST(body AS BLOB) FROM responses WHERE key IN ({marks})"
@@ -250,12 +243,10 @@ def find(connection: sqlite3.Connection, keys: Sequence[bytes]) -> tuple[dict[by
         raise
     except sqlite3.DatabaseError:  # a damaged page: what lies on others is found one by one
         if len(keys) == 1:
-            return {}, set(keys)
-        parts = [find(connection, [key]) for key in keys]
-        return {key: r for found, _ in parts for key, r in found.items()}, set().union(*(d for _, d in parts))
+            return {}
+        return {key: response for one in keys for key, response in find(connection, [one]).items()}
     decoded = {key: decode(status, body) for key, status, body in rows}
-    stored = {key: response for key, response in decoded.items() if response is not None}
-    return stored, decoded.keys() - stored.keys()
+    return {key: response for key, response in decoded.items() if response is not None}
 
 
 def decode(status: Any, body: Any) -> Response | None:

@@ -26,8 +26,6 @@ class Recording:
 
     def __init__(self, path: Path, model: bytes | None = None) -> None:
         self.path = path
-        self.damaged = 0
-        """Answers that are there and cannot be read."""
         self._model = model
         self._stack = contextlib.ExitStack()
         self._connection = self._stack.enter_context(reading(path))
@@ -42,21 +40,16 @@ class Recording:
         )
         try:
             rows = self._connection.execute(query, (digest, request.repeat)).fetchall()
-        except sqlite3.DatabaseError:
-            self.damaged += 1
+        except sqlite3.DatabaseError:  # a damaged page
             return None
         if len(rows) > 1:
             raise RunConflict("the recording holds several models' answers and no spec.json that says which.")
-        response = decode(*rows[0]) if rows else None
-        self.damaged += bool(rows) and response is None
-        return response
+        return decode(*rows[0]) if rows else None
 
     def find_keys(self, keys: Sequence[bytes]) -> dict[bytes, Response]:
-        """The answers that are there under some keys."""
+        """The answers that are there under some keys and can be read."""
         with _reading_errors(self.path):
-            responses, damaged = find(self._connection, keys)
-        self.damaged += len(damaged)
-        return responses
+            return find(self._connection, keys)
 
     def samples(self, kind: Any) -> list[Sample]:
         """The samples of the run, in their order."""

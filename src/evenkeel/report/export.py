@@ -9,7 +9,7 @@ from evenkeel.errors import DataError, UsageError
 from evenkeel.files import lock
 from evenkeel.files.cache import distinct_slug, replacing
 from evenkeel.files.columns import Cell, Extra, Key, columns, csv_line, titles, typed_rows
-from evenkeel.harness.folder import Run
+from evenkeel.harness.folder import Run, load_run
 from evenkeel.harness.registry import load_stored
 from evenkeel.harness.stored.marks import Mark
 from evenkeel.page.format import harmless
@@ -26,7 +26,7 @@ def export(run: Run | str | Path, to: Form, out: str | Path | None = None) -> li
     """
     if to not in get_args(Form):
         raise UsageError(f"cannot export to '{to}'. Available: {', '.join(get_args(Form))}.")
-    run = run if isinstance(run, Run) else Run(run)
+    run = load_run(run)
     lock.refuse_written(run.path)  # it may replace one file and not yet the other
     _ = run.spec  # of a version that is known here
     own = run.path / "export"

@@ -5,28 +5,25 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from itertools import chain, repeat
+from pathlib import Path
 from typing import NamedTuple
 
-import msgspec
-
-from evenkeel.errors import EvenkeelError
-from evenkeel.harness.folder import Run
+from evenkeel.harness.folder import Run, load_run
 from evenkeel.harness.registry import benchmark_class
-from evenkeel.models.registry import on_server, preset_of
+from evenkeel.harness.spec import served_at
 from evenkeel.page.format import capitalised, counted
 from evenkeel.page.layout import MOST_MAIN, Note
 from evenkeel.text.answers import IN_REASONING, is_blank
 from evenkeel.types import Record, Response, RunSpec
 
-LESS_REASONING = {"reasoning_effort": "low"}
-"""Of a server that is not known by name."""
 MOSTLY = 0.5
 MANY = 0.05
 """The share of requests from which a warning is due."""
 
 
-def notes_of(run: Run) -> list[Note]:
-    """What to say beside the figures of a run, warnings among it: `ek.notes_of(run)[0].text`."""
+def notes_of(run: Run | str | Path) -> list[Note]:
+    """What to say beside the figures of a run, warnings among it: `ek.notes_of("runs/yesterday")[0].text`."""
+    run = load_run(run)
     by_models = run.spec.provenance.get("notes") or {}
     texts = [
         text if role == "model" else f"{role}: {text}"
@@ -118,36 +115,24 @@ def ending_notes(run: Run) -> list[Note]:
             "empty": counts.empty,
         }
         listed = ", ".join(f"{count:,} {how}" for how, count in parts.items() if count)
-        text = f"{missing:,} of {counts.requests:,} requests have no answer: {listed}. They are not scored."
+        have = f"{counted(counts.requests, 'requests')} {'has' if missing == 1 else 'have'}"
+        text = f"{missing:,} of {have} no answer: {listed}; not scored."
         if counts.reasoning > MOSTLY * counts.requests:
             text = f"Most answers were cut off while the model was still reasoning: {text}"
         texts.append(f"{text} {_advice(run.spec, reasons=True)}")
     if counts.cut > MANY * counts.requests:
-        text = f"{counts.cut:,} of {counts.requests:,} answers were cut off and are scored as they are."
+        were = f"{counted(counts.requests, 'answers')} {'was' if counts.cut == 1 else 'were'}"
+        text = f"{counts.cut:,} of {were} cut off: scored as far as the text goes."
         texts.append(f"{text} {_advice(run.spec, reasons=False)}")
     return [Note(text.rstrip(), warning=True) for text in texts]
 
 
 def _advice(spec: RunSpec, *, reasons: bool) -> str:
     """What to do about it, in the options that this run has; nothing for answers recorded elsewhere."""
+    if spec.data.get("source") == "recorded":
+        return ""
     limit = spec.options.get("max_tokens")
     ways = [f"a larger --max-tokens (here {limit})"] if limit else []
-    if reasons:
-        ways += _reasoning_advice(str(spec.models["model"]["spec"]))
-    return f"Try {' or '.join(ways)}." if ways and spec.data.get("source") != "recorded" else ""
-
-
-def _reasoning_advice(model: str) -> list[str]:
-    """How a model on a server is given more tokens to reason with, or made to reason less."""
-    try:
-        if not on_server(model):
-            return []
-        preset = preset_of(model)
-    except EvenkeelError:  # settings that cannot be read do not cost the page
-        return []
-    less = preset.less_reasoning if preset else LESS_REASONING
-    ways = ["more tokens for reasoning (--model-arg reasoning_tokens=8192)"]
-    if less:
-        body = msgspec.json.encode(less).decode()
-        ways.append(f"less reasoning (--model-arg extra_body='{body}')")
-    return ways
+    if reasons and served_at(spec).get("model"):
+        ways.append("more tokens for reasoning (--model-arg reasoning_tokens=8192)")
+    return f"Try {' or '.join(ways)}." if ways else ""

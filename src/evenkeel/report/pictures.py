@@ -12,8 +12,9 @@ from msgspec import Struct
 from evenkeel.analysis.comparable_metrics import run_names
 from evenkeel.analysis.references import Reference
 from evenkeel.errors import UsageError
-from evenkeel.harness.folder import Run, served_at
+from evenkeel.harness.folder import Run, load_run
 from evenkeel.harness.registry import benchmark_class
+from evenkeel.harness.spec import served_at
 from evenkeel.page import format as text
 from evenkeel.page.grid import Content, Displayed, DisplayedList, Grid
 from evenkeel.page.html import render
@@ -63,7 +64,7 @@ def charts(*runs: Run | str | Path) -> DisplayedList[Drawn]:
     `ek.charts("runs/yesterday")` shows them in a notebook; `[0].chart` is the Vega-Lite specification of
     the first.
     """
-    loaded = list({each.path.resolve(): each for each in map(_loaded, runs)}.values())
+    loaded = list({each.path.resolve(): each for each in map(load_run, runs)}.values())
     named = dict(zip(run_names(loaded), loaded, strict=True))
     layout = benchmark_class(loaded[0].spec.benchmark).layout
     return DisplayedList(draw(named, layout, f", of {next(iter(named))}" if len(named) > 1 else ""))
@@ -71,7 +72,7 @@ def charts(*runs: Run | str | Path) -> DisplayedList[Drawn]:
 
 def tables(run: Run | str | Path) -> DisplayedList[Grid]:
     """The tables of a run: `ek.tables("runs/yesterday")[0].rows`."""
-    loaded = _loaded(run)
+    loaded = load_run(run)
     layout = benchmark_class(loaded.spec.benchmark).layout
     return DisplayedList(grid for table in layout.tables if (grid := arrange(loaded.summary, table)))
 
@@ -79,13 +80,9 @@ def tables(run: Run | str | Path) -> DisplayedList[Grid]:
 def settings(run: Run | str | Path) -> Grid:
     """What a run was asked with: `ek.settings("runs/yesterday")`."""
     rows: list[tuple[str, list[Content]]] = [
-        (name, [words]) for name, words in settings_of(_loaded(run).spec)
+        (name, [words]) for name, words in settings_of(load_run(run).spec)
     ]
     return Grid("Settings", "", ["setting"], rows, left=2)
-
-
-def _loaded(run: Run | str | Path) -> Run:
-    return run if isinstance(run, Run) else Run(run)
 
 
 def draw(

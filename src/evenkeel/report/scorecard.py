@@ -19,14 +19,15 @@ from evenkeel.analysis.comparable_metrics import run_names
 from evenkeel.analysis.references import reference_marks, reference_runs
 from evenkeel.errors import UsageError
 from evenkeel.files.cache import write_whole
-from evenkeel.harness.folder import Run, served_at
+from evenkeel.harness.folder import Run, load_run
 from evenkeel.harness.registry import benchmark_class, benchmark_names
+from evenkeel.harness.spec import served_at
 from evenkeel.page.format import counted, counts, statuses
 from evenkeel.page.grid import Cell, Content, Displayed, Grid, Overview, coverage_cell
 from evenkeel.page.html import render as render_template
 from evenkeel.page.layout import MOST_MAIN, Layout
 from evenkeel.page.metrics import scope_name
-from evenkeel.page.scale import Mark, Scale, drawable, legend
+from evenkeel.page.scale import Mark, Scale, drawable, legend, sources
 from evenkeel.page.verdict import TEST_RUN
 from evenkeel.types import Figure
 
@@ -91,10 +92,12 @@ class Scorecard(Displayed, Struct, frozen=True, kw_only=True):
         doubted = {entry.benchmark for entry in self.entries if TEST_RUN in entry.verdict}
         if not doubted:
             return []
-        total = counted(len({entry.benchmark for entry in self.entries}), "benchmarks")
+        total = len({entry.benchmark for entry in self.entries})
+        share = f"all {total}" if len(doubted) == total else f"{len(doubted)} of {total}"
+        where = f"in {share} benchmarks " if total > 1 else ""
         return [
-            f"A test run: in {len(doubted)} of {total} there are too few questions, or too many answers are "
-            "missing or cut off, to judge a model by."
+            f"A test run: {where}there are too few questions, or too many answers are missing or cut off, to "
+            "judge a model by."
         ]
 
 
@@ -113,7 +116,7 @@ def scorecard(
     """
     if isinstance(runs, Run | str | Path):
         raise UsageError("scorecard takes a list of runs: scorecard([run, …]).")
-    card = _card([run if isinstance(run, Run) else Run(run) for run in runs], reference_runs(reference))
+    card = _card([load_run(run) for run in runs], reference_runs(reference))
     if out is not None:
         write_whole(Path(out), render(card, Path(out)))
     return card
@@ -242,6 +245,7 @@ def _picture(entries: Sequence[Entry], out: Path | None = None) -> Grid:
         left=2,
         lead=" ".join(verdicts),
         note=f"{note}.",
+        links=sources(marks),
     )
 
 

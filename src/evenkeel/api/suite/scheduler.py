@@ -20,12 +20,15 @@ from evenkeel.api.launch import Started, Task, launch, started
 from evenkeel.api.suite.runs import PlannedRun
 from evenkeel.errors import EvenkeelError
 from evenkeel.harness.control import PARENT_VARIABLE, read_progress
-from evenkeel.harness.folder import STOP, Run
+from evenkeel.harness.folder import Run
 from evenkeel.harness.ledger import VARIABLE, Ledger
+from evenkeel.harness.spec import STOP
 from evenkeel.page.format import share
 from evenkeel.report.suite import State, SuiteRun
 from evenkeel.report.terminal.runs import RunLine, RunsWatcher
 
+AT_ONCE = 8
+"""Runs at once, of different servers; those of one server take turns."""
 POLL_SECONDS = 0.1
 SHOW_SECONDS = 0.5
 STOP_SECONDS = 20.0
@@ -52,12 +55,11 @@ class Scheduler:
     """Starts, watches and stops the runs of a suite."""
 
     def __init__(
-        self, root: Path, runs: Sequence[PlannedRun], *, parallel: int, min_coverage: float,
+        self, root: Path, runs: Sequence[PlannedRun], *, min_coverage: float,
         ledger: Ledger | None, watcher: RunsWatcher,
     ) -> None:  # fmt: skip
         self._root = root
         self._jobs = [_Job(run) for run in runs]
-        self._parallel = parallel
         self._min_coverage = min_coverage
         self._ledger = ledger
         self._watcher = watcher
@@ -107,7 +109,7 @@ class Scheduler:
         """Begin each run, in their order, whose servers are free."""
         busy = {server for job in self._running() for server in job.run.servers}
         for job in self._jobs:
-            if len(self._running()) >= self._parallel:
+            if len(self._running()) >= AT_ONCE:
                 return
             if job.state == "waiting" and not busy & job.run.servers:
                 self._begin(job)

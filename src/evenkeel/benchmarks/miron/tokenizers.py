@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
+from evenkeel.analysis.comparable_metrics import path_ends
 from evenkeel.benchmarks.miron.benchmark import Miron
 from evenkeel.benchmarks.miron.files import Example, read_files
 from evenkeel.files import datasets
@@ -99,6 +101,13 @@ class Comparison(NamedTuple):
     summaries: dict[str, Summary]
     illustrations: list[Illustration]
     notes: list[str]
+
+    @property
+    def named(self) -> dict[str, Summary]:
+        """The figures by names to be shown: a folder or a file by the end of its path."""
+        paths = {spec: path for spec in self.summaries if (path := Path(spec.removeprefix("hf:"))).exists()}
+        names = dict(zip(paths, path_ends(list(paths.values())), strict=True))
+        return {names.get(spec, spec): summary for spec, summary in self.summaries.items()}
 
 
 def read(data: str | Sequence[str], langs: list[str] | None) -> list[Example]:
@@ -235,7 +244,7 @@ def verdict(summaries: Mapping[str, Summary]) -> str:
 
 def grids(comparison: Comparison) -> list[Grid]:
     """A table for each metric, with a column for each tokenizer."""
-    summaries = comparison.summaries
+    summaries = comparison.named
     first = next(iter(summaries.values()))
     langs, categories = (values_of(first, "target_tokens", tag) for tag in ("lang", "category"))
     by_lang = [(lang, {"lang": lang}) for lang in langs]

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from evenkeel.errors import EvenkeelError, UsageError
 from evenkeel.files.columns import Cell
 from evenkeel.files.frame import frame_of
-from evenkeel.harness.folder import Run, load_run, member
+from evenkeel.harness.folder import Run, load_run
+from evenkeel.harness.spec import member
 from evenkeel.harness.stored.listing import run_folders
 from evenkeel.page.metrics import scope_name
 

@@ -16,8 +16,9 @@ from msgspec import Struct
 
 from evenkeel.errors import EvenkeelError, UsageError, place_of
 from evenkeel.files import lock
-from evenkeel.harness.folder import Run, load_run, member
+from evenkeel.harness.folder import Run, load_run
 from evenkeel.harness.registry import benchmark_class
+from evenkeel.harness.spec import member
 from evenkeel.types import Figure
 
 State: TypeAlias = Literal["finished", "running", "unfinished", "broken"]

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from evenkeel.analysis.comparable_metrics import layout_of, run_names
 from evenkeel.errors import UsageError
-from evenkeel.harness.folder import Run
+from evenkeel.harness.folder import Run, load_run
 from evenkeel.page.differences import side_by_side
 from evenkeel.page.format import known
 from evenkeel.page.layout import Layout
@@ -45,7 +45,7 @@ def flips(a: Run | str | Path, b: Run | str | Path, metric: str = "") -> list[Fl
 
         [each.sample for each in ek.flips("runs/old", "runs/new") if each.flipped]
     """
-    first, second = (_loaded(run).samples() for run in (a, b))
+    first, second = (load_run(run).samples() for run in (a, b))
     common = [name for name in first.values if name in set(second.values)]
     name = metric or next(iter(common), "")
     if name not in common:
@@ -67,7 +67,7 @@ def compare_sample(a: Run | str | Path, b: Run | str | Path, sample: str) -> Vie
 
     `ek.compare_sample("runs/old", "runs/new", "en-1-L1")`
     """
-    runs = [_loaded(a), _loaded(b)]
+    runs = [load_run(a), load_run(b)]
     layout, names = layout_of(runs), run_names(runs)
     views, values = [], []
     for run in runs:
@@ -150,7 +150,3 @@ def _values(layout: Layout, names: list[str], values: list[dict[str, float | Non
         ]
         rows.append((title, *shown))
     return Facts("values", tuple(rows), ("metric", *names))
-
-
-def _loaded(run: Run | str | Path) -> Run:
-    return run if isinstance(run, Run) else Run(run)

@@ -35,7 +35,9 @@
 
   function shown(value) {
     if (value === null) return "–";
-    return typeof value === "number" ? value.toLocaleString("en", { maximumSignificantDigits: 3 }) : value;
+    if (typeof value !== "number") return value;
+    const size = Math.abs(value);
+    return value.toLocaleString("en", { maximumFractionDigits: size < 0.1 ? 3 : size < 10 ? 2 : 1 });
   }
 
   // Choosing and ordering rows

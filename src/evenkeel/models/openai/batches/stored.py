@@ -16,7 +16,7 @@ from msgspec import Meta, Struct
 from evenkeel.errors import DataError
 from evenkeel.files.cache import write_whole
 from evenkeel.files.jsonfile import read_json
-from evenkeel.harness.folder import BATCHES, member
+from evenkeel.harness.spec import BATCHES, member
 
 FORMAT = 2
 BATCH_ID = re.compile(r"[A-Za-z0-9_.-]{1,200}")

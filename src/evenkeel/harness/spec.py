@@ -1,0 +1,158 @@
+"""What lies in a run's folder, and the run's spec.
+
+A folder may come from a stranger. What is read from it is data: its shape is checked, and no link in it is
+followed.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from evenkeel.errors import DataError, UsageError
+from evenkeel.files.jsonfile import convert, depth, read_json
+from evenkeel.harness.registry import benchmark_class, benchmark_names
+from evenkeel.options import describe, parse
+from evenkeel.types import RunSpec, to_jsonable
+
+FORMAT = 2
+PROGRESS = "progress.json"
+STOP, STOPPED = "stop", "stopped"
+CONTROL = (PROGRESS, STOP, STOPPED)
+"""Files of a run that is being written, which `harness/control.py` explains."""
+STARTED, LOG = "started.json", "log"
+"""What its process was begun with, and what one without a terminal printed: `api/launch.py`."""
+MARKS = "marks.jsonl"
+"""What people say of the scores: it outlives the run's own files."""
+BATCHES = "batches.json"
+"""The batches that were handed in, which `models/openai/batches/stored.py` explains."""
+RESULTS = ("records.jsonl", "summary.json", "report.html", "export")
+FILES = ("spec.json", "journal.sqlite", *RESULTS, BATCHES, *CONTROL, STARTED)
+LOGS = ("journal.sqlite-wal", "journal.sqlite-shm")
+LARGEST = {"spec.json": 2**24, "summary.json": 2**28, PROGRESS: 2**16, STARTED: 2**24, MARKS: 2**26}
+"""Bytes of a file that is read as a whole."""
+DEEPEST = 8
+"""Levels of lists and objects in a spec."""
+
+
+def member(folder: Path, name: str) -> Path | None:
+    """A file of a run by its name, or None where there is none. A link is refused: it may lead anywhere."""
+    path = folder / name
+    for part in (path, *path.parents):
+        if part == folder:
+            break
+        if part.is_symlink():
+            raise DataError(part, "this is a link. The files of a run must lie in its own folder.")
+    if not path.is_file():
+        return None
+    if path.stat().st_size > LARGEST.get(name, path.stat().st_size):
+        raise DataError(path, f"this file is larger than {LARGEST[name] >> 20} MiB.")
+    return path
+
+
+def how_to_resume(folder: Path) -> str:
+    """The command that resumes a run, for a message; it is short where the folder has the settings."""
+    if (folder / STARTED).is_file():
+        return f"`{shlex.join(['evenkeel', 'resume', str(folder)])}`"
+    return f"the same command and --out {folder}"
+
+
+class _Model(Struct):
+    name: str
+    spec: str
+    identity: dict[str, Any]
+
+
+class _Source(Struct):
+    source: str = ""
+    sha256: list[str] = []
+
+
+class _Provenance(Struct):
+    created: str = ""
+    evenkeel: str = ""
+    python: str = ""
+    platform: str = ""
+    packages: dict[str, str] = {}
+    notes: dict[str, list[str]] = {}
+    servers: dict[str, list[str]] = {}
+    samples: int = 0
+    records_bytes: int = 0
+    exported: list[str] = []
+
+
+class _Parts(Struct):
+    """What is read of those parts of a spec that may hold more."""
+
+    models: dict[str, _Model]
+    data: _Source
+    provenance: _Provenance
+
+
+def spec_file(folder: Path) -> Path:
+    """The spec of a run, or an error that says that the folder is none."""
+    if (path := member(folder, "spec.json")) is None:
+        raise DataError(folder, "this is not a run's folder: it has no spec.json.")
+    return path
+
+
+def read_spec(folder: Path) -> RunSpec:
+    """A run's spec, if it is of the format that this version writes and has its shape."""
+    path = spec_file(folder)
+    raw = read_json(path)
+    if not isinstance(raw, dict) or depth(raw) > DEEPEST:
+        raise DataError(path, "this is not the spec of a run.")
+    version = raw.get("format")
+    if type(version) is not int or version != FORMAT:
+        raise DataError(
+            path,
+            f"the run has format {shown(version)}; this Evenkeel reads format {FORMAT}. "
+            "Use the Evenkeel that made it.",
+        )
+    spec: RunSpec = convert(path, raw, RunSpec)
+    convert(path, raw, _Parts)
+    _check_options(path, spec)
+    return spec
+
+
+def _check_options(path: Path, spec: RunSpec) -> None:
+    """Values of the types that the benchmark's options have. What is not known here is only shown."""
+    if spec.benchmark not in benchmark_names():
+        return
+    kind = benchmark_class(spec.benchmark).Options
+    names = {option.name for option in describe(kind)}
+    options = {name: value for name, value in spec.options.items() if name in names and value is not None}
+    try:
+        parse(kind, options, of=f"the benchmark '{spec.benchmark}'")
+    except UsageError as error:
+        raise DataError(path, str(error), where="options") from None
+
+
+def spec_changes(stored: RunSpec, current: RunSpec) -> dict[str, tuple[Any, Any]]:
+    """What two specs ask differently, by name; provenance does not count."""
+    old, new = (_flat({**to_jsonable(spec), "provenance": None}) for spec in (stored, current))
+    names = [name for name in {**old, **new} if old.get(name) != new.get(name)]
+    return {name: (old.get(name), new.get(name)) for name in names}
+
+
+def served_at(spec: RunSpec) -> dict[str, list[str]]:
+    """By role: the addresses at which its model was reached, where it is on a server."""
+    servers: dict[str, list[str]] = spec.provenance.get("servers", {})
+    return servers
+
+
+def _flat(value: Any, prefix: str = "") -> dict[str, Any]:
+    if isinstance(value, Mapping):
+        return {k: v for name, part in value.items() for k, v in _flat(part, f"{prefix}{name}.").items()}
+    return {prefix.rstrip("."): value}
+
+
+def shown(value: Any) -> str:
+    """A value of a spec in a message."""
+    text = msgspec.json.encode(value).decode()
+    return text if len(text) <= 80 else f"{text[:77]}..."
