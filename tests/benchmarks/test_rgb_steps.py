@@ -183,7 +183,6 @@ def test_an_irrelevant_document_need_not_share_a_word_with_the_question() -> Non
         (COW, "", NOT_GIVEN),
         (COW, "It is not stated. Bell is a cow.", NOT_GIVEN),
         ("Oats built the mill, said Bell.", "Oats", NOT_GIVEN),
-        ("The mill at Selby: Bell built it.", None, "read again: refused"),
         ("The mill at Selby: Bell built it.", "It was built by Bell.", ""),
     ],
 )
@@ -191,8 +190,7 @@ def test_a_rewritten_passage_is_dropped_for_its_real_reason(
     text: str, reading: str | None, reason: str
 ) -> None:
     writer = Writer("en")
-    read = reading is not None or reason.startswith("read again")
-    replies: list[object] = [REFUSED if reading is None else {"answer": reading}] if read else []
+    replies = [] if reading is None else [{"answer": reading}]
     asking = gathering(writer)
     (gathered,) = written(asking, [EMPTY] * 5, [{"text": text}, *[REFUSED] * 3], replies)
     assert gathered.positive[1:] == ([] if reason else [text])

@@ -92,7 +92,6 @@ def measure(
         failures=tuple(f"{failure} ({name})" for name, o in outcomes.items() for failure in o.failures),
         detail=MultiviewDetail(
             picks={name: outcome.picks for name, outcome in outcomes.items()},
-            orders={name: outcome.orders for name, outcome in outcomes.items() if outcome.orders},
             margins={name: o.margin for name, o in outcomes.items() if o.margin is not None},
             scores={name: o.scores for name, o in outcomes.items() if o.scores is not None},
             documents=documents,
