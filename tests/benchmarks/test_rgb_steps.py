@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenkeel.benchmarks.rgb.make.derived import falsify, independent, join, partners
+from evenkeel.benchmarks.rgb.make.derived import falsify, join, partners
 from evenkeel.benchmarks.rgb.make.evidence import gather, too_few
 from evenkeel.benchmarks.rgb.make.passages import (
     LONGEST,
@@ -183,7 +183,6 @@ def test_an_irrelevant_document_need_not_share_a_word_with_the_question() -> Non
         (COW, "", NOT_GIVEN),
         (COW, "It is not stated. Bell is a cow.", NOT_GIVEN),
         ("Oats built the mill, said Bell.", "Oats", NOT_GIVEN),
-        ("The mill at Selby: Bell built it.", None, "read again: refused"),
         ("The mill at Selby: Bell built it.", "It was built by Bell.", ""),
     ],
 )
@@ -191,8 +190,7 @@ def test_a_rewritten_passage_is_dropped_for_its_real_reason(
     text: str, reading: str | None, reason: str
 ) -> None:
     writer = Writer("en")
-    read = reading is not None or reason.startswith("read again")
-    replies: list[object] = [REFUSED if reading is None else {"answer": reading}] if read else []
+    replies = [] if reading is None else [{"answer": reading}]
     asking = gathering(writer)
     (gathered,) = written(asking, [EMPTY] * 5, [{"text": text}, *[REFUSED] * 3], replies)
     assert gathered.positive[1:] == ([] if reason else [text])
@@ -258,7 +256,6 @@ def test_partners_are_alike_and_do_not_give_each_others_answers() -> None:
         "Oats": "The mill at Marlow was built by Oats.",
         "Reed": "The school at Yarrow was built by Reed, a pupil of Bell.",
         "Lane": "The school at Ashby was built by Lane.",
-        "Moss": "Nothing is known.",
     }
     questions = [
         question(text.replace(answer, "whom").rstrip(".") + "?", answer, text)
@@ -266,6 +263,4 @@ def test_partners_are_alike_and_do_not_give_each_others_answers() -> None:
     ]
     couples = partners(questions, "en")
     assert [[part.answer for part in couple] for couple in couples] == [["Bell", "Oats"], ["Reed", "Lane"]]
-    assert not independent(questions[0], questions[2])
     assert partners([questions[0], questions[2]], "en") == []
-    assert partners([], "en") == []

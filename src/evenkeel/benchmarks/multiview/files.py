@@ -92,7 +92,6 @@ class MultiviewDetail(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What is stored of how the methods ordered one triplet, by the name of the method."""
 
     picks: dict[str, tuple[Pick | None, ...]]
-    orders: dict[str, tuple[Pick | None, ...]] = {}
     margins: dict[str, float] = {}
     scores: dict[str, tuple[float, float]] = {}
     """Of the positive and of the negative, by methods that score each."""

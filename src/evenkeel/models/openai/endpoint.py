@@ -41,6 +41,7 @@ class Endpoint:
         *,
         option: str = "base_url",
         further: Iterable[str] = (),
+        key_header: str = "Authorization",
     ) -> None:
         url = _parsed(base_url, option)
         self._url = url.with_user(None).with_fragment(None)
@@ -52,7 +53,7 @@ class Endpoint:
         if basic:
             self.headers["Authorization"] = f"Basic {basic}"
         elif key:
-            self.headers["Authorization"] = f"Bearer {key}"
+            self.headers[key_header] = f"Bearer {key}" if key_header == "Authorization" else key
         values = [value for name, value in url.query.items() if SECRETS.search(name) or is_random(value)]
         self.has_credentials = bool(key or basic or any(len(value) >= SHORTEST_SECRET for value in values))
         # A user without a password is a key. A key that is a word is a placeholder for none.
@@ -106,7 +107,11 @@ def endpoints(
     hold secrets too. At another address than a preset's own, only a key that was named is sent."""
     secrets = list(further)
     option, pairs = _addresses(base_url, api_key_env, preset)
-    return [Endpoint(address, _key(variable), option=option, further=secrets) for address, variable in pairs]
+    header = preset.key_header if preset else "Authorization"
+    return [
+        Endpoint(address, _key(variable), option=option, further=secrets, key_header=header)
+        for address, variable in pairs
+    ]
 
 
 def _addresses(
