@@ -77,11 +77,7 @@ def fixed(body: bytes, **more: Any) -> Hostile:
 
 
 def packed(body: bytes, encoding: str) -> Hostile:
-    async def respond(_: Hostile, request: web.BaseRequest) -> web.StreamResponse:
-        headers = {"Content-Encoding": encoding, "Content-Type": "application/json"}
-        return web.Response(body=body, headers=headers)
-
-    return Hostile(respond)
+    return fixed(body, headers={"Content-Encoding": encoding})
 
 
 def model_of(server: Loopback | str, **options: Any) -> OpenAI:

@@ -126,7 +126,8 @@ def _boards(runs: Sequence[RunValues]) -> list[Leaderboard]:
         Leaderboard(
             benchmark=name,
             metric=layout.headline,
-            title=f"{title} ({number})" if len(groups) > 1 else title,
+            title=", ".join(filter(None, (title, layout.part(group[0].run.summary))))
+            + (f" ({number})" if len(groups) > 1 else ""),
             rows=_rows(group),
             note=note,
         )
