@@ -129,7 +129,13 @@ def test_runs_that_were_asked_different_things_are_refused(
 
 @pytest.mark.parametrize(
     "changed",
-    [{"model": "other"}, {"seed": 7}, {"limit": 20}, {"data": {"source": "recorded", "sha256": ["1"]}}],
+    [
+        {"model": "other"},
+        {"seed": 7},
+        {"limit": 20},
+        {"data": {"source": "recorded", "sha256": ["1"]}},
+        {"options": {"temperature": 0.7, "levels": "1-3"}},  # which the samples show
+    ],
 )
 def test_runs_of_another_model_seed_or_file_are_paired_by_samples(
     tmp_path: Path, changed: dict[str, Any]

@@ -24,7 +24,7 @@ from evenkeel.page.layout import Layout
 from evenkeel.page.metrics import scope_of, title_of
 from evenkeel.page.scale import legend
 
-HEADS = ["B − A", "95% interval", "p", "answer"]
+HEADS = ["B − A", "95% interval", "p"]
 SHARED = "Models share a rank when the data can't separate them (paired tests, corrected by Holm)."
 
 
@@ -95,18 +95,18 @@ def comparison_tables(comparison: Comparison) -> list[Grid]:
     layout = benchmark_class(comparison.benchmark).layout
     if len(comparison.runs) == 2:
         rows = [(_title(each, layout), _row(each, layout)) for each in _distinct(comparison.differences)]
-        return [Grid("", "metric", ["A", "B", *HEADS], rows, left=1)]
+        return [Grid("", "metric", ["answer", "A", "B", *HEADS], rows, left=2)]
     return [
         Grid(
             title_of(layout.metrics, metric),
             "A",
-            ["B", "of A", "of B", *HEADS],
+            ["B", "answer", "of A", "of B", *HEADS],
             [
                 (each.a, [each.b, *_row(each, layout)])
                 for each in comparison.differences
                 if each.metric == metric
             ],
-            left=2,
+            left=3,
         )
         for metric in comparison.metrics
     ]
@@ -127,12 +127,12 @@ def _row(difference: Difference, layout: Layout) -> list[Content]:
         limits = f"[{signed_bound(low, unit)}, {signed_bound(high, unit)}]"
         limits = FEW_SAMPLES if says_nothing(low, high, unit) else limits
     return [
+        Cell(answer(difference, layout), style),
         known(difference.value_a, unit),
         known(difference.value_b, unit),
         Cell(change, style),
         Cell(limits, "soft"),
         probability(difference.p_holm),
-        Cell(answer(difference, layout), style),
     ]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -127,19 +127,12 @@ def compare(examples: Sequence[Example], specs: Sequence[str]) -> Comparison:
     ]
     comparison = Comparison({}, chosen, [])
     for spec in dict.fromkeys(specs):
-        tokenise = text_tokenizer(tokenizer(spec))
+        tokenise = tokenizer(spec)
         comparison.summaries[spec] = measure(examples, tokenise)
         for illustration in chosen:
             illustration.tokens.append(spelt(illustration.text, tokenise))
         comparison.notes.extend([tokenise.note] if tokenise.note else [])
     return comparison
-
-
-def text_tokenizer(tokenise: Callable[[str], list[int]]) -> TextTokenizer:
-    """A tokenizer of another package may be a plain function: what its tokens cover is then not known."""
-    if isinstance(tokenise, TextTokenizer):
-        return tokenise
-    return TextTokenizer(lambda text: Encoded(tokenise(text), None))
 
 
 def representative(examples: Sequence[Example]) -> list[tuple[str, Example]]:

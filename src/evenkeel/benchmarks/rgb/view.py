@@ -185,7 +185,7 @@ def _lenient_reasons(record: RgbRecord) -> list[str]:
         for match, part in zip(verdict.false, parts(inputs.fake), strict=True)
         if match
     ]
-    if verdict.how == "named only":
+    if all(verdict.matches) and not verdict.given:
         texts.append("but does not give it as its answer")
     return texts
 
