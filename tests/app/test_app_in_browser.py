@@ -290,7 +290,7 @@ def test_a_run_is_stopped_and_resumed_in_another_browser(browser: Browser, tmp_p
         page.get_by_role("link", name=re.compile("stopped")).click()
         expect(page.get_by_text("Stopped. Resuming won't repeat")).to_be_visible()
         page.get_by_text("Resume at the terminal").click()
-        expect(page.get_by_text(re.compile(r"evenkeel resume \S+"))).to_be_visible()
+        expect(page.get_by_text(re.compile(r"^evenkeel resume \S+"))).to_be_visible()
         server.behaviour.latency = 0
         server.rule = lambda prompt: "I do not know."
         page.get_by_role("button", name="Resume").click()
