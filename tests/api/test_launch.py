@@ -71,7 +71,10 @@ def test_a_run_is_stopped_and_says_so(questions: Path, tmp_path: Path) -> None:
         until(lambda: server.requests)
         assert started(tmp_path)[0].state == "running"
         stop(process.path)
-        assert ended(tmp_path).state == "stopped"
+        stopped = ended(tmp_path)
+    assert stopped.state == "stopped"
+    assert f"Resume with `evenkeel resume {process.path}`" in stopped.log_tail()
+    assert "saved" not in stopped.log_tail()  # nothing was answered
 
 
 def test_a_run_that_failed_says_why_and_goes_on(questions: Path, tmp_path: Path) -> None:
@@ -156,7 +159,7 @@ def test_what_a_stranger_stored_is_not_started(tmp_path: Path, capsys: pytest.Ca
         with pytest.raises(UsageError, match="a folder may come from anyone"):
             start_again(process)
         assert evenkeel("resume", process.path).code == 2
-        assert "run the original command again" in capsys.readouterr().err
+        assert "Run the original command again" in capsys.readouterr().err
 
 
 def test_a_run_of_a_suite_is_resumed_by_the_suite_alone(tmp_path: Path) -> None:
