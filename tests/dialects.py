@@ -55,6 +55,7 @@ class Provider:
     """How a provider's server differs, from its documentation."""
 
     prefix: str = "/v1"
+    key_header: str = "Authorization"
     token_fields: tuple[str, ...] = ("max_tokens",)
     seed: str = "seed"
     """The field of a seed; empty where none is taken."""
@@ -85,7 +86,8 @@ PROVIDERS = {
     "together": Provider(embeddings=True),
     "fireworks": Provider(prefix="/inference/v1", embeddings=True),
     "azure": Provider(
-        prefix="/openai/v1", token_fields=("max_tokens", "max_completion_tokens"), embeddings=True
+        prefix="/openai/v1", key_header="api-key", embeddings=True,
+        token_fields=("max_tokens", "max_completion_tokens"),
     ),
     "ollama": Provider(embeddings=True),
     "lmstudio": Provider(embeddings=True),
@@ -111,7 +113,7 @@ class ProviderServer(Loopback):
 
     async def _reply(self, request: web.BaseRequest, path: str, data: bytes) -> web.StreamResponse | None:
         provider = self.provider
-        self.keys.append(request.headers.get("Authorization", "").removeprefix("Bearer "))
+        self.keys.append(request.headers.get(provider.key_header, "").removeprefix("Bearer "))
         part = path.removeprefix(provider.prefix)
         if part == path:
             return self._refusal(404, "Resource not found")
@@ -228,8 +230,8 @@ def _errors(model: OpenAI) -> None:
 def table() -> str:
     """The presets as a table in Markdown."""
     lines = [
-        "| preset | address | key | seed | JSON | embeddings | log-probabilities of the prompt | thinking |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- |",
+        "| preset | address | key | seed | JSON | embeddings | log-probabilities of the prompt |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
     ]
     for name, preset in ek.presets().items():
         kinds: dict[Feature, str] = {"json_schema": "schema", "json_mode": "mode"}
@@ -239,8 +241,7 @@ def table() -> str:
         key = f"`{preset.key}`" if preset.key else "none"
         lines.append(
             f"| `{name}:` | {address} | {key} | {seed} | {json or _word(preset, 'json_schema')} | "
-            f"{_word(preset, 'embeddings')} | {_word(preset, 'prompt_logprobs')} | "
-            f"{', '.join(preset.reasoning)} |"
+            f"{_word(preset, 'embeddings')} | {_word(preset, 'prompt_logprobs')} |"
         )
     return "\n".join(lines)
 

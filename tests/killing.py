@@ -148,28 +148,6 @@ class Killed:
         texts = [text for _, text in self.server.sent]
         return sum(len(set(texts[first:end]) & set(texts[end:])) for first, end in self.settled)
 
-    def repeated(self) -> int:
-        """Answers that were sent and had to be asked for again."""
-        return len(self._repeats())
-
-    def broken_promises(self) -> int:
-        """Those of them that were sent more than PROMISED_S before the kill after which they were asked for
-        again."""
-        return sum(lost > PROMISED_S for lost in self._repeats())
-
-    def _repeats(self) -> list[float]:
-        """Of each answer that was sent twice: how long before the next kill the first one was sent."""
-        assert self.server is not None
-        last: dict[str, float] = {}
-        repeats = []
-        for at, text in self.server.sent:
-            if text in last:
-                repeats.append(
-                    min((kill - last[text] for kill in self.kills if kill > last[text]), default=math.inf)
-                )
-            last[text] = at
-        return repeats
-
     def _start(self, moment: int = 0, log: Path | None = None) -> subprocess.Popen[str]:
         return subprocess.Popen(
             [*watched(self.folder, moment, log), *self.arguments],

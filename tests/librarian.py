@@ -1,9 +1,9 @@
 """Documents about who founded which town library, and a server whose model reads them as a good one would.
 
-    with Librarian(ENGLISH, faults={"Selby": "refuse"}) as server:
+    with Librarian(ENGLISH) as server:
         api.build("rgb", out, docs=write_documents(ENGLISH, folder), model="openai:x", base_url=server.url)
 
-It knows nothing but what it reads, and misbehaves about the towns in `faults`.
+It knows nothing but what it reads.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import msgspec
 
 from evenkeel.benchmarks.rgb.files import Dataset, read_instances
 from evenkeel.benchmarks.rgb.make.passages import reveals, states
-from loopback import Loopback
+from scripted import Scripted
 
 
 class Library(NamedTuple):
@@ -119,92 +119,48 @@ def check(world: World, files: dict[str, Path]) -> tuple[Dataset, Dataset, Datas
     return plain, both, fact
 
 
-class Librarian(Loopback):
-    """The server."""
+class Librarian(Scripted):
+    """The server; where `true_fakes`, its false answers are the true ones."""
 
-    def __init__(self, world: World, *, faults: dict[str, str] | None = None, **behaviour: Any) -> None:
-        super().__init__(**behaviour)
-        self.mind = Mind(world, faults or {})
+    def __init__(self, world: World, *, true_fakes: bool = False, **behaviour: Any) -> None:
+        super().__init__(self._write, **behaviour)
+        self.world = world
+        self.true_fakes = true_fakes
 
-    def __enter__(self) -> Librarian:
-        super().__enter__()
-        return self
-
-    def _answer(self, path: str, body: Any, key: str) -> bytes:
-        if not path.endswith("/chat/completions"):
-            return super()._answer(path, body, key)
-        text = self.mind.answer(body.messages[-1].content)
-        message = {"content": None, "refusal": "No."} if text is None else {"content": text}
-        return msgspec.json.encode({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]})
-
-
-class Mind(NamedTuple):
-    world: World
-    faults: dict[str, str]
-
-    def answer(self, prompt: str) -> str | None:
-        """What to write; None is a refusal. The fields of the schema show what to write."""
+    def _write(self, prompt: str) -> str:
+        """The fields of the schema show what to write."""
         schema = re.search(r'"required":(\[[^\]]*\])', prompt)
-        mentioned = [library for library in self.world.libraries if library.town in prompt]
-        named = sorted(mentioned, key=lambda library: prompt.index(library.town))
         assert schema is not None
+        mentioned = [library for library in self.world.libraries if library.town in prompt]
+        library = min(mentioned, key=lambda library: prompt.index(library.town))
         match msgspec.json.decode(schema[1]):
             case ["question", "answer"]:
-                return self._question(named[0], prompt) if named else None
+                fields = {
+                    "question": self.world.question.format(town=library.town),
+                    "answer": library.founder,
+                }
             case ["answer"]:
-                return _json(answer=self._read(prompt))
+                fields = {"answer": self._read(prompt)}
             case ["false_answer"]:
-                true = self._fault(named[0]) == "true fake"
-                return _json(false_answer=named[0].founder if true else named[0].fake)
+                fields = {"false_answer": library.founder if self.true_fakes else library.fake}
             case _:
-                return _json(text=self._text(named[0], prompt))
-
-    def _question(self, library: Library, prompt: str) -> str | None:
-        town, founder, _ = library
-        answer, question = founder, self.world.question.format(town=town)
-        match self._fault(library):
-            case "refuse":
-                return None
-            case "prose":
-                return "Here is a fine question for you!"
-            case "prose once" if "An earlier answer could not be read" not in prompt:
-                return '{"question": "Who'
-            case "elsewhere":
-                answer = "Nobody Inparticular"
-            case "give away":
-                question = f"Did {founder} found the town library of {town}?"
-            case "of the passage":
-                question = "Who founded the library in the passage?"
-            case "vague":
-                question = "Who founded the town library?"
-        return _json(question=question, answer=answer)
+                style = re.search(r"words of your own, as (.*?)\. Keep|重写成(.*?)。", prompt)
+                assert style is not None
+                text = self.world.rewritten.format(
+                    style=style[1] or style[2], town=library.town, founder=library.founder
+                )
+                fields = {"text": text}
+        return msgspec.json.encode(fields).decode()
 
     def _read(self, prompt: str) -> str:
         """The founders of the libraries asked about, as far as the passage says who founded them."""
         passage, _, question = prompt.rpartition("Question:" if self.world.lang == "en" else "问题：")
         passage = re.split("Passage:|段落：", passage, maxsplit=1)[1]
         libraries = [library for library in self.world.libraries if library.town in question]
-        return " / ".join(filter(None, (self._founder(library, passage) for library in libraries)))
-
-    def _founder(self, library: Library, passage: str) -> str:
-        """Whom the passage names as the founder."""
-        if library.town not in passage or not re.search("found|owes its|办", passage):
-            return ""
-        return next((name for name in (library.founder, library.fake) if name in passage), "")
-
-    def _text(self, library: Library, prompt: str) -> str:
-        """A passage rewritten."""
-        style = re.search(r"words of your own, as (.*?)\. Keep|重写成(.*?)。", prompt)
-        assert style is not None
-        if self._fault(library) == "loses the answer":
-            return f"The library of {library.town} was founded by somebody, long ago, so everybody says."
-        return self.world.rewritten.format(
-            style=style[1] or style[2], town=library.town, founder=library.founder
-        )
-
-    def _fault(self, library: Library) -> str:
-        return self.faults.get(library.town, "")
+        return " / ".join(filter(None, (_founder(library, passage) for library in libraries)))
 
 
-def _json(**fields: str) -> str:
-    return msgspec.json.encode(fields).decode()
+def _founder(library: Library, passage: str) -> str:
+    if library.town not in passage or not re.search("found|owes its|办", passage):
+        return ""
+    return next((name for name in (library.founder, library.fake) if name in passage), "")

@@ -28,6 +28,7 @@ import asyncio
 import base64
 import random
 import re
+import ssl
 import struct
 import threading
 import zlib
@@ -118,7 +119,9 @@ class _Body(msgspec.Struct):
 class Loopback:
     """The server with its counters; as a context manager it runs in a thread of its own."""
 
-    def __init__(self, *, port: int = 0, seed: int = 0, **behaviour: Any) -> None:
+    def __init__(
+        self, *, port: int = 0, seed: int = 0, context: ssl.SSLContext | None = None, **behaviour: Any
+    ) -> None:
         self.behaviour = Behaviour(**behaviour)
         self.requests = 0
         self.statuses: Counter[int] = Counter()
@@ -128,7 +131,7 @@ class Loopback:
         self.bodies: list[dict[str, Any]] = []
         self.peak = 0
         self.url = ""
-        self._port = port
+        self._port, self._context = port, context
         self._active = 0
         self._answers = 0
         self._faults = random.Random(seed)
@@ -163,9 +166,9 @@ class Loopback:
         self._server = web.Server(self._handle, access_log=None)
         runner = web.ServerRunner(self._server, shutdown_timeout=0.1)
         await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", self._port, backlog=1024)
+        site = web.TCPSite(runner, "127.0.0.1", self._port, backlog=1024, ssl_context=self._context)
         await site.start()
-        self.url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
+        self.url = f"http{'s' if self._context else ''}://127.0.0.1:{runner.addresses[0][1]}/v1"
         return runner
 
     def stats(self) -> dict[str, Any]:

@@ -9,13 +9,13 @@ from typing import Any
 import msgspec
 
 from evenkeel.harness.folder import Run
-from evenkeel.harness.progress import Silent
+from evenkeel.harness.progress import Progress
 from evenkeel.harness.spec import FORMAT
 from evenkeel.harness.writing import RunFolder
 from evenkeel.types import Record, Response, RunSpec, Sample, Score, Tag
 
 
-class Notes(Silent):
+class Notes(Progress):
     """A watcher that keeps what a run notes."""
 
     def __init__(self) -> None:

@@ -59,9 +59,9 @@ def test_what_only_the_page_needs_is_loaded_after_the_figures(tmp_path: Path) ->
     watcher = """
         import os, sys
         import evenkeel
-        from evenkeel.harness.progress import Silent
+        from evenkeel.harness.progress import Progress
 
-        class Watcher(Silent):
+        class Watcher(Progress):
             def phase(self, title, **numbers):
                 if title == "embedding":
                     heavy = ("altair", "polars", "scipy", "torch")

@@ -59,14 +59,10 @@ class Option(NamedTuple):
     file: bool
 
 
-def describe(options: type[Struct]) -> list[Option]:
+@cache
+def describe(options: type[Struct]) -> tuple[Option, ...]:
     """The options of a class, in the order in which they are written:
     `[option.name for option in ek.describe(ek.RgbOptions)]`."""
-    return list(_described(options))
-
-
-@cache
-def _described(options: type[Struct]) -> tuple[Option, ...]:
     hints = get_type_hints(options, include_extras=True)
     described = []
     for field in msgspec.structs.fields(options):
@@ -102,11 +98,11 @@ def parse(
 
     `also` are names that may be given beside the options: one of them may have been meant.
     """
-    known = [option.name for option in describe(options)]
-    unknown = sorted(set(values) - set(known))
+    names = [option.name for option in describe(options)]
+    unknown = sorted(set(values) - set(names))
     if unknown:
-        hint = suggestion(unknown[0], [*known, *also])
-        raise UsageError(f"{of} has no option '{unknown[0]}'.{hint} It knows: {', '.join(known) or 'none'}.")
+        hint = suggestion(unknown[0], [*names, *also])
+        raise UsageError(f"{of} has no option '{unknown[0]}'.{hint} It knows: {', '.join(names) or 'none'}.")
     # One value for an option that takes several is a list of one.
     several = {option.name for option in describe(options) if get_origin(option.type) is tuple}
     listed = {name: [v] if name in several and isinstance(v, str) else v for name, v in values.items()}

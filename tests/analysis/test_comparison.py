@@ -129,7 +129,13 @@ def test_runs_that_were_asked_different_things_are_refused(
 
 @pytest.mark.parametrize(
     "changed",
-    [{"model": "other"}, {"seed": 7}, {"limit": 20}, {"data": {"source": "recorded", "sha256": ["1"]}}],
+    [
+        {"model": "other"},
+        {"seed": 7},
+        {"limit": 20},
+        {"data": {"source": "recorded", "sha256": ["1"]}},
+        {"options": {"temperature": 0.7, "levels": "1-3"}},  # which the samples show
+    ],
 )
 def test_runs_of_another_model_seed_or_file_are_paired_by_samples(
     tmp_path: Path, changed: dict[str, Any]
@@ -146,7 +152,7 @@ def test_runs_that_ask_a_few_prompts_differently_are_refused(tmp_path: Path) -> 
     lines = (b.path / "records.jsonl").read_bytes().splitlines(keepends=True)
     changed = [line.replace(b"Question", b"Quiz") for line in lines[:3]]
     (b.path / "records.jsonl").write_bytes(b"".join([*changed, *lines[3:]]))
-    with pytest.raises(UsageError, match="3 of 60 prompts in both do not ask the same: en-0-L0"):
+    with pytest.raises(UsageError, match="3 of 60 shared prompts ask different things: en-0-L0"):
         ek.compare(a, b)
 
 

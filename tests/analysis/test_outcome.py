@@ -34,10 +34,13 @@ def test_a_difference_has_one_of_three_answers(
     assert found == outcome
 
 
-@pytest.mark.parametrize(("groups", "outcome"), [(20, "no clear difference"), (3, "too few to tell")])
-def test_what_is_the_same_in_every_sample_is_not_too_few(groups: int, outcome: Outcome) -> None:
+@pytest.mark.parametrize(
+    ("groups", "limit", "outcome"),
+    [(20, 0.3, "no clear difference"), (6, 0.9, "too few to tell"), (3, 0.3, "too few to tell")],
+)
+def test_what_is_the_same_in_many_samples_is_not_too_few(groups: int, limit: float, outcome: Outcome) -> None:
     found = outcome_of(
-        0.0, (-0.3, 0.3), tested=False, groups=groups, significant=False, unit="share", better="higher"
+        0.0, (-limit, limit), tested=False, groups=groups, significant=False, unit="share", better="higher"
     )
     assert found == outcome
 

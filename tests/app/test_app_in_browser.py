@@ -143,7 +143,7 @@ def text_of(page: Page) -> str:
 
 def test_all_runs_are_listed_with_what_is_wrong_with_one(browser: Browser, address: str) -> None:
     page, seen = opened(browser, f"{address}/runs")
-    expect(page.get_by_text("7 runs")).to_be_visible()
+    expect(page.get_by_text(re.compile("^7 runs of 1 model and 1 method"))).to_be_visible()
     assert page.get_by_role("dialog").count() == 0
     assert "broken/spec.json" in text_of(page)
     page.get_by_role("tab", name="Leaderboards").click()
@@ -171,21 +171,6 @@ def test_a_sample_of_each_benchmark_is_shown_as_text(name: str, browser: Browser
     assert page.locator("[data-testid=stMain] script").all_inner_texts() == [OURS], "a script of a stranger"
     assert "Traceback" not in text_of(page)
     assert seen == []
-    page.context.close()
-
-
-def test_a_verdict_is_marked_and_kept_beside_the_run(browser: Browser, address: str, runs: Path) -> None:
-    page, _ = opened(browser, f"{address}/explore?run=rgb")
-    page.get_by_role("button", name="Next").click()
-    expect(page.get_by_text("2 of 44")).to_be_visible()
-    choose(page, "Order", "worst first")
-    expect(page.get_by_text("1 of 44", exact=True)).to_be_visible()
-    page.get_by_label("Comment").fill("the answer is right: <b>bold</b>")
-    page.get_by_role("button", name="Save the mark").click()
-    settle(page)
-    expect(page.get_by_text("the answer is right: <b>bold</b>").first).to_be_visible()
-    [mark] = ek.load_run(runs / "rgb").marks()
-    assert (mark.verdict, mark.comment) == ("wrong", "the answer is right: <b>bold</b>")
     page.context.close()
 
 
@@ -223,15 +208,6 @@ def test_a_wrong_sample_in_the_address_is_named(browser: Browser, address: str) 
     page.context.close()
 
 
-def test_two_runs_are_compared_sample_by_sample(browser: Browser, address: str) -> None:
-    page, seen = opened(browser, f"{address}/compare?runs=mirae&runs=mirae-again")
-    assert "Samples that changed" in text_of(page)
-    assert "scored in both runs" in text_of(page)
-    assert "Traceback" not in text_of(page)
-    assert seen == []
-    page.context.close()
-
-
 def test_a_scorecard_is_downloaded_as_csv(browser: Browser, address: str) -> None:
     page, _ = opened(browser, f"{address}/scorecard")
     with page.expect_download() as download:
@@ -241,34 +217,53 @@ def test_a_scorecard_is_downloaded_as_csv(browser: Browser, address: str) -> Non
     page.context.close()
 
 
-def test_a_run_is_started_watched_and_opened(browser: Browser, tmp_path: Path) -> None:
-    with served(tmp_path / "runs") as url:
-        page, _ = opened(browser, url)
+def begin_run(page: Page, url: str, server: Scripted, model: str) -> None:
+    """New run, filled in and started."""
+    page.goto(f"{url}/new-run?benchmark=rgb&lang=en")
+    settle(page)
+    choose(page, "Model", "An OpenAI-compatible server")
+    for label, text in (("Address", server.url), ("Model name", model)):
+        page.get_by_label(label, exact=True).fill(text)
+        page.get_by_label(label, exact=True).press("Enter")
+    settle(page)
+    page.get_by_role("button", name="Start the run").click()
+
+
+@pytest.mark.parametrize("times", [1, pytest.param(10, marks=pytest.mark.full)])
+def test_runs_are_started_watched_marked_and_compared(times: int, browser: Browser, tmp_path: Path) -> None:
+    """New run, watch, Explore, mark, Compare: in one visit, as often as wanted."""
+    folder = tmp_path / "runs"
+    with Scripted(lambda prompt: "I do not know.") as server, served(folder) as url:
+        page, seen = opened(browser, url)
         expect(page.get_by_text("does not exist")).to_be_visible()
         page.get_by_role("link", name="Start a run").click()
         expect(page.get_by_role("heading", name="New run")).to_be_visible()
-        settle(page)
-        choose(page, "Benchmark", "miron")
-        page.get_by_label("Languages", exact=True).fill("en")
-        page.get_by_label("Languages", exact=True).press("Enter")
-        settle(page)
-        expect(page.get_by_text(re.compile("requests, .*runs locally: free"))).to_be_visible()
-        page.get_by_role("button", name="Start the run").click()
-        headline = page.get_by_text(re.compile("^Continuations score")).first
-        expect(headline).to_be_visible(timeout=4 * PATIENCE)
-        settle(page)
-        # What is drawn again every second while a run is watched must not clear the page afterwards.
-        page.wait_for_timeout(3000)
-        expect(headline).to_be_visible()
-        while any(process.active for process in ek.started(tmp_path / "runs")):  # it writes its page last
+        begin_run(page, url, server, "first")
+        for turn in range(times):
+            begin_run(page, url, server, f"model-{turn}")
+            verdict = page.get_by_text(re.compile("^Right in")).first
+            expect(verdict).to_be_visible(timeout=4 * PATIENCE)
+            # What is drawn again every second while a run is watched must not clear the page afterwards.
+            page.wait_for_timeout(3000)
+            expect(verdict).to_be_visible()
+            page.get_by_text("Wrong", exact=True).click()
+            settle(page)
+            page.get_by_label("Comment").fill(f"looked at in turn {turn}")
+            page.get_by_role("button", name="Save the mark").click()
+            expect(page.get_by_text("Marked wrong").first).to_be_visible()
+            finished = [run for run in ek.list_runs(folder) if run.state == "finished"]
+            [mark] = ek.load_run(finished[0].path).marks()
+            assert mark.comment == f"looked at in turn {turn}"
+            page.get_by_role("link", name="Compare").click()
+            expect(page.get_by_text("2 runs compared")).to_be_visible()
+            expect(page.get_by_text(re.compile("too few|no clear difference")).first).to_be_visible()
+        while any(process.active for process in ek.started(folder)):  # a run writes its page last
             page.wait_for_timeout(100)
         page.get_by_role("link", name="New run").click()
-        page.get_by_role("link", name=re.compile("finished")).click()
-        expect(headline).to_be_visible()
-        page.wait_for_timeout(3000)
-        expect(headline).to_be_visible()
-        [listed] = ek.list_runs(tmp_path / "runs")
-        assert listed.state == "finished"
+        page.get_by_role("link", name=re.compile("finished")).first.click()
+        expect(page.get_by_text(re.compile("^Right in")).first).to_be_visible()
+        assert [run.state for run in ek.list_runs(folder)] == ["finished"] * (times + 1)
+        assert seen == []
         page.context.close()
 
 
@@ -276,26 +271,17 @@ def test_a_run_is_stopped_and_resumed_in_another_browser(browser: Browser, tmp_p
     """The server answers a few prompts; the others wait until the run was stopped."""
 
     def answer(prompt: str) -> str:
-        if sum(server.answered.values()) >= 12:  # the test of the connection asks some of them
+        if sum(server.answered.values()) >= 12:
             server.behaviour.latency = 3600
         return "I do not know."
 
     with Scripted(answer) as server, served(tmp_path / "runs") as url:
-        page, _ = opened(browser, f"{url}/new-run")
-        choose(page, "Benchmark", "rgb")
-        choose(page, "Model", "An OpenAI-compatible server")
-        page.get_by_label("Address", exact=True).fill(server.url)
-        page.get_by_label("Address", exact=True).press("Enter")
-        page.get_by_label("Model name", exact=True).fill("slow")
-        page.get_by_label("Model name", exact=True).press("Enter")
-        settle(page)
-        page.get_by_role("button", name="Test the connection").click()
-        expect(page.get_by_text(re.compile("✓ chat"))).to_be_visible()
-        page.get_by_role("button", name="Start the run").click()
+        page, _ = opened(browser, url)
+        begin_run(page, url, server, "slow")
         bar = page.get_by_test_id("stProgress")
         expect(bar).to_contain_text(re.compile(r"[5-9] of [\d,]+ requests|\d\d+ of [\d,]+ requests"))
         expect(page.get_by_text(re.compile(r"requests per second, 0 failed"))).to_be_visible()
-        expect(page.get_by_text(re.compile(r"samples answered; so far"))).to_be_visible()
+        expect(page.get_by_text(re.compile(r"^In progress: .* answered\. .* so far"))).to_be_visible()
         page.get_by_role("button", name="Stop", exact=True).click()
         expect(page.get_by_text(re.compile("^Stopp"))).to_be_visible()
         page.context.close()
@@ -328,7 +314,7 @@ def test_what_cannot_be_shown_says_why(browser: Browser, address: str, runs: Pat
         assert "In progress" in text_of(page)
         page.context.close()
     page, _ = opened(browser, f"{address}/explore?run=unfinished")
-    assert "not finished, and no process is writing it" in text_of(page)
+    assert "Not finished" in text_of(page)
     page.context.close()
 
 

@@ -16,15 +16,8 @@ import evenkeel as ek
 from evenkeel.app import choose
 from evenkeel.app.settings import Settings
 from evenkeel.options import FILE
+from pages import page, press, settings_of, shown, source, write_rows
 
-PAGE = """
-from evenkeel.app import show
-from evenkeel.app.screens import build
-from evenkeel.app.settings import Settings
-
-with show.problems():
-    build.page(Settings.of_environment())
-"""
 HOSTILE = "<script>alert(1)</script> **bold** :red[x] $x$ http://evil.test/ www.evil.test a@evil.test"
 
 
@@ -36,37 +29,18 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "runs"
 
 
-def settings_of(runs: Path) -> Settings:
-    return Settings(runs=runs, models=None, data=None, read_only=False)
-
-
-def page() -> AppTest:
-    test = AppTest.from_string(PAGE, default_timeout=30).run()
-    assert not test.exception
-    return test
-
-
-def shown(test: AppTest) -> str:
-    return "\n".join(str(element.proto.body) for element in test.get("html"))
-
-
-def write_rows(runs: Path, name: str = "mine", count: int = 3) -> Path:
-    folder = runs / "data" / name
-    folder.mkdir(parents=True)
-    rows = [{"id": n, "prefix": f"{HOSTILE} {n}", "target": " x", "category": "Logic"} for n in range(count)]
-    (folder / "miron_en.jsonl").write_bytes(b"\n".join(map(msgspec.json.encode, rows)))
-    return folder
+@pytest.fixture
+def rows(runs: Path) -> Path:
+    return write_rows(runs / "data" / "mine", HOSTILE, 3)
 
 
 # The page
 
 
 def test_a_build_is_started_and_can_be_looked_through(runs: Path) -> None:
-    test = page()
-    test.selectbox[0].select("miron").run()
+    test = page("build", benchmark="miron")
     test.number_input(key="build-miron-per_category").set_value(2).run()
-    next(button for button in test.button if button.label == "Build").click().run()
-    assert not test.exception
+    press(test, "Build")
     [started] = ek.started(runs)
     assert started.kind == "build"
     assert started.task.settings["per_category"] == 2
@@ -76,24 +50,23 @@ def test_a_build_is_started_and_can_be_looked_through(runs: Path) -> None:
             break
         time.sleep(0.1)
     assert started.state == "finished", started.log_tail()
-    test = page()
+    test = page("build")
     assert test.selectbox[-1].value == started.name
     review = ek.review(started.path)
     assert f"{len(review.rows)} rows" in test.get("progress")[-1].proto.text
 
 
-def test_rows_are_accepted_and_rejected_one_after_the_other(runs: Path) -> None:
-    folder = write_rows(runs)
-    test = page()
+def test_rows_are_accepted_and_rejected_one_after_the_other(rows: Path) -> None:
+    test = page("build")
     test.button(key="row-mine-accepted").click().run()
     assert test.number_input(key="row-mine").value == 2
     test.button(key="row-mine-rejected").click().run()
     assert test.number_input(key="row-mine").value == 3
-    review = ek.review(folder)
+    review = ek.review(rows)
     assert review.counts() == {"accepted": 1, "rejected": 1, "undecided": 1}
     test.number_input(key="row-mine").set_value(1).run()
     test.button(key="row-mine-undecided").click().run()
-    assert ek.review(folder).verdict(0) == "undecided"
+    assert ek.review(rows).verdict(0) == "undecided"
     assert test.number_input(key="row-mine").value == 1
     test.button(key="row-mine-n").click().run()
     test.button(key="row-mine-j").click().run()
@@ -102,43 +75,31 @@ def test_rows_are_accepted_and_rejected_one_after_the_other(runs: Path) -> None:
     assert not test.exception
 
 
-def test_words_of_a_data_set_are_shown_as_text(runs: Path) -> None:
-    write_rows(runs)
-    test = page()
-    assert "&lt;script&gt;alert(1)&lt;/script&gt; **bold**" in shown(test)
-    assert "<script>alert" not in shown(test)
+def test_words_of_a_data_set_are_shown_as_text(rows: Path) -> None:
+    test = page("build")
+    assert "&lt;script&gt;alert(1)&lt;/script&gt; **bold**" in source(test)
+    assert "<script>alert" not in source(test)
     markdown = [element.value for kind in ("markdown", "caption") for element in getattr(test, kind)]
     assert not any("bold" in text for text in markdown)
 
 
-def test_what_is_accepted_is_kept_as_data(runs: Path) -> None:
-    folder = write_rows(runs)
-    test = page()
-    keep = next(button for button in test.button if button.label == "Save as a data set")
-    assert keep.disabled
+def test_what_is_accepted_is_kept_as_data(rows: Path, runs: Path) -> None:
+    test = page("build")
+    assert next(button for button in test.button if button.label == "Save as a data set").disabled
     test.button(key="row-mine-rejected").click().run()
     test.checkbox[-1].check().run()
-    next(button for button in test.button if button.label == "Save as a data set").click().run()
-    assert len(ek.review(folder / "accepted").rows) == 2
-    assert settings_of(runs).data_sets()["mine/accepted"] == folder / "accepted"
+    press(test, "Save as a data set")
+    assert len(ek.review(rows / "accepted").rows) == 2
+    assert settings_of(runs).data_sets()["mine/accepted"] == rows / "accepted"
 
 
-def test_a_data_set_that_cannot_be_read_is_named(runs: Path) -> None:
-    (write_rows(runs) / "miron_en.jsonl").write_text('{"id": 1}\nnot JSON\n')
-    assert "line 2: this line is not JSON" in shown(page())
-
-
-def test_without_a_data_set_the_page_says_what_it_is_for(runs: Path) -> None:
-    assert "can be reviewed here" in shown(page())
-
-
-def test_a_data_set_that_shrinks_shows_its_last_row(runs: Path) -> None:
-    folder = write_rows(runs)
-    test = page()
+def test_a_data_set_that_changes_is_read_again_or_named(rows: Path) -> None:
+    test = page("build")
     test.number_input(key="row-mine").set_value(3).run()
-    (folder / "miron_en.jsonl").write_bytes(msgspec.json.encode({"id": 1, "prefix": "a b", "target": " c"}))
-    assert test.run().number_input(key="row-mine").value == 1
-    assert not test.exception
+    (rows / "miron_en.jsonl").write_bytes(msgspec.json.encode({"id": 1, "prefix": "a b", "target": " c"}))
+    assert test.run().number_input(key="row-mine").value == 1, "it has one row"
+    (rows / "miron_en.jsonl").write_text('{"id": 1}\nnot JSON\n')
+    assert "line 2: this line is not JSON" in shown(test.run())
 
 
 # Widgets
@@ -204,9 +165,8 @@ def test_only_what_differs_from_the_defaults_is_chosen(parrot: AppTest, runs: Pa
     }
 
 
-def test_a_file_is_one_of_the_apps_own(runs: Path, parrot: AppTest) -> None:
-    folder = write_rows(runs)
-    ek.review(folder).decide(0, "accepted")
+def test_a_file_is_one_of_the_apps_own(runs: Path, rows: Path, parrot: AppTest) -> None:
+    ek.review(rows).decide(0, "accepted")
     saved = choose.save_upload(settings_of(runs), "../../my file.YAML", b"a: 1")
     assert saved.parent == runs / "data" / "uploads"
     assert choose.save_upload(settings_of(runs), "my file.YAML", b"a: 1") == saved
@@ -217,7 +177,7 @@ def test_a_file_is_one_of_the_apps_own(runs: Path, parrot: AppTest) -> None:
     assert "uploads" not in parrot.selectbox(key="x-source").options
     assert [name for name in parrot.selectbox(key="x-source").options if "review" in name] == []
     parrot.selectbox(key="x-source").select("mine/miron_en.jsonl")
-    assert chosen(parrot.run()) == {"source": str(folder / "miron_en.jsonl")}
+    assert chosen(parrot.run()) == {"source": str(rows / "miron_en.jsonl")}
 
 
 @pytest.mark.parametrize("name", ["evil?trust_remote_code=true", "a\x1b[31m", os.fsdecode(b"odd-\xff")])
@@ -268,7 +228,7 @@ def choose_model() -> None:
     from evenkeel.app.settings import Settings
 
     with show.problems():
-        st.session_state["chosen"] = choose.model(Settings.of_environment(), key="m")
+        st.session_state["chosen"] = choose.model(Settings.of_environment())
 
 
 def test_a_model_is_a_spec_that_never_holds_a_key(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -278,12 +238,12 @@ def test_a_model_is_a_spec_that_never_holds_a_key(runs: Path, monkeypatch: pytes
     (runs.parent / "models" / "tiny" / "config.json").write_text("{}")
     test = AppTest.from_function(choose_model, default_timeout=30).run()
     assert chosen(test) == "embedded"
-    test.selectbox(key="m-source").select("A folder").run()
+    test.selectbox(key="model-source").select("A folder").run()
     assert chosen(test) == f"hf:{runs.parent / 'models' / 'tiny'}"
     preset = ek.presets()["openai"]
-    test.selectbox(key="m-source").select(preset.title).run()
+    test.selectbox(key="model-source").select(preset.title).run()
     assert chosen(test) is None
-    test.text_input(key="m-openai-model").set_value("some-model").run()
+    test.text_input(key="model-openai").set_value("some-model").run()
     assert chosen(test) == "openai:some-model"
     assert "read from OPENAI_API_KEY, which is set" in shown(test)
     assert "secret" not in shown(test)
@@ -293,20 +253,20 @@ def test_a_model_is_a_spec_that_never_holds_a_key(runs: Path, monkeypatch: pytes
 
 def test_any_server_can_be_named_and_gets_no_key_unless_asked(runs: Path) -> None:
     test = AppTest.from_function(choose_model, default_timeout=30).run()
-    test.selectbox(key="m-source").select("An OpenAI-compatible server").run()
+    test.selectbox(key="model-source").select("An OpenAI-compatible server").run()
     assert chosen(test) is None
-    test.text_input(key="m-address").set_value("http://127.0.0.1:9/v1")
-    test.text_input(key="m-name").set_value("mine").run()
+    test.text_input(key="model-address").set_value("http://127.0.0.1:9/v1")
+    test.text_input(key="model-name").set_value("mine").run()
     assert chosen(test) == "openai:mine?base_url=http%3A%2F%2F127.0.0.1%3A9%2Fv1&api_key_env=NO_KEY"
     ek.load_model(chosen(test)).close()
-    test.selectbox(key="m-variable").select("OPENAI_API_KEY").run()
+    test.selectbox(key="model-variable").select("OPENAI_API_KEY").run()
     assert chosen(test).endswith("&api_key_env=OPENAI_API_KEY")
     assert "will be sent to http://127.0.0.1:9/v1" in shown(test)
-    test.text_input(key="m-address").set_value("127.0.0.1:9").run()
+    test.text_input(key="model-address").set_value("127.0.0.1:9").run()
     assert "is not an address" in shown(test)
-    test.text_input(key="m-address").set_value("http://127.0.0.1:9/v1")
-    test.text_input(key="m-name").set_value("mine?base_url=http://evil").run()
+    test.text_input(key="model-address").set_value("http://127.0.0.1:9/v1")
+    test.text_input(key="model-name").set_value("mine?base_url=http://evil").run()
     assert "is not the name of a model" in shown(test)
-    test.text_input(key="m-name").set_value("mine")
-    test.text_input(key="m-address").set_value("http://user:pass@127.0.0.1/v1").run()
+    test.text_input(key="model-name").set_value("mine")
+    test.text_input(key="model-address").set_value("http://user:pass@127.0.0.1/v1").run()
     assert "must not contain a password" in shown(test)

@@ -6,7 +6,6 @@ import json
 import re
 import shlex
 import subprocess
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -18,7 +17,6 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
 LINES = (ROOT / "Dockerfile").read_text(encoding="utf-8").splitlines()
-COLOURS = {"red", "yellow", "green", "blue", "indigo", "purple", "pink", "gray"}
 
 
 def instructions(name: str) -> list[str]:
@@ -35,17 +33,8 @@ def front_matter() -> dict[str, object]:
 def test_everything_that_is_copied_is_there_and_not_ignored() -> None:
     kept = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
     sources = [source for line in instructions("COPY") for source in line.split()[:-1]]
-    assert {"src", "pyproject.toml", "constraints.txt"} <= set(sources) <= kept
+    assert {"src", "pyproject.toml", "constraints.txt", "README.md", "LICENSE"} <= set(sources) <= kept
     assert all((ROOT / source).exists() for source in sources)
-
-
-def test_what_the_package_is_built_from_is_copied() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    sources = {source for line in instructions("COPY") for source in line.split()[:-1]}
-    assert {project["readme"], *project["license-files"]} <= sources
-    assert "app" in project["optional-dependencies"]
-    (install,) = [line for line in instructions("RUN") if line.startswith("pip")]
-    assert "-c constraints.txt '.[app]'" in install
 
 
 @pytest.mark.parametrize("space", [False, True])
@@ -70,17 +59,4 @@ def test_the_command_is_one_that_the_app_takes(space: bool) -> None:
     assert name == "app"
     assert (params["host"], params["read_only"], params["open_browser"]) == ("0.0.0.0", True, False)
     assert params["port"] == front_matter()["app_port"] == int(instructions("EXPOSE")[0])
-
-
-def test_it_does_not_run_as_root() -> None:
-    assert instructions("USER") == ["evenkeel"]
-    assert any("useradd" in line and "evenkeel" in line for line in instructions("RUN"))
-
-
-def test_the_space_has_the_fields_that_the_hub_asks_for() -> None:
-    fields = front_matter()
-    assert (fields["sdk"], fields["license"]) == ("docker", "mit")
-    assert {fields["colorFrom"], fields["colorTo"]} <= COLOURS
-    assert len(str(fields["emoji"])) <= 2
-    assert len(str(fields["short_description"])) <= 60
-    assert fields["title"] == "Evenkeel"
+    assert instructions("USER") == ["evenkeel"], "not root"

@@ -1,33 +1,20 @@
-"""New run, Compare and the list of processes, driven without a browser."""
+"""Runs, New run, Explore, Compare and the list of processes, driven without a browser."""
 
 from __future__ import annotations
 
-import html
 import os
 from pathlib import Path
 
 import msgspec
 import pytest
-from streamlit.testing.v1 import AppTest
 
 import evenkeel as ek
 from evenkeel.app import choose, processes
-from evenkeel.app.settings import UPLOAD_MB, Settings
 from evenkeel.files.lock import process_began
+from pages import page, press, settings_of, shown, write_rows
 from scripted import Scripted
 
 pytestmark = pytest.mark.slow
-
-PAGE = """
-import streamlit as st
-from evenkeel.app import show
-from evenkeel.app.screens import {name} as screen
-from evenkeel.app.settings import Settings
-
-st.session_state.setdefault("pages", {{}})
-with show.problems():
-    screen.page(Settings.of_environment())
-"""
 
 
 @pytest.fixture
@@ -38,33 +25,6 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "runs"
 
 
-def page(name: str, *asked: str, run: str = "") -> AppTest:
-    test = AppTest.from_string(PAGE.format(name=name), default_timeout=60)
-    if asked:
-        test.query_params["runs"] = list(asked)
-    if run:
-        test.query_params["run"] = run
-    test.run()
-    assert not test.exception
-    return test
-
-
-def shown(test: AppTest) -> str:
-    assert not test.exception
-    return "\n".join(str(element.proto.body) for element in test.get("html"))
-
-
-def settings_of(runs: Path) -> Settings:
-    return Settings(runs=runs, models=None, data=None, read_only=False)
-
-
-def write_rows(folder: Path) -> Path:
-    folder.mkdir(parents=True)
-    row = {"id": 1, "prefix": "a b", "target": " c", "category": "Logic"}
-    (folder / "miron_en.jsonl").write_bytes(msgspec.json.encode(row))
-    return folder
-
-
 # New run
 
 
@@ -72,9 +32,10 @@ def test_only_data_that_the_benchmark_can_read_is_listed(runs: Path) -> None:
     write_rows(runs / "data" / "mine")
     write_rows(runs / "data" / "starter")
     test = page("new_run")
+    assert test.selectbox[0].options[0] == "Consistency (MIRAE)"
     assert test.selectbox(key="data-mirae").options == ["starter", "published", choose.UPLOAD]
-    assert "• mine/miron_en.jsonl, line 1: the field 'question_id' is missing" in html.unescape(shown(test))
     test.selectbox[0].select("miron").run()
+    assert test.query_params["benchmark"] == "miron"
     data = test.selectbox(key="data-miron")
     assert data.options == ["starter", "published", "mine", "./starter", choose.UPLOAD]
     assert data.value == "starter"
@@ -83,14 +44,18 @@ def test_only_data_that_the_benchmark_can_read_is_listed(runs: Path) -> None:
 
 
 def test_a_data_file_is_uploaded_checked_and_counted(runs: Path, questions: Path) -> None:
-    test = page("new_run")
+    test = page("new_run", benchmark="mirae")
     test.selectbox(key="data-mirae").select(choose.UPLOAD).run()
     assert "Choose the data first" in shown(test)
-    uploader = test.file_uploader(key="data-mirae-upload")
-    uploader.set_value(("../my <b>rows</b>.jsonl", b'{"prefix": "a", "target": "b"}', "text/plain")).run()
-    assert "cannot read this" in shown(test)
-    assert not test.button
-    assert not any((runs / "data" / "uploads").iterdir()), "what no benchmark reads is not offered"
+    for content, problem in (
+        (b'{"prefix": "a", "target": "b"}', "cannot read this"),
+        (b"\x89PNG\0", "'../my <b>rows</b>.jsonl' is not a text file. Give JSON, CSV, text or Parquet."),
+    ):
+        uploader = test.file_uploader(key="data-mirae-upload")
+        uploader.set_value(("../my <b>rows</b>.jsonl", content, "text/plain")).run()
+        assert problem in shown(test)
+        assert not test.button, "nothing can be started with it"
+        assert not any((runs / "data" / "uploads").iterdir()), "what no benchmark reads is not offered"
     uploader = test.file_uploader(key="data-mirae-upload")
     uploader.set_value(("../../q u.json", questions.read_bytes(), "application/json")).run()
     [path] = (runs / "data" / "uploads").glob("*.json")
@@ -101,12 +66,8 @@ def test_a_data_file_is_uploaded_checked_and_counted(runs: Path, questions: Path
     assert f"uploads/{path.name}" in page("new_run").selectbox(key="data-mirae").options
 
 
-def test_an_upload_has_a_largest_size_and_a_name_that_fits(runs: Path) -> None:
+def test_an_upload_has_a_name_that_fits_and_is_written_through_no_link(runs: Path) -> None:
     settings = settings_of(runs)
-    with pytest.raises(ek.UsageError, match="more than 20 MB"):
-        choose.save_upload(settings, "large.json", bytes(UPLOAD_MB * 2**20 + 1))
-    with pytest.raises(ek.UsageError, match="not a text file"):
-        choose.save_upload(settings, "picture.json", b"\x89PNG\0")
     path = choose.save_upload(settings, "𠀀" * 300 + ".jso\u202en", b"1")
     assert path.parent == settings.uploads
     assert path.read_bytes() == b"1"
@@ -114,6 +75,13 @@ def test_an_upload_has_a_largest_size_and_a_name_that_fits(runs: Path) -> None:
     (runs / "data" / "uploads").symlink_to(runs / "elsewhere")
     with pytest.raises(ek.UsageError, match="is a link"):
         choose.save_upload(settings, "a.json", b"2")
+
+
+def test_a_part_of_the_abilities_and_its_size_are_chosen(runs: Path) -> None:
+    test = page("new_run", benchmark="rgb")
+    abilities = next(group for group in test.button_group if group.key == "run-rgb-ability")
+    abilities.set_value(["rejection"]).run()
+    assert "5 requests, time unknown until the first answers, runs locally: free" in shown(test)
 
 
 # Processes
@@ -134,8 +102,7 @@ def test_a_process_that_was_asked_to_stop_is_stopping(runs: Path) -> None:
     write_process(runs, "x", alive=True)
     [process] = ek.started(runs)
     assert (process.state, process.active) == ("starting", True)
-    test = page("explore", run="x")
-    next(button for button in test.button if button.label == "Stop").click().run()
+    test = press(page("explore", run="x"), "Stop")
     [process] = ek.started(runs)
     assert (process.state, process.active) == ("stopping", True)
     assert "Stop" not in [button.label for button in test.run().button]
@@ -157,20 +124,27 @@ def test_what_failed_can_be_dismissed(runs: Path) -> None:
     assert not (runs / "x").exists()
 
 
-def test_a_part_of_the_abilities_and_its_size_are_chosen(runs: Path) -> None:
-    test = page("new_run")
-    test.selectbox[0].select("rgb").run()
-    abilities = next(group for group in test.button_group if group.key == "run-rgb-ability")
-    abilities.set_value(["rejection"]).run()
-    assert "5 requests, time unknown until the first answers, runs locally: free" in shown(test)
-
-
 # Runs and Explore
 
 
-def test_a_run_is_shown_with_its_headline_as_a_number_and_its_warnings(compared: Path) -> None:
-    table = page("runs").dataframe[0].value
+def test_the_list_of_runs_begins_with_a_sentence_and_sorts_by_numbers(compared: Path) -> None:
+    ek.run("multiview", method=["bm25", "embed:embedded-embedder"], limit=1, out=compared / "methods")
+    (compared / "unfinished").mkdir()
+    (compared / "unfinished" / "spec.json").write_bytes((compared / "first" / "spec.json").read_bytes())
+    test = page("runs", benchmark="rgb")
+    assert "5 runs of 1 model and 2 methods, 1 not finished. Newest result: Retrieval" in shown(test)
+    table = test.dataframe[0].value
     assert table["Headline"].dtype.kind == "f", "as text 9 would come after 10"
+    assert set(table["Benchmark"]) == {
+        "Retrieval robustness (RGB)",
+        "Retrieval robustness (RGB), rejection only",
+    }
+    boards = page("runs", list="Leaderboards")
+    assert "Retrieval robustness (RGB): Accuracy (published check), rejection only" in shown(boards)
+    assert "Not ranked: 1 run " in shown(boards)
+
+
+def test_a_run_is_shown_on_its_scale_with_its_warnings(compared: Path) -> None:
     records = compared / "first" / "records.jsonl"
     cut = records.read_bytes().replace(b'"status":"ok"', b'"status":"truncated"')
     cut = cut.replace(b'"statuses":{"ok":', b'"statuses":{"truncated":')
@@ -178,37 +152,51 @@ def test_a_run_is_shown_with_its_headline_as_a_number_and_its_warnings(compared:
     spec = msgspec.json.decode((compared / "first" / "spec.json").read_bytes())
     spec["provenance"]["records_bytes"] = len(cut)
     (compared / "first" / "spec.json").write_bytes(msgspec.json.encode(spec))
-    assert "3 of 3 answers were cut off" in shown(page("explore", run="first"))
+    warned = shown(page("explore", run="first"))
+    assert "3 of 3 answers were cut off" in warned
+    assert "a larger “Longest answer (tokens)”" in warned
+    assert "on a line from 0% (worst) to 100% (best)" in warned
     assert "were cut off" not in shown(page("explore", run="second"))
+
+
+def test_a_suites_name_for_a_model_is_shown(runs: Path) -> None:
+    with Scripted(lambda prompt: "I do not know.") as server:
+        suite = {
+            "models": [{"spec": "openai:m", "name": "my tuned one", "base_url": server.url}],
+            "benchmarks": [{"benchmark": "rgb", "limit": 2, "options": {"ability": "rejection"}}],
+        }
+        (runs.parent / "suite.yaml").write_bytes(msgspec.json.encode(suite))
+        ek.suite(runs.parent / "suite.yaml", out=runs / "suite", progress=False)
+    assert list(page("runs").dataframe[0].value["Model or method"]) == ["my tuned one"]
+    assert "Scorecard of my tuned one" in shown(page("scorecard"))
 
 
 # Compare
 
 
-def copy_run(source: Path, target: Path, created: str, **spec: object) -> None:
-    """The same run at another time, as if it had been asked with another spec."""
+def copy_run(source: Path, target: Path, created: str) -> None:
+    """The same run at another time."""
     target.mkdir()
     for path in source.iterdir():
         if path.is_file():
             (target / path.name).write_bytes(path.read_bytes())
     stored = msgspec.json.decode((source / "spec.json").read_bytes())
     stored["provenance"]["created"] = created
-    (target / "spec.json").write_bytes(msgspec.json.encode(stored | spec))
+    (target / "spec.json").write_bytes(msgspec.json.encode(stored))
 
 
 @pytest.fixture
 def compared(runs: Path) -> Path:
     """From old to new: two runs that were asked the same, and one with another option."""
     with Scripted(lambda prompt: "I do not know.") as server:
-        for name, temperature in (("first", 0.2), ("third", 0.5)):
+        for name, temperature in (("first", 0.2), ("other", 0.5)):
             ek.run(
                 "rgb", "openai:m", base_url=server.url, lang="en", limit=3, ability="rejection",
                 temperature=temperature, out=runs / name, progress=False,
             )  # fmt: skip
     copy_run(runs / "first", runs / "second", "2099-01-01T00:00:00")
-    copy_run(runs / "third", runs / "newest", "2099-01-02T00:00:00")
-    (runs / "third").rename(runs.parent / "unused")
-    (runs / "newest").rename(runs / "third")
+    copy_run(runs / "other", runs / "third", "2099-01-02T00:00:00")
+    (runs / "other").rename(runs.parent / "unused")
     return runs
 
 
@@ -220,15 +208,12 @@ def test_the_newest_pair_that_can_be_compared_is_opened(compared: Path) -> None:
 
 
 def test_runs_that_cannot_be_compared_are_named_with_why(compared: Path) -> None:
-    test = page("compare", "third", "first")
+    test = page("compare", runs=["third", "first"])
     assert test.multiselect[0].value == ["third", "first"]
     assert "Temperature" in shown(test)
     assert str(compared) not in shown(test)
-
-
-def test_an_address_with_other_runs_says_so(compared: Path) -> None:
     ek.run("multiview", method="bm25", limit=1, out=compared / "other", progress=False)
-    test = page("compare", "first", "other", "absent")
+    test = page("compare", runs=["first", "other", "absent"])
     assert "Only runs of one benchmark can be compared" in shown(test)
     assert "Not a finished run: absent" in shown(test)
 
@@ -237,18 +222,15 @@ def test_a_stranger_sees_no_folder_of_the_machine(compared: Path, monkeypatch: p
     monkeypatch.setenv("EVENKEEL_APP_READ_ONLY", "1")
     records = compared / "first" / "records.jsonl"
     records.write_bytes(b"x" * records.stat().st_size)
-    test = page("compare", "second", "first")
+    test = page("compare", runs=["second", "first"])
     assert "first/records.jsonl, line 1: " in shown(test)
     assert str(compared) not in shown(test)
     records.unlink()
-    test = page("compare", "second", "first")
+    test = page("compare", runs=["second", "first"])
     assert "Not a finished run: first" in shown(test)
     assert str(compared) not in shown(test)
     assert str(compared) not in page("explore").dataframe[0].proto.id
     monkeypatch.setenv("EVENKEEL_APP_RUNS", str(compared / "absent"))
     assert "The folder absent does not exist." in shown(page("runs"))
-
-
-def test_without_two_runs_the_page_says_what_it_needs(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("EVENKEEL_APP_READ_ONLY", "1")
     assert "needs two finished runs of one benchmark" in shown(page("compare"))
+    assert "needs a finished run" in shown(page("scorecard"))

@@ -11,8 +11,8 @@ pytest.importorskip("streamlit")
 from streamlit.testing.v1 import AppTest
 
 import evenkeel as ek
-from app.test_pages import PAGE
 from harness.test_canary import CANARY, Echo, leaks
+from pages import PAGE
 
 SCREENS = Path(ek.__file__).parent / "app" / "screens"
 

@@ -11,7 +11,6 @@ import pytest
 
 from commandline import evenkeel
 from evenkeel.api import build
-from evenkeel.benchmarks.mirae.files import TARGETS, read_questions
 from evenkeel.benchmarks.mirae.make.builder import BuildOptions, MiraeBuilder
 from evenkeel.benchmarks.mirae.make.generator import VERSION
 from evenkeel.benchmarks.mirae.make.questions import read_user_questions
@@ -33,17 +32,10 @@ OTHER = "What should a small bakery consider before it begins to deliver bread i
     ("name", "content", "problem"),
     [
         ("a.txt", f"{GOOD}\n\n{OTHER}\n{GOOD.upper()}\n", "line 4: the same question as in line 1."),
-        (
-            "a.txt",
-            f"{GOOD}\nWhy {'so long ' * 60}?\n",
-            r"line 2: the question is \d+ tokens long",
-        ),
+        ("a.txt", f"{GOOD}\nWhy {'so long ' * 60}?\n", r"line 2: the question is \d+ tokens long"),
         ("a.txt", "\n", "there is no question in it"),
-        ("a.csv", f'question,domain\n"{GOOD}",SOUND\nbroken\n', "line 3: this row has 1 cells"),
         ("a.csv", "frage\nWarum?\n", "the field 'question' is missing"),
         ("a.jsonl", f'{{"question": "{GOOD}"}}\n{{"question": " "}}\n', "line 2: the question is blank"),
-        ("a.jsonl", '{"question": []}\n', "line 1: the field 'question' should be text"),
-        ("a.docx", "", "expected a file that ends in"),
     ],
 )
 def test_a_row_that_cannot_be_used_stops_the_build(
@@ -60,7 +52,6 @@ def test_a_row_that_cannot_be_used_stops_the_build(
     [
         ("a.txt", f"\ufeff\n{GOOD}\n", 2, "OWN"),
         ("a.csv", f'question,domain\n"{GOOD}",SOUND\n', 2, "SOUND"),
-        ("a.jsonl", f'{{"question": "{GOOD}"}}\n', 1, "OWN"),
     ],
 )
 def test_questions_are_read_in_every_format(
@@ -71,21 +62,10 @@ def test_questions_are_read_in_every_format(
     assert question == (line, GOOD, domain)
 
 
-def test_the_composer_needs_no_model_and_keeps_the_lengths(tmp_path: Path) -> None:
-    path = tmp_path / "mine.txt"
-    path.write_text(f"{GOOD}\n{OTHER}\n")
-    (written,), built = build("mirae", tmp_path / "set", questions=str(path), seed=5)
-    assert built.failures == []
-    for question in read_questions(written):
-        for level, target in list(enumerate(TARGETS, 1))[1:]:
-            assert question.texts[1] in question.texts[level]
-            assert abs(estimate_tokens(question.texts[level]) - target) <= 0.35 * target
-    assert list((tmp_path / "set").iterdir()) == [written]
-
-
 # A model that writes: requests are answered here instead of by the runner
 
 LANGUAGES = {"en": "English", "ko": "Korean", "zh": "Chinese"}
+OTHER_LANGUAGE = {"en": "zh", "ko": "zh", "zh": "ko"}
 QUESTIONS = {
     "en": [GOOD, OTHER],
     "ko": [
@@ -170,44 +150,37 @@ def builder(tmp_path: Path) -> Callable[..., MiraeBuilder]:
     return make
 
 
-@pytest.mark.parametrize(("lang", "padding"), [("en", "neutral"), ("ko", "elaborate"), ("zh", "neutral")])
-def test_a_good_writer_is_asked_once_for_each_level(
-    builder: Callable[..., MiraeBuilder], lang: str, padding: str
-) -> None:
-    session = driven(builder(lang, padding=padding), model(lambda request: good_level(request, lang)))
+@pytest.mark.parametrize("lang", ["en", "ko", "zh"])
+def test_a_good_writer_is_asked_once_for_each_level(builder: Callable[..., MiraeBuilder], lang: str) -> None:
+    session = driven(builder(lang, padding="both"), model(lambda request: good_level(request, lang)))
     assert session.built.failures == []
-    assert len(session.orders) == 12
+    assert ["Add no wish" in content_of(order) for order in session.orders] == [True] * 12 + [False] * 12
     content = msgspec.json.decode(session.built.files[f"questions_{LANGUAGES[lang].lower()}.json"])
     assert content["metadata"]["generator"] == "openai:x"
     assert "generator_version" not in content["metadata"]
-    assert len(content["questions"]) == 2
-    assert ("Add no wish" in content_of(session.orders[0])) == (padding == "neutral")
-
-
-def other_language(lang: str) -> str:
-    return "ko" if lang == "zh" else "zh"
+    assert [(row["question_id"], row["padding"]) for row in content["questions"]] == [
+        (1, "neutral"), (2, "neutral"), (1, "elaborate"), (2, "elaborate"),
+    ]  # fmt: skip
 
 
 FAULTS: dict[str, tuple[Callable[[Generate, str], str], str]] = {
-    "drops": (lambda r, lang: padded("", target_of(r), lang), "the question is not in it"),
     "answers only": (
         lambda r, lang: padded(ANSWERS[lang], target_of(r), lang),
         "the question is not in it",
     ),
     "language": (
-        lambda r, lang: padded(QUESTIONS[other_language(lang)][0], target_of(r), other_language(lang)),
+        lambda r, lang: padded(QUESTIONS[OTHER_LANGUAGE[lang]][0], target_of(r), OTHER_LANGUAGE[lang]),
         "it is not in ",
     ),
     "long": (
         lambda r, lang: padded(asked_question(r), 2 * target_of(r), lang),
         "tokens instead of about 500, ",
     ),
-    "empty": (lambda r, lang: " \u200b ", "it is empty"),
 }
 
 
 @pytest.mark.parametrize("kind", list(FAULTS))
-def test_a_bad_writer_is_caught_told_what_was_wrong_and_reported_in_every_language(
+def test_a_bad_writer_is_caught_in_every_language_and_asked_again(
     builder: Callable[..., MiraeBuilder], kind: str
 ) -> None:
     write, fault = FAULTS[kind]
@@ -230,15 +203,6 @@ def test_a_bad_writer_is_caught_told_what_was_wrong_and_reported_in_every_langua
         assert len(retries) == 3
         assert all(fault in content_of(request) for request in retries)
         assert driven(builder(lang, padding="elaborate"), model(learns)).built.failures == []
-
-
-def test_both_paddings_are_two_rows_of_a_question(builder: Callable[..., MiraeBuilder]) -> None:
-    session = driven(builder(padding="both"), model(good_level))
-    assert len(session.orders) == 2 * 12
-    rows = msgspec.json.decode(session.built.files["questions_english.json"])["questions"]
-    assert [(row["question_id"], row["padding"]) for row in rows] == [
-        (1, "neutral"), (2, "neutral"), (1, "elaborate"), (2, "elaborate"),
-    ]  # fmt: skip
 
 
 def test_neutral_padding_takes_the_question_word_for_word(builder: Callable[..., MiraeBuilder]) -> None:
@@ -286,12 +250,8 @@ def test_a_model_that_translates_does_not_write_levels(builder: Callable[..., Mi
         (GOOD, "it is the question as it was"),
         ("", "it is empty"),
         (QUESTIONS["ko"][0] * 3, "tokens, "),
-        (
-            QUESTIONS["ko"][0] + "ノイズキャンセリングのヘッドホンはどうやってはたらくのですか。" * 2,
-            "it is not in Korean",
-        ),
     ],
-    ids=["script", "unchanged", "empty", "too long", "Japanese"],
+    ids=["script", "unchanged", "empty", "too long"],
 )
 def test_a_bad_translation_is_asked_for_again_with_what_was_wrong(
     builder: Callable[..., MiraeBuilder], bad: str, fault: str
@@ -339,7 +299,6 @@ def test_what_a_model_answered_is_not_asked_again(tmp_path: Path) -> None:
         ({"translate": "ko"}, "translate needs a model"),
         ({"questions": "q.txt", "padding": "elaborate"}, "needs a model that writes it"),
         ({"lang": "tlh"}, "unknown language 'tlh'"),
-        ({"model": "openai:x"}, "model writes levels for your questions"),
         ({"questions": "q.txt", "model": "openai:x", "translate": "en"}, "are in that language already"),
     ],
 )

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import permutations
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from benchmarks.test_mirae_scoring import answered, of_source, scored
 from evenkeel.benchmarks.mirae.benchmark import Mirae, MiraeOptions
 from evenkeel.benchmarks.mirae.chance import corrected_for_chance
-from evenkeel.benchmarks.mirae.files import Question, make_samples
 from evenkeel.benchmarks.mirae.page import notes
-from evenkeel.types import Answered, Embed, Response, RunSpec, Score, Summary
+from evenkeel.types import Response, Summary
 
-DOMAINS = ("FACTUAL", "OPINION")
-Vectors = NDArray[np.float64]
+Vectors: TypeAlias = NDArray[np.float64]
+Prompts: TypeAlias = Mapping[tuple[int, str, int], Vectors | None]
+"""By question, domain and level the vectors of the answers; None where they failed."""
 
 
 def unit(vectors: Vectors) -> Vectors:
@@ -57,136 +58,84 @@ def test_the_floor_is_the_mean_cosine_of_answers_to_different_questions(question
     assert result is not None
     assert result.similarity is not None
     floor = floor_by_hand(list(vectors), questions)
-    assert result.floor == pytest.approx(floor)
     assert result.floors.mean() == pytest.approx(floor)
     assert result.similarity.mean() == pytest.approx(1 - (1 - similarity.mean()) / (1 - floor))
 
 
-def test_fewer_than_three_questions_have_no_floor() -> None:
-    vectors = answers(4, seed=3).mean(axis=1)
-    assert corrected_for_chance([1, 1, 2, 2], vectors, np.ones(4)) is None
-    assert corrected_for_chance([1, 1, 2, 3], vectors, np.ones(4)) is not None
-
-
-def test_where_all_questions_have_the_same_answer_nothing_can_be_corrected() -> None:
+def test_two_questions_have_no_floor_and_equal_answers_no_correction() -> None:
+    assert corrected_for_chance([1, 1, 2, 2], answers(4, seed=3).mean(axis=1), np.ones(4)) is None
     result = corrected_for_chance(range(4), np.tile([1.0, 0.0], (4, 1)), np.ones(4))
     assert result is not None
-    assert result.floor == pytest.approx(1)
+    assert result.floors == pytest.approx(1)
     assert result.similarity is None
 
 
 # Scores and figures
 
 
-def scored(
-    vectors: Mapping[tuple[int, str, int], Vectors | None], *, lang: str = "en", **options: Any
-) -> list[Score]:
-    """Prompts by question, domain and level with the vectors of their answers; None: they failed."""
-    items: list[Answered] = []
+def summary_of(prompts: Prompts, *, lang: str = "en") -> Summary:
+    items = []
     embed: dict[str, Vectors] = {}
-    for (number, domain, level), rows in vectors.items():
-        (made,) = make_samples([Question(str(number), domain, lang, {level: f"{number} {level}?"})], 5)
+    for (number, domain, level), vectors in prompts.items():
         texts = [f"{number} {level} {index}" for index in range(5)]
-        embed |= dict(zip(texts, rows if rows is not None else np.eye(5), strict=True))
-        responses = tuple(
-            Response(status="ok", text=text) if rows is not None else Response(status="error")
-            for text in texts
-        )
-        items.append(Answered(made, (), responses))
-    asking = Mirae(MiraeOptions(**options)).score(items)
-    requests = next(asking)
-    with pytest.raises(StopIteration) as done:
-        asking.send([_embedded(request, embed) for request in requests])
-    scores: list[Score] = done.value.value
-    return scores
+        embed |= dict(zip(texts, vectors if vectors is not None else (), strict=False))
+        responses = texts if vectors is not None else [Response(status="error")] * 5
+        items.append(answered(level, responses, lang=lang, question=str(number), domain=domain))
+    return Mirae(MiraeOptions()).summarise(scored(items, embed))
 
 
-def _embedded(request: Any, embed: Mapping[str, Vectors]) -> Response:
-    assert isinstance(request, Embed)
-    vector = embed.get(request.text, np.eye(6)[0])
-    return Response(status="ok", vector=vector.astype("<f4").tobytes(), cut=False)
-
-
-def prompts(
-    seed: int = 4, levels: Iterable[int] = (1, 7), *, each: int = 5
-) -> dict[tuple[int, str, int], Vectors | None]:
-    """Questions of two domains at some levels; one domain's answers have more in common."""
-    return {
-        (number, domain, level): rows
-        for level in levels
-        for place, domain in enumerate(DOMAINS)
-        for number, rows in enumerate(
-            answers(each, seed=seed + 10 * level + place, common=1.0 + 2 * place), place * each
-        )
-    }
-
-
-def summary_of(scores: Sequence[Score], **options: Any) -> Summary:
-    return Mirae(MiraeOptions(**options)).summarise(scores)
-
-
-def by_hand(vectors: Mapping[tuple[int, str, int], Vectors | None], **scope: Any) -> tuple[float, float]:
+def by_hand(prompts: Prompts, **scope: Any) -> tuple[float, float]:
     """The mean floor and the mean corrected similarity of the prompts in a scope."""
     floors, corrected = [], []
-    for number, domain, level in vectors:
+    for (_, domain, level), vectors in prompts.items():
         tags = {"domain": domain, "level": level}
-        rows = vectors[number, domain, level]
-        if rows is None or any(tags[tag] != value for tag, value in scope.items()):
+        if vectors is None or any(tags[tag] != value for tag, value in scope.items()):
             continue
-        others = {key: v for key, v in vectors.items() if key[1:] == (domain, level) and v is not None}
-        floor = floor_by_hand(list(others.values()), [key[0] for key in others])
-        floors.append(floor)
-        corrected.append(1 - (1 - mean_cosine(rows)) / (1 - floor))
+        others = {key: v for key, v in prompts.items() if key[1:] == (domain, level) and v is not None}
+        floors.append(floor_by_hand(list(others.values()), [key[0] for key in others]))
+        corrected.append(1 - (1 - mean_cosine(vectors)) / (1 - floors[-1]))
     return float(np.mean(floors)), float(np.mean(corrected))
 
 
 def test_figures_are_corrected_by_the_floor_of_their_domain_and_level() -> None:
-    vectors = prompts()
-    vectors[2, "FACTUAL", 7] = None
-    summary = summary_of(scored(vectors))
+    prompts: dict[tuple[int, str, int], Vectors | None] = {
+        (5 * place + number, domain, level): vectors
+        for level in (1, 7)
+        for place, domain in enumerate(("FACTUAL", "OPINION"))
+        for number, vectors in enumerate(answers(5, seed=4 + 10 * level + place, common=1.0 + 2 * place))
+    }
+    prompts[2, "FACTUAL", 7] = None
+    summary = summary_of(prompts)
     scopes: dict[str, dict[str, Any]] = {
         "": {},
-        "/level=1": {"level": 1},
         "/level=7": {"level": 7},
-        "/domain=OPINION": {"domain": "OPINION"},
         "/level=7,domain=FACTUAL": {"level": 7, "domain": "FACTUAL"},
     }
     for name, scope in scopes.items():
-        floor, corrected = by_hand(vectors, **scope)
+        floor, corrected = by_hand(prompts, **scope)
         figure = summary[f"corrected_similarity{name}"]
         assert summary[f"chance_floor{name}"].value == pytest.approx(floor, abs=1e-6)
         assert figure.value == pytest.approx(corrected, abs=1e-6)
-        assert figure.low is not None
-        assert figure.high is not None
-        assert figure.low < corrected < figure.high
+        assert (figure.low or 1) < corrected < (figure.high or 0)
     assert summary["corrected_similarity"].coverage == pytest.approx(0.95)
-    assert summary["chance_floor"].basis == (
-        "chance floor: other questions of the same language, domain and level"
-    )
-
-
-def spec(**fields: Any) -> RunSpec:
-    usual: dict[str, Any] = {
-        "format": 1, "benchmark": "mirae", "options": {}, "models": {}, "data": {}, "seed": 0, "limit": None,
-        "provenance": {}, "subjects": ("m",),
-    }  # fmt: skip
-    return RunSpec(**{**usual, **fields})
+    assert summary["chance_floor"].basis.startswith("chance floor: other questions of the same language")
 
 
 def test_each_domain_needs_three_questions_for_a_floor_of_its_own() -> None:
-    enough = {(n, "FACTUAL", 1): rows for n, rows in enumerate(answers(3, seed=5))}
-    scarce = {(n + 9, "OPINION", 1): rows for n, rows in enumerate(answers(2, seed=6))}
-    summary = summary_of(scored({**enough, **scarce}))
+    enough = {(n, "FACTUAL", 1): vectors for n, vectors in enumerate(answers(3, seed=5))}
+    scarce = {(n + 9, "OPINION", 1): vectors for n, vectors in enumerate(answers(2, seed=6))}
+    summary = summary_of({**enough, **scarce})
     assert summary["corrected_similarity"].n == 3
     assert summary["corrected_similarity/domain=OPINION"].value is None
-    alone = summary_of(scored(scarce))
+    alone = summary_of(scarce)
     assert alone["mean_similarity"].value is not None
-    assert (alone["corrected_similarity"].value, alone["chance_floor"].value) == (None, None)
-    assert any("three answered questions of a domain" in note.text for note in notes(spec(), alone))
+    assert alone["chance_floor"].value is None
+    warnings = notes(of_source("starter"), alone)
+    assert any("three answered questions of a domain" in note.text for note in warnings)
 
 
 def test_a_language_whose_cosines_begin_high_is_warned_of() -> None:
     high = answers(6, seed=6, common=9, spread=0.1)
-    scores = scored({(n, "F", 1): rows for n, rows in enumerate(high)}, lang="xx")
-    (note,) = [note for note in notes(spec(), summary_of(scores)) if note.warning]
+    summary = summary_of({(n, "F", 1): vectors for n, vectors in enumerate(high)}, lang="xx")
+    (note,) = [note for note in notes(of_source("starter"), summary) if note.warning]
     assert "In 'xx' even answers to different questions have a cosine of 0.89" in note.text

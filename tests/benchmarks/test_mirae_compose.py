@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenkeel.benchmarks.mirae.benchmark import STARTER_SHA256, Mirae, MiraeOptions, make_starter
-from evenkeel.benchmarks.mirae.files import LANGUAGES, TARGETS, read_questions
+from evenkeel.benchmarks.mirae.files import LANGUAGES, TARGETS
 from evenkeel.benchmarks.mirae.make.generator import compose
 from evenkeel.benchmarks.mirae.make.texts import (
     TOLERANCE,
@@ -24,7 +24,7 @@ from evenkeel.benchmarks.mirae.make.texts import (
     neutral_names,
     question_ids,
 )
-from evenkeel.errors import DataError, UsageError
+from evenkeel.errors import UsageError
 from evenkeel.files.datasets import data_file
 from evenkeel.harness.benchmark import Data
 from evenkeel.make.grammar import seeded, slots
@@ -51,12 +51,6 @@ def sentences(language: str, name: str) -> list[str]:
     return [each for p in bank_text(language, name).paragraphs for variant in p for each in variant]
 
 
-def runs(text: str, length: int) -> set[tuple[str, ...]]:
-    """All runs of so many words."""
-    words = re.findall(r"[\w'-]+", text.lower())
-    return {tuple(words[at : at + length]) for at in range(len(words) - length + 1)}
-
-
 # The starter set
 
 
@@ -67,25 +61,19 @@ def test_seed_0_is_the_pinned_starter_set(language: str) -> None:
 
 @every_language
 def test_the_file_has_the_published_fields_and_says_how_it_was_made(language: str) -> None:
-    content = question_set(language, 0)
+    content = question_set(language, 1)
     assert list(content) == ["metadata", "questions"]
     metadata = content["metadata"]
-    assert metadata["research_project"] == "MIRAE"
-    assert metadata["language"] == LANGUAGES[language]
-    assert metadata["total_questions"] == 40
-    assert metadata["level_token_ranges"]["level_1"] == "~30 tokens (baseline)"
-    assert metadata["level_token_ranges"]["level_7"] == "~2000 tokens"
-    assert (metadata["generator"], metadata["seed"]) == ("evenkeel-mirae", 0)
-    assert metadata["token_counter"] == "evenkeel-approx-2"
+    assert (metadata["language"], metadata["total_questions"]) == (LANGUAGES[language], 40)
+    assert (metadata["generator"], metadata["seed"]) == ("evenkeel-mirae", 1)
     fields = [f"level_{level}_{field}" for level in LEVELS for field in ("text", "tokens")]
     expected = ["question_id", "domain", "padding", *fields]
     assert all(list(question) == expected for question in content["questions"])
 
 
 @every_language
-@pytest.mark.parametrize("seed", [0, 1, 2])
-def test_every_level_has_its_length(language: str, seed: int) -> None:
-    for question in question_set(language, seed)["questions"]:
+def test_every_level_has_its_length(language: str) -> None:
+    for question in question_set(language, 1)["questions"]:
         for level, target in zip(LEVELS[1:], TARGETS[1:], strict=True):
             tokens = estimate_tokens(question[f"level_{level}_text"])
             assert question[f"level_{level}_tokens"] == tokens <= TARGETS[-1]
@@ -95,7 +83,7 @@ def test_every_level_has_its_length(language: str, seed: int) -> None:
 
 @every_language
 def test_a_prompt_is_the_question_and_the_beginning_of_its_text(language: str) -> None:
-    for question in question_set(language, 0)["questions"]:
+    for question in question_set(language, 1)["questions"]:
         prompts = texts(question)
         for shorter, longer in pairwise(prompts):
             assert longer.startswith(shorter)
@@ -106,8 +94,7 @@ def test_a_prompt_is_the_question_and_the_beginning_of_its_text(language: str) -
 def test_another_seed_gives_other_texts_for_the_same_questions() -> None:
     for one, other in zip(*(question_set("en", seed)["questions"] for seed in (0, 1)), strict=True):
         assert one["level_1_text"] == other["level_1_text"]
-        a, b = runs(one["level_7_text"], 8), runs(other["level_7_text"], 8)
-        assert a != b
+        assert one["level_7_text"] != other["level_7_text"]
 
 
 # The bank
@@ -152,15 +139,11 @@ def by_words(text: str) -> int:
     return len(text.split())
 
 
-def by_characters(text: str) -> int:
-    return -(-len(text) // 4)
-
-
 @settings(deadline=None, max_examples=12)
 @given(
     words=st.lists(st.from_regex(r"[a-z]{2,9}", fullmatch=True), min_size=10, max_size=28),
     seed=st.integers(0, 10**6),
-    count=st.sampled_from([estimate_tokens, by_words, by_characters]),
+    count=st.sampled_from([estimate_tokens, by_words]),
 )
 def test_any_question_is_surrounded_by_any_counter(words: list[str], seed: int, count: Any) -> None:
     question = f"Zyx {' '.join(words)}"
@@ -195,7 +178,6 @@ def asked(path: Path, *, limit: int | None = None, **options: Any) -> list[Any]:
     [
         (None, {"elaborate"}, 28),
         ("neutral", {"neutral"}, 28),
-        ("elaborate", {"elaborate"}, 28),
         ("both", {"neutral", "elaborate"}, 56),
     ],
 )
@@ -227,11 +209,3 @@ def test_a_padding_that_the_data_lacks_is_refused(tmp_path: Path) -> None:
         UsageError, match=r"padding both: .*'elaborate'. Available: none; leave the option out"
     ):
         asked(path, padding="both")
-
-
-def test_the_same_question_and_padding_twice_is_refused(tmp_path: Path) -> None:
-    rows_ = [{"question_id": 1, "domain": "D", "padding": "neutral", "level_1_text": "Why?"}] * 2
-    path = tmp_path / "twice_english.json"
-    path.write_bytes(msgspec.json.encode({"questions": rows_}))
-    with pytest.raises(DataError, match="question_id 1 appears 2 times with padding 'neutral'"):
-        read_questions(path)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,6 @@ from evenkeel.benchmarks.mirae.recorded import read_recording
 from evenkeel.benchmarks.mirae.scoring import probe_sentences
 from evenkeel.errors import DataError, UsageError
 from loopback import DIMENSIONS, Loopback
-from stored import rewrite_records
 
 pytestmark = pytest.mark.slow
 
@@ -55,14 +53,9 @@ def second_level(**changes: Any) -> dict[str, Any]:
     ("damaged", "place"),
     [
         (without("domain", entry(2)), "[1]: the field 'domain' is missing"),
-        (without("question_id", entry(2)), "[1]: the field 'question_id' is missing"),
         (entry([2]), "[1].question_id: expected a whole number or text, got a list"),
-        (entry(2, level_analyses=[]), "[1].level_analyses: must have at least 1"),
         (None, "[1]: expected an object, got nothing"),
-        (second_level(responses="abc"), ".level_analyses[1].responses: expected a list, got 'abc'"),
-        (second_level(responses=["a"] * 1001), ".responses: must have at most 1000 entries"),
         (second_level(responses=["a", 5, {}]), "[1].responses[1]: expected text or nothing, got 5"),
-        (second_level(level=8), "[1].level_analyses[1].level: must be at most 7"),
     ],
 )
 def test_an_entry_that_cannot_be_read_costs_itself(tmp_path: Path, damaged: Any, place: str) -> None:
@@ -114,10 +107,8 @@ def test_an_entry_of_raw_answers_that_cannot_be_read_costs_itself(tmp_path: Path
 @pytest.mark.parametrize(
     ("entries", "message"),
     [
-        ([], "there are no answers in it. No answer could be read"),
         ([5, None], r"experiment_results\[0\]: expected an object, got 5. No answer could be read"),
         ([entry(1, level_analyses=[level(1, answers=[None])])], "No answer could be read"),
-        ({"1": entry(1)}, "experiment_results': expected a list, got an object"),
     ],
 )
 def test_a_file_without_a_single_answer_is_refused(tmp_path: Path, entries: Any, message: str) -> None:
@@ -125,7 +116,7 @@ def test_a_file_without_a_single_answer_is_refused(tmp_path: Path, entries: Any,
         read_recording(write(tmp_path / "x.json", entries))
 
 
-@pytest.mark.parametrize(("stated", "count"), [(4, 4), (1, 3), ("4", 3), (10**9, 3)])
+@pytest.mark.parametrize(("stated", "count"), [(4, 4), (10**9, 3)])
 def test_a_file_may_state_how_often_each_prompt_was_asked(tmp_path: Path, stated: Any, count: int) -> None:
     path = write(tmp_path / "x.json", [entry(1), entry(2)], num_repetitions=stated)
     recording = read_recording(path)
@@ -133,11 +124,18 @@ def test_a_file_may_state_how_often_each_prompt_was_asked(tmp_path: Path, stated
     assert recording.warnings == []
 
 
-def test_a_file_that_states_nothing_of_itself_goes_by_its_name(tmp_path: Path) -> None:
-    path = tmp_path / "mine_korean.json"
-    path.write_text(json.dumps({"metadata": None, "experiment_results": [entry(1)]}))
-    recording = read_recording(path)
-    assert (recording.model, recording.samples[0].id) == ("mine", "ko-1-L1")
+def test_missing_answers_lower_coverage_and_another_embedder_is_named(tmp_path: Path) -> None:
+    figures = {"similarity_analysis": {"mean_similarity": 0.99}}
+    entries = [entry(1, level_analyses=[level(1, answers=[])]), entry(2, level_analyses=[level(1) | figures])]
+    path = write(tmp_path / "results.json", entries, embedding_model="hub/all-MiniLM-L6-v2")
+    with Loopback() as server:
+        run = ek.score("mirae", path, out=tmp_path / "run", embedder="openai:e", base_url=server.url)
+    assert run.headline.coverage == pytest.approx(0.5)
+    assert run.headline.statuses == {"error": 3, "ok": 3}
+    assert "of another embedder (hub/all-MiniLM" in (run.agreement() or "")
+    # What has no figure is exported as null, and the export can be read again.
+    (exported,) = (run.path / "export").iterdir()
+    assert len(read_recording(exported).samples) == 2
 
 
 # Several files
@@ -211,11 +209,7 @@ def test_files_of_other_models_or_the_same_questions_are_scored_side_by_side(tmp
     ("recorded", "text", "same"),
     [
         ("Why is it so?...", "Why is it so?", True),
-        ("Why is it so?", "Why is it so?", True),
-        ("Why...", "Why...", True),
         (f"{LONG:.<100.100}...", f"{LONG:.<100.100} and further", True),
-        (f"{'x' * 100}...", "x" * 100, True),
-        (f"{'x' * 100}...", "x" * 99, False),
         ("Why is it so?...", "Why is it?", False),
         ("", "Why?", True),
         (f"{'x' * 100}...", f"{'x' * 99}y and further", False),
@@ -234,7 +228,7 @@ def test_a_recorded_text_is_that_of_a_prompt_as_far_as_it_is_known(
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Runs `mine` and `theirs` of the same questions, `late` of some levels; `recorded.json`."""
+    """Runs of the same questions, and the export of one of them scored by two embedders."""
     folder = tmp_path_factory.mktemp("runs")
     items = [
         {
@@ -268,19 +262,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def change(folder: Path, target: Path, edit: Callable[[Any], Any]) -> Path:
-    """A copy of the recorded run in which the prompts are changed."""
-    import shutil
-
-    shutil.copytree(folder / "recorded", target)
-    path = target / "records.jsonl"
-    records = [json.loads(line) for line in path.read_text().splitlines()]
-    for record in records:
-        edit(record["sample"])
-    rewrite_records(target, "".join(f"{json.dumps(record)}\n" for record in records).encode())
-    return target
-
-
 def test_a_run_is_compared_with_recorded_answers(folder: Path) -> None:
     comparison = ek.compare(folder / "mine", folder / "recorded")
     assert {each.metric: each.n for each in comparison.differences}["mean_similarity"] == 24
@@ -288,16 +269,6 @@ def test_a_run_is_compared_with_recorded_answers(folder: Path) -> None:
     # The same figures as against the run that was recorded, whose settings are known.
     known = ek.compare(folder / "mine", folder / "theirs", metrics="mean_similarity").differences[0]
     assert known.difference == pytest.approx(comparison.differences[0].difference)
-
-
-def test_another_text_under_the_same_id_is_refused(folder: Path, tmp_path: Path) -> None:
-    def edit(sample: Any) -> None:
-        if sample["group"] == "3":
-            sample["inputs"]["question_text"] = "Something else..."
-
-    changed = change(folder, tmp_path / "changed", edit)
-    with pytest.raises(UsageError, match="3 of 24 prompts in both do not ask the same"):
-        ek.compare(folder / "mine", changed, metrics="mean_similarity")
 
 
 def test_a_recording_scored_by_another_embedder_is_refused(folder: Path) -> None:

@@ -19,18 +19,21 @@ from evenkeel.benchmarks.mirae.refusals import refuses
 from evenkeel.benchmarks.mirae.scoring import probe_sentences
 from evenkeel.types import Answered, Embed, Request, Response, RunSpec, Score
 
-Vectors = Mapping[str, Sequence[float]]
-
 
 def vector(values: Sequence[float]) -> bytes:
     return np.array(values, "<f4").tobytes()
 
 
 def answered(
-    level: int, texts: Sequence[str | Response], *, lang: str = "en", question: str = "1"
+    level: int,
+    texts: Sequence[str | Response],
+    *,
+    lang: str = "en",
+    question: str = "1",
+    domain: str = "FACTUAL",
 ) -> Answered:
     benchmark = Mirae(MiraeOptions())
-    asked = Question(question, "FACTUAL", lang, {level: f"{question} {level} {lang}?"})
+    asked = Question(question, domain, lang, {level: f"{question} {level} {lang}?"})
     (sample,) = make_samples([asked], len(texts))
     responses = tuple(Response(status="ok", text=t) if isinstance(t, str) else t for t in texts)
     return Answered(sample, tuple(benchmark.requests(sample)), responses)
@@ -55,25 +58,21 @@ def _embedded(request: Request, embed: Mapping[str, Any]) -> Response:
     return Response(status="ok", vector=vector(values), cut=request.text.startswith("long"))
 
 
+def test_each_distinct_answer_is_embedded_once_and_a_failure_never() -> None:
+    item = answered(1, ["a", "b", "a", Response(status="error")])
+    asked = next(Mirae(MiraeOptions()).score([item]))
+    assert [request.text for request in asked if isinstance(request, Embed)] == ["a", "b"]
+    (score,) = scored([item], {"b": [0.0, 1.0, 0.0]})
+    assert score.values["mean_similarity"] == pytest.approx(1 / 3)
+    assert (score.answered, score.statuses) == (3, {"ok": 3, "error": 1})
+
+
+def test_one_usable_answer_is_missing_not_perfect() -> None:
+    (score,) = scored([answered(1, ["a", Response(status="error")])], {})
+    assert (score.values["mean_similarity"], score.answered) == (None, 0)
+
+
 # Drift
-
-
-def test_no_drift_where_only_sampling_changes_the_answers() -> None:
-    """Two levels with the same spread of answers: across them as alike as within them."""
-    rng = np.random.default_rng(0)
-    names = [f"a{n}" for n in range(400)]
-    embed = {name: rng.normal([3, 0, 0], 1) for name in names}
-    _, longer = scored([answered(1, names[:200]), answered(7, names[200:])], embed)
-    assert longer.values["drift"] == pytest.approx(0, abs=0.02)
-    assert longer.values["mean_similarity"] is not None
-    assert longer.values["mean_similarity"] < 0.9
-
-
-def test_drift_is_what_the_longer_prompt_changes() -> None:
-    embed = {"a": [1, 0, 0], "b": [0, 1, 0]}
-    first, longer = scored([answered(1, ["a", "a"]), answered(7, ["b", "b"])], embed)
-    assert "drift" not in first.values
-    assert longer.values["drift"] == pytest.approx(1)
 
 
 def test_drift_is_missing_where_a_level_has_no_figure() -> None:
@@ -220,9 +219,6 @@ def test_a_probe_that_could_not_be_embedded_says_nothing_of_the_language() -> No
     assert "embedder_reads" not in done.value.value[0].values
 
 
-# Other embedders, whole answers
-
-
 # Languages
 
 
@@ -319,24 +315,18 @@ def test_a_prompt_of_which_only_the_beginning_is_recorded_has_no_length(text: st
     assert score.values["prompt_tokens"] == tokens
 
 
-@pytest.mark.parametrize("tagged", [True, False])
-def test_each_padding_has_a_trend_and_a_drift_of_its_own(tagged: bool) -> None:
-    """The question alone, whether it is asked once for both paddings or once for each."""
+def test_each_padding_has_a_trend_and_a_drift_of_its_own() -> None:
     slopes = {"neutral": 0.0, "elaborate": -0.02}
-    scores = []
-    for question in range(4):
-        for padding, slope in slopes.items():
-            scores += [
-                graded(question, level, 0.9 + slope * level, tokens=2.0**level, padding=padding)
-                for level in ((1, 2, 7) if tagged else (2, 7))
-            ]
-        if not tagged:
-            scores.append(graded(question, 1, 0.9, tokens=2.0))
+    scores = [
+        graded(question, level, 0.9 + slope * level, tokens=2.0**level, padding=padding)
+        for question in range(4)
+        for padding, slope in slopes.items()
+        for level in (1, 2, 7)
+    ]
     summary = Mirae(MiraeOptions()).summarise(scores)
     for padding, slope in slopes.items():
-        values = {level: 0.9 + slope * level * (tagged or level > 1) for level in (1, 2, 7)}
         trend = summary[f"trend_per_doubling/padding={padding}"]
-        assert trend.value == pytest.approx(fitted(values, {1: 2, 2: 4, 7: 128}))
+        assert trend.value == pytest.approx(slope)
         assert trend.n == 4
         drift = summary[f"drift/padding={padding},level=7"].value
         assert drift == pytest.approx((0.9 + 7 * slope) / 10)
@@ -355,7 +345,3 @@ def test_drift_is_from_the_shortest_prompt_of_the_same_padding() -> None:
     items = [padded(1, "a", "neutral"), padded(1, "b", "elaborate"), padded(7, "a", "neutral")]
     scores = scored([*items, padded(7, "a", "elaborate")], embed)
     assert [score.values.get("drift") for score in scores] == [None, None, pytest.approx(0), pytest.approx(1)]
-    shared = [answered(1, ["a", "a"]), padded(7, "a", "neutral"), padded(7, "b", "elaborate")]
-    assert [s.values.get("drift") for s in scored(shared, embed)] == [
-        None, pytest.approx(0), pytest.approx(1),
-    ]  # fmt: skip

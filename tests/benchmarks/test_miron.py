@@ -188,24 +188,19 @@ def test_without_log_probabilities_only_the_levenshtein_part_is_scored(files: Pa
 
 
 class Picky(Continuing):
-    """A server that gives no log-probabilities of the prompts in which it finds something."""
-
-    def __init__(self, unknown: str, **behaviour: Any) -> None:
-        super().__init__(**behaviour)
-        self.unknown = unknown
+    """A server that gives no log-probabilities of some prompts."""
 
     def _echo(self, body: Any) -> bytes:
         reply = msgspec.json.decode(super()._echo(body))
-        if re.search(self.unknown, body.prompt):
+        if "Logic 1" in body.prompt:
             reply["choices"][0]["logprobs"] = None
         return msgspec.json.encode(reply)
 
 
 def test_a_row_without_log_probabilities_keeps_its_text_and_its_score(
-    finished: tuple[ek.Run, Any], files: Path, tmp_path: Path,
-    capsys: pytest.CaptureFixture[str]
-) -> None:  # fmt: skip
-    with Picky("Logic 1") as server:
+    finished: tuple[ek.Run, Any], files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Picky() as server:
         code = evenkeel(
             "run", "miron", "--model", "openai:loop", "--base-url", server.url,
             "--data", files, "--out", tmp_path / "run",
@@ -214,13 +209,7 @@ def test_a_row_without_log_probabilities_keeps_its_text_and_its_score(
     confidence = done.summary["target_confidence"]
     assert (done.headline.value, done.headline.n) == (finished[0].headline.value, 24)
     assert (done.headline.coverage, done.headline.statuses) == (1.0, {"ok": 24})
-    assert confidence.n == 22
-    assert confidence.coverage == pytest.approx(22 / 24)
-    assert confidence.statuses == {"ok": 22, "unparsed": 2}
-    for record in done.records():
-        lost = "Logic-1" in record.sample.id
-        assert (record.score.values["target_confidence"] is None) == lost
-        assert record.score.values["lev_score"] is not None
+    assert (confidence.n, confidence.statuses) == (22, {"ok": 22, "unparsed": 2})
     assert code == 1
     assert "coverage of target_confidence 91.67% is under the floor of 95%" in capsys.readouterr().err
 
@@ -324,13 +313,9 @@ def test_the_export_has_the_published_fields_and_the_same_figures_scored_again(
     assert float(said[1]) < 0.0051
     again = ek.load_run(tmp_path / "again")
     for name in ("lev_score", "target_confidence"):
-        for scope in ("", "/category=Noise", "/category=Facts"):
-            ours, first = (
-                again.summary[name + scope],
-                whole.summary[f"{name}{scope or '/'}{',' * bool(scope)}lang=en"],
-            )
-            assert ours.value == pytest.approx(first.value, abs=0.0051)
-            assert (ours.n, ours.coverage) == (first.n, 1.0)
+        ours, first = again.summary[f"{name}/category=Noise"], whole.summary[f"{name}/category=Noise,lang=en"]
+        assert ours.value == pytest.approx(first.value, abs=0.0051)
+        assert (ours.n, ours.coverage) == (first.n, 1.0)
     assert again.spec.options == {}  # what was asked elsewhere is not known here
     assert not {"target_tokens", "bits_per_byte", "boundary_merges"} & set(again.summary)
     assert exported(again, "en") == exported(whole, "en")

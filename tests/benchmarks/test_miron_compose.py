@@ -1,11 +1,11 @@
-"""The composer of MIRON sets: uniqueness, boundaries, seeds, pseudo-words, and the truth of puzzles."""
+"""The composer of MIRON sets: boundaries, seeds, pseudo-words, facts, and the truth of puzzles."""
 
 from __future__ import annotations
 
 import re
 from functools import cache
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import given, settings
@@ -14,11 +14,15 @@ from hypothesis import strategies as st
 from evenkeel.benchmarks.miron.files import LANGUAGES, Example, make_sample
 from evenkeel.benchmarks.miron.make.frames import (
     Draft,
+    Table,
+    fact_tables,
     pseudo_words,
     read_bank,
+    wordings,
 )
 from evenkeel.benchmarks.miron.make.generator import clean_drafts, compose, keyboard
 from evenkeel.benchmarks.miron.scoring import lev_score
+from evenkeel.make.grammar import fill
 
 pytestmark = pytest.mark.full
 every_language = pytest.mark.parametrize("lang", LANGUAGES)
@@ -32,10 +36,6 @@ def examples_of(lang: str, seed: int = 0, per_category: int = 500) -> list[Examp
 @cache
 def drafted(lang: str) -> dict[str, list[Draft]]:
     return clean_drafts(lang)
-
-
-def of(lang: str, category: str) -> list[Example]:
-    return [row for row in examples_of(lang) if row.category == category]
 
 
 # --- the whole set ----------------------------------------------------------------------------------
@@ -107,6 +107,71 @@ def test_english_frames_are_many_and_copying_does_not_pass_for_inflecting() -> N
     assert len(frames) >= 290
     scores = [lev_score(f" {one.about}", one.target) for one in drafted("en")["Morphology"]]
     assert sum(scores) / len(scores) < 73
+
+
+# --- facts ------------------------------------------------------------------------------------------
+
+
+class Asked(NamedTuple):
+    """One wording of one fact, as a set shows it."""
+
+    table: Table
+    fact: int
+    prefix: str
+    answers: tuple[str, ...]
+
+
+@cache
+def asked(lang: str) -> tuple[Asked, ...]:
+    return tuple(
+        Asked(table, number, fill(way.frame, way.values), (way.target, *way.accepted))
+        for table in fact_tables(lang)
+        for number, ways in enumerate(wordings(table))
+        for way in ways
+    )
+
+
+@every_language
+def test_no_two_facts_ask_the_same(lang: str) -> None:
+    """Neither two rows of a table nor rows of two tables: a prefix belongs to one fact."""
+    owners: dict[str, set[tuple[str, int]]] = {}
+    for one in asked(lang):
+        owners.setdefault(one.prefix, set()).add((one.table.name, one.fact))
+    assert {prefix: facts for prefix, facts in owners.items() if len(facts) > 1} == {}
+
+
+@every_language
+def test_no_right_answer_is_in_its_prefix(lang: str) -> None:
+    """Words of one or two letters (In, As, to) are compared with their case."""
+    for one in asked(lang):
+        words = re.findall(r"[\w'-]+", one.prefix)
+        text = f" {' '.join(words).lower()} "
+        for answer in one.answers:
+            given_away = answer in words if len(answer) < 3 else f" {answer.lower()} " in text
+            assert not given_away, f"{one.prefix} {answer}"
+
+
+@every_language
+def test_every_fact_asks_for_a_name(lang: str) -> None:
+    """Facts are a control group: names that a child of twelve knows."""
+    named = [one for one in asked(lang) if re.match(r"(the |в )?[^\W\d_]", one.answers[0])]
+    assert [one for one in named if not any(map(str.isupper, one.answers[0]))] == []
+    assert len(named) == len(asked(lang))
+
+
+def test_an_answer_with_yo_may_be_written_with_ye() -> None:
+    drafts = [one for drafts in drafted("ru").values() for one in drafts]
+    answers = [{one.target, *one.accepted} for one in drafts]
+    assert all(answer.replace("ё", "е") in every for every in answers for answer in every)
+    assert any("ё" in one.target for one in drafts)
+
+
+def test_russian_facts_have_latin_letters_only_in_numerals() -> None:
+    """A Latin look-alike (a, e, o, p, c) inside of a Russian word would make another text of it."""
+    latin = re.compile(r"[^\W\d_]*[A-Za-z]\w*")
+    for one in asked("ru"):
+        for word in latin.findall(" ".join((one.prefix, *one.answers))):
+            assert re.fullmatch(r"[IVX]+", word), (word, one)
 
 
 # --- puzzles ----------------------------------------------------------------------------------------

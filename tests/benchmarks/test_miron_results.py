@@ -12,7 +12,7 @@ import pytest
 
 import evenkeel as ek
 from evenkeel.benchmarks.miron.benchmark import Miron
-from evenkeel.errors import DataError, UsageError
+from evenkeel.errors import DataError
 from evenkeel.types import Record
 
 GOOD = {"prefix": "One ship, two", "target": " ships", "category": "Morphology"}
@@ -120,9 +120,3 @@ def test_a_confidence_that_cannot_be_is_named_by_its_line(tmp_path: Path, confid
     file.write_text(f"prefix,target,category,generated,target_confidence\nOne,two,Logic,two,{confidence}\n")
     with pytest.raises(DataError, match=r"line 2: the field 'target_confidence' is"):
         ek.score("miron", file, out=tmp_path / "run")
-
-
-def test_what_is_about_asking_cannot_be_set_for_recorded_answers(tmp_path: Path) -> None:
-    file = results(tmp_path, {"target_confidence": 50})
-    with pytest.raises(UsageError, match="'confidence' is about asking a model"):
-        ek.score("miron", file, out=tmp_path / "run", confidence="no")

@@ -20,7 +20,6 @@ from evenkeel.benchmarks.multiview.benchmark import Multiview
 from evenkeel.benchmarks.multiview.files import Triplet
 from evenkeel.benchmarks.multiview.make.generator import compose
 from evenkeel.benchmarks.multiview.page import blocks
-from evenkeel.models.embedded import embedder_folder
 from evenkeel.types import Figure, Summary
 from loopback import Loopback
 from stored import undeclared
@@ -83,28 +82,6 @@ def bm25(documents: Iterable[str]) -> Callable[[str, str], float]:
         return total
 
     return score
-
-
-def test_vectors_are_compared_by_their_cosines(side_by_side: ek.Run) -> None:
-    from sentence_transformers import SentenceTransformer
-
-    records = list(side_by_side.records())
-    few = records[::4]
-    texts = [text for record in few for text in record.sample.inputs.documents]
-    model = SentenceTransformer(str(embedder_folder()), device="cpu")
-    vectors = model.encode(texts, normalize_embeddings=True).reshape(len(few), 3, -1)
-    for record, (anchor, good, bad) in zip(few, vectors, strict=True):
-        margin = float(anchor @ good - anchor @ bad)
-        assert record.score.detail.margins[EMBEDDER] == pytest.approx(margin, abs=1e-5)
-        assert record.score.detail.picks[EMBEDDER] == ("positive" if margin > 0 else "negative",)
-    right = sum(picked == ["positive"] for picked in picks(side_by_side, EMBEDDER).values())
-    figure = side_by_side.summary[named("accuracy", EMBEDDER)]
-    assert (figure.value, figure.n, figure.coverage) == (right / len(records), len(records), 1.0)
-    # Each document has its place in a plane, once, for the pictures of the two views.
-    placed = [document for record in records for document in record.score.detail.documents]
-    assert len(placed) == len({text for record in records for text in record.sample.inputs.documents})
-    assert {tuple(document.views) for document in placed} == {("arithmetic", "setting"), ("plot", "setting")}
-    assert all(set(document.positions) == {"pca"} for document in placed)
 
 
 def test_the_summary_compares_methods_in_pairs(side_by_side: ek.Run) -> None:

@@ -216,23 +216,6 @@ def test_a_judge_that_built_the_triplets_is_marked_in_a_run_of_them(docs: Path, 
 # Without a judge
 
 
-def test_labels_make_gold_triplets_without_a_judge(tmp_path: Path) -> None:
-    docs = written(tmp_path / "math.jsonl", list(MATH.values()))
-    settings: dict[str, Any] = {"docs": str(docs), "label_field": "arithmetic", **CRITERION}
-    paths, built = api.build("multiview", tmp_path / "made", triplets=25, **settings)
-    assert [path.name for path in paths] == ["triplets.jsonl", "dropped.jsonl", "manifest.json"]
-    triplets = read_triplets(paths[0])
-    assert len(triplets) == 25
-    for triplet in triplets:
-        anchor, positive, negative = views(triplet)
-        assert anchor == positive != negative
-    assert counts(tmp_path / "made") == {
-        "unlabelled": 0, "without_partner": 0, "without_negative": 0, "kept": 25
-    }  # fmt: skip
-    assert (manifest(tmp_path / "made")["judge"], built.failures) == (None, [])
-    assert {triplet.hard_for for triplet in triplets} == {"bm25"}
-
-
 def test_a_build_that_keeps_nothing_leaves_an_earlier_one_as_it_was(tmp_path: Path) -> None:
     out = tmp_path / "made"
     docs = written(tmp_path / "few.jsonl", list(MATH.values())[:30])

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenkeel.benchmarks.multiview.make.criteria import Criterion, CriterionTriplets
+from evenkeel.benchmarks.multiview.make.criteria import Build, Criterion, CriterionTriplets
 from evenkeel.benchmarks.multiview.make.labels import label_triplets
 from evenkeel.benchmarks.multiview.make.triplets import jaccard
 from evenkeel.errors import MissingExtra, UsageError
@@ -91,7 +91,7 @@ def labelled(name: str, text: str, *labels: str) -> Document:
 
 
 def gold_of(documents: Sequence[Document], number: int, seed: int = 0) -> CriterionTriplets:
-    return label_triplets(documents, CRITERION, number, field="kind", docset="d", seed=seed)
+    return label_triplets(documents, Build(CRITERION, "d", number, seed), "kind")
 
 
 LABELLED = [

@@ -13,13 +13,12 @@ import pytest
 
 import evenkeel as ek
 from commandline import evenkeel
-from evenkeel.benchmarks.multiview.methods import Outcome, instruct_template, judge_prompt, order
+from evenkeel.benchmarks.multiview.methods import Outcome, family_template, judge_prompt, order, prompts
 from evenkeel.benchmarks.multiview.names import forms, parse_methods
 from evenkeel.errors import UsageError
 from evenkeel.harness.registry import load_benchmark
 from evenkeel.types import Logprobs, Response
 from loopback import Loopback, embedding, shared_words
-from models.tiny import open_hf, tiny_cross_encoder, tiny_model
 from scripted import Scripted
 from triplets import named, picks, store, store_tools, triplet
 
@@ -110,7 +109,10 @@ def test_wrong_arguments_of_a_method_are_refused(method: str, problem: str) -> N
     ],
 )
 def test_an_instruction_is_written_as_its_family_wants_it(spec: str, written: str) -> None:
-    assert instruct_template(spec).replace("{INSTRUCTION}", "I").replace("{TEXT}", "T") == written
+    assert (
+        family_template(prompts().instruct, spec).replace("{INSTRUCTION}", "I").replace("{TEXT}", "T")
+        == written
+    )
 
 
 def test_the_criterion_goes_into_the_embedders_instruction(tmp_path: Path) -> None:
@@ -175,46 +177,25 @@ def test_documents_that_the_embedder_cuts_are_counted_and_reported(
 # Rerankers
 
 
-@pytest.mark.parametrize("like_tei", [False, True])
-def test_a_rerank_server_orders_by_its_scores(like_tei: bool, tmp_path: Path) -> None:
+def test_a_rerank_server_orders_by_its_scores(tmp_path: Path) -> None:
     """Best first, by index: the order of the reply is not that of the documents."""
     texts = {"anchor": "dig deep holes", "positive": "to dig holes", "negative": "Find a saw"}
     given = [triplet(n, **{role: f"{text} {n}" for role, text in texts.items()}) for n in range(3)]
     data = store(tmp_path / "t.jsonl", given)
-    server = Loopback(record=True, wants_texts=like_tei)
-    with server:
+    with Loopback(record=True) as server:
         options: dict[str, Any] = {"method": ["rerank:openai:loop"], "base_url": server.url}
         run = ek.run("multiview", data=data, out=tmp_path / "run", **options)
-    sent = [body for body in server.bodies if body.get("texts" if like_tei else "documents")]
-    assert len(sent) == 3  # both documents of a query in one call
+    queries = [body["query"] for body in server.bodies if body.get("documents")]
+    assert len(queries) == 3  # both documents of a query in one call
+    asked = "Find a text that is alike to the following under this criterion: What it is for, in tools__use."
+    assert all(query.startswith(f"{asked}\n\ndig deep holes") for query in queries)
     expected = [
-        shared_words(body["query"], t.positive) - shared_words(body["query"], t.negative)
+        shared_words(query, t.positive) - shared_words(query, t.negative)
         for t in given
-        for body in sent
-        if t.anchor in body["query"]
+        for query in queries
+        if t.anchor in query
     ]
-    margins = [record.score.detail.margins["rerank:openai:loop"] for record in run.records()]
-    assert margins == expected
-    assert {body["model"] for body in sent} == {"loop"}
-
-
-def test_a_cross_encoder_scores_both_documents(tools: Path, tmp_path: Path) -> None:
-    import torch
-    from sentence_transformers import CrossEncoder
-
-    method = f"rerank:sbert:{tiny_cross_encoder(tmp_path / 'cross')}"
-    run = ek.run("multiview", data=tools, method=[method], out=tmp_path / "run")
-    model = CrossEncoder(str(tmp_path / "cross"), device="cpu")
-    for record in run.records():
-        inputs = record.sample.inputs
-        query = "Find a text that is alike to the following under this criterion: "
-        query += f"{inputs.description}\n\n{inputs.anchor}"
-        pairs = [(query, inputs.positive), (query, inputs.negative)]
-        good, bad = model.predict(pairs, activation_fn=torch.nn.Identity())
-        assert record.score.detail.margins[method] == pytest.approx(float(good) - float(bad), abs=1e-6)
-        assert record.score.detail.picks[method] == ("positive" if good > bad else "negative",)
-    (tmp_path / "cross" / "model.safetensors").rename(tmp_path / "moved")
-    assert ek.rescore(run.path).summary == run.summary  # from the journal alone
+    assert [record.score.detail.margins["rerank:openai:loop"] for record in run.records()] == expected
 
 
 # Judges
@@ -367,45 +348,6 @@ def test_two_servers_of_one_model_name_answer_each_for_its_method(tools: Path, t
 # Log-likelihoods of letters
 
 
-def test_logprobs_are_summed_over_both_orders(tmp_path: Path) -> None:
-    import torch
-
-    folder = tiny_model(tmp_path / "tiny", max_position_embeddings=512)
-    told = {"anchor_summary": "one", "positive_summary": "two", "negative_summary": "three"}
-    given = [triplet(n, **told) for n in range(4)]
-    data = store(tmp_path / "t.jsonl", given)
-    methods = [f"judge:hf:{folder}+logprobs", f"judge:hf:{folder}+annotations+logprobs"]
-    run = ek.run("multiview", data=data, method=methods, out=tmp_path / "run")
-    causal = open_hf(folder)._causal()
-
-    def likelihood(prefix: str, letter: str) -> float:
-        before, whole = (causal.tokenizer(text).input_ids for text in (prefix, prefix + letter))
-        with torch.inference_mode():
-            said = causal.model(torch.tensor([whole])).logits[0].log_softmax(-1)
-        return sum(float(said[place - 1, whole[place]]) for place in range(len(before), len(whole)))
-
-    for method in parse_methods(methods):
-        margins, flips = [], 0
-        for one, record in zip(given, run.records(), strict=True):
-            leads = []
-            for swapped in (False, True):
-                prefix = judge_prompt(method, one, swapped=swapped)
-                assert prefix.endswith("the anchor is more alike to")
-                assert ("Second candidate: t" in prefix) == ("annotations" in method.options)
-                leads.append(likelihood(prefix, " A") - likelihood(prefix, " B"))
-            margins.append(leads[0] - leads[1])
-            flips += (leads[0] > 0) == (leads[1] > 0)  # the same letter is another document
-            assert record.score.detail.margins[method.name] == pytest.approx(margins[-1], abs=1e-4)
-            alone = ["positive" if lead > 0 else "negative" for lead in (leads[0], -leads[1])]
-            assert list(record.score.detail.orders[method.name]) == alone
-        wanted = [["positive" if margin > 0 else "negative"] for margin in margins]
-        assert list(picks(run, method.name).values()) == wanted
-        figure = run.summary[named("accuracy", method.name)]
-        assert (figure.value, figure.n) == (wanted.count(["positive"]) / 4, 4)
-        turned = run.summary[named("flips", method.name)]
-        assert (turned.value, turned.n) == (flips / 4, 4)
-
-
 def answer(status: Any = "ok", **found: Any) -> Response:
     return Response(status=status, **found)
 
@@ -423,6 +365,22 @@ def ordered(method: str, responses: list[Response]) -> Outcome:
 
 def letters(*logprobs: float) -> list[Response]:
     return [answer(logprobs=Logprobs(values=(value,), tokens=("x",))) for value in logprobs]
+
+
+def test_logprobs_are_summed_over_both_orders() -> None:
+    """A and B with the positive first, then last: a bias to A cancels in the margin."""
+    biased = ordered("judge:hf:x+logprobs", letters(-1.0, -4.0, -1.0, -2.0))
+    assert (biased.picks, biased.orders, biased.margin) == (("positive",), ("positive", "negative"), 2.0)
+    assert biased.flips == 1.0
+    sure = ordered("judge:hf:x+logprobs", letters(-3.0, -1.0, -1.0, -2.0))
+    assert (sure.picks, sure.margin, sure.flips) == (("negative",), -3.0, 0.0)
+    plain, noted = parse_methods(["judge:hf:x+logprobs", "judge:hf:x+annotations+logprobs"])
+    summaries = {"anchor_summary": "one", "positive_summary": "two", "negative_summary": "three"}
+    for method in (plain, noted):
+        for swapped, second in ((False, "three"), (True, "two")):
+            prompt = judge_prompt(method, triplet(0, **summaries), swapped=swapped)
+            assert prompt.endswith("the anchor is more alike to")
+            assert (f"Second candidate: {second}" in prompt) == (method is noted)
 
 
 def test_a_score_that_is_no_number_is_a_failure_and_no_wrong_answer() -> None:

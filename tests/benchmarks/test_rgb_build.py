@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -46,13 +45,15 @@ def rows(path: Path) -> list[dict[str, Any]]:
 # From a seed
 
 
-def test_a_seed_gives_the_same_bytes_again_and_another_seed_gives_others(tmp_path: Path) -> None:
-    seven, again, eight = (
-        {path.name: path.read_bytes() for path in api.build("rgb", tmp_path / out, seed=seed, size=12)[0]}
-        for out, seed in (("seven", 7), ("again", 7), ("eight", 8))
+def test_another_seed_gives_another_set_of_every_kind_and_language(tmp_path: Path) -> None:
+    seven, eight = (
+        {
+            path.name: path.read_bytes()
+            for path in api.build("rgb", tmp_path / str(seed), seed=seed, size=4)[0]
+        }
+        for seed in (7, 8)
     )
     assert list(seven) == ["en.json", "en_int.json", "en_fact.json", "zh.json", "zh_int.json", "zh_fact.json"]
-    assert seven == again
     assert all(seven[name] != eight[name] for name in seven)
 
 
@@ -89,33 +90,6 @@ def test_chinese_documents_are_known_by_their_script(tmp_path: Path) -> None:
     plain, both, fact = check(CHINESE, {path.name: path for path in paths})
     assert [found.lang for found in (plain, both, fact)] == ["zh"] * 3
     assert [len(found.instances) for found in (plain, both, fact)] == [10, 5, 10]
-
-
-def test_what_the_model_does_badly_is_dropped_and_counted(built: Build) -> None:
-    faults = {
-        "Pellmouth": "refuse", "Gorscote": "prose", "Fenden": "prose once", "Calderthorpe": "elsewhere",
-        "Wickham": "give away", "Holmstead": "of the passage", "Ashby": "vague", "Tarnside": "vague",
-        "Brindle": "loses the answer", "Oakmere": "true fake",
-    }  # fmt: skip
-    with Librarian(ENGLISH, faults=faults) as server:
-        files, notes = built(server)
-    plain, _, fact = check(ENGLISH, files)
-    kept = {"Fenden", "Brindle", "Oakmere", "Selby", "Marlow", "Dunsop", "Yarrow"}
-    assert {row["source"].removesuffix(".txt") for row in rows(files["en.json"])} == kept
-    told = dict(note.split(": ", 1) for note in notes if ": " in note)
-    assert told["questions"].startswith("7 of 14 (")
-    assert sorted(re.findall(r"\d dropped: [^;)]*", told["questions"])) == [
-        "1 dropped: asked before",
-        "1 dropped: read again, it does not give the answer",
-        "1 dropped: refused",
-        "1 dropped: the answer is not in the passage",
-        "1 dropped: the question gives the answer away",
-        "1 dropped: the question refers to its passage",
-        "1 dropped: unparsed",
-    ]
-    assert told["rewritten passages"] == "24 of 28 (4 dropped: the answer was lost)"
-    assert told["false answers"] == "6 of 7 (1 dropped: not false)"
-    assert (len(plain.instances), len(fact.instances)) == (7, 6)
 
 
 def test_requests_that_failed_are_reported_and_asked_again(documents: Path, tmp_path: Path) -> None:
@@ -171,7 +145,7 @@ def test_a_model_that_writes_nothing_usable_is_reported_with_counts(built: Build
 
 
 def test_a_kind_without_questions_is_left_out_with_a_note(built: Build) -> None:
-    with Librarian(ENGLISH, faults={library.town: "true fake" for library in ENGLISH.libraries}) as server:
+    with Librarian(ENGLISH, true_fakes=True) as server:
         files, notes = built(server, size=1)
     assert list(files) == ["en.json"]
     assert notes[-2:] == [

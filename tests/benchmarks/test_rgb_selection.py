@@ -193,30 +193,6 @@ def test_five_passages_come_out_as_the_published_seed_has_them(
     assert chosen(instance, noise, correct=correct).docs == tuple(expected.split())
 
 
-# What is amiss is named
-
-
-@pytest.mark.parametrize(
-    ("instance", "noise", "correct", "note"),
-    [
-        (one(raw_positive=P, negative=N), 1.0, 0.0, ""),
-        (one(raw_positive=(), negative=N), 0.4, 0.0, "question 3: no document with the answer"),
-        (one(raw_positive=P, negative=N[:2]), 1.0, 0.0, "question 3: 2 of 5 documents"),
-        (FACT, 0.0, 0.0, ""),
-        (
-            one(raw_positive=P[:2], raw_wrong=W[:2], negative=N),
-            0.2,
-            0.4,
-            "question 3: 3 of 5 documents, no document with the answer",
-        ),
-    ],
-)
-def test_too_few_documents_or_none_with_the_answer_are_named_and_not_an_error(
-    instance: Instance, noise: float, correct: float, note: str
-) -> None:
-    assert chosen(instance, noise, correct=correct).note == note
-
-
 # The balanced order
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenkeel.benchmarks.rgb.make.derived import falsify, independent, join, partners
+from evenkeel.benchmarks.rgb.make.derived import falsify, join, partners
 from evenkeel.benchmarks.rgb.make.evidence import gather, too_few
 from evenkeel.benchmarks.rgb.make.passages import (
     LONGEST,
@@ -22,7 +22,7 @@ from evenkeel.benchmarks.rgb.make.passages import (
     reveals,
     states,
 )
-from evenkeel.benchmarks.rgb.make.questions import NOT_GIVEN, Question, Writer
+from evenkeel.benchmarks.rgb.make.questions import NOT_GIVEN, Question, Writer, write_questions
 from evenkeel.make.asking import Asking
 from evenkeel.types import Request, Response
 
@@ -121,6 +121,44 @@ def gathering(writer: Writer, passages: Sequence[str] = PASSAGES) -> Asking[list
     return gather([draft], passages, writer)
 
 
+QUERY = "Who built the mill at Selby?"
+
+
+@pytest.mark.parametrize(
+    ("query", "answer", "reading", "reason"),
+    [
+        (QUERY, " ", None, "the question or the answer is empty"),
+        (QUERY, "x" * 61, None, "the answer is longer than 60 characters"),
+        (QUERY, "Oats", None, "the answer is not in the passage"),
+        ("Did Bell build the mill at Selby?", "Bell", None, "the question gives the answer away"),
+        ("Who built the mill in the passage?", "Bell", None, "the question refers to its passage"),
+        ("谁建了磨坊？", "Bell", None, "the question is in another language"),
+        (QUERY, "Bell", "Oats", NOT_GIVEN),
+        (QUERY, "Bell", "Bell", ""),
+    ],
+)
+def test_a_question_is_dropped_for_its_real_reason(
+    query: str, answer: str, reading: str | None, reason: str
+) -> None:
+    writer = Writer("en")
+    replies = [] if reading is None else [{"answer": reading}]
+    asking = write_questions([Passage("d", PASSAGES[0])], 1, writer, seed=0)
+    questions = written(asking, [{"question": query, "answer": answer}], replies)
+    assert [question.query for question in questions] == ([] if reason else [query])
+    assert writer.tally["questions"] == {reason or "ok": 1}
+
+
+def test_what_was_asked_before_or_refused_is_made_up_for_by_other_passages() -> None:
+    writer = Writer("en")
+    passages = [Passage("d", f"{text} Bell came.") for text in PASSAGES]
+    replies = [{"question": f"Who came to mill {number}?", "answer": "Bell"} for number in (1, 1, 2)]
+    bell = {"answer": "Bell"}
+    asking = write_questions(passages, 2, writer, seed=0)
+    questions = written(asking, replies[:2], [bell], [REFUSED], [], replies[2:], [bell])
+    assert [question.query[-2] for question in questions] == ["1", "2"]
+    assert writer.tally["questions"] == {"ok": 2, "asked before": 1, "refused": 1}
+
+
 def test_a_passage_in_which_an_answer_is_read_is_not_irrelevant() -> None:
     passages = [*PASSAGES, *(f"The mill at Marlow has {number} doors." for number in range(9))]
     writer = Writer("en")
@@ -145,7 +183,6 @@ def test_an_irrelevant_document_need_not_share_a_word_with_the_question() -> Non
         (COW, "", NOT_GIVEN),
         (COW, "It is not stated. Bell is a cow.", NOT_GIVEN),
         ("Oats built the mill, said Bell.", "Oats", NOT_GIVEN),
-        ("The mill at Selby: Bell built it.", None, "read again: refused"),
         ("The mill at Selby: Bell built it.", "It was built by Bell.", ""),
     ],
 )
@@ -153,8 +190,7 @@ def test_a_rewritten_passage_is_dropped_for_its_real_reason(
     text: str, reading: str | None, reason: str
 ) -> None:
     writer = Writer("en")
-    read = reading is not None or reason.startswith("read again")
-    replies: list[object] = [REFUSED if reading is None else {"answer": reading}] if read else []
+    replies = [] if reading is None else [{"answer": reading}]
     asking = gathering(writer)
     (gathered,) = written(asking, [EMPTY] * 5, [{"text": text}, *[REFUSED] * 3], replies)
     assert gathered.positive[1:] == ([] if reason else [text])
@@ -220,7 +256,6 @@ def test_partners_are_alike_and_do_not_give_each_others_answers() -> None:
         "Oats": "The mill at Marlow was built by Oats.",
         "Reed": "The school at Yarrow was built by Reed, a pupil of Bell.",
         "Lane": "The school at Ashby was built by Lane.",
-        "Moss": "Nothing is known.",
     }
     questions = [
         question(text.replace(answer, "whom").rstrip(".") + "?", answer, text)
@@ -228,6 +263,4 @@ def test_partners_are_alike_and_do_not_give_each_others_answers() -> None:
     ]
     couples = partners(questions, "en")
     assert [[part.answer for part in couple] for couple in couples] == [["Bell", "Oats"], ["Reed", "Lane"]]
-    assert not independent(questions[0], questions[2])
     assert partners([questions[0], questions[2]], "en") == []
-    assert partners([], "en") == []

@@ -352,7 +352,7 @@ def test_the_probability_as_a_string_is_shown() -> None:
         "probability of the target as a string",
     )
     assert rows["in its own tokens"] == ("10%",)
-    assert rows["as a string, in whatever tokens"] == ("20%",)
+    assert rows["as a string, in any tokens"] == ("20%",)
 
 
 def test_the_clean_version_is_beside_the_one_with_typos() -> None:
@@ -408,8 +408,8 @@ def test_a_triplet_is_shown_with_the_scores_of_each_method() -> None:
     assert view.label == "0 of 1 methods are right"
     verdict, positive, negative, difference = facts(view, "what the methods picked")["bm25"]
     assert verdict == "wrong"
-    assert float(positive) - float(negative) == pytest.approx(float(difference), abs=2e-4)
-    assert float(difference) == pytest.approx(record.score.detail.margins["bm25"], abs=1e-4)
+    assert float(positive) - float(negative) == pytest.approx(float(difference), abs=0.02)
+    assert float(difference) == pytest.approx(record.score.detail.margins["bm25"], rel=0.05)
     assert marks(text(view, "not alike")) == ["workshop"]
     assert marks(text(view, "alike")) == []
 

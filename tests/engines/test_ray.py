@@ -16,7 +16,7 @@ import evenkeel as ek
 from engines.plugin import install
 from evenkeel.errors import ModelUnreachable
 from evenkeel.harness.plugins import entry_points
-from evenkeel.harness.progress import Silent
+from evenkeel.harness.progress import Progress
 from evenkeel.models.engines.engine import load_engine
 from evenkeel.types import ModelRef, Response
 from models.tiny import tiny_model
@@ -55,7 +55,7 @@ def cluster(plugin: None) -> Iterator[Cluster]:
     cluster.shutdown()
 
 
-class Watching(Silent):
+class Watching(Progress):
     """Calls a function once, after the first answer of a phase, and keeps the notes."""
 
     def __init__(self, title: str, then: Callable[[], None]) -> None:

@@ -14,7 +14,7 @@ import evenkeel as ek
 from evenkeel.errors import UsageError
 from evenkeel.harness import registry
 from evenkeel.harness.benchmark import Benchmark, Data
-from evenkeel.harness.progress import Silent
+from evenkeel.harness.progress import Progress
 from evenkeel.models.registry import BACKENDS, Backend
 from evenkeel.types import Answered, Generate, Request, Response, Sample, Sampling, Score
 from records import Notes
@@ -80,7 +80,7 @@ class Counted:
     def close(self) -> None: ...
 
 
-class Phases(Silent):
+class Phases(Progress):
     """How many requests of each phase there are, and how many are answered."""
 
     def __init__(self) -> None:

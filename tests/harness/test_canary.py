@@ -124,7 +124,7 @@ def echo() -> Iterator[Echo]:
 
 WAYS: dict[str, tuple[list[str], dict[str, str]]] = {
     "environment": (["--model=openai:m", "--base-url={url}"], {"OPENAI_API_KEY": CANARY}),
-    "preset at an address of the environment": (
+    "preset with its own header": (
         ["--model=azure:m"],
         {"AZURE_OPENAI_API_KEY": CANARY, "AZURE_OPENAI_ENDPOINT": "{url}"},
     ),

@@ -13,7 +13,7 @@ from commandline import command
 from evenkeel.errors import UsageError
 from evenkeel.files import lock
 from evenkeel.harness.control import clear_control, controlled, read_progress, stop
-from evenkeel.harness.progress import Silent
+from evenkeel.harness.progress import Progress
 from loopback import Loopback
 from stored import store_run
 from suites import PATIENCE, until
@@ -76,7 +76,7 @@ def test_a_process_begun_with_a_folder_is_stopped_before_its_run_begins(
 def test_what_a_killed_process_left_is_removed_and_stops_nothing(tmp_path: Path) -> None:
     for name in CONTROL:
         (tmp_path / name).write_text("left over")
-    with lock.writing(tmp_path), controlled(tmp_path, Silent()):
+    with lock.writing(tmp_path), controlled(tmp_path, Progress()):
         until(lambda: read_progress(tmp_path))
         assert set(os.listdir(tmp_path)) & CONTROL == {"progress.json"}
     assert not set(os.listdir(tmp_path)) & CONTROL

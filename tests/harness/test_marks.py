@@ -65,7 +65,6 @@ def test_marks_survive_a_fresh_run_and_are_not_of_its_new_answers(run: Run) -> N
         (("s0", "bad"), "not a verdict"),
         (("s0", "wrong", "y"), "no value"),
         (("s0", "wrong", "x", "c" * 10_001), "at most"),
-        (("s0", "wrong", "x", None), "comment"),
     ],
 )
 def test_what_cannot_be_marked_is_refused(arguments: tuple[Any, ...], problem: str, run: Run) -> None:

@@ -55,10 +55,10 @@ def test_unusable_answers_are_counted_by_their_status() -> None:
     counts: Counter[str] = Counter()
     prompts = [(number, user_prompt("Colour {NUMBER}?", NUMBER=str(number))) for number in range(4)]
     responses = [ok('{"colour": "red"}'), Response(status="refused"), ok("blue"), ok('{"colour": "black"}')]
-    answers = answered(ask(Colour, prompts, counts, prefix="colour_"), responses, [ok("still blue")])
+    answers = answered(ask(Colour, prompts, counts), responses, [ok("still blue")])
     colours = [(number, verdict.value.colour) for number, verdict in answers if verdict.value]
     assert colours == [(0, "red"), (3, "black")]
-    assert counts == {"colour_refused": 1, "colour_unparsed": 1}
+    assert counts == {"refused": 1, "unparsed": 1}
 
 
 def test_only_items_at_fault_are_asked_for_again() -> None:

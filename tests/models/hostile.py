@@ -12,7 +12,7 @@ import pytest
 from aiohttp import web
 
 from evenkeel.errors import ModelUnreachable
-from evenkeel.harness.progress import Silent
+from evenkeel.harness.progress import Progress
 from evenkeel.models.openai.backend import OpenAI
 from evenkeel.models.registry import load_model
 from evenkeel.types import Generate, Message, Request, Response, Sampling
@@ -52,7 +52,7 @@ class Hostile(Loopback):
             self.sent += len(CHUNK)
 
 
-class Recorder(Silent):
+class Recorder(Progress):
     """A watcher that records what is reported to it."""
 
     def __init__(self) -> None:
@@ -77,11 +77,7 @@ def fixed(body: bytes, **more: Any) -> Hostile:
 
 
 def packed(body: bytes, encoding: str) -> Hostile:
-    async def respond(_: Hostile, request: web.BaseRequest) -> web.StreamResponse:
-        headers = {"Content-Encoding": encoding, "Content-Type": "application/json"}
-        return web.Response(body=body, headers=headers)
-
-    return Hostile(respond)
+    return fixed(body, headers={"Content-Encoding": encoding})
 
 
 def model_of(server: Loopback | str, **options: Any) -> OpenAI:

@@ -103,19 +103,6 @@ def test_processes_at_once_make_one_whole_copy_though_one_is_killed(gguf: Path, 
     assert load_file(Path(folder) / "model.safetensors")
 
 
-@pytest.mark.parametrize("name", ["config.json", "model.safetensors"])
-def test_an_incomplete_folder_is_made_again(
-    gguf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    monkeypatch.setenv("EVENKEEL_CACHE", str(tmp_path))
-    folder = model_folder(gguf)
-    whole = (folder / name).read_bytes()
-    (folder / name).write_bytes(whole[:-3] if name == "model.safetensors" else b"")
-    assert model_folder(gguf) == folder
-    assert (folder / name).read_bytes() == whole
-    assert list(folder.parent.iterdir()) == [folder]
-
-
 def test_a_failed_conversion_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EVENKEEL_CACHE", str(tmp_path / "cache"))
     (tmp_path / "broken.gguf").write_bytes(b"GGUF, but not really")

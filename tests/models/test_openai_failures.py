@@ -115,7 +115,6 @@ def test_retry_after_holds_back_every_new_request() -> None:
     ("headers", "seconds"),
     [
         ({"Retry-After": "2.5"}, 2.5),
-        ({"retry-after-ms": "1500", "Retry-After": "2"}, 1.5),
         ({"Retry-After": "-5"}, 0),
         ({"Retry-After": "1e999"}, None),
         ({"Retry-After": "Fri, 31 Dec 99999999999999999999 23:59:59 GMT"}, None),

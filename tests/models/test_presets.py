@@ -129,8 +129,10 @@ def test_azure_is_asked_at_the_address_of_ones_resource(monkeypatch: pytest.Monk
         load_model("azure:mine")
     monkeypatch.setenv("AZURE_OPENAI_API_KEY", KEY)
     monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", "https://me.openai.azure.com/")
-    assert sent("azure:mine") == {"https://me.openai.azure.com/openai/v1": KEY}
-    assert KEY not in sent("azure:mine", base_url="https://evil.example").values()
+    [server] = endpoints(None, None, preset=find_preset("azure"))
+    assert (server.shown, server.headers["api-key"]) == ("https://me.openai.azure.com/openai/v1", KEY)
+    [other] = endpoints("https://evil.example", None, preset=find_preset("azure"))
+    assert KEY not in str(other.headers)
 
 
 # A person's own

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from evenkeel.models.hf import HuggingFace
+from evenkeel.models.local.responses import rank_response
 from evenkeel.models.openai.dialect import Dialect
 from evenkeel.models.openai.options import OpenAIOptions
 from evenkeel.models.openai.protocol import read_scores
@@ -149,3 +150,8 @@ def test_a_field_is_left_out_only_where_it_is_refused_as_such(message: str, left
     assert [note.split("'")[1] for note in dialect.notes()] == left_out
     body = dialect._encoded({"temperature": 0, "top_p": 0.5, "seed": 1, "prompt": "x"})
     assert [name for name in ("temperature", "top_p", "seed") if f'"{name}"'.encode() not in body] == left_out
+
+
+@pytest.mark.parametrize("score", [math.nan, math.inf])
+def test_a_score_that_is_not_finite_is_a_failure(score: float) -> None:
+    assert rank_response(score).status == "error"

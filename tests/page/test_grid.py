@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evenkeel.page.grid import Cell, Content, Grid
+from evenkeel.page.grid import Cell, Content, Grid, printed, show_line
 from evenkeel.types import Figure
 
 FIGURE = Figure(
@@ -22,3 +22,10 @@ def test_texts_below_figures_are_shown_wherever_a_table_is_drawn() -> None:
     for drawn in (repr(grid), grid.to_markdown(), grid.to_html()):
         assert all(text in drawn for text in ("50%", "⚠ 80%", "2026", "–"))
     assert "[20, 80]" in repr(grid)
+
+
+def test_a_line_is_broken_between_words_and_a_path_stays_whole() -> None:
+    path = f"/folder{'/part' * 40}"
+    lines = printed(lambda console: show_line(console, f"{'word ' * 30}{path}")).splitlines()
+    assert [len(line) <= 120 for line in lines] == [True, True, False]
+    assert lines[-1].strip() == path

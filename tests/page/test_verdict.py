@@ -45,6 +45,10 @@ def of(headline: Figure, layout: Layout = RIGHT, **settings: Any) -> str:
             figure(0.63, 0.6, 0.66, n=1200, clusters=1200),
             "Right in 63% of 1,200 prompts (95% interval 60% to 66%).",
         ),
+        (
+            figure(0.5, -0.68, 1.0, unit="cosine", clusters=3),
+            "Right in 0.50; there are only 8 prompts from 3 questions, so treat this as a test run.",
+        ),
         (figure(None, None, None), "There is no score: Wilson."),
         (
             figure(1.0, None, None, n=1, clusters=1),

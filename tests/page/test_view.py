@@ -115,7 +115,7 @@ def test_tokens_have_their_probability_in_figures() -> None:
 def test_a_matrix_of_any_shape_is_drawn() -> None:
     tree = parsed(Matrix("m", ("a",), ((1.0, math.nan), (0.5,))))
     cells = [content(cell) for cell in tree.iter("td")]
-    assert cells[1:] == ["1.000", "–", "0.500"]
+    assert cells[1:] == ["1.00", "–", "0.50"]
     assert parsed(Matrix("m", (), ())) is not None
 
 

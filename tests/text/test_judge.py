@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Generator, Sequence
-from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
 import pytest
@@ -14,16 +12,8 @@ from hypothesis import strategies as st
 from msgspec import Struct
 
 from evenkeel.files.jsonfile import json_objects
-from evenkeel.harness.budget import Budget
-from evenkeel.harness.limits import Limits
-from evenkeel.harness.progress import Silent
-from evenkeel.harness.runner import RequestPath
-from evenkeel.harness.scoring import complete
-from evenkeel.journal.journal import Journal
-from evenkeel.models.registry import load_model
 from evenkeel.text.judge import MAX_TOKENS, Verdict, ask, characters, items, read, schema_of
 from evenkeel.types import Generate, Message, Request, Response, Status
-from loopback import Loopback
 
 pytestmark = pytest.mark.slow
 
@@ -97,31 +87,11 @@ def test_bounds_and_choices_are_asked_for_and_an_answer_beyond_them_is_read() ->
     assert (schema["names"]["minItems"], schema["names"]["maxItems"]) == (1, 2)
     assert schema["names"]["items"] == {"type": "string", "maxLength": 3}
     assert (schema["note"]["minLength"], schema["note"]["maxLength"]) == (1, 5)
+    none = msgspec.json.decode(schema_of(Bounded, {"label": [], "names": []}))["properties"]
+    assert (none["names"]["maxItems"], none["label"]["enum"]) == (0, [""])
     beyond = Bounded("P99", ("a" * 50,) * 9, "n" * 5_000)
     assert read(Bounded, answer(msgspec.json.encode(beyond).decode())) == Verdict(beyond, "ok")
     assert read(Bounded, answer('{"label": ""}')).value == Bounded("")
-
-
-def test_a_list_is_chosen_among_names_and_stays_empty_where_there_are_none() -> None:
-    some, none = (
-        msgspec.json.decode(schema_of(Bounded, {"label": names, "names": names}))["properties"]
-        for names in (["a", "b", "c"], [])
-    )
-    assert some["names"]["items"]["enum"] == some["label"]["enum"] == ["a", "b", "c"]
-    assert some["names"]["maxItems"] == 3
-    assert (none["names"]["maxItems"], none["label"]["enum"]) == (0, [""])
-    assert "enum" not in none["names"]["items"]
-    assert "enum" not in schema_of(Bounded)  # what one request offers is not offered by the next
-
-
-def test_choices_are_those_of_each_prompt() -> None:
-    choices = [{"label": ["P1"]}, {"label": ["P1", "P2"]}]
-    first, second = next(ask(Bounded, [question("a"), question("b")], choices=choices))
-    for request, each in ((first, choices[0]), (second, choices[1])):
-        assert isinstance(request, Generate)
-        assert request.schema == schema_of(Bounded, each)
-        assert isinstance(request.prompt[-1], Message)
-        assert request.prompt[-1].content.endswith(request.schema)
 
 
 # Reading
@@ -130,7 +100,6 @@ def test_choices_are_those_of_each_prompt() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        GOOD,
         f"```json\n{GOOD}\n```",
         f"Let me see. The set {{1, 2}} is small.\n\n{GOOD}\n\nI hope that helps {{really}}.",
         f"{GOOD}\n{GOOD.replace('true', 'false')}",
@@ -142,13 +111,10 @@ def test_an_object_is_read_whatever_surrounds_it(text: str) -> None:
     assert read(Opinion, answer(text)) == Verdict(OPINION, "ok", "")
 
 
-def test_a_truncated_answer_counts_where_its_object_is_whole() -> None:
-    assert read(Opinion, answer(f"{GOOD} And", "truncated", "length")).value == OPINION
-
-
-@pytest.mark.parametrize("text", [f"Perhaps {GOOD}, but", GOOD[:-1], f"Well. {GOOD}", "", " \n", "{"])
+@pytest.mark.parametrize("text", [f"Perhaps {GOOD}, but", GOOD[:-1], ""])
 def test_what_was_cut_off_before_its_verdict_is_none(text: str) -> None:
     """An object further on may be a draft of one that was still being thought about."""
+    assert read(Opinion, answer(f"{GOOD} And", "truncated", "length")).value == OPINION
     verdict = read(Opinion, answer(text, "truncated", "length"))
     assert (verdict.value, verdict.status) == (None, "unparsed")
     assert "length" in verdict.reason
@@ -163,11 +129,8 @@ def test_half_a_character_in_a_verdict_can_be_stored() -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("", "there is no whole JSON object in it"),
         ("It is right.", "there is no whole JSON object in it"),
         (GOOD[:-1], "missing required field"),  # the claim inside is whole, and no opinion
-        ('{"right": true, "sco', "there is no whole JSON object in it"),
-        ("}{", "there is no whole JSON object in it"),
         ('{"right": true}', "missing required field `score`"),
         ('{"right": "perhaps", "score": 7}', "Expected `bool`, got `str` - at `$.right`"),
         ('{"right": true, "score": 7, "claims": [{"text": 1}]}', "at `$.claims[0].text`"),
@@ -211,7 +174,7 @@ def test_a_question_carries_the_schema_as_a_field_and_in_words() -> None:
 def test_only_what_cannot_be_read_is_asked_again_and_with_what_was_wrong() -> None:
     asking = ask(Opinion, [question("a"), question("b"), question("c")])
     first = next_requests(asking)
-    (again,) = next_requests(asking, [answer(GOOD), answer('{"right": true}'), answer(GOOD)])
+    (again,) = next_requests(asking, [answer(GOOD), answer('{"right": true}'), answer("", "refused")])
     assert again.schema == first[1].schema
     assert again.prompt[0] == first[1].prompt[0]
     before, after = first[1].prompt[-1], again.prompt[-1]
@@ -220,42 +183,5 @@ def test_only_what_cannot_be_read_is_asked_again_and_with_what_was_wrong() -> No
     assert after.content.startswith(before.content)
     assert "missing required field `score`" in after.content.removeprefix(before.content)
     results = verdicts(asking, [answer(GOOD.replace("7", "3"))])
-    assert [verdict.value.score for verdict in results if verdict.value] == [7, 3, 7]
-
-
-# With a real server
-
-
-class Judge(Loopback):
-    """A server that answers well from the second time on that it is asked about a thing."""
-
-    def _answer(self, path: str, body: Any, key: str) -> bytes:
-        prompt = body.messages[-1].content
-        text = GOOD if "could not be read" in prompt or "easy" in prompt else "Well, it depends."
-        message: dict[str, Any] = {"content": text}
-        if "rude" in prompt:
-            message = {"content": None, "refusal": "no"}
-        self.answered[prompt] += 1
-        return msgspec.json.encode({"choices": [{"message": message, "finish_reason": "stop"}]})
-
-
-def test_verdicts_are_journaled_and_not_asked_twice(tmp_path: Path) -> None:
-    questions = [question(text) for text in ("an easy one", "a hard one", "a rude one")]
-    with Judge(record=True) as server, contextlib.closing(Journal(tmp_path / "journal.sqlite")) as journal:
-        model = load_model("openai:judge", base_url=server.url)
-        road = RequestPath(
-            journal,
-            {"judge": model.identity()},
-            opener=lambda role: model,
-            budget=Budget(Limits()),
-            progress=Silent(),
-        )
-        results = complete(ask(Opinion, questions), road.answer)
-        assert [verdict.status for verdict in results] == ["ok", "ok", "refused"]  # not asked again
-        assert server.requests == 4
-        assert complete(ask(Opinion, questions), road.answer) == results
-        assert server.requests == 4
-    for body in server.bodies:
-        given = body["response_format"]["json_schema"]
-        assert given["schema"] == msgspec.json.decode(schema_of(Opinion))
-        assert given["strict"] is True
+    assert [verdict.value.score for verdict in results if verdict.value] == [7, 3]
+    assert results[2].status == "refused"

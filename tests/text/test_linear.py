@@ -73,14 +73,10 @@ FUNCTIONS: dict[str, Callable[[str], Any]] = {
 }
 FEW = [" ", "0", "1,000,", '{"a":', "a\n", "十百千万亿", "<think>", "not ", "Paris "]
 """The others are tried by `make full`."""
-UNITS = [
-    "0", "1 000", "1,000,", ".0", "1:1:", "{", '{"a":', '{"a":[', '"', "\\", "\\u00", " ", "\n", "a\n", "A. ",
-    ". ", "一二三", "十百千万亿", "点", "2024年", "<", "<think>", "</think>", "<|channel|>final", "```",
-    "e\u0301", "\u0301", "👨‍👩‍👧", "《", "not ", "one thousand and ", "January 1, ", "  percent", "'",
-    "Paris ",
-    "一", "百万", "1万", "百分之", "the ", "no ", "is not ", "I cannot ", "1 ", "½", "-1", "1.", "٣",
-    "\u200d", "Glenmore but ", "Silverton did not ", "San ", "《a》", "twenty ", "2024-", "answer: ",
-    "&#x41;", "%25", "sk-abcdef", "a" * 24 + " ", "sorry, ", ", but ", "\ufdfa", "\u2028", "\x00", "[", "(",
+MORE = [
+    ".0", "{", '"', "\\u00", "A. ", "2024年", "</think>", "<|channel|>final", "\u0301", "《",
+    "one thousand and ", "January 1, ", "百分之", "I cannot ", "1.", "\u200d", "Silverton did not ", "&#x41;",
+    "sk-abcdef", ", but ", "\ufdfa", "[",
 ]  # fmt: skip
 
 
@@ -101,7 +97,7 @@ def is_linear(function: Callable[[str], Any], unit: str, *, short: int = SHORT, 
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-@pytest.mark.parametrize("units", [FEW, pytest.param(UNITS, marks=pytest.mark.full)], ids=["few", "all"])
+@pytest.mark.parametrize("units", [FEW, pytest.param(MORE, marks=pytest.mark.full)], ids=["few", "more"])
 def test_the_time_is_linear_in_the_length_of_an_answer(name: str, units: list[str]) -> None:
     assert [unit for unit in units if not is_linear(FUNCTIONS[name], unit)] == []
 

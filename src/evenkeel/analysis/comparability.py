@@ -16,6 +16,7 @@ from evenkeel.harness.folder import Run
 from evenkeel.harness.registry import benchmark_class
 from evenkeel.harness.spec import spec_changes
 from evenkeel.options import describe
+from evenkeel.page.format import counted
 from evenkeel.types import Tag
 
 if TYPE_CHECKING:
@@ -96,8 +97,8 @@ def _unlike(first: RunValues, second: RunValues, common: Sequence[int], others: 
     if not unlike:
         return ""
     more = ", …" if len(unlike) > MOST_LISTED else ""
-    samples, listed = benchmark.layout.counted[0], ", ".join(unlike[:MOST_LISTED])
-    return f"{len(unlike):,} of {len(common):,} {samples} in both do not ask the same: {listed}{more}"
+    shared = counted(len(common), f"shared {benchmark.layout.counted[0]}")
+    return f"{len(unlike):,} of {shared} ask different things: {', '.join(unlike[:MOST_LISTED])}{more}"
 
 
 def _changes(first: Run, second: Run) -> dict[str, str]:
@@ -143,9 +144,9 @@ def sizes_note(pair: Pair) -> list[str]:
     sizes, common = [len(run.scores) for run in pair.runs], len(pair.rows[0])
     if sizes == [common, common]:
         return []
-    samples = pair.runs[0].layout.counted[0]
+    shared = counted(common, f"shared {pair.runs[0].layout.counted[0]}")
     listed = ", ".join(f"{size:,} in {name}" for size, name in zip(sizes, pair.names, strict=True))
-    return [f"Compared on the {common:,} shared {samples} ({listed})"]
+    return [f"Compared on the {shared} ({listed})"]
 
 
 def excluded(pair: Pair, sides: tuple[Values, Values]) -> tuple[NDArray[np.bool_], str]:

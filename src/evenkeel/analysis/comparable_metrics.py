@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
 
 from evenkeel.analysis.sample_values import RunValues, split_name, tag_order
 from evenkeel.errors import UsageError, suggestion
@@ -27,17 +28,18 @@ def run_names(runs: Sequence[Run]) -> list[str]:
     for names in (models, [run.path.name for run in runs]):
         if len(set(names)) == len(runs):
             return names
-    return [f"{model} ({end})" for model, end in zip(models, path_ends(runs), strict=True)]
+    ends = path_ends([run.path for run in runs])
+    return [f"{model} ({end})" for model, end in zip(models, ends, strict=True)]
 
 
-def path_ends(runs: Sequence[Run]) -> list[str]:
-    """The shortest ends of the runs' paths, of as many parts each, that are distinct."""
-    paths = [run.path.resolve().parts[1:] for run in runs]
-    for length in range(1, max(map(len, paths), default=0) + 1):
-        ends = ["/".join(parts[-length:]) for parts in paths]
-        if len(set(ends)) == len(set(paths)):
+def path_ends(paths: Sequence[Path]) -> list[str]:
+    """The shortest ends of paths, of as many parts each, that are distinct."""
+    parts = [path.resolve().parts[1:] for path in paths]
+    for length in range(1, max(map(len, parts), default=0) + 1):
+        ends = ["/".join(each[-length:]) for each in parts]
+        if len(set(ends)) == len(set(parts)):
             return ends
-    return [run.path.name for run in runs]
+    return [path.name for path in paths]
 
 
 def layout_of(runs: Sequence[Run]) -> Layout:
@@ -71,7 +73,7 @@ def usual_metrics(layout: Layout, runs: Sequence[Run]) -> list[str]:
         return [f"{layout.headline}@{name}" for name in common]
     if all(len(run.subjects) == 1 for run in runs):
         return [layout.headline]
-    names = path_ends(runs)
+    names = path_ends([run.path for run in runs])
     listed = "; ".join(f"{name}: {', '.join(run.subjects)}" for name, run in zip(names, runs, strict=True))
     kind = runs[0].subject
     raise UsageError(f"these runs have no {kind} in common. Their {kind}s are: {listed}.")

@@ -8,10 +8,12 @@ from evenkeel.analysis.comparison import Comparison, Difference
 from evenkeel.analysis.leaderboard import Leaderboard
 from evenkeel.harness.registry import benchmark_class
 from evenkeel.page.format import (
+    FEW_SAMPLES,
     counts,
     interval,
     known,
     probability,
+    says_nothing,
     share,
     signed,
     signed_bound,
@@ -22,7 +24,7 @@ from evenkeel.page.layout import Layout
 from evenkeel.page.metrics import scope_of, title_of
 from evenkeel.page.scale import legend
 
-HEADS = ["B − A", "95% interval", "p", "answer"]
+HEADS = ["B − A", "95% interval", "p"]
 SHARED = "Models share a rank when the data can't separate them (paired tests, corrected by Holm)."
 
 
@@ -55,9 +57,10 @@ def _sentence(difference: Difference, layout: Layout, names: tuple[str, str]) ->
     title, unit = _title(difference, layout), difference.unit
     values = f"{b} {known(difference.value_b, unit)}, {a} {known(difference.value_a, unit)}"
     low, high = difference.low, difference.high
-    limits = "" if low is None or high is None else f" to {signed(high, unit)}"
-    interval_words = f"; difference 95% interval {signed(low, unit)}{limits}" if low is not None else ""
-    return f"{title}: {answer(difference, layout, names)} ({values}{interval_words})."
+    limits = ""
+    if low is not None and high is not None and not says_nothing(low, high, unit):
+        limits = f"; difference 95% interval {signed(low, unit)} to {signed(high, unit)}"
+    return f"{title}: {answer(difference, layout, names)} ({values}{limits})."
 
 
 def answer(difference: Difference, layout: Layout, names: tuple[str, str] = ("A", "B")) -> str:
@@ -92,18 +95,18 @@ def comparison_tables(comparison: Comparison) -> list[Grid]:
     layout = benchmark_class(comparison.benchmark).layout
     if len(comparison.runs) == 2:
         rows = [(_title(each, layout), _row(each, layout)) for each in _distinct(comparison.differences)]
-        return [Grid("", "metric", ["A", "B", *HEADS], rows, left=1)]
+        return [Grid("", "metric", ["answer", "A", "B", *HEADS], rows, left=2)]
     return [
         Grid(
             title_of(layout.metrics, metric),
             "A",
-            ["B", "of A", "of B", *HEADS],
+            ["B", "answer", "of A", "of B", *HEADS],
             [
                 (each.a, [each.b, *_row(each, layout)])
                 for each in comparison.differences
                 if each.metric == metric
             ],
-            left=2,
+            left=3,
         )
         for metric in comparison.metrics
     ]
@@ -119,14 +122,17 @@ def _row(difference: Difference, layout: Layout) -> list[Content]:
     unit, low, high = difference.unit, difference.low, difference.high
     style: Style = "strong" if difference.different else ""
     change = "–" if difference.difference is None else signed(difference.difference, unit)
-    limits = "" if low is None or high is None else f"[{signed_bound(low, unit)}, {signed_bound(high, unit)}]"
+    limits = ""
+    if low is not None and high is not None:
+        limits = f"[{signed_bound(low, unit)}, {signed_bound(high, unit)}]"
+        limits = FEW_SAMPLES if says_nothing(low, high, unit) else limits
     return [
+        Cell(answer(difference, layout), style),
         known(difference.value_a, unit),
         known(difference.value_b, unit),
         Cell(change, style),
         Cell(limits, "soft"),
         probability(difference.p_holm),
-        Cell(answer(difference, layout), style),
     ]
 
 
@@ -137,7 +143,9 @@ def footnote(comparison: Comparison) -> str:
     methods = dict.fromkeys(each.method for each in comparison.differences if each.p is not None)
     words = [
         f"Compared on up to {counts(largest, layout)}.",
-        f"p: {', '.join(methods) or 'no test'}; corrected for all rows (Holm). Intervals are not.",
+        f"p-values: {', '.join(methods)}, corrected for all rows (Holm); intervals are not corrected."
+        if methods
+        else "No test was possible: there are too few samples, or they do not differ.",
     ]
     if comparison.references:
         words.append(f"{legend(comparison.references, layout.metrics[0].unit)}.")

@@ -17,7 +17,6 @@ from evenkeel.analysis.sample_values import RunValues
 from evenkeel.analysis.significance import holm
 from evenkeel.errors import EvenkeelError, UsageError, place_of
 from evenkeel.harness.folder import Run, load_run
-from evenkeel.page.format import FLOOR, share
 from evenkeel.page.grid import Displayed, Overview
 from evenkeel.types import Figure
 
@@ -42,7 +41,7 @@ class Leaderboard(Displayed, Struct, frozen=True, kw_only=True):
     title: str
     rows: tuple[LeaderboardRow, ...]
     note: str
-    """Which runs are on other boards and why, what was left out, which coverage is low."""
+    """Why its runs are not on the first board of their benchmark, or what was left out."""
 
     def overview(self) -> Overview:
         from evenkeel.analysis.comparison_tables import board_overview
@@ -106,41 +105,34 @@ def _read(run: Run) -> RunValues:
 def _boards(runs: Sequence[RunValues]) -> list[Leaderboard]:
     """The runs in sets in which each can be compared with each, in their order."""
     groups: list[list[RunValues]] = []
-    reasons: list[str] = []
+    notes: list[str] = []
     for run in runs:
-        why = [_why_apart(group, run) for group in groups]
-        if "" in why:
-            groups[why.index("")].append(run)
+        why = ""
+        for group in groups:
+            try:
+                for other in group:
+                    _pair(other, run)
+            except UsageError as error:
+                why = why or str(error)
+            else:
+                group.append(run)
+                break
         else:
             groups.append([run])
-            reasons += why[:1] or [""]
+            notes.append(why)
     name, layout = runs[0].run.spec.benchmark, runs[0].layout
-    boards = []
-    for number, (group, reason) in enumerate(zip(groups, reasons, strict=True), 1):
-        which = f" ({number})" if len(groups) > 1 else ""
-        rows = _rows(group)
-        low = [row.name for row in rows if row.figure.coverage < FLOOR]
-        notes = [reason, f"Coverage below {share(FLOOR)}: {', '.join(low)}." if low else ""]
-        boards.append(
-            Leaderboard(
-                benchmark=name,
-                metric=layout.headline,
-                title=f"{layout.name or name}: {layout.headline_title}{which}",
-                rows=rows,
-                note=" ".join(filter(None, notes)),
-            )
+    title = f"{layout.name or name}: {layout.headline_title}"
+    return [
+        Leaderboard(
+            benchmark=name,
+            metric=layout.headline,
+            title=", ".join(filter(None, (title, layout.part(group[0].run.summary))))
+            + (f" ({number})" if len(groups) > 1 else ""),
+            rows=_rows(group),
+            note=note,
         )
-    return boards
-
-
-def _why_apart(group: Sequence[RunValues], run: RunValues) -> str:
-    """Why a run cannot be on a board with others; empty where it can."""
-    try:
-        for other in group:
-            _pair(other, run)
-    except UsageError as error:
-        return str(error)
-    return ""
+        for number, (group, note) in enumerate(zip(groups, notes, strict=True), 1)
+    ]
 
 
 def _pair(first: RunValues, second: RunValues) -> Pair:
@@ -153,7 +145,7 @@ def _rows(group: Sequence[RunValues]) -> tuple[LeaderboardRow, ...]:
     """The entries of a board in their order: every pair tested as `compare` tests it, and ranked."""
     entries = [entry for values in group for entry in _entries(values)]
     better = _better(entries)
-    ends = dict(zip(group, path_ends([values.run for values in group]), strict=True))
+    ends = dict(zip(group, path_ends([values.run.path for values in group]), strict=True))
     subjects = [entry.subject for entry in entries]
     direction = group[0].layout.metrics[0].better
     rows = []

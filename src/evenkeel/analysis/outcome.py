@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 from evenkeel.analysis.intervals import ALPHA, RANGES, ROUNDING, Estimate
 from evenkeel.analysis.significance import POWER
 from evenkeel.analysis.student import NORMAL
+from evenkeel.page.format import says_nothing
 from evenkeel.page.metrics import Better
 from evenkeel.page.scale import ENDS
 from evenkeel.types import Unit
@@ -39,7 +40,8 @@ def outcome_of(
         return "better" if (difference > 0) == (better == "higher") else "worse"
     low, high = limits
     same = difference is not None and abs(difference) < ROUNDING and not tested
-    if same and groups >= MIN_GROUPS:
+    nothing = low is not None and high is not None and says_nothing(low, high, unit)
+    if same and groups >= MIN_GROUPS and not nothing:
         return "no clear difference"  # it is the same in every sample
     if low is None or high is None:
         return "too few to tell"

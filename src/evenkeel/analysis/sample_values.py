@@ -91,11 +91,7 @@ class RunValues:
         self._by_name: dict[str, Values] = {}
 
     def __getitem__(self, name: str) -> Values:
-        """The values of a metric: `mean_similarity`, `mean_similarity/lang=en`.
-
-        A figure that the run gives as unknown is unknown here too, and a sample outside the denominator of a
-        ratio has no value.
-        """
+        """The values of a metric: `mean_similarity`, `mean_similarity/lang=en`."""
         if name not in self._by_name:
             self._by_name[name] = self._values(name)
         return self._by_name[name]
@@ -116,14 +112,8 @@ class RunValues:
         values = column(own_name)
         decisive = column(metric.ratio_to) if metric.ratio_to else values
         decided = ~np.isnan(decisive)
-        if metric.ratio_to:
-            values = np.where(decided & (decisive != 0), values, np.nan)
-        if figure is not None and figure.value is None:
-            values = np.full(len(values), np.nan)
-        requests = np.array([_requests(score, own_name) for score in self.scores], dtype=np.intp).reshape(
-            -1, 2
-        )
-        answered, asked = np.where(decided, requests[:, 0], 0), np.where(in_scope, requests[:, 1], 0)
+        requests = np.array([_requests(score, own_name) for score in self.scores], dtype=np.intp)
+        answered, asked = np.where([decided, in_scope], requests.reshape(-1, 2).T, 0)
         counted = int(answered.sum()) / int(asked.sum()) if asked.any() else 0.0
         return Values(
             values=values,

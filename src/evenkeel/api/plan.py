@@ -24,9 +24,9 @@ from evenkeel.api.setup import model_ref, model_refs, read_samples
 from evenkeel.harness.benchmark import Benchmark
 from evenkeel.harness.budget import FREE, Budget, Plan, estimate
 from evenkeel.harness.limits import Limits, Price
-from evenkeel.harness.progress import Silent
+from evenkeel.harness.progress import Progress
 from evenkeel.harness.registry import RUN_ARGUMENTS, benchmark_name, load_benchmark
-from evenkeel.harness.runner import RequestPath, ask, score_chunks
+from evenkeel.harness.runner import RequestPath, ask, scored
 from evenkeel.journal.journal import Journal
 from evenkeel.models.prices import (
     is_local,
@@ -130,11 +130,11 @@ def count_requests(
             {role: {"spec": role} for role in benchmark.roles},
             opener=lambda role: counting,
             budget=Budget(Limits()),
-            progress=Silent(),
+            progress=Progress(),
         )
         ask(benchmark, samples, path)
-        for portion in score_chunks(benchmark, samples, path):
-            portion.scored()
+        for _ in scored(benchmark, samples, path):
+            pass
     usd = sum(price.usd(*counting.paid[role]) for role, price in prices.items() if role in counting.paid)
     known = any(price.input or price.output for price in prices.values())
     return Plan(

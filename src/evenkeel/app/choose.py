@@ -16,8 +16,8 @@ from msgspec import NODEFAULT, Struct
 
 import evenkeel as ek
 from evenkeel.app import show
-from evenkeel.app.settings import UPLOAD_MB, Settings, is_plain_name
-from evenkeel.page.format import capitalised
+from evenkeel.app.settings import Settings, is_plain_name
+from evenkeel.page.format import capitalised, visible
 
 if TYPE_CHECKING:
     from evenkeel.models.presets import Preset
@@ -27,10 +27,11 @@ OF_TERMINAL = ("dry_run",)
 """Options that the pages do not have."""
 FOLDED = 6
 """Options that are shown at once where no order is written down."""
-FLAG = re.compile(r"--([a-z][a-z-]+)")
+FLAG = re.compile(r"--([a-z][a-z-]+)(?: [A-Z]{2,}\b)?")
 DEFAULT = re.compile(r"\s*\[default: ([^\]]+)\]\.?")
 UPLOAD = "Upload a file…"
 MARKDOWN = re.compile(r"([!-/:-@\[-`{-~])")
+EMBEDDED, FOLDER, SERVER = "Embedded (SmolLM2-135M)", "A folder", "An OpenAI-compatible server"
 NO_KEY = "NO_KEY"
 """A variable that nobody sets: without one, the key of OpenAI would be sent."""
 SERVER_EXAMPLE = "http://127.0.0.1:8000/v1"
@@ -45,6 +46,34 @@ INTERNAL = ("review.jsonl", "manifest.json", "dropped.jsonl", "started.json", "l
 def plain(words: str) -> str:
     """Words for a label or a help text of Streamlit, which reads Markdown: every sign stands for itself."""
     return MARKDOWN.sub(r"\\\1", words)
+
+
+# Benchmarks
+
+
+def benchmark_title(name: str) -> str:
+    """`Consistency (MIRAE)` for `mirae`."""
+    benchmark = ek.list_benchmarks().get(name)
+    return visible(benchmark.layout.name if benchmark and benchmark.layout.name else name)
+
+
+def benchmark(names: Sequence[str]) -> str:
+    """One benchmark, by its title; the address has its name."""
+    asked = st.query_params.get("benchmark")
+    if asked in names:
+        st.session_state.setdefault("benchmark", asked)
+    chosen = st.selectbox("Benchmark", names, format_func=benchmark_title, key="benchmark")
+    st.query_params["benchmark"] = chosen
+    return chosen
+
+
+def benchmarks(names: Sequence[str]) -> list[str]:
+    """Some of the benchmarks, in the same way."""
+    if asked := [name for name in st.query_params.get_all("benchmark") if name in names]:
+        st.session_state.setdefault("benchmarks", asked)
+    chosen = st.multiselect("Benchmark", names, format_func=benchmark_title, key="benchmarks")
+    st.query_params["benchmark"] = chosen
+    return chosen
 
 
 # Options
@@ -69,9 +98,14 @@ def title(name: str) -> str:
     return PRESENTATION.titles.get(name, capitalised(name.replace("_", " ")))
 
 
+def with_titles(text: str) -> str:
+    """A text of the command line with the options that it mentions under the names of the pages."""
+    return FLAG.sub(lambda flag: f"“{title(flag[1].replace('-', '_'))}”", text)
+
+
 def explanation(option: Option) -> str:
-    """The help text of the command line, with the options that it mentions under the names of the page."""
-    text = FLAG.sub(lambda flag: f"“{title(flag[1].replace('-', '_'))}”", option.description)
+    """The help text of the command line as the pages have it."""
+    text = with_titles(option.description)
     text = DEFAULT.sub(r" Default: \1.", text.replace("; repeat", "; one per line"))
     begins_with_value = text.startswith(str(option.default)) and option.default != ""
     return text if begins_with_value else capitalised(text)
@@ -236,10 +270,6 @@ def save_upload(settings: Settings, name: str, content: bytes) -> Path:
     """Save a file that was uploaded. Its name holds a digest, so that no other file is ever replaced."""
     if settings.read_only:
         raise ek.UsageError("this app is read-only: nothing can be uploaded.")
-    if len(content) > UPLOAD_MB * 2**20:
-        raise ek.UsageError(
-            f"this file has more than {UPLOAD_MB} MB. Put it into the folder given with --data."
-        )
     if any(folder.is_symlink() for folder in (settings.built, settings.uploads)):
         raise ek.UsageError(f"{settings.uploads} is a link: nothing is written there. Remove it.")
     if b"\0" in content and not name.lower().endswith(PACKED):
@@ -257,33 +287,24 @@ def save_upload(settings: Settings, name: str, content: bytes) -> Path:
 # Models
 
 
-def model(settings: Settings, *, key: str, label: str = "Model", none: bool = False) -> str | None:
-    """Which model, as a spec; None where none was chosen, or what was chosen is not complete yet."""
+def model(settings: Settings) -> str | None:
+    """Which model, as a spec; None where what was chosen is not complete yet."""
     folders = settings.model_folders()
-    presets = ek.presets()
-    sources = [
-        *(["No model"] if none else []),
-        "Embedded (SmolLM2-135M)",
-        *(["A folder"] if folders else []),
-        *(preset.title for preset in presets.values()),
-        "An OpenAI-compatible server",
-    ]
-    source = st.selectbox(label, sources, key=f"{key}-source", bind="query-params")
-    if source == "Embedded (SmolLM2-135M)":
+    presets = {preset.title: preset for preset in ek.presets().values()}
+    sources = [EMBEDDED, *([FOLDER] if folders else []), *presets, SERVER]
+    source = st.selectbox("Model", sources, key="model-source", bind="query-params")
+    if source == EMBEDDED:
         return "embedded"
-    if source == "A folder":
-        name = st.selectbox("Folder or file", list(folders), key=f"{key}-folder", bind="query-params")
+    if source == FOLDER:
+        name = st.selectbox("Folder or file", list(folders), key="model-folder", bind="query-params")
         return f"hf:{folders[name]}"
-    if source == "An OpenAI-compatible server":
-        return _tested(_server(key), key)
-    preset = next((each for each in presets.values() if each.title == source), None)
-    return _tested(_preset(preset, key), key) if preset else None
+    return _tested(_server() if source == SERVER else _preset(presets[source]))
 
 
-def _tested(spec: str | None, key: str) -> str | None:
+def _tested(spec: str | None) -> str | None:
     """A model on a server, which can be tried out first."""
     trials = st.session_state.setdefault("trials", {})
-    if spec and st.button("Test the connection", key=f"{key}-test"):
+    if spec and st.button("Test the connection", key="model-test"):
         trials.pop(spec, None)
         with show.problems(), st.spinner("Sending a few small requests…"):
             trials[spec] = ek.try_model(spec)
@@ -293,9 +314,9 @@ def _tested(spec: str | None, key: str) -> str | None:
     return spec
 
 
-def _preset(preset: Preset, key: str) -> str | None:
+def _preset(preset: Preset) -> str | None:
     """A model of a provider or of a local server, by the name that is typed in."""
-    chosen = st.text_input("Model name", key=f"{key}-{preset.name}-model", bind="query-params")
+    chosen = st.text_input("Model name", key=f"model-{preset.name}", bind="query-params")
     if preset.key and preset.key_is_set:
         show.text(f"The API key is read from {preset.key}, which is set.", "soft")
     elif preset.key:
@@ -316,15 +337,15 @@ def _model_name(text: str) -> str:
     return text.strip()
 
 
-def _server(key: str) -> str | None:
+def _server() -> str | None:
     """Any server that speaks the protocol: its address, the name of the model, where the key is."""
     address = st.text_input(
-        "Address", placeholder=SERVER_EXAMPLE, key=f"{key}-address", bind="query-params"
+        "Address", placeholder=SERVER_EXAMPLE, key="model-address", bind="query-params"
     ).strip()
-    name = _model_name(st.text_input("Model name", key=f"{key}-name", bind="query-params"))
+    name = _model_name(st.text_input("Model name", key="model-name", bind="query-params"))
     variables = {"no key": NO_KEY} | {variable: variable for variable in key_variables()}
     variable = variables[
-        st.selectbox("API key variable", list(variables), key=f"{key}-variable", bind="query-params")
+        st.selectbox("API key variable", list(variables), key="model-variable", bind="query-params")
     ]
     if re.search(r"[@?#]", address):
         raise ek.UsageError("the address must not contain a password or a key: set it in a variable.")

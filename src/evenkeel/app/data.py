@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from evenkeel.harness.stored.samples import Samples
     from evenkeel.report.pictures import Drawn
 
-MOST_RUNS = 8
-"""Runs whose samples are kept in memory at a time."""
-
 
 def list_runs(settings: Settings) -> list[ListedRun]:
     """All runs; empty, with a message on the page, where the folder is not there."""
@@ -33,46 +30,31 @@ def finished(settings: Settings) -> list[ListedRun]:
     return [run for run in list_runs(settings) if run.state == "finished"]
 
 
-def version(path: str | Path) -> tuple[int, ...]:
+def _version(run: ek.Run) -> tuple[object, ...]:
     """Changes with the files that a page reads of a run."""
-    files = [Path(path, name) for name in ("records.jsonl", "summary.json")]
-    return tuple(
-        part for file in files if file.is_file() for part in (file.stat().st_mtime_ns, file.stat().st_size)
-    )
+    files = [run.path / name for name in ("records.jsonl", "summary.json")]
+    stats = [file.stat() for file in files if file.is_file()]
+    return str(run.path), *((stat.st_mtime_ns, stat.st_size) for stat in stats)
 
 
-@st.cache_resource(max_entries=MOST_RUNS, show_spinner="Reading the samples…")
-def _samples(path: str, version: tuple[int, ...]) -> Samples:
-    return ek.load_run(path).samples()
+cached = partial(st.cache_resource, max_entries=16, hash_funcs={ek.Run: _version})
 
 
+@cached(show_spinner="Reading the samples…")
 def samples(run: ek.Run) -> Samples:
-    return _samples(str(run.path), version(run.path))
+    return run.samples()
 
 
-@st.cache_resource(max_entries=32, show_spinner="Comparing the runs…")
-def _comparison(paths: tuple[str, ...], versions: tuple[tuple[int, ...], ...]) -> Comparison:
-    return ek.compare(*paths)
+@cached(show_spinner="Comparing the runs…")
+def comparison(runs: Sequence[ek.Run]) -> Comparison:
+    return ek.compare(*runs)
 
 
-def comparison(paths: Sequence[str]) -> Comparison:
-    return _comparison(tuple(paths), tuple(map(version, paths)))
+@cached(show_spinner="Comparing the runs…")
+def leaderboards(runs: Sequence[ek.Run]) -> list[Leaderboard]:
+    return ek.leaderboard(runs)
 
 
-@st.cache_resource(max_entries=32, show_spinner="Comparing the runs…")
-def _leaderboards(paths: tuple[str, ...], versions: tuple[tuple[int, ...], ...]) -> list[Leaderboard]:
-    return ek.leaderboard([ek.load_run(path) for path in paths])
-
-
-def leaderboards(runs: Sequence[ListedRun]) -> list[Leaderboard]:
-    paths = tuple(run.path for run in runs)
-    return _leaderboards(paths, tuple(map(version, paths)))
-
-
-@st.cache_resource(max_entries=MOST_RUNS, show_spinner="Drawing…")
-def _charts(path: str, version: tuple[int, ...]) -> list[Drawn]:
-    return ek.charts(path)
-
-
+@cached(show_spinner="Drawing…")
 def charts(run: ek.Run) -> list[Drawn]:
-    return _charts(str(run.path), version(run.path))
+    return ek.charts(run)

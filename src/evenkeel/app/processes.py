@@ -53,6 +53,7 @@ def card(process: Started) -> None:
     if problem := st.session_state.get(_problem_key(process), ""):
         show.text(problem, "error")
     if process.active:
+        show.text("Runs keep going if you close this page.", "soft")
         _progress(process)
         if process.state != "stopping" and st.button("Stop", key=f"stop-{process.name}"):
             _attempt(process, lambda: ek.stop(process.path))
@@ -69,7 +70,8 @@ def _ended_early(process: Started) -> None:
         show.text(f"Stopped. {words}", "warn")
     else:
         show.text(f"Failed. {words}", "error")
-    show.preformatted(process.log_tail(12))
+    if tail := process.log_tail(12):
+        show.preformatted(tail)
     with st.container(horizontal=True, vertical_alignment="center"):
         if st.button("Resume", key=f"again-{process.name}", type="primary"):
             _attempt(process, lambda: ek.start_again(process))

@@ -1,9 +1,7 @@
-"""The app's server: Streamlit's application behind a guard."""
+"""The app's server: Streamlit's application behind a guard. `.streamlit/config.toml` has its settings."""
 
 from __future__ import annotations
 
-import contextlib
-import errno
 import ipaddress
 import os
 import re
@@ -11,14 +9,13 @@ import socket
 import sys
 import threading
 import webbrowser
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from msgspec import Struct
 
 from evenkeel.app.guard import Guard
-from evenkeel.app.settings import UPLOAD_MB
 from evenkeel.errors import MissingExtra, UsageError
 
 Say: TypeAlias = Callable[[str], None]
@@ -27,24 +24,6 @@ SCRIPT = Path(__file__).with_name("main.py")
 NAME = re.compile(r"[\w-]+(\.[\w-]+)*", re.ASCII)
 SHUTDOWN_S = 2
 """How long open connections are waited for at the end."""
-SETTINGS: dict[str, Any] = {
-    "browser.gatherUsageStats": False,
-    "server.headless": True,
-    "server.fileWatcherType": "none",
-    "server.enableCORS": True,
-    "server.enableXsrfProtection": True,
-    "server.enableStaticServing": False,
-    "server.maxUploadSize": UPLOAD_MB,
-    "client.toolbarMode": "minimal",
-    "client.showErrorLinks": False,
-    "logger.hideWelcomeMessage": True,
-    "runner.magicEnabled": False,
-    "theme.light.primaryColor": "#2a6cc6",
-    "theme.dark.primaryColor": "#2f74d0",
-    "theme.light.backgroundColor": "#ffffff",  # as --paper of main.py
-    "theme.dark.backgroundColor": "#171614",
-}
-"""Streamlit's settings, which its configuration files do not override."""
 
 
 class Server(Struct, frozen=True, kw_only=True):
@@ -99,18 +78,13 @@ def serve(server: Server, say: Say) -> None:
     """Serve the app until Ctrl-C."""
     try:
         import uvicorn
-        from streamlit import config as streamlit_config
         from streamlit.starlette import App
     except ImportError:
         raise MissingExtra(
             "the web app", package="streamlit", install="pip install 'evenkeel-bench[app]'"
         ) from None
     os.environ.update(server.environment())
-    details = "none" if server.read_only else "full"
-    streamlit_config.get_config_options(
-        force_reparse=True, options_from_flags={**SETTINGS, "client.showErrorDetails": details}
-    )
-    with _listening(server.host, server.port) as listener:
+    with _listener(server.host, server.port) as listener:
         url = server.url(listener.getsockname()[1])
         config = uvicorn.Config(
             Guard(App(SCRIPT), names=server.names, read_only=server.read_only),
@@ -132,26 +106,12 @@ def can_open_browser() -> bool:
     return bool(screen) and sys.stderr is not None and sys.stderr.isatty()
 
 
-@contextlib.contextmanager
-def _listening(host: str, port: int) -> Iterator[socket.socket]:
+def _listener(host: str, port: int) -> socket.socket:
     """A socket that listens, or an error that says why it cannot."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        family, kind, protocol, _, address = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
+        return socket.create_server((host, port), family=family, backlog=128)
     except OSError as error:
-        raise UsageError(f"--host {host}: this is not an address of this machine ({error}).") from None
-    with socket.socket(family, kind, protocol) as listener:
-        if os.name != "nt":
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            listener.bind(address)
-            listener.listen(128)
-        except OSError as error:
-            if error.errno == errno.EADDRINUSE:
-                problem = f"--port {port}: this port is in use. Choose another, or 0 for any that is free."
-            else:
-                problem = f"--host {host} --port {port}: cannot listen there ({error.strerror or error})."
-            raise UsageError(problem) from None
-        listener.setblocking(False)
-        yield listener
+        raise UsageError(
+            f"--host {host} --port {port}: {error.strerror}. Choose another port, or 0 for any that is free."
+        ) from None

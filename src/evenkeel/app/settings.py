@@ -7,9 +7,6 @@ from pathlib import Path
 
 from msgspec import Struct
 
-UPLOAD_MB = 20
-"""The largest file that can be uploaded."""
-
 
 class Settings(Struct, frozen=True):
     """The folders of the app. Names from the page are looked up in these and nowhere else."""

@@ -13,12 +13,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+import msgspec
 import streamlit as st
 
 import evenkeel as ek
 from evenkeel.app.settings import Settings
 from evenkeel.page.format import capitalised, visible
-from evenkeel.page.metrics import declaration
+from evenkeel.page.metrics import Metric, declaration
 
 if TYPE_CHECKING:
     from evenkeel.report.pictures import Drawn
@@ -27,8 +28,6 @@ Tone: TypeAlias = Literal["plain", "strong", "soft", "small", "warn", "error"]
 
 TALLEST = 640
 """Pixels of a table, and of what is beside it."""
-AROUND = 130
-"""Pixels of a chart above and below its bars and lines."""
 COLOURS: dict[Tone, str] = {"warn": "#d9822b", "error": "#d03b3b"}
 
 
@@ -46,7 +45,18 @@ if (!window.evenkeelHistory) {
 
 def result(shown: Any) -> None:
     """A result of the library, as a notebook shows it."""
-    st.html(f'<div class="evenkeel">{without_folder(shown._repr_html_())}</div>')
+    block(shown._repr_html_())
+
+
+def block(html: str) -> None:
+    """HTML that the library made, which is escaped."""
+    st.html(f'<div class="evenkeel">{without_folder(html)}</div>')
+
+
+def metric(entry: Metric) -> None:
+    """What a metric means: its name for people, the one in files small beside it."""
+    names = f"<strong>{escape(capitalised(entry.title))}</strong> <small>{escape(entry.name)}</small>"
+    block(f"<p>{names}</p>{msgspec.structs.replace(entry.overview(), title='').to_html()}")
 
 
 def picture(drawn: Drawn) -> None:
@@ -54,11 +64,8 @@ def picture(drawn: Drawn) -> None:
     text(drawn.title)
     if drawn.chart is not None:
         ink = {"ink": {"color": "#e4e7ea" if st.context.theme.type == "dark" else "#1c2126"}}
-        # Streamlit fits the axes and the legend into the height as well.
-        inner = drawn.chart.get("height")
-        height: Literal["content"] | int = "content" if inner is None else inner + AROUND
         chart = {**copy.deepcopy(drawn.chart), "config": {"style": ink}}  # Streamlit changes what it is given
-        st.vega_lite_chart(spec=chart, height=height, alt=visible(drawn.title))
+        st.vega_lite_chart(spec=chart, height="content", alt=visible(drawn.title))
     if drawn.note:
         text(drawn.note, "soft")
 
@@ -99,16 +106,11 @@ def preformatted(words: str) -> None:
 
 
 def clickable(
-    columns: Mapping[str, Sequence[Any]],
-    *,
-    key: str,
-    alt: str,
-    column_config: Mapping[str, Any] | None = None,
+    table: Any, count: int, *, key: str, alt: str, column_config: Mapping[str, Any] | None = None
 ) -> int | None:
-    """A table of which a click anywhere on a row selects it; the number of that row."""
-    count = len(next(iter(columns.values())))
+    """A table of so many rows, of which a click anywhere on a row selects it; the number of that row."""
     event: Any = st.dataframe(
-        dict(columns),
+        table,
         hide_index=True,
         on_select="rerun",
         selection_mode="single-cell",
@@ -171,4 +173,4 @@ def explained(benchmark: str, metrics: Sequence[str] = ()) -> None:
     with st.popover("What do these figures mean?"):
         for entry in ek.explained(benchmark):
             if not metrics or entry.name in metrics:
-                result(entry)
+                metric(entry)

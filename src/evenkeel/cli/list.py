@@ -176,10 +176,11 @@ def tokenizers_command(
         from evenkeel.report.html_page import render_tokenizers
 
         page = render_tokenizers(
-            comparison.summaries,
+            comparison.named,
             tokenizers.PICTURES,
             grids,
-            verdict=tokenizers.verdict(comparison.summaries),
+            verdict=tokenizers.verdict(comparison.named),
+            specs=list(comparison.summaries),
             illustrations=comparison.illustrations,
             notes=comparison.notes,
             cautions=tokenizers.CAUTIONS,

@@ -112,8 +112,8 @@ def find(
     if not isinstance(data, str):
         return [
             file
-            for each in dict.fromkeys(data)
-            for file in find(benchmark, each, langs, starter=starter, columns=columns, tables=tables)
+            for source in dict.fromkeys(data)
+            for file in find(benchmark, source, langs, starter=starter, columns=columns, tables=tables)
         ]
     if columns and data in ("starter", "published"):
         raise UsageError(f"--column goes with your own data, not with --data {data}.")

@@ -70,7 +70,7 @@ def read_document(path: Path | str, content: str) -> Document:
     reader = _Reader(path)
     entries: list[Entry] | None = None
     if isinstance(root, yaml.MappingNode | yaml.SequenceNode):
-        entries = [Entry(*each) for each in reader.children(root, ())]
+        entries = [Entry(*entry) for entry in reader.children(root, ())]
     elif root is not None:
         reader.value(root, ())
     return Document(entries, reader.lines)

@@ -207,19 +207,19 @@ class Benchmark:
     def scored(self, item: Answered, **values: float | None) -> Score:
         """The score of one sample. Unless every request was answered, each value is None: a failure is never
         a score."""
-        rule = self.answers
-        endings = [(each, rule.counts(each) or _other_answer(each)) for each in item.responses]
-        known = all(counts for _, counts in endings)
+        rule, responses = self.answers, item.responses
+        failed = [answer for answer in responses if not rule.counts(answer) and not _other_answer(answer)]
+        statuses = (rule.status(answer) if answer in failed else answer.status for answer in responses)
         return Score(
             sample_id=item.sample.id,
             group=item.sample.group,
             tags=item.sample.tags,
             values={
-                name: float(value) if known and value is not None else None for name, value in values.items()
+                name: None if failed or value is None else float(value) for name, value in values.items()
             },
-            statuses=Counter(each.status if counts else rule.status(each) for each, counts in endings),
-            answered=sum(counts for _, counts in endings),
-            failures=tuple(chain.from_iterable(rule.failure(each) for each, counts in endings if not counts)),
+            statuses=Counter(statuses),
+            answered=len(responses) - len(failed),
+            failures=tuple(chain.from_iterable(map(rule.failure, failed))),
         )
 
     def summarise(self, scores: Sequence[Score]) -> Summary:

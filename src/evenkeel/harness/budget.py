@@ -188,7 +188,7 @@ class Budget:
         if limits.max_usd is None:
             return ""
         usages = [*self._usage.items(), *self._in_flight.items(), (role, tokens)]
-        usd = sum(self._cost(name, each) for name, each in usages)
+        usd = sum(self._cost(name, usage) for name, usage in usages)
         return f"--max-usd {limits.max_usd:g}" if usd > limits.max_usd + ROUNDING else ""
 
 

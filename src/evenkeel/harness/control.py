@@ -155,7 +155,7 @@ def controlled(folder: Path, progress: Progress) -> Iterator[Progress]:
         _remove(folder / STOP)
 
 
-class _Controlled:
+class _Controlled(Progress):
     """Passes on to another watcher what it is told, and counts it."""
 
     def __init__(self, folder: Path, progress: Progress) -> None:

@@ -49,7 +49,5 @@ class Limits(Struct, frozen=True, kw_only=True):
     @classmethod
     def of(cls, *values: float | None) -> Limits:
         """The limits of a call, checked; they come in the order of the fields, and a price of None is 0."""
-        known = {
-            k: value for k, value in zip(cls.__struct_fields__, values, strict=True) if value is not None
-        }
-        return parse(cls, known, of="the run")
+        limits = zip(cls.__struct_fields__, values, strict=True)
+        return parse(cls, {name: limit for name, limit in limits if limit is not None}, of="the run")

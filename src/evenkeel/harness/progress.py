@@ -7,8 +7,9 @@ from typing import Protocol, runtime_checkable
 from evenkeel.types import Response
 
 
-class Progress(Protocol):
-    """A watcher. The command line draws a bar; Python callers may pass their own."""
+class Progress:
+    """A watcher, which takes no notice. The command line's draws a bar; Python callers may pass their own, a
+    subclass with the methods that it needs."""
 
     def phase(self, title: str, *, total: int, done: int) -> None:
         """A new stretch of work begins: `total` requests, of which `done` were answered before."""
@@ -27,22 +28,6 @@ class Progress(Protocol):
 
     def finish(self) -> None:
         """The run is over, well or not."""
-
-
-class Silent:
-    """Watches nothing."""
-
-    def phase(self, title: str, *, total: int, done: int) -> None: ...
-
-    def answered(self, response: Response, *, usd: float) -> None: ...
-
-    def retrying(self, count: int) -> None: ...
-
-    def waiting(self, text: str) -> None: ...
-
-    def note(self, text: str) -> None: ...
-
-    def finish(self) -> None: ...
 
 
 @runtime_checkable

@@ -139,8 +139,8 @@ def _from_file(path: Path) -> type[Benchmark]:
     name = f"evenkeel_file_{path.stem}"
     switch_off_telemetry()
     spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise UsageError(f"{path}: this is not a Python file.")
+    assert spec is not None
+    assert spec.loader is not None  # the name ends in .py
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # dataclasses and msgspec look a class's module up
     try:

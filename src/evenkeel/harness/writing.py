@@ -39,7 +39,7 @@ class RunFolder:
     @classmethod
     @contextlib.contextmanager
     def open(cls, path: Path, spec: RunSpec, *, fresh: bool = False) -> Iterator[RunFolder]:
-        """Begin a run, or go on with it if its spec is the same. One process at a time."""
+        """Begin a run, or resume it if its spec is the same. One process at a time."""
         with storage_errors(path / "spec.json"):
             path.mkdir(parents=True, exist_ok=True)
         with lock.writing(path):
@@ -167,4 +167,4 @@ def _exported(folder: Path) -> list[str]:
 def spec_differences(stored: RunSpec, current: RunSpec) -> list[str]:
     """What two specs ask differently, in words."""
     changes = spec_changes(stored, current).items()
-    return [f"{name} is {shown(there)} there and {shown(here)} here" for name, (there, here) in changes]
+    return [f"{name}: {shown(there)} in that run, {shown(here)} here" for name, (there, here) in changes]

@@ -2,7 +2,7 @@
 
 An answer is kept under a key, the hash of three things: who was asked (the model's identity), what was
 asked (the request's content and sampling) and the repeat number. So five repeats of one prompt are five
-entries, a killed run goes on where it stopped, and scoring never needs the model again.
+entries, a killed run resumes where it stopped, and scoring never needs the model again.
 
 A thread of its own commits the answers as they come (`journal/writer.py`), so that the thread that talks to
 the model never waits for the disk, and a kill loses next to nothing.

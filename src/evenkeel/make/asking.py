@@ -44,7 +44,7 @@ class Tally(defaultdict[str, Counter[str]]):
             number
             for counts in self.values()
             for reason, number in counts.items()
-            if reason.endswith("error")
+            if reason.endswith("error")  # also that of a rating or an ordering
         )
 
     def notes(self) -> list[str]:
@@ -65,20 +65,19 @@ def ask(
     counts: Counter[str],
     *,
     choices: Sequence[judge.Choices] = (),
-    prefix: str = "",
     role: str = "model",
     max_tokens: int = judge.MAX_TOKENS,
 ) -> Asking[list[tuple[Item, judge.Verdict[Fields]]]]:
     """Every item with what the model answered to its prompt, read under the fields of `kind`.
 
     `choices` are those of each prompt, if any. An answer that is missing or cannot be read is counted under
-    its status, with the prefix.
+    its status.
     """
     items = [item for item, _ in prompts]
     verdicts = yield from judge.ask(
         kind, [prompt for _, prompt in prompts], choices=choices, role=role, max_tokens=max_tokens
     )
-    counts.update(f"{prefix}{verdict.status}" for verdict in verdicts if verdict.value is None)
+    counts.update(verdict.status for verdict in verdicts if verdict.value is None)
     return list(zip(items, verdicts, strict=True))
 
 

@@ -83,7 +83,7 @@ class Review:
     def _decisions_file(self) -> Path:
         path = self.folder / DECISIONS
         if path.is_symlink():
-            raise DataError(path, "this is a link. Decisions are kept in the folder of the data itself.")
+            raise DataError(path, "this is a link. Decisions are saved in the folder of the data itself.")
         return path
 
     @cached_property

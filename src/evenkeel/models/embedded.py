@@ -35,7 +35,6 @@ from evenkeel.models.local.weights import (
     installed,
     quiet_transformers,
     require_packages,
-    safetensors_problem,
 )
 from evenkeel.models.sbert import SentenceTransformer
 from evenkeel.models.tokenizer_files import TextTokenizer
@@ -146,24 +145,15 @@ def model_folder(gguf: Path) -> Path:
     time; the others wait for it. What a killed one left is removed.
     """
     folder = cache_dir() / "models" / f"smollm2-135m-instruct-{file_sha256(gguf)[:12]}"
-    if _is_whole(folder):
+    if folder.is_dir():
         return folder
     folder.parent.mkdir(parents=True, exist_ok=True)
     with announced("making the embedded model ready, once (about half a minute)"), in_turn(folder):
-        if not _is_whole(folder):
+        if not folder.is_dir():
             for left in folder.parent.glob(f".{folder.name}.{ASIDE}*"):
                 shutil.rmtree(left, ignore_errors=True)
             _make_folder(gguf, folder)
     return folder
-
-
-def _is_whole(folder: Path) -> bool:
-    """Whether the folder has all that was written to it; a full disk or a copied cache may lack something."""
-    try:
-        parts = [(folder / name).stat().st_size for name in ("config.json", "tokenizer.json")]
-        return all(parts) and not safetensors_problem(folder / "model.safetensors")
-    except OSError:
-        return False
 
 
 def _make_folder(gguf: Path, folder: Path) -> None:
@@ -177,8 +167,6 @@ def _make_folder(gguf: Path, folder: Path) -> None:
             raise UsageError(
                 f"{gguf} cannot be read: {first_line(error)}. Install it again: {INSTALL}"
             ) from error
-        if folder.exists():
-            folder.rename(Path(aside) / "incomplete")
         draft.rename(folder)
 
 

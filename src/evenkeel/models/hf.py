@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 
 from evenkeel.errors import CapabilityError
 from evenkeel.files.cache import expanded
-from evenkeel.harness.progress import Progress, Silent
+from evenkeel.harness.progress import Progress
 from evenkeel.models.local import batching
 from evenkeel.models.local.batching import Budget
 from evenkeel.models.local.options import (
@@ -132,7 +132,7 @@ class HuggingFace:
         """Batches at once on a CPU; 0 on other devices, where they follow one another."""
         self._notes: list[str] = []
         self._schema_problems: list[str] = []
-        self._progress: Progress = Silent()
+        self._progress = Progress()
 
     def watch(self, progress: Progress) -> None:
         """Say now and then how many tokens were computed: the first answers may take minutes."""

@@ -34,8 +34,6 @@ TOKENS = "TOKENS"
 Feature: TypeAlias = Literal[
     "completions", "embeddings", "rerank", "seed", "json_schema", "json_mode", "prompt_logprobs"
 ]
-Shape: TypeAlias = Literal["reasoning_content", "reasoning", "reasoning_details", "parts", "tags", "hidden"]
-"""How thinking comes: in a field of that name, as parts of the content, in tags inside it, or not at all."""
 
 
 class Preset(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -47,6 +45,7 @@ class Preset(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Empty where each person has an address of their own: `host_variable` holds it."""
     key: str = ""
     """The environment variable that holds the key; empty for a server that asks for none."""
+    key_header: Literal["Authorization", "api-key", "x-api-key"] = "Authorization"
     host_variable: str = ""
     """The environment variable that holds another address, as the server's own programs read it."""
     path: str = ""
@@ -59,7 +58,6 @@ class Preset(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A higher one is lowered to this by the server."""
     extra_body: dict[str, Any] = {}
     """Fields added to every request."""
-    reasoning: tuple[Shape, ...] = ()
     reasoning_budgets: tuple[dict[str, Any], ...] = ()
     """Fields that allow thinking, with the number of tokens for TOKENS; where a model refuses the first, the
     next are sent."""

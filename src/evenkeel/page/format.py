@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
@@ -83,19 +84,18 @@ def interval(figure: Figure | None, *, short: bool = False) -> str:
     """`0.8512 to 0.8741`, or `[.8512, .8741]` where space is short; empty where it is unknown."""
     if figure is None or figure.value is None or figure.low is None or figure.high is None:
         return ""
-    if says_nothing(figure):
+    if says_nothing(figure.low, figure.high, figure.unit):
         return FEW_SAMPLES
     if not short:
         return f"{number(figure.low, figure.unit)} to {number(figure.high, figure.unit)}"
     return f"[{bound(figure.low, figure.unit)}, {bound(figure.high, figure.unit)}]"
 
 
-def says_nothing(figure: Figure) -> bool:
+def says_nothing(low: float, high: float, unit: Unit) -> bool:
     """Whether an interval is so wide that its limits are of no use: [2, 11,381], a correlation in [-1, 1]."""
-    low, high = figure.low or 0.0, figure.high or 0.0
-    if figure.unit in WIDEST:
-        return high - low > WIDEST[figure.unit]
-    return figure.unit in ("tokens", "count", "bits", "nats") and low > 0 and high > TIMES * low
+    if unit in WIDEST:
+        return high - low > WIDEST[unit]
+    return unit in ("tokens", "count", "bits", "nats") and low > 0 and high > TIMES * low
 
 
 def bound(amount: float, unit: Unit) -> str:
@@ -143,6 +143,31 @@ def statuses(figure: Figure) -> str:
     """How the requests behind a figure ended: `235 ok, 5 refused, 2 cut off`."""
     words = {"truncated": "cut off", "unparsed": "not readable"}
     return ", ".join(f"{count:,} {words.get(status, status)}" for status, count in figure.statuses.items())
+
+
+TAGS = {
+    "lang": "language",
+    "docset": "document set",
+    "edits": "typos",
+    "edit": "kind of typo",
+    "edited": "words with typos",
+}
+"""Tags in words, where they are not words themselves."""
+
+
+def tag_name(tag: str) -> str:
+    """A tag in words: `language` for `lang`."""
+    return TAGS.get(tag, tag.replace("_", " "))
+
+
+def tag_value(text: str) -> str:
+    """The value of a tag in words: `math: arithmetic` for the task `math__arithmetic`."""
+    return text.replace("__", ": ")
+
+
+def scope_words(scope: Mapping[str, str]) -> str:
+    """`language en, task math: arithmetic`"""
+    return ", ".join(f"{tag_name(tag)} {tag_value(part)}" for tag, part in scope.items())
 
 
 def capitalised(text: str) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from textwrap import wrap
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, TypeVar
 
 from msgspec import Struct
@@ -77,6 +78,8 @@ class Grid(Displayed, Struct, frozen=True):
     """A sentence above the table."""
     note: str = ""
     """What is to be said below it."""
+    links: Mapping[str, str] = {}
+    """The addresses of the sources of that, by their names; they are on pages only."""
     more: bool = False
     """Whether it is folded on a page, among further figures, and left out at the terminal."""
 
@@ -157,8 +160,6 @@ class Overview(Struct, frozen=True):
 
     def show(self, console: Console) -> None:
         """Print it to a terminal."""
-        from rich.text import Text
-
         if self.title:
             show_line(console, self.title, "bold")
         for line in self.lines:
@@ -173,28 +174,28 @@ class Overview(Struct, frozen=True):
         if self.grids and self.footnotes:
             console.print()
         for footnote in self.footnotes:
-            console.print(Text(visible(footnote), style="dim"), highlight=False)
+            show_line(console, footnote, "dim")
 
 
 def show_line(console: Console, text: str, style: str = "") -> None:
-    """A line that is not broken where the terminal is narrow."""
+    """A text, broken between words where the terminal is narrow: a path stays whole."""
     from rich.text import Text
 
-    console.print(Text(visible(text), style=style), highlight=False, soft_wrap=True)
+    for line in wrap(visible(text), console.width, break_long_words=False, break_on_hyphens=False):
+        console.print(Text(line, style=style), highlight=False, soft_wrap=True)
 
 
 def show_grid(console: Console, grid: Grid) -> None:
     """A table with the sentence above it and the note below it."""
     from msgspec.structs import replace
-    from rich.text import Text
 
     if grid.lead:
         show_line(console, grid.title, "bold")
-        console.print(Text(visible(grid.lead)), highlight=False)
+        show_line(console, grid.lead)
         grid = replace(grid, title="")
     show_table(console, grid.to_rich())
     if grid.note:
-        console.print(Text(visible(grid.note), style="dim"), highlight=False)
+        show_line(console, grid.note, "dim")
 
 
 def show_table(console: Console, table: RichTable) -> None:
@@ -262,6 +263,6 @@ def _limits(figure: Figure | None) -> tuple[str, str]:
     """Both ends of the interval; empty where it is unknown."""
     if figure is None or figure.value is None or figure.low is None or figure.high is None:
         return "", ""
-    if says_nothing(figure):
+    if says_nothing(figure.low, figure.high, figure.unit):
         return "", FEW_SAMPLES
     return bound(figure.low, figure.unit), bound(figure.high, figure.unit)

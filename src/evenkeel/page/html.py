@@ -9,7 +9,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from evenkeel.page import format as text
 from evenkeel.page.grid import Cell, Content, plain_cell
-from evenkeel.page.scale import Scale
+from evenkeel.page.scale import Scale, numbered
 from evenkeel.types import Figure
 
 
@@ -30,7 +30,7 @@ def _environment() -> Environment:
     )
     filters = (text.capitalised, text.counts, text.interval, text.p_value, text.share, text.statuses)
     environment.filters.update({each.__name__: each for each in (*filters, text.value, text.visible, cell)})
-    environment.filters["beside"] = beside
+    environment.filters.update(beside=beside, numbered=numbered)
     environment.tests["scale"] = lambda content: isinstance(content, Scale)
     environment.globals.update(floor=text.FLOOR)
     return environment

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 from msgspec import Struct
 
-from evenkeel.page.format import capitalised, chance
+from evenkeel.page.format import capitalised, chance, scope_words
 from evenkeel.page.grid import Displayed, Overview
 from evenkeel.types import Tag, Unit
 
@@ -77,7 +77,7 @@ def title_of(metrics: Iterable[Metric], name: str) -> str:
     declared = declaration(metrics, metric)
     subject = metric.partition("@")[2]
     title = f"{capitalised(declared.title) if declared else metric}{f' ({subject})' if subject else ''}"
-    return ", ".join([title, *(f"{tag.replace('_', ' ')} {part}" for tag, part in scope.items())])
+    return ", ".join(filter(None, (title, scope_words(scope))))
 
 
 def part_words(metric: Metric, parts: Iterable[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 from msgspec import Struct
@@ -28,6 +29,10 @@ class Mark(Struct, frozen=True):
     value: float
     label: str
     kind: Kind
+    about: str = ""
+    """On which data."""
+    source: str = ""
+    """Where it was published: an address, which may be followed by words."""
 
 
 class Scale(NamedTuple):
@@ -85,11 +90,33 @@ def drawable(figure: Figure) -> bool:
     return figure.unit in ENDS
 
 
-def legend(marks: tuple[Mark, ...], unit: Unit) -> str:
-    """What the marks are: `┆ guessing 50%; ◆ published, on other prompts or dates: Claude 3.5 Haiku 0.87`."""
+def numbered(marks: Sequence[Mark]) -> list[tuple[Mark, str]]:
+    """Each mark, with a number by its value where there are several models among them."""
+    models = sorted((mark for mark in marks if mark.kind != "baseline"), key=lambda mark: mark.value)
+    names = {mark: str(index) for index, mark in enumerate(models, 1)} if len(models) > 1 else {}
+    return [(mark, names.get(mark, "")) for mark in [*(m for m in marks if m not in models), *models]]
+
+
+def legend(marks: Sequence[Mark], unit: Unit) -> str:
+    """What the marks are: `┆ guessing 50%; ◆ published, on other prompts or dates: 1 BM25 10%, 2 …`."""
     parts = []
     for kind in SYMBOLS:
-        listed = [f"{mark.label} {number(mark.value, unit)}" for mark in marks if mark.kind == kind]
+        members = [(mark, name) for mark, name in numbered(marks) if mark.kind == kind]
+        listed = [f"{name} {mark.label} {number(mark.value, unit)}".strip() for mark, name in members]
+        about = {mark.about for mark, _ in members}
+        data = f" ({about.pop()})" if len(about) == 1 and kind == "published" else ""
         if listed:
-            parts.append(f"{SYMBOLS[kind]}{WORDS[kind]} {', '.join(listed)}")
+            parts.append(f"{SYMBOLS[kind]}{WORDS[kind]} {', '.join(listed)}{data}")
     return "; ".join(parts)
+
+
+def source_link(source: str) -> tuple[str, str]:
+    """The name of a source, `github.com/sarahlc888/multiview`, and its address, if it has one."""
+    address = source.partition(" ")[0]
+    return ("/".join(address.split("/")[2:5]), address) if address.startswith("https://") else (source, "")
+
+
+def sources(marks: Sequence[Mark]) -> dict[str, str]:
+    """The addresses of the sources of marks, by their names."""
+    links = [source_link(mark.source) for mark in marks]
+    return {name: address for name, address in links if address}

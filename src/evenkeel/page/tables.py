@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import permutations
 from typing import NamedTuple, TypeAlias
 
-from evenkeel.page.format import interval, share, value
+from evenkeel.page.format import interval, scope_words, share, tag_name, tag_value, value
 from evenkeel.page.grid import Cell, Content, Grid, coverage_cell
 from evenkeel.page.layout import Column, Table
 from evenkeel.page.metrics import Metric, scope_name, title_of
@@ -73,22 +73,23 @@ def arrange(summary: Summary, table: Table) -> Grid | None:
     ]
     if table.several and len(known) < 2:
         return None
-    body: list[Row] = [(row, [cells[index] for index in known]) for row, cells in figures]
-    return Grid(table.title, table.rows, [heads[index].title for index in known], body) if known else None
+    body: list[Row] = [(tag_value(row), [cells[index] for index in known]) for row, cells in figures]
+    columns = [heads[index].title for index in known]
+    return Grid(table.title, tag_name(table.rows), columns, body) if known else None
 
 
 def _heads(table: Table, shown: list[Column], split: list[str], rows: int) -> tuple[list[_Head], bool]:
     """The columns of a table, and whether they show nothing that is not elsewhere."""
     if table.metrics:
         heads = [
-            _Head(f"{column.title} {tag}", column.metric, {table.columns: tag})
+            _Head(f"{column.title} {tag_value(tag)}", column.metric, {table.columns: tag})
             for column in shown
             for tag in split
         ]
         heads = heads or [_Head(column.title, column.metric, {}) for column in shown]
         return heads, table.several and len(shown) < 2
     heads = [_Head("all", table.metric, {})]
-    heads += [_Head(tag, table.metric, {table.columns: tag}) for tag in split]
+    heads += [_Head(tag_value(tag), table.metric, {table.columns: tag}) for tag in split]
     return heads, not split and (table.several or rows < 2)
 
 
@@ -98,7 +99,8 @@ def side_by_side(summaries: Mapping[str, Summary], table: Table) -> Grid:
     rows = in_order(v for summary in summaries.values() for v in values_of(summary, metric, table.rows))
     totals = [figure(summary, metric, {}) for summary in summaries.values()]
     body: list[Row] = [
-        (row, [figure(summary, metric, {table.rows: row}) for summary in summaries.values()]) for row in rows
+        (tag_value(row), [figure(each, metric, {table.rows: row}) for each in summaries.values()])
+        for row in rows
     ]
     if table.total:
         body.append(("all", [*totals]))
@@ -107,7 +109,7 @@ def side_by_side(summaries: Mapping[str, Summary], table: Table) -> Grid:
         name if total is None or total.coverage == 1 else f"{name} (coverage {share(total.coverage)})"
         for name, total in zip(summaries, totals, strict=True)
     ]
-    return Grid(f"{table.title}, run by run", table.rows, columns, body)
+    return Grid(f"{table.title}, run by run", tag_name(table.rows), columns, body)
 
 
 def all_figures(summary: Summary, metrics: Sequence[Metric]) -> Grid:
@@ -115,9 +117,8 @@ def all_figures(summary: Summary, metrics: Sequence[Metric]) -> Grid:
     figures = sorted(summary.values(), key=lambda each: len(each.scope))
     rows: list[Row] = []
     for each in figures[:MOST_FIGURES]:
-        scope = ", ".join(f"{tag} {part}" for tag, part in each.scope.items())
         limits = interval(each, short=True) or each.method
-        cells: list[Content] = [scope, Cell(value(each), "strong"), limits, f"{each.n:,}"]
+        cells: list[Content] = [scope_words(each.scope), Cell(value(each), "strong"), limits, f"{each.n:,}"]
         rows.append((title_of(metrics, each.metric), [*cells, coverage_cell(each.coverage)]))
     columns = ["of", "value", "95% interval", "samples", "coverage"]
     more = f" (the first {MOST_FIGURES:,} of {len(figures):,})" if len(figures) > MOST_FIGURES else ""

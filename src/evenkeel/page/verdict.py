@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from evenkeel.page.format import FLOOR, counted, counts, interval, number
+from evenkeel.page.format import FEW_SAMPLES, FLOOR, counted, counts, interval, number
 from evenkeel.page.layout import Layout, Note
 from evenkeel.types import Figure, Summary, Unit
 
@@ -97,9 +97,9 @@ def _few(figure: Figure, layout: Layout) -> list[str]:
     linked = layout.counted[1].startswith("independent ")
     samples = counted(figure.n, layout.counted[0]) if linked else counts(figure, layout)
     samples = f"there {'is' if figure.n == 1 else 'are'} only {samples}"
-    if figure.low is None or figure.high is None:
+    limits = interval(figure)
+    if not limits or limits == FEW_SAMPLES:
         return [samples]
-    if figure.high - figure.low <= WIDE.get(figure.unit, float("inf")):
+    if (figure.high or 0.0) - (figure.low or 0.0) <= WIDE.get(figure.unit, float("inf")):
         return []
-    limits = f"{number(figure.low, figure.unit)} to {number(figure.high, figure.unit)}"
     return [f"{samples} (95% interval {limits})"]

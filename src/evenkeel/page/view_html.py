@@ -128,7 +128,7 @@ def shown_cells(matrix: Matrix) -> list[tuple[str, list[tuple[str, float]]]]:
 
 
 def _cell(value: float) -> str:
-    return f"{value:.3f}" if math.isfinite(value) else "–"
+    return f"{value:.2f}" if math.isfinite(value) else "–"
 
 
 def _strength(share: float) -> float:

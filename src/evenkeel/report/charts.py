@@ -13,7 +13,7 @@ import msgspec
 from evenkeel.analysis.intervals import RANGES
 from evenkeel.errors import DrawingError
 from evenkeel.page.examples import shortened
-from evenkeel.page.format import visible
+from evenkeel.page.format import tag_value, visible
 from evenkeel.page.layout import Bars, Curve, Points
 from evenkeel.page.tables import figure, is_number, values_of
 from evenkeel.types import Record, Summary, Unit
@@ -143,47 +143,39 @@ def _panels(samples: list[dict[str, Any]], spec: Points, row: str) -> Chart:
     """A panel for each thing to colour by, side by side, at most two in a row."""
     fields = list(dict.fromkeys(name for each in samples for name in each if name.startswith("by ")))
     side = 280 if len(fields) > 1 else 420
-    scale = {"zero": False}
-
-    def panel(field: str) -> Chart:
-        members = _with_categories([sample for sample in samples if field in sample], field)
-        names = sorted({sample["category"] for sample in members} - {OTHER})
-        names += [OTHER] if len({sample["category"] for sample in members}) > len(names) else []
+    panels = []
+    for field in fields:
+        members, names = _with_categories([sample for sample in samples if field in sample], field)
         encoding = {
-            "x": _field("x", "quantitative", title=spec.x_title or spec.x, scale=scale),
-            "y": _field("y", "quantitative", title=spec.y_title or spec.y, scale=scale),
+            "x": _field("x", "quantitative", title=spec.x_title or spec.x, scale={"zero": False}),
+            "y": _field("y", "quantitative", title=spec.y_title or spec.y, scale={"zero": False}),
             "color": _colour("category", names, wide=side),
         }
         title = visible(f"{row} {field}".strip()) if len(fields) > 1 or row else ""
-        return {
-            "data": {"values": members},
-            **_layer({"type": "circle", "size": 28, "opacity": 0.75}, encoding),
-            "width": side,
-            "height": side,
-            **({"title": title} if title else {}),
-        }
-
-    panels = [panel(field) for field in fields]
+        panels.append(
+            {
+                "data": {"values": members},
+                **_layer({"type": "circle", "size": 28, "opacity": 0.75}, encoding),
+                "width": side,
+                "height": side,
+                **({"title": title} if title else {}),
+            }
+        )
     return panels[0] if len(panels) == 1 else {"concat": panels, "columns": 2, "resolve": OWN_COLOURS}
 
 
-def _with_categories(samples: list[dict[str, Any]], field: str) -> list[dict[str, Any]]:
-    """Points with the name that colours them: the rarer ones of many share one name."""
-    counts = Counter(shortened(str(sample[field])) for sample in samples)
-    frequent = [
-        name
-        for name, _ in counts.most_common(
-            MOST_CATEGORIES if len(counts) <= MOST_CATEGORIES else MOST_CATEGORIES - 1
-        )
+def _with_categories(samples: list[dict[str, Any]], field: str) -> tuple[list[dict[str, Any]], list[str]]:
+    """Points with the name that colours them, and these names: the rarer ones of many share one, the last."""
+    names = [visible(shortened(str(sample[field]))) for sample in samples]
+    frequent = [name for name, _ in Counter(names).most_common()]
+    if len(frequent) > MOST_CATEGORIES:
+        frequent = frequent[: MOST_CATEGORIES - 1]
+        names = [name if name in frequent else OTHER for name in names]
+    points = [
+        {"x": sample["x"], "y": sample["y"], "category": name}
+        for sample, name in zip(samples, names, strict=True)
     ]
-    return [
-        {
-            "x": s["x"],
-            "y": s["y"],
-            "category": visible(name) if (name := shortened(str(s[field]))) in frequent else OTHER,
-        }
-        for s in samples
-    ]
+    return points, sorted({*names}, key=lambda name: (name == OTHER, name))
 
 
 def field_of(record: Record, name: str) -> Any:
@@ -311,12 +303,15 @@ def _points(summaries: dict[str, Summary], spec: Curve | Bars) -> list[dict[str,
     for run, summary in summaries.items():
         positions = values_of(summary, spec.metric, spec.along)
         for line in lines[run] or [""]:
-            words = " ".join(part for part, differs in ((run, names_run), (line, names_line)) if differs)
+            parts = ((run, names_run), (tag_value(line), names_line))
+            words = " ".join(part for part, differs in parts if differs)
             name = visible(words)  # vl-convert aborts the process at a control character
             for x in positions:
                 each = figure(summary, spec.metric, {spec.along: x, **({tag: line} if line else {})})
                 if each is not None and each.value is not None:
                     low, high = (each.value if bound is None else bound for bound in (each.low, each.high))
                     band = {"y": each.value, "low": low, "high": high, "unit": each.unit}
-                    points.append({"x": float(x) if is_number(x) else visible(x), "line": name, **band})
+                    points.append(
+                        {"x": float(x) if is_number(x) else visible(tag_value(x)), "line": name, **band}
+                    )
     return points

@@ -25,7 +25,7 @@ from evenkeel.page.format import counts
 from evenkeel.page.grid import Content, Grid, coverage_cell
 from evenkeel.page.html import render as render_template
 from evenkeel.page.layout import MOST_MAIN, Bars, Layout, Note
-from evenkeel.page.scale import Scale, drawable, legend
+from evenkeel.page.scale import Scale, drawable, legend, sources
 from evenkeel.page.tables import all_figures, side_by_side
 from evenkeel.page.view_html import spaces_shown
 from evenkeel.report import charts, pictures
@@ -96,9 +96,18 @@ def _scales(runs: Mapping[str, Run], layout: Layout, own: Sequence[Run]) -> Grid
             )
     first = next(iter(runs.values()))
     heads = ["worst to best", layout.headline_title, "based on", "coverage"]
-    note = legend(marks_of(first, own), first.headline.unit)
-    title = "The runs" if len(runs) > 1 else layout.headline_title
-    return Grid(title, first.subject if len(runs) == 1 else "run", heads, rows, left=2, note=note)
+    marks = marks_of(first, own)
+    words = legend(marks, first.headline.unit)
+    several = len(runs) > 1
+    return Grid(
+        "The runs" if several else layout.headline_title,
+        "run" if several else first.subject,
+        heads,
+        rows,
+        left=2,
+        note=f"{words}." if words else "",
+        links=sources(marks),
+    )
 
 
 def _main_figures(runs: Mapping[str, Run], layout: Layout) -> Grid | None:
@@ -157,6 +166,7 @@ def render_tokenizers(
     grids: Sequence[Grid],
     *,
     verdict: str,
+    specs: Sequence[str] = (),
     illustrations: Sequence[Any],
     notes: Sequence[str] = (),
     cautions: Sequence[str] = (),
@@ -167,7 +177,7 @@ def render_tokenizers(
         "report/tokenizers.html",
         title="Tokenizers",
         verdict=verdict,
-        names=list(summaries),
+        names=dict(zip(summaries, specs or summaries, strict=True)),
         illustrations=illustrations,
         spaces_shown=spaces_shown,
         charts={each.title: _shown(each) for each in drawn if each.chart is not None},

@@ -115,12 +115,14 @@ def ending_notes(run: Run) -> list[Note]:
             "empty": counts.empty,
         }
         listed = ", ".join(f"{count:,} {how}" for how, count in parts.items() if count)
-        text = f"{missing:,} of {counts.requests:,} requests have no answer: {listed}. They are not scored."
+        have = f"{counted(counts.requests, 'requests')} {'has' if missing == 1 else 'have'}"
+        text = f"{missing:,} of {have} no answer: {listed}; not scored."
         if counts.reasoning > MOSTLY * counts.requests:
             text = f"Most answers were cut off while the model was still reasoning: {text}"
         texts.append(f"{text} {_advice(run.spec, reasons=True)}")
     if counts.cut > MANY * counts.requests:
-        text = f"{counts.cut:,} of {counts.requests:,} answers were cut off and are scored as they are."
+        were = f"{counted(counts.requests, 'answers')} {'was' if counts.cut == 1 else 'were'}"
+        text = f"{counts.cut:,} of {were} cut off: scored as far as the text goes."
         texts.append(f"{text} {_advice(run.spec, reasons=False)}")
     return [Note(text.rstrip(), warning=True) for text in texts]
 

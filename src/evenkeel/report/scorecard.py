@@ -27,7 +27,7 @@ from evenkeel.page.grid import Cell, Content, Displayed, Grid, Overview, coverag
 from evenkeel.page.html import render as render_template
 from evenkeel.page.layout import MOST_MAIN, Layout
 from evenkeel.page.metrics import scope_name
-from evenkeel.page.scale import Mark, Scale, drawable, legend
+from evenkeel.page.scale import Mark, Scale, drawable, legend, sources
 from evenkeel.page.verdict import TEST_RUN
 from evenkeel.types import Figure
 
@@ -92,10 +92,12 @@ class Scorecard(Displayed, Struct, frozen=True, kw_only=True):
         doubted = {entry.benchmark for entry in self.entries if TEST_RUN in entry.verdict}
         if not doubted:
             return []
-        total = counted(len({entry.benchmark for entry in self.entries}), "benchmarks")
+        total = len({entry.benchmark for entry in self.entries})
+        share = f"all {total}" if len(doubted) == total else f"{len(doubted)} of {total}"
+        where = f"in {share} benchmarks " if total > 1 else ""
         return [
-            f"A test run: in {len(doubted)} of {total} there are too few questions, or too many answers are "
-            "missing or cut off, to judge a model by."
+            f"A test run: {where}there are too few questions, or too many answers are missing or cut off, to "
+            "judge a model by."
         ]
 
 
@@ -243,6 +245,7 @@ def _picture(entries: Sequence[Entry], out: Path | None = None) -> Grid:
         left=2,
         lead=" ".join(verdicts),
         note=f"{note}.",
+        links=sources(marks),
     )
 
 

@@ -31,7 +31,7 @@ def page(settings: Settings) -> None:
 
 def _form(settings: Settings) -> None:
     builders = _builders()
-    name = st.selectbox("Benchmark", list(builders), key="benchmark", bind="query-params")
+    name = choose.benchmark(list(builders))
     show.text("From your own texts, or a generated set if you give none.", "soft")
     chosen = choose.options(builders[name].Options, settings, key=f"build-{name}")
     if st.button("Build", type="primary"):

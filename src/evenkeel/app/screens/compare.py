@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 MOST_SHOWN = 200
 """Samples in the list of changes: the largest ones."""
+NUMBER = st.column_config.NumberColumn(format="%.3g")
 
 
 def page(settings: Settings) -> None:
@@ -40,7 +41,7 @@ def page(settings: Settings) -> None:
         return
     show.tab_title(f"Compare {' and '.join(run.name for run in chosen)}")
     with show.problems():
-        comparison = data.comparison([run.path for run in chosen])
+        comparison = data.comparison([ek.load_run(run.path) for run in chosen])
         sides = zip(comparison.runs, chosen, strict=True)  # named as in the list: a reader may be a stranger
         named = tuple(msgspec.structs.replace(side, path=run.name) for side, run in sides)
         show.result(msgspec.structs.replace(comparison, runs=named))
@@ -115,7 +116,9 @@ def _beside(runs: tuple[ek.Run, ek.Run], changes: Sequence[Flip]) -> None:
             "Difference": [change.difference for change in changes],
             "Sample": [visible(change.sample) for change in changes],
         },
+        len(changes),
         key="changes",
         alt="Samples with their value in both runs and the difference",
+        column_config=dict.fromkeys(("From", "To", "Difference"), NUMBER),
     )
     show.result(ek.compare_sample(*runs, changes[row or 0].sample))

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import msgspec
 import streamlit as st
 
 import evenkeel as ek
-from evenkeel.app import show
+from evenkeel.app import choose, show
 from evenkeel.app.settings import Settings
 
 
 def page(settings: Settings) -> None:
     show.title("Explained")
-    names = list(ek.list_benchmarks())
     choice, search = st.columns(2)
-    name = choice.selectbox("Benchmark", names, key="benchmark", bind="query-params")
+    with choice:
+        name = choose.benchmark(list(ek.list_benchmarks()))
     words = search.text_input(
         "Search", placeholder="a word, or the name of a metric", key="search", bind="query-params"
     )
@@ -27,7 +28,7 @@ def _about(name: str) -> None:
     layout = ek.list_benchmarks()[name].layout
     show.heading(layout.question)
     if layout.cautions:
-        show.text("\n".join(f"• {caution}" for caution in layout.cautions), "warn")
+        show.text("\n".join(f"• {choose.with_titles(caution)}" for caution in layout.cautions), "warn")
     if layout.citation:
         show.text(layout.citation, "soft")
 
@@ -40,10 +41,9 @@ def _metrics(name: str, words: list[str]) -> None:
         show.text("No metric has all of these words. Try fewer.", "warn")
     for entry in matching:
         with st.container(border=True):
-            show.result(entry)
+            show.metric(msgspec.structs.replace(entry, caution=choose.with_titles(entry.caution)))
 
 
-def _text(entry: object) -> str:
+def _text(entry: ek.Metric) -> str:
     """Everything that is said about a metric, to search in."""
-    fields = ("name", "title", "meaning", "caution")
-    return " ".join(str(getattr(entry, field, "")) for field in fields).casefold()
+    return f"{entry.name} {entry.title} {entry.meaning} {entry.caution}".casefold()

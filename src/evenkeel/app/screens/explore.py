@@ -14,6 +14,8 @@ from evenkeel.app.settings import Settings
 from evenkeel.page.format import capitalised, counted, interval, value, visible
 
 if TYPE_CHECKING:
+    from evenkeel.api.so_far import SoFar
+    from evenkeel.harness.stored.listing import ListedRun
     from evenkeel.harness.stored.marks import Verdict
     from evenkeel.harness.stored.samples import Samples
 
@@ -57,12 +59,13 @@ def page(settings: Settings) -> None:
 
 
 def _verdict(run: ek.Run) -> None:
-    """The run in one sentence, and what may mislead."""
+    """The run in one sentence, what may mislead, and its headline between the worst and the best."""
     show.text(run.verdict, "strong")
-    show.text(ek.list_benchmarks()[run.spec.benchmark].layout.headline_meaning, "small")
     for note in ek.notes_of(run):
         if note.warning:
-            show.text(note.text, "warn")
+            show.text(note.text.replace("--max-tokens", f"“{choose.title('max_tokens')}”"), "warn")
+    picture = ek.scorecard([run]).overview().grids[0]
+    show.result(msgspec.structs.replace(picture, title="", lead=""))
 
 
 def choose_run(settings: Settings) -> str | None:
@@ -100,48 +103,55 @@ def _forget() -> None:
 
 @st.fragment(run_every=1)
 def progress(settings: Settings, name: str) -> None:
-    """How far a run is that is not finished; one that was started here can be stopped and resumed."""
+    """How far a run is that is not finished, and how to stop or resume it."""
     run = next((run for run in data.list_runs(settings) if run.name == name), None)
     if run is not None and run.state == "finished":
         st.rerun()
     process = next((each for each in processes.started(settings, "run") if each.name == name), None)
-    if process is not None and not settings.read_only:
-        show.text("Runs keep going if you close this page.", "soft")
-        with show.problems():
+    with show.problems():
+        part = ek.so_far(run.path) if run is not None else None
+        _sentence(run, part)
+        if process is not None and not settings.read_only:
             processes.card(process)
-            if run is not None:
-                _so_far(run.path)
-    elif run is not None and run.state == "running":
-        show.text("In progress.")
-        if (state := ek.read_progress(run.path)) is not None and state.total:
-            st.progress(min(1.0, state.done / state.total))
-            show.text(f"{state.phase}: {state.done:,} of {state.total:,}, {state.failed:,} failed", "soft")
-        _so_far(run.path)
-    else:
-        show.text(
-            "This run is not finished, and no process is writing it. To resume it, run the command that "
-            f"started it again, with --out {name}: what was answered is not asked again.",
-            "warn",
-        )
+        elif run is not None and run.state == "unfinished":
+            show.text(
+                f"To resume it, run the command that started it again, with --out and {name}: what was "
+                "answered is not asked again.",
+                "soft",
+            )
+        if part is not None and part.latest:
+            _latest(part)
 
 
-def _so_far(path: str) -> None:
-    """The score of what was answered, and the samples as they arrive."""
-    part = ek.so_far(path)
-    if part is None or not part.answered:
+def _sentence(run: ListedRun | None, part: SoFar | None) -> None:
+    """`Not finished: 8 of 24 prompts answered. Accuracy 12% so far (95% interval 2% to 28%).`"""
+    state = "Starting" if run is None else "In progress" if run.state == "running" else "Not finished"
+    if run is None or part is None:
+        show.text(f"{state}.", "strong")
         return
-    words = f"{part.answered:,} of {counted(part.samples, 'samples')} answered"
-    if part.headline is not None and part.headline.value is not None:
-        words += f"; so far {value(part.headline)}, 95% interval {interval(part.headline) or 'not known'}"
+    layout = ek.list_benchmarks()[run.benchmark].layout
+    words = f"{state}: {part.answered:,} of {counted(part.samples, layout.counted[0])} answered."
+    figure = part.headline
+    if figure is not None and figure.value is not None:
+        limits = f"95% interval {interval(figure)}" if interval(figure) else "interval not known yet"
+        words += f" {layout.headline_title} {value(figure)} so far ({limits})."
+    else:
+        words += " The score follows when all are answered."
     show.text(words, "strong")
+
+
+def _latest(part: SoFar) -> None:
+    """The samples as they arrive."""
     results: dict[float | None, list[str]] = {1.0: [RIGHT], 0.0: [WRONG]}
+    columns: dict[str, list[Any]] = {
+        "Result": [results.get(each.correct, []) for each in part.latest],
+        "Question": [visible(each.question) for each in part.latest],
+        "Expected": [visible(each.expected) for each in part.latest],
+        "Answer": [visible(each.answer) for each in part.latest],
+    }
     show.clickable(
-        {
-            "Result": [results.get(each.correct, []) for each in part.latest],
-            "Question": [visible(each.question) for each in part.latest],
-            "Expected": [visible(each.expected) for each in part.latest],
-            "Answer": [visible(each.answer) for each in part.latest],
-        },
+        {name: cells for name, cells in columns.items() if any(cells)},
+        len(part.latest),
         key="so-far",
         alt="The samples that were answered so far, the latest first",
         column_config=COLUMN_CONFIG,
@@ -173,8 +183,11 @@ def _chosen(samples: Samples, benchmark: type[ek.Benchmark]) -> list[int]:
     counts = {name: int(rows.sum()) for name, rows in samples.outcomes.items()}
     if not counts["right"] + counts["wrong"]:
         del counts["right"], counts["wrong"]
+    listed = ", ".join(f"{count:,} {name}" for name, count in counts.items() if count)
+    show.text(f"{counted(len(samples), 'samples')}{': ' if listed else ''}{listed}", "soft")
     # The address has the labels that were chosen, so that no number can be in them.
-    view = st.pills(
+    pills, search, order = st.columns([4, 4, 2], vertical_alignment="bottom")
+    view = pills.pills(
         "Show only",
         [name for name, count in counts.items() if count],
         selection_mode="multi",
@@ -183,9 +196,6 @@ def _chosen(samples: Samples, benchmark: type[ek.Benchmark]) -> list[int]:
         format_func=capitalised,
         on_change=_forget,
     )
-    listed = ", ".join(f"{count:,} {name}" for name, count in counts.items() if count)
-    show.text(f"{counted(len(samples), 'samples')}{': ' if listed else ''}{listed}", "soft")
-    search, order = st.columns([3, 1], vertical_alignment="bottom")
     words = search.text_input(
         "Search in questions and answers", key="search", bind="query-params", on_change=_forget
     )
@@ -330,9 +340,6 @@ def _mark(run: ek.Run, samples: Samples, row: int, *, read_only: bool) -> None:
         if st.form_submit_button("Save the mark"):
             run.mark(sample, verdict=verdict, metric=metric, comment=comment)
             st.rerun()
-    if marks := run.marks():
-        lines = b"".join(msgspec.json.encode(mark) + b"\n" for mark in marks)
-        st.download_button("Download all marks", lines, file_name="marks.jsonl", mime="application/jsonl")
 
 
 def figures(run: ek.Run) -> None:

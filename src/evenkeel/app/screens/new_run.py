@@ -19,7 +19,10 @@ from evenkeel.page.format import capitalised, counted
 if TYPE_CHECKING:
     from evenkeel.harness.budget import Plan
 
-WORDS = ("starter", "published")
+WORDS = {
+    "starter": "The starter set comes with Evenkeel and is generated on first use.",
+    "published": "Download the published set first: evenkeel data fetch {}",
+}
 """Data that is not a file. A folder of such a name is offered as `./starter`."""
 SIZES = {"Quick": 5, "Standard": 50, "Full": 0}
 """Questions of each language; 0 for all."""
@@ -43,12 +46,12 @@ def page(settings: Settings) -> None:
 
 def _form(settings: Settings) -> None:
     classes = ek.list_benchmarks()
-    name = st.selectbox("Benchmark", list(classes), key="benchmark", bind="query-params")
+    name = choose.benchmark(list(classes))
     benchmark = classes[name]
-    show.text(f"{benchmark.layout.name}: {benchmark.layout.question}", "soft")
+    show.text(benchmark.layout.question, "soft")
     chosen: dict[str, Any] = {"benchmark": name}
     if benchmark.subject == "model":
-        chosen["model"] = choose.model(settings, key="model")
+        chosen["model"] = choose.model(settings)
     chosen |= _data(settings, name) | _size()
     if benchmark.about:
         show.text(COLUMNS.sub(": ", benchmark.about).strip("\b\n"), "small")
@@ -84,31 +87,26 @@ def _size() -> dict[str, Any]:
 
 
 def _data(settings: Settings, benchmark: str) -> dict[str, Any]:
-    files, problems = _data_sets(settings, benchmark)
+    files = _data_sets(settings, benchmark)
     key = f"data-{benchmark}"
-    picked = choose.file("Data", settings, files, default="starter", words=WORDS, key=key)
+    picked = choose.file("Data", settings, files, default="starter", words=list(WORDS), key=key)
     if picked and picked not in WORDS and (problem := _data_problem(benchmark, picked, _version(picked))):
         show.text(f"{benchmark} cannot read this: {_shortened(problem, settings)}", "error")
         if st.session_state.get(f"{key}-upload") is not None:  # it is not offered anywhere
             Path(picked).unlink(missing_ok=True)
         picked = None
-    elif picked:
-        show.text(_described(benchmark, picked), "small")
-    if problems:
-        with st.expander(f"Data sets that this benchmark cannot read ({len(problems)})"):
-            show.text("\n".join(f"• {problem}" for problem in problems), "small")
+    elif picked in WORDS:
+        show.text(WORDS[picked].format(benchmark), "small")
     return {"data": picked}
 
 
-def _data_sets(settings: Settings, benchmark: str) -> tuple[dict[str, Path], list[str]]:
-    """The data sets that a benchmark can read; and of the others, why it cannot."""
-    files, problems = {}, []
-    for name, path in settings.data_sets().items():
-        if problem := _data_problem(benchmark, str(path), _version(path)):
-            problems.append(_shortened(problem, settings))
-        else:
-            files[f"./{name}" if name in WORDS else name] = path
-    return files, problems
+def _data_sets(settings: Settings, benchmark: str) -> dict[str, Path]:
+    """The data sets that a benchmark can read."""
+    return {
+        f"./{name}" if name in WORDS else name: path
+        for name, path in settings.data_sets().items()
+        if not _data_problem(benchmark, str(path), _version(path))
+    }
 
 
 def _version(path: str | Path) -> tuple[tuple[str, int, int], ...]:
@@ -128,16 +126,6 @@ def _shortened(problem: str, settings: Settings) -> str:
     for folder in (settings.built, settings.data):
         problem = problem.replace(f"{folder}{os.sep}", "")
     return problem if len(problem) <= LONGEST else f"{problem[:LONGEST]}…"
-
-
-def _described(benchmark: str, picked: str) -> str:
-    """What was picked as data, in a sentence."""
-    if picked == "starter":
-        return "The starter set comes with Evenkeel and is generated on first use."
-    if picked == "published":
-        return f"Download the published set first: evenkeel data fetch {benchmark}"
-    size = sum(size for *_, size in _version(picked))
-    return f"{Path(picked).name}: {size / 1000:,.0f} kB"
 
 
 # Cost

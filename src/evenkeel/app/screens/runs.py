@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import streamlit as st
 
 import evenkeel as ek
-from evenkeel.app import data, show
+from evenkeel.app import choose, data, show
 from evenkeel.app.settings import Settings
-from evenkeel.page.format import counted, interval, share, visible
+from evenkeel.page.format import counted, interval, number, share, value, visible
 
 if TYPE_CHECKING:
     from evenkeel.harness.stored.listing import ListedRun
     from evenkeel.types import Figure
 
-SCALES = {"share": "%", "cosine": "0 to 1", "score": "of 100"}
-"""Beside the number of a headline."""
+NUMBERED = re.compile(r" \(\d+\)$")
+STATES = {"running": "in progress", "unfinished": "not finished", "broken": "not readable"}
 
 
 def page(settings: Settings) -> None:
@@ -26,6 +29,7 @@ def page(settings: Settings) -> None:
     if not listed:
         _explain_empty(settings)
         return
+    show.text(summary(listed), "strong")
     shown = _filter(listed)
     finished = [run for run in shown if run.state == "finished"]
     show.tabs(
@@ -48,11 +52,29 @@ def _explain_empty(settings: Settings) -> None:
     st.page_link(st.session_state["pages"]["new-run"], label="Start a run")
 
 
+def summary(listed: list[ListedRun]) -> str:
+    """`9 runs of 4 models, 1 not finished. Newest result: Consistency (MIRAE) 0.29, model-a (mirae-1).`"""
+    models = {run.model for run in listed if run.model and not run.subjects}
+    methods = {name for run in listed for name in run.subjects}
+    tested = {"models": len(models), "methods": len(methods)}
+    words = counted(len(listed), "runs")
+    if any(tested.values()):
+        words += " of " + " and ".join(counted(count, noun) for noun, count in tested.items() if count)
+    states = [run.state for run in listed]
+    for state, meaning in STATES.items():
+        words += f", {states.count(state):,} {meaning}" if state in states else ""
+    newest = next((run for run in listed if run.state == "finished"), None)
+    if newest is None:
+        return f"{words}."
+    best, figure = _figures(newest)[0]
+    return f"{words}. Newest result: {_title(newest)} {value(figure)}, {best} ({newest.name})."
+
+
 def _filter(listed: list[ListedRun]) -> list[ListedRun]:
     """The runs that the person wants to see."""
     benchmark, model, since = st.columns(3)
-    names = sorted({run.benchmark for run in listed if run.benchmark})
-    chosen = benchmark.multiselect("Benchmark", names, key="benchmark", bind="query-params")
+    with benchmark:
+        chosen = choose.benchmarks(sorted({run.benchmark for run in listed if run.benchmark}))
     subjects = sorted({visible(run.model) for run in listed if run.model})
     models = model.multiselect("Model", subjects, key="model", bind="query-params")
     first = since.date_input(
@@ -73,12 +95,14 @@ def _table(listed: list[ListedRun]) -> None:
         show.text("No runs match these filters.", "soft")
         return
     rows = [(run, row) for run in listed for row in _rows(run)]
-    show.text(f"{counted(len(listed), 'runs')}. Select one to see its samples.", "soft")
+    columns = {title: [row[title] for _, row in rows] for title in rows[0][1]}
+    several = " A run of several methods has a row for each." if len(rows) > len(listed) else ""
+    show.text(f"Select a row to see its samples.{several}", "soft")
     selected = show.clickable(
-        {title: [row[title] for _, row in rows] for title in rows[0][1]},
+        _styled(columns),
+        len(rows),
         key="runs-table",
         alt="All runs with their headline, interval and coverage",
-        column_config={"Headline": st.column_config.NumberColumn(format="%.3g")},
     )
     if selected is not None:
         show.go("explore", run=rows[selected][0].name)
@@ -86,16 +110,33 @@ def _table(listed: list[ListedRun]) -> None:
         show.text("\n".join(["Cannot be read:", *broken]), "warn")
 
 
+def _styled(columns: dict[str, list[Any]]) -> Any:
+    """The headlines are numbers, by which the table is sorted, with the digits that they have everywhere."""
+    import pandas as pd
+
+    figures = columns["Headline"]
+    style = pd.DataFrame(columns | {"Headline": [figure and figure.value for figure in figures]}).style
+    for unit in {figure.unit for figure in figures if figure}:
+        rows = [row for row, figure in enumerate(figures) if figure and figure.unit == unit]
+        style = style.format(partial(number, unit=unit), subset=(rows, "Headline"), na_rep="–")
+    return style
+
+
+def _figures(run: ListedRun) -> list[tuple[str, Figure | None]]:
+    """The headline of each subject of a run, the best method first."""
+    subjects = sorted(run.subjects.items(), key=lambda item: -(item[1].value or 0.0))
+    return [*subjects] or [(run.model, run.headline)]
+
+
+def _title(run: ListedRun) -> str:
+    return ", ".join(filter(None, (choose.benchmark_title(run.benchmark), run.part)))
+
+
 def _rows(run: ListedRun) -> list[dict[str, Any]]:
-    """The headline is a number, by which the table is sorted: a share as per cent."""
-    figures: dict[str, Figure | None] = {**run.subjects} or {run.model: run.headline}
-    benchmark = ek.list_benchmarks().get(run.benchmark)
-    title = benchmark.layout.name if benchmark else visible(run.benchmark)
     return [
         {
-            "Benchmark": ", ".join(filter(None, (title, run.part))),
-            "Headline": _amount(figure),
-            "Scale": SCALES.get(figure.unit, figure.unit) if figure else "",
+            "Benchmark": _title(run),
+            "Headline": figure,
             "95% interval": interval(figure, short=True),
             "Model or method": visible(name),
             "Created (UTC)": run.created[:16].replace("T", " "),
@@ -103,21 +144,23 @@ def _rows(run: ListedRun) -> list[dict[str, Any]]:
             "State": run.state,
             "Run": visible(run.name),
         }
-        for name, figure in figures.items()
+        for name, figure in _figures(run)
     ]
 
 
-def _amount(figure: Figure | None) -> float | None:
-    if figure is None or figure.value is None:
-        return None
-    return 100 * figure.value if figure.unit == "share" else figure.value
-
-
 def _leaderboards(listed: list[ListedRun]) -> None:
-    if not listed:
-        show.text("None of these runs is finished: a leaderboard shows finished runs.", "soft")
-        return
-    for board in data.leaderboards(listed):
+    """The boards on which there is something to rank."""
+    boards = data.leaderboards([ek.load_run(run.path) for run in listed])
+    ranked = [board for board in boards if len(board.rows) != 1]
+    named = [board.benchmark for board in ranked]
+    for board in ranked:
+        if named.count(board.benchmark) == 1 and board.rows:  # a number would tell it from those left out
+            board = msgspec.structs.replace(board, title=NUMBERED.sub("", board.title), note="")
         show.result(board)
-        if board.benchmark:
-            show.explained(board.benchmark, [board.metric])
+    if alone := len(boards) - len(ranked):
+        show.text(
+            f"Not ranked: {counted(alone, 'runs')} without another of the same data and settings.",
+            "soft",
+        )
+    if not boards:
+        show.text("None of these runs is finished: a leaderboard shows finished runs.", "soft")

@@ -23,9 +23,8 @@ def stratum(sample: Sample) -> Hashable:
 
 
 class Corrected(NamedTuple):
-    """A stratum's floor, and for each prompt what it adds to the mean floor and to the corrected mean."""
+    """For each prompt of a stratum what it adds to the mean floor and to the corrected mean."""
 
-    floor: float
     floors: NDArray[np.float64]
     similarity: NDArray[np.float64] | None
     """None where the floor is 1."""
@@ -62,4 +61,4 @@ def corrected_for_chance(
     if 1 - floor > SAME_ANSWERS:
         distance = 1 - similarity
         corrected = 1 - distance / (1 - floor) - moves * distance.mean() / (1 - floor) ** 2
-    return Corrected(floor, floor + moves, corrected)
+    return Corrected(floor + moves, corrected)

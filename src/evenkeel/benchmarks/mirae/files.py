@@ -108,33 +108,26 @@ def read_questions(path: Path, fallback: str | None = None) -> list[Question]:
 
     `fallback` is the language of a file that does not state its own.
     """
-    if path.suffix.lower() == ".jsonl":
-        questions = _question_rows(path, fallback)
+    if path.suffix.lower() == ".jsonl":  # rows of a table
+        lang = file_language(path, Metadata(), fallback)
+        rows = ((line, convert(path, raw, _QuestionTexts, line=line)) for line, raw in json_lines(path))
+        questions = [_question(path, item, lang, line=line) for line, item in rows]
     else:
         raw = read_json(path)
         if not isinstance(raw, dict) or "questions" not in raw:
             raise DataError(path, f"expected MIRAE questions: an object with 'questions'. {described(raw)}")
         file = convert(path, raw, _File)
         lang = file_language(path, file.metadata, fallback)
-        places = (f"questions[{index}]" for index in range(len(file.questions)))
         questions = [
-            _question(path, item, lang, where) for item, where in zip(file.questions, places, strict=True)
+            _question(path, item, lang, f"questions[{index}]") for index, item in enumerate(file.questions)
         ]
+    if not questions:
+        raise DataError(path, "there is no question in it.")
     for (question_id, padding), count in repeated((question.id, question.padding) for question in questions):
         with_padding = f" with padding '{padding}'" if padding else ""
         raise DataError(
             path, f"question_id {question_id} appears {count} times{with_padding}; each must be unique."
         )
-    return questions
-
-
-def _question_rows(path: Path, fallback: str | None) -> list[Question]:
-    """Questions as rows of a table, one on each line."""
-    lang = file_language(path, Metadata(), fallback)
-    rows = ((line, convert(path, raw, _QuestionTexts, line=line)) for line, raw in json_lines(path))
-    questions = [_question(path, item, lang, line=line) for line, item in rows]
-    if not questions:
-        raise DataError(path, "there is no question in it.")
     return questions
 
 

@@ -76,7 +76,7 @@ ADDED = (
         "share",
         "higher",
         meaning="Σ P(answer) over the target and the accepted answers, in the tokenizer's own tokens.",
-        caution="Unknown where tokens merge across the boundary; other spellings in tokens are not in it.",
+        caution="Unknown where tokens merge across the boundary; other tokens of the same text do not count.",
     ),
     Metric(
         "bits_per_byte",
@@ -100,7 +100,7 @@ ADDED = (
         "tokens that merge across the boundary",
         "share",
         "lower",
-        meaning="The share of examples whose prefix is split otherwise alone than before the target.",
+        meaning="The share of examples whose prefix is split differently alone and before the target.",
         caution="Of these the probability of the target in its own tokens is unknown.",
     ),
     Metric(
@@ -186,9 +186,9 @@ QUADRANTS = {
     ),
     "slips": (
         "Slips",
-        "it writes another continuation, though it gives one half or more to the right ones: the text goes "
-        "on inside the word, or several answers share the probability, or the server does not take the "
-        "likeliest token",
+        "it writes another continuation, though it gives one half or more to the right ones: the text "
+        "continues inside the word, or several answers share the probability, or the server does not take "
+        "the likeliest token",
     ),
     "does_not_know": (
         "Does not know",
@@ -300,8 +300,8 @@ LAYOUT = Layout(
         ),
     ),
     cautions=(
-        "The published text does not say where a continuation ends. Here it is after as many words as the "
-        "target has, or at a line break.",
+        "The published text does not say where a continuation ends. Here it is trimmed to the target's "
+        "number of words, or at a line break.",
         "Text goes to the model as it is: no chat template, and a start token only where the model's own "
         "tokenizer puts one.",
         "A Levenshtein score gives most of its points to a wrong form of the right word: see what copying a "
@@ -338,6 +338,6 @@ def data_notes(facts: Mapping[str, Any]) -> list[Note]:
         text = f"The language of some examples is known by their script alone: {counts}."
         notes.append(Note(f"{text} A field 'lang' in each row states it."))
     if count := facts.get("no_clean_version"):
-        text = f"Drift leaves {count:,} examples with typos out: their clean versions are not in this run."
+        text = f"Drift leaves out {count:,} examples with typos: their clean versions are not in this run."
         notes.append(Note(text))
     return notes

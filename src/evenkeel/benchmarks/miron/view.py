@@ -99,7 +99,7 @@ def _string(record: MironRecord) -> Iterator[Facts]:
     if string is None:
         return
     rows = [("in its own tokens", _chance(string.own))]
-    rows.append(("as a string, in whatever tokens", _bounds(string.low, string.high, string)))
+    rows.append(("as a string, in any tokens", _bounds(string.low, string.high, string)))
     if string.healed_low is not None and string.healed_high is not None:
         rows.append(
             ("the same, after the prefix as text", _bounds(string.healed_low, string.healed_high, string))

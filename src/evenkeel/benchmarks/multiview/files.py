@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -93,7 +92,6 @@ class MultiviewDetail(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What is stored of how the methods ordered one triplet, by the name of the method."""
 
     picks: dict[str, tuple[Pick | None, ...]]
-    orders: dict[str, tuple[Pick | None, ...]] = {}
     margins: dict[str, float] = {}
     scores: dict[str, tuple[float, float]] = {}
     """Of the positive and of the negative, by methods that score each."""
@@ -240,16 +238,16 @@ def published_results(records: Records[Triplet, MultiviewDetail], methods: Seque
 
 def _result(triplets: Sequence[Sequence[Pick | None]]) -> dict[str, float | None]:
     correct, ties = (
-        sum(Fraction(picks.count(kind), len(picks)) for picks in triplets) for kind in ("positive", "tie")
+        sum(picks.count(kind) / len(picks) for picks in triplets) for kind in ("positive", "tie")
     )
     return {
         "correct": _number(correct),
         "ties": _number(ties),
         "total": len(triplets),
-        "accuracy": float(correct / len(triplets)) if triplets else None,
+        "accuracy": correct / len(triplets) if triplets else None,
     }
 
 
-def _number(count: Fraction | int) -> float:
+def _number(count: float) -> float:
     """A whole number without a decimal point."""
-    return int(count) if count == int(count) else float(count)
+    return int(count) if count == int(count) else count

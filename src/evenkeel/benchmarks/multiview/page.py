@@ -6,7 +6,7 @@ from collections import defaultdict
 
 from evenkeel.benchmarks.multiview.files import model_name
 from evenkeel.benchmarks.multiview.names import models_and_options
-from evenkeel.page.format import share
+from evenkeel.page.format import share, tag_value
 from evenkeel.page.layout import Bars, Column, Layout, Note, Points, Table
 from evenkeel.page.metrics import Metric, units
 from evenkeel.types import RunSpec, Summary
@@ -73,8 +73,8 @@ METRICS = (
     Metric(
         "cut_by_model", "documents longer than the model reads", "share", "lower", main=True,
         meaning="The share of documents of which the embedder does not read the end.",
-        caution="What a cut document says further on cannot be compared, so that ties and wrong picks may "
-        "come from the cut; servers do not report it.",
+        caution="The rest of a cut document is not compared, so that ties and wrong picks may come from the "
+        "cut; servers do not report it.",
     ),
     Metric(
         "chance", "what guessing gives, with the method's ties", "share", None,
@@ -105,7 +105,7 @@ LAYOUT = Layout(
             colour="views",
             split="docset",
             x_title="first component of the embeddings",
-            y_title="second",
+            y_title="second component",
         ),
     ),
     tables=(
@@ -153,8 +153,8 @@ LAYOUT = Layout(
         "BM25 is Lucene's, with k1 = 1.5 and b = 0.75 and without stop words; it counts words over the "
         "documents of a task's triplets.",
     ),
-    citation="multiview, of evenkeel: it follows the published idea of triplets of documents under a stated "
-    "criterion, and is not the work of those who published it.",
+    citation="the idea of triplets under a stated criterion: https://github.com/sarahlc888/multiview; "
+    "these triplets, methods and prompts are Evenkeel's own.",
 )
 
 
@@ -171,10 +171,11 @@ def notes(spec: RunSpec, summary: Summary) -> list[Note]:
     below = [f for f in summary.values() if f.metric == "chance" and f.value is not None and f.value < 0.4995]
     if below:
         levels = ", ".join(f"{figure.scope['method']} {share(figure.value or 0)}" for figure in below)
-        texts.append(f"Guessing gives 50%; with as many ties: {levels}.")
+        texts.append(f"Guessing gives 50%; with the method's ties: {levels}.")
     tasks = [f.scope["task"] for f in summary.values() if f.metric == "built_against_bm25" and f.value]
     if tasks and any(models == ["bm25"] for models, _ in _methods(spec).values()):
-        texts.append(f"Built to defeat BM25, so that its chance level is not one half: {', '.join(tasks)}.")
+        listed = ", ".join(map(tag_value, tasks))
+        texts.append(f"Built to defeat BM25, so that its chance level is not one half: {listed}.")
     return [*builder_notes(spec), *_cut_notes(summary), *map(Note, texts)]
 
 
@@ -183,7 +184,7 @@ def _cut_notes(summary: Summary) -> list[Note]:
     return [
         Note(
             f"{figure.scope['method']}: {share(figure.value)} of the documents are longer than the model "
-            "reads; what they say further on is not compared.",
+            "reads; the rest of them is not compared.",
             warning=True,
         )
         for figure in summary.values()

@@ -10,6 +10,7 @@ from evenkeel.benchmarks.multiview.files import ROLES, MultiviewDetail, Pick, Tr
 from evenkeel.benchmarks.multiview.page import METRICS
 from evenkeel.page.differences import located_words
 from evenkeel.page.examples import shortened
+from evenkeel.page.format import tag_value
 from evenkeel.page.view import (
     Beside,
     Block,
@@ -44,7 +45,7 @@ def view(record: TripletRecord, related: Sequence[TripletRecord] = ()) -> View:
     if detail is not None:
         blocks.append(_methods(detail))
     blocks += [_annotations(triplet), _about(record), value_facts(record.score.values, METRICS)]
-    title = f"{record.sample.id} · {shortened(triplet.anchor)}"
+    title = f"{tag_value(record.sample.id)} · {shortened(triplet.anchor)}"
     return View(title, _label(detail), tuple(blocks))
 
 
@@ -81,9 +82,9 @@ def _methods(detail: MultiviewDetail) -> Facts:
     """What each method scored and picked. A judge that is asked in both orders has two picks."""
     rows = []
     for method, picked in detail.picks.items():
-        scores = tuple(f"{score:.4f}" for score in detail.scores.get(method, ())) or ("–", "–")
+        scores = tuple(f"{score:.2f}" for score in detail.scores.get(method, ())) or ("–", "–")
         margin = detail.margins.get(method)
-        rows.append((method, _verdict(picked), *scores, "–" if margin is None else f"{margin:+.4f}"))
+        rows.append((method, _verdict(picked), *scores, "–" if margin is None else f"{margin:+.2g}"))
     note = ""
     if any(len(picked) > 1 for picked in detail.picks.values()):
         note = "A judge that is asked in both orders has a verdict for each: the positive first, then last."
@@ -112,7 +113,7 @@ def _annotations(triplet: Triplet) -> Facts:
 def _about(record: TripletRecord) -> Facts:
     triplet, tags = record.sample.inputs, record.score.tags
     rows = [
-        ("task", triplet.task),
+        ("task", tag_value(triplet.task)),
         ("difficulty", f"{tags['difficulty']} for BM25" if "difficulty" in tags else ""),
         ("built to mislead", triplet.hard_for),
         ("the judge's rating", "" if triplet.quality is None else f"{triplet.quality} of 5"),

@@ -324,8 +324,6 @@ class RgbDetail(Struct, frozen=True, omit_defaults=True):
 
     label: tuple[int, ...]
     factlabel: int
-    how: str = ""
-    """What decided in the lenient check."""
     judge: str = ""
     """How the request to the judge ended."""
     evaluation: str | None = None

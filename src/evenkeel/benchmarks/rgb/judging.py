@@ -22,7 +22,7 @@ Judged: TypeAlias = Literal["rejection", "detection"]
 
 
 class Rejection(Struct):
-    """A judge's verdict on an answer to a question with nothing to find."""
+    """A judge's verdict on an answer to a question that no document answers."""
 
     declines: bool
 

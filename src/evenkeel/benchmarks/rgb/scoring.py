@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, cast
 
-import msgspec
 from msgspec import Struct
 
 from evenkeel.benchmarks.rgb.check.lenient import Verdict, lenient
@@ -188,7 +187,6 @@ def measure(sample: RgbSample, text: str) -> tuple[Values, RgbDetail]:
     states_fake: Values = {}
     if verdict := lenient_verdict(sample, text):
         checks["lenient"] = verdict
-        detail = msgspec.structs.replace(detail, how=verdict.how)
         states_fake = {"states_fake": verdict.states_fake} if fake else {}
     prefix = "known_" if setting_of(sample).closed_book else ""
     values: Values = {f"{prefix}{name}": check.right for name, check in checks.items()}

@@ -56,7 +56,12 @@ def setting(inputs: Mapping[str, Any], tags: Mapping[str, Tag]) -> str:
 
 def view(record: RgbRecord, related: Sequence[RgbRecord] = ()) -> View:
     inputs = record.sample.inputs
-    texts = [Text("question", inputs.query), Text("right answer", _answer_text(inputs.answer))]
+    texts = [Text("question", inputs.query)]
+    if record.sample.tags.get("ability") == "rejection":
+        texts.append(Text("expected", DECLINE))
+        texts.append(Text("the answer, which no document has", _answer_text(inputs.answer)))
+    else:
+        texts.append(Text("expected answer", _answer_text(inputs.answer)))
     if inputs.fake:
         texts.append(Text("false answer", _answer_text(inputs.fake)))
     if inputs.note:
@@ -180,7 +185,7 @@ def _lenient_reasons(record: RgbRecord) -> list[str]:
         for match, part in zip(verdict.false, parts(inputs.fake), strict=True)
         if match
     ]
-    if verdict.how == "named only":
+    if all(verdict.matches) and not verdict.given:
         texts.append("but does not give it as its answer")
     return texts
 

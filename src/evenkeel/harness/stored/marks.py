@@ -20,7 +20,6 @@ from evenkeel.files.jsonfile import read_bytes, read_json_lines
 from evenkeel.files.lock import writing_file
 from evenkeel.harness.folder import Run
 from evenkeel.harness.spec import MARKS, member
-from evenkeel.page.examples import shortened
 from evenkeel.types import Record, Response, RunSpec, Tag, to_jsonable
 
 LONGEST = 10_000
@@ -63,9 +62,6 @@ class Mark(Struct, frozen=True, kw_only=True):
 
 def add_mark(run: Run, sample_id: str, verdict: Verdict, metric: str, comment: str) -> Mark:
     """Append a mark to the run's file."""
-    for name, text in (("sample_id", sample_id), ("metric", metric), ("comment", comment)):
-        if not isinstance(text, str):
-            raise UsageError(f"{name} is {shortened(repr(text))}: give a text.")
     if verdict not in get_args(Verdict):
         raise UsageError(f"'{verdict}' is not a verdict. Available: wrong, right, or '' to take a mark back.")
     if len(comment) > LONGEST:
@@ -102,8 +98,8 @@ def _mark_of(record: Record, spec: RunSpec, verdict: Verdict, metric: str, comme
 def _texts_of(answers: Iterable[Response]) -> tuple[Response, ...]:
     """Answers without vectors and probabilities, which are large and say nothing to a person."""
     return tuple(
-        Response(status=each.status, text=each.text, reasoning=each.reasoning, reason=each.reason)
-        for each in answers
+        Response(status=answer.status, text=answer.text, reasoning=answer.reasoning, reason=answer.reason)
+        for answer in answers
     )
 
 

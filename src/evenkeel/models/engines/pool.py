@@ -11,7 +11,7 @@ from math import ceil
 from typing import Any
 
 from evenkeel.errors import EvenkeelError, ModelUnreachable
-from evenkeel.harness.progress import Progress, Silent
+from evenkeel.harness.progress import Progress
 from evenkeel.types import Request, Response
 
 WINDOW = 4096
@@ -43,7 +43,7 @@ class Pool:
     def __init__(self, ray: Any, start: Callable[[], Any], size: int, *, spec: str) -> None:
         self.size = size
         self.closed = False
-        self.watcher: Progress = Silent()
+        self.watcher = Progress()
         self._ray, self._start, self._spec = ray, start, spec
         self._starting: dict[Any, Any] = {}
         self._idle: deque[Any] = deque()

@@ -20,7 +20,7 @@ from evenkeel import __version__
 from evenkeel.errors import ModelUnreachable, UsageError
 from evenkeel.files.remote.telemetry import switch_off_telemetry
 from evenkeel.harness.model import Model
-from evenkeel.harness.progress import Progress, Silent
+from evenkeel.harness.progress import Progress
 from evenkeel.models.engines.engine import LocalEngine, RayOptions
 from evenkeel.models.engines.pool import Pool, brief
 from evenkeel.models.engines.worker import Worker
@@ -185,7 +185,7 @@ class RayModel:
         self._ref = ref
         self._model = model
         self._pool: Pool | None = None
-        self._progress: Progress = Silent()
+        self._progress = Progress()
         self._notes: list[str] = []
 
     def identity(self) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from evenkeel.errors import CapabilityError, ModelUnreachable, UsageError
-from evenkeel.harness.progress import Progress, Silent
+from evenkeel.harness.progress import Progress
 from evenkeel.models.openai.background import Outbox, Relay, iterate
 from evenkeel.models.openai.dialect import Dialect, texts_in
 from evenkeel.models.openai.endpoint import KEY_VARIABLE, endpoints
@@ -102,7 +102,7 @@ class OpenAI:
         self._servers = [
             Server(each, self._health if alone else ServerHealth(each.shown)) for each in several
         ]
-        self._progress: Progress = Silent()
+        self._progress = Progress()
         self._server_in_spec = server_in_spec
         """Whether the address is part of the model's identity: its spec names the server."""
         self._meter: Meter | None = None

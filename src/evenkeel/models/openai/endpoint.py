@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import os
 import re
 import urllib.parse
@@ -41,6 +42,7 @@ class Endpoint:
         *,
         option: str = "base_url",
         further: Iterable[str] = (),
+        key_header: str = "Authorization",
     ) -> None:
         url = _parsed(base_url, option)
         self._url = url.with_user(None).with_fragment(None)
@@ -52,7 +54,7 @@ class Endpoint:
         if basic:
             self.headers["Authorization"] = f"Basic {basic}"
         elif key:
-            self.headers["Authorization"] = f"Bearer {key}"
+            self.headers[key_header] = f"Bearer {key}" if key_header == "Authorization" else key
         values = [value for name, value in url.query.items() if SECRETS.search(name) or is_random(value)]
         self.has_credentials = bool(key or basic or any(len(value) >= SHORTEST_SECRET for value in values))
         # A user without a password is a key. A key that is a word is a placeholder for none.
@@ -106,7 +108,11 @@ def endpoints(
     hold secrets too. At another address than a preset's own, only a key that was named is sent."""
     secrets = list(further)
     option, pairs = _addresses(base_url, api_key_env, preset)
-    return [Endpoint(address, _key(variable), option=option, further=secrets) for address, variable in pairs]
+    header = preset.key_header if preset else "Authorization"
+    return [
+        Endpoint(address, _key(variable), option=option, further=secrets, key_header=header)
+        for address, variable in pairs
+    ]
 
 
 def _addresses(
@@ -192,25 +198,17 @@ def _origin(url: URL) -> tuple[str, str, int | None]:
 
 
 def _parsed(base_url: str, option: str) -> URL:
-    bad_port = "its port is not a number from 1 to 65535"
-    try:
+    with contextlib.suppress(ValueError):  # UnicodeError is one
         url = URL(base_url.strip().rstrip("/"))
-        port = url.port
         (url.raw_host or "").encode("idna")  # as it is looked up
-    except ValueError as error:  # UnicodeError is one
-        problem = bad_port if "ort" in str(error) else "it is malformed"
-    else:
-        if url.scheme not in ("http", "https"):
-            problem = "it must begin with http:// or https://"
-        elif not url.host:
-            problem = "it names no host"
-        elif not port:
-            problem = bad_port
-        else:
+        if url.scheme in ("http", "https") and url.host and url.port:
             return url
     # An address that may hold a password is not repeated.
     quoted = f" '{base_url}'" if not set(base_url) & set("@?#") else ""
-    raise UsageError(f"{option}{quoted} is not a web address: {problem}. Example: {EXAMPLE}")
+    raise UsageError(
+        f"{option}{quoted} is not a web address: expected http:// or https://, a host and a valid port. "
+        f"Example: {EXAMPLE}"
+    )
 
 
 def _shown(url: URL, query: Iterable[str]) -> str:

@@ -308,10 +308,7 @@ def _os_reason(cause: Exception) -> str:
 
 
 def requested_wait(headers: Mapping[str, str]) -> float | None:
-    """The wait that a reply asks for, in seconds: `retry-after-ms`, or Retry-After as a number or a date."""
-    milliseconds = _number(headers.get("retry-after-ms"))
-    if milliseconds is not None:
-        return milliseconds / 1000
+    """The wait that a reply asks for, in seconds: Retry-After as a number or a date."""
     value = headers.get("Retry-After")
     seconds = _number(value)
     if seconds is not None or value is None:

@@ -35,7 +35,9 @@
 
   function shown(value) {
     if (value === null) return "–";
-    return typeof value === "number" ? value.toLocaleString("en", { maximumSignificantDigits: 3 }) : value;
+    if (typeof value !== "number") return value;
+    const digits = Number.isInteger(value) ? 0 : Math.abs(value) < 0.1 ? 3 : Math.abs(value) < 10 ? 2 : 1;
+    return value.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
   }
 
   // Choosing and ordering rows

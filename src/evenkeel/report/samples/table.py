@@ -17,7 +17,7 @@ from evenkeel.harness.folder import Run
 from evenkeel.harness.registry import benchmark_class
 from evenkeel.harness.stored.samples import InShort, Samples
 from evenkeel.page.examples import shortened
-from evenkeel.page.format import visible
+from evenkeel.page.format import tag_name, tag_value, visible
 from evenkeel.page.grid import Content, Grid
 from evenkeel.page.metrics import declaration
 from evenkeel.page.tables import in_order
@@ -127,9 +127,9 @@ def _tag(tag: str, cells: Sequence[Tag | None]) -> dict[str, Any]:
     positions = {name: position for position, name in enumerate(names)}
     codes = [-1 if cell is None else positions[str(cell)] for cell in cells]
     return {
-        "title": _short(tag.replace("_", " ")),
+        "title": _short(tag_name(tag)),
         "kind": "tag",
-        "names": list(map(_short, names)),
+        "names": [_short(tag_value(name)) for name in names],
         "values": codes,
     }
 

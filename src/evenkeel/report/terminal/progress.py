@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from typing import Any
 
-from evenkeel.harness.progress import Progress, Silent
+from evenkeel.harness.progress import Progress
 from evenkeel.page.format import counted, visible
 from evenkeel.types import Response
 
@@ -32,7 +32,7 @@ def watcher(progress: Progress | bool | None) -> Progress:
         return NotebookLine()
     if progress and sys.stderr is not None and sys.stderr.isatty():
         return Watcher()
-    return Silent()
+    return Progress()
 
 
 def in_notebook() -> bool:
@@ -42,7 +42,7 @@ def in_notebook() -> bool:
     return getattr(shell, "kernel", None) is not None
 
 
-class _Tally(Silent):
+class _Tally(Progress):
     """Counts what comes back. A subclass shows it, at most once in `seconds`."""
 
     seconds = 0.0

@@ -54,7 +54,7 @@ def show_run(
 
 
 def show_side_by_side(console: Console, runs: Sequence[Run], layout: Layout) -> None:
-    """One column a run."""
+    """One column for each run."""
     summaries = {name: run.summary for name, run in zip(run_names(runs), runs, strict=True)}
     for table in layout.tables[:1]:
         _show_grid(console, side_by_side(summaries, table))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, Struct
@@ -13,7 +13,7 @@ from evenkeel.benchmarks.mirae.files import LANGUAGES
 from evenkeel.benchmarks.mirae.make import generator
 from evenkeel.benchmarks.mirae.make.questions import UserQuestion, read_user_questions
 from evenkeel.benchmarks.mirae.make.texts import PADDINGS, Padding, cut_to_levels, neutral
-from evenkeel.benchmarks.mirae.make.writer import LONGEST, Writer
+from evenkeel.benchmarks.mirae.make.writer import LONGEST, Writer, Written
 from evenkeel.errors import UsageError
 from evenkeel.make.builder import Built, parse_languages
 from evenkeel.make.grammar import seeded
@@ -21,15 +21,6 @@ from evenkeel.models.registry import split_spec, token_counter
 from evenkeel.options import FILE
 from evenkeel.text.token_estimate import APPROXIMATE
 from evenkeel.types import Asking, Capability
-
-
-class _Written(NamedTuple):
-    """One question in one language at every level."""
-
-    lang: str
-    line: int
-    padding: Padding
-    texts: Sequence[str]
 
 
 class BuildOptions(Struct, frozen=True, kw_only=True):
@@ -108,69 +99,54 @@ class MiraeBuilder:
             return Built({_file_name(options.lang): _encode(content)}, notes=[], failures=[])
         path = Path(options.questions)
         questions = read_user_questions(path, count=self._counter.count, longest=LONGEST)
-        by_lang = {options.lang: questions}
+        numbers = {question.line: number for number, question in enumerate(questions, 1)}
+        files: dict[str, bytes] = {}
         failures: list[str] = []
-        model = _name(options.model)
-        made_by: dict[str, dict[str, Any]] = {
-            options.lang: {"generator": generator.GENERATOR, "seed": options.seed}
-        }
-        for lang in parse_languages(options.translate, LANGUAGES):
-            by_lang[lang], faults = yield from self._writer.translate(questions, lang)
-            made_by[lang] = made_by[options.lang] | {"translated_by": model}
-            failures += faults
-        if options.by_model:
-            written: list[_Written] = []
-            for lang, translated in by_lang.items():
-                for padding in options.paddings:
-                    by_model = yield from self._writer.write_levels(translated, lang, padding)
-                    failures += by_model.failures
-                    written += [
-                        _Written(lang, question.line, padding, texts)
-                        for question, texts in by_model.levels.items()
-                    ]
-                made_by[lang]["generator"] = model
-        else:
-            written, faults = self._surround(by_lang)
-            failures += faults
-            for lang in by_lang:
-                made_by[lang]["generator_version"] = generator.VERSION
-        files = {
-            _file_name(lang): _encode(self._file(questions, written, lang, made_by[lang])) for lang in by_lang
-        }
+        for lang in (options.lang, *parse_languages(options.translate, LANGUAGES)):
+            translated = questions
+            made_by: dict[str, Any] = {"generator": generator.GENERATOR, "seed": options.seed}
+            if lang != options.lang:
+                translated, faults = yield from self._writer.translate(questions, lang)
+                failures += faults
+                made_by["translated_by"] = _name(options.model)
+            rows = []
+            for padding in options.paddings:
+                if options.by_model:
+                    written = yield from self._writer.write_levels(translated, lang, padding)
+                else:
+                    written = self._surround(translated, lang)
+                failures += written.failures
+                rows += [
+                    generator.row(numbers[each.line], each.domain, padding, texts, self._counter.count)
+                    for each, texts in written.levels.items()
+                ]
+            if options.by_model:
+                made_by["generator"] = _name(options.model)
+            else:
+                made_by["generator_version"] = generator.VERSION
+            files[_file_name(lang)] = _encode(
+                generator.question_file(
+                    rows,
+                    language=LANGUAGES[lang],
+                    asked=len(questions),
+                    counter=self._counter,
+                    made_by=made_by,
+                )
+            )
         return Built(files, notes=[], failures=failures)
 
-    def _file(
-        self,
-        questions: Sequence[UserQuestion],
-        written: Sequence[_Written],
-        lang: str,
-        made_by: Mapping[str, Any],
-    ) -> dict[str, Any]:
-        """The rows of one language. A question has the same number in every language."""
-        numbers = {question.line: (number, question.domain) for number, question in enumerate(questions, 1)}
-        rows = [
-            generator.row(*numbers[each.line], each.padding, each.texts, self._counter.count)
-            for each in written
-            if each.lang == lang
-        ]
-        return generator.question_file(
-            rows, language=LANGUAGES[lang], asked=len(questions), counter=self._counter, made_by=made_by
-        )
-
-    def _surround(self, by_lang: Mapping[str, Sequence[UserQuestion]]) -> tuple[list[_Written], list[str]]:
+    def _surround(self, questions: Sequence[UserQuestion], lang: str) -> Written:
         """Levels without a model: the question and an unrelated text, in all languages the same."""
-        written: list[_Written] = []
-        failures: list[str] = []
-        for lang, questions in by_lang.items():
-            for question in questions:
-                rng = seeded(generator.GENERATOR, generator.VERSION, self.options.seed, question.line)
-                try:
-                    texts = cut_to_levels(question.text, neutral(lang, rng), lang, self._counter.count)
-                except UsageError as error:
-                    failures.append(f"line {question.line}, {lang}: {error}")
-                else:
-                    written.append(_Written(lang, question.line, "neutral", texts))
-        return written, failures
+        written = Written({}, [])
+        for question in questions:
+            rng = seeded(generator.GENERATOR, generator.VERSION, self.options.seed, question.line)
+            try:
+                texts = cut_to_levels(question.text, neutral(lang, rng), lang, self._counter.count)
+            except UsageError as error:
+                written.failures.append(f"line {question.line}, {lang}: {error}")
+            else:
+                written.levels[question] = texts
+        return written
 
 
 def _name(spec: str | None) -> str:

@@ -1,4 +1,4 @@
-"""A user's questions from a text file, one a line, or from rows of CSV or JSON lines."""
+"""A user's questions from a text file, one per line, or from rows of CSV or JSON lines."""
 
 from __future__ import annotations
 

@@ -133,7 +133,6 @@ class Writer:
         self, questions: Sequence[UserQuestion], lang: str
     ) -> Asking[tuple[list[UserQuestion], list[str]]]:
         """The questions in another language."""
-        taken: dict[str, UserQuestion] = {}
 
         def attempt(pending: Mapping[UserQuestion, str], number: int) -> Asking[list[Draft]]:
             orders = [
@@ -144,14 +143,11 @@ class Writer:
             responses = yield [
                 self._request(order, 256, number, temperature=0.7 if number else 0.0) for order in orders
             ]
-            drafts = []
-            for question, response in zip(pending, responses, strict=True):
-                text = " ".join(response.text.split())
-                fault = self._translation_fault(question, lang, text, response)
-                if not fault and (other := taken.setdefault(_squeezed(text), question)) != question:
-                    fault = f"it is the same as the translation of line {other.line}"
-                drafts.append(Draft(text, fault))
-            return drafts
+            texts = [" ".join(response.text.split()) for response in responses]
+            return [
+                Draft(text, self._translation_fault(question, lang, text, response))
+                for question, text, response in zip(pending, texts, responses, strict=True)
+            ]
 
         texts, faults = yield from ask_until_usable(questions, attempt, TRIES)
         failures = [f"line {question.line}, {lang}, translation: {why}" for question, why in faults.items()]

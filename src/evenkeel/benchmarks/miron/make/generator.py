@@ -171,7 +171,7 @@ def _noise(
                 break
         else:
             raise UsageError(
-                f"{count} examples a category are too few to make noisy ones of: "
+                f"{count} examples per category are too few to make noisy ones from: "
                 "ask for more with --per-category."
             )
         prefix, edit_kinds = noisy

@@ -17,6 +17,7 @@ from evenkeel import __version__
 from evenkeel.benchmarks.multiview.files import encode_triplets, model_name
 from evenkeel.benchmarks.multiview.make.annotate import cut_note
 from evenkeel.benchmarks.multiview.make.criteria import (
+    Build,
     Criterion,
     CriterionTriplets,
     criterion,
@@ -29,7 +30,7 @@ from evenkeel.benchmarks.multiview.make.criteria import (
 from evenkeel.benchmarks.multiview.make.generator import COPIES, TRIPLETS, compose, compose_documents
 from evenkeel.benchmarks.multiview.make.labels import label_triplets
 from evenkeel.benchmarks.multiview.make.sets import ChosenSet, choose_set, document_sets
-from evenkeel.benchmarks.multiview.make.triplets import Build, judge_triplets, validate
+from evenkeel.benchmarks.multiview.make.triplets import judge_triplets, validate
 from evenkeel.errors import DataError, UsageError
 from evenkeel.files.cache import slug
 from evenkeel.files.datasets import data_file
@@ -97,7 +98,7 @@ class BuildOptions(Struct, frozen=True, kw_only=True):
     ] = None
     validate: Annotated[
         str | None,
-        Meta(description="A second judge, which orders the triplets blind: what it confirms is kept."),
+        Meta(description="A second judge, which orders the triplets blind: only what it confirms is used."),
     ] = None
     seed: Annotated[int, Meta(description="Another seed gives other anchors, or another starter set.")] = 0
 
@@ -178,19 +179,14 @@ class MultiviewBuilder:
         if count < MIN_DOCUMENTS:
             raise DataError(path, f"a triplet takes {MIN_DOCUMENTS} documents; there are {count}.")
         docset = self.set.name if self.set else docset_name(path)
-        if not options.judge:
-            fields = options.label_field or [each.name for each in self.criteria]
-            results = [
-                label_triplets(
-                    read.documents, each, options.number, field=field, docset=docset, seed=options.seed
-                )
-                for field, each in zip(fields, self.criteria, strict=True)
-            ]
-            return (yield from self._confirm(results, read, path))
+        fields = options.label_field or [each.name for each in self.criteria]
         results = []
-        for each in self.criteria:
-            build = Build(each, docset, options.judge, options.number, options.seed)
-            results.append((yield from judge_triplets(read.documents, build)))
+        for each, field in zip(self.criteria, fields, strict=True):
+            build = Build(each, docset, options.number, options.seed)
+            if options.judge:
+                results.append((yield from judge_triplets(read.documents, build, options.judge)))
+            else:
+                results.append(label_triplets(read.documents, build, field))
         return (yield from self._confirm(results, read, path))
 
     def _read(self, path: Path) -> Documents:

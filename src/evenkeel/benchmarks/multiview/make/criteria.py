@@ -47,6 +47,15 @@ class Criterion(Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError(f"the criterion '{self.name}' has no description")
 
 
+class Build(NamedTuple):
+    """What decides the triplets of a criterion, beside its documents."""
+
+    criterion: Criterion
+    docset: str
+    number: int
+    seed: int = 0
+
+
 class Dropped(NamedTuple):
     """A triplet that is not part of the set, and why."""
 
@@ -109,24 +118,12 @@ def read_criteria(path: Path) -> list[Criterion]:
     if not entries:
         raise DataError(path, "expected criteria: a mapping from their names.")
     criteria: list[Criterion] = []
-    lines: dict[str, int] = {}
     for line, name, body in entries:
-        entry: Criterion = convert(path, _fields(path, line, name, body), Criterion, line=line)
-        key = entry.name.casefold()  # some file systems ignore case
-        if key in lines:
-            raise DataError(path, f"the criterion '{entry.name}' duplicates line {lines[key]}.", line=line)
-        lines[key] = line
-        criteria.append(entry)
+        fields = {"description": body} if isinstance(body, str) else body
+        if not isinstance(fields, dict):
+            raise DataError(path, "expected a criterion: a mapping with 'description'.", line=line)
+        criteria.append(convert(path, {"name": name, **fields}, Criterion, line=line))
     return criteria
-
-
-def _fields(path: Path, line: int, name: str, body: Any) -> dict[str, Any]:
-    """A criterion's fields; a text alone is its description."""
-    if isinstance(body, str):
-        body = {"description": body}
-    if not isinstance(body, dict):
-        raise DataError(path, "expected a criterion: a mapping with 'description'.", line=line)
-    return {"name": name, **body}
 
 
 def portable_spec(spec: str | None) -> str | None:

@@ -9,22 +9,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from evenkeel.benchmarks.multiview.files import Triplet
-from evenkeel.benchmarks.multiview.make.criteria import Criterion, CriterionTriplets, make_triplet
+from evenkeel.benchmarks.multiview.make.criteria import Build, CriterionTriplets, make_triplet
 from evenkeel.errors import UsageError
 from evenkeel.make.documents import Document
 from evenkeel.make.grammar import pick, shuffled
 from evenkeel.text.bm25 import bm25_index, shared_counts
 
 
-def label_triplets(
-    documents: Sequence[Document],
-    criterion: Criterion,
-    number: int,
-    *,
-    field: str,
-    docset: str,
-    seed: int = 0,
-) -> CriterionTriplets:
+def label_triplets(documents: Sequence[Document], build: Build, field: str) -> CriterionTriplets:
     """As many triplets as asked for, or as there are anchors: a document is an anchor at most once.
 
     Documents are alike that share at least one label of the field. The negative is the document without any
@@ -36,6 +28,7 @@ def label_triplets(
     are `unlabelled`, `without_partner` (no other document shares a label with them, so that they are not an
     anchor), and the anchors `without_negative`, which share a label with every other document.
     """
+    criterion = build.criterion
     labelled = [document for document in documents if document.labels.get(field)]
     labels = [document.labels[field] for document in labelled]
     sizes = Counter(label for of_document in labels for label in of_document)
@@ -46,13 +39,13 @@ def label_triplets(
             else f"'{field}': no document has a label."
         )
     shared = shared_counts(labels)
-    rng = random.Random(f"multiview/gold/{seed}/{criterion.name}")
+    rng = random.Random(f"multiview/gold/{build.seed}/{criterion.name}")
     anchors = [index for index, names in enumerate(labels) if any(sizes[name] > 1 for name in names)]
     triplets: list[Triplet] = []
     without_negative = 0
     by_words = bm25_index([document.text for document in labelled])
     for anchor in shuffled(anchors, rng):
-        if len(triplets) == number:
+        if len(triplets) == build.number:
             break
         scores, alike = by_words(anchor), shared(anchor) > 0
         if alike.all():
@@ -63,7 +56,7 @@ def label_triplets(
         positive, negative = pick(unlike.tolist(), rng), int(np.where(alike, -1, scores).argmax())
         chosen = (labelled[anchor], labelled[positive], labelled[negative])
         views = [{criterion.name: ", ".join(document.labels[field])} for document in chosen]
-        triplets.append(make_triplet(docset, criterion, chosen, labels=views, hard_for="bm25"))
+        triplets.append(make_triplet(build.docset, criterion, chosen, labels=views, hard_for="bm25"))
     counts = {
         "unlabelled": len(documents) - len(labelled),
         "without_partner": len(labelled) - len(anchors),

@@ -31,6 +31,7 @@ from evenkeel.benchmarks.multiview.make.annotate import (
     template,
 )
 from evenkeel.benchmarks.multiview.make.criteria import (
+    Build,
     Criterion,
     CriterionTriplets,
     Dropped,
@@ -54,24 +55,9 @@ Chosen = tuple[Annotated, Annotated, Annotated]
 """Anchor, positive and negative."""
 
 
-class Build(NamedTuple):
-    """What decides the triplets of a criterion, beside its documents."""
-
-    criterion: Criterion
-    docset: str
-    judge: str
-    number: int
-    seed: int
-
-    @property
-    def role(self) -> str:
-        """The judge's role in requests, under which it also orders triplets in a run."""
-        return f"judge:{self.judge}"
-
-
-def judge_triplets(documents: Sequence[Document], build: Build) -> Asking[CriterionTriplets]:
+def judge_triplets(documents: Sequence[Document], build: Build, judge: str) -> Asking[CriterionTriplets]:
     """Triplets for one criterion; none, where the judge writes no schema."""
-    criterion, role = build.criterion, build.role
+    criterion, role = build.criterion, f"judge:{judge}"  # under which it also orders triplets in a run
     tally = Tally()
     name = f"multiview/build/{build.seed}/{criterion.name}"
     rng = random.Random(f"{name}/reflect")
@@ -83,7 +69,7 @@ def judge_triplets(documents: Sequence[Document], build: Build) -> Asking[Criter
     # Shuffled before unannotated documents are left out: one more or less does not move the others.
     pairs = shuffled(map(Annotated, documents, annotations), random.Random(f"{name}/anchors"))
     pool = [pair for pair in pairs if pair.annotation.status == "ok"]
-    triplets, dropped = yield from _rounds(propose(pool, schema, tally["select"]), build, tally)
+    triplets, dropped = yield from _rounds(propose(pool, schema, tally["select"]), build, judge, tally)
     tally["discarded"].update(each.reason for each in dropped)
     note = (
         f"{tally['annotate']['annotated']} documents annotated; of {tally['select']['proposed']} anchors "
@@ -102,19 +88,20 @@ def _failed(tally: Tally) -> list[str]:
 
 
 def _rounds(
-    proposals: Iterator[Proposal], build: Build, tally: Tally
+    proposals: Iterator[Proposal], build: Build, judge: str, tally: Tally
 ) -> Asking[tuple[list[Triplet], list[Dropped]]]:
     """Rounds of as many anchors as triplets are missing, selected and checked, until none is missing."""
     triplets: list[Triplet] = []
     dropped: list[Dropped] = []
     while proposed := list(islice(proposals, build.number - len(triplets))):
-        chosen = yield from select(proposed, build.criterion, role=build.role, counts=tally["select"])
-        rated = yield from _rate([_triplet(documents, build) for documents in chosen], build, dropped)
-        triplets += yield from _order_blind(rated, build.judge, dropped)
+        chosen = yield from select(proposed, build.criterion, role=f"judge:{judge}", counts=tally["select"])
+        drafts = [_triplet(documents, build, judge) for documents in chosen]
+        rated = yield from _rate(drafts, build.criterion, judge, dropped)
+        triplets += yield from _order_blind(rated, judge, dropped)
     return triplets, dropped
 
 
-def _triplet(chosen: Chosen, build: Build) -> Triplet:
+def _triplet(chosen: Chosen, build: Build, judge: str) -> Triplet:
     anchor, positive, negative = chosen
     triplet = make_triplet(
         build.docset,
@@ -128,7 +115,7 @@ def _triplet(chosen: Chosen, build: Build) -> Triplet:
         **{f"{role}_summary": note.summary for role, note in notes.items()},
         labels={role: {build.criterion.name: note.category} for role, note in notes.items() if note.category},
         tags={role: note.tags for role, note in notes.items() if note.tags},
-        built_by=portable_spec(build.judge) or "",
+        built_by=portable_spec(judge) or "",
     )
 
 
@@ -268,16 +255,18 @@ class Rating(Struct, frozen=True):
     quality: Literal[1, 2, 3, 4, 5]
 
 
-def _rate(triplets: Sequence[Triplet], build: Build, dropped: list[Dropped]) -> Asking[list[Triplet]]:
+def _rate(
+    triplets: Sequence[Triplet], criterion: Criterion, judge: str, dropped: list[Dropped]
+) -> Asking[list[Triplet]]:
     """The triplets that the judge rates well enough, each with its rating."""
     prompts = [
-        (triplet, criterion_prompt("rate", build.criterion, **{
+        (triplet, criterion_prompt("rate", criterion, **{
             role.upper(): shorten(text) for role, text in zip(ROLES, triplet.documents, strict=True)
         }))
         for triplet in triplets
     ]  # fmt: skip
     rated = []
-    for triplet, verdict in (yield from ask(Rating, prompts, Counter(), role=build.role)):
+    for triplet, verdict in (yield from ask(Rating, prompts, Counter(), role=f"judge:{judge}")):
         if verdict.value is None:
             dropped.append(Dropped(triplet, f"rating_{verdict.status}"))
             continue

@@ -32,8 +32,8 @@ class Verdict(NamedTuple):
     """It says that the documents do not answer the question."""
     detected: bool
     """It says that the documents are in error."""
-    how: str
-    """What decided: words, rejection, false answer, named only, not found."""
+    given: bool
+    """All parts are given as the answer, not only named."""
     matches: Sequence[Match | None]
     """Where each part of the right answer is."""
     false: Sequence[Match | None]
@@ -70,18 +70,12 @@ def lenient(
     decisions = decide(reading, flags) if reading.letters else Decisions(False, False, False)
     # Of an answer in other words than the right one's, the classifier sees nothing to doubt.
     right = flags.all_parts and (decisions.right or "G" not in reading.letters)
-    if right:
-        how = "words"
-    elif decisions.rejected:
-        how = "rejection"
-    else:
-        how = "false answer" if flags.states_fake else "named only" if flags.all_parts else "not found"
     return Verdict(
         parts=tuple(int(bool(match) and (right or not decisions.rejected)) for match in matches),
         right=decisions.rejected if noise == 1 else right,
         rejected=decisions.rejected,
         detected=decisions.detected,
-        how=how,
+        given=right,
         matches=matches,
         false=false,
         reading=reading,

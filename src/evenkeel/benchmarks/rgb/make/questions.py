@@ -38,8 +38,6 @@ SHORTEST_READING = 1 / 3
 """A reading that is only a part of the answer (Venn for Tobias Venn) has at least this share of it."""
 
 QUESTIONS = "questions"
-READ_AGAIN = "read again: "
-"""Before the status of a reading that failed."""
 NOT_GIVEN = "read again, it does not give the answer"
 
 
@@ -98,20 +96,19 @@ class Writer:
         template: str,
         slots: Sequence[tuple[T, Mapping[str, str]]],
         *,
-        prefix: str = "",
         max_tokens: int = judge.MAX_TOKENS,
     ) -> Asking[list[tuple[T, Fields]]]:
         """Each item with what the model wrote for its slots; those without a readable answer are left out
-        and counted under their status, with the prefix."""
+        and counted under their status."""
         prompts = [(item, user_prompt(template, **values)) for item, values in slots]
         counts = self.tally[step]
-        answers = yield from asking.ask(kind, prompts, counts, prefix=prefix, max_tokens=max_tokens)
+        answers = yield from asking.ask(kind, prompts, counts, max_tokens=max_tokens)
         return [(item, verdict.value) for item, verdict in answers if verdict.value is not None]
 
     def read(self, step: str, texts: Sequence[tuple[T, str, str]]) -> Asking[list[tuple[T, str]]]:
         """For each item, query and text: what the model reads in the text as the answer."""
         slots = [(item, {"QUERY": query, "PASSAGE": text}) for item, query, text in texts]
-        readings = yield from self.ask(Reading, step, self.prompts.read, slots, prefix=READ_AGAIN)
+        readings = yield from self.ask(Reading, step, self.prompts.read, slots)
         return [(item, reading.answer) for item, reading in readings]
 
 

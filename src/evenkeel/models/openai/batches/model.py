@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from evenkeel.harness.model import Meter, Metered, Model, Noted
-from evenkeel.harness.progress import Progress, Silent, watch
+from evenkeel.harness.progress import Progress, watch
 from evenkeel.journal.journal import make_key, model_digest
 from evenkeel.models.openai.background import Outbox, Relay, iterate
 from evenkeel.models.openai.batches.session import Access, Answer, Session, poll_limit
@@ -36,7 +36,7 @@ class BatchModel:
         self._digest = model_digest(live.identity())
         poll_limit()  # a wrong one is an error before anything is asked
         self._health = ServerHealth(access.endpoint.shown)
-        self._progress: Progress = Silent()
+        self._progress = Progress()
         self._meter: Meter | None = None
         self._streams: weakref.WeakSet[Generator[Any, None, None]] = weakref.WeakSet()
 
