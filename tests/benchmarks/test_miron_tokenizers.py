@@ -1,4 +1,4 @@
-"""MIRON on real models, against the published formula written out naively; and tokenizers by themselves."""
+"""MIRON on real models: the published formula written out naively, string probabilities, tokenizers alone."""
 
 from __future__ import annotations
 
@@ -15,9 +15,12 @@ import pytest
 import evenkeel as ek
 from benchmarks.test_miron_scoring import levenshtein
 from commandline import evenkeel
+from evenkeel.benchmarks.miron import strings
 from evenkeel.benchmarks.miron.benchmark import Miron
 from evenkeel.benchmarks.miron.make.generator import compose
 from evenkeel.models.embedded import embedded_folder
+from evenkeel.types import Response, StringProbability
+from loopback import Loopback
 from models.tiny import tiny_model
 
 pytestmark = pytest.mark.slow
@@ -225,6 +228,78 @@ def test_boundary_merges_are_found_exactly_where_they_are_planted(kind: str, run
     assert warned == (
         [] if kind == "bytes" else [f"{count} targets merge wholly into the prefix: confidence 0 there."]
     )
+
+
+# The target as a string, in whatever tokens
+
+
+@pytest.fixture(scope="module")
+def strings_run(folders: dict[str, Path], planted: Path, tmp_path_factory: pytest.TempPathFactory) -> ek.Run:
+    out, args = tmp_path_factory.mktemp("strings") / "run", {"device": "cpu"}
+    spec = f"hf:{folders['bpe']}"
+    return ek.run("miron", spec, model_args=args, data=planted, out=out, string_probability=True)
+
+
+def test_every_target_has_its_costs_and_a_merged_one_only_that_of_its_boundary(strings_run: ek.Run) -> None:
+    for record, row in zip(strings_run.records(), PLANTED, strict=True):
+        values: dict[str, Any] = record.score.values
+        string = record.answers[0].string
+        assert string is not None
+        assert string.healed_low is not None
+        assert (string.own is None) == ("tokenizer_cost" not in values) == row.merged
+        assert values["strings_known"] == 1
+        assert values["boundary_cost"] == pytest.approx((string.healed_low - string.low) / math.log(2))
+        if string.own is not None:
+            bits = values["bits_per_byte"] * len(row.target.encode())
+            assert -string.own / math.log(2) == pytest.approx(bits, abs=1e-4)
+            assert values["tokenizer_cost"] == pytest.approx(bits + string.low / math.log(2), abs=1e-4)
+            assert values["tokenizer_cost"] > 0
+    figure = strings_run.summary["tokenizer_cost"]
+    assert (figure.n, figure.coverage, figure.unit) == (4, 1.0, "bits")
+    assert strings_run.summary["boundary_cost/category=Logic,lang=ru"].n == 3
+
+
+def test_a_string_probability_is_neither_asked_nor_lost_again(
+    strings_run: ek.Run, planted: Path, tmp_path: Path
+) -> None:
+    spec = f"replay:{strings_run.path}"
+    again = ek.run("miron", spec, data=planted, out=tmp_path / "replayed", string_probability=True)
+    assert again.summary["tokenizer_cost"] == strings_run.summary["tokenizer_cost"]
+    assert ek.rescore(again.path).summary == again.summary
+
+
+def test_a_server_is_refused_with_what_can_give_it(
+    planted: Path, capsys: pytest.CaptureFixture[str]
+) -> None:  # fmt: skip
+    with Loopback() as server:
+        args = ["run", "miron", "--model", "openai:x", "--base-url", server.url, "--data", planted]
+        assert evenkeel(*args, "--string-probability").code == 2
+    assert "give the probability of a string, as models on this machine can" in " ".join(
+        capsys.readouterr().err.split()
+    )
+
+
+def test_bounds_are_no_values_and_a_failure_is_none() -> None:
+    loose = StringProbability(own=-3.0, low=-2.5, high=-2.0, healed_low=-2.4, healed_high=-2.3)
+    values = strings.values_of(Response(status="ok", string=loose), " ship")
+    assert (values["strings_known"], values["boundary_cost"]) == (0, None)
+    assert values["tokenizer_cost"] == pytest.approx(0.5 / math.log(2))
+    failed = strings.values_of(Response(status="error", reason="out of memory"), " ship")
+    assert set(failed.values()) == {None}
+
+
+def test_a_target_without_a_spelling_counts_as_uncovered(
+    folders: dict[str, Path], planted: Path, tmp_path: Path
+) -> None:
+    """A target with a special token in it; its score and log-likelihood are as they were."""
+    broken = tmp_path / "broken.jsonl"
+    broken.write_text(planted.read_text().replace('" ships"', '" ships</s>"'))
+    run = ek.run(
+        "miron", f"hf:{folders['bpe']}", model_args={"device": "cpu"}, data=broken, out=tmp_path / "run",
+        string_probability=True,
+    )  # fmt: skip
+    assert run.summary["strings_known"].coverage == pytest.approx(7 / 8)
+    assert run.summary["lev_score"].coverage == run.summary["target_confidence"].coverage == 1
 
 
 # Tokenizers by themselves

@@ -13,7 +13,7 @@ import pytest
 
 import evenkeel as ek
 from commandline import evenkeel
-from evenkeel.benchmarks.multiview.methods import Outcome, instruct_template, judge_prompt, order
+from evenkeel.benchmarks.multiview.methods import Outcome, family_template, judge_prompt, order, prompts
 from evenkeel.benchmarks.multiview.names import forms, parse_methods
 from evenkeel.errors import UsageError
 from evenkeel.harness.registry import load_benchmark
@@ -109,7 +109,10 @@ def test_wrong_arguments_of_a_method_are_refused(method: str, problem: str) -> N
     ],
 )
 def test_an_instruction_is_written_as_its_family_wants_it(spec: str, written: str) -> None:
-    assert instruct_template(spec).replace("{INSTRUCTION}", "I").replace("{TEXT}", "T") == written
+    assert (
+        family_template(prompts().instruct, spec).replace("{INSTRUCTION}", "I").replace("{TEXT}", "T")
+        == written
+    )
 
 
 def test_the_criterion_goes_into_the_embedders_instruction(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -46,28 +45,20 @@ def rows_of(name: str) -> list[dict[str, Any]]:
 
 
 def store_rows(path: Path, rows: Sequence[dict[str, Any]]) -> Path:
-    if path.suffix == ".csv":
-        with path.open("w", newline="") as file:
-            writer = csv.DictWriter(file, rows[0])
-            writer.writeheader()
-            writer.writerows(rows)
-    else:
-        path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     return path
 
 
 @pytest.mark.parametrize(
-    ("task", "file", "end"),
+    ("task", "end"),
     [
-        ("gsm8k__arithmetic", "train.jsonl", "#### 5"),
-        ("crossword__topic", "clues.csv", "Answer: WORD"),
-        ("rocstories__setting", "stories.csv", "And 2. And 3. And 4. And 5."),
+        ("gsm8k__arithmetic", "#### 5"),
+        ("crossword__topic", "Answer: WORD"),
+        ("rocstories__setting", "And 2. And 3. And 4. And 5."),
     ],
 )
-def test_a_sample_in_the_shape_of_a_set_goes_through_one_command(
-    task: str, file: str, end: str, tmp_path: Path
-) -> None:
-    docs = store_rows(tmp_path / file, rows_of(task.partition("__")[0]))
+def test_a_sample_in_the_shape_of_a_set_goes_through_one_command(task: str, end: str, tmp_path: Path) -> None:
+    docs = store_rows(tmp_path / "docs.jsonl", rows_of(task.partition("__")[0]))
     with Judge() as server:
         judge = ("--judge", "openai:judge", "--base-url", server.url)
         out = tmp_path / "made"
@@ -127,7 +118,7 @@ def test_a_row_of_each_form_of_each_set_is_a_document(tmp_path: Path) -> None:
 
 
 def test_a_file_of_another_shape_is_refused_with_the_columns_expected(tmp_path: Path) -> None:
-    docs = store_rows(tmp_path / "x.csv", [{"hint": "h", "answer": "a"}])
+    docs = store_rows(tmp_path / "x.jsonl", [{"hint": "h", "answer": "a"}])
     with pytest.raises(
         UsageError, match=r"expects the columns clue, answer. Available: hint, answer. Any CSV"
     ):

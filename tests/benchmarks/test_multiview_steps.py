@@ -9,15 +9,6 @@ import msgspec
 import pytest
 
 from evenkeel.benchmarks.multiview.files import read_triplets
-from evenkeel.benchmarks.multiview.make.annotate import (
-    Annotated,
-    Annotation,
-    Named,
-    Schema,
-)
-from evenkeel.benchmarks.multiview.make.triplets import (
-    propose,
-)
 from evenkeel.make.documents import Document
 from multiview_judge import MATH, REFUSES, SCHEME, Judge, adds_up, build, counts, noted_in, views, written
 
@@ -141,27 +132,3 @@ def test_a_schema_without_tags_goes_by_its_categories(docs: Path, tmp_path: Path
     assert counts(out)["annotate"]["unknown_tags"] > 150
     assert all(note.tags == () for note in noted_in(out))
     assert all(len(set(views(triplet)[:2])) == 1 for triplet in read_triplets(out / "triplets.jsonl"))
-
-
-# Small parts
-
-
-def annotated(name: str, text: str, *tags: str) -> Annotated:
-    return Annotated(Document(name, text), Annotation(name, "", tags, f"About {name}."))
-
-
-def test_candidates_come_by_tags_and_by_words() -> None:
-    pool = [
-        annotated("a", "the red boat sails", "sea", "red"),
-        annotated("b", "a crimson ship glides", "sea", "red"),
-        annotated("c", "the red boat rusts", "land"),
-        annotated("d", "a duck swims", "sea"),
-        annotated("e", "nothing here"),
-    ]
-    tally: Counter[str] = Counter()
-    schema = Schema(tags=(Named("sea"), Named("red"), Named("land")))
-    found = {p.anchor.document.id: p for p in propose(pool, schema, tally)}
-    assert [entry.document.id for entry in found["a"].positives] == ["b", "d"]
-    assert [entry.document.id for entry in found["a"].negatives] == ["c"]
-    assert tally["without_candidates"] == 5 - len(found)
-    assert "e" not in found

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenkeel.benchmarks.rgb.make.derived import falsify, independent, join, partners
+from evenkeel.benchmarks.rgb.make.derived import falsify, join, partners
 from evenkeel.benchmarks.rgb.make.evidence import gather, too_few
 from evenkeel.benchmarks.rgb.make.passages import (
     LONGEST,
@@ -256,7 +256,6 @@ def test_partners_are_alike_and_do_not_give_each_others_answers() -> None:
         "Oats": "The mill at Marlow was built by Oats.",
         "Reed": "The school at Yarrow was built by Reed, a pupil of Bell.",
         "Lane": "The school at Ashby was built by Lane.",
-        "Moss": "Nothing is known.",
     }
     questions = [
         question(text.replace(answer, "whom").rstrip(".") + "?", answer, text)
@@ -264,6 +263,4 @@ def test_partners_are_alike_and_do_not_give_each_others_answers() -> None:
     ]
     couples = partners(questions, "en")
     assert [[part.answer for part in couple] for couple in couples] == [["Bell", "Oats"], ["Reed", "Lane"]]
-    assert not independent(questions[0], questions[2])
     assert partners([questions[0], questions[2]], "en") == []
-    assert partners([], "en") == []

@@ -129,13 +129,6 @@ def test_questions_of_mirae_may_be_rows_of_a_table(tmp_path: Path) -> None:
         "Why is the sea salt?",
         "Why is it blue?",
     ]
-    (tmp_path / "questions_english.csv").write_text(f"{text}3,FACTUAL,   \n")
-    with pytest.raises(DataError) as error:
-        ek.dry_run(
-            "mirae", "openai:x", data=tmp_path / "questions_english.csv", column=["level_1_text=short"]
-        )
-    place = f"{tmp_path / 'questions_english.csv'}, line 4, field 'level_1_text'"
-    assert str(error.value) == f"{place}: expected a text that is not empty."
 
 
 def test_an_error_names_the_file_and_the_line_of_the_original(tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 import evenkeel as ek
-from commandline import evenkeel_process
 from evenkeel.errors import BudgetReached
 from loopback import Loopback
 from models.tiny import tiny_model
@@ -50,44 +49,18 @@ def test_served_answers_give_the_same_bytes_in_any_order(benchmark: str, tmp_pat
         for concurrency in (1, 64):
             server.behaviour.fail = 0.2 if concurrency > 1 else 0.0
             run = ek.run(
-                benchmark,
-                base_url=server.url,
-                concurrency=concurrency,
-                out=tmp_path / f"{concurrency}",
-                progress=False,
-                **settings,
-            )
+                benchmark, base_url=server.url, concurrency=concurrency, out=tmp_path / f"{concurrency}",
+                progress=False, **settings,
+            )  # fmt: skip
             written[concurrency] = bytes_of(run)
         if benchmark != "multiview":
             settings |= {"model": f"replay:{tmp_path / '64'}", "model_args": {}}
             settings |= {"base_url": server.url} if "embedder" in settings else {}
-            run = ek.run(benchmark, out=tmp_path / "replayed", progress=False, **settings)
-            written[0] = bytes_of(run)
+            written[0] = bytes_of(ek.run(benchmark, out=tmp_path / "replayed", progress=False, **settings))
     assert all(written[1].values())
-    for each in written.values():
-        assert each == written[1]
+    assert all(contents == written[1] for contents in written.values())
     ek.rescore(tmp_path / "64")
     assert bytes_of(ek.load_run(tmp_path / "64")) == written[1]
-
-
-def test_another_process_writes_the_same_bytes(tmp_path: Path) -> None:
-    """With other hashes, in another time zone and language, from another folder, with another core count."""
-    settings = SERVED["mirae"] | {"model": "openai:loop", "model_args": {"send_seed": True}}
-    with Uneven(words=12, variants=97) as server:
-        first = ek.run("mirae", base_url=server.url, out=tmp_path / "first", progress=False, **settings)
-        there = tmp_path / "another folder"
-        there.mkdir()
-        outcome = evenkeel_process(
-            *("run", "mirae", "--model", "openai:loop", "--model-arg", "send_seed=true"),
-            *("--base-url", server.url, "--embedder", "openai:embed", "--limit", 3, "--levels", "1-2"),
-            *("--concurrency", 5, "--out", there / "run"),
-            PYTHONHASHSEED="12345",
-            TZ="Asia/Kathmandu",
-            LC_ALL="de_DE.UTF-8",
-            OMP_NUM_THREADS="3",
-        )
-    assert outcome.code == 0
-    assert bytes_of(ek.load_run(there / "run")) == bytes_of(first)
 
 
 @pytest.mark.parametrize(

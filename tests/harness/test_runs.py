@@ -59,18 +59,6 @@ def chats(server: Loopback) -> int:
     return sum(body["path"].endswith("/chat/completions") for body in server.bodies)
 
 
-def test_a_server_that_misbehaves_gives_the_same_figures(questions: Path, tmp_path: Path) -> None:
-    # With a seed sent, each repeat has an answer of its own, whichever try it comes with.
-    seeded = {"send_seed": True}
-    with Loopback() as server:
-        expected = figures(run(questions, server, tmp_path / "calm", model_args=seeded))
-    with Loopback(fail=0.3, seed=7) as server:
-        stormy = run(questions, server, tmp_path / "storm", model_args=seeded)
-        assert {429, 500, 0} <= set(server.statuses)
-    assert figures(stormy) == expected
-    assert stormy.headline.coverage == 1.0
-
-
 def test_failures_are_counted_never_averaged_and_limit_the_coverage(questions: Path, tmp_path: Path) -> None:
     content = msgspec.json.decode(questions.read_bytes())
     content["questions"][0]["level_2_text"] = "[poison] in the well"
@@ -99,14 +87,6 @@ def test_a_dead_server_ends_with_exit_code_3(questions: Path, tmp_path: Path) ->
     assert "no connection" in done.stderr
     assert "Traceback" not in done.stderr
     assert "saved in" not in done.stderr  # nothing was answered
-
-
-def test_a_run_can_be_moved_and_rescored_elsewhere(questions: Path, tmp_path: Path) -> None:
-    with Loopback() as server:
-        expected = figures(run(questions, server, tmp_path / "run"))
-    questions.unlink()
-    moved = (tmp_path / "run").rename(tmp_path / "moved")
-    assert figures(ek.rescore(moved)) == expected
 
 
 def test_a_model_that_cannot_do_it_is_refused_before_the_first_call(questions: Path, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from evenkeel.errors import BudgetReached, DataError
 from evenkeel.harness.benchmark import Scoring
-from evenkeel.harness.scoring import Portion, Scored
+from evenkeel.harness.scoring import Scored, score_portion
 from evenkeel.types import Answered, Embed, Generate, Request, Response, Sample, Sampling, Score
 
 
@@ -61,10 +61,8 @@ def answer(requests: Sequence[Request]) -> list[Response]:
     return [Response(status="ok")] * len(requests)
 
 
-def scored(items: Sequence[Answered], benchmark: Any = None) -> tuple[list[Scored], dict[str, str]]:
-    chosen: Any = benchmark or Benchmark()
-    portion = Portion(chosen, items, answer)
-    return portion.scored(), portion.failed
+def scored(items: Sequence[Answered], benchmark: Any = Benchmark()) -> list[Scored]:  # noqa: B008
+    return score_portion(benchmark, items, answer)
 
 
 def items(*texts: str) -> list[Answered]:
@@ -72,18 +70,16 @@ def items(*texts: str) -> list[Answered]:
 
 
 def test_a_sample_that_cannot_be_scored_is_an_error_with_its_place() -> None:
-    found, failed = scored(items("a", "bad", "ccc", "dddd"))
+    found = scored(items("a", "bad", "ccc", "dddd"))
     assert [one.score.values["length"] for one in found] == [1, None, 3, 4]
     assert [one.score.values["together"] for one in found] == [1, 1, 7, 7]
-    assert failed["s1"].startswith("KeyError in harness/test_scoring.py:")
     assert b'"failures":["scoring failed: KeyError in harness/test_scoring.py:' in found[1].line
     assert b'"text":"bad"' in found[1].line  # the answer itself stays
 
 
 def test_a_group_that_fails_only_together_fails_as_a_whole() -> None:
     whole = [answered(f"s{n}", "g", text) for n, text in enumerate(("clash first", "fine", "clash again"))]
-    found, failed = scored([*whole, answered("s3", "h", "fine")])
-    assert list(failed) == ["s0", "s1", "s2"]
+    found = scored([*whole, answered("s3", "h", "fine")])
     assert [one.score.answered for one in found] == [0, 0, 0, 1]
 
 
@@ -107,4 +103,4 @@ def test_what_must_stop_a_run_stops_it(error: BaseException) -> None:
         raise error
 
     with pytest.raises(type(error)):
-        Portion(Benchmark(further=True), items("a"), raising).scored()  # type: ignore[arg-type]
+        score_portion(Benchmark(further=True), items("a"), raising)  # type: ignore[arg-type]

@@ -26,7 +26,7 @@ from evenkeel.harness.budget import FREE, Budget, Plan, estimate
 from evenkeel.harness.limits import Limits, Price
 from evenkeel.harness.progress import Progress
 from evenkeel.harness.registry import RUN_ARGUMENTS, benchmark_name, load_benchmark
-from evenkeel.harness.runner import RequestPath, ask, score_chunks
+from evenkeel.harness.runner import RequestPath, ask, scored
 from evenkeel.journal.journal import Journal
 from evenkeel.models.prices import (
     is_local,
@@ -133,8 +133,8 @@ def count_requests(
             progress=Progress(),
         )
         ask(benchmark, samples, path)
-        for portion in score_chunks(benchmark, samples, path):
-            portion.scored()
+        for _ in scored(benchmark, samples, path):
+            pass
     usd = sum(price.usd(*counting.paid[role]) for role, price in prices.items() if role in counting.paid)
     known = any(price.input or price.output for price in prices.values())
     return Plan(

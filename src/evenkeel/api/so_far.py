@@ -14,7 +14,7 @@ from evenkeel.api.setup import identities
 from evenkeel.errors import EvenkeelError, UsageError
 from evenkeel.harness.benchmark import Benchmark
 from evenkeel.harness.registry import load_stored, sample_type
-from evenkeel.harness.scoring import Portion
+from evenkeel.harness.scoring import score_portion
 from evenkeel.harness.spec import member, read_spec
 from evenkeel.journal.journal import make_key, model_digest
 from evenkeel.journal.recording import Recording
@@ -97,7 +97,7 @@ def _scores(benchmark: Benchmark, answered: Sequence[Answered]) -> list[Score]:
         raise UsageError("scoring asks further models, which is for the run itself.")
 
     try:
-        return [scored.score for scored in Portion(benchmark, answered, refuse).scored()] if answered else []
+        return [scored.score for scored in score_portion(benchmark, answered, refuse)] if answered else []
     except EvenkeelError:
         return []
 

@@ -18,7 +18,7 @@ from evenkeel.harness.budget import Budget
 from evenkeel.harness.folder import Run
 from evenkeel.harness.model import Metered, Model, Noted
 from evenkeel.harness.progress import Progress, watch
-from evenkeel.harness.scoring import UNCAUGHT, Portion
+from evenkeel.harness.scoring import FAILURE, UNCAUGHT, Scored, score_portion
 from evenkeel.harness.spec import member
 from evenkeel.harness.writing import RunFolder
 from evenkeel.journal.journal import LOOKUP, Journal, Key, make_key, model_digest
@@ -254,20 +254,19 @@ def score_samples(
     scores: list[Score] = []
     failed: Counter[str] = Counter()
     with folder.writing("records.jsonl") as file:
-        for portion in score_chunks(benchmark, samples, path):
-            for score, line in portion.scored():
-                file.write(line + b"\n")
-                scores.append(score)
-            failed.update(portion.failed.values())
+        for score, line in scored(benchmark, samples, path):
+            file.write(line + b"\n")
+            scores.append(score)
+            failed.update(text.removeprefix(FAILURE) for text in score.failures if text.startswith(FAILURE))
     for place, count in failed.most_common():
         note(f"scoring failed for {count:,} of {len(samples):,} samples, which count as errors: {place}")
     return scores
 
 
-def score_chunks(benchmark: Benchmark, samples: Sequence[Sample], path: RequestPath) -> Iterator[Portion]:
-    """Portions of the samples with their stored answers; scoring one asks what it needs further."""
+def scored(benchmark: Benchmark, samples: Sequence[Sample], path: RequestPath) -> Iterator[Scored]:
+    """The samples with their stored answers, scored a portion at a time, which asks what it needs further."""
     for chunk in in_chunks(benchmark, samples):
-        yield Portion(benchmark, _with_answers(benchmark, chunk, path), path.answer)
+        yield from score_portion(benchmark, _with_answers(benchmark, chunk, path), path.answer)
 
 
 def publish(benchmark: Benchmark, folder: RunFolder, spec: RunSpec, run: Run) -> None:

@@ -9,7 +9,7 @@ the run, with its name.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias, TypeVar
 
 import msgspec
@@ -24,6 +24,8 @@ Answer: TypeAlias = Callable[[Sequence[Request]], Sequence[Response]]
 """Has requests answered, in order."""
 
 FAILED = Response(status="error", reason="scoring failed")
+FAILURE = "scoring failed: "
+"""Begins what is said of a sample that could not be scored; how and where follows."""
 UNCAUGHT = (EvenkeelError, MemoryError)
 """What stops a run wherever it comes from: it is not about one sample."""
 
@@ -39,66 +41,58 @@ class Unscorable(Exception):
     """Scoring some samples together failed; the message says how and where."""
 
 
-class Portion:
-    """Samples that are scored together."""
-
-    def __init__(self, benchmark: Benchmark, items: Sequence[Answered], answer: Answer) -> None:
-        self.failed: dict[str, str] = {}
-        """How and where scoring failed, by sample."""
-        self._benchmark = benchmark
-        self._items = {item.sample.id: item for item in items}
-        self._answer = answer
-
-    def scored(self) -> list[Scored]:
-        """Every sample's score, in order."""
-        items = list(self._items.values())
-        groups: defaultdict[str, list[Answered]] = defaultdict(list)
-        for item in items:
-            groups[item.sample.group].append(item)
-        # Some fail only beside others of their group, which then counts as failed as a whole.
-        for suspects in ([], [[item] for item in items], list(groups.values())):
-            for members in suspects:
-                self._mark_if_failing(members)
+def score_portion(benchmark: Benchmark, items: Sequence[Answered], answer: Answer) -> list[Scored]:
+    """Score samples together; each one's score, in order."""
+    failed: dict[str, str] = {}
+    """How and where scoring failed, by sample."""
+    groups: defaultdict[str, list[Answered]] = defaultdict(list)
+    for item in items:
+        groups[item.sample.group].append(item)
+    failure = ""
+    # Some fail only beside others of their group, which then counts as failed as a whole.
+    for suspects in ([], [[item] for item in items], list(groups.values())):
+        for members in suspects:
             try:
-                return list(self._together(items).values())
+                complete(_scoring(benchmark, members, failed), answer)
             except Unscorable as error:
-                failure = str(error)
-        sample = next(iter(self.failed), items[0].sample.id)
-        raise DataError(f"sample {sample}", f"this cannot be scored, whatever was answered: {failure}.")
-
-    def _mark_if_failing(self, items: Sequence[Answered]) -> None:
-        """Have the answers of samples that cannot be scored together count as errors."""
+                failed |= {item.sample.id: str(error) for item in members}
         try:
-            self._together(items)
-        except Unscorable as failure:
-            self.failed |= {item.sample.id: str(failure) for item in items}
+            return complete(_scoring(benchmark, items, failed), answer)
+        except Unscorable as error:
+            failure = str(error)
+    sample = next(iter(failed), items[0].sample.id)
+    raise DataError(f"sample {sample}", f"this cannot be scored, whatever was answered: {failure}.")
 
-    def _together(self, items: Sequence[Answered]) -> dict[str, Scored]:
-        """The scores of some samples in one go, by sample."""
-        return complete(self._scoring([self._as_failed(item) for item in items]), self._answer)
 
-    def _scoring(self, items: Sequence[Answered]) -> Asking[dict[str, Scored]]:
-        """Score and write down; whatever goes wrong in that is raised as Unscorable."""
-        try:
-            scores = yield from _encodable(_generator(self._benchmark.score(items), len(items)))
-            return {item.sample.id: self._line(item, s) for item, s in zip(items, scores, strict=True)}
-        except (*UNCAUGHT, Unscorable):
-            raise
-        except (Exception, SystemExit) as error:  # it becomes the error of a sample
-            raise Unscorable(place_of(error)) from error
+def _scoring(
+    benchmark: Benchmark, items: Sequence[Answered], failed: Mapping[str, str]
+) -> Asking[list[Scored]]:
+    """Score and write down, with errors for answers of those that failed; whatever goes wrong in that is
+    raised as Unscorable."""
+    asked = [
+        Answered(item.sample, item.requests, (FAILED,) * len(item.requests))
+        if item.sample.id in failed
+        else item
+        for item in items
+    ]
+    try:
+        scores = yield from _encodable(_generator(benchmark.score(asked), len(items)))
+        return [
+            _scored(item, score, failed.get(item.sample.id, ""))
+            for item, score in zip(items, scores, strict=True)
+        ]
+    except (*UNCAUGHT, Unscorable):
+        raise
+    except (Exception, SystemExit) as error:  # it becomes the error of a sample
+        raise Unscorable(place_of(error)) from error
 
-    def _as_failed(self, item: Answered) -> Answered:
-        if item.sample.id not in self.failed:
-            return item
-        return Answered(item.sample, item.requests, (FAILED,) * len(item.requests))
 
-    def _line(self, item: Answered, score: Score) -> Scored:
-        original = self._items[item.sample.id]
-        if (failure := self.failed.get(item.sample.id)) is not None:
-            score = msgspec.structs.replace(score, failures=(*score.failures, f"scoring failed: {failure}"))
-        record = Record(sample=original.sample, answers=original.responses, score=score)
-        # The summary needs only the numbers: texts and matrices go to the disk.
-        return Scored(msgspec.structs.replace(score, detail=None), msgspec.json.encode(record))
+def _scored(item: Answered, score: Score, failure: str) -> Scored:
+    if failure:
+        score = msgspec.structs.replace(score, failures=(*score.failures, f"{FAILURE}{failure}"))
+    record = Record(sample=item.sample, answers=item.responses, score=score)
+    # The summary needs only the numbers: texts and matrices go to the disk.
+    return Scored(msgspec.structs.replace(score, detail=None), msgspec.json.encode(record))
 
 
 def complete(asking: Asking[T], answer: Answer) -> T:

@@ -20,7 +20,7 @@ from evenkeel.harness.model import Model
 from evenkeel.harness.progress import Progress
 from evenkeel.harness.registry import load_benchmark, record_type
 from evenkeel.harness.runner import by_role, in_chunks
-from evenkeel.harness.scoring import Portion, Scored
+from evenkeel.harness.scoring import Scored, score_portion
 from evenkeel.inspect.questions import Answers, Question, answered, in_order, read_question
 from evenkeel.models.engines.engine import LocalEngine
 from evenkeel.models.replay import RecordedAnswers
@@ -126,10 +126,10 @@ class Session:
             return self._answer(requests, answers)
 
         portions = (
-            Portion(self.benchmark, [answered(self.benchmark, sample, answers) for sample in chunk], answer)
+            [answered(self.benchmark, sample, answers) for sample in chunk]
             for chunk in in_chunks(self.benchmark, samples)
         )
-        return list(chain.from_iterable(portion.scored() for portion in portions))
+        return [scored for items in portions for scored in score_portion(self.benchmark, items, answer)]
 
     def figures(self, questions: Sequence[Question], answers: Answers) -> dict[str, float]:
         """The figures of all samples of some questions, each with its interval, and the coverage."""

@@ -146,9 +146,8 @@ def _folder_rows(folder: Path) -> Iterator[Row]:
     inside = folder.resolve()
     for file in sorted(files, key=lambda file: file.relative_to(folder).as_posix()):
         name = file.relative_to(folder).as_posix()
-        if not file.resolve().is_relative_to(
-            inside
-        ):  # a stranger's folder must not choose what a server reads
+        # A stranger's folder must not choose what a server reads.
+        if not file.resolve().is_relative_to(inside):
             raise DataError(
                 file, "this is a link out of the folder. Copy the file itself there, or remove the link."
             )

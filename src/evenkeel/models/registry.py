@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import urllib.parse
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Struct
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from importlib import metadata
 
     from evenkeel.models.openai.endpoint import SentKey
+    from evenkeel.models.tokenizer_files import TextTokenizer
 
 GROUP = "evenkeel.models"
 ARGUMENTS = re.compile(r"\w+(=|&|$)")
@@ -234,7 +235,7 @@ def runtime_options(scheme: str) -> dict[str, bool]:
     return {option.name: option.runtime for option in describe(backend_class(scheme).Options)}
 
 
-def tokenizer(spec: str) -> Callable[[str], list[int]]:
+def tokenizer(spec: str) -> TextTokenizer:
     """The tokenizer of a model without its weights, or one alone: `embedded`, `hf:ID-or-path`, a file or
     folder that holds a tokenizer.
 
@@ -251,7 +252,7 @@ def tokenizer(spec: str) -> Callable[[str], list[int]]:
             "tokenizer (tokenizer.json, tekken.json, a SentencePiece model, a .tiktoken file, a folder with "
             "one)."
         )
-    tokenise: Callable[[str], list[int]] = make(name)
+    tokenise: TextTokenizer = make(name)
     return tokenise
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -84,6 +84,8 @@ CAUTIONS = (
 SHORTEST = 25
 """Characters of a text that is shown as tokens, at least."""
 UNKNOWN = "[unknown]"
+FILE = "tokenizer.json"
+"""What nearly every tokenizer's file is called: it is known by its folder."""
 
 
 class Illustration(NamedTuple):
@@ -106,6 +108,7 @@ class Comparison(NamedTuple):
     def named(self) -> dict[str, Summary]:
         """The figures by names to be shown: a folder or a file by the end of its path."""
         paths = {spec: path for spec in self.summaries if (path := Path(spec.removeprefix("hf:"))).exists()}
+        paths = {spec: path.parent if path.name == FILE else path for spec, path in paths.items()}
         names = dict(zip(paths, path_ends(list(paths.values())), strict=True))
         return {names.get(spec, spec): summary for spec, summary in self.summaries.items()}
 
@@ -124,19 +127,12 @@ def compare(examples: Sequence[Example], specs: Sequence[str]) -> Comparison:
     ]
     comparison = Comparison({}, chosen, [])
     for spec in dict.fromkeys(specs):
-        tokenise = text_tokenizer(tokenizer(spec))
+        tokenise = tokenizer(spec)
         comparison.summaries[spec] = measure(examples, tokenise)
         for illustration in chosen:
             illustration.tokens.append(spelt(illustration.text, tokenise))
         comparison.notes.extend([tokenise.note] if tokenise.note else [])
     return comparison
-
-
-def text_tokenizer(tokenise: Callable[[str], list[int]]) -> TextTokenizer:
-    """A tokenizer of another package may be a plain function: what its tokens cover is then not known."""
-    if isinstance(tokenise, TextTokenizer):
-        return tokenise
-    return TextTokenizer(lambda text: Encoded(tokenise(text), None))
 
 
 def representative(examples: Sequence[Example]) -> list[tuple[str, Example]]:

@@ -103,7 +103,9 @@ def order(method: Method, triplets: Sequence[Triplet]) -> Ordering:
         case "bm25":
             return by_bm25(triplets)
         case "embed":
-            template = instruct_template(method.spec) if "instruct" in method.options else "{TEXT}"
+            template = (
+                family_template(prompts().instruct, method.spec) if "instruct" in method.options else "{TEXT}"
+            )
             return (yield from by_vectors(method, [instructed(template, triplet) for triplet in triplets]))
         case "rewrite":
             return (yield from by_vectors(method, (yield from write_summaries(method, triplets))))
@@ -180,7 +182,7 @@ def _summary(response: Response) -> str | Response:
 
 def by_ranks(method: Method, triplets: Sequence[Triplet]) -> Ordering:
     """A reranker's score of each candidate, for a query of criterion and anchor."""
-    template = _family(prompts().rerank, method.spec)
+    template = family_template(prompts().rerank, method.spec)
     responses = yield [
         Rank(query=instructed(template, triplet)[0], document=document, role=method.role)
         for triplet in triplets
@@ -328,12 +330,8 @@ def judge_prompt(method: Method, triplet: Triplet, *, swapped: bool) -> str:
     return fill(prompts().judge, **slots) + summaries
 
 
-def instruct_template(spec: str) -> str:
-    """The instruction template of a model's family: the first that begins a word of the model's name."""
-    return _family(prompts().instruct, spec)
-
-
-def _family(templates: dict[str, str], spec: str) -> str:
+def family_template(templates: dict[str, str], spec: str) -> str:
+    """The template of a model's family: the first that begins a word of the model's name."""
     name = re.split(r"[/:]", split_spec(spec)[0].lower().rstrip("/"))[-1]
     return next(text for family, text in templates.items() if re.search(rf"(?<![a-z0-9]){family}", name))
 

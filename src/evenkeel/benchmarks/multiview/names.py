@@ -29,24 +29,24 @@ class Settings(Struct, frozen=True, kw_only=True):
     max_tokens: Annotated[int, Meta(ge=1)] | None = None
 
 
-SETTINGS = Settings.__struct_fields__
-
-
 class Kind(NamedTuple):
     """What a kind of method needs and can be given."""
 
     needs: Capability | None
     """Of the model that is named first."""
     options: tuple[str, ...] = ()
-    settings: tuple[str, ...] = ()
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        return Settings.__struct_fields__ if self.needs == "generate" else ()
 
 
 KINDS = {
     "bm25": Kind(None),
     "embed": Kind("embed", ("instruct",)),
     "rerank": Kind("rank"),
-    "rewrite": Kind("generate", (), SETTINGS),
-    "judge": Kind("generate", ("annotations", "logprobs"), SETTINGS),
+    "rewrite": Kind("generate"),
+    "judge": Kind("generate", ("annotations", "logprobs")),
 }
 
 

@@ -86,7 +86,8 @@ def measure(
         statuses=statuses,
         answered=statuses["ok"] + statuses["truncated"],
         parts={f"{name}/{n}": end for name, o in outcomes.items() for n, end in enumerate(o.ends)},
-        requests={name: (_covered(outcome), len(outcome.picks)) for name, outcome in outcomes.items()},
+        # A triplet counts as answered where none of its picks failed or cannot be read.
+        requests={n: (0 if None in o.picks else len(o.picks), len(o.picks)) for n, o in outcomes.items()},
         links=tuple(map(_document, triplet.documents)),
         # With the name of the method, as there is no answer of a model under test to show.
         failures=tuple(f"{failure} ({name})" for name, o in outcomes.items() for failure in o.failures),
@@ -102,11 +103,6 @@ def measure(
 def _document(text: str) -> str:
     """The same for texts that differ in white space only: triplets with such a text share a document."""
     return sha256(" ".join(text.split()).encode()).hexdigest()[:16]
-
-
-def _covered(outcome: Outcome) -> int:
-    """How many picks count as answered: all, or none where one of them failed or cannot be read."""
-    return 0 if None in outcome.picks else len(outcome.picks)
 
 
 def summarise(

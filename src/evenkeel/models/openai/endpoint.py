@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import os
 import re
 import urllib.parse
@@ -197,25 +198,17 @@ def _origin(url: URL) -> tuple[str, str, int | None]:
 
 
 def _parsed(base_url: str, option: str) -> URL:
-    bad_port = "its port is not a number from 1 to 65535"
-    try:
+    with contextlib.suppress(ValueError):  # UnicodeError is one
         url = URL(base_url.strip().rstrip("/"))
-        port = url.port
         (url.raw_host or "").encode("idna")  # as it is looked up
-    except ValueError as error:  # UnicodeError is one
-        problem = bad_port if "ort" in str(error) else "it is malformed"
-    else:
-        if url.scheme not in ("http", "https"):
-            problem = "it must begin with http:// or https://"
-        elif not url.host:
-            problem = "it names no host"
-        elif not port:
-            problem = bad_port
-        else:
+        if url.scheme in ("http", "https") and url.host and url.port:
             return url
     # An address that may hold a password is not repeated.
     quoted = f" '{base_url}'" if not set(base_url) & set("@?#") else ""
-    raise UsageError(f"{option}{quoted} is not a web address: {problem}. Example: {EXAMPLE}")
+    raise UsageError(
+        f"{option}{quoted} is not a web address: expected http:// or https://, a host and a valid port. "
+        f"Example: {EXAMPLE}"
+    )
 
 
 def _shown(url: URL, query: Iterable[str]) -> str:

@@ -64,7 +64,5 @@ class OpenAIOptions(Struct, frozen=True, kw_only=True):
 def json_object(text: str) -> dict[str, Any]:
     try:
         return msgspec.json.decode(shallow(text), type=dict[str, Any]) if text else {}
-    except msgspec.ValidationError:
-        raise UsageError("extra_body is not a JSON object: write '{\"name\": value}'.") from None
     except (msgspec.DecodeError, RecursionError):
-        raise UsageError("extra_body is not JSON: write '{\"name\": value}'.") from None
+        raise UsageError("extra_body is not a JSON object: write '{\"name\": value}'.") from None

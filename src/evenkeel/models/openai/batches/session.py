@@ -149,13 +149,15 @@ class Session:
         batches = []
         for ids, content in portions(self._protocol, self._lines(names)):
             batch = Batch(address=self._shown, requests=ids)
-            self._stored.add(batch)
+            self._stored.batches.append(batch)
+            self._stored.save()
             try:
                 batch.id = await self._create(content)
             except EvenkeelError:
-                self._stored.remove(batch)
+                self._stored.batches.remove(batch)
                 raise
-            self._stored.save()
+            finally:
+                self._stored.save()
             self.relay.note(f"batch {batch.id} at {self._shown}: {len(ids):,} requests submitted")
             batches.append(batch)
         return batches

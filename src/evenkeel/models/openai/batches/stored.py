@@ -51,14 +51,6 @@ class StoredBatches:
         self._path = folder / BATCHES
         self.batches = read_batches(folder)
 
-    def add(self, batch: Batch) -> None:
-        self.batches.append(batch)
-        self.save()
-
-    def remove(self, batch: Batch) -> None:
-        self.batches = [each for each in self.batches if each is not batch]
-        self.save()
-
     def save(self) -> None:
         write_whole(self._path, msgspec.json.format(msgspec.json.encode(_File(self.batches)), indent=1))
 
