@@ -48,7 +48,9 @@ def shown(html: str) -> str:
     scrolling = {("div", name) for name in ("class", "tabindex", "role", "aria-label")}
     scales = {(tag, "style") for tag in ("div", "p", "span", "td")} | {("span", "title"), ("table", "class")}
     cells = {("th", "scope"), ("th", "class"), ("td", "class"), ("td", "data-title"), ("tr", "class")}
-    assert attributes <= scrolling | scales | cells | {("a", "href"), ("a", "rel")}
+    links = {("a", "href"), ("a", "rel")}
+    assert attributes <= scrolling | scales | cells | links
+    assert all(link.attrib["href"].startswith("https://") for link in tree.iter("a"))
     text = "".join(tree.itertext())
     assert not set(text) & {"\x1b", "\u202e"}
     return text
