@@ -61,10 +61,10 @@ def paired_test(estimate: Estimate, *, unit: Unit, null: float = 0.0) -> Tested:
         share = (bounds[1] + abs(null)) / (bounds[1] + abs(value))
         p = None if same else min(1.0, 2 * share**estimate.clusters)
         differ = "do not" if abs(value) <= ROUNDING * bounds[1] else "all"
-        limits = unseen(value, estimate.clusters, bounds, alpha=ALPHA)
+        limits = unseen(value, estimate.clusters, bounds)
         return Tested(*limits, p, f"Clopper-Pearson {estimate.over}, which {differ} differ")
     logit = Logit.of(estimate, bounds, estimate.satterthwaite_df)
-    return Tested(*logit.interval(bounds), logit.p_value(null, bounds), f"paired logit t {estimate.over}")
+    return Tested(*logit.interval(), logit.p_value(null), f"paired logit t {estimate.over}")
 
 
 def t_test(estimate: Estimate, method: str, *, alike: float, null: float = 0.0) -> Tested:
