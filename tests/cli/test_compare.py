@@ -62,7 +62,7 @@ def test_two_runs_are_shown_metric_by_metric_with_nothing_cut_off(runs: Path) ->
         re.MULTILINE,
     )
     assert "Semantic entropy" in done.output
-    words = " ".join(done.output.split())
+    words = " ".join(done.output.split())  # lines are wrapped
     assert "paired logit t over groups" in words
     assert "36 prompts from 12 questions" in words
     assert "…" not in done.output
