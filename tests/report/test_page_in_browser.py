@@ -175,7 +175,9 @@ def test_nothing_runs_and_nothing_is_loaded(name: str, browser: Browser, pages: 
     assert page.title() != "run"
     assert page.locator("iframe, img, object, embed, form, link, base").count() == 0
     assert page.locator("script").count() == (0 if name == "scorecard" else 3)
-    assert page.locator("a:not([href^='#'])").count() == (4 if name == "scorecard" else 0)
+    links = page.locator("a:not([href^='#'])").evaluate_all("all => all.map(a => a.getAttribute('href'))")
+    assert len([link for link in links if link.endswith("/report.html")]) == (4 if name == "scorecard" else 0)
+    assert all(link.startswith("https://github.com/") or link.endswith("/report.html") for link in links)
     assert page.locator("h1").count() == 1
     assert "outside" not in page.locator("h1").inner_text()
     page.context.close()

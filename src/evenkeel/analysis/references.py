@@ -20,9 +20,9 @@ from evenkeel.harness.folder import Run
 from evenkeel.harness.registry import benchmark_class, benchmark_names
 from evenkeel.harness.stored.listing import run_folders
 from evenkeel.page.format import interval, value
-from evenkeel.page.grid import Content, Grid
+from evenkeel.page.grid import Cell, Content, Grid
 from evenkeel.page.metrics import scope_of, unit_of
-from evenkeel.page.scale import Mark
+from evenkeel.page.scale import Mark, source_link
 from evenkeel.types import Figure, Summary
 
 FILE = Path(__file__).with_name("references.json")
@@ -100,11 +100,12 @@ def reference_marks(benchmark: str, own: Iterable[Run] = ()) -> tuple[Mark, ...]
 
 def orientation_table(listed: Sequence[Reference], metric: str, title: str) -> Grid | None:
     """A row for each reference that has the metric; None where none has."""
-    rows: list[tuple[str, list[Content]]] = [
-        (each.name, [value(figure), interval(figure) or "–", each.about, f"{each.source} ({each.date})"])
-        for each in listed
-        if (figure := each.figures.get(metric))
-    ]
+    rows: list[tuple[str, list[Content]]] = []
+    for each in listed:
+        if figure := each.figures.get(metric):
+            name, address = source_link(each.source)
+            source = Cell(f"{name} ({each.date})", link=address)
+            rows.append((each.name, [value(figure), interval(figure) or "–", each.about, source]))
     columns = [title, "95% interval", "data", "source"]
     return Grid(ORIENTATION, "reference", columns, rows, left=5) if rows else None
 

@@ -110,7 +110,13 @@ def legend(marks: Sequence[Mark], unit: Unit) -> str:
     return "; ".join(parts)
 
 
+def source_link(source: str) -> tuple[str, str]:
+    """The name of a source, `github.com/sarahlc888/multiview`, and its address, if it has one."""
+    address = source.partition(" ")[0]
+    return ("/".join(address.split("/")[2:5]), address) if address.startswith("https://") else (source, "")
+
+
 def sources(marks: Sequence[Mark]) -> dict[str, str]:
-    """The address of each source by its name: `github.com/sarahlc888/multiview`."""
-    addresses = (mark.source.partition(" ")[0] for mark in marks if mark.source.startswith("https://"))
-    return {"/".join(address.split("/")[2:5]): address for address in addresses}
+    """The addresses of the sources of marks, by their names."""
+    links = [source_link(mark.source) for mark in marks]
+    return {name: address for name, address in links if address}

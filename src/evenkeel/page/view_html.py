@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from evenkeel.page.format import number, visible
+from evenkeel.page.format import visible
 from evenkeel.page.html import render
 from evenkeel.page.view import Matrix, Span, Text, Tokens, View, chance
 
@@ -128,7 +128,7 @@ def shown_cells(matrix: Matrix) -> list[tuple[str, list[tuple[str, float]]]]:
 
 
 def _cell(value: float) -> str:
-    return number(value, "cosine") if math.isfinite(value) else "–"
+    return f"{value:.2f}" if math.isfinite(value) else "–"
 
 
 def _strength(share: float) -> float:

@@ -151,7 +151,7 @@ class Mirae(Benchmark):
 
     @classmethod
     def setting(cls, inputs: Mapping[str, Any], tags: Mapping[str, Tag]) -> str:
-        padding = f", {tags['padding']} padding" if "padding" in tags else ""
+        padding = ", neutral padding" if tags.get("padding") == "neutral" else ""
         return f"level {tags['level']}{padding}"
 
     def samples(self, data: Data) -> list[Sample]:

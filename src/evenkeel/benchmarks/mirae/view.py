@@ -28,7 +28,7 @@ from evenkeel.page.view import (
 from evenkeel.types import Tag
 
 MOST_COMPARED = 10
-"""Answers whose differences are marked."""
+"""Answers whose differences and cosines are shown."""
 
 
 def view(record: MiraeRecord, related: Sequence[MiraeRecord] = ()) -> View:
@@ -109,6 +109,8 @@ def _heat_map(record: MiraeRecord) -> list[Matrix]:
     detail = record.score.detail
     if detail is None or len(detail.responses) < 2:
         return []
-    labels = tuple(str(index + 1) for index in detail.responses)
-    values = tuple(map(tuple, detail.pairwise_similarities))
-    return [Matrix("cosine of each pair of answers", labels, values)]
+    labels = tuple(str(index + 1) for index in detail.responses[:MOST_COMPARED])
+    values = tuple(tuple(row[:MOST_COMPARED]) for row in detail.pairwise_similarities[:MOST_COMPARED])
+    more = len(detail.responses) > MOST_COMPARED
+    note = f"The first {MOST_COMPARED} of {len(detail.responses):,} answers." if more else ""
+    return [Matrix("cosine of each pair of answers", labels, values, note)]

@@ -84,6 +84,8 @@ CAUTIONS = (
 SHORTEST = 25
 """Characters of a text that is shown as tokens, at least."""
 UNKNOWN = "[unknown]"
+FILE = "tokenizer.json"
+"""What nearly every tokenizer's file is called: it is known by its folder."""
 
 
 class Illustration(NamedTuple):
@@ -106,6 +108,7 @@ class Comparison(NamedTuple):
     def named(self) -> dict[str, Summary]:
         """The figures by names to be shown: a folder or a file by the end of its path."""
         paths = {spec: path for spec in self.summaries if (path := Path(spec.removeprefix("hf:"))).exists()}
+        paths = {spec: path.parent if path.name == FILE else path for spec, path in paths.items()}
         names = dict(zip(paths, path_ends(list(paths.values())), strict=True))
         return {names.get(spec, spec): summary for spec, summary in self.summaries.items()}
 

@@ -105,7 +105,7 @@ LAYOUT = Layout(
             colour="views",
             split="docset",
             x_title="first component of the embeddings",
-            y_title="second",
+            y_title="second component",
         ),
     ),
     tables=(

@@ -45,7 +45,7 @@ def view(record: TripletRecord, related: Sequence[TripletRecord] = ()) -> View:
     if detail is not None:
         blocks.append(_methods(detail))
     blocks += [_annotations(triplet), _about(record), value_facts(record.score.values, METRICS)]
-    title = f"{record.sample.id} · {shortened(triplet.anchor)}"
+    title = f"{tag_value(record.sample.id)} · {shortened(triplet.anchor)}"
     return View(title, _label(detail), tuple(blocks))
 
 

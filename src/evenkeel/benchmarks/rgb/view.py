@@ -56,7 +56,12 @@ def setting(inputs: Mapping[str, Any], tags: Mapping[str, Tag]) -> str:
 
 def view(record: RgbRecord, related: Sequence[RgbRecord] = ()) -> View:
     inputs = record.sample.inputs
-    texts = [Text("question", inputs.query), Text("right answer", _answer_text(inputs.answer))]
+    texts = [Text("question", inputs.query)]
+    if record.sample.tags.get("ability") == "rejection":
+        texts.append(Text("expected", DECLINE))
+        texts.append(Text("the answer, which no document has", _answer_text(inputs.answer)))
+    else:
+        texts.append(Text("expected answer", _answer_text(inputs.answer)))
     if inputs.fake:
         texts.append(Text("false answer", _answer_text(inputs.fake)))
     if inputs.note:

@@ -36,8 +36,8 @@
   function shown(value) {
     if (value === null) return "–";
     if (typeof value !== "number") return value;
-    const size = Math.abs(value);
-    return value.toLocaleString("en", { maximumFractionDigits: size < 0.1 ? 3 : size < 10 ? 2 : 1 });
+    const digits = Number.isInteger(value) ? 0 : Math.abs(value) < 0.1 ? 3 : Math.abs(value) < 10 ? 2 : 1;
+    return value.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
   }
 
   // Choosing and ordering rows
