@@ -11,7 +11,10 @@ import numpy as np
 import pytest
 
 import evenkeel as ek
+from evenkeel.analysis import Interval, figure
+from evenkeel.benchmarks.rgb.files import RgbInputs
 from evenkeel.errors import UsageError
+from records import record, store
 from stored import NUMBERS, store_run
 
 RNG = np.random.default_rng(5)
@@ -180,6 +183,41 @@ def test_what_depends_on_all_questions_is_compared_over_the_same_ones(tmp_path: 
     assert any(
         "45 prompts left out, because they depend on the other samples" in note for note in found.notes
     )
+
+
+def macro_run(path: Path, **abilities: list[float | None]) -> ek.Run:
+    """A run of RGB: whether each question was answered right, by ability."""
+    inputs = RgbInputs(
+        dataset="en", instance=0, query="Which city?", answer="Paris", fake="", noise=0.5, passages=2,
+        correct=0.0, docs=(), kinds=(), note="",
+    )  # fmt: skip
+    cells = [(ability, value) for ability, values in abilities.items() for value in values]
+    records = [
+        record(2 * number, inputs=inputs, tags={"ability": ability}, values={"macro_published": value})
+        for number, (ability, value) in enumerate(cells)
+    ]
+    run = store(path, records, "rgb")
+    unknown = figure([], "", Interval(None, None, None, "", 0, 0), unit="share")
+    (path / "summary.json").write_bytes(msgspec.json.encode({"macro_published": unknown}))
+    return run
+
+
+@pytest.mark.parametrize(
+    ("rejections", "method"),
+    [
+        ([1.0, 0.0] * 4, "paired logit t over groups"),
+        ([1.0, 0.0], "none: a part has fewer than 6 groups"),  # which the other part cannot make up for
+        ([None, None], "none: nothing to count"),  # without a part the mean of parts is unknown
+    ],
+)
+def test_a_macro_average_is_compared_by_all_of_its_parts(
+    tmp_path: Path, rejections: list[float | None], method: str
+) -> None:
+    a = macro_run(tmp_path / "a", noise=[1.0, 1.0, 0.0] * 4, rejection=rejections)
+    b = macro_run(tmp_path / "b", noise=[0.0, 1.0, 1.0] * 4, rejection=[0.0] * len(rejections))
+    [difference] = ek.compare(a, b, metrics="macro_published").differences
+    assert difference.method == method
+    assert (difference.value_a is None) == (None in rejections)
 
 
 def test_wrong_usage_is_named(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ import pytest
 import evenkeel as ek
 from commandline import command, evenkeel, evenkeel_process
 from evenkeel.api.launch import Started, Task, record, resumable, start, start_again, start_build, started
+from evenkeel.api.run import new_folder
 from evenkeel.errors import EvenkeelError, UsageError
 from evenkeel.harness.control import stop
 from loopback import Loopback
@@ -71,7 +72,10 @@ def test_a_run_is_stopped_and_says_so(questions: Path, tmp_path: Path) -> None:
         until(lambda: server.requests)
         assert started(tmp_path)[0].state == "running"
         stop(process.path)
-        assert ended(tmp_path).state == "stopped"
+        stopped = ended(tmp_path)
+    assert stopped.state == "stopped"
+    assert f"Resume with `evenkeel resume {process.path}`" in stopped.log_tail()
+    assert "saved" not in stopped.log_tail()  # nothing was answered
 
 
 def test_a_run_that_failed_says_why_and_goes_on(questions: Path, tmp_path: Path) -> None:
@@ -156,7 +160,7 @@ def test_what_a_stranger_stored_is_not_started(tmp_path: Path, capsys: pytest.Ca
         with pytest.raises(UsageError, match="a folder may come from anyone"):
             start_again(process)
         assert evenkeel("resume", process.path).code == 2
-        assert "run the original command again" in capsys.readouterr().err
+        assert "Run the original command again" in capsys.readouterr().err
 
 
 def test_a_run_of_a_suite_is_resumed_by_the_suite_alone(tmp_path: Path) -> None:
@@ -195,29 +199,10 @@ def test_what_cannot_be_run_is_refused_before_anything_begins(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_settings_reach_the_process_and_names_are_never_taken_twice(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, questions: Path
-) -> None:
-    monkeypatch.setattr(sys, "executable", "/bin/true")
-    options = ek.MiraeOptions(levels="2")
-    runs = [
-        start(
-            tmp_path,
-            "mirae",
-            "openai:org/../big model",
-            options=options,
-            data=questions,
-            lang=["en"],
-            limit=3,
-        )
-        for _ in range(3)
-    ]
-    assert len({run.name for run in runs}) == 3
-    assert all("-mirae-big_model" in run.name and "/" not in run.name for run in runs)
-    assert runs[0].task.settings["levels"] == "2"
-    read = resumable(Path(runs[0].path)).settings
-    assert (read["data"], read["lang"], read["limit"]) == (str(questions), ["en"], 3)
-    assert ended(tmp_path).state == "failed"
+def test_the_folder_of_a_run_is_a_new_one(tmp_path: Path) -> None:
+    folders = [new_folder(tmp_path, "mirae", "org/../big model") for _ in range(3)]
+    assert len(set(folders)) == 3
+    assert {folder.parent for folder in folders} == {tmp_path}
 
 
 def test_what_is_stored_of_a_process_is_not_trusted(tmp_path: Path) -> None:

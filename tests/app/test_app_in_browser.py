@@ -208,12 +208,11 @@ def test_a_wrong_sample_in_the_address_is_named(browser: Browser, address: str) 
     page.context.close()
 
 
-def test_a_scorecard_is_downloaded_as_csv(browser: Browser, address: str) -> None:
+def test_a_scorecard_is_downloaded(browser: Browser, address: str) -> None:
     page, _ = opened(browser, f"{address}/scorecard")
     with page.expect_download() as download:
-        page.get_by_role("button", name=re.compile("CSV")).first.click()
-    path = download.value.path()
-    assert path.read_text(encoding="utf-8").splitlines()[0].count(",") > 3
+        page.get_by_role("button", name=re.compile("HTML")).click()
+    assert "Scorecard of" in download.value.path().read_text(encoding="utf-8")
     page.context.close()
 
 
@@ -290,6 +289,8 @@ def test_a_run_is_stopped_and_resumed_in_another_browser(browser: Browser, tmp_p
         page, _ = opened(browser, f"{url}/new-run")
         page.get_by_role("link", name=re.compile("stopped")).click()
         expect(page.get_by_text("Stopped. Resuming won't repeat")).to_be_visible()
+        page.get_by_text("Resume at the terminal").click()
+        expect(page.get_by_text(re.compile(r"^evenkeel resume \S+"))).to_be_visible()
         server.behaviour.latency = 0
         server.rule = lambda prompt: "I do not know."
         page.get_by_role("button", name="Resume").click()

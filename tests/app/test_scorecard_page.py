@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 
 import numpy as np
-import polars as pl
 import pytest
 
 import evenkeel as ek
-from evenkeel.app.screens import scorecard
 from pages import page, shown, source
 from stored import store_run
 
@@ -51,14 +48,6 @@ def test_a_part_does_not_take_the_place_of_the_whole(tmp_path: Path, monkeypatch
     store_run(tmp_path / "whole", {"mean_similarity": values})
     store_run(tmp_path / "zz-part", {"mean_similarity": values[:1] / 2})
     assert page("scorecard").multiselect(key="runs-one").value == ["whole"]
-
-
-def test_figures_and_page_are_downloaded(folder: Path) -> None:
-    runs = [ek.load_run(folder / name) for name in ("hostile", "methods")]
-    table = pl.read_csv(io.StringIO(scorecard.figures(runs)))
-    assert len(table) == sum(len(run.summary) for run in runs)
-    assert table["model"][0] == f"'{HOSTILE}"
-    assert b"Scorecard of" in scorecard.card_page(runs)
 
 
 @pytest.mark.parametrize("benchmark", ["mirae", "rgb", "miron", "multiview"])

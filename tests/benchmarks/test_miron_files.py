@@ -12,6 +12,8 @@ import pytest
 
 from evenkeel.benchmarks.miron.benchmark import Miron, MironOptions
 from evenkeel.benchmarks.miron.files import CATEGORIES, Example, balanced, facts_of, read_examples
+from evenkeel.benchmarks.miron.make.generator import compose
+from evenkeel.benchmarks.miron.matching import with_clean_versions
 from evenkeel.errors import DataError, UsageError
 from evenkeel.files.datasets import data_file
 from evenkeel.harness.benchmark import Data
@@ -87,9 +89,10 @@ def test_examples_of_two_files_with_the_same_ids_are_told_apart(tmp_path: Path) 
     assert {sample.group.partition("-")[0] for sample in both[: len(alone)]} == {"one_en"}
 
 
-def test_an_equal_id_in_another_file_is_no_clean_version(tmp_path: Path) -> None:
+@pytest.mark.parametrize("other", [{"target": " anchors"}, {"lang": "ru"}])
+def test_an_equal_id_of_another_question_is_no_clean_version(other: dict[str, str], tmp_path: Path) -> None:
     clean = write(tmp_path / "clean.jsonl", [{**OURS[0], "id": "1"}])
-    noisy = write(tmp_path / "noise.jsonl", [{**OURS[1], "id": "1", "twin": "1"}])
+    noisy = write(tmp_path / "noise.jsonl", [{**OURS[1], "id": "1", "twin": "1", **other}])
     assert [sample.group for sample in samples([clean, noisy])] == ["clean-1", "noise-1"]
 
 
@@ -146,6 +149,39 @@ def test_a_row_that_cannot_be_used_is_named_by_line(
 
 RUSSIAN = {"prefix": "Один корабль, два", "target": " корабля", "category": "Morphology"}
 NUMBERS = {"prefix": "72 / 8 =", "target": " 9", "category": "Logic"}
+
+
+@pytest.mark.parametrize(
+    ("noisy", "clean", "same"),
+    [
+        ("diviee: 25 : 5 =", "divide: 30 : 6 =", False),
+        ("diviee: 30 : 6 =", "divide: 30 : 6 =", True),
+        ("A gorilla is a kind of", "A camel is a kind of", False),
+        ("A cat is a knid of", "A bat is a kind of", False),  # both are words of the data
+        ("A catis a kind of", "A cat is a kind of", True),
+    ],
+)
+def test_a_prefix_with_another_number_or_word_is_no_clean_version(noisy: str, clean: str, same: bool) -> None:
+    examples = [
+        Example(id="a", prefix=clean, target=" x", category="Facts", lang="en"),
+        Example(id="b", prefix="Here is a cat", target=" y", category="Facts", lang="en"),
+        Example(id="c", prefix=noisy, target=" x", category="Noise", lang="en"),
+    ]
+    assert with_clean_versions(examples)[-1].clean_id == ("a" if same else "")
+
+
+def test_rows_that_name_no_clean_version_are_grouped_with_it_by_text(tmp_path: Path) -> None:
+    """A row with typos and its clean version are one group: as two their intervals were too narrow."""
+    examples = [example for lang in ("en", "ru") for example in compose(lang, per_category=60)]
+    noisy = {example.id: example.clean_id for example in examples if example.clean_id}
+    bare = [msgspec.structs.replace(example, clean_id="") for example in examples]
+    found = {example.id: example.clean_id for example in with_clean_versions(bare) if example.clean_id}
+    assert found.items() <= noisy.items()
+    assert len(found) >= 0.95 * len(noisy)
+    rows = [{**GOOD, "id": "a"}, {**GOOD, "id": "b", "prefix": "One shpi, two", "category": "Noise"}]
+    rows = [{**row, "generated": " ships"} for row in rows]
+    recorded = Miron(MironOptions()).recorded(write(tmp_path / "x_en.jsonl", rows), lang=None)
+    assert {sample.group for sample in recorded.samples} == {"a"}
 
 
 def test_accepted_answers_are_read_from_a_cell_of_csv(tmp_path: Path) -> None:

@@ -49,22 +49,25 @@ def test_a_price_is_that_of_the_providers_own_address(monkeypatch: pytest.Monkey
 
 
 def test_a_dry_run_shows_dollars_and_the_date(questions: Path, tmp_path: Path) -> None:
-    command = ("run", "mirae", "--data", questions, "--dry-run")
-    done = evenkeel(*command, "--model", GROQ)
-    assert "The cost is at most about $0.0" in done.stdout
-    assert f"{GROQ} $0.15 in, $0.6 out ({REPORTED})" in done.stdout
+    def shown(*more: str, model: str = GROQ, **environment: str) -> str:
+        done = evenkeel(
+            "run", "mirae", "--data", questions, "--dry-run", "--model", model, *more, **environment
+        )
+        return " ".join(done.stdout.split())  # lines are broken between words
+
+    assert "The cost is at most about $0.0" in shown()
+    assert f"{GROQ} $0.15 in, $0.6 out ({REPORTED})" in shown()
     plan = ek.dry_run("mirae", GROQ, data=questions)
     assert plan.usd == pytest.approx(
         (plan.tokens_in["generate"] * 0.15 + plan.tokens_out["generate"] * 0.6) / 1e6
     )
-    assert "no prices given for groq:other" in evenkeel(*command, "--model", "groq:other").stdout
+    assert "no prices given for groq:other" in shown(model="groq:other")
     settings = tmp_path / "evenkeel.toml"
     settings.write_text(f'[prices."{GROQ}"]\ninput = 2\noutput = 4.5\n')
-    own = evenkeel(*command, "--model", GROQ, EVENKEEL_CONFIG=str(settings))
-    assert f"$2 in, $4.5 out ({settings})" in own.stdout
-    given = evenkeel(*command, "--model", GROQ, "--price-out", "3")
-    assert "table of" not in given.stdout
-    assert "$0 in, $3 out, as given" in given.stdout
+    assert f"$2 in, $4.5 out ({settings})" in shown(EVENKEEL_CONFIG=str(settings))
+    given = shown("--price-out", "3")
+    assert "table of" not in given
+    assert "$0 in, $3 out, as given" in given
 
 
 def test_tokens_for_thinking_are_counted_too(questions: Path) -> None:

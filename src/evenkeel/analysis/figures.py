@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import chain
 from math import atanh, sqrt, tanh
 from typing import TYPE_CHECKING, Any, TypeAlias, get_args
@@ -167,7 +168,7 @@ def difference(
             requests.append((before, after))
             if known:
                 pairs.append((row[first], values[last] - values[first]))
-    figure = _over_groups(members, entered, pairs, unit, lambda estimate: paired_test(estimate, unit=unit))
+    figure = _over_groups(members, entered, pairs, unit, partial(paired_test, unit=unit))
     return msgspec.structs.replace(figure, coverage=pair_coverage(requests))
 
 
@@ -206,11 +207,8 @@ def slope(
                 centred = xs - xs.mean()
                 fitted = float(centred @ np.array(list(values.values())) / (centred @ centred))
                 slopes.append((next(iter(row.values())), fitted))
-    return _over_groups(members, entered, slopes, unit, _slope_test)
-
-
-def _slope_test(estimate: Estimate) -> Tested:
-    return t_test(estimate, "t over the groups' slopes", alike=2.0 ** (1 - estimate.clusters))
+    test = partial(t_test, method="t over the groups' slopes")
+    return _over_groups(members, entered, slopes, unit, test)
 
 
 def _over_groups(

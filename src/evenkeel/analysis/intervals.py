@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import exp, inf, log
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -23,7 +23,8 @@ NOTHING = "none: nothing to count"
 AGREE = "none: all groups agree"
 WILSON = "Wilson score"
 
-RANGES: dict[Unit, tuple[float, float]] = {
+Bounds: TypeAlias = tuple[float, float]
+RANGES: dict[Unit, Bounds] = {
     "cosine": (-1.0, 1.0),
     "share": (0.0, 1.0),
     "score": (0.0, 100.0),
@@ -142,28 +143,28 @@ def _deciding(shares: NDArray[np.float64]) -> int:
     return count if len(shares) >= FEWEST and count <= max(1, len(shares) // 10) else 0
 
 
-def t_interval(estimate: Estimate, *, alpha: float = ALPHA) -> tuple[float, float] | None:
+def t_interval(estimate: Estimate) -> Bounds | None:
     """value ± t(df) · error. None where t is beyond `WIDEST`: the groups are too few, or too uneven."""
-    quantile = t_quantile(1 - alpha / 2, estimate.df)
+    quantile = t_quantile(1 - ALPHA / 2, estimate.df)
     half = quantile * estimate.error
     return (estimate.value - half, estimate.value + half) if quantile <= WIDEST else None
 
 
-def wilson(share: float, n: float, *, alpha: float = ALPHA) -> tuple[float, float]:
+def wilson(share: float, n: float) -> Bounds:
     """Wilson's score interval: the p for which |share − p| ≤ z √(p(1 − p)/n) (Wilson 1927)."""
-    z = NORMAL.inv_cdf(1 - alpha / 2)
+    z = NORMAL.inv_cdf(1 - ALPHA / 2)
     centre = (share + z**2 / (2 * n)) / (1 + z**2 / n)
     half = z / (1 + z**2 / n) * (share * (1 - share) / n + z**2 / (4 * n**2)) ** 0.5
     return (centre - half if share > 0 else 0.0), (centre + half if share < 1 else 1.0)
 
 
-def unseen(value: float, clusters: int, bounds: tuple[float, float], *, alpha: float) -> tuple[float, float]:
+def unseen(value: float, clusters: int, bounds: Bounds) -> Bounds:
     """Where all clusters agree: what the clusters of which none was seen could make of the value.
 
     They are at most u = 1 − (α/2)^(1/G) of all, Clopper & Pearson's (1934) limit for none of G, and as far
     off as the bounds allow.
     """
-    share = 1 - (alpha / 2) ** (1 / clusters)
+    share = 1 - (ALPHA / 2) ** (1 / clusters)
     return value - share * max(0.0, value - bounds[0]), value + share * max(0.0, bounds[1] - value)
 
 
@@ -177,20 +178,23 @@ class Logit(NamedTuple):
     centre: float
     error: float
     df: float
+    least: float
+    span: float
 
     @classmethod
-    def of(cls, estimate: Estimate, bounds: tuple[float, float], df: float) -> Logit:
-        p = (estimate.value - bounds[0]) / (bounds[1] - bounds[0])
-        return cls(log(p / (1 - p)), estimate.error / (bounds[1] - bounds[0]) / (p * (1 - p)), df)
+    def of(cls, estimate: Estimate, bounds: Bounds, df: float) -> Logit:
+        least, span = bounds[0], bounds[1] - bounds[0]
+        p = (estimate.value - least) / span
+        return cls(log(p / (1 - p)), estimate.error / span / (p * (1 - p)), df, least, span)
 
-    def interval(self, bounds: tuple[float, float], *, alpha: float = ALPHA) -> tuple[float, float]:
-        half, span = t_quantile(1 - alpha / 2, self.df) * self.error, bounds[1] - bounds[0]
+    def interval(self) -> Bounds:
+        half = t_quantile(1 - ALPHA / 2, self.df) * self.error
         low, high = _expit(self.centre - half), _expit(self.centre + half)
-        return bounds[0] + span * low, bounds[0] + span * high
+        return self.least + self.span * low, self.least + self.span * high
 
-    def p_value(self, null: float, bounds: tuple[float, float]) -> float:
-        """The two-sided p of a true value `null`: below α where an interval at 1 − α leaves it out."""
-        p = (null - bounds[0]) / (bounds[1] - bounds[0])
+    def p_value(self, null: float) -> float:
+        """The two-sided p of a true value `null`: below α where the interval leaves it out."""
+        p = (null - self.least) / self.span
         return 2 * t_cdf(-abs(self.centre - log(p / (1 - p))) / self.error, self.df) if 0 < p < 1 else 0.0
 
 
@@ -200,13 +204,13 @@ def _expit(logit: float) -> float:
     return (share if logit < 0 else 1.0) / (1 + share)
 
 
-def log_interval(estimate: Estimate, *, alpha: float) -> tuple[float, float] | None:
+def log_interval(estimate: Estimate) -> Bounds | None:
     """Of a positive amount: value · exp(±x), x = t(df′) · error / value, Student's t on the log scale.
 
     The error there is by the delta method, df′ Satterthwaite's. None where the clusters are too few to say
     anything.
     """
-    x = t_quantile(1 - alpha / 2, estimate.satterthwaite_df) * estimate.error / estimate.value
+    x = t_quantile(1 - ALPHA / 2, estimate.satterthwaite_df) * estimate.error / estimate.value
     return (estimate.value * exp(-x), estimate.value * exp(x)) if x < FARTHEST else None
 
 
@@ -217,7 +221,6 @@ def interval_of(
     weights: NDArray[np.float64] | None = None,
     *,
     links: Links | None = None,
-    alpha: float = ALPHA,
 ) -> Interval:
     """The mean of values in groups; with weights, Σ values / Σ weights. Its interval by what it is a mean of.
 
@@ -241,12 +244,12 @@ def interval_of(
     clusters = estimate.clusters if links is not None else clusters
     if clusters < 2:
         return Interval(estimate.value, None, None, TOO_FEW, n, clusters)
-    limits: tuple[float, float] | None
+    limits: Bounds | None
     if unit == "share" and links is None and n == clusters and _binary(values, weights):
-        limits, method = wilson(estimate.value, n, alpha=alpha), WILSON
+        limits, method = wilson(estimate.value, n), WILSON
     else:
         positive = unit in AMOUNTS and estimate.value > 0 and bool((values >= 0).all())
-        limits, method = _over_groups(estimate, RANGES.get(unit), positive=positive, alpha=alpha)
+        limits, method = _over_groups(estimate, RANGES.get(unit), positive=positive)
     if limits is None:
         return Interval(estimate.value, None, None, method, n, clusters)
     low, high = min(limits[0], estimate.value), max(limits[1], estimate.value)
@@ -254,26 +257,23 @@ def interval_of(
     return Interval(estimate.value, low, high, method, n, clusters, deciding)
 
 
-def _over_groups(
-    estimate: Estimate, bounds: tuple[float, float] | None, *, positive: bool, alpha: float
-) -> tuple[tuple[float, float] | None, str]:
+def _over_groups(estimate: Estimate, bounds: Bounds | None, *, positive: bool) -> tuple[Bounds | None, str]:
     """The interval of a mean over groups, and the method in words."""
     if bounds and agree(estimate, bounds):
-        limits = unseen(estimate.value, estimate.clusters, bounds, alpha=alpha)
+        limits = unseen(estimate.value, estimate.clusters, bounds)
         return limits, f"Clopper-Pearson {estimate.over}, which all agree"
     if bounds and bounds[0] < estimate.value < bounds[1]:
-        logit = Logit.of(estimate, bounds, estimate.df)
-        return logit.interval(bounds, alpha=alpha), f"logit t {estimate.over}"
+        return Logit.of(estimate, bounds, estimate.df).interval(), f"logit t {estimate.over}"
     if not estimate.error:
         return None, AGREE
     if positive:
-        amount = log_interval(estimate, alpha=alpha)
+        amount = log_interval(estimate)
         return amount, f"log t {estimate.over}" if amount else UNEVEN
-    plain = t_interval(estimate, alpha=alpha)
+    plain = t_interval(estimate)
     return plain, f"t {estimate.over}" if plain else UNEVEN
 
 
-def agree(estimate: Estimate, bounds: tuple[float, float]) -> bool:
+def agree(estimate: Estimate, bounds: Bounds) -> bool:
     """Whether the groups differ by no more than rounding."""
     return estimate.error <= ROUNDING * (bounds[1] - bounds[0])
 

@@ -55,28 +55,28 @@ def paired_test(estimate: Estimate, *, unit: Unit, null: float = 0.0) -> Tested:
     """
     value, bounds = estimate.value, difference_range(unit)
     if bounds is None or not bounds[0] <= value <= bounds[1]:
-        return t_test(estimate, f"paired t {estimate.over}", alike=2.0 ** (1 - estimate.clusters), null=null)
+        return t_test(estimate, f"paired t {estimate.over}", null=null)
     if agree(estimate, bounds):
         same = abs(value - null) <= ROUNDING * bounds[1]
         share = (bounds[1] + abs(null)) / (bounds[1] + abs(value))
         p = None if same else min(1.0, 2 * share**estimate.clusters)
         differ = "do not" if abs(value) <= ROUNDING * bounds[1] else "all"
-        limits = unseen(value, estimate.clusters, bounds, alpha=ALPHA)
+        limits = unseen(value, estimate.clusters, bounds)
         return Tested(*limits, p, f"Clopper-Pearson {estimate.over}, which {differ} differ")
     logit = Logit.of(estimate, bounds, estimate.satterthwaite_df)
-    return Tested(*logit.interval(bounds), logit.p_value(null, bounds), f"paired logit t {estimate.over}")
+    return Tested(*logit.interval(), logit.p_value(null), f"paired logit t {estimate.over}")
 
 
-def t_test(estimate: Estimate, method: str, *, alike: float, null: float = 0.0) -> Tested:
+def t_test(estimate: Estimate, method: str, *, null: float = 0.0) -> Tested:
     """Student's t interval of a difference, and the two-sided p of t = (value − null) / error.
 
     Without any spread there is no t, and nothing bounds what was not seen: there is no interval, and p is
-    that of a sign test, `alike`. For G paired differences it is 2 / 2ᴳ: were each one's sign a coin's throw,
-    so often would all fall the same way.
+    that of a sign test. For G paired differences it is 2 / 2ᴳ: were each one's sign a coin's throw, so often
+    would all fall the same way.
     """
     if not estimate.error:
-        different = estimate.value != null
-        return Tested(None, None, alike, AGREE) if different else Tested(None, None, None, UNCHANGED)
+        alike = Tested(None, None, 2.0 ** (1 - estimate.clusters), AGREE)
+        return alike if estimate.value != null else Tested(None, None, None, UNCHANGED)
     limits = t_interval(estimate)
     if limits is None:
         return Tested(None, None, None, UNEVEN)

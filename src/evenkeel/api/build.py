@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from evenkeel.api.run import note_stored_answers
+from evenkeel.api.run import note_resuming
 from evenkeel.api.setup import budget_for, model_refs, open_models, probe
 from evenkeel.errors import UsageError
 from evenkeel.files import lock
@@ -110,6 +110,6 @@ def _carry_out(
         requests = RequestPath(
             journal, identities, opener=models.__getitem__, budget=budget, progress=progress
         )
-        with note_stored_answers(journal, f"{beside}: the same command resumes from there."), naming_source():
+        with note_resuming(journal, beside, "the same command"), naming_source():
             built = complete(builder.build(), requests.answer)
     return built._replace(notes=[named(note) for note in built.notes])

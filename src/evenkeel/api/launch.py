@@ -177,9 +177,8 @@ def resumable(folder: Path) -> Task:
     task: Task | None = read_json(file, _Process).task if file is not None else None
     if task is None or not _mark_of(folder, task).exists():
         raise UsageError(
-            f"{folder} was not begun here by `evenkeel run` or the app, as far as is known, and a folder may "
-            "come from anyone: it decides neither what is run nor where a key goes. To resume it, run the "
-            f"original command again with --out {folder}."
+            f"{folder}: nothing shows that you began this here, and a folder may come from anyone, so its "
+            f"settings are not used. Run the original command again, with --out {folder}."
         )
     if task.identity and PARENT_VARIABLE not in os.environ:
         raise UsageError(f"{folder} is a run of a suite: `evenkeel suite FILE` resumes it, in its budget.")

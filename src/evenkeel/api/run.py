@@ -186,14 +186,16 @@ def new_folder(root: Path, *names: str) -> Path:
 
 
 @contextlib.contextmanager
-def note_stored_answers(journal: Journal, where: str) -> Iterator[None]:
-    """Where a run is stopped, say where its answers are, if there are any."""
+def note_resuming(journal: Journal, where: Path, how: str) -> Iterator[None]:
+    """Where a run is stopped, say where its answers are, if there are any, and how it is resumed."""
     try:
         yield
     except (EvenkeelError, KeyboardInterrupt) as error:
         with contextlib.suppress(EvenkeelError):
             if journal.holds_answers():
-                error.add_note(f"Answers are saved in {where}")
+                error.add_note(f"Answers are saved in {where}: resume with {how}.")
+            elif isinstance(error, KeyboardInterrupt):
+                error.add_note(f"Resume with {how}.")
         raise
 
 
@@ -243,7 +245,7 @@ def carry_out(
             reuse=recording,
         )
         with (
-            note_stored_answers(journal, f"{path}: resume with {how_to_resume(path)}."),
+            note_resuming(journal, path, how_to_resume(path)),
             note_batches(path, progress, batch=bool(batched)),
         ):
             ask(setup.benchmark, setup.samples, requests)

@@ -26,7 +26,7 @@ STYLE = """<style>
 .evenkeel p { margin: .3rem 0; overflow-wrap: anywhere; }
 @media (max-width: 640px) {
   :where(.evenkeel th, .evenkeel td) { padding: .25rem .35rem; }
-  :where(.evenkeel th, .evenkeel caption) { white-space: normal; vertical-align: bottom; }
+  :where(.evenkeel th, .evenkeel caption) { white-space: normal; }
   .evenkeel td small { display: block; }
   :where(.evenkeel td.words, .evenkeel th.words) { min-width: 7.5rem; }
 }

@@ -33,7 +33,7 @@ def list_runs(settings: Settings) -> None:
     for process in runs[:MOST_LISTED]:
         st.page_link(
             st.session_state["pages"]["explore"],
-            label=choose.plain(f"{process.name}: {process.state}"),
+            label=choose.plain(f"{process.name}: {_state(process)}"),
             query_params={"run": process.name},
         )
 
@@ -65,11 +65,9 @@ def card(process: Started) -> None:
 
 def _ended_early(process: Started) -> None:
     """A process that stopped or failed, and how to resume it."""
-    words = "Resuming won't repeat what was answered."
-    if process.state == "stopped":
-        show.text(f"Stopped. {words}", "warn")
-    else:
-        show.text(f"Failed. {words}", "error")
+    state = _state(process)
+    words = f"{state.capitalize()}. Resuming won't repeat what was answered."
+    show.text(words, "error" if state == "failed" else "warn")
     if tail := process.log_tail(12):
         show.preformatted(tail)
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -82,6 +80,11 @@ def _ended_early(process: Started) -> None:
             st.page_link(st.session_state["pages"]["new-run"], label="Change the settings")
     with st.expander("Resume at the terminal"):
         show.preformatted(shlex.join(process.command))
+
+
+def _state(process: Started) -> str:
+    """Whether a run that was begun at a terminal failed or was stopped there, only that terminal says."""
+    return "stopped" if process.state == "failed" and not process.log_tail(1) else process.state
 
 
 def _attempt(process: Started, act: Callable[[], object]) -> None:

@@ -10,11 +10,6 @@ from evenkeel.cli.options import examples
 from evenkeel.cli.output import say
 from evenkeel.errors import UsageError
 
-VARIABLES = """
-
-\b
-Environment, for a container: EVENKEEL_APP_RUNS, EVENKEEL_APP_MODELS, EVENKEEL_APP_DATA,
-EVENKEEL_APP_READ_ONLY=1, and EVENKEEL_APP_ALLOW_HOST, separated by spaces."""
 FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
@@ -25,8 +20,7 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
         "evenkeel app --runs results --models ~/models --data data",
         "evenkeel app --port 0 --no-open",
         "evenkeel app --host 0.0.0.0 --read-only --allow-host runs.example.org",
-    )
-    + VARIABLES,
+    ),
 )
 @click.option(
     "--runs", type=FOLDER, default="runs", show_default=True, envvar="EVENKEEL_APP_RUNS",

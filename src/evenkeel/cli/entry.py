@@ -135,10 +135,7 @@ def main() -> None:
                 raise
             with contextlib.suppress(OSError):  # the terminal may have closed with the signal
                 click.echo("stopped.", err=True)
-                cause = error.__cause__ or error  # click wraps the interrupt, which carries the note
-                _show_notes(cause)
-                if not getattr(cause, "__notes__", ()):
-                    click.echo("Run the same command again to resume.", err=True)
+                _show_notes(error.__cause__ or error)  # click wraps the interrupt, which carries the note
             code = state.exit_code
     sys.exit(code)
 

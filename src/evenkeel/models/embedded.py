@@ -30,7 +30,7 @@ from evenkeel.models.local.options import (
 )
 from evenkeel.models.local.weights import (
     Weights,
-    announced,
+    announce,
     first_line,
     installed,
     quiet_transformers,
@@ -148,7 +148,8 @@ def model_folder(gguf: Path) -> Path:
     if folder.is_dir():
         return folder
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with announced("making the embedded model ready, once (about half a minute)"), in_turn(folder):
+    announce("making the embedded model ready, once (about half a minute)")
+    with in_turn(folder):
         if not folder.is_dir():
             for left in folder.parent.glob(f".{folder.name}.{ASIDE}*"):
                 shutil.rmtree(left, ignore_errors=True)

@@ -12,7 +12,7 @@ import streamlit as st
 import evenkeel as ek
 from evenkeel.app import choose, data, show
 from evenkeel.app.settings import Settings
-from evenkeel.page.format import harmless, visible
+from evenkeel.page.format import visible
 
 if TYPE_CHECKING:
     from evenkeel.harness.stored.listing import ListedRun
@@ -36,10 +36,13 @@ def page(settings: Settings) -> None:
                 name = run.path.relative_to(settings.runs).as_posix()
                 if st.button(choose.plain(visible(name)), key=f"explore-{name}"):
                     show.go("explore", run=name)
-        _downloads(runs)
-
-
-# Choosing
+        st.download_button(
+            "Download the page (HTML)",
+            lambda: card_page(runs),
+            "scorecard.html",
+            "text/html",
+            on_click="ignore",
+        )
 
 
 def _chosen(settings: Settings, finished: Sequence[ListedRun]) -> list[ek.Run]:
@@ -68,37 +71,7 @@ def _has_role(run: ListedRun, model: str) -> bool:
     return any(role.get("name") == model for role in ek.load_run(run.path).spec.models.values())
 
 
-# Downloads: each is made when it is clicked
-
-
-def _downloads(runs: Sequence[ek.Run]) -> None:
-    with st.container(horizontal=True):
-        st.download_button(
-            "Download the page (HTML)",
-            lambda: card_page(runs),
-            "scorecard.html",
-            "text/html",
-            on_click="ignore",
-        )
-        st.download_button(
-            "Download all figures (CSV)",
-            lambda: figures(runs),
-            "figures.csv",
-            "text/csv",
-            on_click="ignore",
-        )
-
-
 def card_page(runs: Sequence[ek.Run]) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         ek.scorecard(runs, out=Path(folder, "scorecard.html"))
         return Path(folder, "scorecard.html").read_bytes()
-
-
-def figures(runs: Sequence[ek.Run]) -> str:
-    """Every figure of the runs, one per row, with no text that a spreadsheet takes for a formula."""
-    import polars as pl
-
-    frame = ek.load_runs(*(run.path for run in runs))
-    texts = pl.col(pl.String).map_elements(harmless, return_dtype=pl.String)
-    return show.without_folder(frame.with_columns(texts).write_csv())

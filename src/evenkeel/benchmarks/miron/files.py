@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evenkeel.benchmarks.miron.scripts import language, script_of
+from evenkeel.benchmarks.miron.matching import language, script_of, with_clean_versions
 from evenkeel.errors import DataError, suggestion
 from evenkeel.files.package_data import read_json
 from evenkeel.files.tables import Row, read_rows
@@ -83,6 +83,8 @@ class Example(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Further right continuations, each with its leading space, as the target has."""
     lang_by_script: bool = False
     """Whether the language is known by the letters alone, or against the file's name."""
+    clean_by_text: bool = False
+    """Whether the clean version was found by its text."""
     spaced: bool = False
     """Whether the space before its target was missing in the file."""
 
@@ -115,6 +117,7 @@ def read_files(data: Data) -> list[Example]:
     examples = [example for of_file in by_file.values() for example in of_file]
     if len({example.id for example in examples}) < len(examples):
         examples = _named_by_file(by_file)
+    examples = with_clean_versions(examples)
     langs = data.choose_langs(example.lang for example in examples)
     return [example for example in examples if example.lang in langs]
 
@@ -147,8 +150,8 @@ def _lacks_space(example: Example) -> bool:
 
 
 def _named_by_file(by_file: Mapping[Path, Sequence[Example]]) -> list[Example]:
-    """Examples of files whose ids collide, each id with its file's name; a clean version is one of the same
-    file."""
+    """Examples of files whose ids collide, each id with its file's name. A clean version that its own file
+    does not have is found by the text."""
     stems = len({path.stem for path in by_file}) == len(by_file)
     named = []
     for path, examples in by_file.items():
@@ -166,6 +169,7 @@ def facts_of(examples: Sequence[Example]) -> dict[str, Any]:
     noise = [example for example in examples if example.category == "Noise"]
     facts = {
         "lang_by_script": dict(Counter(example.lang for example in examples if example.lang_by_script)),
+        "clean_by_text": sum(example.clean_by_text for example in examples),
         "no_clean_version": sum(not example.clean_id or example.clean_id not in ids for example in noise),
         "spaced": sum(example.spaced for example in examples),
     }
@@ -319,7 +323,8 @@ def read_results(path: Path, lang: str | None = None) -> tuple[Recorded, dict[st
     rows = list(_rows(path, lang))
     if not rows:
         raise DataError(path, "there is no result in it.")
-    results = [(example, _result(row)) for example, row in rows]
+    examples = with_clean_versions([example for example, _ in rows])
+    results = [(example, _result(row)) for example, (_, row) in zip(examples, rows, strict=True)]
     # A file of a model without log-probabilities has no confidence at all: nothing is missing from that.
     no_logprobs = all(result.target_confidence is None for _, result in results)
     rows_of_prefix: Counter[str] = Counter()
@@ -338,7 +343,7 @@ def read_results(path: Path, lang: str | None = None) -> tuple[Recorded, dict[st
         text = Response(status="ok", text=result.generated or "")
         generated = text if result.generated is not None else Response(status="error", reason="not recorded")
         responses.append([generated] if no_logprobs else [_logprobs(example, result), generated])
-    return Recorded(path.stem, samples, responses), facts_of([example for example, _ in rows])
+    return Recorded(path.stem, samples, responses), facts_of(examples)
 
 
 def _result(row: Row) -> _Result:

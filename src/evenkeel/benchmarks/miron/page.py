@@ -149,7 +149,7 @@ ADDED = (
         "points",
         "lower",
         meaning="The score of the clean version less that of the example with typos.",
-        caution="Rows that do not name their clean version have none; negative is a gain.",
+        caution="Where the clean version is not named it is found by its text; negative is a gain.",
         main=True,
     ),
     Metric(
@@ -337,6 +337,8 @@ def data_notes(facts: Mapping[str, Any]) -> list[Note]:
         counts = ", ".join(f"{count:,} {lang}" for lang, count in langs.items())
         text = f"The language of some examples is known by their script alone: {counts}."
         notes.append(Note(f"{text} A field 'lang' in each row states it."))
+    if count := facts.get("clean_by_text"):
+        notes.append(Note(f"The clean versions of {count:,} examples with typos were found by their text."))
     if count := facts.get("no_clean_version"):
         text = f"Drift leaves out {count:,} examples with typos: their clean versions are not in this run."
         notes.append(Note(text))

@@ -175,8 +175,9 @@ def _fetch(spec: str, name: str, revision: str | None, gguf_file: str | None, *,
         return Path(snapshot_download(name, revision=revision, allow_patterns=[*DESCRIBING, *patterns]))
 
     modules = tuple(f"*/{file}" for file in ("config.json", *WEIGHTS))
+    announce(f"looking for {name} in the Hugging Face cache and on the Hub")
     try:
-        with announced(f"looking for {name} in the Hugging Face cache and on the Hub"), _quiet_downloads():
+        with _quiet_downloads():
             folder = download(*((*modules, *([gguf_file] if gguf_file else WEIGHTS)) if weights else ()))
             if weights and not gguf_file and not any(folder.rglob("*.safetensors")):
                 folder = download(*OLD_WEIGHTS)
@@ -220,18 +221,9 @@ def require_packages(*packages: str, what: str, extra: str) -> None:
             raise MissingExtra(what, package=package, install=f'pip install "evenkeel-bench[{extra}]"')
 
 
-@contextlib.contextmanager
-def announced(task: str) -> Iterator[None]:
-    """Show on stderr what takes a while: one moving line on a terminal, one plain line elsewhere."""
-    from rich.console import Console
-
-    console = Console(stderr=True)
-    if console.is_terminal:
-        with console.status(task):
-            yield
-    else:
-        print(f"evenkeel: {task}", file=sys.stderr)
-        yield
+def announce(task: str) -> None:
+    """Say on stderr what takes a while."""
+    print(f"evenkeel: {task}", file=sys.stderr)
 
 
 @contextlib.contextmanager
