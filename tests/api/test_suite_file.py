@@ -52,6 +52,15 @@ def test_an_error_names_the_file_and_the_line(tmp_path: Path, text: str, message
     assert str(caught.value).startswith(str(tmp_path / "suite.yaml"))
 
 
+@pytest.mark.parametrize("out", ["../elsewhere", "/tmp/elsewhere", "a/../../b", "a\\..\\b", "link/x"])
+def test_the_file_names_no_folder_outside_its_own(tmp_path: Path, out: str) -> None:
+    (tmp_path / "inside").mkdir()
+    (tmp_path / "inside" / "link").symlink_to(tmp_path)
+    file = read_suite(write(tmp_path / "inside", PLAIN + f"out: '{out}'\n"))
+    with pytest.raises(DataError, match=r"line 3: out: .* is not below the folder of this file"):
+        _ = file.out
+
+
 def test_names_never_become_paths(tmp_path: Path) -> None:
     text = """
         models:

@@ -105,6 +105,24 @@ def test_a_text_is_right_where_it_begins_with_the_answer_word_for_word(
     assert matches(text, answer) == right
 
 
+@pytest.mark.parametrize(
+    ("text", "answer", "right"),
+    [
+        ("3", "3", None),  # it may go on: 3.33
+        ("3 ", "3", True),
+        (" ships-", " ships", None),
+        (" ships, and", " ships", True),
+        (" Mexican", " Mexican peso", None),
+        (" Mexico", " Mexican peso", False),
+        ("", " ships", None),
+    ],
+)
+def test_a_text_that_was_cut_is_right_or_not_only_where_that_is_certain(
+    text: str, answer: str, right: bool | None
+) -> None:
+    assert matches(text, answer, ended=False) is right
+
+
 def test_an_answer_is_counted_in_another_only_if_its_tokens_begin_with_those() -> None:
     assert answers_of(" UK", [" U.K.", ' "UK"', " "]) == [" UK", " U.K.", ' "UK']
     split = {" gem": [" gem"], " gemstone": [" gem", "stone"], " jewel": [" jewel"]}
@@ -218,7 +236,7 @@ def test_as_many_words_as_the_target_has_are_scored(text: str, target: str, coun
         ("ok", " ships\nsail", "ok", " ships", 1.0),
         ("truncated", " ships sai", "ok", " ships", 1.0),
         ("truncated", " ships", "truncated", " ships", None),  # the word itself may go on
-        ("truncated", " boats", "truncated", " boats", None),
+        ("truncated", " boats", "truncated", " boats", 0.0),  # however it goes on
         ("truncated", " boats sai", "ok", " boats", 0.0),
         ("error", "", "error", None, None),
         ("refused", "", "refused", None, None),

@@ -38,6 +38,7 @@ def build(
     benchmark: str | Path,
     out: str | Path,
     *,
+    model_args: Mapping[str, Any] | None = None,
     base_url: str | None = None,
     column: Mapping[str, str] | Sequence[str] = (),
     concurrency: int | None = None,
@@ -67,7 +68,8 @@ def build(
     name = benchmark_name(benchmark)
     with load_engine(concurrency=concurrency) as engine, _held(target, watcher(progress)) as watching:
         spec = builder.helpers.get("model")
-        refs = model_refs(builder, name, ModelRef(spec) if spec else None, base_url)
+        ref = ModelRef(spec, dict(model_args or {})) if spec else None
+        refs = model_refs(builder, name, ref, base_url, model_args=model_args)
         budget = budget_for(limits, refs, builder, watching)
         models = open_models(engine, builder, name, refs)
         probe(builder, models, watching)

@@ -115,10 +115,20 @@ def model_ref(
 
 
 def model_refs(
-    benchmark: Benchmark | Builder, name: str, ref: ModelRef | None, base_url: str | None
+    benchmark: Benchmark | Builder,
+    name: str,
+    ref: ModelRef | None,
+    base_url: str | None,
+    *,
+    model_args: Mapping[str, Any] | None = None,
 ) -> dict[str, ModelRef]:
-    """The models of all roles, by name."""
+    """The models of all roles, by name. Arguments without a model under test are for the one helper there
+    is."""
     refs = {role: ModelRef(spec) for role, spec in benchmark.helpers.items() if role != "model"}
+    if ref is None and model_args:
+        if len(refs) != 1:
+            raise UsageError("--model-arg goes with one model, and here there is none, or several.")
+        refs = {role: ModelRef(helper.spec, dict(model_args)) for role, helper in refs.items()}
     if ref is not None:
         if "model" not in benchmark.roles:
             raise UsageError(f"{name} takes no --model: see `evenkeel run {name} --help`.")

@@ -19,6 +19,7 @@ from evenkeel.cli.output import say, say_error
 from evenkeel.harness.limits import Limits
 
 MODEL_OPTIONS = compose(
+    options.model_args_option,
     options.base_url_option,
     from_struct(Limits, lambda limit: limit.name in ("max_requests", "max_usd")),
 )
@@ -40,8 +41,10 @@ def _make_build(name: str) -> click.Command:
     @from_struct(builder.Options)
     @(MODEL_OPTIONS if builder.asks else compose())
     @click.pass_context
-    def build(ctx: click.Context, /, **settings: Any) -> None:
-        ctx.exit(build_and_show(name, **settings))
+    def build(ctx: click.Context, /, model_args: tuple[str, ...] = (), **settings: Any) -> None:
+        from evenkeel.models.registry import parse_args
+
+        ctx.exit(build_and_show(name, model_args=parse_args(model_args), **settings))
 
     text = f"Make a data set for {name}."
     epilog = examples(*options.usage("build", name))

@@ -27,8 +27,6 @@ from evenkeel.page.format import share
 from evenkeel.report.suite import State, SuiteRun
 from evenkeel.report.terminal.runs import RunLine, RunsWatcher
 
-AT_ONCE = 8
-"""Runs at once, of different servers; those of one server take turns."""
 POLL_SECONDS = 0.1
 SHOW_SECONDS = 0.5
 STOP_SECONDS = 20.0
@@ -55,11 +53,12 @@ class Scheduler:
     """Starts, watches and stops the runs of a suite."""
 
     def __init__(
-        self, root: Path, runs: Sequence[PlannedRun], *, min_coverage: float,
+        self, root: Path, runs: Sequence[PlannedRun], *, parallel: int, min_coverage: float,
         ledger: Ledger | None, watcher: RunsWatcher,
     ) -> None:  # fmt: skip
         self._root = root
         self._jobs = [_Job(run) for run in runs]
+        self._parallel = parallel
         self._min_coverage = min_coverage
         self._ledger = ledger
         self._watcher = watcher
@@ -109,7 +108,7 @@ class Scheduler:
         """Begin each run, in their order, whose servers are free."""
         busy = {server for job in self._running() for server in job.run.servers}
         for job in self._jobs:
-            if len(self._running()) >= AT_ONCE:
+            if len(self._running()) >= self._parallel:
                 return
             if job.state == "waiting" and not busy & job.run.servers:
                 self._begin(job)

@@ -72,6 +72,7 @@ def suite(
         scheduler = Scheduler(
             root,
             chosen,
+            parallel=definition.definition.parallel,
             min_coverage=floor,
             ledger=ledger,
             watcher=watcher,

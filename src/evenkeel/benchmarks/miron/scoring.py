@@ -77,14 +77,20 @@ def quadrant(right: bool, probability: float) -> str:
     return "slips" if probability >= SURE else "does_not_know"
 
 
-def matches(text: str, answer: str) -> bool:
+def matches(text: str, answer: str, *, ended: bool = True) -> bool | None:
     """Whether a text begins with an answer, and the answer's last word ends there.
 
     Spaces around it, how wide those in it are, and the Unicode form (NFC) make no difference; case does. Of
-    an answer in quotation marks the closing one is left open.
+    an answer in quotation marks the closing one is left open. A text that has not `ended` may go on: None
+    where that decides.
     """
     written, wanted = _plain(text), _plain(opened(answer))
-    return bool(wanted) and written.startswith(wanted) and not word_goes_on(written, len(wanted))
+    if not written.startswith(wanted):
+        return None if not ended and wanted.startswith(written) else False
+    if not wanted or word_goes_on(written, len(wanted)):
+        return False
+    open_end = not ended and not text[-1:].isspace()
+    return None if open_end and any(word_goes_on(written + more, len(wanted)) for more in "a1") else True
 
 
 def _plain(text: str) -> str:
@@ -133,7 +139,7 @@ def score_example(item: Answered[MironInputs], rule: Rule) -> Score[MironDetail]
     generated, right = None, None
     if rule.counts(generation):
         # What was cut elsewhere is taken as it is.
-        text, ended = (generation.text, True) if recorded else line_of(generation)
+        text, ended = (generation.text, True) if recorded else line_of(generation, inputs)
         generated = text if recorded else as_words(text, target)
         right = _right(text, target, inputs.accepted, ended=ended)
     parts: dict[str, Status] = {}
@@ -182,19 +188,17 @@ def _responses(item: Answered[MironInputs]) -> tuple[Response, dict[str, Respons
     return generation, logprobs_of
 
 
-def _right(text: str, target: str, accepted: Sequence[str], *, ended: bool) -> bool | None:
-    """Whether a text begins with one of the answers; None where it was cut off before that is certain."""
-    answers = (target, *accepted)
-    certain = [answer for answer in answers if ended or has_whole_words(text, len(answer.split()))]
-    if any(matches(text, answer) for answer in certain):
-        return True
-    return False if len(certain) == len(answers) else None
+def _right(text: str, target: str, accepted: Sequence[str], *, ended: bool = True) -> bool | None:
+    """Whether a text begins with one of the answers; None where that depends on how it goes on."""
+    each = [matches(text, answer, ended=ended) for answer in (target, *accepted)]
+    return True if True in each else None if None in each else False
 
 
-def line_of(response: Response) -> tuple[str, bool]:
-    """A text up to the first line break, and whether it ended there."""
+def line_of(response: Response, inputs: MironInputs) -> tuple[str, bool]:
+    """A text up to the first line break, and whether it ended or has the words of every right answer."""
     line, line_break, _ = response.text.partition("\n")
-    return line, bool(line_break) or response.status == "ok"
+    most = max(len(answer.split()) for answer in (inputs.target, *inputs.accepted))
+    return line, bool(line_break) or response.status == "ok" or has_whole_words(line, most)
 
 
 def as_words(text: str, target: str) -> str:
