@@ -332,29 +332,6 @@ def test_the_tokens_are_those_of_the_target_with_their_probabilities(string: boo
     assert tokens.probabilities == pytest.approx((0.5, 0.25))
 
 
-def test_a_token_that_is_part_of_a_character_is_explained() -> None:
-    record = continued("en-1", "One cat, two", " cats")
-    (plain,) = blocks(Miron.view(record), Tokens)
-    assert plain.note == ""
-    split = ("\ufffd", "\ufffd")
-    answers = tuple(
-        replace(each, logprobs=Logprobs(split, (-1.0, -2.0))) if each.logprobs else each
-        for each in record.answers
-    )
-    score = replace(record.score, detail=replace(record.score.detail, tokens=split))
-    (tokens,) = blocks(Miron.view(replace(record, answers=answers, score=score)), Tokens)
-    assert "\ufffd is a part of a character" in tokens.note
-
-
-def test_the_probability_as_a_string_is_shown() -> None:
-    rows = facts(
-        Miron.view(continued("en-1", "One cat, two", " cats", string=True)),
-        "probability of the target as a string",
-    )
-    assert rows["in its own tokens"] == ("10%",)
-    assert rows["as a string, in any tokens"] == ("20%",)
-
-
 def test_the_clean_version_is_beside_the_one_with_typos() -> None:
     clean = continued("en-1", "One cat, two", " cats")
     noisy = continued("en-2", "One caat, two", " dogs", clean_id="en-1")
@@ -412,22 +389,6 @@ def test_a_triplet_is_shown_with_the_scores_of_each_method() -> None:
     assert float(difference) == pytest.approx(record.score.detail.margins["bm25"], rel=0.05)
     assert marks(text(view, "not alike")) == ["workshop"]
     assert marks(text(view, "alike")) == []
-
-
-def test_annotations_of_the_three_documents_are_in_a_table() -> None:
-    summaries: dict[str, Any] = {
-        "anchor_summary": "a saw",
-        "positive_summary": "a knife",
-        "negative_summary": "a pen",
-    }
-    view = Multiview.view(ordered(**summaries, tags={"anchor": ("tool",)}))
-    assert facts(view, "annotations") == {
-        "id": ("anchor-0", "positive-0", "negative-0"),
-        "use": ("cutting", "cutting", "writing"),
-        "age": ("old", "new", "old"),
-        "tags": ("tool", "–", "–"),
-        "summary": ("a saw", "a knife", "a pen"),
-    }
 
 
 def test_a_triplet_that_could_not_be_scored_is_shown() -> None:

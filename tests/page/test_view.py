@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenkeel.page.differences import MOST_WORDS, differences, side_by_side
+from evenkeel.page.differences import differences, side_by_side
 from evenkeel.page.format import visible
 from evenkeel.page.view import (
     Beside,
@@ -23,7 +23,7 @@ from evenkeel.page.view import (
     View,
     answer_texts,
 )
-from evenkeel.page.view_html import LONG, LONGEST, pieces
+from evenkeel.page.view_html import LONG, pieces
 from evenkeel.types import Response
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)>\u202eevil\x1b[31m"
@@ -101,11 +101,6 @@ def test_a_long_text_is_collapsed_and_whole() -> None:
     assert not list(parsed(Text("answer", "x" * LONG)).iter("details"))
 
 
-def test_what_is_not_drawn_is_said() -> None:
-    text = content(parsed(Text("answer", "x" * (LONGEST + 1234))))
-    assert "1,234 more characters are not shown here" in text
-
-
 def test_tokens_have_their_probability_in_figures() -> None:
     tokens = Tokens("t", (" the", "\n", "x", "y"), (0.25, None, 3e-9, math.nan))
     shown = [content(each) for each in by_class(parsed(tokens), "ek-token")]
@@ -117,13 +112,6 @@ def test_a_matrix_of_any_shape_is_drawn() -> None:
     cells = [content(cell) for cell in tree.iter("td")]
     assert cells[1:] == ["1.00", "–", "0.50"]
     assert parsed(Matrix("m", (), ())) is not None
-
-
-def test_the_likest_answers_have_the_fullest_colour() -> None:
-    values = ((1.0, 0.2, 0.6), (0.2, 1.0, 0.4), (0.6, 0.4, 1.0))
-    tree = parsed(Matrix("m", ("1", "2", "3"), values))
-    strengths = [float(td.get("style").split()[1]) for td in tree.iter("td") if td.get("style")]
-    assert strengths == [1.0, 0.0, 0.5, 0.0, 1.0, 0.25, 0.5, 0.25, 1.0]
 
 
 def test_the_same_as_plain_text() -> None:
@@ -181,15 +169,6 @@ def test_what_is_not_marked_is_the_same_on_both_sides(first: str, second: str) -
         marked = {at for span in column.spans for at in range(span.start, span.end)}
         rests.append("".join(c for at, c in enumerate(column.body) if at not in marked).replace(" ", ""))
     assert rests[0] == rests[1]
-
-
-def test_only_the_beginning_of_long_texts_is_compared_and_that_is_said() -> None:
-    text = "word " * (MOST_WORDS + 1)
-    assert differences(text, text).whole is False
-    assert differences(text[5:], text[5:]).whole is True
-    left, _ = side_by_side("", ("a", text), ("b", "word")).columns
-    assert isinstance(left, Text)
-    assert left.note == "Compared: the first 2,000 words."
 
 
 def test_every_character_is_shown_alike_alone_and_among_others() -> None:

@@ -38,7 +38,9 @@ from evenkeel.report.scorecard import scorecard
 from evenkeel.report.terminal.tables import show_run, show_side_by_side, split
 from evenkeel.types import Figure, Response, Unit
 from loopback import Loopback
+from scripted import Scripted
 from stored import store_run
+from triplets import store, triplet
 
 pytestmark = pytest.mark.slow
 
@@ -113,16 +115,6 @@ def test_pictures_and_tables_are_shown_in_a_notebook_without_a_script(run: ek.Ru
     assert repr(pictures).startswith(f"[<Drawn {pictures[0].title}>")
 
 
-def test_a_picture_with_too_little_to_draw_shows_its_note() -> None:
-    empty = Drawn("A title <i>", None, "Nothing to draw & why")
-    with pytest.raises(ek.UsageError, match="nothing to draw in 'A title <i>'"):
-        empty.to_svg()
-    html = empty._repr_html_()
-    assert "A title &lt;i&gt;" in html
-    assert "Nothing to draw &amp; why" in html
-    assert "<figure" not in html
-
-
 def test_other_pages_have_no_script(run: ek.Run, tmp_path: Path) -> None:
     card = render_scorecard(scorecard([run]), tmp_path / "card.html")
     rows = [Grid("g", "c", ["v"], [("r", ["x"])])]
@@ -194,15 +186,6 @@ def test_hostile_text_is_shown_as_text(run: ek.Run) -> None:
     assert "<i>loop" not in page
 
 
-def test_the_page_gives_the_headline_with_interval_and_coverage(run: ek.Run) -> None:
-    page = (run.path / "report.html").read_text()
-    headline = run.summary["mean_similarity"]
-    assert f"<strong>{text.value(headline)}</strong>" in page
-    assert f"95% interval {text.interval(headline) or 'not known'}" in page
-    assert "coverage 100%" in page
-    assert "<svg" in page
-
-
 def test_the_table_has_a_row_for_each_level_and_one_for_all(run: ek.Run) -> None:
     """Cosines of languages that the embedder does not read are not pooled: a figure of one stands in here."""
     pooled = [name for name in run.summary if name.startswith("mean_similarity") and "lang" not in name]
@@ -217,15 +200,6 @@ def test_the_table_has_a_row_for_each_level_and_one_for_all(run: ek.Run) -> None
     assert grid.columns == ["all", "<b>FACTUAL</b>", "OPINION"]
     assert all(cell is not None for _, cells in grid.rows for cell in cells)
     assert arrange(run.summary, LAYOUT.tables[0]) is None
-
-
-def test_languages_have_columns_only_where_there_are_several(run: ek.Run) -> None:
-    by_language = LAYOUT.tables[1]
-    grid = arrange(run.summary, by_language)
-    assert grid is not None
-    assert grid.columns == ["en", "ko"]
-    one = {name: figure for name, figure in run.summary.items() if "lang=ko" not in name}
-    assert arrange(one, by_language) is None
 
 
 def test_the_page_begins_with_few_figures_and_has_all_further_down(run: ek.Run) -> None:
@@ -375,20 +349,6 @@ def test_the_page_of_several_runs_names_them_and_says_whose_a_table_is(several: 
     assert render(several[0], several[0]) == render(several[0])  # given twice, it is one
 
 
-def test_settings_are_shown_without_empty_values(tmp_path: Path) -> None:
-    options = {
-        "judge": None,
-        "dataset": "",
-        "method": ["bm25", "embed:x"],
-        "model_arg": [],
-        "cut": False,
-    }
-    page = render(store_run(tmp_path / "run", {"mean_similarity": np.full((3, 2), 0.5)}, options=options))
-    assert "<dt>method</dt><dd>bm25, embed:x</dd>" in page
-    assert "<dt>cut</dt><dd>no</dd>" in page
-    assert not re.search("<dt>(judge|dataset|model-arg|limit|packages)</dt>|None|<dd></dd>", page)
-
-
 def levels(unit: Unit) -> dict[str, Figure]:
     """A summary with a value for each of two levels in each of two languages."""
     figures = [
@@ -453,3 +413,17 @@ def test_a_page_without_its_charts_says_why_and_has_the_figures(
     assert "The chart could not be drawn: " in page
     assert "<svg" not in page
     assert f"<strong>{text.value(run.headline)}</strong>" in page
+
+
+def test_the_filters_count_as_the_sentence_does(tmp_path: Path) -> None:
+    """Of several methods both are about the best one."""
+    data = store(tmp_path / "t.jsonl", [triplet(n) for n in range(4)])
+    with Scripted(lambda prompt: '{"more_alike": "first"}') as server:
+        methods = ["bm25", "judge:openai:m"]
+        run = ek.run("multiview", data=data, method=methods, base_url=server.url, out=tmp_path / "run")
+    table = samples.sample_table(run)
+    assert table is not None
+    best = max(run.headlines.values(), key=lambda figure: figure.value or 0.0)
+    correct = msgspec.json.decode(str(table.data))["correct"]
+    assert sum(correct) == pytest.approx((best.value or 0.0) * best.n)
+    assert "the best method" in table.note

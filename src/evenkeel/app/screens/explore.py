@@ -11,7 +11,7 @@ import streamlit as st
 import evenkeel as ek
 from evenkeel.app import choose, data, processes, show
 from evenkeel.app.settings import Settings
-from evenkeel.page.format import capitalised, counted, interval, value, visible
+from evenkeel.page.format import capitalised, counted, interval, tag_name, value, visible
 
 if TYPE_CHECKING:
     from evenkeel.api.so_far import SoFar
@@ -186,6 +186,8 @@ def _chosen(samples: Samples, benchmark: type[ek.Benchmark]) -> list[int]:
         del counts["right"], counts["wrong"]
     listed = ", ".join(f"{count:,} {name}" for name, count in counts.items() if count)
     show.text(f"{counted(len(samples), 'samples')}{': ' if listed else ''}{listed}", "soft")
+    if samples.decided_by:
+        show.text(f"Right or wrong is the answer of {samples.decided_by}, the best method.", "soft")
     # The address has the labels that were chosen, so that no number can be in them.
     pills, search, order = st.columns([4, 4, 2], vertical_alignment="bottom")
     view = pills.pills(
@@ -285,8 +287,9 @@ def _columns(samples: Samples, rows: Sequence[int], headline: ek.Metric) -> dict
             numbers = values[list(rows)].tolist()
             columns[visible(subject or headline.title)] = [None if cell != cell else cell for cell in numbers]
     for tag, cells in samples.index.tags.items():
-        if len(samples.tags[tag]) > 1:
-            columns[visible(capitalised(tag))] = [cells[row] for row in rows]
+        title = visible(capitalised(tag_name(tag)))
+        if len(samples.tags[tag]) > 1 and title not in columns:
+            columns[title] = [cells[row] for row in rows]
     columns["Sample"] = [visible(samples.index.ids[row]) for row in rows]
     return {name: cells for name, cells in columns.items() if any(cell not in ("", []) for cell in cells)}
 
