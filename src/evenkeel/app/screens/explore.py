@@ -32,9 +32,10 @@ COLUMN_CONFIG = {
     "Result": st.column_config.MultiselectColumn(
         options=list(RESULTS), color=list(RESULTS.values()), width=105
     ),
-    "Question": st.column_config.Column(width=165),
-    "Expected": st.column_config.Column(width=110),
-    "Answer": st.column_config.Column(width=165),
+    "Question": st.column_config.Column(width=130),
+    "Setting": st.column_config.Column(width=90),
+    "Expected": st.column_config.Column(width=85),
+    "Answer": st.column_config.Column(width=120),
 }
 
 
