@@ -171,7 +171,7 @@ LAYOUT = Layout(
     metrics=METRICS,
     question="Does the answer survive bad retrieval?",
     name="Retrieval robustness (RGB)",
-    verdict="Right in {}",
+    verdict="Right in {} at the hardest settings",
     # By ability, which no metric of its own declares.
     facts=(
         *(Column(f"macro_published/ability={ability}", words) for ability, words in ABILITY_WORDS.items()),
