@@ -14,7 +14,17 @@ import pytest
 
 import evenkeel as ek
 from commandline import command, evenkeel, evenkeel_process
-from evenkeel.api.launch import Started, Task, record, resumable, start, start_again, start_build, started
+from evenkeel.api.launch import (
+    Started,
+    Task,
+    record,
+    remember,
+    resumable,
+    start,
+    start_again,
+    start_build,
+    started,
+)
 from evenkeel.api.run import new_folder
 from evenkeel.errors import EvenkeelError, UsageError
 from evenkeel.harness.control import stop
@@ -150,6 +160,7 @@ def test_what_a_stranger_stored_is_not_started(tmp_path: Path, capsys: pytest.Ca
     mine, theirs = tmp_path / "mine", tmp_path / "theirs"
     for folder in (mine, theirs):
         folder.mkdir()
+    remember(mine, TASK)
     record(mine, TASK, 0)
     assert resumable(mine) == TASK
     (theirs / "started.json").write_bytes((mine / "started.json").read_bytes())
@@ -163,8 +174,33 @@ def test_what_a_stranger_stored_is_not_started(tmp_path: Path, capsys: pytest.Ca
         assert "Run the original command again" in capsys.readouterr().err
 
 
+def test_a_run_begins_where_nothing_can_be_remembered(
+    questions: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EVENKEEL_CACHE", os.fspath(questions / "no-folder"))
+    with Loopback() as server:
+        mirae(tmp_path, server, questions, levels="1")
+        done = ended(tmp_path)
+    assert done.state == "finished", done.log_tail()
+    with pytest.raises(UsageError, match="nothing shows that you began this here"):
+        resumable(Path(done.path))
+
+
+def test_a_folder_whose_name_is_no_text_is_run_and_not_stored(questions: Path, tmp_path: Path) -> None:
+    out = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9"))
+    with Loopback() as server:
+        code = evenkeel(
+            "run", "mirae", "--model", "openai:loop", "--base-url", server.url, "--data", questions,
+            "--embedder", "openai:embed", "--levels", "1", "--out", out,
+        ).code  # fmt: skip
+    assert code == 0
+    assert not (out / "started.json").exists()
+
+
 def test_a_run_of_a_suite_is_resumed_by_the_suite_alone(tmp_path: Path) -> None:
-    record(tmp_path, msgspec.structs.replace(TASK, identity="digest"), 0)
+    task = msgspec.structs.replace(TASK, identity="digest")
+    remember(tmp_path, task)
+    record(tmp_path, task, 0)
     with pytest.raises(UsageError, match="is a run of a suite"):
         resumable(tmp_path)
 

@@ -13,7 +13,7 @@ import pytest
 
 from commandline import command, evenkeel
 from evenkeel.api import build
-from evenkeel.errors import ModelUnreachable
+from evenkeel.errors import ModelUnreachable, UsageError
 from loopback import Loopback
 
 pytestmark = pytest.mark.slow
@@ -55,6 +55,14 @@ def test_a_second_build_of_the_same_data_set_is_refused(
             _, said = process.communicate(timeout=60)
     assert process.returncode == 143
     assert "saved in" not in said  # nothing was answered
+
+
+def test_a_folder_of_documents_is_not_built_into(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("The harbour of Quell was opened in 1931.")
+    with Loopback() as server, pytest.raises(UsageError, match="choose another"):
+        build("rgb", tmp_path, docs=str(tmp_path), model="openai:x", base_url=server.url)
+    assert server.requests == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
 
 
 def test_a_build_leaves_its_data_set_and_nothing_else(tmp_path: Path) -> None:

@@ -65,6 +65,8 @@ def build(
     builder: Builder = cls(parse(cls.Options, {**options, **read}, of=f"building for '{benchmark}'"))
     target = Path(out)
     sources = {resolved(value) for value in options.values() if isinstance(value, str) and value}
+    if resolved(target) in sources:
+        raise UsageError(f"--out {out} is what you gave to build from: choose another.")
     name = benchmark_name(benchmark)
     with load_engine(concurrency=concurrency) as engine, _held(target, watcher(progress)) as watching:
         spec = builder.helpers.get("model")

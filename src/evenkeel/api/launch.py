@@ -26,7 +26,7 @@ from msgspec import Struct
 from evenkeel.api.build import build
 from evenkeel.api.run import merged_options, new_folder
 from evenkeel.api.setup import parse_data
-from evenkeel.errors import DataError, UsageError
+from evenkeel.errors import DataError, StorageError, UsageError
 from evenkeel.files.cache import cache_dir, write_whole
 from evenkeel.files.jsonfile import read_json
 from evenkeel.files.lock import process_began
@@ -175,7 +175,8 @@ def resumable(folder: Path) -> Task:
     a folder is checked here."""
     file = member(folder, STARTED)
     task: Task | None = read_json(file, _Process).task if file is not None else None
-    if task is None or not _mark_of(folder, task).exists():
+    launched = os.environ.get(VARIABLE) == str(folder.resolve())
+    if task is None or not (launched or _mark_of(folder, task).exists()):
         raise UsageError(
             f"{folder}: nothing shows that you began this here, and a folder may come from anyone, so its "
             f"settings are not used. Run the original command again, with --out {folder}."
@@ -248,7 +249,10 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _encoded(value: Any) -> bytes:
-    return msgspec.json.encode(value, enc_hook=str, order="deterministic")
+    try:
+        return msgspec.json.encode(value, enc_hook=str, order="deterministic")
+    except UnicodeEncodeError:
+        raise UsageError("a setting or the name of a folder is not UTF-8: it cannot be stored.") from None
 
 
 def _mark_of(folder: Path, task: Task) -> Path:
@@ -257,8 +261,13 @@ def _mark_of(folder: Path, task: Task) -> Path:
     return cache_dir() / "started" / hashlib.sha256(content).hexdigest()
 
 
+def remember(folder: Path, task: Task) -> None:
+    """Mark a task as one that this person began in this folder, and may resume."""
+    write_whole(_mark_of(folder, task), b"")
+
+
 def record(folder: Path, task: Task, pid: int) -> Started:
-    """Store which process writes a folder, and mark it as one that may be resumed."""
+    """Store which process writes a folder."""
     _refuse_keys(task.settings)
     process = _Process(
         task=task,
@@ -266,7 +275,6 @@ def record(folder: Path, task: Task, pid: int) -> Started:
         pid=pid,
         began=process_began(pid) if pid else "",
     )
-    write_whole(_mark_of(folder, task), b"")
     write_whole(folder / STARTED, _encoded(process))
     return _as_started(folder, process)
 
@@ -280,6 +288,8 @@ def launch(
     folder.mkdir(parents=True, exist_ok=True)
     clear_control(folder)
     record(folder, task, 0)
+    with contextlib.suppress(StorageError):  # where nothing can be remembered, it is started anew instead
+        remember(folder, task)
     # -P: whatever lies in the working directory is not imported.
     command = [sys.executable, "-P", "-m", "evenkeel", "resume", str(folder.resolve())]
     (folder / LOG).unlink(missing_ok=True)  # never written through a link

@@ -21,7 +21,7 @@ from evenkeel.api.setup import (
     model_refs,
     prepare,
 )
-from evenkeel.errors import EvenkeelError, RunConflict, UsageError, place_of
+from evenkeel.errors import BudgetReached, EvenkeelError, RunConflict, UsageError, place_of
 from evenkeel.files.cache import slug
 from evenkeel.harness.benchmark import Benchmark
 from evenkeel.harness.budget import Budget
@@ -192,6 +192,8 @@ def note_resuming(journal: Journal, where: Path, how: str) -> Iterator[None]:
         yield
     except (EvenkeelError, KeyboardInterrupt) as error:
         with contextlib.suppress(EvenkeelError):
+            if isinstance(error, BudgetReached):  # stored settings have the same limit
+                how = f"the same command and --out {where}"
             if journal.holds_answers():
                 error.add_note(f"Answers are saved in {where}: resume with {how}.")
             elif isinstance(error, KeyboardInterrupt):

@@ -164,11 +164,12 @@ def run_and_show(task: Task, *, out: str | Path | None, fresh: bool = False, jso
     """Run a benchmark, with its settings stored for `evenkeel resume`, print its figures, and return the exit
     code."""
     from evenkeel import api
-    from evenkeel.api.launch import record
+    from evenkeel.api.launch import record, remember
     from evenkeel.report.terminal.progress import Watcher
 
     def store(folder: Path) -> None:
         with contextlib.suppress(UsageError, StorageError):  # it is resumed by the same command
+            remember(folder, task)
             record(folder, task, os.getpid())
 
     try:
