@@ -12,7 +12,7 @@
     ├── BatchesPending            0   batches were submitted and are not waited for; nothing is scored yet
     ├── StorageError              1   the disk is full or the run's folder cannot be written
     ├── DrawingError              1   a chart could not be drawn
-    └── BudgetReached             1   a limit on requests, tokens or money was met; answers are saved
+    └── BudgetReached             1   a limit on requests or money was met; answers are saved
 
 The message is for a person: what was wrong, where, and what to do next. The command line prints it
 without a traceback and leaves with `exit_code`.
@@ -148,7 +148,7 @@ class StorageError(EvenkeelError):
 
 
 class BudgetReached(EvenkeelError):
-    """A limit on requests, tokens or money was met before the run was done; the answers are saved."""
+    """A limit on requests or money was met before the run was done; the answers are saved."""
 
 
 def place_of(error: BaseException) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from evenkeel.errors import DataError
+from evenkeel.errors import DataError, StorageError
 from evenkeel.harness.budget import Budget
 from evenkeel.harness.ledger import Ledger
 from evenkeel.harness.limits import Limits
@@ -87,3 +88,14 @@ def test_a_file_that_is_no_budget_is_not_taken_for_an_empty_one(
     with pytest.raises(DataError, match="not a suite's budget"):
         Ledger(path).read()
     assert (path.read_bytes() if path.exists() else None) == content
+
+
+def test_a_budget_that_another_process_holds_is_not_called_damaged(tmp_path: Path) -> None:
+    ledger = begun(tmp_path / "budget.sqlite", max_usd=1)
+    ledger._connection.execute("PRAGMA busy_timeout = 0")
+    holder = sqlite3.connect(ledger.path, isolation_level=None)
+    holder.execute("BEGIN EXCLUSIVE")
+    with pytest.raises(StorageError, match="locked"):
+        ledger.reserve(0.5)
+    holder.close()
+    assert ledger.reserve(0.5) == ""

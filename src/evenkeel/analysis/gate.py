@@ -241,8 +241,11 @@ def _judged(difference: Difference, allowed: float, worse: Direction, p: float |
     unit, low, high, amount = difference.unit, difference.low, difference.high, difference.difference
     if difference.value_a is None or difference.value_b is None or amount is None:
         return False, "has no sample with a value in both runs"
-    values = f"went from {number(difference.value_a, unit)} to {number(difference.value_b, unit)}"
-    change = f"{values} ({signed(amount, unit)}"
+    before, after = number(difference.value_a, unit), number(difference.value_b, unit)
+    if before == after and abs(amount) >= 1e-12:
+        digits = ".2%" if unit == "share" else ".4f"
+        before, after = f"{difference.value_a:{digits}}", f"{difference.value_b:{digits}}"
+    change = f"went from {before} to {after} ({signed(amount, unit)}"
     beyond = f"{worse} of more than {number(allowed, unit)}" if allowed else worse
     significant = p is not None and p < SIGNIFICANT
     if difference.p is None and abs(amount) < 1e-12:

@@ -38,6 +38,9 @@ class SoFar(Struct, frozen=True, kw_only=True):
     """A run as far as it is."""
 
     samples: int
+    """That were looked at: the first ones, where there are more than can be scored at each look."""
+    more: bool
+    """Whether there are more."""
     answered: int
     headline: Figure | None
     """None where scoring needs more than the answers, such as embeddings, or there are too many samples."""
@@ -63,7 +66,8 @@ def so_far(path: str | Path) -> SoFar | None:
     latest = [_arrived(benchmark, item, score) for item, score in zip(answered, scores, strict=False)]
     latest = latest or [_arrived(benchmark, item, None) for item in answered]
     return SoFar(
-        samples=len(samples),
+        samples=min(len(samples), MOST),
+        more=len(samples) > MOST,
         answered=len(answered),
         headline=headline if len(samples) <= MOST else None,
         latest=latest[: -LATEST - 1 : -1],

@@ -186,7 +186,7 @@ def _make_score(name: str) -> click.Command:
     benchmark = chosen_class(name)
     settings = compose(
         from_struct(benchmark.Options, lambda option: not option.asking),
-        options.lang_option,
+        click.option("--lang", help="Language of a file that states none: en."),
         options.base_url_option,
         options.out_option,
         options.json_option("the summary"),

@@ -1,4 +1,4 @@
-"""Limits on a run: how many requests, tokens or dollars language models may cost before it stops."""
+"""Limits on a run: how many requests or dollars language models may cost before it stops."""
 
 from __future__ import annotations
 

@@ -17,11 +17,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from evenkeel.errors import DataError
+from evenkeel.errors import DataError, StorageError
 from evenkeel.journal.journal import harden
 
 VARIABLE = "EVENKEEL_BUDGET"
 """The file of the budget that this process shares with others."""
+NOT_NOW = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY)
+"""What SQLite says of a budget that is whole, and that another process holds or the disk does not take."""
 ROUNDING = 1e-9
 """Dollars that the sum of many costs may be off."""
 SCHEMA = """
@@ -97,7 +99,9 @@ class Ledger:
                     self._connection.executescript(SCHEMA)
                 self._connection.execute("BEGIN IMMEDIATE")
                 yield self._connection
-        except (sqlite3.DatabaseError, TypeError):  # TypeError: there is no row
+        except (sqlite3.DatabaseError, TypeError) as error:  # TypeError: there is no row
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF in NOT_NOW:
+                raise StorageError(f"{self.path}: the suite's budget cannot be written: {error}.") from None
             raise DataError(
                 self.path,
                 "this is not a suite's budget. Delete it to begin a new one: what was spent is then unknown.",

@@ -63,7 +63,7 @@ def _per_cent(amount: float) -> str:
 
 
 def signed(amount: float, unit: Unit) -> str:
-    """A difference, with its sign: `+0.0120`, `-3.5%`; without one where it rounds to zero."""
+    """A difference, with its sign: `+0.012`, `-3%`; without one where it rounds to zero."""
     return _plus(amount, number(amount, unit))
 
 
@@ -81,7 +81,7 @@ def value(figure: Figure | None) -> str:
 
 
 def interval(figure: Figure | None, *, short: bool = False) -> str:
-    """`0.8512 to 0.8741`, or `[.8512, .8741]` where space is short; empty where it is unknown."""
+    """`0.85 to 0.87`, or `[.85, .87]` where space is short; empty where it is unknown."""
     if figure is None or figure.value is None or figure.low is None or figure.high is None:
         return ""
     if says_nothing(figure.low, figure.high, figure.unit):
@@ -99,13 +99,13 @@ def says_nothing(low: float, high: float, unit: Unit) -> bool:
 
 
 def bound(amount: float, unit: Unit) -> str:
-    """One end of an interval beside its value, without the unit's sign: `76` for 76%, `.8512`."""
+    """One end of an interval beside its value, without the unit's sign: `76` for 76%, `.85`."""
     digits = number(amount, unit)
     return digits.removesuffix("%") if unit == "share" else re.sub(r"(?<![0-9])0[.]", ".", digits)
 
 
 def signed_bound(amount: float, unit: Unit) -> str:
-    """One end of the interval of a difference: `+8.0`, `-.0120`."""
+    """One end of the interval of a difference: `+8.0`, `-.012`."""
     return _plus(amount, bound(amount, unit))
 
 

@@ -131,7 +131,8 @@ def _sentence(run: ListedRun | None, part: SoFar | None) -> None:
         show.text(f"{state}.", "strong")
         return
     layout = ek.list_benchmarks()[run.benchmark].layout
-    words = f"{state}: {part.answered:,} of {counted(part.samples, layout.counted[0])} answered."
+    samples = counted(part.samples, layout.counted[0])
+    words = f"{state}: {part.answered:,} of {'the first ' if part.more else ''}{samples} answered."
     figure = part.headline
     if figure is not None and figure.value is not None:
         limits = f"95% interval {interval(figure)}" if interval(figure) else "interval not known yet"

@@ -123,6 +123,7 @@ class Samples:
         """
         chosen = np.ones(len(self), dtype=bool)
         for name in [outcome] if isinstance(outcome, str) else outcome:
+            _known(name, self.outcomes, "outcome")
             chosen &= self.outcomes[name]
         for tag, wanted in (tags or {}).items():
             cells = self.index.tags[_known(tag, self.index.tags, "tag")]
