@@ -70,6 +70,13 @@ def test_a_model_that_answers_no_chat_is_not_enough(tmp_path: Path) -> None:
     assert "repeats" not in states
 
 
+def test_a_server_that_is_busy_for_a_moment_lacks_nothing(tmp_path: Path) -> None:
+    with ProviderServer(PROVIDERS["vllm"], words=40, script=("ok", "ok", "ok", "503")) as server:
+        environment = named_at("vllm", server, tmp_path)
+        states = tried(evenkeel("doctor", "--model", "vllm:loop?retries=0", "--json", **environment))
+    assert (states["chat"], states["plain text"]) == ("ok", "failed")
+
+
 def test_a_server_that_is_not_reached_exits_with_3(tmp_path: Path) -> None:
     done = evenkeel("doctor", "--model", "ollama:x?retries=0", OLLAMA_HOST="127.0.0.1:9")
     assert done.code == 3

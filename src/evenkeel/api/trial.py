@@ -33,6 +33,10 @@ State: TypeAlias = Literal["ok", "not supported", "failed", "unclear"]
 
 PATIENCE = {"retries": 2, "timeout": 60.0}
 """Options of a server's backend, where they are not given: someone waits for the table."""
+REFUSALS = ("HTTP 400", "HTTP 404", "HTTP 405", "HTTP 415", "HTTP 422", "HTTP 501")
+"""How the reason of a failure begins where a server does not take such a request."""
+FAILURES = ("HTTP", "timeout", "no connection", "connection lost", "broken reply", "web page")
+"""How the reason of any other failure begins."""
 MAX_TOKENS = 48
 LONGEST = 200
 """Characters of an answer or a message that are shown."""
@@ -157,7 +161,9 @@ class _Trying:
         try:
             state, detail = attempt()
         except EvenkeelError as error:
-            state, detail = "not supported", str(error.__cause__ or error)
+            detail = str(error.__cause__ or error)
+            failed = detail.startswith(FAILURES) and not detail.startswith(REFUSALS)
+            state = "failed" if failed else "not supported"
         return Trial(name=name, state=state, detail=_short(detail))
 
     def _lacking(self, name: str) -> Trial:
