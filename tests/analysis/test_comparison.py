@@ -108,6 +108,17 @@ def test_a_figure_that_is_not_a_mean_of_samples_is_not_compared(tmp_path: Path) 
 # What may not be paired
 
 
+def test_a_figure_that_a_run_withholds_is_not_compared(tmp_path: Path) -> None:
+    """As the cosine over languages that the embedder does not read: its samples have values."""
+    runs = [store_run(tmp_path / name, headline(noisy(seed=seed))) for name, seed in (("a", 1), ("b", 2))]
+    path = runs[1].path / "summary.json"
+    summary = msgspec.json.decode(path.read_bytes())
+    summary["mean_similarity"] |= {"value": None, "low": None, "high": None, "method": "none: by language"}
+    path.write_bytes(msgspec.json.encode(summary))
+    [found] = ek.compare(runs[0], runs[1].path, metrics=["mean_similarity"]).differences
+    assert (found.difference, found.p) == (None, None)
+
+
 @pytest.mark.parametrize(
     ("changed", "named"),
     [
@@ -197,8 +208,10 @@ def macro_run(path: Path, **abilities: list[float | None]) -> ek.Run:
         for number, (ability, value) in enumerate(cells)
     ]
     run = store(path, records, "rgb")
-    unknown = figure([], "", Interval(None, None, None, "", 0, 0), unit="share")
-    (path / "summary.json").write_bytes(msgspec.json.encode({"macro_published": unknown}))
+    parts = [None if None in values else np.mean(np.array(values, float)) for values in abilities.values()]
+    mean = None if None in parts else float(np.mean(np.array(parts, float)))
+    macro = figure([], "", Interval(mean, None, None, "", 0, 0), unit="share")
+    (path / "summary.json").write_bytes(msgspec.json.encode({"macro_published": macro}))
     return run
 
 

@@ -65,7 +65,7 @@ def test_a_run_shows_its_headline_interval_coverage_and_table(runs: tuple[ek.Run
     assert "Answer consistency of <script>" in text
     assert runs[0].verdict in text
     assert f"95% interval {figure.low:.2f} to {figure.high:.2f}" in text
-    assert "coverage 100% (24 ok)" in text
+    assert "coverage 100% (24 complete)" in text
     assert "old<i>/report.html" in text
     line = repr(runs[0])
     assert line.startswith("<Run mirae of <script>")

@@ -91,7 +91,11 @@ class RunValues:
         self._by_name: dict[str, Values] = {}
 
     def __getitem__(self, name: str) -> Values:
-        """The values of a metric: `mean_similarity`, `mean_similarity/lang=en`."""
+        """The values of a metric: `mean_similarity`, `mean_similarity/lang=en`.
+
+        A figure that the run gives as unknown is unknown here too, and a sample outside the denominator of a
+        ratio has no value.
+        """
         if name not in self._by_name:
             self._by_name[name] = self._values(name)
         return self._by_name[name]
@@ -112,6 +116,10 @@ class RunValues:
         values = column(own_name)
         decisive = column(metric.ratio_to) if metric.ratio_to else values
         decided = ~np.isnan(decisive)
+        if metric.ratio_to:
+            values = np.where(decided & (decisive != 0), values, np.nan)
+        if figure is not None and figure.value is None:
+            values = np.full_like(values, np.nan)
         requests = np.array([_requests(score, own_name) for score in self.scores], dtype=np.intp)
         answered, asked = np.where([decided, in_scope], requests.reshape(-1, 2).T, 0)
         counted = int(answered.sum()) / int(asked.sum()) if asked.any() else 0.0

@@ -140,8 +140,8 @@ def counted(count: int, plural: str) -> str:
 
 
 def statuses(figure: Figure) -> str:
-    """How the requests behind a figure ended: `235 ok, 5 refused, 2 cut off`."""
-    words = {"truncated": "cut off", "unparsed": "not readable"}
+    """How the requests behind a figure ended: `235 complete, 5 refused, 2 cut off`."""
+    words = {"ok": "complete", "truncated": "cut off", "unparsed": "not readable"}
     return ", ".join(f"{count:,} {words.get(status, status)}" for status, count in figure.statuses.items())
 
 

@@ -142,8 +142,8 @@ CHECK_ACCURACY = (
     "them from a real run, its precision and recall are between 0.85 and 1 (docs/rgb.md)."
 )
 CURVES = (
-    ("Accuracy by the share of noise, published check", "published", "noise"),
-    ("Accuracy by the share of noise, lenient check", "lenient", "noise"),
+    ("Noise: accuracy by the share of noise, published check", "published", "noise"),
+    ("Noise: accuracy by the share of noise, lenient check", "lenient", "noise"),
     ("Accuracy where the answer is scattered over documents", "published", "integration_noise"),
 )
 """Title, metric, and the tag along which it is drawn."""
