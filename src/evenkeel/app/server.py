@@ -110,7 +110,8 @@ def _listener(host: str, port: int) -> socket.socket:
     """A socket that listens, or an error that says why it cannot."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return socket.create_server((host, port), family=family, backlog=128)
+        both = host == "::" and socket.has_dualstack_ipv6()
+        return socket.create_server((host, port), family=family, backlog=128, dualstack_ipv6=both)
     except OSError as error:
         raise UsageError(
             f"--host {host} --port {port}: {error.strerror}. Choose another port, or 0 for any that is free."
