@@ -144,3 +144,13 @@ def test_entries_are_named_by_their_model_also_where_a_model_has_several_runs(tm
     assert {row.name for row in board.rows} == set(run_names(runs[:2])) == {"m (one/mirae)", "m (two/mirae)"}
     [board] = ek.leaderboard(runs)
     assert {row.name for row in board.rows} == {"o", *run_names(runs[:2])}
+
+
+def test_a_server_that_repeats_itself_is_named_where_runs_are_set_side_by_side(tmp_path: Path) -> None:
+    values = np.full((20, 3), 0.9)
+    cached = {"mean_similarity": np.ones((20, 3)), "identical_answers": np.ones((20, 3))}
+    varied = {"mean_similarity": values, "identical_answers": np.zeros((20, 3))}
+    runs = [store_run(tmp_path / "a", cached, model="a"), store_run(tmp_path / "b", varied, model="b")]
+    said = "a: 100% of the prompts got the same text every time."
+    assert said in ek.compare(*runs).notes
+    assert ek.leaderboard(runs)[0].note == said

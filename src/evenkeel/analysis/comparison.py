@@ -155,6 +155,7 @@ def compare_values(runs: Sequence[Run], metrics: Sequence[str] | None, *, by: Se
     tests = [compared(pair, name) for name in names for pair in pairs]
     notes = [
         *(note for name, of_run in named for note in unknown_settings(name, of_run.run)),
+        *(doubt for name, of_run in named for doubt in of_run.doubts(name)),
         *(note for pair in pairs for note in sizes_note(pair)),
         *(test.note for test in tests if test.note),
         *([f"Not compared, since no sample has a value: {'; '.join(without)}"] if without else ()),

@@ -129,10 +129,16 @@ def _boards(runs: Sequence[RunValues]) -> list[Leaderboard]:
             title=", ".join(filter(None, (title, layout.part(group[0].run.summary))))
             + (f" ({number})" if len(groups) > 1 else ""),
             rows=_rows(group),
-            note=note,
+            note=" ".join(filter(None, (note, *_doubts(group)))),
         )
         for number, (group, note) in enumerate(zip(groups, notes, strict=True), 1)
     ]
+
+
+def _doubts(group: Sequence[RunValues]) -> list[str]:
+    """Why headlines of a board are in doubt: those of a server that always gives the same text, say."""
+    names = run_names([values.run for values in group])
+    return [doubt for name, values in zip(names, group, strict=True) for doubt in values.doubts(name)]
 
 
 def _pair(first: RunValues, second: RunValues) -> Pair:

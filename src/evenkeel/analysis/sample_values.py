@@ -141,6 +141,11 @@ class RunValues:
         summary = self.run.summary
         return summary.get(name) or summary.get(scope_name(metric, {self.run.subject: subject}))
 
+    def doubts(self, name: str) -> list[str]:
+        """Why the headline of the run, which a reader knows by this name, is in doubt."""
+        notes = benchmark_class(self.run.spec.benchmark).notes(self.run.spec, self.run.summary)
+        return [f"{name}: {note.doubt}." for note in notes if note.doubt]
+
     def is_mean(self, name: str) -> bool:
         """Whether a figure, where the summary has it, is the mean of the samples' values."""
         figure, mean = self.figure(name), self[name].mean

@@ -33,7 +33,7 @@ def list_runs(settings: Settings) -> None:
     for process in runs[:MOST_LISTED]:
         st.page_link(
             st.session_state["pages"]["explore"],
-            label=choose.plain(f"{process.name}: {_state(process)}"),
+            label=choose.plain(f"{process.name}: {ended_as(process)}"),
             query_params={"run": process.name},
         )
 
@@ -65,7 +65,7 @@ def card(process: Started) -> None:
 
 def _ended_early(process: Started) -> None:
     """A process that stopped or failed, and how to resume it."""
-    state = _state(process)
+    state = ended_as(process)
     words = f"{state.capitalize()}. Resuming won't repeat what was answered."
     show.text(words, "error" if state == "failed" else "warn")
     if tail := process.log_tail(12):
@@ -77,12 +77,13 @@ def _ended_early(process: Started) -> None:
             ek.dismiss(process)
             show.go("new-run" if process.kind == "run" else "build")
         if process.kind == "run":
-            st.page_link(st.session_state["pages"]["new-run"], label="Change the settings")
+            form = st.session_state.get(f"form-{process.name}", {"benchmark": process.task.benchmark})
+            st.page_link(st.session_state["pages"]["new-run"], label="Change the settings", query_params=form)
     with st.expander("Resume at the terminal"):
         show.preformatted(shlex.join(process.command))
 
 
-def _state(process: Started) -> str:
+def ended_as(process: Started) -> str:
     """Whether a run that was begun at a terminal failed or was stopped there, only that terminal says."""
     return "stopped" if process.state == "failed" and not process.log_tail(1) else process.state
 

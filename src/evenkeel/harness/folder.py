@@ -265,7 +265,7 @@ def _naming_remedy() -> Iterator[None]:
         raise
 
 
-def load_run(run: Run | str | Path) -> Run:
+def load_run(path: Run | str | Path) -> Run:
     """A run from its folder: `ek.load_run("runs/yesterday").summary["mean_similarity"].value`. A run that is
     loaded already is itself, so that every call that takes a run takes its folder as well."""
-    return run if isinstance(run, Run) else Run(run)
+    return path if isinstance(path, Run) else Run(path)

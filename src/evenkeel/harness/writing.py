@@ -149,8 +149,10 @@ def _is_spec(path: Path) -> bool:
 def _may_precede(path: Path) -> bool:
     """Whether a file may lie in a folder before a run begins there: a lock, marks, what a process was
     begun with, a request to stop, or what a killed process left of the spec."""
-    if path.name in (lock.LOCK, MARKS, STARTED, LOG):
+    if path.name in (lock.LOCK, MARKS, STARTED):
         return True
+    if path.name == LOG:
+        return path.with_name(STARTED).is_file()
     if path.name in (STOP, STOPPED):
         return not path.stat().st_size
     return any(draft == path and name in FILES for draft, name in drafts_in(path.parent))

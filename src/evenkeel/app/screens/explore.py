@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -14,6 +15,7 @@ from evenkeel.app.settings import Settings
 from evenkeel.page.format import capitalised, counted, interval, tag_name, value, visible
 
 if TYPE_CHECKING:
+    from evenkeel.api.launch import Started
     from evenkeel.api.so_far import SoFar
     from evenkeel.harness.stored.listing import ListedRun
     from evenkeel.harness.stored.marks import Verdict
@@ -108,10 +110,11 @@ def progress(settings: Settings, name: str) -> None:
     run = next((run for run in data.list_runs(settings) if run.name == name), None)
     if run is not None and run.state == "finished":
         st.rerun()
-    process = next((each for each in processes.started(settings, "run") if each.name == name), None)
+    folder = Path(run.path) if run is not None else settings.runs / name
+    process = next((each for each in ek.started(folder.parent) if Path(each.path).name == folder.name), None)
     with show.problems():
         part = ek.so_far(run.path) if run is not None else None
-        _sentence(run, part)
+        _sentence(run, part, process)
         if process is not None and not settings.read_only:
             processes.card(process)
         elif run is not None and run.state == "unfinished":
@@ -124,9 +127,11 @@ def progress(settings: Settings, name: str) -> None:
             _latest(part)
 
 
-def _sentence(run: ListedRun | None, part: SoFar | None) -> None:
+def _sentence(run: ListedRun | None, part: SoFar | None, process: Started | None) -> None:
     """`Not finished: 8 of 24 prompts answered. Accuracy 12% so far (95% interval 2% to 28%).`"""
     state = "Starting" if run is None else "In progress" if run.state == "running" else "Not finished"
+    if process is not None and not process.active:
+        state = processes.ended_as(process).capitalize()
     if run is None or part is None:
         show.text(f"{state}.", "strong")
         return
@@ -137,7 +142,7 @@ def _sentence(run: ListedRun | None, part: SoFar | None) -> None:
     if figure is not None and figure.value is not None:
         limits = f"95% interval {interval(figure)}" if interval(figure) else "interval not known yet"
         words += f" {layout.headline_title} {value(figure)} so far ({limits})."
-    else:
+    elif state == "In progress":
         words += " The score follows when all are answered."
     show.text(words, "strong")
 

@@ -155,7 +155,9 @@ def _start(settings: Settings, chosen: dict[str, Any]) -> None:
     _show_plan(settings, plan, chosen)
     if st.button("Start the run", type="primary"):
         settings.runs.mkdir(parents=True, exist_ok=True)
-        show.go("explore", run=ek.start(settings.runs, **chosen).name)
+        name = ek.start(settings.runs, **chosen).name
+        st.session_state[f"form-{name}"] = {key: st.query_params.get_all(key) for key in st.query_params}
+        show.go("explore", run=name)
 
 
 def _version_of(data: str) -> tuple[tuple[str, int, int], ...]:
