@@ -282,7 +282,9 @@ def test_a_run_is_stopped_and_resumed_in_another_browser(browser: Browser, tmp_p
         expect(page.get_by_text(re.compile(r"requests per second, 0 failed"))).to_be_visible()
         expect(page.get_by_text(re.compile(r"^In progress: .* answered\. .* so far"))).to_be_visible()
         page.get_by_role("button", name="Stop", exact=True).click()
-        expect(page.get_by_text(re.compile("^Stopp"))).to_be_visible()
+        expect(page.get_by_text(re.compile("^Stopp")).first).to_be_visible()
+        page.get_by_role("link", name="Change the settings").click()
+        expect(page.get_by_label("Model name")).to_have_value("slow")
         page.context.close()
 
         before = dict(server.answered)
