@@ -253,6 +253,8 @@ def test_runs_are_started_watched_marked_and_compared(times: int, browser: Brows
             finished = [run for run in ek.list_runs(folder) if run.state == "finished"]
             [mark] = ek.load_run(finished[0].path).marks()
             assert mark.comment == f"looked at in turn {turn}"
+            while sum(run.state == "finished" for run in ek.list_runs(folder)) < turn + 2:
+                page.wait_for_timeout(100)  # the first run may take longer than the one that is watched
             page.get_by_role("link", name="Compare").click()
             expect(page.get_by_text("2 runs compared")).to_be_visible()
             expect(page.get_by_text(re.compile("too few|no clear difference")).first).to_be_visible()

@@ -221,7 +221,7 @@ def test_the_terminal_table_lines_up_and_is_plain_when_piped(run: ek.Run) -> Non
     shown = captured.get()
     assert "\x1b" not in shown
     assert "<i>loop</i>␛[31m" in shown
-    assert "coverage 100% (80 ok)" in shown
+    assert "coverage 100% (80 complete)" in shown
     assert re.search(r"^ *1   0\.\d+ \[-?\.\d+, 1?\.\d+\]", shown, re.MULTILINE)
     assert "±" not in shown
 
