@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 SCRIPT = Path(__file__).with_name("table.js")
 MOST_ROWS = 5_000
-MOST_VIEWS = 1_000
+MOST_VIEWS = 200
 """Rows with details, each of which takes some milliseconds; the app shows those of all."""
 TEXTS = 3_000_000
 """Characters of the texts in all details."""
