@@ -201,7 +201,7 @@ def dismiss(process: Started) -> None:
 
 def checked_settings(benchmark: str | Path, model: str | None, settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of `evenkeel.run`, checked before a process is started with them."""
-    _refuse(settings, "out", "fresh", "progress", "wait", "on_start")
+    _refuse(settings, "out", "fresh", "progress", "wait")
     shared = {name: value for name, value in settings.items() if name in RUN_ARGUMENTS}
     by_name = {name: value for name, value in settings.items() if name not in shared}
     options = merged_options(shared.pop("options", None), by_name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import count
 from pathlib import Path
@@ -73,7 +73,6 @@ def run(
     price_in: float = 0.0,
     price_out: float = 0.0,
     progress: Progress | bool | None = True,
-    on_start: Callable[[Path], object] | None = None,
     **benchmark_options: Any,
 ) -> Run:
     """Ask, score and store.
@@ -86,7 +85,7 @@ def run(
     name: `ek.run("mirae", …, levels="1-3")`. `data` is a path, an address, `hf:NAME:SPLIT`, "starter" or
     "published"; `column={"query": "question"}` names columns; `label` is what results call the model. With
     `batch` requests go through the provider's batches; without `wait` the call ends with BatchesPending, and
-    the same call with `out` resumes it. `on_start` is called with the run's folder, before anything is asked.
+    the same call with `out` resumes it.
     """
     if not wait and not batch:
         raise UsageError("wait=False goes with batch=True.")
@@ -103,15 +102,7 @@ def run(
         )  # fmt: skip
         folder = Path(out) if out else new_folder(RUNS, name, setup.spec.subject)
         return carry_out(
-            setup,
-            folder,
-            budget,
-            fresh=fresh,
-            reuse=reuse,
-            progress=watching,
-            batched=roles,
-            wait=wait,
-            on_start=on_start,
+            setup, folder, budget, fresh=fresh, reuse=reuse, progress=watching, batched=roles, wait=wait
         )
 
 
@@ -211,7 +202,6 @@ def carry_out(
     progress: Progress,
     batched: frozenset[str] = frozenset(),
     wait: bool = True,
-    on_start: Callable[[Path], object] | None = None,
 ) -> Run:
     """Ask for what is not stored, score, and write the run's folder."""
     models = with_batches(setup.models, batched, path, wait=wait)
@@ -225,8 +215,7 @@ def carry_out(
         if recording is not None:
             stack.callback(recording.close)
         folder = stack.enter_context(RunFolder.open(path, setup.spec, fresh=fresh))
-        if on_start is not None:
-            on_start(path)
+        progress.began(path)
         progress = stack.enter_context(controlled(path, progress))
         journal = stack.enter_context(contextlib.closing(Journal(folder.journal)))
         stack.callback(progress.finish)

@@ -167,15 +167,14 @@ def run_and_show(task: Task, *, out: str | Path | None, fresh: bool = False, jso
     from evenkeel.api.launch import record, remember
     from evenkeel.report.terminal.progress import Watcher
 
-    def store(folder: Path) -> None:
-        with contextlib.suppress(UsageError, StorageError):  # it is resumed by the same command
-            remember(folder, task)
-            record(folder, task, os.getpid())
+    class Storing(Watcher):
+        def began(self, folder: Path) -> None:
+            with contextlib.suppress(UsageError, StorageError):  # it is resumed by the same command
+                remember(folder, task)
+                record(folder, task, os.getpid())
 
     try:
-        run = api.run(
-            task.benchmark, **task.settings, out=out, fresh=fresh, progress=Watcher(), on_start=store
-        )
+        run = api.run(task.benchmark, **task.settings, out=out, fresh=fresh, progress=Storing())
     except BatchesPending as pending:
         say(str(pending), err=json)
         return pending.exit_code

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from evenkeel.types import Response
@@ -10,6 +11,9 @@ from evenkeel.types import Response
 class Progress:
     """A watcher, which takes no notice. The command line's draws a bar; Python callers may pass their own, a
     subclass with the methods that it needs."""
+
+    def began(self, folder: Path) -> None:
+        """The run's folder is there and is this process's; nothing was asked yet."""
 
     def phase(self, title: str, *, total: int, done: int) -> None:
         """A new stretch of work begins: `total` requests, of which `done` were answered before."""

@@ -36,7 +36,7 @@ FILES_VARIABLE = "EVENKEEL_BENCHMARKS"
 RUN_ARGUMENTS = (
     "model", "options", "model_args", "base_url", "data", "lang", "limit", "seed", "out", "fresh", "reuse",
     "engine", "engine_args", "concurrency", "progress", "max_requests",
-    "max_usd", "price_in", "price_out", "batch", "wait", "column", "top_p", "top_k", "label", "on_start",
+    "max_usd", "price_in", "price_out", "batch", "wait", "column", "top_p", "top_k", "label",
 )  # fmt: skip
 """What `evenkeel.run` takes beside a benchmark's options, for suggestions."""
 

@@ -127,13 +127,13 @@ def _board(board: Leaderboard, folder: str) -> Grid:
 
 
 def _lead(board: Leaderboard) -> str:
-    """`small is best (63%).`, `small and large cannot be told apart (63% to 65%).`; empty for a run alone."""
+    """`small is best (63%).`, `small and large do not differ significantly (63% to 65%).`; empty for a run alone."""
     best = [row for row in board.rows if row.rank == 1]
     if len(board.rows) < 2 or not best:
         return ""
     names = " and ".join(filter(None, (", ".join(row.name for row in best[:-1]), best[-1].name)))
     amounts = " to ".join(dict.fromkeys(value(row.figure) for row in (best[-1], best[0])))
-    return f"{names} {'cannot be told apart' if len(best) > 1 else 'is best'} ({amounts})."
+    return f"{names} {'do not differ significantly' if len(best) > 1 else 'is best'} ({amounts})."
 
 
 def _unranked(result: SuiteResult) -> list[Grid]:
