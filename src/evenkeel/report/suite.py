@@ -127,7 +127,7 @@ def _board(board: Leaderboard, folder: str) -> Grid:
 
 
 def _lead(board: Leaderboard) -> str:
-    """`small is best (63%).`, `small and large do not differ significantly (63% to 65%).`; empty for a run alone."""
+    """`a is best (63%).`, `a and b do not differ significantly (63% to 65%).`; empty for a run alone."""
     best = [row for row in board.rows if row.rank == 1]
     if len(board.rows) < 2 or not best:
         return ""
