@@ -69,6 +69,7 @@ def test_fresh_discards_what_the_run_wrote_and_nothing_else(tmp_path: Path) -> N
 STRANGERS = {
     "hidden files": [".exports", ".stopwords.txt", ".summary.json.bak", ".spec.json.mine.draft"],
     "a file": ["thesis.tex"],
+    "a log of their own": ["log"],
     "progress of something else": ["progress.json"],
     "a stop that says something": ["stop"],
     "another spec": ["spec.json", "report.html", "export/mine.csv", ".records.jsonl.0123456789ab.draft"],
