@@ -6,8 +6,9 @@ import re
 
 import pytest
 
+from evenkeel.page.format import duration
 from evenkeel.report.terminal.progress import Watcher
-from evenkeel.report.terminal.runs import PlainRuns, RunBars, RunLine, duration
+from evenkeel.report.terminal.runs import PlainRuns, RunBars, RunLine
 from evenkeel.types import Response
 
 

@@ -187,6 +187,14 @@ def probability(p: float | None) -> str:
     return "–" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
+def duration(seconds: float) -> str:
+    """`45 s`, `12 min`, `3 h 20 min`."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
+
+
 def share(number: float) -> str:
     """A share as per cent; never rounded up to 100 % where something is missing."""
     return "100%" if number == 1 else f"{min(number, 0.9999):.2%}".replace(".00%", "%")

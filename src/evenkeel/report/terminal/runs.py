@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
-from evenkeel.page.format import visible
+from evenkeel.page.format import duration, visible
 from evenkeel.report.terminal.progress import in_notebook
 
 PLAIN_SECONDS = 30.0
@@ -126,11 +126,3 @@ class RunBars(PlainRuns):
 
     def finish(self) -> None:
         self._bars.stop()
-
-
-def duration(seconds: float) -> str:
-    """`45 s`, `12 min`, `3 h 20 min`."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
