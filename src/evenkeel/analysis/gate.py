@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from evenkeel.analysis.comparability import Pair
-from evenkeel.analysis.comparable_metrics import layout_of, usual_metrics
+from evenkeel.analysis.comparable_metrics import layout_of
 from evenkeel.analysis.comparison import SIGNIFICANT, Difference, Test, compare_values
 from evenkeel.analysis.links import independent_groups
 from evenkeel.analysis.outcome import MIN_GROUPS
@@ -107,7 +107,7 @@ def gate(
         raise UsageError(f"--min-coverage is {min_coverage}: it must be between 0 and 1.")
     new, old = map(load_run, (run, baseline))
     layout = layout_of([old, new])
-    names = list(dict.fromkeys(metrics or _headline(layout, [old, new])))
+    names = list(dict.fromkeys(metrics or [layout.headline]))
     comparison, [pair], tests = compare_values([old, new], names)
     worse = [_direction(test, higher_is_worse=higher_is_worse) for test in tests]
     overlaps = [_overlap(name, pair, layout.counted) for name in names]
@@ -131,12 +131,6 @@ def gate(
         correction=f"Holm, over {count} metrics" if count > 1 else "",
         notes=(*comparison.differs, *comparison.notes),
     )
-
-
-def _headline(layout: Layout, runs: Sequence[Run]) -> list[str]:
-    """The headline, where it is one figure: of several subjects it is refused, naming them."""
-    several = any(len(run.subjects) > 1 for run in runs)
-    return [layout.headline] if several else usual_metrics(layout, runs)[:1]
 
 
 def _direction(test: Test, *, higher_is_worse: bool) -> Direction:
