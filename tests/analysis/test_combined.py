@@ -76,9 +76,7 @@ def test_the_interval_of_a_macro_average_holds_the_truth(shares: tuple[float, ..
         ]
         groups = [[f"plain{n}" for n in range(questions)]] * 2
         groups += [[f"{kind}{n}" for n in range(questions)] for kind in ("int", "fact")]
-        terms = [
-            Term(0.25, each.astype(float), own) for each, own in zip(right, groups, strict=True)
-        ]
+        terms = [Term(0.25, each.astype(float), own) for each, own in zip(right, groups, strict=True)]
         found, estimate = combined.interval(terms, "share"), combined.estimate(terms)
         assert found.low is not None
         assert found.high is not None
