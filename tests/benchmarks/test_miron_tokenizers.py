@@ -221,8 +221,8 @@ def test_every_kind_of_tokenizer_scores_as_the_published_formula_does(
         assert (values["bits_per_byte"] is None) == merges
         assert (values["target_tokens"] == 0) == lost
     warned = [note.text for note in Miron.notes(runs[kind].spec, runs[kind].summary) if note.warning]
-    lost = "3 targets merge wholly into the prefix: confidence 0 there."
-    assert warned == ([] if kind == "bytes" else [lost])
+    warning = "3 targets merge wholly into the prefix: confidence 0 there."
+    assert warned == ([] if kind == "bytes" else [warning])
 
 
 # The target as a string, in whatever tokens
