@@ -20,13 +20,12 @@ def resume_command(ctx: click.Context, folder: Path) -> None:
     RUN is the folder of a run, or of a data set that the app was building. Only what you began yourself on
     this machine is resumed: a folder may come from anyone.
     """
-    from evenkeel.api.launch import record, resumable
+    from evenkeel.api.launch import resumable
     from evenkeel.cli.data import build_and_show
-    from evenkeel.cli.run import run_and_show
+    from evenkeel.cli.run import run_and_show, storing
 
-    task, folder = resumable(folder), folder.resolve()
+    task, folder = resumable(folder).task, folder.resolve()
     os.chdir(task.directory)
     if task.kind == "build":
-        record(folder, task, os.getpid())
-        ctx.exit(build_and_show(task.benchmark, out=folder, **task.settings))
+        ctx.exit(build_and_show(task.benchmark, out=folder, progress=storing(task), **task.settings))
     ctx.exit(run_and_show(task, out=folder))
