@@ -398,7 +398,6 @@ def test_a_question_that_decides_the_interval_is_named(tmp_path: Path) -> None:
 
 
 def test_a_chart_that_is_not_one_is_an_error_and_the_next_is_drawn() -> None:
-    charts.start_engine()
     with pytest.raises(DrawingError, match="could not be drawn: "):
         charts.to_svg({"mark": 7})
     assert charts.to_png({"data": {"values": [{"x": 1}]}, "mark": "point"}).startswith(b"\x89PNG")

@@ -240,9 +240,6 @@ def _finish(
     progress: Progress,
 ) -> Run:
     """Score, and write what others read. The figures come first: a page that fails does not lose them."""
-    from evenkeel.report.charts import start_engine
-
-    start_engine()  # beside the scoring
     scores = score_samples(benchmark, folder, samples, requests, progress.note)
     folder.write_summary(summarise(benchmark, scores))
     notes = {**folder.spec.provenance.get("notes", {}), **requests.notes()}

@@ -7,14 +7,7 @@ from typing import Any
 import click
 
 from evenkeel.cli import options
-from evenkeel.cli.options import (
-    BenchmarkGroup,
-    SectionedCommand,
-    SuggestingGroup,
-    compose,
-    examples,
-    from_struct,
-)
+from evenkeel.cli.options import BenchmarkGroup, SectionedCommand, compose, examples, from_struct
 from evenkeel.cli.output import say, say_error
 from evenkeel.harness.limits import Limits
 
@@ -75,7 +68,7 @@ def build_and_show(name: str, **settings: Any) -> int:
     return 1 if built.failures else 0
 
 
-@click.group(cls=SuggestingGroup, name="data")
+@click.group(name="data")
 def data_command() -> None:
     """List and fetch the published data sets. They keep their own licences and are never bundled."""
 

@@ -98,27 +98,8 @@ def _make_run(name: str) -> click.Command:
 
     epilog = examples(*options.usage("run", name))
     text = "\n\n".join(filter(None, (benchmark.layout.question, benchmark.about)))
-    return click.command(name=name, cls=RunCommand, help=text, epilog=epilog)(run)
-
-
-class RunCommand(SectionedCommand):
-    """A command that explains how a model is given, to someone who gave it another way."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        try:
-            _, stray, _ = self.make_parser(ctx).parse_args(list(args))
-        except click.NoSuchOption as error:
-            if error.option_name != "--model":
-                raise
-            subject = f"--{chosen_class(str(self.name)).subject}"
-            raise click.UsageError(
-                f"{self.name} takes no --model: {subject} says what is compared.", ctx
-            ) from None
-        if stray and "--help" not in args:
-            has_model = any(parameter.name == "model" for parameter in self.params)
-            hint = f" The model is an option: --model {stray[0]}" if has_model else ""
-            raise click.UsageError(f"Got unexpected extra argument ({stray[0]}).{hint}", ctx)
-        return super().parse_args(ctx, args)
+    metavar = f"--{benchmark.subject} SPEC [OPTIONS]"
+    return click.command(name, SectionedCommand, help=text, epilog=epilog, options_metavar=metavar)(run)
 
 
 run_command = BenchmarkGroup(
@@ -228,9 +209,12 @@ def _score(
     lang: str | None = None,
     **settings: Any,
 ) -> int:
+    from rich.console import Console
+
     from evenkeel import api
     from evenkeel.report.notes import notes_of
     from evenkeel.report.terminal.progress import Watcher
+    from evenkeel.report.terminal.tables import show_side_by_side
 
     # A file that cannot be read is reported before the others are embedded.
     groups = api.group_files(benchmark, files, lang=lang)
@@ -241,23 +225,14 @@ def _score(
         folder = Path(out, name) if out and len(groups) > 1 else out
         run = api.score(benchmark, group, out=folder, lang=lang, progress=Watcher(), **settings)
         runs.append(run)
-    names = [", ".join(file.name for file in group) for group in groups]
-    for files_of_run, run in zip(names, runs, strict=True):
-        if (agreement := run.agreement()) is not None:
-            say(f"{files_of_run}: {agreement}", err=True)
+        notes = [note.text for note in notes_of(run)] if len(groups) > 1 else []
+        for text in filter(None, [run.agreement(), *notes]):
+            say(f"{', '.join(file.name for file in group)}: {text}", err=True)
     if len(runs) == 1:
         return show_run(runs[0], min_coverage=FLOOR, json=json)
-    for group, files_of_run, run in zip(groups, names, runs, strict=True):
-        for note in notes_of(run):  # what could not be read begins with the name of its file
-            named = note.text.startswith(tuple(file.name for file in group))
-            say(note.text if named else f"{files_of_run}: {note.text}", err=True)
     if json:
         click.echo(as_json({str(run.path): run.summary for run in runs}))
     else:
-        from rich.console import Console
-
-        from evenkeel.report.terminal.tables import show_side_by_side
-
         show_side_by_side(Console(), runs, chosen_class(benchmark).layout)
         for run in runs:
             say(f"Report: {run.path / 'report.html'}")

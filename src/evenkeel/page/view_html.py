@@ -7,9 +7,9 @@ its text colour from the page around it, so that it can be read on light and on 
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
+
+from markupsafe import Markup, escape
 
 from evenkeel.page.format import visible
 from evenkeel.page.html import render
@@ -26,18 +26,9 @@ KINDS = frozenset(
 """The kinds of spans and texts that have a look of their own."""
 
 
-class Piece(NamedTuple):
-    """A part of a text under the same marks."""
-
-    text: str
-    kinds: str
-    """The classes of its marks; empty where it has none."""
-    title: str
-
-
 def view_html(view: View, *, styled: bool = True) -> str:
     """A block of HTML; a page that holds many of them has the style sheet (`page/view.css`) once."""
-    functions = (pieces, legend, shown_tokens, shown_cells, left_out, kind_class, is_long)
+    functions = (marked_text, legend, shown_tokens, shown_cells, left_out, kind_class, is_long)
     return render("page/view.html", view=view, styled=styled, **{each.__name__: each for each in functions})
 
 
@@ -52,34 +43,39 @@ def kind_class(kind: str) -> str:
     return f"ek-{kind if kind in KINDS else 'plain'}" if kind else ""
 
 
-def pieces(text: str, spans: Sequence[Span]) -> list[Piece]:
-    """A text cut where marks begin and end. Marks may overlap; what is outside of the text is ignored."""
+def marked_text(text: str, spans: Sequence[Span]) -> Markup:
+    """A text with its marks, which may overlap; what is outside of the text is ignored."""
     text = text[:LONGEST]
-    changes: list[tuple[int, int, Span]] = []
+    changes: list[tuple[int, bool, Span]] = []
     for span in spans:
         start, end = max(0, span.start), min(len(text), span.end)
         if start < end:
-            changes += [(start, 1, span), (end, -1, span)]
+            changes += [(start, True, span), (end, False, span)]
     changes.sort(key=lambda change: change[0])
-    listed: list[Piece] = []
-    active: Counter[Span] = Counter()
+    parts: list[str] = []
+    active: list[Span] = []
     position = 0
-    for at, step, span in [*changes, (len(text), 0, Span(0, 0, ""))]:
+    for at, begins, span in changes:
         if at > position:
-            listed.append(_piece(text[position:at], active))
+            parts.append(_marked(text[position:at], active))
             position = at
-        mark = Span(0, 0, span.kind, span.title)
-        active[mark] += step
-        if active[mark] <= 0:
-            del active[mark]
-    return listed
+        if begins:
+            active.append(span)
+        else:
+            active.remove(span)
+    parts.append(_marked(text[position:], active))
+    return Markup("".join(parts))  # noqa: S704  # every part is escaped
 
 
-def _piece(text: str, active: Iterable[Span]) -> Piece:
-    marks = list(active)
-    kinds = dict.fromkeys(kind_class(mark.kind) for mark in marks)
-    titles = dict.fromkeys(mark.title for mark in marks if mark.title)
-    return Piece(visible(text), " ".join(kinds), visible("; ".join(titles)))
+def _marked(text: str, spans: Sequence[Span]) -> str:
+    """A part of a text, all of which is under some marks, or under none."""
+    shown = escape(visible(text))
+    if not spans:
+        return shown
+    kinds = " ".join(dict.fromkeys(kind_class(span.kind) for span in spans))
+    titles = "; ".join(dict.fromkeys(span.title for span in spans if span.title))
+    title = f' title="{escape(visible(titles))}"' if titles else ""
+    return f'<mark class="{kinds}"{title}>{shown}</mark>'
 
 
 def legend(spans: Sequence[Span]) -> list[tuple[str, str]]:
