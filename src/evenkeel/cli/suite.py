@@ -81,10 +81,8 @@ def suite_command(
         print_result(costs, _plan(costs), json=json)
         return
     from evenkeel.report.suite import MARKDOWN, PAGE
-    from evenkeel.report.terminal.runs import runs_watcher
 
-    watcher = runs_watcher(True, plain=True)
-    result = suite(file, out=out, only=only, allow_hosts=allow_hosts, progress=watcher)
+    result = suite(file, out=out, only=only, allow_hosts=allow_hosts)
     print_result(result, json=json)
     if not json:
         for name in (PAGE, MARKDOWN):
