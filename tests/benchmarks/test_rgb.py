@@ -23,8 +23,6 @@ from rgb_rules import (
     hedging,
     misled,
     plain,
-    rejecting,
-    reporting,
     right,
     table,
     troubled,
@@ -76,16 +74,6 @@ ALWAYS: dict[str, tuple[Rule, dict[str, float | None], dict[str, float | None]]]
         {**dict.fromkeys(ROWS, 1.0), DETECTION: 0.0, CORRECTION: None},
         {**dict.fromkeys(ROWS, 1.0), "no answer in the documents": 0.0, DETECTION: 0.0, CORRECTION: None},
     ),
-    "rejecting": (
-        rejecting,
-        {**dict.fromkeys(ROWS, 0.0), "no answer in the documents": 1.0, CORRECTION: None},
-        {**dict.fromkeys(ROWS, 0.0), "no answer in the documents": 1.0, CORRECTION: None},
-    ),
-    "reporting": (
-        reporting,
-        dict.fromkeys(ROWS, 1.0),
-        {**dict.fromkeys(ROWS, 1.0), "no answer in the documents": 0.0},
-    ),
     # An error is reported and the question rejected: corrected, by the published check.
     "hedging": (
         hedging,
@@ -134,7 +122,9 @@ def test_the_published_counterfactual_files_are_asked_and_scored_in_both_languag
     assert not any(" " in line["prediction"] for lines in files for line in lines)
 
 
-def test_the_table_has_a_row_for_each_ability_and_setting(finished: tuple[ek.Run, Answering]) -> None:
+def test_every_ability_and_setting_has_its_figure(
+    finished: tuple[ek.Run, Answering],
+) -> None:
     run, _ = finished
     rows = table(run)
     assert sorted(rows) == sorted(ROWS)

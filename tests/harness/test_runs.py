@@ -107,21 +107,6 @@ def test_no_request_is_sent_twice_however_tight_the_limit(questions: Path, tmp_p
     assert chats(server) == stored(tmp_path / "run") > 3
 
 
-def test_replay_gives_the_answers_of_its_own_model_after_reuse(questions: Path, tmp_path: Path) -> None:
-    with Loopback() as server:
-        run(questions, server, tmp_path / "a", levels="1")
-        settings: dict[str, Any] = {
-            "base_url": server.url,
-            "data": questions,
-            "levels": "1",
-            "embedder": "openai:embed",
-        }
-        server.behaviour.words = 5
-        second = ek.run("mirae", "openai:other", out=tmp_path / "b", reuse=tmp_path / "a", **settings)
-        replayed = ek.run("mirae", f"replay:{tmp_path / 'b'}", out=tmp_path / "c", **settings)
-    assert [r.answers for r in replayed.records()] == [r.answers for r in second.records()]
-
-
 @pytest.mark.parametrize(
     ("name", "said", "lost"),
     [

@@ -146,7 +146,7 @@ def compare_values(runs: Sequence[Run], metrics: Sequence[str] | None, *, by: Se
     usual = [layout.headline] if by and not runs[0].subjects else usual_metrics(layout, runs)
     values = [RunValues(run) for run in runs]
     rows = list(dict.fromkeys(broken_down(metrics or usual, by, values)))
-    names = comparable(rows, values, layout, explicit=metrics or ())
+    names = comparable(rows, values, explicit=metrics or ())
     without = [title_of(layout.metrics, name) for name in rows if by and name not in names]
     if not metrics and not by and len(runs) > 2 and not runs[0].subjects:
         names = names[:1]

@@ -19,6 +19,7 @@ from evenkeel.page.format import FLOOR, as_json
 
 if TYPE_CHECKING:
     from evenkeel.api.launch import Task
+    from evenkeel.report.terminal.progress import Watcher
 
 MODEL_OPTIONS = compose(
     click.option(
@@ -170,21 +171,26 @@ def run_and_show(task: Task, *, out: str | Path | None, fresh: bool = False, jso
     """Run a benchmark, with its settings stored for `evenkeel resume`, print its figures, and return the exit
     code."""
     from evenkeel import api
-    from evenkeel.api.launch import record, remember
+
+    try:
+        run = api.run(task.benchmark, **task.settings, out=out, fresh=fresh, progress=storing(task))
+    except BatchesPending as pending:
+        say(str(pending), err=json)
+        return pending.exit_code
+    return show_run(run, min_coverage=task.min_coverage, json=json)
+
+
+def storing(task: Task) -> Watcher:
+    """The terminal's watcher, which stores the settings for `evenkeel resume` once the folder is ours."""
+    from evenkeel.api.launch import record
     from evenkeel.report.terminal.progress import Watcher
 
     class Storing(Watcher):
         def began(self, folder: Path) -> None:
             with contextlib.suppress(UsageError, StorageError):  # it is resumed by the same command
-                remember(folder, task)
                 record(folder, task, os.getpid())
 
-    try:
-        run = api.run(task.benchmark, **task.settings, out=out, fresh=fresh, progress=Storing())
-    except BatchesPending as pending:
-        say(str(pending), err=json)
-        return pending.exit_code
-    return show_run(run, min_coverage=task.min_coverage, json=json)
+    return Storing()
 
 
 def _make_score(name: str) -> click.Command:

@@ -73,9 +73,8 @@ def suite_command(
         print_result(costs, _plan(costs), json=json)
         return
     from evenkeel.report.suite import MARKDOWN, PAGE
-    from evenkeel.report.terminal.runs import runs_watcher
 
-    result = suite(file, progress=runs_watcher(True, plain=True), **settings)
+    result = suite(file, **settings)
     print_result(result, json=json)
     if not json:
         for name in (PAGE, MARKDOWN):
