@@ -17,6 +17,7 @@ from evenkeel.benchmarks.multiview.files import encode_triplets, read_triplets
 from evenkeel.benchmarks.multiview.make.annotate import Schema
 from evenkeel.benchmarks.multiview.make.builder import BuildOptions
 from evenkeel.benchmarks.multiview.make.generator import compose, compose_documents
+from evenkeel.benchmarks.multiview.page import builder_notes
 from evenkeel.errors import UsageError
 from evenkeel.make.documents import Document
 from evenkeel.options import parse
@@ -171,6 +172,9 @@ def test_a_judge_that_built_the_triplets_is_marked_in_a_run_of_them(docs: Path, 
     same, summaries = [note.text for note in notes_of(run) if note.warning]
     assert same.startswith("judge:openai:judge: the same model, openai:judge, built 4 of these triplets")
     assert summaries.startswith("judge:openai:other+annotations: reads summaries that the builder")
+    options = {**run.spec.options, "method": ["z=judge:openai:judge?max_tokens=9"]}
+    (named,) = builder_notes(msgspec.structs.replace(run.spec, options=options, subjects=("z",)))
+    assert named.text.startswith("z: the same model, openai:judge, built 4")
 
 
 # Without a judge
