@@ -14,7 +14,6 @@ from msgspec.structs import replace
 
 from evenkeel.analysis.comparable_metrics import run_names
 from evenkeel.analysis.comparison import compare
-from evenkeel.analysis.comparison_tables import comparison_tables, footnote, run_lines, sentences
 from evenkeel.analysis.references import orientation_table, reference_runs, references
 from evenkeel.errors import DrawingError, UsageError
 from evenkeel.harness.folder import Run
@@ -22,7 +21,7 @@ from evenkeel.harness.registry import benchmark_class
 from evenkeel.page import format as text
 from evenkeel.page.examples import shortened
 from evenkeel.page.format import counts
-from evenkeel.page.grid import Content, Grid, coverage_cell
+from evenkeel.page.grid import Cell, Content, Grid, Overview, coverage_cell
 from evenkeel.page.html import render as render_template
 from evenkeel.page.layout import MOST_MAIN, Bars, Layout, Note
 from evenkeel.page.scale import Scale, drawable, legend, sources
@@ -134,19 +133,12 @@ def _notes(runs: Mapping[str, Run]) -> list[Note]:
     ]
 
 
-def _differences(runs: Sequence[Run]) -> dict[str, Any]:
+def _differences(runs: Sequence[Run]) -> Overview:
     """Every pair of runs, paired by sample; or why they cannot be paired."""
     try:
-        comparison = compare(*runs)
+        return compare(*runs).overview()
     except UsageError as error:
-        return {"refused": str(error)}
-    return {
-        "refused": "",
-        "runs": [*sentences(comparison), *run_lines(comparison)],
-        "differs": (*comparison.differs, *comparison.notes),
-        "grids": comparison_tables(comparison),
-        "footnote": footnote(comparison),
-    }
+        return Overview("", [Cell(f"The runs cannot be paired: {error}", "warn")])
 
 
 def _grids(runs: Mapping[str, Run], layout: Layout, of_run: str) -> list[Grid]:
