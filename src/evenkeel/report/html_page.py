@@ -164,7 +164,7 @@ def render_tokenizers(
     cautions: Sequence[str] = (),
 ) -> str:
     """The page of `evenkeel tokenizers`: texts as tokens, then a sentence, a chart and a table a measure."""
-    drawn = (pictures.Drawn(each.title, charts.bars(dict(summaries), each), "") for each in bars)
+    drawn = [(each.title, charts.bars(dict(summaries), each)) for each in bars]
     return render_template(
         "report/tokenizers.html",
         title="Tokenizers",
@@ -172,7 +172,7 @@ def render_tokenizers(
         names=dict(zip(summaries, specs or summaries, strict=True)),
         illustrations=illustrations,
         spaces_shown=spaces_shown,
-        charts={each.title: _shown(each) for each in drawn if each.chart is not None},
+        charts={title: _shown(pictures.Drawn(title, chart, "")) for title, chart in drawn if chart},
         grids=grids,
         notes=notes,
         cautions=cautions,
@@ -184,8 +184,7 @@ def _shown(drawn: pictures.Drawn) -> dict[str, Any]:
     svg, small, note = "", "", drawn.note
     try:
         # vl-convert draws the SVG from numbers, our titles and the data's tags, which it escapes.
-        svg = Markup(drawn.to_svg()) if drawn.chart is not None else ""
-        small = Markup(charts.to_svg(charts.narrow(drawn.chart))) if drawn.chart is not None else ""
+        svg, small = Markup(drawn.to_svg()), Markup(charts.to_svg(charts.narrow(drawn.chart)))
     except DrawingError as error:
         note = f"{note} {text.capitalised(str(error))} Its figures are in the tables.".strip()
     return {"title": drawn.title, "svg": svg, "small": small, "note": note}
