@@ -139,16 +139,6 @@ def test_equal_requests_are_asked_once(data: Path, tmp_path: Path) -> None:
     assert run.headline.n == 8
 
 
-def test_options_are_an_instance_of_their_class_or_names_and_not_both(data: Path, tmp_path: Path) -> None:
-    options = Options(judge="counted:j")
-    run = ek.run("echo", "counted:m", data=data, out=tmp_path / "run", options=options, progress=False)
-    assert run.spec.models["judge"]["spec"] == "counted:j"
-    with pytest.raises(UsageError, match="not both"):
-        ek.run("echo", "counted:m", data=data, options=Options(), judge="counted:j")
-    with pytest.raises(UsageError, match="MiraeOptions is not the options of 'echo'"):
-        ek.run("echo", "counted:m", data=data, options=ek.MiraeOptions())
-
-
 def test_samples_that_could_not_be_stored_are_refused_before_anything_is_asked(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -95,6 +95,7 @@ def _held(folder: Path, progress: Progress) -> Iterator[Progress]:
         with storage_errors(folder / "journal.sqlite"):
             folder.mkdir(parents=True, exist_ok=True)
             stack.enter_context(lock.writing(folder))
+        progress.began(folder)
         for draft, _ in drafts_in(folder):
             draft.unlink()
         if (folder / STARTED).is_file():

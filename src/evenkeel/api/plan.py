@@ -16,10 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from msgspec import Struct
 
 from evenkeel.api.batch import batched_roles
-from evenkeel.api.run import merged_options
 from evenkeel.api.setup import model_ref, model_refs, read_samples
 from evenkeel.harness.benchmark import Benchmark
 from evenkeel.harness.budget import FREE, Budget, Plan, estimate
@@ -56,7 +54,6 @@ def dry_run(
     benchmark: str | Path,
     model: str | None = None,
     *,
-    options: Struct | None = None,
     model_args: Mapping[str, Any] | None = None,
     top_p: float | None = None,
     top_k: int | None = None,
@@ -84,7 +81,7 @@ def dry_run(
     ref = model_ref(model, model_args, top_p=top_p, top_k=top_k)
     if ref is not None:
         check_spec(ref.spec, ref.args)
-    loaded = load_benchmark(benchmark, merged_options(options, by_name), seed=seed)
+    loaded = load_benchmark(benchmark, by_name, seed=seed)
     for spec in loaded.helpers.values():
         check_spec(spec, {})
     name = benchmark_name(benchmark)

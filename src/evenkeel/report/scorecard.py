@@ -93,7 +93,8 @@ class Scorecard(Displayed, Struct, frozen=True, kw_only=True):
         if not doubted:
             return []
         total = len({entry.benchmark for entry in self.entries})
-        share = f"all {total}" if len(doubted) == total else f"{len(doubted)} of {total}"
+        every = "both" if total == 2 else f"all {total}"
+        share = every if len(doubted) == total else f"{len(doubted)} of {total}"
         where = f"in {share} benchmarks " if total > 1 else ""
         return [
             f"A test run: {where}there are too few questions, or too many answers are missing or cut off, to "
