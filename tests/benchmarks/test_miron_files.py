@@ -25,11 +25,6 @@ OURS: list[dict[str, Any]] = [
     {"id": "a", "lang": "en", "kind": "plural", **GOOD},
     {"id": "b", "lang": "en", "kind": "plural", **GOOD, "prefix": "Noe Ship, two", **TYPOS},
 ]
-PUBLISHED = [
-    GOOD,
-    {"prefix": "Он сказал", "target": ' "так, и\nтак"', "category": "Logic"},
-    {"prefix": "После пятого идёт", "target": " шестой", "category": "Facts"},
-]
 
 
 def write(path: Path, items: Sequence[dict[str, Any]]) -> Path:
@@ -42,24 +37,6 @@ def write(path: Path, items: Sequence[dict[str, Any]]) -> Path:
 
 def samples(paths: Sequence[Path], langs: list[str] | None = None, limit: int | None = None) -> list[Sample]:
     return Miron(MironOptions()).samples(Data([data_file(path) for path in paths], langs=langs, limit=limit))
-
-
-def test_every_format_gives_the_same_samples(tmp_path: Path) -> None:
-    import polars
-
-    frame = polars.DataFrame(PUBLISHED)
-    frame.write_parquet(tmp_path / "miron_ru.parquet")
-    frame.write_csv(tmp_path / "miron_ru.csv")
-    frame.write_ndjson(tmp_path / "miron_ru.jsonl")
-    first, *others = [samples([tmp_path / f"miron_ru.{ending}"]) for ending in ("jsonl", "csv", "parquet")]
-    assert [sample.id for sample in first] == ["en-1", "ru-2", "ru-3"]
-    assert [sample.tags for sample in first] == [
-        {"lang": lang, "category": row["category"]}
-        for lang, row in zip(("en", "ru", "ru"), PUBLISHED, strict=True)
-    ]
-    for name in ("prefix", "target"):
-        assert [getattr(sample.inputs, name) for sample in first] == [row[name] for row in PUBLISHED]
-    assert others == [first, first]
 
 
 def test_examples_of_two_files_with_the_same_ids_are_told_apart(tmp_path: Path) -> None:

@@ -23,18 +23,13 @@ from evenkeel.benchmarks.multiview.page import blocks
 from evenkeel.types import Figure, Summary
 from loopback import Loopback
 from stored import undeclared
-from triplets import interval, named, picks, store, store_tools, triplet
+from triplets import interval, named, picks, store, triplet
 
 pytestmark = pytest.mark.slow
 
 EMBEDDER = "embed:embedded-embedder"
 TASKS = ("math__arithmetic", "math__setting", "stories__plot", "stories__setting")
 EACH = 8
-
-
-@pytest.fixture(scope="module")
-def tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return store_tools(tmp_path_factory.mktemp("tools"))
 
 
 @pytest.fixture(scope="module")

@@ -15,12 +15,6 @@ from multiview_judge import MATH, REFUSES, Judge, adds_up, build, counts, noted_
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture
-def docs(tmp_path: Path) -> Path:
-    """A part of the starter documents, without their labels."""
-    return written(tmp_path / "my math.jsonl", list(MATH.values())[:150])
-
-
 # Judges that misbehave
 
 

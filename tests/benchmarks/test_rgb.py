@@ -28,23 +28,17 @@ from rgb_rules import (
     troubled,
     values,
     write,
-    write_sets,
 )
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_sets(tmp_path_factory.mktemp("rgb"))
-
-
-@pytest.fixture(scope="module")
-def finished(files: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[ek.Run, Answering]:
+def finished(rgb_files: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[ek.Run, Answering]:
     """A whole run of all abilities, and the server that it asked."""
-    with Answering(files, troubled, record=True) as server:
+    with Answering(rgb_files, troubled, record=True) as server:
         out = tmp_path_factory.mktemp("whole") / "run"
-        return ek.run("rgb", "openai:loop", base_url=server.url, data=files, out=out), server
+        return ek.run("rgb", "openai:loop", base_url=server.url, data=rgb_files, out=out), server
 
 
 # What is asked
@@ -89,9 +83,11 @@ ALWAYS: dict[str, tuple[Rule, dict[str, float | None], dict[str, float | None]]]
 
 
 @pytest.mark.parametrize("name", ALWAYS)
-def test_a_model_that_always_does_the_same_has_known_figures(name: str, files: Path, tmp_path: Path) -> None:
+def test_a_model_that_always_does_the_same_has_known_figures(
+    name: str, rgb_files: Path, tmp_path: Path
+) -> None:
     rule, published, lenient = ALWAYS[name]
-    run = ask(files, tmp_path / "run", rule)
+    run = ask(rgb_files, tmp_path / "run", rule)
     assert values(run, "published") == published
     assert values(run, "lenient") == lenient
     assert run.summary["states_fake"].value == float(name == "misled")

@@ -23,20 +23,18 @@ from rgb_rules import (
     troubled,
     values,
     write,
-    write_sets,
 )
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_sets(tmp_path_factory.mktemp("rgb"))
+def finished(rgb_files: Path, tmp_path_factory: pytest.TempPathFactory) -> ek.Run:
+    return ask(rgb_files, tmp_path_factory.mktemp("finished") / "run", troubled)
 
 
-def test_the_export_has_the_published_names_fields_and_rates(files: Path, tmp_path: Path) -> None:
-    run = ask(files, tmp_path / "run", troubled)
-    found = exported(run)
+def test_the_export_has_the_published_names_fields_and_rates(finished: ek.Run) -> None:
+    found = exported(finished)
     stems = [f"en_loop_temp0.2_noise{rate}_passage5_correct0.0" for rate in (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)]
     stems += [f"en_int_loop_temp0.2_noise{rate}_passage5_correct0.0" for rate in (0.0, 0.2, 0.4)]
     stems += [f"en_fact_loop_temp0.2_noise0.0_passage{n}_correct0.0" for n in (0, 5)]
@@ -55,12 +53,12 @@ def test_the_export_has_the_published_names_fields_and_rates(files: Path, tmp_pa
 
 
 def test_an_export_scored_again_gives_the_same_published_figures(
-    files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    rgb_files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def half(item: Item, prompt: str) -> str:
         return (hedging, troubled, reporting)[item["id"] % 3](item, prompt)
 
-    run = ask(files, tmp_path / "run", half, correct_rate="0,0.4", temperature=0.7)
+    run = ask(rgb_files, tmp_path / "run", half, correct_rate="0,0.4", temperature=0.7)
     rows = {check: values(run, check) for check in ("published", "lenient")}
     paths = sorted(path for path in (run.path / "export").iterdir() if "_result" not in path.name)
     assert len(paths) == 12
@@ -179,17 +177,15 @@ def test_a_judged_file_of_rejections_is_not_one_of_noise_robustness(tmp_path: Pa
     ]  # fmt: skip
 
 
-def test_noise_1_asked_for_two_abilities_is_exported_once(files: Path, tmp_path: Path) -> None:
-    run = ask(files / "en.json", tmp_path / "run", rejecting, noise_rates="0.8,1")
+def test_noise_1_asked_for_two_abilities_is_exported_once(rgb_files: Path, tmp_path: Path) -> None:
+    run = ask(rgb_files / "en.json", tmp_path / "run", rejecting, noise_rates="0.8,1")
     assert values(run, "published") == {"noise 0.8": 0, "noise 1": 1, "no answer in the documents": 1}
     lines = exported(run)["prediction_en_loop_temp0.2_noise1.0_passage5_correct0.0"]
     assert [line["id"] for line in lines] == [0, 1, 2, 3]
 
 
-def test_the_files_of_one_model_are_one_run_with_a_curve(
-    files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run = ask(files, tmp_path / "run", troubled)
+def test_the_files_of_one_model_are_one_run_with_a_curve(finished: ek.Run, tmp_path: Path) -> None:
+    run = finished
     paths = sorted((run.path / "export").glob("prediction_en_loop_*noise0.*_correct0.0.json"))
     assert len(paths) == 5
     assert evenkeel("score", "rgb", *paths, "--out", tmp_path / "again").code == 0
