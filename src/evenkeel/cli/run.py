@@ -50,7 +50,12 @@ BATCH_OPTION = click.option(
 RUN_OPTIONS = compose(
     options.base_url_option,
     options.data_option,
-    options.column_option,
+    click.option(
+        "--column",
+        multiple=True,
+        metavar="FIELD=COLUMN",
+        help="Read a field from a column of another name: query=question; repeat.",
+    ),
     options.lang_option,
     click.option(
         "--limit", type=int, help="Use at most this many questions of each language, data set or task."
@@ -69,9 +74,29 @@ RUN_OPTIONS = compose(
         default=True,
         help="Continue the run in --out, or discard it and start again.",
     ),
-    click.option("--reuse", type=options.RUN_FOLDER, help="Take answers from another run's journal."),
-    options.concurrency_option,
-    options.engine_options,
+    click.option(
+        "--reuse",
+        type=click.Path(exists=True, file_okay=False),
+        help="Take answers from another run's journal.",
+    ),
+    click.option(
+        "--concurrency",
+        type=click.IntRange(min=1),
+        help="At most this many requests at once, to each server.",
+    ),
+    click.option(
+        "--engine",
+        default="local",
+        show_default=True,
+        help="Where models run: local (this process) or ray (a Ray cluster).",
+    ),
+    click.option(
+        "--engine-arg",
+        "engine_args",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="An option of --engine ray: address, workers or gpus_per_worker; repeat.",
+    ),
     click.option("--dry-run", is_flag=True, help="Count requests and estimate tokens; ask nothing."),
     from_struct(Limits),
     options.min_coverage_option,
@@ -259,13 +284,7 @@ def _score(
 @options.json_option("the summary")
 @click.pass_context
 def rescore_command(
-    ctx: click.Context,
-    /,
-    run: str,
-    models: tuple[str, ...],
-    model_args: tuple[str, ...],
-    base_url: str | None,
-    json: bool,
+    ctx: click.Context, /, run: Path, model_args: tuple[str, ...], json: bool, **settings: Any
 ) -> None:
     """Score a run's stored answers again, in place; no stored answer is asked for again.
 
@@ -276,9 +295,7 @@ def rescore_command(
     from evenkeel.models.registry import parse_args
     from evenkeel.report.terminal.progress import Watcher
 
-    scored = api.rescore(
-        run, models=models, model_args=parse_args(model_args), base_url=base_url, progress=Watcher()
-    )
+    scored = api.rescore(run, model_args=parse_args(model_args), progress=Watcher(), **settings)
     ctx.exit(show_run(scored, min_coverage=FLOOR, json=json))
 
 
