@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 
 from evenkeel.api.batch import batched_roles
-from evenkeel.api.setup import model_ref, model_refs, read_samples
+from evenkeel.api.setup import model_refs, read_samples, with_sampling
 from evenkeel.harness.benchmark import Benchmark
 from evenkeel.harness.budget import FREE, Budget, Plan, estimate
 from evenkeel.harness.limits import Limits, Price
@@ -78,19 +78,16 @@ def dry_run(
     """
     limits = Limits.of(max_requests, max_usd, price_in, price_out)
     by_name = {name: value for name, value in more.items() if name not in RUN_ARGUMENTS}
-    ref = model_ref(model, model_args, top_p=top_p, top_k=top_k)
-    if ref is not None:
-        check_spec(ref.spec, ref.args)
     loaded = load_benchmark(benchmark, by_name, seed=seed)
-    for spec in loaded.helpers.values():
-        check_spec(spec, {})
     name = benchmark_name(benchmark)
-    refs = model_refs(loaded, name, ref, base_url)
+    refs = model_refs(loaded, name, model, with_sampling(model_args, top_p, top_k), base_url)
+    for ref in refs.values():
+        check_spec(ref.spec, ref.args)
     samples, _ = read_samples(loaded, name, data, lang, limit, column)
     batched = batched_roles(loaded, name, refs) if batch else frozenset()
     prices, unpriced = prices_by_role(limits, refs, loaded.roles, batched=batched)
     require_prices(limits, unpriced)
-    named = ref is not None or "model" not in loaded.roles
+    named = bool(model) or "model" not in loaded.roles
     if limits.price:
         prices = dict.fromkeys(loaded.roles, limits.price)
     elif unpriced or not named:
