@@ -81,7 +81,7 @@ def prepare(
             progress.note(f"{error} The run continues without.")
             benchmark = less
         else:
-            spec = make_spec(name, benchmark, models, source, limit=limit, seed=benchmark.seed, label=label)
+            spec = make_spec(name, benchmark, models, source, limit=limit, label=label)
             return Setup(benchmark, spec, samples, models)
 
 
@@ -151,7 +151,7 @@ def open_models(
             offers = ", ".join(sorted(models[role].capabilities)) or "nothing"
             needs = " and ".join(ABILITIES.get(capability, capability) for capability in sorted(lacking))
             raise CapabilityError(
-                f"{name} needs {_plural(role)} that can {needs}; '{ref.spec}' offers: {offers}.",
+                f"the {role} of {name} must be able to {needs}; '{ref.spec}' offers: {offers}.",
                 lacking=lacking,
             )
     return models
@@ -171,11 +171,6 @@ def budget_for(
     if limits.max_usd is not None and (lines := shown_prices(prices, refs)):
         progress.note(f"--max-usd counts, in dollars per million tokens: {'; '.join(lines)}.")
     return Budget(limits, prices, thinking_by_role(refs), shared=assigned_ledger())
-
-
-def _plural(role: str) -> str:
-    """`models`, `judges`; a role that names its model besides (`embed:SPEC`) is left as it is."""
-    return f"a model for {role}" if ":" in role else f"{role}s"
 
 
 def data_problem(benchmark: str | Path, data: str | Path) -> str:
@@ -274,25 +269,20 @@ def make_spec(
     source: dict[str, Any],
     *,
     limit: int | None = None,
-    seed: int = 0,
     label: str | None = None,
 ) -> RunSpec:
+    servers = {role: urls for role, model in models.items() if (urls := addresses_of(model))}
     return RunSpec(
         format=FORMAT,
         benchmark=name,
         options=to_jsonable(identity_options(benchmark.options, asking=source["source"] != "recorded")),
         models={role: _described(model.identity()) for role, model in models.items()},
         data=source,
-        seed=seed,
+        seed=benchmark.seed,
         limit=limit,
-        provenance={**provenance(), "servers": addresses(models)},
+        provenance={**provenance(), "servers": servers},
         subjects=benchmark.subjects or (label or str(_described(models["model"].identity())["name"]),),
     )
-
-
-def addresses(models: Mapping[str, Model]) -> dict[str, list[str]]:
-    """By role: where a model on a server is reached. That is no part of what it is."""
-    return {role: urls for role, model in models.items() if (urls := addresses_of(model))}
 
 
 def _described(identity: dict[str, Any]) -> dict[str, Any]:
