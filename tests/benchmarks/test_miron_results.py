@@ -91,7 +91,6 @@ def test_results_in_csv_are_read(tmp_path: Path) -> None:
     [
         ({"generated": ["a"]}, "line 1: the field 'generated' should be text, not a list."),
         ({"lev_score": "high"}, "line 1, field 'lev_score': expected a number or nothing, got 'high'"),
-        ({"category": "Verse"}, "line 1: 'Verse' is not a category"),
     ],
 )
 def test_a_result_that_cannot_be_read_is_named_by_line(

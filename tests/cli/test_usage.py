@@ -20,12 +20,12 @@ MIRAE = ("run", "mirae", "--model", "openai:x", "--base-url", "http://127.0.0.1:
     ("args", "message"),
     [
         (("run", "mirae"), "Missing option '--model'"),
-        (("run", "rgb", "openai:mock"), "The model is an option: --model openai:mock"),
-        (("run", "multiview", "--model", "x"), "multiview takes no --model: --method says what is compared"),
+        (("run", "rgb", "openai:mock"), "run rgb --model SPEC [OPTIONS]"),
+        (("run", "multiview", "--model", "x"), "'--method'"),
         (("run", "mirae", "--model", "gpt"), "unknown model 'gpt'. Available: embedded,"),
         (
             ("run", "squad", "--model", "x"),
-            "No such command 'squad'. Available: mirae, rgb, miron, multiview",
+            "unknown benchmark 'squad'. Available: mirae, rgb, miron, multiview",
         ),
         (("run", "mriae"), "Did you mean 'mirae'?"),
         ((*MIRAE, "--levels", "1-9"), "levels run from 1 to 7, not 1-9"),
@@ -40,7 +40,8 @@ MIRAE = ("run", "mirae", "--model", "openai:x", "--base-url", "http://127.0.0.1:
         ((*MIRAE, "--dry-run", "--embedder", "nope"), "unknown model 'nope'"),
         (("build", "miron", "--model-arg", "a=b"), "No such option"),
         (("run", "mirae", "--model", "hf:/nowhere/at/all"), "/nowhere/at/all"),
-        (("rnu",), "No such command 'rnu'. Did you mean 'run'? Available: demo, run"),
+        (("rnu",), "unknown command 'rnu'. Did you mean 'run'? Available: demo, run"),
+        (("list", "rnus"), "Did you mean 'runs'?"),
     ],
 )
 def test_wrong_usage(tmp_path: Path, args: tuple[str, ...], message: str) -> None:

@@ -15,6 +15,8 @@ NOTEBOOK_SECONDS = 0.5
 PLAIN_SECONDS = 5.0
 BAR_SECONDS = 0.1
 """Between two updates."""
+WIDTH = 100
+"""Characters of a line in a notebook that is written over."""
 KINDS = 3
 LONGEST_KIND = 40
 FEW = 10
@@ -176,40 +178,22 @@ class Watcher(_Tally):
 
 
 class NotebookLine(_Tally):
-    """One output of the cell, written over as answers come in. It needs no widgets."""
+    """One line of the cell's output, written over as answers come in. It needs no widgets."""
 
-    def __init__(self) -> None:
-        self._notes: list[str] = []
-        self._display: Any = None
-        self.seconds = NOTEBOOK_SECONDS
-        super().__init__()
+    seconds = NOTEBOOK_SECONDS
 
     def phase(self, title: str, *, total: int, done: int) -> None:
+        self.finish()
         self._begin(title, total=total, done=done)
         self._show()
 
     def note(self, text: str) -> None:
-        self._notes.append(text)
-        self._show()
+        print(f"\r{visible(text):<{WIDTH}}")
 
     def finish(self) -> None:
         if self._title:
-            self._show()
+            self.note(self._line())
+            self._title = ""
 
     def _show(self) -> None:
-        from IPython.display import display
-
-        text = _Text("\n".join([*self._notes, *([self._line()] if self._title else [])]))
-        if self._display is None:
-            self._display = display(text, display_id=True)  # type: ignore[no-untyped-call]
-        else:
-            self._display.update(text)
-
-
-class _Text(str):
-    """Plain text, as a notebook shows it."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return visible(self)
+        print(f"\r{visible(self._line()):<{WIDTH}}", end="", flush=True)
