@@ -47,7 +47,7 @@ def _code(character: str) -> int:
 
 
 def _within(character: str, blocks: list[str]) -> bool:
-    return any(first <= character <= last for first, last in blocks)
+    return any(block[0] <= character <= block[-1] for block in blocks)
 
 
 CODES = Codes()
