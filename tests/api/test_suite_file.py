@@ -126,7 +126,7 @@ def test_the_last_setting_decides(tmp_path: Path, questions: Path) -> None:
     assert [run.name for run in runs] == ["mirae-embedded", "mirae-two", "rgb-embedded"]
     assert mirae.task.settings | {"data": 0} == {
         "model": "embedded", "model_args": {}, "limit": 2, "seed": 1, "data": 0, "samples": "3",
-        "levels": "1",
+        "levels": "1", "label": "embedded",
     }  # fmt: skip
     assert mirae.task.settings["data"] == [str(questions.resolve())]
     assert rgb.task.settings["limit"] == 3

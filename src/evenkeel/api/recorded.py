@@ -58,7 +58,7 @@ def score(
     with load_engine() as running:
         models = {
             "model": answers,
-            **open_models(running, loaded, name, model_refs(loaded, name, None, base_url)),
+            **open_models(running, loaded, name, model_refs(loaded, name, base_url=base_url)),
         }
         about: dict[str, Any] = {"source": "recorded", "sha256": hashes, "lang": None}
         if recorded.embedder:

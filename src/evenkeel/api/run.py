@@ -11,14 +11,7 @@ from typing import Any
 
 from evenkeel.api.batch import batched_roles, note_batches, with_batches
 from evenkeel.api.permission import Permitted
-from evenkeel.api.setup import (
-    Setup,
-    budget_for,
-    identities,
-    model_ref,
-    model_refs,
-    prepare,
-)
+from evenkeel.api.setup import Setup, budget_for, identities, model_refs, prepare, with_sampling
 from evenkeel.errors import BudgetReached, EvenkeelError, RunConflict, UsageError, place_of
 from evenkeel.files.cache import slug
 from evenkeel.harness.benchmark import Benchmark
@@ -88,7 +81,7 @@ def run(
     limits = Limits.of(max_requests, max_usd, price_in, price_out)
     watching, name = watcher(progress), benchmark_name(benchmark)
     loaded = load_benchmark(benchmark, benchmark_options, seed=seed)
-    refs = model_refs(loaded, name, model_ref(model, model_args, top_p=top_p, top_k=top_k), base_url)
+    refs = model_refs(loaded, name, model, with_sampling(model_args, top_p, top_k), base_url)
     roles = batched_roles(loaded, name, refs) if batch else frozenset()
     budget = budget_for(limits, refs, loaded, watching, batched=roles)
     with load_engine(engine, engine_args, concurrency=concurrency) as running:
@@ -240,8 +233,10 @@ def _finish(
     progress: Progress,
 ) -> Run:
     """Score, and write what others read. The figures come first: a page that fails does not lose them."""
-    scores = score_samples(benchmark, folder, samples, requests, progress.note)
-    folder.write_summary(summarise(benchmark, scores))
+    with folder.writing("records.jsonl") as file:
+        scores = score_samples(benchmark, file, samples, requests, progress.note)
+        summary = summarise(benchmark, scores)  # where that fails, the records from before stay with theirs
+    folder.write_summary(summary)
     notes = {**folder.spec.provenance.get("notes", {}), **requests.notes()}
     size = (folder.path / "records.jsonl").stat().st_size
     folder.add_provenance(records_bytes=size, **({"notes": notes} if notes else {}))

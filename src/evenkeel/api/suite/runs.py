@@ -156,8 +156,10 @@ def _planned(
     options = _options(file, entry, name, model)
     with _located(file, "benchmarks", step):
         loaded = load_benchmark(benchmark, options, seed=settings.get("seed", 0))
-        ref = _ref(model) if model is not None and "model" in loaded.roles else None
-        refs = model_refs(loaded, benchmark, ref, None)
+        refs = model_refs(loaded, benchmark)
+        if model is not None and "model" in loaded.roles:
+            refs["model"] = ref = _ref(model)
+            settings |= {"model": ref.spec, "model_args": ref.args}
         for each in refs.values():
             _check(each, allowed)
         if all(map(is_local, refs.values())):
@@ -165,8 +167,6 @@ def _planned(
         prices = Limits.of(None, None, *(settings.get(each) for each in PRICES))
         unpriced = prices_by_role(prices, refs, loaded.roles)[1]
         settings |= options
-        if ref is not None:
-            settings |= {"model": ref.spec, "model_args": ref.args}
         refuse_keys(settings)
         langs = parse_langs(settings.get("lang"))
         identity = _identity(benchmark, settings, hashes(benchmark, ",".join(langs or ()), *data))
@@ -176,8 +176,8 @@ def _planned(
             "price_out, dollars per million tokens",
             "budget", "usd",
         )  # fmt: skip
-    if ref is not None and model is not None and model.name:
-        settings["label"] = model.name
+    if "model" in settings:
+        settings["label"] = name
     title = entry.name or benchmark
     return PlannedRun(
         name=slug(f"{title}-{name}" if name else title),

@@ -22,7 +22,7 @@ from evenkeel.harness.budget import Plan
 from evenkeel.harness.folder import Run
 from evenkeel.harness.ledger import Ledger
 from evenkeel.harness.registry import benchmark_class
-from evenkeel.report.suite import SuiteGate, SuiteResult, SuiteRun, named, write_leaderboards
+from evenkeel.report.suite import SuiteGate, SuiteResult, SuiteRun, write_leaderboards
 from evenkeel.report.terminal.runs import RunsWatcher, runs_watcher
 
 BUDGET = "budget.sqlite"
@@ -134,13 +134,7 @@ def _chosen(runs: Sequence[PlannedRun], patterns: Sequence[str]) -> list[Planned
 def _result(
     file: SuiteFile, root: Path, runs: list[SuiteRun], chosen: list[SuiteRun], ledger: Ledger | None
 ) -> SuiteResult:
-    ranked = [run for run in runs if run.ranked]
-    names = {
-        str(root / run.name): run.model
-        for run in ranked
-        if run.model and benchmark_class(run.benchmark).subject == "model"
-    }
-    boards = tuple(named(board, names) for board in leaderboard([root / run.name for run in ranked]))
+    boards = tuple(leaderboard([root / run.name for run in runs if run.ranked]))
     gates = tuple(_gates(file, root, runs, [run for run in chosen if run.ranked]))
     failed = [run for run in chosen if not run.ranked]
     unread = [board for board in boards if not board.benchmark]  # its note says what cannot be read, and why
