@@ -16,7 +16,6 @@ from typing import Any, Literal
 import msgspec
 from aiohttp import web
 
-from faults import status_fault
 from loopback import Loopback
 
 Fate = Literal[
@@ -72,8 +71,8 @@ class BatchServer(Loopback):
         if steps[0] not in ("files", "batches", "messages"):
             return await super()._reply(request, path, data)
         self.headers.append({name.lower(): value for name, value in request.headers.items()})
-        if (status := status_fault(self._fault(data))) is not None:
-            return self._error(status[0], self.behaviour.says, "", wait=status[1])
+        if (fault := self._fault(data)).isdigit():
+            return self._error(int(fault), self.behaviour.says, "")
         anthropic = steps[0] == "messages"
         if anthropic:
             steps = steps[1:]

@@ -7,8 +7,7 @@ In a test:
         ...
         assert server.statuses[429] > 0
 
-For a benchmark, as a process of its own that prints its address first and tells its counters on
-`GET /stats`:
+For a benchmark, as a process of its own that prints its address first:
 
     python tests/loopback.py --port 0 --words 220 --fail 0.3 --latency 0.05
 
@@ -16,9 +15,7 @@ An answer is a function of the prompt and of how many times that prompt was *ans
 `variants` (or of the seed, where one is sent). So a prompt that is asked five times gets the same five
 answers in whatever order the requests come, and however many of them had to be sent again.
 
-Words in a prompt choose the kind of answer: [refuse] [filter] [length] [think] [think-on] [template]
-[reason] [tool] [odd]; a text with [poison] is refused by /embeddings; [poison] in a prompt is a
-400 as well.
+A prompt, a document or a text to embed with [poison] in it is a 400.
 """
 
 from __future__ import annotations
@@ -40,7 +37,7 @@ from typing import Any, Literal, Self
 import msgspec
 from aiohttp import web
 
-from faults import EVERY_FAULT, FAULTS, status_fault
+from faults import FAULTS
 
 PROSE = (
     "the keel holds a steady course while wind and water press on every plank so that a ship which "
@@ -89,8 +86,6 @@ class Behaviour:
     min_tokens: int = 0
     """The smallest max_tokens that is accepted."""
     vectors: Literal["as asked", "float"] = "as asked"
-    wants_texts: bool = False
-    """Take documents to rank only as `texts`, and give a bare list, as Text Embeddings Inference does."""
     wants_completion_tokens: bool = False
     """Refuse max_tokens on /chat/completions, as OpenAI's reasoning models do."""
     record: bool = False
@@ -113,7 +108,6 @@ class _Body(msgspec.Struct):
     encoding_format: str = "float"
     query: str = ""
     documents: list[str] = []
-    texts: list[str] = []
 
 
 class Loopback:
@@ -171,16 +165,6 @@ class Loopback:
         self.url = f"http{'s' if self._context else ''}://127.0.0.1:{runner.addresses[0][1]}/v1"
         return runner
 
-    def stats(self) -> dict[str, Any]:
-        return {
-            "requests": self.requests,
-            "statuses": {str(status): count for status, count in self.statuses.items()},
-            "answers": self._answers,
-            "prompts": len(self.answered),
-            "peak": self.peak,
-            "connections": self.connections,
-        }
-
     @property
     def connections(self) -> int:
         """How many are open."""
@@ -190,8 +174,6 @@ class Loopback:
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         path = request.path
-        if path == "/stats":
-            return web.Response(body=msgspec.json.encode(self.stats()), content_type="application/json")
         self.requests += 1
         self._active += 1
         self.peak = max(self.peak, self._active)
@@ -221,9 +203,9 @@ class Loopback:
             fault = "drop"
         if fault == "drop":
             return None
-        if (status := status_fault(fault)) is not None:
+        if fault.isdigit():
             said = f"{behaviour.says} {key}" if behaviour.echo_key else behaviour.says
-            return self._error(status[0], said, behaviour.code, wait=status[1])
+            return self._error(int(fault), said, behaviour.code)
         try:
             body = self._decoder.decode(data)
         except msgspec.DecodeError as error:
@@ -258,8 +240,6 @@ class Loopback:
         behaviour = self.behaviour
         if behaviour.wants_completion_tokens and path.endswith("/chat/completions") and body.max_tokens:
             return "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."
-        if behaviour.wants_texts and path.endswith("/rerank") and not body.texts:
-            return "Failed to deserialize the JSON body into the target type: missing field `texts`"
         if body.echo and (body.max_tokens or 0) < behaviour.min_tokens:
             return f"max_tokens must be at least {behaviour.min_tokens}, got {body.max_tokens}."
         if "[poison]" in body.prompt or any(
@@ -268,9 +248,8 @@ class Loopback:
             return "this text is not accepted"
         return None
 
-    def _error(self, status: int, message: str, code: str, *, wait: str | None = None) -> web.Response:
-        if wait is None and status in (429, 503):
-            wait = self.behaviour.retry_after
+    def _error(self, status: int, message: str, code: str) -> web.Response:
+        wait = self.behaviour.retry_after if status in (429, 503) else ""
         headers = {"Retry-After": wait} if wait else {}
         body = msgspec.json.encode({"error": {"message": message, "code": code}})
         return web.Response(status=status, body=body, headers=headers, content_type="application/json")
@@ -284,8 +263,6 @@ class Loopback:
             return self._echo(body) if body.echo else self._completion(body, key)
         prompt = "\n".join(_contents(body))
         lead, filler = self._text(prompt, body.seed)
-        if "[" in prompt and (marked := re.search(r"\[([a-z-]+)\]", prompt)):
-            return msgspec.json.encode(_special(marked[1], f"{lead} {key}"))
         tail = TAIL % (len(prompt) // 4 + 1, self.behaviour.words * 4 // 3)
         return b"".join((HEAD, lead.encode(), key.encode(), filler, tail))
 
@@ -329,12 +306,13 @@ class Loopback:
 
     def _ranks(self, body: _Body) -> bytes:
         """How many words of the query a document has, the best first."""
-        documents = body.texts or body.documents
-        self.answered.update(documents)
-        name = "score" if body.texts else "relevance_score"
-        results = [{"index": index, name: shared_words(body.query, d)} for index, d in enumerate(documents)]
-        results.sort(key=lambda result: -result[name])
-        return msgspec.json.encode(results if body.texts else {"results": results})
+        self.answered.update(body.documents)
+        results = [
+            {"index": index, "relevance_score": shared_words(body.query, document)}
+            for index, document in enumerate(body.documents)
+        ]
+        results.sort(key=lambda result: -result["relevance_score"])
+        return msgspec.json.encode({"results": results})
 
     def _embeddings(self, body: _Body) -> bytes:
         texts = [body.input] if isinstance(body.input, str) else body.input
@@ -359,24 +337,6 @@ def _json(body: bytes) -> web.Response:
 
 def _contents(body: _Body) -> list[str]:
     return [turn.content for turn in body.messages]
-
-
-def _special(mark: str, text: str) -> dict[str, Any]:
-    """The answers that are not plain ones."""
-    message = {"role": "assistant", "content": text}
-    kinds: dict[str, tuple[dict[str, Any], str]] = {
-        "refuse": ({"content": None, "refusal": "I would rather not."}, "stop"),
-        "filter": ({"content": ""}, "content_filter"),
-        "length": (message, "length"),
-        "think": ({"content": f"<think>\nwell now\n</think>\n\n{text}"}, "stop"),
-        "think-on": ({"content": "<think>\nwell now and so on"}, "length"),
-        "template": ({"content": f"well now\n</think>\n\n{text}"}, "stop"),
-        "reason": ({"content": text, "reasoning_content": "well now"}, "stop"),
-        "tool": ({"content": None, "tool_calls": [{"id": "1"}]}, "tool_calls"),
-        "odd": (message, "sunset"),
-    }
-    message, finish = kinds.get(mark, (message, "stop"))
-    return {"choices": [{"index": 0, "message": message, "finish_reason": finish}]}
 
 
 def shared_words(query: str, document: str) -> float:
@@ -418,11 +378,7 @@ def main() -> None:
     for field in fields(Behaviour):
         if field.name in options:
             parser.add_argument(f"--{field.name}", type=options[field.name], default=field.default)
-    parser.add_argument("--every-fault", action="store_true", help="fail in every way of faults.py")
-    arguments = vars(parser.parse_args())
-    if arguments.pop("every_fault"):
-        arguments["faults"] = EVERY_FAULT
-    server = Loopback(**arguments)
+    server = Loopback(**vars(parser.parse_args()))
 
     async def serve() -> None:
         await server.start()

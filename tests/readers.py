@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import csv
 import gzip
 import io
 import json
@@ -21,12 +20,11 @@ import polars
 from evenkeel.api.suite.definition import read_suite
 from evenkeel.api.suite.runs import planned_runs
 from evenkeel.benchmarks.mirae.files import read_questions
-from evenkeel.benchmarks.mirae.make.questions import read_user_questions
 from evenkeel.benchmarks.mirae.recorded import read_recording
-from evenkeel.benchmarks.miron.files import read_examples, read_results
+from evenkeel.benchmarks.miron.files import read_examples
 from evenkeel.benchmarks.multiview.files import read_triplets
 from evenkeel.benchmarks.multiview.make.criteria import read_criteria
-from evenkeel.benchmarks.rgb.files import load_prompts, read_instances
+from evenkeel.benchmarks.rgb.files import read_instances
 from evenkeel.benchmarks.rgb.predictions import read_predictions
 from evenkeel.files.remote.sources import local, naming_source
 from evenkeel.files.tables import read_rows
@@ -35,7 +33,6 @@ from evenkeel.harness.registry import benchmark_names
 from evenkeel.harness.spec import FORMAT
 from evenkeel.journal.journal import Journal, make_key, model_digest
 from evenkeel.make.documents import read_documents
-from evenkeel.make.review import review
 from evenkeel.models.openai.batches.stored import read_batches
 from evenkeel.models.presets import presets
 from evenkeel.models.prices import price_of
@@ -43,20 +40,14 @@ from evenkeel.models.replay import Replay
 from evenkeel.models.tokenizer_files import read_tokenizer
 from evenkeel.types import Generate, Message, ModelRef, Response, Sampling
 
-Rows = list[Any]
-
 
 class Reader(NamedTuple):
-    """A reader, the name and the content of a file for it, and how to check what it read."""
+    """A reader, and the name and the content of a file for it."""
 
     id: str
     read: Callable[[Path], Any]
     name: str
     content: bytes
-    rows: Callable[[Any], Rows] | None = None
-    """What was read of a table, row by row, in the form of `plain`."""
-    plain: Callable[[bytes], Rows] | None = None
-    """The same by the standard library alone; it raises where it cannot read the content."""
     beside: Mapping[str, bytes] = {}
     """Further files of the folder, which are in order."""
 
@@ -66,56 +57,6 @@ class Reader(NamedTuple):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_bytes(content)
         return folder / self.name
-
-
-# Plain readers
-
-
-def text_of(content: bytes) -> str:
-    return content.removeprefix(b"\xef\xbb\xbf").decode()
-
-
-def whole(value: Any) -> Any:
-    """A value with half of a surrogate pair as U+FFFD, as files can hold it."""
-    if isinstance(value, str):
-        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    if isinstance(value, list):
-        return [whole(each) for each in value]
-    if isinstance(value, dict):
-        return {whole(key): whole(each) for key, each in value.items()}
-    return value
-
-
-def parse(text: str) -> Any:
-    return whole(json.loads(text))
-
-
-def json_rows(content: bytes) -> list[Any]:
-    return [
-        parse(line.removeprefix("\ufeff"))
-        for line in text_of(content).split("\n")
-        if line.removeprefix("\ufeff").strip()
-    ]
-
-
-def rows_of_json(content: bytes) -> list[Any]:
-    """The rows of JSON lines, or of one JSON list."""
-    text = text_of(content)
-    if text.lstrip().startswith("["):
-        with contextlib.suppress(ValueError):
-            rows = parse(text)
-            return rows if isinstance(rows, list) else [rows]
-    return json_rows(content)
-
-
-def csv_rows(content: bytes) -> list[Any]:
-    reader = csv.reader(io.StringIO(text_of(content), newline=""), strict=True)
-    header = next(reader)
-    return [dict(zip(header, cells, strict=True)) for cells in reader if cells]
-
-
-def parquet_rows(content: bytes) -> list[Any]:
-    return polars.read_parquet(io.BytesIO(content)).to_dicts()
 
 
 # The files
@@ -145,16 +86,8 @@ RESULTS = {
         }
     ],
 }
-ANSWERS = [
-    {"question_id": 1, "domain": "A", "level_responses": {"1": {"question_text": "q", "responses": ["a"]}}}
-]
 EXAMPLE = {"prefix": "One", "target": "two", "category": "Logic", "lang": "en", "id": "a", "edits": 1}
-RESULT = EXAMPLE | {"generated": "two", "lev_score": 100.0, "target_confidence": 5}
 TRIPLET = {"task": "a", "criterion": "b", "anchor": "x", "positive": "y", "negative": "z", "quality": 3}
-OTHER_TRIPLET = TRIPLET | {"anchor": "u", "anchor_id": 7}
-PUBLIC = [
-    {"triplet_id": 0, "anchor": {"text": "x"}, "positive": {"text": "y"}, "negative": "z", "criterion": "c"}
-]
 PLAIN = {"id": 1, "query": "q", "answer": [["a", "b"]], "positive": ["p"], "negative": ["n"]}
 FACT = PLAIN | {"fakeanswer": "f", "positive_wrong": ["w"]}
 PREDICTED = {
@@ -168,7 +101,6 @@ PREDICTED = {
     "factlabel": 0,
 }
 DOCUMENT = {"text": "a", "id": 1, "label": "x"}
-PROMPTS = b"en:\n  system: s\n  instruction: '{DOCS} {QUERY}'\n  closed: '{QUERY}'\n"
 CRITERIA = b"plot: What happens.\nplace:\n  description: Where.\n  hints: [a, b]\n"
 SUITE = b"""models:
   - embedded
@@ -248,12 +180,7 @@ BATCH = {
     "id": "b-1",
 }
 BATCHES = {"format": 2, "batches": [BATCH]}
-DECISION = {"row": "0" * 64, "verdict": "accepted", "file": "x.jsonl", "number": 1}
 RANKS = b"".join(base64.b64encode(bytes([byte])) + f" {byte}\n".encode() for byte in range(256))
-
-
-def own_questions(path: Path) -> Any:
-    return read_user_questions(path, count=len, longest=10**9)
 
 
 def documents(path: Path) -> Any:
@@ -274,10 +201,6 @@ def run_parts(path: Path) -> Any:
         [samples.record(row) for row in range(len(samples))], run.failures(), run.agreement(), run.marks(),
         (run.headlines, run.coverages) if run.spec.benchmark in benchmark_names() else None,
     )  # fmt: skip
-
-
-def decisions(path: Path) -> Any:
-    return review(path.parent / "x.jsonl").counts()
 
 
 def replay(path: Path) -> Any:
@@ -301,15 +224,6 @@ def unpacked(path: Path) -> Any:
         return list(read_rows(local(path)))
 
 
-def renamed(path: Path) -> Any:
-    with naming_source():
-        return list(read_rows(local(path, {"text": "a"})))
-
-
-def table_rows(rows: Any) -> Rows:
-    return [dict(row.fields) for row in rows]
-
-
 @cache
 def journal() -> bytes:
     """A journal with the answer that `replay` asks for."""
@@ -322,59 +236,27 @@ def journal() -> bytes:
 
 
 READERS = [
-    Reader("table-jsonl", table, "x.jsonl", lines({"a": 1}, {"a": [None, 1.5]}), table_rows, rows_of_json),
-    Reader(
-        "table-json", table, "x.json", json.dumps([{"a": 1}, {"a": "b"}]).encode(), table_rows, rows_of_json
-    ),
-    Reader("table-csv", table, "x.csv", b'a,b\n1,"x\r\ny"\n2,z\n', table_rows, csv_rows),
-    Reader("table-parquet", table, "x.parquet", parquet({"a": 1, "b": "x"}), table_rows, parquet_rows),
-    Reader(
-        "table-gz",
-        unpacked,
-        "x.jsonl.gz",
-        gzip.compress(lines({"a": 1}), mtime=0),
-        table_rows,
-        lambda content: rows_of_json(gzip.decompress(content)),
-    ),
-    Reader("table-renamed", renamed, "x.csv", b"a,b\n1,x\n2,y\n"),
+    Reader("table-jsonl", table, "x.jsonl", lines({"a": 1}, {"a": [None, 1.5]})),
+    Reader("table-json", table, "x.json", json.dumps([{"a": 1}, {"a": "b"}]).encode()),
+    Reader("table-csv", table, "x.csv", b'a,b\n1,"x\r\ny"\n2,z\n'),
+    Reader("table-parquet", table, "x.parquet", parquet({"a": 1, "b": "x"})),
+    Reader("table-gz", unpacked, "x.jsonl.gz", gzip.compress(lines({"a": 1}), mtime=0)),
     Reader("mirae-questions", read_questions, "x.json", json.dumps(MIRAE).encode()),
-    Reader("mirae-rows", read_questions, "x_english.jsonl", lines(*MIRAE["questions"])),
     Reader("mirae-results", read_recording, "x.json", json.dumps(RESULTS).encode()),
-    Reader("mirae-answers", read_recording, "x_english.json", json.dumps(ANSWERS).encode()),
-    Reader("mirae-own-text", own_questions, "x.txt", b"One?\nTwo?\n"),
-    Reader("mirae-own-jsonl", own_questions, "x.jsonl", lines({"question": "One?", "domain": "A"})),
     Reader("miron-jsonl", read_examples, "x.jsonl", lines(EXAMPLE, EXAMPLE | {"id": "b"})),
-    Reader("miron-results", lambda path: read_results(path)[0], "x.jsonl", lines(RESULT)),
-    Reader("triplets", read_triplets, "x.jsonl", lines(TRIPLET, OTHER_TRIPLET)),
-    Reader("triplets-public", read_triplets, "triplets.json", json.dumps(PUBLIC).encode()),
+    Reader("triplets", read_triplets, "x.jsonl", lines(TRIPLET, TRIPLET | {"anchor": "u", "anchor_id": 7})),
     Reader("criteria", read_criteria, "x.yaml", CRITERIA),
-    Reader("rgb-prompts", lambda path: load_prompts(str(path)), "x.yaml", PROMPTS),
-    Reader("rgb-plain", read_instances, "x.json", lines(PLAIN, PLAIN | {"id": 2})),
     Reader("rgb-fact", read_instances, "x_fact.json", lines(FACT)),
     Reader("rgb-predictions", read_predictions, "x.json", lines(PREDICTED)),
     Reader("documents", documents, "x.jsonl", lines(DOCUMENT, DOCUMENT | {"id": 2, "text": "b"})),
-    Reader(
-        "documents-folder",
-        lambda path: read_documents(path.parent),
-        "x.txt",
-        b"One\n",
-        beside={"y.txt": b"Two\n"},
-    ),
     Reader("suite", lambda path: planned_runs(read_suite(path)), "suite.yaml", SUITE),
     Reader("settings", settings, "evenkeel.toml", CONFIG),
     *(
-        Reader(
-            f"run-{name}",
-            run_parts,
-            name,
-            content,
-            beside={other: RUN[other] for other in RUN if other != name},
-        )
+        Reader(f"run-{name}", run_parts, name, content, {other: RUN[other] for other in RUN if other != name})
         for name, content in RUN.items()
     ),
-    Reader("run-marks.jsonl", run_parts, "marks.jsonl", lines(MARK), beside=RUN),
+    Reader("run-marks.jsonl", run_parts, "marks.jsonl", lines(MARK), RUN),
     Reader("batches", lambda path: read_batches(path.parent), "batches.json", json.dumps(BATCHES).encode()),
-    Reader("review", decisions, "review.jsonl", lines(DECISION), beside={"x.jsonl": lines({"a": 1})}),
     Reader("replay", replay, "journal.sqlite", journal()),
     Reader("tokenizer-ranks", tokens, "x.tiktoken", RANKS),
 ]

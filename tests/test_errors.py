@@ -10,11 +10,10 @@ import pytest
 from msgspec import Meta, Struct
 
 import evenkeel as ek
-from evenkeel.errors import OptionError, UsageError, explain, suggestion
+from evenkeel.errors import OptionError, UsageError, explain
 from evenkeel.harness.limits import Limits
 from evenkeel.harness.registry import RUN_ARGUMENTS
 from evenkeel.options import describe, parse
-from evenkeel.page.tables import in_order
 
 
 class Part(Struct, forbid_unknown_fields=True):
@@ -84,12 +83,6 @@ def test_options_are_named_as_in_python_and_as_typed_at_the_command_line() -> No
     assert error.on_command_line == error.args[0]
 
 
-def test_the_nearest_known_name_is_suggested_whatever_its_case() -> None:
-    assert suggestion("Mriae", ["rgb", "mirae"]) == " Did you mean 'mirae'?"
-    assert suggestion("squad", ["rgb", "mirae"]) == ""
-    assert suggestion("facts", ["Facts"]) == " Did you mean 'Facts'?"
-
-
 @pytest.mark.parametrize(
     ("call", "meant"),
     [
@@ -113,8 +106,3 @@ def test_the_names_that_every_run_takes_are_all_known() -> None:
     names = set(inspect.signature(ek.run).parameters) - {"benchmark", "benchmark_options"}
     assert names == set(RUN_ARGUMENTS)
     assert {option.name for option in describe(Limits)} <= names
-
-
-@pytest.mark.parametrize("value", ["①②", "²", "1.2.3", ""])
-def test_what_is_not_written_as_a_number_is_not_sorted_as_one(value: str) -> None:
-    assert in_order([value, "2", "1"]) == [value, "2", "1"]

@@ -55,31 +55,6 @@ def test_a_model_that_is_not_asked_yet_needs_no_torch() -> None:
     assert not loaded_after(code) & {"torch", "transformers", "sentence_transformers"}
 
 
-def test_what_only_the_page_needs_is_loaded_after_the_figures(tmp_path: Path) -> None:
-    watcher = """
-        import os, sys
-        import evenkeel
-        from evenkeel.harness.progress import Progress
-
-        class Watcher(Progress):
-            def phase(self, title, **numbers):
-                if title == "embedding":
-                    heavy = ("altair", "polars", "scipy", "torch")
-                    print(*(name for name in heavy if name in sys.modules))
-                    sys.stdout.flush()
-                    os._exit(0)
-
-        evenkeel.run(
-            "mirae", "openai:loop", base_url=sys.argv[1], embedder="openai:embed", limit=1, levels="1",
-            out=sys.argv[2], progress=Watcher(),
-        )
-    """
-    with Loopback() as server:
-        argv = [sys.executable, "-c", dedent(watcher), server.url, str(tmp_path / "run")]
-        done = subprocess.run(argv, capture_output=True, text=True, check=True)
-    assert done.stdout.split("\n")[-2] == ""
-
-
 def test_the_exported_names_are_the_documented_ones_and_all_there() -> None:
     table = evenkeel.__doc__.partition("under the names of the command line:")[2].partition("Each function")[
         0

@@ -18,7 +18,6 @@ from evenkeel.api.launch import (
     Started,
     Task,
     record,
-    remember,
     resumable,
     start,
     start_again,
@@ -78,7 +77,6 @@ def test_a_run_survives_the_death_of_what_began_it(questions: Path, tmp_path: Pa
 def test_a_run_is_stopped_and_says_so(questions: Path, tmp_path: Path) -> None:
     with Loopback(latency=600) as server:
         process = mirae(tmp_path, server, questions)
-        assert process.state == "starting"
         until(lambda: server.requests)
         assert started(tmp_path)[0].state == "running"
         stop(process.path)
@@ -160,9 +158,8 @@ def test_what_a_stranger_stored_is_not_started(tmp_path: Path, capsys: pytest.Ca
     mine, theirs = tmp_path / "mine", tmp_path / "theirs"
     for folder in (mine, theirs):
         folder.mkdir()
-    remember(mine, TASK)
     record(mine, TASK, 0)
-    assert resumable(mine) == TASK
+    assert resumable(mine).task == TASK
     (theirs / "started.json").write_bytes((mine / "started.json").read_bytes())
     changed = msgspec.structs.replace(TASK, settings={"model": "openai:x?base_url=http://other/v1"})
     (mine / "started.json").write_bytes(msgspec.json.encode({"task": changed, "created": "2026"}))
@@ -199,7 +196,6 @@ def test_a_folder_whose_name_is_no_text_is_run_and_not_stored(questions: Path, t
 
 def test_a_run_of_a_suite_is_resumed_by_the_suite_alone(tmp_path: Path) -> None:
     task = msgspec.structs.replace(TASK, identity="digest")
-    remember(tmp_path, task)
     record(tmp_path, task, 0)
     with pytest.raises(UsageError, match="is a run of a suite"):
         resumable(tmp_path)
@@ -224,6 +220,7 @@ def test_a_build_is_made_below_the_runs_folder(tmp_path: Path) -> None:
         ({"max_requests": 0}, "at least 1"),
         ({"model": None}, "needs a model"),
         ({"base_url": "http://user:pass@host/v1"}, "may not hold"),
+        ({"limit": 3, "embeder": "x"}, "Did you mean 'embedder'"),
         ({"model_args": {"api_key_env": "sk-abc123"}}, "may not hold"),
     ],
 )
@@ -261,7 +258,7 @@ def test_what_is_stored_of_a_process_is_not_trusted(tmp_path: Path) -> None:
 
 
 def tail_of(folder: Path) -> str:
-    return Started(name="a", path=str(folder), task=TASK, created="", state="failed").log_tail()
+    return Started(path=str(folder), task=TASK, created="").log_tail()
 
 
 def test_only_the_end_of_a_log_is_read_and_shown_plainly(tmp_path: Path) -> None:

@@ -142,15 +142,6 @@ def test_every_published_set_is_pinned_to_a_whole_commit() -> None:
         assert "{revision}" in chosen.url
 
 
-def test_a_file_without_a_digest_is_fetched_at_its_commit(hub: type[Mirror]) -> None:
-    paths = data.fetch("miron")
-    assert [path.read_bytes() for path in paths] == [CONTENT, CONTENT]
-    assert hub.asked == [
-        f"{MIRON}/miron_en.parquet", f"{MIRON}/miron_ru.parquet",
-    ]  # fmt: skip
-    assert [data.state("miron", file) for file in data.published_set("miron").files] == ["whole", "whole"]
-
-
 def test_a_fetch_without_a_network_exits_with_3(hub: type[Mirror], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EVENKEEL_MIRROR", "http://127.0.0.1:9")
     done = evenkeel("data", "fetch", "miron")

@@ -98,39 +98,6 @@ def test_fields_are_taken_from_columns_of_other_names(plain: Run, tmp_path: Path
     assert run.spec.data["sha256"] == [hashlib.sha256(path.read_bytes()).hexdigest()]
 
 
-def test_csv_and_parquet_are_read_by_every_benchmark(plain: Run, tmp_path: Path) -> None:
-    import csv
-
-    polars = pytest.importorskip("polars")
-    with (tmp_path / "en.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, ["id", "query", "answer", "positive", "negative", "fakeanswer"])
-        writer.writeheader()
-        lists = ("positive", "negative")
-        for row in ROWS:
-            cells = {k: msgspec.json.encode(row[k]).decode() if k in lists else row[k] for k in row}
-            writer.writerow({**cells, "fakeanswer": ""})
-    polars.DataFrame(ROWS).write_parquet(tmp_path / "en.parquet")
-    for name in ("en.csv", "en.parquet"):
-        run = rgb(tmp_path / name, tmp_path / name.replace(".", "-"))
-        assert asked(run) == asked(plain)
-        assert [r.sample.id for r in run.records()] == [r.sample.id for r in plain.records()]
-
-
-def test_questions_of_mirae_may_be_rows_of_a_table(tmp_path: Path) -> None:
-    text = "question_id,domain,short\n1,FACTUAL,Why is the sea salt?\n2,FACTUAL,Why is it blue?\n"
-    (tmp_path / "questions_english.csv").write_text(text)
-    with Loopback(words=3) as server:
-        run = ek.run(
-            "mirae", "openai:loop", base_url=server.url, data=tmp_path / "questions_english.csv", samples=2,
-            column=["level_1_text=short"], embedder="openai:embed", out=tmp_path / "run", progress=False,
-            lang="en",
-        )  # fmt: skip
-    assert [r.sample.inputs.question_text for r in run.records()] == [
-        "Why is the sea salt?",
-        "Why is it blue?",
-    ]
-
-
 def test_an_error_names_the_file_and_the_line_of_the_original(tmp_path: Path) -> None:
     path = tmp_path / "mine.jsonl"
     rows = [{**row, "question": row["query"]} for row in ROWS]
@@ -256,26 +223,6 @@ def test_a_data_set_is_read_through_datasets(hub: Any, plain: Run, tmp_path: Pat
     assert asked(run) == asked(plain)
     with pytest.raises(UsageError, match="has no split 'tests'"):
         local(f"hf:{folder}:tests")
-
-
-def test_a_data_set_of_the_cache_is_read_by_its_name(hub: Any, plain: Run, tmp_path: Path) -> None:
-    folder = tmp_path / "lights"
-    folder.mkdir()
-    (folder / "test.jsonl").write_bytes(CONTENT)
-    hub.load_dataset(str(folder))
-    (tmp_path / "cache" / "lights").rename(tmp_path / "cache" / "me___lights")  # as one of the Hub is kept
-    run = rgb("hf:me/lights:test", tmp_path / "run")
-    assert asked(run) == asked(plain)
-    assert run.spec.data["source"] == "hf:me/lights:test"
-    entries, _ = ek.export(run, to="hub")
-    assert "id: me/lights" in entries.read_text()
-    (log,) = ek.export(run, to="every-eval-ever")
-    (source,) = {
-        msgspec.json.encode(each["source_data"])
-        for each in msgspec.json.decode(log.read_bytes())["evaluation_results"]
-    }
-    assert msgspec.json.decode(source)["hf_repo"] == "me/lights"
-    assert msgspec.json.decode(source)["hf_split"] == "test"
 
 
 def test_a_data_set_that_cannot_be_reached_says_so(hub: Any) -> None:

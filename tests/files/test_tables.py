@@ -67,19 +67,6 @@ def test_every_row_knows_its_place(tmp_path: Path, name: str, places: list[str])
     assert said.endswith(": it is odd.")
 
 
-@pytest.mark.parametrize("name", ["r.jsonl", "r.csv"])
-@pytest.mark.parametrize("breaks", ["\r\n", "\n"])
-def test_a_mark_before_the_text_blank_lines_and_line_ends_do_no_harm(
-    tmp_path: Path, name: str, breaks: str
-) -> None:
-    path = write(tmp_path / name, [{"a": "x", "b": "y"}, {"a": "z", "b": ""}])
-    lines = path.read_text().splitlines()
-    path.write_bytes("\ufeff".encode() + breaks.join([*lines[:-1], "", lines[-1], "", ""]).encode())
-    rows = read(path)
-    assert [row.fields for row in rows] == [{"a": "x", "b": "y"}, {"a": "z", "b": ""}]
-    assert rows[1].line == len(lines) + 1
-
-
 TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\r"))
 
 

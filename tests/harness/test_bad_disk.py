@@ -8,7 +8,6 @@ import shutil
 import signal
 import sqlite3
 import subprocess
-import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -19,7 +18,7 @@ import pytest
 import evenkeel as ek
 from commandline import command, evenkeel
 from evenkeel.errors import DataError
-from killing import Timed, contents
+from killing import contents
 from loopback import Loopback
 
 pytestmark = pytest.mark.slow
@@ -88,19 +87,6 @@ def test_rescoring_writes_damaged_records_again(finished: Path, tmp_path: Path) 
     assert (folder / "records.jsonl").read_bytes() == (finished / "records.jsonl").read_bytes()
 
 
-def test_a_run_whose_folder_is_moved_away_ends_with_an_error(tmp_path: Path) -> None:
-    with Timed(words=30, latency=0.3) as server:
-        process = subprocess.Popen(
-            command(*run_command(server, tmp_path / "run")), stderr=subprocess.PIPE, text=True
-        )
-        while server.begun < 5:
-            time.sleep(0.01)
-        (tmp_path / "run").rename(tmp_path / "moved")
-        _, printed = process.communicate()
-    assert process.returncode == 1, printed
-    assert "was moved or removed" in printed
-
-
 def test_results_are_not_replaced_where_the_journal_is_empty(finished: Path, tmp_path: Path) -> None:
     folder = tmp_path / "run"
     shutil.copytree(finished, folder)
@@ -150,11 +136,3 @@ def answers(folder: Path) -> int:
             return int(connection.execute(query).fetchone()[0])
         except sqlite3.OperationalError:  # its tables were not made yet
             return 0
-
-
-def test_a_place_that_cannot_be_written_is_named(finished: Path, tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    target = tmp_path / "file" / "records.csv"
-    outcome = evenkeel("export", finished, "--to", "csv", "--out", target)
-    assert outcome.code == 1
-    assert f"{target}: cannot be written (File exists)." in outcome.stderr

@@ -14,7 +14,6 @@ import evenkeel as ek
 from evenkeel.errors import UsageError
 from evenkeel.harness import registry
 from evenkeel.harness.benchmark import Benchmark, Data
-from evenkeel.harness.progress import Progress
 from evenkeel.models.registry import BACKENDS, Backend
 from evenkeel.types import Answered, Generate, Request, Response, Sample, Sampling, Score
 from records import Notes
@@ -80,19 +79,6 @@ class Counted:
     def close(self) -> None: ...
 
 
-class Phases(Progress):
-    """How many requests of each phase there are, and how many are answered."""
-
-    def __init__(self) -> None:
-        self.phases: dict[str, list[int]] = {}
-
-    def phase(self, title: str, *, total: int, done: int) -> None:
-        self.title, self.phases[title] = title, [total, done]
-
-    def answered(self, response: Response, *, usd: float) -> None:
-        self.phases[self.title][1] += 1
-
-
 @pytest.fixture
 def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setitem(registry._LOADED, "echo", Echo)
@@ -115,6 +101,18 @@ def test_every_default_is_there(data: Path, tmp_path: Path) -> None:
     page = (run.path / "report.html").read_text()
     assert "Does it say the word?" in page
     assert run.spec.subjects == ("m",)
+
+
+def test_a_summary_that_fails_leaves_the_run_as_it_was(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = ek.run("echo", "counted:m", data=data, out=tmp_path / "run", progress=False)
+    before = (run.path / "records.jsonl").read_bytes()
+    monkeypatch.setattr(Echo, "scored", lambda self, item, said: Benchmark.scored(self, item, other=said))
+    with pytest.raises(UsageError, match="declares the metric 'said'"):
+        ek.rescore(run.path, models=["counted:judge"], progress=False)
+    assert (run.path / "records.jsonl").read_bytes() == before
+    assert ek.load_run(run.path).headline.value == 1.0
 
 
 def test_languages_and_the_limit_are_applied_to_any_benchmark(data: Path, tmp_path: Path) -> None:
@@ -145,24 +143,12 @@ def test_a_dry_run_counts_what_a_run_asks(data: Path, tmp_path: Path) -> None:
     assert plan.usd == pytest.approx((sum(plan.tokens_in.values()) + 2 * 30) / 1e6)
 
 
-def test_equal_requests_are_asked_and_counted_once(data: Path, tmp_path: Path) -> None:
+def test_equal_requests_are_asked_once(data: Path, tmp_path: Path) -> None:
     data.write_bytes(data.read_bytes() * 2)
     for _ in range(2):  # the second time all are in the journal
-        progress = Phases()
-        run = ek.run("echo", "counted:m", data=data, out=tmp_path / "run", progress=progress)
-        assert progress.phases == {"asking": [5, 5], "judging": [5, 5]}
+        run = ek.run("echo", "counted:m", data=data, out=tmp_path / "run", progress=False)
         assert len(Counted.asked) == 10
     assert run.headline.n == 8
-
-
-def test_options_are_an_instance_of_their_class_or_names_and_not_both(data: Path, tmp_path: Path) -> None:
-    options = Options(judge="counted:j")
-    run = ek.run("echo", "counted:m", data=data, out=tmp_path / "run", options=options, progress=False)
-    assert run.spec.models["judge"]["spec"] == "counted:j"
-    with pytest.raises(UsageError, match="not both"):
-        ek.run("echo", "counted:m", data=data, options=Options(), judge="counted:j")
-    with pytest.raises(UsageError, match="MiraeOptions is not the options of 'echo'"):
-        ek.run("echo", "counted:m", data=data, options=ek.MiraeOptions())
 
 
 def test_samples_that_could_not_be_stored_are_refused_before_anything_is_asked(
@@ -183,21 +169,6 @@ def test_samples_that_could_not_be_stored_are_refused_before_anything_is_asked(
         with pytest.raises(UsageError, match=problem):
             ek.run("echo", "counted:m", data=data, out=tmp_path / "run", progress=False)
     assert Counted.asked == []
-
-
-def test_what_a_benchmark_declares_is_checked(data: Path, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="the unit 'foo' of 'x' is not one of: cosine, share"):
-        ek.Metric("x", "X", unit="foo", better="higher")  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="better"):
-        ek.Metric("x", "X", unit="share")  # type: ignore[call-arg]
-
-    class Roles(Echo):
-        """?"""
-
-        roles = {"model": {"generate"}, "referee": {"generate"}}
-
-    with pytest.raises(UsageError, match="has a role 'referee' and no option of that name"):
-        _ = Roles(Options()).helpers
 
 
 def test_a_sample_that_cannot_be_scored_costs_itself_alone(

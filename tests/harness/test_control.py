@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import evenkeel as ek
 from commandline import command
 from evenkeel.errors import UsageError
 from evenkeel.files import lock
@@ -30,8 +31,8 @@ def arguments(questions: Path, server: Loopback, out: Path) -> list[str]:
     ]  # fmt: skip
 
 
-def begun(line: list[str], **environment: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(line, stderr=subprocess.PIPE, text=True, env={**os.environ, **environment})
+def begun(line: list[str]) -> subprocess.Popen[str]:
+    return subprocess.Popen(line, stderr=subprocess.PIPE, text=True)
 
 
 def test_a_run_says_how_far_it_is_and_stops_when_asked(questions: Path, tmp_path: Path) -> None:
@@ -63,14 +64,14 @@ def test_a_run_says_how_far_it_is_and_stops_when_asked(questions: Path, tmp_path
 def test_a_process_begun_with_a_folder_is_stopped_before_its_run_begins(
     questions: Path, tmp_path: Path
 ) -> None:
-    out = tmp_path / "run"
-    out.mkdir()
-    stop(out)
     with Loopback(latency=600) as server:
-        process = begun(arguments(questions, server, out), EVENKEEL_CONTROL=str(out))
-        process.communicate(timeout=PATIENCE)
-    assert process.returncode == 130
-    assert (out / "stopped").is_file()
+        settings = {"base_url": server.url, "embedder": "openai:embed", "data": str(questions)}
+        process = ek.start(tmp_path, "mirae", "openai:loop", **settings)
+        stop(process.path)
+        until(lambda: not ek.started(tmp_path)[0].active)
+    (process,) = ek.started(tmp_path)
+    assert process.state == "stopped"
+    assert Path(process.path, "stopped").is_file()
 
 
 def test_what_a_killed_process_left_is_removed_and_stops_nothing(tmp_path: Path) -> None:

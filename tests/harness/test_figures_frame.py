@@ -11,7 +11,6 @@ import evenkeel as ek
 from evenkeel.errors import UsageError
 from evenkeel.harness.stored.figures import COLUMNS
 from stored import store_run
-from triplets import store_tools
 
 pl = pytest.importorskip("polars")
 
@@ -36,16 +35,6 @@ def test_the_figures_of_many_runs_are_one_frame(folder: Path) -> None:
         assert (row["n"], row["coverage"], row["scope"]) == (figure.n, figure.coverage, "")
     assert ek.load_runs(folder).equals(frame)
     assert ek.load_runs(folder / "one", folder / "one").height == 1
-
-
-def test_scopes_and_methods_have_their_columns(tmp_path: Path) -> None:
-    ek.run("multiview", data=store_tools(tmp_path), method=["bm25"], out=tmp_path / "run", progress=False)
-    frame = ek.load_runs(tmp_path / "run")
-    scoped = frame.filter(pl.col("metric") == "accuracy", pl.col("scope") != "", pl.col("model") == "bm25")
-    run = ek.load_run(tmp_path / "run")
-    for row in scoped.filter(pl.col("scope").str.starts_with("task=")).iter_rows(named=True):
-        assert row["value"] == run.summary[f"accuracy/{row['scope']},method=bm25"].value
-    assert scoped.filter(pl.col("scope") == "task=tools__use")["n"].to_list() == [4]
 
 
 def test_what_is_not_finished_or_broken_is_left_out(folder: Path) -> None:

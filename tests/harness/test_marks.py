@@ -82,15 +82,3 @@ def test_a_link_is_neither_read_nor_written(run: Run, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="this is a link"):
         run.marks()
     assert target.read_text() == "mine\n"
-
-
-def test_a_table_of_records_says_what_is_marked(run: Run) -> None:
-    (before,) = ek.export(run, to="csv")
-    assert "marked" not in before.read_text()
-    run.mark("s1", "wrong", comment="=1+1")
-    run.mark("s1", "right", metric="x")
-    (table,) = ek.export(run, to="parquet")
-    rows = pl.read_parquet(table).select("sample", "marked", "mark_comment").rows()
-    assert rows == [("s0", None, None), ("s1", "wrong; x: right", "=1+1"), ("s2", None, None)]
-    (table,) = ek.export(run, to="csv")
-    assert "'=1+1" in table.read_text()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -59,14 +58,6 @@ def test_rows_are_chosen_by_tags_and_sorted_with_missing_values_last(tmp_path: P
         samples.select(sort="nothing")
 
 
-@pytest.mark.parametrize("row", [-1, 2, "s0"])
-def test_a_row_that_is_not_there_is_refused(row: Any, tmp_path: Path) -> None:
-    samples = store(tmp_path / "run", [record(0), record(1)]).samples()
-    for method in (samples.view, samples.record, samples.related):
-        with pytest.raises(UsageError, match="has no row .*rows are 0 to 1"):
-            method(row)
-
-
 @pytest.mark.parametrize(
     ("search", "rows"),
     [
@@ -91,21 +82,6 @@ def test_texts_are_found_in_any_case_and_script(search: str, rows: list[int], tm
     path = run.path / "records.jsonl"
     path.write_bytes(path.read_bytes().replace(b"HALF", b"\\ud800"))
     assert run.samples().select(search=search) == rows
-
-
-def test_a_row_of_a_table_has_short_lines_without_codes(tmp_path: Path) -> None:
-    inputs = {"data": "en_int", "question": "Which\n river   is it?", "documents": ["One long text."]}
-    records = [
-        record(0, inputs=inputs, text="The\nTeme"),
-        record(1, inputs={"lang": "zh", "question": "哪条河"}, text="x " * 400),
-        record(2, inputs={"n": 1}, text=""),
-    ]
-    samples = store(tmp_path / "run", records).samples()
-    [last, long, first] = samples.in_short([2, 1, 0])
-    assert (last, first) == (("", "", "", ""), ("Which river is it?", "", "", "The Teme"))
-    assert long.question == "哪条河"
-    assert len(long.answer) <= 201
-    assert long.answer.startswith("x x x")
 
 
 @pytest.mark.parametrize(
@@ -157,15 +133,3 @@ def test_a_run_that_is_scored_again_meanwhile_is_noticed(tmp_path: Path) -> None
     with pytest.raises(DataError, match="written again"):
         before.select(search="before")
     assert len(run.samples()) == 2
-
-
-def test_a_sample_is_shown_by_its_benchmark_where_that_knows_it(tmp_path: Path) -> None:
-    """Its texts and values where the benchmark is not known here."""
-    unknown = store(tmp_path / "unknown", [record(n, text=f"text {n}", inputs=["odd"]) for n in range(2)])
-    assert "text 0" in repr(unknown.samples().view(0).blocks)
-
-
-def test_a_run_without_samples_has_no_rows(tmp_path: Path) -> None:
-    samples = store(tmp_path / "run", []).samples()
-    assert (len(samples), samples.values) == (0, [])
-    assert samples.select(outcome="error", search="x") == []

@@ -47,26 +47,6 @@ def test_escapes_of_a_server_are_shown_in_a_build(tmp_path: Path) -> None:
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f]", said.output)
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        ["report", "no\x1b[31m"],
-        ["report\x1b[31m"],
-        ["rescore", ".", "--no\x1b[31m"],
-        ["compare", ".", ".", "--metric", "\x9b31m"],
-    ],
-)
-def test_escapes_in_what_was_typed_are_not_obeyed(
-    line: list[str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    said = evenkeel(*line)
-    assert said.output
-    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f]", said.output)
-
-
 def test_files_and_folders_follow_the_umask(questions: Path, tmp_path: Path) -> None:
     before = os.umask(0o077)
     try:

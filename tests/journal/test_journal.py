@@ -100,16 +100,6 @@ def test_a_recording_answers_for_its_model_or_for_the_only_one(tmp_path: Path) -
             recording.find(ask())
 
 
-def test_the_latest_usage_of_each_role_is_stored(tmp_path: Path) -> None:
-    for requests in (2, 4):
-        with closing(Journal(tmp_path / "j.sqlite")) as journal:
-            journal.put_usage("model", Usage(requests - 1))
-            journal.put_usage("model", Usage(requests, 10, 20))
-            journal.put_usage("judge", Usage(0, 1, 2))
-    with closing(Journal(tmp_path / "j.sqlite")) as journal:
-        assert journal.usage() == {"model": Usage(4, 10, 20), "judge": Usage(0, 1, 2)}
-
-
 def test_usage_survives_a_kill_before_any_answer(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "j.sqlite")
     journal.put_usage("model", Usage(3, 10, 20))

@@ -76,27 +76,6 @@ def test_a_journal_that_is_being_written_is_read_as_it_grows(tmp_path: Path) -> 
             assert recording.find(request("second")) is not None
 
 
-def test_reuse_says_how_many_answers_are_really_used(questions: Path, tmp_path: Path) -> None:
-    settings: dict[str, Any] = {"data": questions, "samples": 2, "embedder": "openai:embed"}
-    with Loopback() as server:
-        settings["base_url"] = server.url
-        ek.run("mirae", "openai:loop", levels="1", out=tmp_path / "a", **settings)
-        larger, other, hotter = Notes(), Notes(), Notes()
-        reuse = tmp_path / "a"
-        for name, model, notes, changed in (
-            ("b", "openai:loop", larger, {"levels": "1-2"}),
-            ("c", "openai:new", other, {"levels": "1"}),
-            ("d", "openai:loop", hotter, {"levels": "1", "temperature": 0.1}),
-        ):
-            ek.run(
-                "mirae", model, out=tmp_path / name, reuse=reuse, progress=notes, **{**settings, **changed}
-            )
-    assert f"asking: 8 of 16 answers taken over from {reuse}" in larger.told
-    for notes in (other, hotter):
-        assert any(note.startswith(f"asking: no answer taken over from {reuse}") for note in notes.told)
-        assert not any("asking" in note and " of " in note for note in notes.told)
-
-
 def test_failures_of_another_run_are_not_taken_over(questions: Path, tmp_path: Path) -> None:
     settings: dict[str, Any] = {"data": questions, "samples": 2, "embedder": "openai:embed", "levels": "1"}
     with Loopback() as server:
@@ -112,14 +91,3 @@ def test_failures_of_another_run_are_not_taken_over(questions: Path, tmp_path: P
         )
     assert again.headline.coverage == 1.0
     assert any(note.startswith("asking: 7 of 8 answers") for note in notes.told)
-
-
-def test_reuse_and_replay_leave_the_source_as_it_was(questions: Path, tmp_path: Path) -> None:
-    settings: dict[str, Any] = {"data": questions, "samples": 2, "embedder": "openai:embed", "levels": "1"}
-    with Loopback() as server:
-        settings["base_url"] = server.url
-        ek.run("mirae", "openai:loop", out=tmp_path / "a", **settings)
-        before = contents(tmp_path / "a")
-        ek.run("mirae", "openai:loop", out=tmp_path / "b", reuse=tmp_path / "a", **settings)
-        ek.run("mirae", f"replay:{tmp_path / 'a'}", out=tmp_path / "c", **settings)
-    assert contents(tmp_path / "a") == before

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -19,22 +15,6 @@ from evenkeel.models.registry import load_model
 from evenkeel.types import Generate, LogLikelihood, Message, Sampling
 
 pytestmark = pytest.mark.slow
-
-CONVERT = """
-import pathlib, sys
-from evenkeel.models import embedded
-convert, conversions = embedded._convert, []
-embedded._convert = lambda *paths: (convert(*paths), conversions.append(paths))
-folder = embedded.model_folder(pathlib.Path(sys.argv[1]))
-print(len(conversions), folder)
-"""
-KILLED = """
-import os, pathlib, signal, sys
-from evenkeel.models import embedded
-convert = embedded._convert
-embedded._convert = lambda *paths: (convert(*paths), os.kill(os.getpid(), signal.SIGKILL))
-embedded.model_folder(pathlib.Path(sys.argv[1]))
-"""
 
 
 def test_it_generates_and_gives_log_likelihoods() -> None:
@@ -78,29 +58,6 @@ def test_the_folder_holds_the_weights_of_the_file(
     modified = folder.stat().st_mtime_ns
     assert model_folder(gguf) == folder
     assert (folder.stat().st_mtime_ns, capfd.readouterr().err) == (modified, "")
-
-
-@pytest.mark.full
-def test_processes_at_once_make_one_whole_copy_though_one_is_killed(gguf: Path, tmp_path: Path) -> None:
-    settings = {**os.environ, "EVENKEEL_CACHE": str(tmp_path)}
-    made = tmp_path / "models"
-
-    def process(script: str) -> subprocess.Popen[str]:
-        line = [sys.executable, "-c", script, str(gguf)]
-        return subprocess.Popen(line, env=settings, stdout=subprocess.PIPE, text=True)
-
-    killed = process(KILLED)
-    killed.communicate(timeout=600)
-    assert killed.returncode == -signal.SIGKILL
-    [left] = [path for path in made.iterdir() if path.is_dir()]
-    assert list(left.rglob("model.safetensors"))  # it was killed when it had written the weights
-    several = [process(CONVERT) for _ in range(2)]
-    outputs = [process.communicate(timeout=600)[0].split() for process in several]
-    assert [process.returncode for process in several] == [0, 0]
-    assert sum(int(conversions) for conversions, _ in outputs) == 1
-    [folder] = {folder for _, folder in outputs}
-    assert list(made.iterdir()) == [Path(folder)]
-    assert load_file(Path(folder) / "model.safetensors")
 
 
 def test_a_failed_conversion_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

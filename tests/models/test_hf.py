@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import torch
 
 from evenkeel.errors import MissingExtra, UsageError
-from evenkeel.models.hf import WINDOW, HuggingFace
+from evenkeel.models.hf import HuggingFace
 from evenkeel.models.local.generation import Generation, Prompt, generate
 from evenkeel.models.local.responses import generate_response
 from evenkeel.models.local.steps.sampling import Sampler
 from evenkeel.models.registry import load_model
-from evenkeel.types import Generate, LogLikelihood, Message, Request
+from evenkeel.types import Generate, LogLikelihood, Message
 from models.tiny import (
     ask,
     chat,
@@ -54,17 +53,6 @@ def test_a_model_that_is_not_there(name: str, message: str, monkeypatch: pytest.
     with pytest.raises(UsageError, match=message) as error:
         open_hf(name).identity()
     assert "\n" not in str(error.value)
-
-
-def test_a_folder_without_a_model(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"has no config\.json; give the folder"):
-        open_hf(tmp_path).identity()
-    (tmp_path / "weights.gguf").touch()
-    with pytest.raises(UsageError, match=r"give a file in it: weights\.gguf"):
-        open_hf(tmp_path).identity()
-    (tmp_path / "notes.txt").touch()
-    with pytest.raises(UsageError, match="is a file"):
-        open_hf(tmp_path / "notes.txt").identity()
 
 
 def test_a_missing_extra_names_the_line_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,17 +103,6 @@ def test_greedy_text_is_that_of_transformers(each: HuggingFace) -> None:
         assert generation.ids == [token for token in alone if token not in causal.end_ids]
 
 
-def test_a_row_that_is_done_leaves_the_others_as_they_are(each: HuggingFace) -> None:
-    """Whatever kind of state the model keeps. The prompts are equally long: no row is padded."""
-    causal = each._causal()
-    prompts = [
-        Prompt((*ids, 200 + row), temperature=0, top_p=1, seed=0, max_tokens=max_tokens, stop=())
-        for row, max_tokens in enumerate((2, 9, 1, 5))
-        for ids in [causal.tokenise(TEXTS[0])]
-    ]
-    assert generate(causal, prompts) == [generate(causal, [prompt])[0] for prompt in prompts]
-
-
 def test_every_distinct_prompt_is_read_once(folder: Path) -> None:
     model = open_hf(folder)
     shapes: list[tuple[int, ...]] = []
@@ -135,19 +112,6 @@ def test_every_distinct_prompt_is_read_once(folder: Path) -> None:
     ask(model, *(say(text, repeat=repeat, temperature=1.0) for text in TEXTS for repeat in range(5)))
     reads = shapes[: shapes.index((5 * len(TEXTS), 1))]
     assert sum(rows for rows, _ in reads) == len(TEXTS)
-
-
-def test_the_stream_is_read_only_a_window_ahead(shared: HuggingFace) -> None:
-    read = 0
-
-    def stream() -> Iterator[Request]:
-        nonlocal read
-        for number in range(3 * WINDOW):
-            read += 1
-            yield LogLikelihood(prefix=f"{number}", continuation=" more")
-
-    next(iter(shared.answer(stream())))
-    assert read == WINDOW
 
 
 def test_a_stop_string_ends_the_text_and_is_not_part_of_it(shared: HuggingFace) -> None:

@@ -169,28 +169,6 @@ def test_what_is_not_about_a_row_is_raised(
 # What the tokenizer does with the prefix
 
 
-@pytest.mark.parametrize(
-    ("prefix", "words"),
-    [
-        ("The keel is unsinkability", " unsinkability"),
-        ("unsinkability", "unsinkability"),
-        ("", ""),
-    ],
-)
-def test_the_tokens_of_the_last_word_are_counted(shared: HuggingFace, prefix: str, words: str) -> None:
-    tokenizer = shared._causal().tokenizer
-    alone, together, _ = ask(
-        shared,
-        LogLikelihood(prefix=prefix, continuation=" indeed"),
-        LogLikelihood(prefix=prefix, continuation=" it is"),
-        say(prefix),
-    )
-    tokens = len(tokenizer(words).input_ids)
-    assert tokens > 2 or not prefix
-    assert logprobs_of(alone).last_word == logprobs_of(together).last_word == tokens
-    assert logprobs_of(alone).start == ""
-
-
 def test_an_end_token_that_the_tokenizer_appends_is_left_out(folder: Path, tmp_path: Path) -> None:
     """The same answers as of the tokenizer that does not append it, though it begins with the same token."""
     ended = open_hf(with_template(folder, tmp_path / "ended", f"{END} $A {END}"))

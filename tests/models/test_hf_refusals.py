@@ -13,8 +13,8 @@ import torch
 from transformers import AutoModelForCausalLM
 
 from evenkeel.errors import MissingExtra, UsageError
-from evenkeel.models.hf import HuggingFace, HuggingFaceOptions
-from evenkeel.models.local.checks import check_causal, reads_padded
+from evenkeel.models.hf import HuggingFace
+from evenkeel.models.local.checks import check_causal
 from evenkeel.types import LogLikelihood
 from models.tiny import (
     ARCHITECTURES,
@@ -88,13 +88,6 @@ def test_a_checkpoint_with_other_tensors_is_refused_by_name(
     error = refused(change_tensors(copied, change))
     assert message in error
     assert "LlamaForCausalLM" in error
-
-
-def test_a_reward_model_is_refused_though_its_embeddings_are_tied(tmp_path: Path) -> None:
-    tiny_other(tmp_path, "LlamaForSequenceClassification", num_labels=1, tie_word_embeddings=True)
-    message = refused(tmp_path)
-    assert "(its config names LlamaForSequenceClassification)" in message
-    assert "1 tensor (score.weight) is unexpected" in message
 
 
 def test_tied_weights_and_old_buffers_are_not_missed(untied: Path, copied: Path, tmp_path: Path) -> None:
@@ -183,13 +176,6 @@ def test_positions_that_do_not_begin_at_0_are_refused(tmp_path: Path) -> None:
     assert "does not count the places of a text from 0" in message
 
 
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-def test_attention_to_the_right_is_found_by_trying(dtype: str, tmp_path: Path) -> None:
-    settings = {**ARCHITECTURES["Gemma3TextConfig"], "use_bidirectional_attention": True}
-    message = refused(tiny_model(tmp_path, "Gemma3TextConfig", **settings), dtype=dtype)
-    assert "Gemma3ForCausalLM is not causal: in a text of " in message
-
-
 def ahead(states: torch.Tensor, places: int) -> torch.Tensor:
     """Every place sees a little of the one so many places further on."""
     return states + 0.05 * torch.cat([states[:, places:], torch.zeros_like(states[:, :places])], 1)
@@ -240,12 +226,6 @@ def test_a_causal_model_in_half_precision_is_not_refused(architecture: str, tmp_
     assert model._causal().pads == (architecture not in ("RwkvConfig", "MiniMaxConfig", "MptConfig"))
 
 
-def test_a_model_that_counts_padding_as_places_reads_rows_alone(shared: HuggingFace, tmp_path: Path) -> None:
-    assert reads_padded(shared._causal())
-    path = tiny_other(tmp_path, "BartForCausalLM", init_std=0.3)
-    assert not open_hf(path)._causal().pads
-
-
 def test_an_adapter_is_not_ignored(tmp_path: Path) -> None:
     path = tiny_model(tmp_path)
     (path / "adapter_config.json").write_text('{"peft_type": "LORA"}')
@@ -254,14 +234,3 @@ def test_an_adapter_is_not_ignored(tmp_path: Path) -> None:
     before = open_hf(path).identity()
     (path / "adapter_config.json").write_text('{"peft_type": "LORA", "lora_alpha": 32}')
     assert open_hf(path).identity() != before
-
-
-def test_an_adapters_configuration_is_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tiny_model(tmp_path / "a" / ("0" * 40))
-
-    def snapshot(name: str, *, revision: str | None, allow_patterns: list[str]) -> str:
-        assert "adapter_config.json" in allow_patterns
-        return str(path)
-
-    monkeypatch.setattr("huggingface_hub.snapshot_download", snapshot)
-    assert HuggingFace("someone/model", HuggingFaceOptions()).identity()["revision"] == "0" * 40

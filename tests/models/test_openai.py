@@ -13,7 +13,7 @@ from evenkeel.models.openai.dialect import seed_of
 from evenkeel.models.openai.protocol import read_chat
 from evenkeel.models.openai.transport import repaired
 from evenkeel.models.registry import load_model
-from evenkeel.types import Generate, Message, Rank, Sampling
+from evenkeel.types import Generate, Message, Sampling
 from loopback import Loopback
 from models.hostile import Hostile, chat, model_of, one, says
 
@@ -51,31 +51,30 @@ def test_a_plain_prompt_goes_to_completions() -> None:
 def test_usage_is_reported_and_absent_usage_is_none() -> None:
     with Loopback(words=30) as server:
         response = one(model_of(server), chat("hello"))
-        bare = one(model_of(server), chat("[length] hello"))
     assert (response.tokens_in, response.tokens_out) == (2, 40)
+    bare = read_chat(says("hello"))
     assert (bare.tokens_in, bare.tokens_out) == (None, None)
 
 
 @pytest.mark.parametrize(
-    ("mark", "status", "text", "reasoning", "reason"),
+    ("message", "finish", "status", "text", "reasoning", "reason"),
     [
-        ("[plain]", "ok", "Answer 0", "", ""),
-        ("[length]", "truncated", "", "", "length"),
-        ("[filter]", "refused", "", "", "content_filter"),
-        ("[refuse]", "refused", "I would rather not.", "", "refusal"),
-        ("[tool]", "unparsed", "", "", "finish_reason tool_calls"),
-        ("[odd]", "unparsed", "", "", "finish_reason sunset"),
-        ("[think]", "ok", "Answer 0", "well now", ""),
-        ("[template]", "ok", "Answer 0", "well now", ""),
-        ("[reason]", "ok", "Answer 0", "well now", ""),
-        ("[think-on]", "truncated", "", "well now and so on", "length inside the reasoning"),
+        ({"content": "so"}, "stop", "ok", "so", "", ""),
+        ({"content": "so"}, "length", "truncated", "so", "", "length"),
+        ({"content": ""}, "content_filter", "refused", "", "", "content_filter"),
+        ({"content": None, "refusal": "No."}, "stop", "refused", "No.", "", "refusal"),
+        ({"content": None, "tool_calls": [1]}, "tool_calls", "unparsed", "", "", "finish_reason tool_calls"),
+        ({"content": "so"}, "sunset", "unparsed", "so", "", "finish_reason sunset"),
+        ({"content": "so", "reasoning_content": "well"}, "stop", "ok", "so", "well", ""),
     ],
 )
-def test_a_reply_becomes_a_response(mark: str, status: str, text: str, reasoning: str, reason: str) -> None:
-    with Loopback() as server:
-        response = one(model_of(server), chat(mark))
-    assert (response.status, response.reasoning, response.reason) == (status, reasoning, reason)
-    assert response.text.startswith(text)
+def test_a_reply_becomes_a_response(
+    message: dict[str, Any], finish: str, status: str, text: str, reasoning: str, reason: str
+) -> None:
+    reply = {"choices": [{"message": message, "finish_reason": finish}]}
+    response = read_chat(msgspec.json.encode(reply))
+    assert (response.status, response.text) == (status, text)
+    assert (response.reasoning, response.reason) == (reasoning, reason)
 
 
 def test_max_completion_tokens_is_found_out_and_kept() -> None:
@@ -191,17 +190,6 @@ def test_a_refusal_that_quotes_the_request_teaches_nothing(text: str, complaint:
     assert first["messages"] != second["messages"]
     assert {"temperature", "response_format"} <= set(second)
     assert last["notes"] == []
-
-
-def test_a_refusal_that_quotes_a_document_teaches_nothing() -> None:
-    async def respond(server: Hostile, request: web.BaseRequest) -> web.StreamResponse:
-        bodies.append(msgspec.json.decode(await request.read()))
-        return web.Response(status=400, body=b'{"error": {"message": "not accepted: old texts"}}')
-
-    bodies: list[dict[str, Any]] = []
-    with Hostile(respond) as server:
-        one(model_of(server), Rank(query="sea", document="old texts"))
-    assert all("documents" in body for body in bodies)
 
 
 @pytest.mark.parametrize("field", ["temperature", "response_format"])

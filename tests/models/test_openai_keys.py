@@ -12,7 +12,7 @@ import pytest
 
 from evenkeel.errors import UsageError
 from loopback import Loopback
-from models.hostile import KEY, chat, failing, fixed, model_of, one, says
+from models.hostile import KEY, chat, fixed, model_of, one, says
 
 pytestmark = pytest.mark.slow
 
@@ -41,24 +41,12 @@ def readings(text: str) -> str:
 
 
 @pytest.mark.parametrize("spelling", spellings())
-@pytest.mark.parametrize("where", ["error", "content", "reasoning"])
-def test_a_key_is_replaced_however_a_server_spells_it(
-    spelling: str, where: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_key_is_replaced_however_a_server_spells_it(spelling: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    text = f"Incorrect key {spellings()[spelling]} given"
-    message = {"content": "ok", "reasoning_content": "so", "finish_reason": "stop"}
-    if where == "error":
-        server = fixed(f'{{"error": {{"message": "{text}"}}}}'.encode(), status=400)
-    else:
-        message["content" if where == "content" else "reasoning_content"] = "TEXT"
-        body = json.dumps({"choices": [{"message": message, "finish_reason": "stop"}]})
-        server = fixed(body.replace("TEXT", text).encode())
-    with server:
-        response = one(model_of(server), chat("q"))
-    shown = f"{response.text} {response.reasoning} {response.reason}"
-    assert "Incorrect key" in shown
-    assert "given" in shown
+    with fixed(says("Key SPELLED given").replace(b"SPELLED", spellings()[spelling].encode())) as server:
+        shown = one(model_of(server), chat("q")).text
+    assert shown.startswith("Key ")
+    assert shown.endswith(" given")
     half = len(KEY) // 2
     assert not [i for i in range(half) if KEY[i : i + half] in readings(shown)], shown
 
@@ -107,14 +95,6 @@ def test_a_key_that_no_header_can_hold_is_refused_unseen(
         model_of("http://127.0.0.1:1/v1")
     assert "OPENAI_API_KEY" in str(raised.value)
     assert "canary" not in str(raised.value)
-
-
-def test_a_redirect_is_named_without_its_query(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    location = f"https://elsewhere.test/v1/chat?token=hidden&key={KEY}"
-    reason, error = failing(fixed(b"", status=307, headers={"Location": location}))
-    assert "it redirects to https://elsewhere.test/v1/chat" in error
-    assert "hidden" not in reason + error
 
 
 def test_what_a_server_says_is_printable(monkeypatch: pytest.MonkeyPatch) -> None:

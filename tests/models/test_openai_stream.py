@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import os
-import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -16,7 +11,7 @@ import pytest
 from evenkeel.errors import BudgetReached
 from evenkeel.types import Request, Response
 from loopback import Loopback
-from models.hostile import answers, chat, model_of, one
+from models.hostile import answers, chat, model_of
 
 pytestmark = pytest.mark.slow
 
@@ -92,37 +87,3 @@ def test_an_error_in_the_stream_is_raised_after_what_is_under_way() -> None:
     with Loopback(latency=0.05) as server, pytest.raises(BudgetReached, match="enough"):
         seen.extend(model_of(server).answer(requests()))
     assert len(seen) == 6
-
-
-def test_it_works_inside_a_running_event_loop() -> None:
-    async def notebook() -> Response:
-        return one(model_of(server), chat("q"))
-
-    with Loopback() as server:
-        assert asyncio.run(notebook()).status == "ok"
-
-
-def test_ctrl_c_is_heeded_while_the_server_is_slow() -> None:
-    script = (
-        "import sys\n"
-        "from evenkeel.models.registry import load_model\n"
-        "from evenkeel.types import Generate, Sampling\n"
-        "print('ready', flush=True)\n"
-        "model = load_model('openai:m', base_url=sys.argv[1])\n"
-        "try:\n"
-        "    list(model.answer([Generate(prompt='q', sampling=Sampling())]))\n"
-        "except KeyboardInterrupt:\n"
-        "    print('interrupted', flush=True)\n"
-    )
-    with Loopback(latency=60.0) as server:
-        command = [sys.executable, "-W", "error", "-c", script, server.url]
-        with subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=dict(os.environ)
-        ) as child:
-            assert child.stdout is not None
-            assert child.stdout.readline() == "ready\n"
-            while not server.requests:
-                time.sleep(0.01)
-            child.send_signal(signal.SIGINT)
-            out, err = child.communicate(timeout=30)  # the server would take twice that
-    assert (out, err, child.returncode) == ("interrupted\n", "", 0)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -111,22 +110,6 @@ def test_scores_come_in_the_order_of_the_documents() -> None:
     reply = b'{"results": [' + scores + b"]}"
     assert [response.rank for response in read_scores(reply, 3)] == [0, -1.5, 3]
     assert read_scores(b'[{"score": 0.25}]', 1) == [Response(status="ok", rank=0.25)]
-
-
-class NotANumber(Loopback):
-    """Gives NaN, as Python writes it, for every second score."""
-
-    def _ranks(self, body: Any) -> bytes:
-        return b'[{"index": 0, "score": NaN}, {"index": 1, "score": 1}]'
-
-
-def test_a_score_that_is_not_a_number_fails_alone() -> None:
-    with NotANumber() as server:
-        model = load_model("openai:loop", base_url=server.url)
-        one, other = ask(model, *(Rank(query="q", document=text) for text in "ab"))
-    assert (one.status, one.rank) == ("unparsed", None)
-    assert (other.status, other.rank) == ("ok", 1.0)
-    assert not math.isnan(other.rank or 0)
 
 
 # What a server refuses

@@ -23,7 +23,7 @@ from evenkeel.models.local.steps.attention import (
     widened,
 )
 from evenkeel.models.local.steps.recorded import RecordedSteps
-from evenkeel.models.local.steps.sampling import Sampler, largest_in_nucleus, log_exponentials
+from evenkeel.models.local.steps.sampling import largest_in_nucleus, log_exponentials
 from evenkeel.types import LogLikelihood, Request
 from models.tiny import ARCHITECTURES, ask, naive_ids, open_hf, say, tiny_model
 
@@ -73,15 +73,6 @@ def test_tokens_tied_at_the_edge_of_the_nucleus_stay() -> None:
     probabilities = torch.tensor([[0.4, 0.2, 0.2, 0.1, 0.1]]).expand(5, -1)
     tokens = largest_in_nucleus(torch.eye(5), probabilities, torch.full((5,), 0.5))
     assert tokens.tolist() == [0, 1, 2, 0, 0]
-
-
-def test_many_rows_are_picked_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    prompts = [Prompt((1,), seed % 3 * 0.5, 0.9, seed, 9, ()) for seed in range(20)]
-    logits = torch.randn(20, 100, generator=torch.Generator().manual_seed(0))
-    whole = Sampler(prompts, torch.device("cpu")).pick(logits, 3)
-    monkeypatch.setattr("evenkeel.models.local.steps.sampling.CELLS", 700)
-    assert Sampler(prompts, torch.device("cpu")).pick(logits, 3).equal(whole)
-    assert whole[::3].equal(logits[::3].argmax(-1))
 
 
 # Attention

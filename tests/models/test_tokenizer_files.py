@@ -15,7 +15,6 @@ from evenkeel.errors import UsageError
 from evenkeel.models.embedded import embedded_folder, embedder_folder
 from evenkeel.models.registry import tokenizer
 from evenkeel.models.tokenizer_files import TextTokenizer
-from models.tiny import tiny_model
 
 pytestmark = pytest.mark.slow
 
@@ -236,17 +235,6 @@ def test_what_is_no_tokenizer_is_refused(name: str, content: bytes, problem: str
         tokenizer(str(tmp_path / name))
     assert problem in str(refused.value)
     assert str(tmp_path) in str(refused.value)
-
-
-def test_a_panic_of_the_tokenizers_library_names_the_file(tmp_path: Path) -> None:
-    """It is no Exception: a regular expression that runs away, here."""
-    path = tiny_model(tmp_path / "tiny")
-    file = path / "tokenizer.json"
-    split = {"type": "Split", "pattern": {"Regex": "(x+x+)+y$"}, "behavior": "Isolated", "invert": False}
-    file.write_text(json.dumps({**json.loads(file.read_bytes()), "pre_tokenizer": split}))
-    with pytest.raises(UsageError, match="its tokenizer cannot be used: Onig") as raised:
-        opened(file)("x" * 200)
-    assert str(path) in str(raised.value)
 
 
 # Figures

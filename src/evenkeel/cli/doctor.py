@@ -8,10 +8,9 @@ import os
 import platform
 import sys
 from collections.abc import Iterator, Sequence
-from functools import partial
 from importlib import metadata
 from itertools import groupby
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import click
 from msgspec import Struct
@@ -19,28 +18,14 @@ from msgspec import Struct
 import evenkeel
 from evenkeel.cli import options
 from evenkeel.cli.options import examples, json_option
-from evenkeel.cli.output import print_result, say
+from evenkeel.cli.output import say
 from evenkeel.errors import MissingExtra, UsageError, first_line
-from evenkeel.page.format import visible
-from evenkeel.page.grid import show_line
-
-if TYPE_CHECKING:
-    from packaging.requirements import Requirement
-    from rich.console import Console
-
-    from evenkeel.api.trial import ModelTrial
+from evenkeel.page.format import as_json
 
 State: TypeAlias = Literal["ok", "absent", "missing"]
 """`absent` is optional; without what is `missing`, the embedded models do not run."""
 
-MARKS = {
-    "ok": ("✓", ""),
-    "absent": ("–", "yellow"),
-    "not supported": ("–", "yellow"),
-    "unclear": ("?", "yellow"),
-    "missing": ("✗", "bold red"),
-    "failed": ("✗", "bold red"),
-}
+MARKS = {"ok": "✓", "absent": "–", "not supported": "–", "unclear": "?", "missing": "✗", "failed": "✗"}
 EMBEDDED = {"embedded": "hf", "embedded-embedder": "sbert"}
 """The embedded models, and the extra that each needs."""
 EXTRAS = {
@@ -55,7 +40,7 @@ EXTRAS = {
 
 
 class Check(Struct, frozen=True, kw_only=True):
-    """One thing that was checked."""
+    """One thing that was checked, or tried with a model."""
 
     part: str
     name: str
@@ -65,18 +50,10 @@ class Check(Struct, frozen=True, kw_only=True):
     """The command that fixes it, where something is missing."""
 
 
-class Diagnosis(Struct, frozen=True, kw_only=True):
-    """Everything that was checked, and whether the embedded models can be run."""
-
-    ready: bool
-    checks: list[Check]
-
-
 @click.command(
     name="doctor",
     epilog=examples(
         "evenkeel doctor",
-        "evenkeel doctor --all",
         "evenkeel doctor --model groq:openai/gpt-oss-20b",
         "evenkeel doctor --model openai:NAME --base-url http://127.0.0.1:8000/v1",
     ),
@@ -84,84 +61,65 @@ class Diagnosis(Struct, frozen=True, kw_only=True):
 @click.option("--model", metavar="SPEC", help="Try this model out: see `evenkeel list models`.")
 @options.model_args_option
 @options.base_url_option
-@click.option("--all", "everything", is_flag=True, help="Show everything that was checked.")
 @json_option("every check")
 @click.pass_context
 def doctor_command(
-    ctx: click.Context,
-    model: str | None,
-    model_args: tuple[str, ...],
-    base_url: str | None,
-    everything: bool,
-    json: bool,
+    ctx: click.Context, model: str | None, model_args: tuple[str, ...], base_url: str | None, json: bool
 ) -> None:
-    """Show what is missing, each with the command that fixes it.
+    """Show what is installed, and what is missing with the command that fixes it.
 
     Exits with 0 if the embedded models can be run, with 1 if not.
 
     With --model, a few small requests are sent to that model, one of each kind that a benchmark needs.
     Exits with 0 if it answers chats, with 1 if not, and with 3 if it is not reached.
     """
-    if model is None and (model_args or base_url):
+    if model is not None:
+        ctx.exit(_try(model, model_args, base_url, json=json))
+    if model_args or base_url:
         raise UsageError("--model-arg and --base-url go with --model SPEC.")
-    if model is None:
-        diagnosis = diagnose()
-        print_result(diagnosis, partial(show, everything=everything), json=json)
-        ctx.exit(0 if diagnosis.ready else 1)
+    checks = [*_system(), *_extras(), *_devices(), *_embedded()]
+    ready = all(check.state != "missing" for check in checks)
+    if json:
+        click.echo(as_json({"ready": ready, "checks": checks}))
+        ctx.exit(0 if ready else 1)
+    for part, group in groupby(checks, key=lambda check: check.part):
+        _show(part, [(check.state, check.name, check.detail, check.fix) for check in group])
+    if ready:
+        say("No problems found. The embedded models can be run: evenkeel demo")
+    else:
+        say("The embedded models cannot be run yet: fix what is marked ✗.")
+    ctx.exit(0 if ready else 1)
+
+
+def _try(model: str, model_args: Sequence[str], base_url: str | None, *, json: bool) -> int:
+    """Show what a model can do, and which benchmarks that is enough for."""
     from evenkeel.api.trial import MOST_REQUESTS, try_model
     from evenkeel.models.registry import parse_args, split_spec
 
-    bare = split_spec(model)[0].rstrip(":")
-    say(f"{bare}: at most {MOST_REQUESTS} small requests are sent.", err=True)
+    name = split_spec(model)[0].rstrip(":")
+    say(f"{name}: at most {MOST_REQUESTS} small requests are sent.", err=True)
     trial = try_model(model, model_args=parse_args(model_args), base_url=base_url)
-    print_result(trial, show_trial, json=json)
-    ctx.exit(0 if trial.enough else 1)
-
-
-def show_trial(console: Console, trial: ModelTrial) -> None:
-    """What a model can do, and which benchmarks that is enough for."""
-    where = f" at {', '.join(trial.addresses)}" if trial.addresses else ""
-    for title, trials in ((f"{trial.model}{where}", trial.trials), ("benchmarks", trial.benchmarks)):
-        _show_rows(
-            console, title, [(each.state, each.name, each.detail or each.state, "") for each in trials]
-        )
+    if json:
+        click.echo(as_json(trial))
+        return 0 if trial.enough else 1
+    address = f" at {', '.join(trial.addresses)}" if trial.addresses else ""
+    for title, trials in ((f"{trial.model}{address}", trial.trials), ("benchmarks", trial.benchmarks)):
+        _show(title, [(each.state, each.name, each.detail or each.state, "") for each in trials])
     if trial.latency_s is not None:
-        show_line(console, f"latency: {trial.latency_s:.2f} s (median)")
+        say(f"latency: {trial.latency_s:.2f} s (median)")
     for note in trial.notes:
-        show_line(console, note, "yellow")
+        say(note)
+    return 0 if trial.enough else 1
 
 
-def show(console: Console, diagnosis: Diagnosis, *, everything: bool = False) -> None:
-    """The problems and how to fix them, or every check."""
-    shown = [check for check in diagnosis.checks if everything or check.state == "missing"]
-    for part, checks in groupby(shown, key=lambda check: check.part):
-        _show_rows(console, part, [(check.state, check.name, check.detail, check.fix) for check in checks])
-    if diagnosis.ready:
-        show_line(console, "No problems found. The embedded models can be run: evenkeel demo")
-    else:
-        show_line(console, "The embedded models cannot be run yet: fix what is marked ✗.", "red")
-    if not everything:
-        show_line(console, "evenkeel doctor --all lists everything that was checked.", "dim")
-
-
-def _show_rows(console: Console, title: str, rows: Sequence[tuple[str, str, str, str]]) -> None:
+def _show(title: str, rows: Sequence[tuple[str, str, str, str]]) -> None:
     """A line for each state, name and detail, and below it the command that fixes it, if there is one."""
-    from rich.text import Text
-
-    show_line(console, title, "bold")
+    say(title)
     width = max(len(name) for _, name, _, _ in rows)
     for state, name, detail, fix in rows:
-        line = Text.assemble("  ", MARKS[state], f" {name:<{width}}  {visible(detail)}")
-        console.print(line, highlight=False, soft_wrap=True)
+        say(f"  {MARKS[state]} {name:<{width}}  {detail}")
         if fix:
-            show_line(console, f"{'':<{width + 6}}{fix}", "dim")  # not broken: it is to be copied
-
-
-def diagnose() -> Diagnosis:
-    """Check everything. Nothing is fetched and no weights are read; torch is loaded, if it is installed."""
-    parts = (_system, _extras, _devices, _embedded)
-    checks = [check for part in parts for check in part()]
-    return Diagnosis(ready=all(check.state != "missing" for check in checks), checks=checks)
+            say(f"{'':<{width + 6}}{fix}")
 
 
 def _system() -> Iterator[Check]:
@@ -172,40 +130,30 @@ def _system() -> Iterator[Check]:
 
 
 def _extras() -> Iterator[Check]:
+    """The packages that Evenkeel's metadata require with each extra, and whether they fit."""
+    from packaging.requirements import Requirement
+
+    requirements = [Requirement(line) for line in metadata.requires("evenkeel-bench") or ()]
     for extra, purpose in EXTRAS.items():
-        packages = _requirements(extra)
-        problems = [f"{package.name} {problem}" for package in packages if (problem := _problem(package))]
+        versions, problems = [], []
+        for package in requirements:
+            marker = package.marker
+            if marker is None or not marker.evaluate({"extra": extra}) or marker.evaluate({"extra": ""}):
+                continue
+            try:
+                version = metadata.version(package.name)
+            except metadata.PackageNotFoundError:
+                problems.append(f"{package.name} not installed")
+                continue
+            versions.append(f"{package.name} {version}")
+            if not package.specifier.contains(version, prereleases=True):
+                problems.append(f"{package.name} {version}, not {package.specifier}")
         if problems:
             state: State = "missing" if extra in EMBEDDED.values() else "absent"
             detail, fix = f"{purpose}: {', '.join(problems)}", f'pip install "evenkeel-bench[{extra}]"'
             yield Check(part="extras", name=extra, state=state, detail=detail, fix=fix)
-        elif packages:
-            versions = ", ".join(f"{package.name} {metadata.version(package.name)}" for package in packages)
-            yield Check(part="extras", name=extra, detail=versions)
-
-
-def _requirements(extra: str) -> list[Requirement]:
-    """The packages that Evenkeel's metadata require with an extra alone."""
-    from packaging.requirements import Requirement
-
-    def required(package: Requirement, extra: str) -> bool:
-        return package.marker is None or package.marker.evaluate({"extra": extra})
-
-    try:
-        packages = [Requirement(line) for line in metadata.requires("evenkeel-bench") or ()]
-    except metadata.PackageNotFoundError:
-        return []
-    return [p for p in packages if required(p, extra) and not required(p, "")]
-
-
-def _problem(package: Requirement) -> str:
-    """Why the installed package cannot be used; empty if it can."""
-    try:
-        version = metadata.version(package.name)
-    except metadata.PackageNotFoundError:
-        return "not installed"
-    fits = package.specifier.contains(version, prereleases=True)
-    return "" if fits else f"{version}, not {package.specifier}"
+        else:
+            yield Check(part="extras", name=extra, detail=", ".join(versions))
 
 
 def _devices() -> Iterator[Check]:

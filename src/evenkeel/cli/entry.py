@@ -6,7 +6,6 @@ import contextlib
 import errno
 import importlib
 import io
-import os
 import signal
 import sys
 import warnings
@@ -15,10 +14,10 @@ from typing import Any
 import click
 
 from evenkeel import __version__
-from evenkeel.cli.options import SuggestingGroup, examples
+from evenkeel.cli.options import examples
 from evenkeel.cli.output import say, say_error
 from evenkeel.cli.signals import stopping
-from evenkeel.errors import EvenkeelError, StorageError
+from evenkeel.errors import EvenkeelError, StorageError, UsageError, suggestion
 from evenkeel.files.remote.telemetry import switch_off_telemetry
 from evenkeel.page.format import visible
 
@@ -42,9 +41,6 @@ COMMANDS = {
     "doctor": ("doctor", "Show what is installed, what is missing, and how to fix it."),
 }
 """By command: its module, in which it is `<command>_command`, and its line of help."""
-
-CONTROL = "EVENKEEL_CONTROL"
-"""Set for a process that `ek.start` began: only then is the module of its folder imported."""
 
 NOT_WRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO}
 """A disk that is full, fails or is read-only."""
@@ -72,15 +68,16 @@ Exit codes: 0 done, 1 gate or coverage failed, 2 wrong usage or bad input, 3 a s
 130 stopped by Ctrl-C, 143 by SIGTERM, 129 by SIGHUP: the answers received so far are saved."""
 
 
-class LazyGroup(SuggestingGroup):
+class LazyGroup(click.Group):
     """Commands by name and one line of help; a command's module is imported when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
         if cmd_name not in COMMANDS:
-            return None
+            hint = suggestion(cmd_name, COMMANDS)
+            raise UsageError(f"unknown command '{cmd_name}'.{hint} Available: {', '.join(COMMANDS)}.")
         module = importlib.import_module(f"evenkeel.cli.{COMMANDS[cmd_name][0]}")
         command: click.Command = getattr(module, f"{cmd_name}_command")
         return command
@@ -118,26 +115,19 @@ def main() -> None:
         sys.stdout = _wrapped(sys.stdout)
     if sys.__stderr__ is not None and sys.stderr is sys.__stderr__:
         sys.stderr = _wrapped(sys.stderr)
-    watching: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
-    if CONTROL in os.environ:
-        from evenkeel.harness.control import assigned_folder, obeying
-
-        signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever began this may have ignored it
-        watching = obeying(assigned_folder())
-    with warnings.catch_warnings(), stopping() as state, watching:
+    with warnings.catch_warnings(), stopping() as received:
         warnings.showwarning = _show_warning
         try:
             code = _run_command()
-            if state.number is not None:  # whatever the command made of the interrupt
-                code = state.exit_code
         except BaseException as error:
-            if state.number is None and not isinstance(error, KeyboardInterrupt | click.Abort):
+            if not received and not isinstance(error, KeyboardInterrupt | click.Abort):
                 raise
             with contextlib.suppress(OSError):  # the terminal may have closed with the signal
                 click.echo("stopped.", err=True)
                 _show_notes(error.__cause__ or error)  # click wraps the interrupt, which carries the note
-            code = state.exit_code
-    sys.exit(code)
+            code = 128 + signal.SIGINT
+    # 130 after Ctrl-C, 143 after SIGTERM, 129 after SIGHUP, whatever the command made of the interrupt.
+    sys.exit(128 + received[0] if received else code)
 
 
 class _Output(io.FileIO):

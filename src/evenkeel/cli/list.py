@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from evenkeel.cli.options import SuggestingGroup, data_option, examples, json_option, lang_option
+from evenkeel.cli.options import data_option, examples, json_option, lang_option
 from evenkeel.cli.output import print_result, say
+from evenkeel.page.format import as_json
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from evenkeel.harness.stored.listing import ListedRun
     from evenkeel.page.grid import Content, Grid
     from evenkeel.types import Figure
 
 
-MOST_SHOWN = 50
-"""Models of a server that are printed."""
-
-
-@click.group(cls=SuggestingGroup, name="list")
+@click.group(name="list")
 def list_command() -> None:
     """List benchmarks, metrics, models and runs."""
 
@@ -48,14 +43,13 @@ def list_metrics(benchmark: str, json: bool) -> None:
 
     names = [benchmark] if benchmark else [name for name, _ in usable_benchmarks()]
     by_benchmark = {name: explained(name) for name in names}
-
-    def show(*_: Any) -> None:
-        for name, metrics in by_benchmark.items():
-            say(f"{name}\n")
-            for metric in metrics:
-                say(f"{metric!r}\n")
-
-    print_result(by_benchmark, show, json=json)
+    if json:
+        click.echo(as_json(by_benchmark))
+        return
+    for name, metrics in by_benchmark.items():
+        say(f"{name}\n")
+        for metric in metrics:
+            say(f"{metric!r}\n")
 
 
 @list_command.command(
@@ -68,29 +62,23 @@ def list_models(ask: bool, json: bool) -> None:
     from evenkeel.api.listing import model_kinds, providers
 
     kinds, known = model_kinds(), providers(ask=ask)
-
-    def show(*_: Any) -> None:
-        for kind in kinds:
-            say(kind.form)
-            say(f"    {kind.about}")
-            for name, description in kind.options.items():
-                say(f"    {name:<18} {description}")
-        say("\nProviders and local servers, through openai:, with the same keys\n")
-        width = max(len(provider.name) for provider in known) + 6
-        for provider in known:
-            key = (
-                f"{provider.key} {'set' if provider.key_is_set else 'not set'}" if provider.key else "no key"
-            )
-            say(f"{f'{provider.name}:NAME':<{width}} {provider.title}, {provider.address}, {key}")
-            shown = provider.models[:MOST_SHOWN]
-            for name in shown:
-                say(f"    {provider.name}:{name}")
-            if len(provider.models) > len(shown):
-                say(f"    and {len(provider.models) - len(shown):,} more (--json has them)")
-            if provider.problem:
-                say(f"    {provider.problem}")
-
-    print_result({"kinds": kinds, "providers": known}, show, json=json)
+    if json:
+        click.echo(as_json({"kinds": kinds, "providers": known}))
+        return
+    for kind in kinds:
+        say(kind.form)
+        say(f"    {kind.about}")
+        for name, description in kind.options.items():
+            say(f"    {name:<18} {description}")
+    say("\nProviders and local servers, through openai:, with the same keys\n")
+    for provider in known:
+        key_state = "set" if provider.key_is_set else "not set"
+        key = f"{provider.key} {key_state}" if provider.key else "no key"
+        say(f"{f'{provider.name}:NAME':<16} {provider.title}, {provider.address}, {key}")
+        for name in provider.models:
+            say(f"    {provider.name}:{name}")
+        if provider.problem:
+            say(f"    {provider.problem}")
 
 
 @list_command.command(name="runs", epilog=examples("evenkeel list runs", "evenkeel list runs results --json"))
@@ -99,13 +87,12 @@ def list_models(ask: bool, json: bool) -> None:
 def list_runs(folder: Path, json: bool) -> None:
     """Runs below FOLDER, newest first: finished, running, unfinished or broken."""
     from evenkeel.harness.stored.listing import list_runs as read_runs
-    from evenkeel.page.grid import show_table
 
     runs = read_runs(folder)
     if not runs:
         say(f"no runs below {folder}", err=True)
     if runs or json:
-        print_result(runs, lambda console, runs: show_table(console, _grid(runs).to_rich()), json=json)
+        print_result(runs, _grid(runs).overview(), json=json)
     for run in runs:
         if run.problem:
             say(f"broken: {run.problem}", err=True)
@@ -114,7 +101,6 @@ def list_runs(folder: Path, json: bool) -> None:
 def _grid(runs: list[ListedRun]) -> Grid:
     """A row for each run, or for each method of one that compares several."""
     from evenkeel.page.examples import shortened
-    from evenkeel.page.format import interval, share, value
     from evenkeel.page.grid import Grid
 
     def name(text: str) -> str:
@@ -124,11 +110,9 @@ def _grid(runs: list[ListedRun]) -> Grid:
     for run in runs:
         figures: dict[str, Figure | None] = {**run.subjects} or {run.model: run.headline}
         for subject, figure in figures.items():
-            scored = f"{value(figure)} {interval(figure, short=True)}".rstrip() if figure else "–"
-            coverage = share(figure.coverage) if figure else "–"
-            cells = [run.state, name(run.benchmark), name(subject), scored, coverage, run.path]
-            rows.append((name(run.created[:16].replace("T", " ")), list(cells)))
-    columns = ["state", "benchmark", "model", "headline", "coverage", "run"]
+            cells: list[Content] = [run.state, name(run.benchmark), name(subject), figure, run.path]
+            rows.append((name(run.created[:16].replace("T", " ")), cells))
+    columns = ["state", "benchmark", "model", "headline", "run"]
     return Grid("", "created (UTC)", columns, rows, left=1 + len(columns))
 
 
@@ -157,18 +141,12 @@ def tokenizers_command(
     """
     from evenkeel.api.setup import parse_langs
     from evenkeel.harness.registry import usable_benchmarks
-    from evenkeel.page.grid import show_grid
+    from evenkeel.page.grid import Overview
 
     tokenizers = next(module for _, cls in usable_benchmarks() if (module := cls.tokenizers()) is not None)
     comparison = tokenizers.compare(tokenizers.read(data, parse_langs(lang)), specs)
     grids = tokenizers.grids(comparison)
-
-    def show(console: Console, _: Any) -> None:
-        for grid in grids:
-            show_grid(console, grid)
-            console.print()
-
-    print_result(comparison.summaries, show, json=json)
+    print_result(comparison.summaries, Overview("Tokenizers", grids=grids), json=json)
     for note in comparison.notes:
         say(note, err=True)
     if out:

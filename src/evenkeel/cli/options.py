@@ -1,4 +1,4 @@
-"""Options that several commands share, options made from a struct, and names with a suggestion.
+"""Options that several commands share, options made from a struct, and groups by benchmark.
 
 A decorator here is one of click's, or several composed; a command lists the ones it takes.
 """
@@ -6,12 +6,12 @@ A decorator here is one of click's, or several composed; a command lists the one
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args, get_origin
 
 import click
 from msgspec import NODEFAULT, Struct
 
-from evenkeel.errors import suggestion
 from evenkeel.options import Option, describe
 
 Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -27,23 +27,7 @@ SECTIONS = {
     "Expert": ("model_args", "top_p", "top_k", "seed", "resume", "reuse", "min_coverage", "json", "help"),
 }  # fmt: skip
 """Options in the help of a benchmark's commands; that without names has all the others."""
-RUN_FOLDER = click.Path(exists=True, file_okay=False)
-
-
-class SuggestingGroup(click.Group):
-    """A group that suggests the command that was probably meant."""
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        try:
-            return super().resolve_command(ctx, args)
-        except click.NoSuchOption:
-            raise
-        except click.UsageError:
-            names = self.list_commands(ctx)
-            message = f"No such command '{args[0]}'.{suggestion(args[0], names)}"
-            raise click.UsageError(f"{message} Available: {', '.join(names)}.", ctx) from None
+RUN_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 
 
 class SectionedCommand(click.Command):
@@ -53,7 +37,7 @@ class SectionedCommand(click.Command):
         records = {
             "help" if "--help" in parameter.opts else str(parameter.name): record
             for parameter in self.get_params(ctx)
-            if (record := parameter.get_help_record(ctx)) is not None
+            if isinstance(parameter, click.Option) and (record := parameter.get_help_record(ctx))
         }
         listed = {name for names in SECTIONS.values() for name in names}
         for title, names in SECTIONS.items():
@@ -63,7 +47,7 @@ class SectionedCommand(click.Command):
                     formatter.write_dl(rows)
 
 
-class BenchmarkGroup(SuggestingGroup):
+class BenchmarkGroup(click.Group):
     """One command for each benchmark, made by `make` from the benchmark's own options when it is called."""
 
     def __init__(self, name: str, make: Callable[[str], click.Command], *, arguments: str, help: str) -> None:
@@ -75,25 +59,15 @@ class BenchmarkGroup(SuggestingGroup):
 
         return benchmark_names()
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        from evenkeel.harness.registry import BENCHMARKS, benchmark_names
-
-        known = cmd_name.endswith(".py") or cmd_name in BENCHMARKS or cmd_name in benchmark_names()
-        return self._make(cmd_name) if known else None
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
+        return self._make(cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         from evenkeel.harness.registry import usable_benchmarks
 
         with formatter.section("Benchmarks"):
             formatter.write_dl([(name, cls.layout.question) for name, cls in usable_benchmarks()])
-
-    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The first example of each benchmark."""
-        from evenkeel.harness.registry import usable_benchmarks
-
-        lines = [usage(str(self.name), name)[0] for name, _ in usable_benchmarks()]
-        self.epilog = examples(*lines)
-        super().format_epilog(ctx, formatter)
+        self.epilog = examples(*(usage(str(self.name), name)[0] for name, _ in usable_benchmarks()))
 
 
 def usage(command: str, benchmark: str) -> list[str]:
@@ -161,12 +135,6 @@ data_option = click.option(
     show_default=True,
     help="A path, 'starter', 'published', hf:NAME[:SPLIT] or an address; repeat for several.",
 )
-column_option = click.option(
-    "--column",
-    multiple=True,
-    metavar="FIELD=COLUMN",
-    help="Read a field from a column of another name: query=question; repeat.",
-)
 lang_option = click.option(
     "--lang",
     help="Languages, separated by commas: en,ko.  [default: all in the data; mostly en for a starter set]",
@@ -183,24 +151,6 @@ model_args_option = click.option(
     multiple=True,
     metavar="KEY=VALUE",
     help="An option of the model's backend (see `evenkeel list models`); repeat.",
-)
-concurrency_option = click.option(
-    "--concurrency", type=click.IntRange(min=1), help="At most this many requests at once, to each server."
-)
-engine_options = compose(
-    click.option(
-        "--engine",
-        default="local",
-        show_default=True,
-        help="Where models run: local (this process) or ray (a Ray cluster).",
-    ),
-    click.option(
-        "--engine-arg",
-        "engine_args",
-        multiple=True,
-        metavar="KEY=VALUE",
-        help="An option of --engine ray: address, workers or gpus_per_worker; repeat.",
-    ),
 )
 min_coverage_option = click.option(
     "--min-coverage",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,9 +10,8 @@ import click
 from evenkeel.page.format import as_json, share, visible
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from evenkeel.harness.folder import Run
+    from evenkeel.page.grid import Overview
 
 SCORED_REASONS = ("truncated", "truncated: length", "truncated: max_tokens")
 """Answers cut off by max-tokens are scored as far as they go, so they count as covered."""
@@ -30,18 +28,14 @@ def say_error(text: object) -> None:
     click.echo(f"{label} {visible(str(text))}", err=True)
 
 
-def print_result(value: Any, show: Callable[[Console, Any], None] | None = None, *, json: bool) -> None:
-    """Print a value as JSON, or as `show` (by default its own overview) writes it to the terminal."""
+def print_result(value: Any, overview: Overview | None = None, *, json: bool) -> None:
+    """Print a value as JSON, or an overview, by default its own."""
     if json:
         click.echo(as_json(value))
         return
     from rich.console import Console
 
-    console = Console()
-    if show is not None:
-        show(console, value)
-    else:
-        value.overview().show(console)
+    (overview or value.overview()).show(Console())
 
 
 def show_run(run: Run, *, min_coverage: float, json: bool) -> int:

@@ -3,30 +3,35 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import click
 
-from evenkeel.cli.options import examples
+from evenkeel.cli.options import examples, run_argument
 
 
 @click.command(name="resume", epilog=examples("evenkeel resume runs/20261115-180400-mirae-embedded"))
-@click.argument("folder", metavar="RUN", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@run_argument
 @click.pass_context
-def resume_command(ctx: click.Context, folder: Path) -> None:
+def resume_command(ctx: click.Context, run: Path) -> None:
     """Resume a run that was stopped or failed, with the settings it was begun with.
 
     What was answered is not asked again; of a finished run, requests that ended in an error are asked again.
     RUN is the folder of a run, or of a data set that the app was building. Only what you began yourself on
     this machine is resumed: a folder may come from anyone.
     """
-    from evenkeel.api.launch import record, resumable
+    from evenkeel.api.launch import resumable
     from evenkeel.cli.data import build_and_show
-    from evenkeel.cli.run import run_and_show
+    from evenkeel.cli.run import run_and_show, storing
+    from evenkeel.harness.control import assigned_folder, obeying
 
-    task, folder = resumable(folder), folder.resolve()
+    task, folder = resumable(run).task, run.resolve()
     os.chdir(task.directory)
-    if task.kind == "build":
-        record(folder, task, os.getpid())
-        ctx.exit(build_and_show(task.benchmark, out=folder, **task.settings))
-    ctx.exit(run_and_show(task, out=folder))
+    assigned = assigned_folder()
+    if assigned and signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # by whoever began this process
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    with obeying(assigned):
+        if task.kind == "build":
+            ctx.exit(build_and_show(task.benchmark, out=folder, progress=storing(task), **task.settings))
+        ctx.exit(run_and_show(task, out=folder))

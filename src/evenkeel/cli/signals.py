@@ -6,7 +6,6 @@ import contextlib
 import os
 import signal
 import sys
-import threading
 from collections.abc import Iterator
 from types import FrameType
 
@@ -14,46 +13,28 @@ SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if 
 SHOW_CURSOR = b"\x1b[?25h"
 
 
-class Stopped(KeyboardInterrupt):
-    """A signal asked this process to end."""
-
-
-class Stopping:
-    """Which signal has asked for the end, if any."""
-
-    number: int | None = None
-
-    @property
-    def exit_code(self) -> int:
-        """By convention 128 and the number of the signal: 130 Ctrl-C, 143 SIGTERM, 129 SIGHUP."""
-        return 128 + (self.number or signal.SIGINT)
-
-
 @contextlib.contextmanager
-def stopping() -> Iterator[Stopping]:
+def stopping() -> Iterator[list[int]]:
     """While the block runs, the first signal raises KeyboardInterrupt in it; the second has its default
-    action, which waits for no library.
+    action, which waits for no library. The list has the number of the first, once it came.
 
     What is in the journal is safe either way. A signal that the caller has ignored (nohup) stays so.
     """
-    state = Stopping()
+    received: list[int] = []
     handled = [number for number in SIGNALS if signal.getsignal(number) not in (signal.SIG_IGN, None)]
-    if threading.current_thread() is not threading.main_thread():
-        yield state
-        return
 
     def stop(number: int, frame: FrameType | None) -> None:
-        state.number = number
-        for each in handled:
-            signal.signal(each, signal.SIG_DFL)
+        received.append(number)
+        for other in handled:
+            signal.signal(other, signal.SIG_DFL)
         with contextlib.suppress(OSError, ValueError):
             if sys.stderr.isatty():  # a progress bar hides it, and the second signal leaves no time
                 os.write(sys.stderr.fileno(), SHOW_CURSOR)
-        raise Stopped
+        raise KeyboardInterrupt
 
     handlers = {number: signal.signal(number, stop) for number in handled}
     try:
-        yield state
+        yield received
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evenkeel.api.suite.suite import PlannedCost
-    from evenkeel.page.grid import Content, Grid
+    from evenkeel.page.grid import Content, Overview
 
 DEFAULT = Path("suite.yaml")
 
@@ -51,15 +51,7 @@ DEFAULT = Path("suite.yaml")
 @json_option("the outcome, or with --dry-run the plan,")
 @click.pass_context
 def suite_command(
-    ctx: click.Context,
-    /,
-    file: Path | None,
-    out: Path | None,
-    only: tuple[str, ...],
-    allow_hosts: tuple[str, ...],
-    dry_run: bool,
-    init: bool,
-    json: bool,
+    ctx: click.Context, /, file: Path | None, dry_run: bool, init: bool, json: bool, **settings: Any
 ) -> None:
     """Run each benchmark of FILE on each of its models, and rank the models.
 
@@ -77,14 +69,12 @@ def suite_command(
     from evenkeel.api.suite.suite import plan_suite, suite
 
     if dry_run:
-        costs = plan_suite(file, out=out, only=only, allow_hosts=allow_hosts)
-        print_result(costs, lambda console, plan: _show_plan(console, plan), json=json)
+        costs = plan_suite(file, **settings)
+        print_result(costs, _plan(costs), json=json)
         return
     from evenkeel.report.suite import MARKDOWN, PAGE
-    from evenkeel.report.terminal.runs import runs_watcher
 
-    watcher = runs_watcher(True, plain=True)
-    result = suite(file, out=out, only=only, allow_hosts=allow_hosts, progress=watcher)
+    result = suite(file, **settings)
     print_result(result, json=json)
     if not json:
         for name in (PAGE, MARKDOWN):
@@ -103,43 +93,28 @@ def _init(path: Path) -> None:
     say(f"Run it: evenkeel suite {path}")
 
 
-def _show_plan(console: object, costs: Sequence[PlannedCost]) -> None:
-    from rich.console import Console
-
+def _plan(costs: Sequence[PlannedCost]) -> Overview:
+    """A row for each run, and what those that are not finished cost together."""
     from evenkeel.page.format import counted
-    from evenkeel.page.grid import show_line, show_table
+    from evenkeel.page.grid import Grid, Overview
 
-    assert isinstance(console, Console)
-    show_table(console, plan_table(costs).to_rich())
-    show_line(console, "Tokens and costs are estimated; every answer is counted at its full length.", "dim")
-    for key in dict.fromkeys(key for each in costs for key in each.plan.keys):
-        show_line(console, f"Key: {key}.")
-    left = [each for each in costs if each.state != "finished"]
-    known = [each.plan.usd for each in left if each.plan.usd is not None]
-    unknown = len(left) - len(known)
-    cost = f"at most ${sum(known):,.2f}" if known else "cost unknown: no prices given"
-    if known and unknown:
-        cost += f", plus {counted(unknown, 'runs')} without prices"
-    show_line(console, f"{len(left)} of {counted(len(costs), 'runs')} not finished: {cost}.")
-
-
-def plan_table(costs: Sequence[PlannedCost]) -> Grid:
-    """A row for each run."""
-    from evenkeel.page.grid import Grid
-
-    rows: list[tuple[str, list[Content]]] = [
-        (
-            each.name,
-            [
-                each.state,
-                ", ".join(each.servers) or "–",
-                f"{sum(each.plan.requests.values()):,}",
-                f"{sum(each.plan.tokens_in.values()):,}",
-                f"{sum(each.plan.tokens_out.values()):,}",
-                "–" if each.plan.usd is None else f"${each.plan.usd:,.2f}",
-            ],
-        )
-        for each in costs
-    ]
+    rows: list[tuple[str, list[Content]]] = []
+    for cost in costs:
+        plan = cost.plan
+        counts = [
+            f"{sum(by_kind.values()):,}" for by_kind in (plan.requests, plan.tokens_in, plan.tokens_out)
+        ]
+        usd = "–" if plan.usd is None else f"${plan.usd:,.2f}"
+        rows.append((cost.name, [cost.state, ", ".join(cost.servers) or "–", *counts, usd]))
     columns = ["state", "where", "requests", "tokens in", "tokens out", "cost"]
-    return Grid("", "run", columns, rows, left=3)
+    left = [cost.plan.usd for cost in costs if cost.state != "finished"]
+    known = [usd for usd in left if usd is not None]
+    total = f"at most ${sum(known):,.2f}" if known else "cost unknown: no prices given"
+    if known and len(left) > len(known):
+        total += f", plus {counted(len(left) - len(known), 'runs')} without prices"
+    return Overview(
+        f"{len(left)} of {counted(len(costs), 'runs')} not finished: {total}.",
+        [f"Key: {key}." for key in dict.fromkeys(key for cost in costs for key in cost.plan.keys)],
+        [Grid("", "run", columns, rows, left=3)],
+        ["Tokens and costs are estimated; every answer is counted at its full length."],
+    )

@@ -5,26 +5,27 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import accumulate
 from typing import NamedTuple
 
 from evenkeel.page.view import Beside, Span, Text
 
 MOST_WORDS = 2_000
 """Words of a text that are compared: the time grows with the product of both numbers."""
-_WORD = re.compile(
-    r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-    r"\U00020000-\U0003134f]"  # scripts without spaces between words: letter by letter
-    r"|[^\W\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-    r"\U00020000-\U0003134f]+|[^\w\s]"
+_NO_SPACES = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+    "\U00020000-\U0003134f"
 )
+"""Scripts without spaces between words."""
+_WORD = rf"([^\W{_NO_SPACES}]+|[{_NO_SPACES}]|[^\w\s])"
 
 
-class Word(NamedTuple):
-    """A word, a punctuation mark, or a letter of a script without spaces, and where it is."""
+class Words(NamedTuple):
+    """Words, punctuation marks, letters of a script without spaces, and where each begins and ends."""
 
-    text: str
-    start: int
-    end: int
+    texts: Sequence[str]
+    starts: Sequence[int]
+    ends: Sequence[int]
 
 
 class Differences(NamedTuple):
@@ -38,32 +39,22 @@ class Differences(NamedTuple):
     """False where only the first MOST_WORDS words of a text were compared."""
 
 
-def located_words(text: str, most: int = MOST_WORDS, start: int = 0, end: int | None = None) -> list[Word]:
+def located_words(text: str, most: int = MOST_WORDS) -> Words:
     """The first words of a text, at most so many."""
-    words: list[Word] = []
-    for match in _WORD.finditer(text, start, len(text) if end is None else end):
-        if len(words) == most:
-            break
-        words.append(Word(match[0], match.start(), match.end()))
-    return words
+    parts = re.split(_WORD, text, maxsplit=most)  # what is between words, and the words
+    ends = list(accumulate(map(len, parts)))
+    return Words(parts[1::2], ends[:-1:2], ends[1::2])
 
 
-def matching(first: Sequence[str], second: Sequence[str]) -> list[tuple[int, int, int]]:
-    """Runs of equal items of the longest common subsequence: where each begins in both, and its length."""
-    from rapidfuzz.distance import Indel
-
-    numbers: dict[str, int] = {}
-    rows = [[numbers.setdefault(item, len(numbers)) for item in items] for items in (first, second)]
-    blocks = Indel.opcodes(*rows).as_matching_blocks()
-    return [(block.a, block.b, block.size) for block in blocks if block.size]
+def _located_letters(text: str, most: int) -> Words:
+    count = min(len(text), most)
+    return Words(text[:count], range(count), range(1, count + 1))
 
 
 @lru_cache(maxsize=8)
-def _first_words(text: str, letters: bool) -> list[Word]:
+def _first_words(text: str, letters: bool) -> Words:
     """One more than are compared, and kept: several texts are compared with the same one."""
-    if letters:
-        return [Word(letter, at, at + 1) for at, letter in enumerate(text[: MOST_WORDS + 1])]
-    return located_words(text, MOST_WORDS + 1)
+    return (_located_letters if letters else located_words)(text, MOST_WORDS + 1)
 
 
 def differences(text: str, other: str, *, letters: bool = False) -> Differences:
@@ -73,25 +64,28 @@ def differences(text: str, other: str, *, letters: bool = False) -> Differences:
 
 def mutual_differences(first: str, second: str, *, letters: bool = False) -> tuple[Differences, Differences]:
     """Of two texts, the words that the other does not have: what is left of both is the same."""
-    listed = [_first_words(text, letters) for text in (first, second)]
-    whole = max(map(len, listed)) <= MOST_WORDS
-    words, others = (each[:MOST_WORDS] for each in listed)
-    blocks = matching([word.text for word in words], [word.text for word in others])
-    total, equal = len(words) + len(others), sum(size for _, _, size in blocks)
+    from rapidfuzz.distance import Indel
+
+    words, others = (_first_words(text, letters) for text in (first, second))
+    whole = max(len(words.texts), len(others.texts)) <= MOST_WORDS
+    compared = words.texts[:MOST_WORDS], others.texts[:MOST_WORDS]
+    # Runs of equal words of the longest common subsequence; the last one is empty, at the end of both.
+    blocks = Indel.opcodes(*compared).as_matching_blocks()
+    total, equal = sum(map(len, compared)), sum(block.size for block in blocks)
     share = 2 * equal / total if total else 1.0
     return (
-        Differences(_outside(words, [(start, size) for start, _, size in blocks]), share, whole),
-        Differences(_outside(others, [(start, size) for _, start, size in blocks]), share, whole),
+        Differences(_outside(words, [(block.a, block.size) for block in blocks]), share, whole),
+        Differences(_outside(others, [(block.b, block.size) for block in blocks]), share, whole),
     )
 
 
-def _outside(words: Sequence[Word], blocks: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+def _outside(words: Words, blocks: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     """The ranges of the text between blocks of words, each of which has a start and a size."""
     ranges = []
     position = 0
-    for start, size in [*blocks, (len(words), 0)]:
+    for start, size in blocks:
         if position < start:
-            ranges.append((words[position].start, words[start - 1].end))
+            ranges.append((words.starts[position], words.ends[start - 1]))
         position = start + size
     return ranges
 

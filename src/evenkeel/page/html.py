@@ -24,6 +24,7 @@ def _environment() -> Environment:
     environment = Environment(
         loader=PackageLoader("evenkeel", ""),
         autoescape=True,
+        auto_reload=False,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
+from itertools import chain
 from typing import Literal, TypeAlias, get_args
 from urllib.parse import unquote
 
@@ -64,14 +65,15 @@ class Metric(Displayed, Struct, frozen=True):
             raise ValueError(f"better='{self.better}' of '{self.name}' is not 'higher', 'lower' or None")
 
 
-def declaration(metrics: Iterable[Metric], name: str) -> Metric | None:
+def declaration(metrics: Sequence[Metric], name: str) -> Metric | None:
     """The declaration behind a name: `accuracy` for `accuracy@embed:a/b`, `drift` for `drift/lang=en`."""
     metric = name.partition("@")[0].partition("/")[0]
-    matching = [each for each in metrics if fnmatchcase(metric, each.name)]
-    return min(matching, key=lambda each: each.name != metric, default=None)
+    exact = (each for each in metrics if each.name == metric)
+    matching = (each for each in metrics if fnmatchcase(metric, each.name))
+    return next(chain(exact, matching), None)
 
 
-def title_of(metrics: Iterable[Metric], name: str) -> str:
+def title_of(metrics: Sequence[Metric], name: str) -> str:
     """A figure in words: `Accuracy (bm25), task stories` for `accuracy@bm25/task=stories`."""
     metric, scope = scope_of(name)
     declared = declaration(metrics, metric)
@@ -87,7 +89,7 @@ def part_words(metric: Metric, parts: Iterable[str]) -> str:
     return f"{' and '.join(present)} only" if present and len(present) < len(metric.parts) else ""
 
 
-def unit_of(metrics: Iterable[Metric], name: str) -> Unit:
+def unit_of(metrics: Sequence[Metric], name: str) -> Unit:
     metric = declaration(metrics, name)
     if metric is None:
         raise LookupError(f"the benchmark does not declare the metric '{name}'")

@@ -7,9 +7,13 @@ its text colour from the page around it, so that it can be read on light and on 
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections import defaultdict
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import pairwise
+from typing import TypeAlias
+
+from markupsafe import Markup, escape
 
 from evenkeel.page.format import visible
 from evenkeel.page.html import render
@@ -19,6 +23,8 @@ LONG = 1_500
 """Characters of a text from which it is collapsed."""
 LONGEST = 200_000
 """Characters of a text that are drawn; what is left out is said."""
+Mark: TypeAlias = tuple[str, str]
+"""The kind of a span and what it means."""
 KINDS = frozenset(
     {"right", "wrong", "reason", "differs", "shared", "edited"}
     | {"true", "false", "irrelevant", "refusal", "nearest", "target"}
@@ -26,18 +32,9 @@ KINDS = frozenset(
 """The kinds of spans and texts that have a look of their own."""
 
 
-class Piece(NamedTuple):
-    """A part of a text under the same marks."""
-
-    text: str
-    kinds: str
-    """The classes of its marks; empty where it has none."""
-    title: str
-
-
 def view_html(view: View, *, styled: bool = True) -> str:
     """A block of HTML; a page that holds many of them has the style sheet (`page/view.css`) once."""
-    functions = (pieces, legend, shown_tokens, shown_cells, left_out, kind_class, is_long)
+    functions = (marked_text, legend, shown_tokens, shown_cells, left_out, kind_class, is_long)
     return render("page/view.html", view=view, styled=styled, **{each.__name__: each for each in functions})
 
 
@@ -52,34 +49,35 @@ def kind_class(kind: str) -> str:
     return f"ek-{kind if kind in KINDS else 'plain'}" if kind else ""
 
 
-def pieces(text: str, spans: Sequence[Span]) -> list[Piece]:
-    """A text cut where marks begin and end. Marks may overlap; what is outside of the text is ignored."""
+def marked_text(text: str, spans: Sequence[Span]) -> Markup:
+    """A text with its marks, which may overlap; what is outside of the text is ignored."""
     text = text[:LONGEST]
-    changes: list[tuple[int, int, Span]] = []
+    begins: defaultdict[int, list[Mark]] = defaultdict(list)
+    ends: defaultdict[int, list[Mark]] = defaultdict(list)
     for span in spans:
         start, end = max(0, span.start), min(len(text), span.end)
         if start < end:
-            changes += [(start, 1, span), (end, -1, span)]
-    changes.sort(key=lambda change: change[0])
-    listed: list[Piece] = []
-    active: Counter[Span] = Counter()
-    position = 0
-    for at, step, span in [*changes, (len(text), 0, Span(0, 0, ""))]:
-        if at > position:
-            listed.append(_piece(text[position:at], active))
-            position = at
-        mark = Span(0, 0, span.kind, span.title)
-        active[mark] += step
-        if active[mark] <= 0:
-            del active[mark]
-    return listed
+            begins[start].append((span.kind, span.title))
+            ends[end].append((span.kind, span.title))
+    bounds = sorted({0, len(text), *begins, *ends})
+    # All pieces are escaped at once: no visible text has the character between them.
+    pieces = "\0".join(visible(text[start:end]) for start, end in pairwise(bounds))
+    parts = []
+    active: list[Mark] = []
+    for start, piece in zip(bounds, str(escape(pieces)).split("\0"), strict=False):
+        for mark in ends[start]:
+            active.remove(mark)
+        active += begins[start]
+        parts.append(f"{_opening_tag(tuple(active))}{piece}</mark>" if active else piece)
+    return Markup("".join(parts))  # noqa: S704  # every part is escaped
 
 
-def _piece(text: str, active: Iterable[Span]) -> Piece:
-    marks = list(active)
-    kinds = dict.fromkeys(kind_class(mark.kind) for mark in marks)
-    titles = dict.fromkeys(mark.title for mark in marks if mark.title)
-    return Piece(visible(text), " ".join(kinds), visible("; ".join(titles)))
+@lru_cache(maxsize=64)
+def _opening_tag(marks: Sequence[Mark]) -> str:
+    kinds = " ".join(dict.fromkeys(kind_class(kind) for kind, _ in marks))
+    titles = "; ".join(dict.fromkeys(title for _, title in marks if title))
+    title = f' title="{escape(visible(titles))}"' if titles else ""
+    return f'<mark class="{kinds}"{title}>'
 
 
 def legend(spans: Sequence[Span]) -> list[tuple[str, str]]:

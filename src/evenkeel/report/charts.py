@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 from textwrap import wrap
-from threading import Thread
 from typing import Any, TypeAlias, TypeVar
 
 import msgspec
@@ -258,12 +257,6 @@ def _drawn(draw: Callable[[], T]) -> T:
     except ValueError as error:
         reason = (str(error).strip().splitlines() or ["no reason given"])[0]
         raise DrawingError(f"the chart could not be drawn: {reason}.") from None
-
-
-def start_engine() -> None:
-    """Start what draws charts in a thread, so that it is ready when the first chart is."""
-    empty: Chart = {"data": {"values": []}, "mark": "point"}
-    Thread(target=to_svg, args=(empty,), daemon=True).start()
 
 
 def _styled(chart: Chart, style: dict[str, Any]) -> str:

@@ -59,15 +59,15 @@ def _label(detail: MultiviewDetail | None) -> str:
 
 def _documents(triplet: Triplet) -> Iterator[Text]:
     """The three documents, in the last two the words of the anchor marked."""
-    words = {word.text.casefold() for word in located_words(triplet.anchor)}
+    words = set(map(str.casefold, located_words(triplet.anchor).texts))
     for role, text in zip(ROLES, triplet.documents, strict=True):
         shared = (
             ()
             if role == "anchor"
             else tuple(
-                Span(word.start, word.end, "shared", "word shared with the anchor")
-                for word in located_words(text)
-                if word.text.casefold() in words and _is_marked(word.text)
+                Span(start, end, "shared", "word shared with the anchor")
+                for word, start, end in zip(*located_words(text), strict=True)
+                if word.casefold() in words and _is_marked(word)
             )
         )
         yield Text(HEADINGS[role], text, shared)
