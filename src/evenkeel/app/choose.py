@@ -189,7 +189,9 @@ def file(
             show.text("Choose a file to upload.", "warn")
             return None
         return str(save_upload(settings, uploaded.name, uploaded.getvalue()))
-    return str(files[chosen]) if chosen in files and chosen not in words else chosen
+    if chosen is None or chosen in words or chosen not in files:
+        return chosen
+    return str(files[chosen])
 
 
 def save_upload(settings: Settings, name: str, content: bytes) -> Path:
