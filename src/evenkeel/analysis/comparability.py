@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -43,6 +42,8 @@ class Pair(NamedTuple):
     runs: tuple[RunValues, RunValues]
     rows: tuple[NDArray[np.intp], NDArray[np.intp]]
     """Where the samples that both have are in each run, in the order of the first."""
+    differs: list[str]
+    """In what they differ nevertheless: another file of the same questions, say."""
 
     def sides(self, name: str, other_name: str = "") -> tuple[Values, Values]:
         """A metric of the common samples. In the second run it may have another name: that of another
@@ -78,7 +79,8 @@ def paired(names: tuple[str, str], runs: tuple[RunValues, RunValues]) -> Pair:
             f"{names[0]} (A) and {names[1]} (B) were asked differently: {'; '.join(dict.fromkeys(reasons))}. "
             "Compare runs over the same data with the same settings."
         )
-    return Pair(names, runs, (np.array(common, dtype=np.intp), np.array(others, dtype=np.intp)))
+    rows = np.array(common, dtype=np.intp), np.array(others, dtype=np.intp)
+    return Pair(names, runs, rows, list(changes.values()))
 
 
 def _unlike(first: RunValues, second: RunValues, common: Sequence[int], others: Sequence[int]) -> str:
@@ -108,12 +110,6 @@ def _changes(first: Run, second: Run) -> dict[str, str]:
         for name, change in spec_changes(first.spec, second.spec).items()
         if not name.startswith(("subjects", *tested)) and name not in unknown
     }
-
-
-def differing_settings(runs: Sequence[Run]) -> list[str]:
-    """In what each two of comparable runs differ nevertheless: another file of the same questions, say."""
-    changes = (words for pair in combinations(runs, 2) for words in _changes(*pair).values())
-    return list(dict.fromkeys(changes))
 
 
 def _options(run: Run, kind: str) -> list[str]:

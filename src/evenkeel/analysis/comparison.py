@@ -14,7 +14,6 @@ from msgspec import Struct
 from evenkeel.analysis import combined
 from evenkeel.analysis.comparability import (
     Pair,
-    differing_settings,
     excluded,
     paired,
     sizes_note,
@@ -160,7 +159,7 @@ def compare_values(
             for name, of_run in named
         ),
         metrics=tuple(names),
-        differs=tuple(differing_settings(runs)),
+        differs=tuple(dict.fromkeys(words for pair in pairs for words in pair.differs)),
         notes=tuple(dict.fromkeys(notes)),
         differences=_corrected(tests),
     )
