@@ -320,7 +320,7 @@ def test_a_curve_has_a_band_a_line_and_a_legend_entry_for_each_language() -> Non
 
 
 def test_bars_have_whiskers_and_a_dashed_line_where_guessing_is() -> None:
-    spec = Bars(title="t", metric="m", along="level", groups="lang")
+    spec = Bars(title="t", metric="m", along="level", lines="lang")
     chart = charts.bars({"run": levels("share")}, spec, chance=0.25)
     svg = charts.to_svg(chart or {})
     assert marks(svg) == {"bar": 4, "rule mark": 5, "legend": 1}

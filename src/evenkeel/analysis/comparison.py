@@ -14,12 +14,16 @@ from msgspec import Struct
 from evenkeel.analysis import combined
 from evenkeel.analysis.comparability import (
     Pair,
+    broken_down,
+    comparable,
     excluded,
+    layout_of,
     paired,
+    run_names,
     sizes_note,
     unknown_settings,
+    usual_metrics,
 )
-from evenkeel.analysis.comparable_metrics import broken_down, comparable, layout_of, run_names, usual_metrics
 from evenkeel.analysis.figures import pair_coverage
 from evenkeel.analysis.intervals import NOTHING, TOO_FEW, Estimate, mean_over
 from evenkeel.analysis.links import independent_groups, numbered

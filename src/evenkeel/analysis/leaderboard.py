@@ -9,8 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from evenkeel.analysis.comparability import paired
-from evenkeel.analysis.comparable_metrics import path_ends, run_names
+from evenkeel.analysis.comparability import paired, path_ends, run_names
 from evenkeel.analysis.comparison import SIGNIFICANT, compared
 from evenkeel.analysis.sample_values import RunValues
 from evenkeel.analysis.significance import holm
