@@ -222,10 +222,6 @@ def ended(request: Generate, text: str, *, finished: bool, thinking: bool = Fals
     ("text", "finished", "thinking", "expected"),
     [
         ("", True, False, ("unparsed", "", "empty answer")),
-        (" \n", True, False, ("unparsed", " \n", "empty answer")),
-        ("", False, False, ("truncated", "", "length before any text")),
-        ("<think>hm", False, False, ("truncated", "", "length inside the reasoning")),
-        ("<think>hm</think>", True, False, ("unparsed", "", "empty answer after the reasoning")),
         ("hm, so", False, True, ("truncated", "", "length inside the reasoning")),  # opened by the template
         ("hm, so", True, True, ("unparsed", "", "reasoning block not closed")),
         ("hm</think>Paris", True, True, ("ok", "Paris", "")),

@@ -20,7 +20,6 @@ from loopback import Loopback
 from models.hostile import (
     KEY,
     Hostile,
-    Recorder,
     answers,
     chat,
     failing,
@@ -197,17 +196,6 @@ def test_an_address_without_v1_is_doubted(path: str, status: int, body: bytes, h
 
 
 # What is said meanwhile
-
-
-def test_failures_are_noted_once_a_kind_with_the_address() -> None:
-    watcher = Recorder()
-    with Loopback(script=("500",) * 4, retry_after="") as server:
-        model = model_of(server)
-        model.watch(watcher)
-        responses = answers(model, [chat(f"q{i}") for i in range(4)])
-    assert {response.status for response in responses.values()} == {"ok"}
-    [note] = watcher.notes
-    assert note.startswith(f"{server.url} answered 500")
 
 
 # The budget
