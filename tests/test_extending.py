@@ -108,18 +108,6 @@ def test_a_broken_plugin_is_named_in_a_warning_and_hurts_nobody(site: Path, tmp_
     assert "cannot be loaded" not in shell(site, tmp_path, "run", "mirae", "--help").stderr
 
 
-def test_a_path_works_without_installing(site: Path, words: Path, tmp_path: Path) -> None:
-    (tmp_path / "bird.py").write_text(blocks()["parrot.py"])
-    args = ("--model", "constant:keel", "--data", str(words), "--out", "run")
-    ran = shell(site, tmp_path, "run", "./bird.py", *args)
-    assert ran.returncode == 0, ran.stderr
-    assert json.loads((tmp_path / "run" / "spec.json").read_text())["benchmark"] == "bird"
-    unknown = shell(site, tmp_path, "report", "run")
-    assert unknown.returncode == 2
-    assert "unknown benchmark 'bird'" in unknown.stderr
-    assert "EVENKEEL_BENCHMARKS=" in unknown.stderr
-
-
 def test_a_stored_run_never_chooses_a_file_to_execute(tmp_path: Path) -> None:
     trap = tmp_path / "trap.py"
     trap.write_text(f"open({str(tmp_path / 'sprung')!r}, 'w')\n" + blocks()["parrot.py"])

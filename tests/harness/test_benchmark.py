@@ -114,13 +114,6 @@ def test_languages_and_the_limit_are_applied_to_any_benchmark(data: Path, tmp_pa
         ids(lang="fr")
 
 
-def test_answers_are_written_so_that_they_can_be_scored_again(data: Path, tmp_path: Path) -> None:
-    run = ek.run("echo", "counted:m", data=data, out=tmp_path / "run", progress=False)
-    scored = ek.score("echo", run.path / "export" / "answers.jsonl", out=tmp_path / "scored", progress=False)
-    assert scored.headline.value == run.headline.value
-    assert scored.headline.coverage == run.headline.coverage
-
-
 def test_a_dry_run_counts_what_a_run_asks(data: Path, tmp_path: Path) -> None:
     plan = ek.dry_run("echo", "counted:m", data=data, price_in=1, price_out=2)
     assert plan.requests == {"generate": 5, "judge": 5}
