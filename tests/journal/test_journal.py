@@ -34,14 +34,11 @@ def unanswered(journal: Journal, requests: list[Generate]) -> list[Request]:
 @pytest.mark.parametrize(
     "different",
     [
-        ask("why not?"),
         ask(temperature=0.5),
-        ask(max_tokens=3),
         ask(seed=1),
         ask(repeat=1),
         Generate(prompt="why?", sampling=Sampling()),
         Embed(text="why?"),
-        LogLikelihood(prefix="why", continuation="?"),
         LogLikelihood(prefix="wh", continuation="y?"),
         Rank(query="why", document="?"),
     ],
