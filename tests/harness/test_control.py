@@ -15,7 +15,7 @@ from evenkeel.harness.control import clear_control, controlled, read_progress, s
 from evenkeel.harness.progress import Progress
 from evenkeel.types import Response
 from stored import store_run
-from suites import PATIENCE, until
+from suites import until
 
 pytestmark = pytest.mark.slow
 
@@ -37,7 +37,7 @@ def test_how_far_a_run_is_can_be_read_while_it_is_written(tmp_path: Path) -> Non
 def test_a_stop_interrupts_and_is_renamed(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt), lock.writing(tmp_path), controlled(tmp_path, Progress()):
         stop(tmp_path)
-        time.sleep(PATIENCE)
+        time.sleep(60)
     assert set(os.listdir(tmp_path)) & CONTROL == {"stopped"}
 
 
@@ -48,7 +48,7 @@ def test_a_stop_that_came_before_the_run_began_is_obeyed(
     monkeypatch.setenv("EVENKEEL_CONTROL", str(tmp_path))
     stop(tmp_path)
     with pytest.raises(KeyboardInterrupt), lock.writing(tmp_path), controlled(tmp_path, Progress()):
-        time.sleep(PATIENCE)
+        time.sleep(60)
 
 
 def test_what_a_killed_process_left_is_removed_and_stops_nothing(tmp_path: Path) -> None:
