@@ -5,7 +5,7 @@ An options class is a frozen msgspec struct whose fields are `Annotated[type, Me
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from functools import cache
 from typing import (
     Annotated,
@@ -92,7 +92,7 @@ def document(options: type[Struct]) -> None:
 
 
 def parse(
-    options: type[OptionsT], values: Mapping[str, Any], *, of: str, also: Iterable[str] = ()
+    options: type[OptionsT], values: Mapping[str, Any], *, of: str, also: Collection[str] = ()
 ) -> OptionsT:
     """Build an options struct from names and values (strings are converted); an unknown name is an error.
 
@@ -101,7 +101,8 @@ def parse(
     names = [option.name for option in describe(options)]
     unknown = sorted(set(values) - set(names))
     if unknown:
-        hint = suggestion(unknown[0], [*names, *also])
+        known = unknown[0] in also
+        hint = " It is a setting of the run." if known else suggestion(unknown[0], [*names, *also])
         raise UsageError(f"{of} has no option '{unknown[0]}'.{hint} It knows: {', '.join(names) or 'none'}.")
     # One value for an option that takes several is a list of one.
     several = {option.name for option in describe(options) if get_origin(option.type) is tuple}

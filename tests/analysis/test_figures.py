@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from evenkeel.analysis.figures import difference, rank_correlation, ratio, slope, spearman, summarise
 from evenkeel.analysis.intervals import RANGES, interval_of, over_clusters, wilson
 from evenkeel.analysis.significance import paired_test
-from evenkeel.errors import UsageError
 from evenkeel.page.metrics import scope_name, scope_of
 from evenkeel.types import Score, Unit
 
@@ -181,11 +180,6 @@ def test_two_uneven_groups_have_no_interval_beyond_all_bounds(unit: Unit, least:
     figure = summarise(scores, {"m": [()]}, units={"m": unit})["m"]
     assert (figure.low, figure.high, figure.method) == (None, None, "none: too few groups of like size")
     assert paired_test(over_clusters(np.array([1.0, 900.0]), np.array([1.0, 200.0])), unit=unit).p is None
-
-
-def test_a_metric_without_a_unit_is_an_error_that_names_it() -> None:
-    with pytest.raises(UsageError, match=r"the metric 'm' has no unit\. .*cosine, share, score"):
-        summarise([score("a", 1.0)], {"m": [()]}, units={"n": "share"})
 
 
 def test_an_error_is_that_of_leaving_out_one_question_after_the_other() -> None:

@@ -93,7 +93,7 @@ def test_a_sum_of_means_over_the_same_units_is_that_of_their_difference() -> Non
     rng = np.random.default_rng(1)
     groups = [tuple(sorted(rng.choice(list("abcdefghijklmnop"), 3, replace=False))) for _ in range(40)]
     first, second = rng.random((2, 40))
-    apart = combined.estimate([Term(1, list(second), groups), Term(-1, list(first), groups)])
+    apart = combined.estimate([Term(1, second, groups), Term(-1, first, groups)])
     paired = estimate_of(second - first, groups)
     assert apart is not None
     assert apart.value == pytest.approx(paired.value)
@@ -101,7 +101,7 @@ def test_a_sum_of_means_over_the_same_units_is_that_of_their_difference() -> Non
     assert apart.df == pytest.approx(paired.df)
     assert apart.clusters == paired.clusters
     unrelated = combined.estimate(
-        [Term(1, list(second), groups), Term(-1, list(first), [tuple(f"x{u}" for u in g) for g in groups])]
+        [Term(1, second, groups), Term(-1, first, [tuple(f"x{u}" for u in g) for g in groups])]
     )
     assert unrelated is not None
     assert unrelated.clusters > paired.clusters

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 import evenkeel as ek
-from evenkeel.app import choose, processes
+from evenkeel.app import choose
 from evenkeel.files.lock import process_began
 from pages import page, press, settings_of, shown, write_rows
 from scripted import Scripted
@@ -101,19 +101,12 @@ def write_process(runs: Path, name: str, *, alive: bool = False) -> None:
 def test_a_process_that_was_asked_to_stop_is_stopping(runs: Path) -> None:
     write_process(runs, "x", alive=True)
     [process] = ek.started(runs)
-    assert (process.state, process.active) == ("starting", True)
+    assert (process.state, process.active) == ("running", True)
     test = press(page("explore", run="x"), "Stop")
     [process] = ek.started(runs)
     assert (process.state, process.active) == ("stopping", True)
     assert "Stop" not in [button.label for button in test.run().button]
     assert test.get("progress")[0].proto.text == "Stopping…"
-
-
-@pytest.mark.parametrize(
-    ("seconds", "words"), [(0, "0 s"), (89, "89 s"), (90, "2 min"), (5399, "90 min"), (5400, "1.5 h")]
-)
-def test_the_time_left_has_a_unit(seconds: float, words: str) -> None:
-    assert processes.duration(seconds) == words
 
 
 def test_what_failed_can_be_dismissed(runs: Path) -> None:

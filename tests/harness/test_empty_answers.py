@@ -156,4 +156,4 @@ def test_recorded_answers_that_are_empty_are_none(tmp_path: Path) -> None:
     assert (done.headline.value, done.headline.coverage) == (None, 0.0)
     assert done.headline.statuses == {"unparsed": 3}
     assert done.failures() == {"unparsed: empty answer": 3}
-    assert endings(done.records()).empty == 3
+    assert endings(done.records())["empty"] == 3

@@ -9,7 +9,7 @@ import pytest
 
 import evenkeel as ek
 from evenkeel.harness.registry import BENCHMARKS, benchmark_class
-from evenkeel.page.format import counted, counts
+from evenkeel.page.format import counts
 from evenkeel.page.layout import Layout
 from evenkeel.page.metrics import Metric, declaration, unit_of
 
@@ -77,13 +77,6 @@ def test_the_headline_does_not_depend_on_the_order_of_the_summary(tmp_path: Path
     assert run.headline == run.summary["mean_similarity"]
     assert list(run.headlines) == ["mean_similarity"]
     assert msgspec.json.encode(run.headline) == msgspec.json.encode(ek.load_run(run.path).headline)
-
-
-@pytest.mark.parametrize(
-    ("count", "words"), [(0, "0 questions"), (1, "1 question"), (1200, "1,200 questions")]
-)
-def test_a_number_has_its_noun_in_the_right_form(count: int, words: str) -> None:
-    assert counted(count, "questions") == words
 
 
 @pytest.mark.parametrize(

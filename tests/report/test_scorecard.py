@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from evenkeel.errors import DataError, UsageError
 from evenkeel.harness.folder import Run
 from evenkeel.page.format import value
 from evenkeel.report.scorecard import Scorecard, link, render, scorecard
+from markup import Elements
 from scripted import Scripted
 from stored import store_run
 
@@ -54,22 +54,6 @@ def stored(
 
 def methods(model: str) -> list[str]:
     return ["bm25", "embed:x", f"judge:openai:{model}+logprobs"]
-
-
-class Elements(HTMLParser):
-    """The tags, attributes and links that a browser would see."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.tags: list[str] = []
-        self.attributes: set[str] = set()
-        self.links: list[str] = []
-        self.feed(page)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-        self.attributes.update(name for name, _ in attrs)
-        self.links += [value or "" for name, value in attrs if name == "href"]
 
 
 @pytest.fixture

@@ -14,7 +14,16 @@ docs/statistics.md has the formulas, and how often such intervals contain the tr
 
 from __future__ import annotations
 
-from evenkeel.analysis.figures import difference, figure, rank_correlation, ratio, slope, summarise
+from evenkeel.analysis.figures import (
+    changes,
+    difference,
+    figure,
+    rank_correlation,
+    ratio,
+    scopes,
+    slope,
+    summarise,
+)
 from evenkeel.analysis.intervals import NOTHING, Interval, interval_of
 from evenkeel.analysis.significance import holm
 from evenkeel.page.metrics import scope_name
@@ -22,6 +31,7 @@ from evenkeel.page.metrics import scope_name
 __all__ = [
     "NOTHING",
     "Interval",
+    "changes",
     "difference",
     "figure",
     "holm",
@@ -29,6 +39,7 @@ __all__ = [
     "rank_correlation",
     "ratio",
     "scope_name",
+    "scopes",
     "slope",
     "summarise",
 ]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Hashable, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -25,36 +25,29 @@ class Term(NamedTuple):
     """A mean and the coefficient with which it enters the sum."""
 
     coefficient: float
-    values: Sequence[float]
-    groups: Sequence[Group]
+    values: NDArray[np.float64]
+    groups: Any
+    """Of each value: the group, or in a sum its number, from 0 on, that all terms share."""
+
+    def by_group(self) -> tuple[NDArray[np.intp], NDArray[np.float64], NDArray[np.float64]]:
+        """The groups that it has, by their numbers; the sum and the number of its values in each."""
+        groups, own = np.unique(self.groups, return_inverse=True)
+        return groups, per_cluster(own, self.values), per_cluster(own, np.ones(len(own)))
 
 
 def macro_terms(values: Sequence[float], groups: Sequence[Group], parts: Sequence[Hashable]) -> list[Term]:
     """The terms of the mean of the parts' means, (1/K) Σ mean(part); each sample has a value, group, part."""
-    by_part: defaultdict[Hashable, tuple[list[float], list[Group]]] = defaultdict(lambda: ([], []))
-    for value, group, part in zip(values, groups, parts, strict=True):
-        by_part[part][0].append(value)
-        by_part[part][1].append(group)
-    return [Term(1 / len(by_part), *of_part) for of_part in by_part.values()]
-
-
-class _Mean(NamedTuple):
-    """A term as arrays. Its groups have numbers, from 0 on, that all terms share."""
-
-    coefficient: float
-    values: NDArray[np.float64]
-    groups: NDArray[np.intp]
-
-    def by_group(self) -> tuple[NDArray[np.intp], NDArray[np.float64], NDArray[np.float64]]:
-        """The groups that it has; the sum and the number of its values in each."""
-        groups, own = np.unique(self.groups, return_inverse=True)
-        return groups, per_cluster(own, self.values), per_cluster(own, np.ones(len(own)))
+    by_part: defaultdict[Hashable, list[int]] = defaultdict(list)
+    for index, part in enumerate(parts):
+        by_part[part].append(index)
+    amounts = np.array(values, dtype=float)
+    return [Term(1 / len(by_part), amounts[rows], [groups[row] for row in rows]) for rows in by_part.values()]
 
 
 class _Sum(NamedTuple):
     """T = Σ cₚ meanₚ."""
 
-    means: list[_Mean]
+    means: list[Term]
     links: Links | None
     value: float
     weights: NDArray[np.float64]
@@ -66,10 +59,7 @@ class _Sum(NamedTuple):
 def _sum(terms: Sequence[Term]) -> _Sum:
     numbers, links = numbered(chain.from_iterable(term.groups for term in terms))
     groups_of = np.split(numbers, np.cumsum([len(term.groups) for term in terms])[:-1])
-    means = [
-        _Mean(term.coefficient, np.array(term.values, dtype=float), groups)
-        for term, groups in zip(terms, groups_of, strict=True)
-    ]
+    means = [term._replace(groups=groups) for term, groups in zip(terms, groups_of, strict=True)]
     weights, moves = np.zeros(1 + numbers.max()), np.zeros((len(terms), 1 + numbers.max()))
     for row, mean in zip(moves, means, strict=True):
         np.add.at(weights, mean.groups, abs(mean.coefficient) / len(mean.groups))
@@ -106,7 +96,7 @@ def estimate(terms: Sequence[Term]) -> Estimate | None:
     return pseudo._replace(value=value, error=0.0 if constant else error, df=df)
 
 
-def _satterthwaite(means: Sequence[_Mean], most: float) -> float:
+def _satterthwaite(means: Sequence[Term], most: float) -> float:
     """The degrees of freedom of a weighted sum of means, whose groups have no links."""
     estimates = [over_clusters(*mean.by_group()[1:]) for mean in means]
     variances = [(mean.coefficient * each.error) ** 2 for mean, each in zip(means, estimates, strict=True)]
@@ -126,10 +116,11 @@ def interval(terms: Sequence[Term], unit: Unit) -> Interval:
     intervals = [interval_of(mean.values, mean.groups, unit, links=links) for mean in means]
     if unknown := [each for each in intervals if each.low is None]:
         return Interval(value, None, None, unknown[0].method, n, clusters)
-    # The margin on the side that makes T small comes first; a negative coefficient swaps them.
+    # How far the lower limit of each term is from its mean, and the upper one, times its coefficient.
     margins = [
-        [mean.coefficient * margin for margin in each.margins[:: 1 if mean.coefficient > 0 else -1]]
+        (mean.coefficient * (each.value - each.low), mean.coefficient * (each.high - each.value))
         for mean, each in zip(means, intervals, strict=True)
+        if each.value is not None and each.low is not None and each.high is not None
     ]
     correlation = _correlation(moves if links is None else np.stack([links.sums(row) for row in moves]))
     sides = np.ascontiguousarray(np.transpose(margins))

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import msgspec
 import numpy as np
 
 from evenkeel.analysis.sample_values import RunValues, Values, tag_order
@@ -16,6 +14,7 @@ from evenkeel.harness.folder import Run
 from evenkeel.harness.registry import benchmark_class
 from evenkeel.harness.spec import spec_changes
 from evenkeel.options import describe
+from evenkeel.page.examples import shortened
 from evenkeel.page.format import counted
 from evenkeel.types import Tag
 
@@ -23,9 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MOST_LISTED = 3
-"""Samples that a message names, and members of a list in a setting."""
-LONGEST = 80
-"""Characters of a setting in a message."""
+"""Samples that a message names."""
 VISIBLE_IN_SAMPLES = ("data.", "limit", "seed")
 """Parts of a spec that decide which samples there are and what they ask, which the samples show."""
 SETTINGS = {"data.lang": "Language", "data.sha256": "Data"}
@@ -35,8 +32,8 @@ UNLIKE = {
     "samples": "they depend on the other samples, and each run has others",
 }
 """Why samples are left out, by what their values depend on."""
-DIGEST = re.compile(r"\b([0-9a-f]{12})[0-9a-f]{20,}\b")
-"""A digest; the first characters are shown."""
+LONGEST = 40
+"""Characters of a setting in a message."""
 
 
 class Pair(NamedTuple):
@@ -177,19 +174,13 @@ def _lowest(of_run: RunValues, rows: NDArray[np.intp], tag: str) -> list[Tag | N
 
 def _difference(name: str, first: Any, second: Any) -> str:
     """What a setting is in two runs, in words: `Language: A en, B all`."""
-    section, _, rest = name.partition(".")
-    words = [part for part in rest.split(".") if part not in ("name", "spec", "identity")]
-    title = " ".join(words if section == "models" else (rest or name).split(".")[-1:])
-    title = SETTINGS.get(name) or title.replace("_", " ").capitalize()
-    return f"{title}: A {_words(first, name)}, B {_words(second, name)}"
-
-
-def _words(value: Any, name: str = "") -> str:
-    """A setting as a person reads it: `none`, at most three members of a list, short digests."""
-    if isinstance(value, list) and value:
-        return ", ".join([*map(_words, value[:MOST_LISTED]), *(["…"] if value[MOST_LISTED:] else [])])
-    if value in (None, "", []):
-        return "all" if name in ("data.lang", "limit") else "none" if value is None else "empty"
-    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
-    text = DIGEST.sub(r"\1", text)
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
+    words = [part for part in name.split(".")[1:] if part not in ("name", "spec", "identity")]
+    title = SETTINGS.get(name) or " ".join(words or [name]).replace("_", " ").capitalize()
+    unset = "all" if name in ("data.lang", "limit") else "none"
+    a, b = (
+        shortened(", ".join(map(str, value)) if isinstance(value, list) else str(value), LONGEST)
+        if value not in (None, "", [])
+        else unset
+        for value in (first, second)
+    )
+    return f"{title}: A {a}, B {b}"

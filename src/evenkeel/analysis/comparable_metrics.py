@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from evenkeel.analysis.sample_values import RunValues, split_name, tag_order
 from evenkeel.errors import UsageError, suggestion
 from evenkeel.harness.folder import Run
 from evenkeel.harness.registry import benchmark_class
+from evenkeel.page.examples import shortened
 from evenkeel.page.layout import Layout
 from evenkeel.page.metrics import scope_name
 from evenkeel.types import Tag
 
 MOST_ROWS = 50
 """Values of a tag that metrics are broken down by."""
-MOST_LISTED = 12
-"""Values of a tag in a message."""
 
 
 def run_names(runs: Sequence[Run]) -> list[str]:
@@ -99,44 +98,26 @@ def broken_down(names: Sequence[str], tags: Sequence[str], values: Sequence[RunV
     return [scope_name(metric, {**scope, **more}) for metric, scope in split for more in scopes]
 
 
-def check_subjects(names: Iterable[str], layout: Layout, runs: Sequence[Run]) -> None:
-    """Refuse the headline of runs of several subjects: each has its own figure."""
-    subjects = dict.fromkeys(subject for run in runs if len(run.subjects) > 1 for subject in run.subjects)
-    for name in names:
-        if subjects and name.partition("/")[0] == layout.headline:
-            available = ", ".join(f"{layout.headline}@{subject}" for subject in subjects)
-            raise UsageError(
-                f"'{name}': there are several {runs[0].subject}s, each with its own figure. "
-                f"Give one of: {available}."
-            )
-
-
-def comparable(
-    names: Sequence[str], values: Sequence[RunValues], layout: Layout, *, explicit: Collection[str]
-) -> list[str]:
+def comparable(names: Sequence[str], values: Sequence[RunValues], *, explicit: Collection[str]) -> list[str]:
     """The metrics that can be compared sample by sample; those that a person named must be among them.
 
     A row of a breakdown that has no value in any run is left out.
     """
-    runs = [of_run.run for of_run in values]
-    check_subjects(names, layout, runs)
     common = set.intersection(*(of_run.metrics for of_run in values))
-    means = [
+    usable = [
         name
         for name in names
-        if split_name(name, common)[0] in common and all(of_run.is_mean(name) for of_run in values)
+        if split_name(name, common)[0] in common
+        and all(of_run.is_mean(name) for of_run in values)
+        and any(of_run[name].in_scope.any() for of_run in values)
     ]
-    in_scope = [name for name in means if any(of_run[name].in_scope.any() for of_run in values)]
-    for name in explicit if in_scope else names:
-        if name not in means:
+    for name in explicit if usable else names:
+        if name not in usable:
+            tags = values[0].run.samples().tags.items()
+            scopes = "; ".join(f"{tag}: {shortened(', '.join(listed))}" for tag, listed in tags)
             raise UsageError(
-                f"'{name}' cannot be compared sample by sample: it must be a value that the samples of all "
+                f"'{name}' cannot be compared sample by sample: it must be a value that samples of all "
                 f"these runs have, and its figure their mean.{suggestion(name, common)} "
-                f"Available: {', '.join(sorted(common)) or 'none'}."
+                f"Available: {', '.join(sorted(common)) or 'none'}. Tags: {scopes}."
             )
-        if name not in in_scope:
-            tags = "; ".join(
-                f"{tag}: {', '.join(known[:MOST_LISTED])}" for tag, known in runs[0].samples().tags.items()
-            )
-            raise UsageError(f"'{name}': no sample of these runs has it. Their tags are {tags}.")
-    return in_scope
+    return usable

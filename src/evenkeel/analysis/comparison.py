@@ -126,27 +126,20 @@ def compare(
     names = [metrics] if isinstance(metrics, str) else metrics
     tags = [by] if isinstance(by, str) else by
     opened = [load_run(run) for run in runs]
-    comparison = compare_values(opened, names, by=tags).comparison
+    comparison, _, _ = compare_values(opened, names, by=tags)
     marks = reference_marks(comparison.benchmark, reference_runs(reference))
     return msgspec.structs.replace(comparison, references=marks)
 
 
-class Compared(NamedTuple):
-    """A comparison, and what it was computed from."""
-
-    comparison: Comparison
-    pairs: list[Pair]
-    tests: list[Test]
-    """Behind each difference."""
-
-
-def compare_values(runs: Sequence[Run], metrics: Sequence[str] | None, *, by: Sequence[str] = ()) -> Compared:
-    """The comparison with its values."""
+def compare_values(
+    runs: Sequence[Run], metrics: Sequence[str] | None, *, by: Sequence[str] = ()
+) -> tuple[Comparison, list[Pair], list[Test]]:
+    """The comparison, the pairs of runs, and the test behind each difference."""
     layout = layout_of(runs)
     usual = [layout.headline] if by and not runs[0].subjects else usual_metrics(layout, runs)
     values = [RunValues(run) for run in runs]
     rows = list(dict.fromkeys(broken_down(metrics or usual, by, values)))
-    names = comparable(rows, values, layout, explicit=metrics or ())
+    names = comparable(rows, values, explicit=metrics or ())
     without = [title_of(layout.metrics, name) for name in rows if by and name not in names]
     if not metrics and not by and len(runs) > 2 and not runs[0].subjects:
         names = names[:1]
@@ -171,7 +164,7 @@ def compare_values(runs: Sequence[Run], metrics: Sequence[str] | None, *, by: Se
         notes=tuple(dict.fromkeys(notes)),
         differences=_corrected(tests),
     )
-    return Compared(comparison, pairs, tests)
+    return comparison, pairs, tests
 
 
 def _coverage(values: RunValues, names: Sequence[str]) -> float:

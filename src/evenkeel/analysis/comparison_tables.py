@@ -85,8 +85,7 @@ def run_lines(comparison: Comparison) -> list[str]:
     lines = []
     for letter, side in zip(letters, comparison.runs, strict=True):
         coverage = f", coverage {share(side.coverage)}" if side.coverage < 1 else ""
-        named = side.name == side.path or side.name.endswith(f"({side.path})")
-        lines.append(f"{letter}{side.name}{'' if named else f' ({side.path})'}{coverage}")
+        lines.append(f"{letter}{side.name} ({side.path}){coverage}")
     return lines
 
 

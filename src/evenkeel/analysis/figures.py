@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from math import atanh, sqrt, tanh
-from typing import TYPE_CHECKING, Any, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from evenkeel.analysis.intervals import (
     ALPHA,
@@ -23,9 +23,8 @@ from evenkeel.analysis.intervals import (
     mean_over,
 )
 from evenkeel.analysis.links import Group, group_of, numbered
-from evenkeel.analysis.significance import Tested, paired_test, t_test
+from evenkeel.analysis.significance import Tested, holm, paired_test, t_test
 from evenkeel.analysis.student import NORMAL
-from evenkeel.errors import UsageError
 from evenkeel.page.metrics import scope_name
 from evenkeel.types import Figure, Score, Summary, Tag, Unit
 
@@ -48,9 +47,6 @@ def summarise(
     says what each metric counts, which decides its interval. Every interval has a closed form: the same
     scores give the same digits.
     """
-    if absent := [metric for metric in breakdown if metric not in units]:
-        available = ", ".join(get_args(Unit))
-        raise UsageError(f"the metric '{absent[0]}' has no unit. Give it in units=. Available: {available}.")
     table = _Table(scores)
     tags_of = {metric: list(dimensions) for metric, dimensions in breakdown.items()}
     parts = {names: rows_by(scores, names) for names in dict.fromkeys(chain.from_iterable(tags_of.values()))}
@@ -78,6 +74,14 @@ def rows_by(scores: Iterable[Score], names: tuple[str, ...]) -> dict[tuple[Tag, 
         if all(name in score.tags for name in names):
             parts[tuple(score.tags[name] for name in names)].append(index)
     return {tags: np.array(indices, dtype=np.intp) for tags, indices in parts.items()}
+
+
+def scopes(scores: Sequence[Score], *names: tuple[str, ...]) -> Iterator[tuple[dict[str, Tag], list[Score]]]:
+    """Every combination of values that some tags have, for each tuple of tags, with its scores; the empty
+    tuple is all of them."""
+    for tags in names:
+        for values, rows in rows_by(scores, tags).items():
+            yield dict(zip(tags, values, strict=True)), [scores[row] for row in rows]
 
 
 class _Table:
@@ -142,11 +146,6 @@ def _rows(scores: Iterable[Score], metric: str, tag: str) -> dict[tuple[str, ...
     return rows
 
 
-def _values(row: Mapping[Tag, Score], metric: str) -> dict[Tag, float]:
-    """A row's values by tag, of the samples that have one."""
-    return {tag: value for tag, score in row.items() if (value := score.values[metric]) is not None}
-
-
 def difference(
     scores: Sequence[Score], metric: str, tag: str, first: Tag, last: Tag, *, unit: Unit
 ) -> Figure:
@@ -160,20 +159,17 @@ def difference(
     pairs = []
     for row in _rows(scores, metric, tag).values():
         if first in row and last in row:
-            values = _values(row, metric)
-            known = first in values and last in values
-            members += row[first], row[last]
+            sides = row[first], row[last]
+            before, after = (score.values[metric] for score in sides)
+            known = before is not None and after is not None
+            members += sides
             entered += known, known
-            before, after = (_requests(row[side], known=known) for side in (first, last))
-            requests.append((before, after))
-            if known:
-                pairs.append((row[first], values[last] - values[first]))
+            a, b = ((known * score.answered, sum(score.statuses.values())) for score in sides)
+            requests.append((a, b))
+            if before is not None and after is not None:
+                pairs.append((row[first], after - before))
     figure = _over_groups(members, entered, pairs, unit, partial(paired_test, unit=unit))
-    return msgspec.structs.replace(figure, coverage=pair_coverage(requests))
-
-
-def _requests(score: Score, *, known: bool) -> Requests:
-    return score.answered if known else 0, sum(score.statuses.values())
+    return replace(figure, coverage=pair_coverage(requests))
 
 
 def pair_coverage(pairs: Iterable[tuple[Requests, Requests]]) -> float:
@@ -184,6 +180,33 @@ def pair_coverage(pairs: Iterable[tuple[Requests, Requests]]) -> float:
             total += of_first + of_second
             covered += (of_first + of_second) * min(first / of_first, second / of_second)
     return covered / total if total else 0.0
+
+
+def changes(scores: Iterable[Score], metric: str, tag: str, *, unit: Unit) -> dict[Tag, Figure]:
+    """By each value of a tag but the smallest: the mean there minus that at the smallest, paired by group, of
+    which several samples at a value count as their mean. p is corrected for the values by Holm.
+    """
+    cells: defaultdict[tuple[str, Tag], list[Score]] = defaultdict(list)
+    for score in scores:
+        if metric in score.values and tag in score.tags:
+            cells[score.group, score.tags[tag]].append(score)
+    means = []
+    for (_, value), members in cells.items():
+        known = [each for score in members if (each := score.values[metric]) is not None]
+        mean = sum(known) / len(known) if known else None
+        statuses = sum((Counter(score.statuses) for score in members), Counter[str]())
+        answered = sum(score.answered for score in members)
+        merged = replace(members[0], tags={tag: value}, values={metric: mean}, answered=answered)
+        means.append(replace(merged, statuses=dict(statuses)))
+    first, *others = sorted({score.tags[tag] for score in means}, key=float) or [0]
+    figures = {other: difference(means, metric, tag, first, other, unit=unit) for other in others}
+    figures = {other: figure for other, figure in figures.items() if figure.n}
+    corrected = holm([figure.p for figure in figures.values()])
+    tests = max(1, sum(p is not None for p in corrected))
+    return {
+        other: replace(figure, p=p, tests=tests)
+        for (other, figure), p in zip(figures.items(), corrected, strict=True)
+    }
 
 
 def slope(
@@ -198,7 +221,7 @@ def slope(
     slopes = []
     for row in _rows(scores, metric, tag).values():
         if len(row) >= 2:
-            values = _values(row, metric)
+            values = {tag: y for tag, score in row.items() if (y := score.values[metric]) is not None}
             xs = np.array([x(row[value]) for value in values], dtype=float)
             fits = bool(len(values) and np.ptp(xs))
             members += row.values()

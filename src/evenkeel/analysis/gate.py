@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from evenkeel.analysis.comparability import Pair
-from evenkeel.analysis.comparable_metrics import layout_of, usual_metrics
+from evenkeel.analysis.comparable_metrics import layout_of
 from evenkeel.analysis.comparison import SIGNIFICANT, Difference, Test, compare_values
 from evenkeel.analysis.links import independent_groups
 from evenkeel.analysis.outcome import MIN_GROUPS
@@ -107,7 +107,7 @@ def gate(
         raise UsageError(f"--min-coverage is {min_coverage}: it must be between 0 and 1.")
     new, old = map(load_run, (run, baseline))
     layout = layout_of([old, new])
-    names = list(dict.fromkeys(metrics or _headline(layout, [old, new])))
+    names = list(dict.fromkeys(metrics or [layout.headline]))
     comparison, [pair], tests = compare_values([old, new], names)
     worse = [_direction(test, higher_is_worse=higher_is_worse) for test in tests]
     overlaps = [_overlap(name, pair, layout.counted) for name in names]
@@ -133,12 +133,6 @@ def gate(
     )
 
 
-def _headline(layout: Layout, runs: Sequence[Run]) -> list[str]:
-    """The headline, where it is one figure: of several subjects it is refused, naming them."""
-    several = any(len(run.subjects) > 1 for run in runs)
-    return [layout.headline] if several else usual_metrics(layout, runs)[:1]
-
-
 def _direction(test: Test, *, higher_is_worse: bool) -> Direction:
     """Which change of a metric is for the worse: as declared, or as the option says where it is not."""
     if test.metric.better is None and not higher_is_worse:
@@ -159,17 +153,11 @@ def _overlap(name: str, pair: Pair, counted: tuple[str, str]) -> Overlap:
         groups=independent_groups(old.groups[common]),
     )
     samples, groups = counted
-    shared = overlap.common / max(1, overlap.larger)
-    if shared < MIN_OVERLAP:
+    if overlap.common < MIN_OVERLAP * overlap.larger or overlap.groups < MIN_GROUPS:
         raise UsageError(
             f"'{name}': the runs have too few {samples} in common: {overlap.common:,} of {overlap.larger:,} "
-            f"({share(shared)}), and the gate needs {share(MIN_OVERLAP)}. "
-            "Ask both runs the same, with the same --limit."
-        )
-    if overlap.groups < MIN_GROUPS:
-        raise UsageError(
-            f"'{name}': the runs have too few {groups} in common for a test: "
-            f"{overlap.groups:,}, and the gate needs {MIN_GROUPS}. Ask more {groups}."
+            f"from {overlap.groups:,} {groups}. The gate needs {share(MIN_OVERLAP)} and {MIN_GROUPS} "
+            f"{groups}: ask both runs the same, with the same --limit."
         )
     return overlap
 
@@ -212,16 +200,14 @@ def _check(
 ) -> Check:
     """One metric. Too few values in both runs do not pass, though both were asked enough samples."""
     passed, reason = _judged(difference, allowed, worse, p)
-    based_on, guessing, needed = counts(difference, layout), chance(test.metric), ""
+    based_on, guessing = counts(difference, layout), chance(test.metric)
     # The denominator of a ratio depends on the run.
-    if not test.metric.ratio_to and difference.n / overlap.larger < MIN_OVERLAP:
-        needed = share(MIN_OVERLAP)
-    elif difference.clusters < MIN_GROUPS:
-        needed = f"{MIN_GROUPS} {layout.counted[1]}"
-    if needed and difference.n:
+    few = not test.metric.ratio_to and difference.n < MIN_OVERLAP * overlap.larger
+    if difference.n and (few or difference.clusters < MIN_GROUPS):
         passed = False
         reason = (
-            f"has a value in both runs for only {based_on}, of {overlap.larger:,}: the gate needs {needed}"
+            f"has a value in both runs for only {based_on}, of {overlap.larger:,}: the gate needs "
+            f"{share(MIN_OVERLAP)} and {MIN_GROUPS} {layout.counted[1]}"
         )
     elif difference.n:
         reason = f"{reason}; {based_on}{f' ({guessing})' if guessing else ''}"
@@ -250,16 +236,15 @@ def _judged(difference: Difference, allowed: float, worse: Direction, p: float |
     significant = p is not None and p < SIGNIFICANT
     if difference.p is None and abs(amount) < 1e-12:
         return True, f"{change}): it is the same in every sample"
-    if low is None or high is None:
-        if significant:
-            return False, f"{change}, the same in every group): a significant {beyond}"
-        passed = (amount if worse == "rise" else -amount) <= allowed
-        verdict = f"no {beyond}" if passed else f"a {beyond}, too few to tell"
-        return passed, f"{change}): {verdict} ({difference.method.removeprefix('none: ')})"
-    change += f", 95% interval {signed(low, unit)} to {signed(high, unit)}"
+    if low is not None and high is not None:
+        change += f", 95% interval {signed(low, unit)} to {signed(high, unit)}"
     change += "" if p is None or p == 1 else f", p {'' if p < 0.001 else '= '}{probability(p)}"
     if significant:
         return False, f"{change}): a significant {beyond}"
+    if low is None or high is None:
+        passed = (amount if worse == "rise" else -amount) <= allowed
+        verdict = f"no {beyond}" if passed else f"a {beyond}, too few to tell"
+        return passed, f"{change}): {verdict} ({difference.method.removeprefix('none: ')})"
     detectable = ""
     if difference.detectable:
         detectable = f"; minimum detectable {number(allowed + difference.detectable, unit)} (80% power)"

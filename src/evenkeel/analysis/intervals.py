@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import exp, inf, log
+from math import exp, log
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
@@ -89,13 +89,6 @@ class Interval(NamedTuple):
     clusters: int
     deciding: int = 0
     """How many groups decide it, where they are few: see `Estimate`."""
-
-    @property
-    def margins(self) -> tuple[float, float]:
-        """How far the limits are from the value; infinite where they are unknown."""
-        if self.value is None or self.low is None or self.high is None:
-            return inf, inf
-        return self.value - self.low, self.high - self.value
 
 
 def per_cluster(clusters: NDArray[np.intp], values: NDArray[np.float64]) -> NDArray[np.float64]:

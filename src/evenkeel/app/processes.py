@@ -11,7 +11,7 @@ import streamlit as st
 import evenkeel as ek
 from evenkeel.app import choose, show
 from evenkeel.app.settings import Settings
-from evenkeel.page.format import counted
+from evenkeel.page.format import counted, duration
 
 if TYPE_CHECKING:
     from evenkeel.api.launch import Kind, Started
@@ -125,10 +125,3 @@ def _progress(process: Started) -> None:
     )
     if not state.done:
         show.text(process.log_tail(1), "soft")
-
-
-def duration(seconds: float) -> str:
-    """`40 s`, `12 min`, `3.5 h`."""
-    if seconds < 90:
-        return f"{seconds:,.0f} s"
-    return f"{seconds / 60:,.0f} min" if seconds < 5400 else f"{seconds / 3600:,.1f} h"

@@ -62,10 +62,9 @@ def metric(entry: Metric) -> None:
 def picture(drawn: Drawn) -> None:
     """A picture of a run with its title and its note."""
     text(drawn.title)
-    if drawn.chart is not None:
-        ink = {"ink": {"color": "#e4e7ea" if st.context.theme.type == "dark" else "#1c2126"}}
-        chart = {**copy.deepcopy(drawn.chart), "config": {"style": ink}}  # Streamlit changes what it is given
-        st.vega_lite_chart(spec=chart, height="content", alt=visible(drawn.title))
+    ink = {"ink": {"color": "#e4e7ea" if st.context.theme.type == "dark" else "#1c2126"}}
+    chart = {**copy.deepcopy(drawn.chart), "config": {"style": ink}}  # Streamlit changes what it is given
+    st.vega_lite_chart(spec=chart, height="content", alt=visible(drawn.title))
     if drawn.note:
         text(drawn.note, "soft")
 

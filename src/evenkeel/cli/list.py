@@ -101,7 +101,6 @@ def list_runs(folder: Path, json: bool) -> None:
 def _grid(runs: list[ListedRun]) -> Grid:
     """A row for each run, or for each method of one that compares several."""
     from evenkeel.page.examples import shortened
-    from evenkeel.page.format import interval, share, value
     from evenkeel.page.grid import Grid
 
     def name(text: str) -> str:
@@ -111,11 +110,9 @@ def _grid(runs: list[ListedRun]) -> Grid:
     for run in runs:
         figures: dict[str, Figure | None] = {**run.subjects} or {run.model: run.headline}
         for subject, figure in figures.items():
-            scored = f"{value(figure)} {interval(figure, short=True)}".rstrip() if figure else "–"
-            coverage = share(figure.coverage) if figure else "–"
-            cells = [run.state, name(run.benchmark), name(subject), scored, coverage, run.path]
-            rows.append((name(run.created[:16].replace("T", " ")), list(cells)))
-    columns = ["state", "benchmark", "model", "headline", "coverage", "run"]
+            cells: list[Content] = [run.state, name(run.benchmark), name(subject), figure, run.path]
+            rows.append((name(run.created[:16].replace("T", " ")), cells))
+    columns = ["state", "benchmark", "model", "headline", "run"]
     return Grid("", "created (UTC)", columns, rows, left=1 + len(columns))
 
 

@@ -140,12 +140,6 @@ data_option = click.option(
     show_default=True,
     help="A path, 'starter', 'published', hf:NAME[:SPLIT] or an address; repeat for several.",
 )
-column_option = click.option(
-    "--column",
-    multiple=True,
-    metavar="FIELD=COLUMN",
-    help="Read a field from a column of another name: query=question; repeat.",
-)
 lang_option = click.option(
     "--lang",
     help="Languages, separated by commas: en,ko.  [default: all in the data; mostly en for a starter set]",
@@ -162,24 +156,6 @@ model_args_option = click.option(
     multiple=True,
     metavar="KEY=VALUE",
     help="An option of the model's backend (see `evenkeel list models`); repeat.",
-)
-concurrency_option = click.option(
-    "--concurrency", type=click.IntRange(min=1), help="At most this many requests at once, to each server."
-)
-engine_options = compose(
-    click.option(
-        "--engine",
-        default="local",
-        show_default=True,
-        help="Where models run: local (this process) or ray (a Ray cluster).",
-    ),
-    click.option(
-        "--engine-arg",
-        "engine_args",
-        multiple=True,
-        metavar="KEY=VALUE",
-        help="An option of --engine ray: address, workers or gpus_per_worker; repeat.",
-    ),
 )
 min_coverage_option = click.option(
     "--min-coverage",

@@ -14,7 +14,6 @@ from msgspec.structs import replace
 
 from evenkeel.analysis.comparable_metrics import run_names
 from evenkeel.analysis.comparison import compare
-from evenkeel.analysis.comparison_tables import comparison_tables, footnote, run_lines, sentences
 from evenkeel.analysis.references import orientation_table, reference_runs, references
 from evenkeel.errors import DrawingError, UsageError
 from evenkeel.harness.folder import Run
@@ -22,7 +21,7 @@ from evenkeel.harness.registry import benchmark_class
 from evenkeel.page import format as text
 from evenkeel.page.examples import shortened
 from evenkeel.page.format import counts
-from evenkeel.page.grid import Content, Grid, coverage_cell
+from evenkeel.page.grid import Cell, Content, Grid, Overview, coverage_cell
 from evenkeel.page.html import render as render_template
 from evenkeel.page.layout import MOST_MAIN, Bars, Layout, Note
 from evenkeel.page.scale import Scale, drawable, legend, sources
@@ -134,19 +133,12 @@ def _notes(runs: Mapping[str, Run]) -> list[Note]:
     ]
 
 
-def _differences(runs: Sequence[Run]) -> dict[str, Any]:
+def _differences(runs: Sequence[Run]) -> Overview:
     """Every pair of runs, paired by sample; or why they cannot be paired."""
     try:
-        comparison = compare(*runs)
+        return compare(*runs).overview()
     except UsageError as error:
-        return {"refused": str(error)}
-    return {
-        "refused": "",
-        "runs": [*sentences(comparison), *run_lines(comparison)],
-        "differs": (*comparison.differs, *comparison.notes),
-        "grids": comparison_tables(comparison),
-        "footnote": footnote(comparison),
-    }
+        return Overview("", [Cell(f"The runs cannot be paired: {error}", "warn")])
 
 
 def _grids(runs: Mapping[str, Run], layout: Layout, of_run: str) -> list[Grid]:
@@ -172,7 +164,7 @@ def render_tokenizers(
     cautions: Sequence[str] = (),
 ) -> str:
     """The page of `evenkeel tokenizers`: texts as tokens, then a sentence, a chart and a table a measure."""
-    drawn = (pictures.Drawn(each.title, charts.bars(dict(summaries), each), "") for each in bars)
+    drawn = [(each.title, charts.bars(dict(summaries), each)) for each in bars]
     return render_template(
         "report/tokenizers.html",
         title="Tokenizers",
@@ -180,7 +172,7 @@ def render_tokenizers(
         names=dict(zip(summaries, specs or summaries, strict=True)),
         illustrations=illustrations,
         spaces_shown=spaces_shown,
-        charts={each.title: _shown(each) for each in drawn if each.chart is not None},
+        charts={title: _shown(pictures.Drawn(title, chart, "")) for title, chart in drawn if chart},
         grids=grids,
         notes=notes,
         cautions=cautions,
@@ -192,8 +184,7 @@ def _shown(drawn: pictures.Drawn) -> dict[str, Any]:
     svg, small, note = "", "", drawn.note
     try:
         # vl-convert draws the SVG from numbers, our titles and the data's tags, which it escapes.
-        svg = Markup(drawn.to_svg()) if drawn.chart is not None else ""
-        small = Markup(charts.to_svg(charts.narrow(drawn.chart))) if drawn.chart is not None else ""
+        svg, small = Markup(drawn.to_svg()), Markup(charts.to_svg(charts.narrow(drawn.chart)))
     except DrawingError as error:
         note = f"{note} {text.capitalised(str(error))} Its figures are in the tables.".strip()
     return {"title": drawn.title, "svg": svg, "small": small, "note": note}

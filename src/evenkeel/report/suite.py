@@ -6,7 +6,6 @@ Nothing in the files depends on when the suite was run or how often it was inter
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -89,16 +88,6 @@ class SuiteResult(Displayed, Struct, frozen=True, kw_only=True):
             [*(_board(board, self.path) for board in boards), *_unranked(self), *_gates(self)],
             [*notes, *shared],
         )
-
-
-def named(board: Leaderboard, names: Mapping[str, str]) -> Leaderboard:
-    """A board whose rows have the names of the suite's models, by the paths of their runs."""
-    shown = [names.get(row.path, row.name) for row in board.rows]
-    rows = tuple(
-        replace(row, name=name if shown.count(name) == 1 else f"{name} ({Path(row.path).name})")
-        for row, name in zip(board.rows, shown, strict=True)
-    )
-    return replace(board, rows=rows)
 
 
 def write_leaderboards(result: SuiteResult) -> list[Path]:

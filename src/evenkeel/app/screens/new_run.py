@@ -14,7 +14,7 @@ import streamlit as st
 import evenkeel as ek
 from evenkeel.app import choose, data, processes, show
 from evenkeel.app.settings import Settings
-from evenkeel.page.format import capitalised, counted
+from evenkeel.page.format import capitalised, counted, duration
 
 if TYPE_CHECKING:
     from evenkeel.harness.budget import Plan
@@ -184,7 +184,7 @@ def _expected_time(settings: Settings, requests: int, chosen: dict[str, Any]) ->
     trial = st.session_state.get("trials", {}).get(model)
     if trial is not None and trial.latency_s is not None:
         seconds = math.ceil(requests / AT_ONCE) * trial.latency_s
-        return f"about {processes.duration(seconds)} or more"
+        return f"about {duration(seconds)} or more"
     longest = {"max_tokens": getattr(ek.list_benchmarks()[chosen["benchmark"]].Options(), "max_tokens", None)}
     for listed in data.finished(settings):
         if listed.benchmark == chosen["benchmark"]:
@@ -192,7 +192,7 @@ def _expected_time(settings: Settings, requests: int, chosen: dict[str, Any]) ->
             as_long = spec.options.get("max_tokens") == {**longest, **chosen}["max_tokens"]
             same = as_long and spec.models.get("model", {}).get("spec") == model
             if same and (pace := ek.pace(listed.path)):
-                return f"about {processes.duration(requests / pace)} at the pace of {listed.name}"
+                return f"about {duration(requests / pace)} at the pace of {listed.name}"
     return "time unknown until the first answers"
 
 

@@ -8,7 +8,7 @@ from math import log, log2
 import msgspec
 
 from evenkeel import analysis
-from evenkeel.analysis.within import scopes
+from evenkeel.analysis.figures import scopes
 from evenkeel.benchmarks.mirae.files import LEVELS, METRICS, TARGETS
 from evenkeel.benchmarks.mirae.page import ESTIMATED, FLOOR, LAYOUT, NOMINAL, are_identical, unread_languages
 from evenkeel.benchmarks.mirae.scoring import probe_sentences

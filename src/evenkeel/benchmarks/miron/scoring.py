@@ -279,7 +279,6 @@ def _with_drift(score: Score, clean: Score | None) -> Score:
 def summarise(scores: Sequence[Score]) -> Summary:
     """The figures by category and language, by the tokens of the target, and by typos."""
     from evenkeel import analysis
-    from evenkeel.analysis import within
 
     metrics = dict.fromkeys(name for score in scores for name in score.values)
     summary: Summary = {}
@@ -291,7 +290,7 @@ def summarise(scores: Sequence[Score]) -> Summary:
         summary |= rescaled_scores([_confined(score, ("generated",)) for score in scores])
     if "target_tokens" in metrics:
         for name in ("target_confidence", "lev_score"):
-            for scope, members in within.scopes(scores, *SCOPES):
+            for scope, members in analysis.scopes(scores, *SCOPES):
                 figure = analysis.rank_correlation(
                     members, "target_tokens", name, within=("category", "lang")
                 )
@@ -307,10 +306,9 @@ def rescaled_scores(scores: Sequence[Score]) -> Summary:
     import numpy as np
 
     from evenkeel import analysis
-    from evenkeel.analysis import within
 
     summary: Summary = {}
-    for scope, members in within.scopes(scores, *SCOPES):
+    for scope, members in analysis.scopes(scores, *SCOPES):
         entering = [
             score
             for score in members

@@ -21,7 +21,7 @@ def blocks(summary: Summary) -> list[str]:
     width = max([29, *(len(figure.scope.get("method", "")) for figure in summary.values())])
     return [
         "\n".join(
-            [f"Task: {task}"]
+            [f"Task: {tag_value(task)}"]
             + [
                 f"  {method:<{width}}: {accuracy:.2%} ({round(accuracy * n, 1):,g}/{n:,} correct)"
                 for accuracy, method, n in sorted(rows, key=lambda row: -row[0])

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from evenkeel import analysis as stats
 from evenkeel.analysis import combined
-from evenkeel.analysis.within import changes, scopes
+from evenkeel.analysis.figures import changes, scopes
 from evenkeel.benchmarks.rgb.page import METRICS
 from evenkeel.benchmarks.rgb.scoring import CHECKS
 from evenkeel.page.metrics import unit_of
