@@ -12,7 +12,7 @@ from typing import Any
 from markupsafe import Markup
 from msgspec.structs import replace
 
-from evenkeel.analysis.comparable_metrics import run_names
+from evenkeel.analysis.comparability import run_names
 from evenkeel.analysis.comparison import compare
 from evenkeel.analysis.references import orientation_table, reference_runs, references
 from evenkeel.errors import DrawingError, UsageError
