@@ -7,6 +7,7 @@ import json
 import re
 import urllib.parse
 
+import msgspec
 import pytest
 
 from evenkeel.errors import UsageError
@@ -94,6 +95,14 @@ def test_a_key_that_no_header_can_hold_is_refused_unseen(
         model_of("http://127.0.0.1:1/v1")
     assert "OPENAI_API_KEY" in str(raised.value)
     assert "canary" not in str(raised.value)
+
+
+def test_what_a_server_says_is_printable(monkeypatch: pytest.MonkeyPatch) -> None:
+    message = "\x1b[31mred\x1b[0m \x9b2J \u202ereversed\u2066 \x07 bell"
+    with fixed(msgspec.json.encode({"error": {"message": message, "code": "\x1b[2J"}}), status=400) as server:
+        reason = one(model_of(server), chat("q")).reason
+    assert reason.isprintable()
+    assert "\\x1b[31mred" in reason
 
 
 def test_a_secret_of_the_extra_body_is_replaced() -> None:
