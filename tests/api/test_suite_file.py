@@ -37,6 +37,10 @@ def planned(tmp_path: Path, text: str) -> list[PlannedRun]:
             "models:\n- embedded\nbenchmarks:\n- miron\n- benchmark: rgb\n  options: {noise_rate: 1}\n",
             "line 5: .*Did you mean 'noise_rates'",
         ),
+        (
+            "models: [embedded]\nbenchmarks:\n- {benchmark: rgb, options: {limit: 1}}\n",
+            "line 3: .*'limit'. It is a setting of the run",
+        ),
         ("models: [embedded]\nbenchmarks: [./evil.py]\n", "line 2: './evil.py': a suite runs no Python file"),
         ("models: [embedded, embedded]\nbenchmarks: [miron]\n", "line 1: the model is called 'embedded'"),
         ("models: [embedded]\nbenchmarks: [miron, miron]\n", "line 2: two runs would be called"),
@@ -44,7 +48,7 @@ def planned(tmp_path: Path, text: str) -> list[PlannedRun]:
         ("models: ['openai:x']\nbenchmarks: [miron]\nbudget:\n  usd: 1\n", "line 4: .*price of openai:x"),
         (PLAIN + "defaults: {data: nowhere.jsonl}\n", "line 2: .*nowhere.jsonl"),
     ],
-    ids=range(11),
+    ids=range(12),
 )
 def test_an_error_names_the_file_and_the_line(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(DataError, match=message) as caught:
@@ -52,7 +56,7 @@ def test_an_error_names_the_file_and_the_line(tmp_path: Path, text: str, message
     assert str(caught.value).startswith(str(tmp_path / "suite.yaml"))
 
 
-@pytest.mark.parametrize("out", ["../elsewhere", "/tmp/elsewhere", "a/../../b", "a\\..\\b", "link/x"])
+@pytest.mark.parametrize("out", ["../elsewhere", "/tmp/elsewhere", "a/../../b", "link/x"])
 def test_the_file_names_no_folder_outside_its_own(tmp_path: Path, out: str) -> None:
     (tmp_path / "inside").mkdir()
     (tmp_path / "inside" / "link").symlink_to(tmp_path)

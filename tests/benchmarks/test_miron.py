@@ -6,7 +6,6 @@ import math
 import os
 import re
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import msgspec
 import pytest
 
 import evenkeel as ek
+from benchmarks.test_miron_files import GOOD, write
 from commandline import evenkeel
 from evenkeel.benchmarks.miron.benchmark import Miron, MironOptions
 from evenkeel.benchmarks.miron.files import CATEGORIES
@@ -27,7 +27,6 @@ from loopback import Loopback, logprob, tokenise
 
 pytestmark = pytest.mark.slow
 
-GOOD = {"prefix": "One ship, two", "target": " ships", "category": "Morphology"}
 TARGETS = (" unsinkable", " ships", " the grey sea")
 FIELDS = ["prefix", "target", "category", "generated", "lev_score", "target_confidence"]
 
@@ -59,12 +58,6 @@ def rows(lang: str, each: int = 3) -> list[dict[str, Any]]:
         for number, clean_row in enumerate(clean[:each])
     ]
     return clean + noisy
-
-
-def write(path: Path, items: Sequence[dict[str, Any]]) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(b"".join(msgspec.json.encode(item) + b"\n" for item in items))
-    return path
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +10,10 @@ import msgspec
 import pytest
 
 import evenkeel as ek
+from benchmarks.test_miron_files import GOOD, write
 from evenkeel.benchmarks.miron.benchmark import Miron
 from evenkeel.errors import DataError
 from evenkeel.types import Record
-
-GOOD = {"prefix": "One ship, two", "target": " ships", "category": "Morphology"}
-
-
-def write(path: Path, items: Sequence[dict[str, Any]]) -> Path:
-    path.write_bytes(b"".join(msgspec.json.encode(item) + b"\n" for item in items))
-    return path
 
 
 def exported(run: ek.Run) -> list[dict[str, Any]]:

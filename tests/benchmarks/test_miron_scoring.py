@@ -170,27 +170,6 @@ def test_the_values_of_one_example() -> None:
     assert score.detail == MironDetail(generated=" shops", tokens=(" ", "s", "h"))
 
 
-def test_a_target_that_merges_wholly_into_the_prefix_has_confidence_0_and_is_flagged() -> None:
-    values = one(answered(logprobs=Logprobs((), (), merged=True))).values
-    assert values["target_confidence"] == 0.0
-    assert (values["targets_merged_into_prefix"], values["boundary_merges"], values["target_tokens"]) == (
-        1.0,
-        1.0,
-        0.0,
-    )
-    assert values["bits_per_byte"] is values["answer_probability"] is values["doubts"] is None
-
-
-def test_without_a_log_likelihood_there_is_no_confidence_and_no_quadrant() -> None:
-    score = one(answered(logprobs=Response(status="unparsed", reason="null")))
-    assert score.values["lev_score"] == 100
-    known = {name for name, value in score.values.items() if value is not None}
-    assert known == {"lev_score", "exact_match", "accepted_match"}
-    assert "target_confidence" in score.values  # asked for, and missing
-    assert "target_tokens" not in score.tags
-    assert (score.statuses, score.answered) == ({"ok": 1, "unparsed": 1}, 1)
-
-
 # Where a text ends, and other right answers
 
 

@@ -19,6 +19,7 @@ from evenkeel.benchmarks.miron import strings
 from evenkeel.benchmarks.miron.benchmark import Miron
 from evenkeel.benchmarks.miron.make.generator import compose
 from evenkeel.models.embedded import embedded_folder
+from evenkeel.page.view import Tokens
 from evenkeel.types import Response, StringProbability
 from loopback import Loopback
 from models.tiny import tiny_model
@@ -244,6 +245,8 @@ def test_every_target_has_its_costs_and_a_merged_one_only_that_of_its_boundary(s
         assert (string.own is None) == ("tokenizer_cost" not in values) == row.merged
         assert values["strings_known"] == 1
         assert values["boundary_cost"] == pytest.approx((string.healed_low - string.low) / math.log(2))
+        shown = [block for block in Miron.view(record).blocks if isinstance(block, Tokens)]
+        assert [block.tokens for block in shown] == ([] if row.lost else [record.score.detail.tokens])
         if string.own is not None:
             bits = values["bits_per_byte"] * len(row.target.encode())
             assert -string.own / math.log(2) == pytest.approx(bits, abs=1e-4)

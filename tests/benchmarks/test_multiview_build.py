@@ -17,6 +17,7 @@ from evenkeel.benchmarks.multiview.files import encode_triplets, read_triplets
 from evenkeel.benchmarks.multiview.make.annotate import Schema
 from evenkeel.benchmarks.multiview.make.builder import BuildOptions
 from evenkeel.benchmarks.multiview.make.generator import compose, compose_documents
+from evenkeel.benchmarks.multiview.page import builder_notes
 from evenkeel.errors import UsageError
 from evenkeel.make.documents import Document
 from evenkeel.options import parse
@@ -104,24 +105,18 @@ def test_what_failed_is_reported_and_asked_again_by_the_same_command(tmp_path: P
 # Documents
 
 
-def test_a_document_that_is_too_long_is_cut_counted_and_reported(tmp_path: Path) -> None:
+def test_a_document_that_is_too_long_is_cut_for_the_judge_and_reported(tmp_path: Path) -> None:
     few = list(MATH.values())[:30]
-    tails = ["", "and so on " * 400, "and so on " * 1_000]  # whole, too long for lists, too long
-    texts = [f"{d.text}\n{tails[n % 3]}The end of {d.id}." for n, d in enumerate(few)]
+    texts = [f"{d.text}\n{'and so on ' * 1_000 * (n % 2)}The end of {d.id}." for n, d in enumerate(few)]
     docs = written(tmp_path / "long.jsonl", [Document(d.id, t) for d, t in zip(few, texts, strict=True)])
-    out = tmp_path / "made"
     with Judge() as server:
-        built = build(docs, out, server, triplets=4)
-        shown = list(server.answered)
-    for n, document in enumerate(few):
-        read = [prompt for prompt in shown if f"The end of {document.id}." in prompt]
-        assert bool(read) == (n % 3 < 2)
-        assert any("candidates for" in prompt.lower() for prompt in read) <= (n % 3 == 0)
-    assert max(map(len, shown)) < 30_000
-    for triplet in read_triplets(out / "triplets.jsonl"):  # the data has the documents whole
+        built = build(docs, tmp_path / "made", server, triplets=4)
+        shown = "".join(server.answered)
+    assert [f"The end of {d.id}." in shown for d in few] == [True, False] * 15
+    for triplet in read_triplets(tmp_path / "made" / "triplets.jsonl"):  # the data has the documents whole
         assert all(text in texts for text in triplet.documents)
     (note,) = (note for note in built.notes if note.startswith("warning"))
-    assert note.startswith("warning: 10 of 30 documents are longer than 8,000 characters")
+    assert note.startswith("warning: 15 of 30 documents are longer than 8,000 characters")
 
 
 # Confirmed by another
@@ -177,6 +172,9 @@ def test_a_judge_that_built_the_triplets_is_marked_in_a_run_of_them(docs: Path, 
     same, summaries = [note.text for note in notes_of(run) if note.warning]
     assert same.startswith("judge:openai:judge: the same model, openai:judge, built 4 of these triplets")
     assert summaries.startswith("judge:openai:other+annotations: reads summaries that the builder")
+    options = {**run.spec.options, "method": ["z=judge:openai:judge?max_tokens=9"]}
+    (named,) = builder_notes(msgspec.structs.replace(run.spec, options=options, subjects=("z",)))
+    assert named.text.startswith("z: the same model, openai:judge, built 4")
 
 
 # Without a judge

@@ -15,6 +15,7 @@ import evenkeel as ek
 from commandline import evenkeel
 from evenkeel.benchmarks.multiview.methods import Outcome, family_template, judge_prompt, order, prompts
 from evenkeel.benchmarks.multiview.names import forms, parse_methods
+from evenkeel.benchmarks.multiview.scoring import values_of
 from evenkeel.errors import UsageError
 from evenkeel.harness.registry import load_benchmark
 from evenkeel.types import Logprobs, Response
@@ -130,23 +131,6 @@ def test_summaries_under_the_criterion_are_written_and_embedded(tools: Path, tmp
     assert (figure.value, figure.n) == (1.0, 5)
     assert figure.coverage == pytest.approx(5 / 6)
     assert run.failures() == {f"unparsed: empty answer ({method})": 1}
-
-
-def test_documents_that_the_embedder_cuts_are_counted_and_reported(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Triplets whose documents differ after what the embedder reads: ties, and the run says why."""
-    long = "all of this is the same in each document " * 40
-    ends = {role: f"{long} {role}" for role in ("anchor", "positive", "negative")}
-    data = store(tmp_path / "t.jsonl", [triplet(0, **ends), triplet(1)])
-    given = ("--data", data, "--method", "embed:embedded-embedder", "--out", tmp_path / "run")
-    assert evenkeel("run", "multiview", *given).code == 0
-    run = ek.load_run(tmp_path / "run")
-    assert run.summary[named("cut_by_model", "embed:embedded-embedder")].value == 0.5
-    assert run.summary[named("ties", "embed:embedded-embedder")].value == 0.5
-    text = "50% of the documents are longer than the model reads"
-    assert text in " ".join(capsys.readouterr().out.split())
-    assert text in (run.path / "report.html").read_text()
 
 
 # Rerankers
@@ -367,3 +351,10 @@ def test_a_score_that_is_no_number_is_a_failure_and_no_wrong_answer() -> None:
     ):
         assert (outcome.picks, outcome.margin, outcome.ends) == ((None,), None, ("error",))
     assert ordered("rerank:sbert:x", [answer(rank=1.0), answer("refused")]).ends == ("refused",)
+
+
+def test_the_share_of_documents_that_the_embedder_cut_is_told() -> None:
+    vectors = [np.array(values, "<f4").tobytes() for values in ([1, 0], [1, 1], [0, 1])]
+    outcome = ordered("embed:sbert:x", [answer(vector=v, cut=n == 2) for n, v in enumerate(vectors)])
+    assert outcome.picks == ("positive",)
+    assert values_of(outcome)["cut_by_model"] == pytest.approx(1 / 3)

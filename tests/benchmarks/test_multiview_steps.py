@@ -10,7 +10,7 @@ import pytest
 
 from evenkeel.benchmarks.multiview.files import read_triplets
 from evenkeel.make.documents import Document
-from multiview_judge import MATH, REFUSES, Judge, adds_up, build, counts, noted_in, written
+from multiview_judge import MATH, REFUSES, SCHEME, Judge, adds_up, build, counts, noted_in, views, written
 
 pytestmark = pytest.mark.slow
 
@@ -115,3 +115,12 @@ def test_a_judge_that_writes_no_schema_is_given_up_on_with_a_way_out(docs: Path,
     ]
     assert counts(out)["reflect"]["unparsed"] == 3
     assert not (out / "schema.json").exists()
+
+
+def test_a_schema_without_tags_goes_by_its_categories(docs: Path, tmp_path: Path) -> None:
+    bare = msgspec.json.encode({**SCHEME, "tags": []}).decode()
+    with Judge(says=lambda kind, read: bare if kind == "reflect" else None) as server:
+        build(docs, tmp_path / "made", server)
+    triplets = read_triplets(tmp_path / "made" / "triplets.jsonl")
+    assert len(triplets) == 12
+    assert all(len(set(views(triplet)[:2])) == 1 for triplet in triplets)

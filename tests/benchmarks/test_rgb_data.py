@@ -111,6 +111,11 @@ def test_a_bad_line_is_named_with_its_number_and_what_it_should_be(
     assert "each line is a JSON object with its own 'id', a 'query'" in str(error.value)
 
 
+def test_an_empty_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="nothing in it"):
+        read_instances(written(tmp_path / "x.json", ""))
+
+
 # Predictions
 
 

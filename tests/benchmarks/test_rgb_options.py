@@ -157,6 +157,7 @@ def test_prompts_of_ones_own_are_filled_in_one_pass(tmp_path: Path) -> None:
         (OWN.replace("{DOCS}", ""), "the instruction lacks {DOCS}"),
         (f"{OWN}  closed: From what you know.", "the text 'closed' lacks {QUERY}"),
         ("en: {system: only}", "the field 'instruction' is missing"),
+        ("- en", "Expected"),
         (OWN.replace("en:", "fr:", 1), "has no prompts for 'en'. Available: fr."),
     ],
 )

@@ -135,7 +135,7 @@ def start(
     The settings are those of `ek.run`, which are checked first; the run's folder is a new one below
     `runs_folder`. The process has this one's environment. `ek.started` tells how it goes.
     """
-    _refuse(settings, "out", "fresh", "progress", "wait")
+    _refuse_arguments(settings)
     options = {name: value for name, value in settings.items() if name not in RUN_ARGUMENTS}
     loaded = load_benchmark(benchmark, options)
     if model:
@@ -156,7 +156,7 @@ def start_build(runs_folder: str | Path, benchmark: str | Path, **settings: Any)
     The settings are those of `ek.build`; the files are made in a new folder, `runs_folder`/data/NAME.
     """
     cls = chosen_class(benchmark).builder()
-    _refuse(settings, "out", "progress")
+    _refuse_arguments(settings)
     options = {
         name: value for name, value in settings.items() if name not in inspect.signature(build).parameters
     }
@@ -221,10 +221,9 @@ def dismiss(process: Started) -> None:
         folder.rmdir()
 
 
-def _refuse(settings: Mapping[str, Any], *names: str) -> None:
-    for name in names:
-        if name in settings:
-            raise UsageError(f"'{name}' cannot be set for a process of its own.")
+def _refuse_arguments(settings: Mapping[str, Any]) -> None:
+    if unfit := [name for name in ("out", "fresh", "progress", "wait") if name in settings]:
+        raise UsageError(f"'{unfit[0]}' cannot be set for a process of its own.")
 
 
 def refuse_keys(settings: Mapping[str, Any]) -> None:
