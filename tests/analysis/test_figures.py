@@ -94,6 +94,9 @@ def test_a_difference_covers_the_samples_of_which_both_sides_are_known() -> None
     others = [score(str(n), None, answered=0, level=4) for n in range(10)]  # another level, which failed
     others += [score("alone", 1.0, level=1)]  # asked on one side only
     assert difference([*scores, *others], "m", "level", 1, 7, unit="cosine").coverage == figure.coverage
+    answered = [score("x", None, level=1), score("x", 0.5, level=7)]  # and yet one has no value
+    whole = two_sides([(True, True)] * 3)
+    assert difference([*whole, *answered], "m", "level", 1, 7, unit="cosine").coverage == 0.75
 
 
 def test_a_rank_correlation_within_strata_is_the_mean_of_theirs() -> None:

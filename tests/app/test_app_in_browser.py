@@ -189,12 +189,11 @@ def test_wrong_answers_are_filtered_and_opened_by_a_click_on_their_row(
     table = page.get_by_test_id("stDataFrame").bounding_box()
     assert table
     page.mouse.click(table["x"] + 150, table["y"] + 37 + 35 * 2.5)  # the third row, on its question
-    expect(page.get_by_text(f"3 of {len(wrong)}", exact=True)).to_be_visible()
-    third = samples.index.ids[wrong[2]]
-    expect(page.get_by_label("Sample", exact=True)).to_have_value(third)
+    third = page.get_by_text(f"3 of {len(wrong)}: {samples.index.ids[wrong[2]]}", exact=True)
+    expect(third).to_be_visible()
     page.reload()  # what was chosen is in the address
     settle(page)
-    expect(page.get_by_text(f"3 of {len(wrong)}", exact=True)).to_be_visible()
+    expect(third).to_be_visible()
     page.go_back()  # one press leaves the page
     expect(page.get_by_role("heading", name="Runs")).to_be_visible()
     page.context.close()
@@ -301,6 +300,10 @@ def test_a_run_is_stopped_and_resumed_in_another_browser(browser: Browser, tmp_p
         page.get_by_role("button", name="Stop", exact=True).click()
         expect(page.get_by_text(re.compile("^Stopp")).first).to_be_visible()
         page.get_by_role("link", name="Change the settings").click()
+        expect(page.get_by_label("Model name")).to_have_value("slow")
+        page.get_by_role("link", name="Compare").click()
+        expect(page.get_by_role("heading", name="Compare")).to_be_visible()
+        page.get_by_role("link", name="New run").click()  # what was filled in is still there
         expect(page.get_by_label("Model name")).to_have_value("slow")
         page.context.close()
 

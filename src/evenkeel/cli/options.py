@@ -5,10 +5,9 @@ A decorator here is one of click's, or several composed; a command lists the one
 
 from __future__ import annotations
 
-import types
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_origin
+from typing import Any, Literal, TypeAlias, get_args, get_origin
 
 import click
 from msgspec import NODEFAULT, Struct
@@ -101,10 +100,6 @@ def from_struct(options: type[Struct], choose: Callable[[Option], bool] | None =
 
 def _from_field(option: Option) -> Decorator:
     kind = option.type
-    if get_origin(kind) in (types.UnionType, Union):
-        kind = next(part for part in get_args(kind) if part is not type(None))
-    if get_origin(kind) is Annotated:
-        kind = get_args(kind)[0]
     settings: dict[str, Any] = {"type": kind, "show_default": option.default not in (None, 0, "")}
     if get_origin(kind) is tuple:
         settings = {"multiple": True, "show_default": True}

@@ -73,8 +73,13 @@ def summary(listed: list[ListedRun]) -> str:
 def _filter(listed: list[ListedRun]) -> list[ListedRun]:
     """The runs that the person wants to see."""
     benchmark, model, since = st.columns(3)
-    with benchmark:
-        chosen = choose.benchmarks(sorted({run.benchmark for run in listed if run.benchmark}))
+    chosen = benchmark.multiselect(
+        "Benchmark",
+        sorted({run.benchmark for run in listed if run.benchmark}),
+        format_func=choose.benchmark_title,
+        key="benchmarks",
+        bind="query-params",
+    )
     subjects = sorted({visible(run.model) for run in listed if run.model})
     models = model.multiselect("Model", subjects, key="model", bind="query-params")
     first = since.date_input(
