@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import errno
+import gc
 import importlib
 import io
 import signal
@@ -111,6 +113,7 @@ def cli(verbose: bool) -> None:
 def main() -> None:
     """Run the command and exit: a user's mistake is one message and an exit code, never a traceback."""
     switch_off_telemetry()
+    atexit.register(gc.freeze)  # otherwise Python looks for cycles among all objects before it ends
     if sys.__stdout__ is not None and sys.stdout is sys.__stdout__:
         sys.stdout = _wrapped(sys.stdout)
     if sys.__stderr__ is not None and sys.stderr is sys.__stderr__:

@@ -247,8 +247,9 @@ def _score(
         run = api.score(benchmark, group, out=folder, lang=lang, progress=Watcher(), **settings)
         runs.append(run)
         notes = [note.text for note in notes_of(run)] if len(groups) > 1 else []
+        names = ", ".join(file.name for file in group)
         for text in filter(None, [run.agreement(), *notes]):
-            say(f"{', '.join(file.name for file in group)}: {text}", err=True)
+            say(text if text.startswith(names) else f"{names}: {text}", err=True)
     if len(runs) == 1:
         return show_run(runs[0], min_coverage=FLOOR, json=json)
     if json:
