@@ -216,7 +216,8 @@ def test_an_error_holds_no_key(status: int) -> None:
             for _ in range(4):
                 one(model, chat("q"))
     shown = [repr(model), str(vars(model)), repr(ModelRef("openai:m", {"base_url": f"http://{CANARY}@h"}))]
-    shown += [*traceback.format_exception(raised.value), *getattr(raised.value, "__notes__", ())]
+    traced = traceback.TracebackException.from_exception(raised.value, capture_locals=True)
+    shown += [*traced.format(), *getattr(raised.value, "__notes__", ())]
     assert leaks("\n".join(shown).encode()) == []
 
 
