@@ -71,9 +71,6 @@ def means() -> Iterator[Design]:
         name, truth = f"{share:.0%} of questions unstable", 1 - share / 4 - 0.0005
         draw = partial(unstable, share)
         yield from mean("cosine, few unstable", name, (10, 25, 50, 100), "cosine", truth, draw)
-    for nothing, whole in ((0.3, 0.3), (0.05, 0.8), (0.85, 0.05)):
-        name, truth = f"{nothing:.0%} at 0, {whole:.0%} at 100", 100 * whole + 50 * (1 - nothing - whole)
-        yield from mean("score", name, (10, 20, 40, 100), "score", truth, partial(scores, nothing, whole))
     for sigma in (0.5, 1.0, 1.5):
         draw = partial(lambda sigma, rng, shape: rng.lognormal(0, sigma, shape), sigma)
         truth = float(np.exp(sigma**2 / 2))
@@ -99,12 +96,6 @@ def unstable(share: float, rng: Rng, shape: Shape) -> Numbers:
     """Consistencies of 1 but for a share of the questions, whose answers differ by up to a half."""
     loss = rng.uniform(0, 1, shape) * (rng.random(shape) < share)
     return 1 - loss / 2 - 0.001 * rng.random(shape)
-
-
-def scores(nothing: float, whole: float, rng: Rng, shape: Shape) -> Numbers:
-    """Scores of 0 and of 100 with these chances, and anything between."""
-    chance, between = rng.random(shape), 100 * rng.beta(2, 2, shape)
-    return np.where(chance < nothing, 0.0, np.where(chance < nothing + whole, 100.0, between))
 
 
 # Groups of 1 to 9 samples
@@ -164,8 +155,6 @@ def differences() -> Iterator[Design]:
         truth = second[0] / sum(second) - first[0] / sum(first)
         draw = partial(beta_pairs, first, second, r)
         yield from paired("difference of cosines, paired", name, (6, 8, 20, 40), "cosine", truth, draw)
-    truth = 0.3 * float(np.exp(0.5))
-    yield from paired("difference of tokens, paired", "σ = 1", (8, 20, 40), "tokens", truth, token_pairs)
 
 
 def paired(
@@ -218,18 +207,11 @@ def beta_pairs(a: Shape, b: Shape, r: float, rng: Rng, shape: Shape) -> tuple[Nu
     return betaincinv(*a, ndtr(first)), betaincinv(*b, ndtr(second))
 
 
-def token_pairs(rng: Rng, shape: Shape) -> tuple[Numbers, Numbers]:
-    """Lognormal tokens of two models, the second with three tenths more."""
-    first, second = normal_pairs(0.7, rng, shape)
-    return np.exp(first), 1.3 * np.exp(second)
-
-
 # Figures of whole scores
 
 
 def figures() -> Iterator[Design]:
-    yield Design("ratio of counts", "70 %, one sample a group", 40, 0.7, partial(share_corrected, 1))
-    yield Design("ratio of counts", "70 %, four samples a group", 30, 0.7, partial(share_corrected, 4))
+    yield Design("ratio of counts", "70 %, four samples a group", 30, 0.7, share_corrected)
     yield Design("slope", "four levels", 15, 0.2, slopes)
     rho = float(6 / np.pi * np.arcsin(0.6 / 2))
     yield Design("rank correlation", "0.58, two samples a group", 25, rho, ranked)
@@ -247,12 +229,12 @@ def score_list(values: Numbers, **more: Numbers) -> list[Score]:
     ]  # fmt: skip
 
 
-def share_corrected(each: int, rng: Rng, shape: Shape) -> Iterator[Bounds]:
+def share_corrected(rng: Rng, shape: Shape) -> Iterator[Bounds]:
     """Of what was detected (60 %), 70 % is corrected; easy questions are so in all their samples."""
 
     def yes_or_no(a: float, b: float) -> Numbers:
         chances = rng.beta(a, b, shape[1])
-        return (rng.random((shape[1], each)) < chances[:, None]).astype(float)
+        return (rng.random((shape[1], 4)) < chances[:, None]).astype(float)
 
     for _ in range(shape[0]):
         detected = yes_or_no(3, 2)

@@ -26,6 +26,7 @@ from evenkeel.api.launch import (
 )
 from evenkeel.api.run import new_folder
 from evenkeel.errors import EvenkeelError, UsageError
+from evenkeel.files.lock import writing
 from evenkeel.harness.control import stop
 from loopback import Loopback
 from suites import journaled, until
@@ -210,6 +211,14 @@ def test_a_build_is_made_below_the_runs_folder(tmp_path: Path) -> None:
     assert Path(process.path).parent == tmp_path / "data"
     assert list(Path(process.path).glob("*.jsonl"))
     assert ek.list_runs(tmp_path) == []
+
+
+def test_a_build_in_use_keeps_the_process_that_is_stored(tmp_path: Path) -> None:
+    task = Task(kind="build", benchmark="miron", settings={"seed": 7, "per_category": 2})
+    record(tmp_path, task, 1)
+    with writing(tmp_path):
+        assert evenkeel("resume", tmp_path).code == 2
+    assert msgspec.json.decode((tmp_path / "started.json").read_bytes())["pid"] == 1
 
 
 @pytest.mark.parametrize(

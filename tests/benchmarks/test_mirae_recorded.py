@@ -198,6 +198,7 @@ def test_files_of_other_models_or_the_same_questions_are_scored_side_by_side(tmp
     assert done.code == 0
     assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == ["again", "first", "other"]
     assert "other.json, experiment_results[30].level_analyses[1].level: " in done.stderr
+    assert "other.json: other.json" not in done.stderr
 
 
 # Compared with runs

@@ -72,6 +72,12 @@ def test_one_usable_answer_is_missing_not_perfect() -> None:
     assert (score.values["mean_similarity"], score.answered) == (None, 0)
 
 
+def test_drift_is_the_mean_similarity_within_minus_that_across() -> None:
+    embed = {"a": [1, 0, 0], "b": [0, 1, 0], "c": [0, 0, 1]}
+    _, longer = scored([answered(1, ["a", "a"]), answered(7, ["b", "c"])], embed)
+    assert longer.values["drift"] == pytest.approx((1 + 0) / 2 - 0)
+
+
 def test_drift_is_missing_where_a_level_has_no_figure() -> None:
     _, longer = scored([answered(1, ["a"]), answered(7, ["b", "b"])], {})
     assert longer.values["drift"] is None

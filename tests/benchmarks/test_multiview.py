@@ -182,7 +182,7 @@ def test_no_model_is_needed_and_one_is_refused(
     ("wrong", "says"),
     [
         (("--method", "bm26"), "Did you mean 'bm25'? Available: bm25, embed:SPEC"),
-        (("--method", "rerank:embedded-embedder"), "can rank"),
+        (("--method", "rerank:embedded-embedder"), "must be able to rank"),
         (("--base-url", "http://127.0.0.1:9/v1"), "--base-url"),
     ],
 )

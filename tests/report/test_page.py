@@ -22,9 +22,9 @@ from evenkeel.analysis.references import references
 from evenkeel.harness.registry import benchmark_class
 from evenkeel.page import format as text
 from evenkeel.page.grid import Grid, rich_cells, show_table
-from evenkeel.page.layout import Bars, Curve
+from evenkeel.page.layout import Bars, Curve, Table
 from evenkeel.page.metrics import scope_name
-from evenkeel.page.tables import all_figures
+from evenkeel.page.tables import all_figures, arrange
 from evenkeel.page.view_html import view_html
 from evenkeel.report import charts, pictures
 from evenkeel.report.html_page import render
@@ -147,6 +147,12 @@ def test_many_samples_have_short_details_and_wrong_ones_first(
     assert all(150 < detail.count("long") < 400 for detail in details)
     assert "the first 12 of 16 samples" in table.note
     assert "4 have details" in table.note
+
+
+def test_a_table_has_a_row_for_each_level_and_one_for_all() -> None:
+    grid = arrange(levels("share"), Table(title="", rows="level", metric="m", columns="lang"))
+    assert grid is not None
+    assert [name for name, _ in grid.rows] == ["1", "2", "all"]
 
 
 def test_the_page_begins_with_few_figures_and_has_all_further_down(run: ek.Run) -> None:
@@ -314,7 +320,7 @@ def test_a_curve_has_a_band_a_line_and_a_legend_entry_for_each_language() -> Non
 
 
 def test_bars_have_whiskers_and_a_dashed_line_where_guessing_is() -> None:
-    spec = Bars(title="t", metric="m", along="level", groups="lang")
+    spec = Bars(title="t", metric="m", along="level", lines="lang")
     chart = charts.bars({"run": levels("share")}, spec, chance=0.25)
     svg = charts.to_svg(chart or {})
     assert marks(svg) == {"bar": 4, "rule mark": 5, "legend": 1}

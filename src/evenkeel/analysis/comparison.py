@@ -14,13 +14,16 @@ from msgspec import Struct
 from evenkeel.analysis import combined
 from evenkeel.analysis.comparability import (
     Pair,
-    differing_settings,
+    broken_down,
+    comparable,
     excluded,
+    layout_of,
     paired,
+    run_names,
     sizes_note,
     unknown_settings,
+    usual_metrics,
 )
-from evenkeel.analysis.comparable_metrics import broken_down, comparable, layout_of, run_names, usual_metrics
 from evenkeel.analysis.figures import pair_coverage
 from evenkeel.analysis.intervals import NOTHING, TOO_FEW, Estimate, mean_over
 from evenkeel.analysis.links import independent_groups, numbered
@@ -160,7 +163,7 @@ def compare_values(
             for name, of_run in named
         ),
         metrics=tuple(names),
-        differs=tuple(differing_settings(runs)),
+        differs=tuple(dict.fromkeys(words for pair in pairs for words in pair.differs)),
         notes=tuple(dict.fromkeys(notes)),
         differences=_corrected(tests),
     )

@@ -100,11 +100,10 @@ def list_runs(folder: Path, json: bool) -> None:
 
 def _grid(runs: list[ListedRun]) -> Grid:
     """A row for each run, or for each method of one that compares several."""
-    from evenkeel.page.examples import shortened
     from evenkeel.page.grid import Grid
 
     def name(text: str) -> str:
-        return shortened(text, 60).replace("\n", "␊") or "–"
+        return text.replace("\n", "␊") or "–"
 
     rows: list[tuple[str, list[Content]]] = []
     for run in runs:
@@ -145,24 +144,13 @@ def tokenizers_command(
 
     tokenizers = next(module for _, cls in usable_benchmarks() if (module := cls.tokenizers()) is not None)
     comparison = tokenizers.compare(tokenizers.read(data, parse_langs(lang)), specs)
-    grids = tokenizers.grids(comparison)
-    print_result(comparison.summaries, Overview("Tokenizers", grids=grids), json=json)
+    print_result(comparison.summaries, Overview("Tokenizers", grids=tokenizers.grids(comparison)), json=json)
     for note in comparison.notes:
         say(note, err=True)
     if out:
         from evenkeel.files.cache import write_whole
         from evenkeel.report.html_page import render_tokenizers
 
-        page = render_tokenizers(
-            comparison.named,
-            tokenizers.PICTURES,
-            grids,
-            verdict=tokenizers.verdict(comparison.named),
-            specs=list(comparison.summaries),
-            illustrations=comparison.illustrations,
-            notes=comparison.notes,
-            cautions=tokenizers.CAUTIONS,
-        )
-        write_whole(out, page)
+        write_whole(out, render_tokenizers(tokenizers, comparison))
         if not json:
             say(f"Page: {out}")

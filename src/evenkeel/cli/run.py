@@ -130,7 +130,6 @@ def _make_run(name: str) -> click.Command:
 run_command = BenchmarkGroup(
     "run",
     _make_run,
-    arguments="[OPTIONS]",
     help="""Ask a model, score its answers, write the report.
 
     `evenkeel run BENCHMARK --help` lists a benchmark's options.""",
@@ -218,10 +217,7 @@ def _make_score(name: str) -> click.Command:
 
 
 score_command = BenchmarkGroup(
-    "score",
-    _make_score,
-    arguments="FILE… [OPTIONS]",
-    help="Score answers recorded elsewhere, in the published formats.",
+    "score", _make_score, help="Score answers recorded elsewhere, in the published formats."
 )
 
 
@@ -251,8 +247,9 @@ def _score(
         run = api.score(benchmark, group, out=folder, lang=lang, progress=Watcher(), **settings)
         runs.append(run)
         notes = [note.text for note in notes_of(run)] if len(groups) > 1 else []
+        names = ", ".join(file.name for file in group)
         for text in filter(None, [run.agreement(), *notes]):
-            say(f"{', '.join(file.name for file in group)}: {text}", err=True)
+            say(text if text.startswith(names) else f"{names}: {text}", err=True)
     if len(runs) == 1:
         return show_run(runs[0], min_coverage=FLOOR, json=json)
     if json:

@@ -9,7 +9,7 @@ from typing import Any
 from markupsafe import Markup
 from msgspec import Struct
 
-from evenkeel.analysis.comparable_metrics import run_names
+from evenkeel.analysis.comparability import run_names
 from evenkeel.analysis.references import Reference
 from evenkeel.harness.folder import Run, load_run
 from evenkeel.harness.registry import benchmark_class
@@ -95,6 +95,11 @@ def _draw(
     summaries = {name: run.summary for name, run in runs.items()}
     first = next(iter(runs.values()))
     match picture:
+        case Bars():
+            metric = declaration(layout.metrics, picture.metric)
+            guessing = text.chance(metric)
+            title = f"{picture.title} (dashed: {guessing})" if guessing else picture.title
+            return title, drawing.bars(summaries, picture, metric.chance if metric else None), ""
         case Curve():
             if drawing.curve(summaries, picture) is not None:
                 for each in references:
@@ -102,11 +107,6 @@ def _draw(
                         name = f"{each.name}, {'published' if each.published else 'reference'}"
                         summaries[name] = each.figures
             return picture.title, drawing.curve(summaries, picture), ""
-        case Bars():
-            metric = declaration(layout.metrics, picture.metric)
-            guessing = text.chance(metric)
-            title = f"{picture.title} (dashed: {guessing})" if guessing else picture.title
-            return title, drawing.bars(summaries, picture, metric.chance if metric else None), ""
         case Points():
             return f"{picture.title}{of_run}", *drawing.points(first.records(), picture)
 

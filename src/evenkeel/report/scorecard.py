@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evenkeel.analysis.comparable_metrics import run_names
+from evenkeel.analysis.comparability import run_names
 from evenkeel.analysis.references import reference_marks, reference_runs
 from evenkeel.errors import UsageError
 from evenkeel.files.cache import write_whole

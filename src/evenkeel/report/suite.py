@@ -12,9 +12,8 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evenkeel.analysis.comparison_tables import SHARED, board_table
 from evenkeel.analysis.gate import Gate
-from evenkeel.analysis.leaderboard import Leaderboard
+from evenkeel.analysis.leaderboard import SHARED, Leaderboard
 from evenkeel.files.cache import write_whole
 from evenkeel.page.format import counted, value
 from evenkeel.page.grid import Cell, Content, Displayed, Grid, Overview
@@ -107,7 +106,7 @@ def write_leaderboards(result: SuiteResult) -> list[Path]:
 
 def _board(board: Leaderboard, folder: str) -> Grid:
     """A board whose names are links to the reports of their runs."""
-    grid = board_table(board)
+    grid = board.table()
     rows: list[tuple[str, list[Content]]] = [
         (rank, [Cell(row.name, link=link(Path(row.path), Path(folder) / PAGE)), *cells[1:]])
         for (rank, cells), row in zip(grid.rows, board.rows, strict=True)

@@ -97,7 +97,7 @@ LAYOUT = Layout(
     counted=("triplets", "independent triplets"),
     blocks=blocks,
     pictures=(
-        Bars(title="Methods by task", metric="accuracy", along="task", groups="method", y_title="accuracy"),
+        Bars(title="Methods by task", metric="accuracy", along="task", lines="method", y_title="accuracy"),
         Points(
             title="The same documents, coloured by each view: principal components",
             items="documents",

@@ -11,7 +11,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evenkeel.analysis.comparable_metrics import layout_of, run_names
+from evenkeel.analysis.comparability import layout_of, run_names
 from evenkeel.errors import UsageError
 from evenkeel.harness.folder import Run, load_run
 from evenkeel.page.differences import side_by_side
