@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import msgspec
@@ -82,6 +83,17 @@ def test_a_part_of_the_abilities_and_its_size_are_chosen(runs: Path) -> None:
     abilities = next(group for group in test.button_group if group.key == "run-rgb-ability")
     abilities.set_value(["rejection"]).run()
     assert "5 requests, time unknown until the first answers, runs locally: free" in shown(test)
+
+
+def test_the_expected_time_is_that_of_an_earlier_run_of_the_benchmark(compared: Path) -> None:
+    ek.run("multiview", method="bm25", limit=1, out=compared / "methods", progress=False)
+    test = page("new_run", benchmark="multiview")
+    assert "at the pace of" not in shown(test), "of a run of RGB"
+    assert "embed:SPEC: cosine of the embeddings" in shown(test)
+    test = page(
+        "new_run", benchmark="rgb", **{"model-source": ek.presets()["openai"].title, "model-openai": "m"}
+    )
+    assert re.search("about [0-9]+ s at the pace of", shown(test))
 
 
 # Processes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,8 @@ WORDS = {
 """Data that is not a file. A folder of such a name is offered as `./starter`."""
 SIZES = {"Quick": 5, "Standard": 50, "Full": None}
 """Questions of each language; None for all."""
+COLUMNS = re.compile(r"(?<=\S) {2,}")
+"""Between the columns of a text that is written for the terminal."""
 AT_ONCE = 64
 """Requests at once to a server, as a run sends them."""
 
@@ -49,7 +52,7 @@ def _form(settings: Settings) -> None:
         chosen["model"] = choose.model(settings)
     chosen |= _data(settings, name) | _size()
     if benchmark.about:
-        show.preformatted(benchmark.about.strip("\b\n"))
+        show.text(COLUMNS.sub(": ", benchmark.about).strip("\b\n"), "small")
     chosen |= choose.options(benchmark.Options, settings, key=f"run-{name}", shown=2)
     chosen |= _limits()
     st.session_state["form"] = {key: st.query_params.get_all(key) for key in st.query_params}
@@ -164,10 +167,10 @@ def _expected_time(settings: Settings, requests: int, chosen: dict[str, Any]) ->
         seconds = math.ceil(requests / AT_ONCE) * trial.latency_s
         return f"about {duration(seconds)} or more"
     for listed in data.finished(settings):
-        models = ek.load_run(listed.path).spec.models if listed.benchmark == chosen["benchmark"] else {}
-        same = models.get("model", {}).get("spec") == model
-        if same and (pace := ek.pace(listed.path)):
-            return f"about {duration(requests / pace)} at the pace of {listed.name}"
+        if requests and listed.benchmark == chosen["benchmark"]:
+            same = ek.load_run(listed.path).spec.models.get("model", {}).get("spec") == model
+            if same and (pace := ek.pace(listed.path)):
+                return f"about {duration(requests / pace)} at the pace of {listed.name}"
     return "time unknown until the first answers"
 
 
