@@ -47,10 +47,7 @@ def _make_build(name: str) -> click.Command:
 
 
 build_command = BenchmarkGroup(
-    "build",
-    _make_build,
-    arguments="[OPTIONS]",
-    help="Make a data set: from a seed, or from your own questions and documents.",
+    "build", _make_build, help="Make a data set: from a seed, or from your own questions and documents."
 )
 
 

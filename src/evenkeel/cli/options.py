@@ -50,8 +50,8 @@ class SectionedCommand(click.Command):
 class BenchmarkGroup(click.Group):
     """One command for each benchmark, made by `make` from the benchmark's own options when it is called."""
 
-    def __init__(self, name: str, make: Callable[[str], click.Command], *, arguments: str, help: str) -> None:
-        super().__init__(name, help=help, subcommand_metavar=f"BENCHMARK {arguments}")
+    def __init__(self, name: str, make: Callable[[str], click.Command], *, help: str) -> None:
+        super().__init__(name, help=help, subcommand_metavar="BENCHMARK [OPTIONS]")
         self._make = make
 
     def list_commands(self, ctx: click.Context) -> list[str]:

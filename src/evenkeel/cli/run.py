@@ -130,7 +130,6 @@ def _make_run(name: str) -> click.Command:
 run_command = BenchmarkGroup(
     "run",
     _make_run,
-    arguments="[OPTIONS]",
     help="""Ask a model, score its answers, write the report.
 
     `evenkeel run BENCHMARK --help` lists a benchmark's options.""",
@@ -218,10 +217,7 @@ def _make_score(name: str) -> click.Command:
 
 
 score_command = BenchmarkGroup(
-    "score",
-    _make_score,
-    arguments="FILE… [OPTIONS]",
-    help="Score answers recorded elsewhere, in the published formats.",
+    "score", _make_score, help="Score answers recorded elsewhere, in the published formats."
 )
 
 
