@@ -1,6 +1,6 @@
 """The loopback server with the batch interfaces of OpenAI and Anthropic.
 
-Both are written down from the providers' documentation: a request that they would refuse is refused here.
+Both are written down from the providers' documentation.
 What becomes of each request of each batch is told by `fate(batch, position)`; results come in reverse order.
 """
 
@@ -110,8 +110,6 @@ class BatchServer(Loopback):
         body = msgspec.json.decode(data)
         if anthropic:
             requests = body["requests"]
-            if problem := next(filter(None, map(_message_problem, requests)), ""):
-                return self._error(400, problem, "invalid_request_error")
         else:
             if body["endpoint"] != "/v1/chat/completions" or body["completion_window"] != "24h":
                 return self._error(400, "endpoint", "invalid_request_error")
@@ -225,21 +223,6 @@ class BatchServer(Loopback):
                 }
             lines += _lines(fate, {"custom_id": request["custom_id"], "result": result})
         return {f"{batch.id}-results": b"\n".join(lines[::-1]) + b"\n"}
-
-
-def _message_problem(request: dict[str, Any]) -> str:
-    """Why Anthropic would refuse a request of a batch."""
-    params = request["params"]
-    if not isinstance(params.get("max_tokens"), int):
-        return "max_tokens: Field required"
-    if any(turn["role"] not in ("user", "assistant") for turn in params["messages"]):
-        return "messages: Unexpected role"
-    if params.get("temperature", 0) > 1:
-        return "temperature: Input should be less than or equal to 1"
-    extra = set(params) - {
-        "model", "max_tokens", "messages", "system", "temperature", "top_p", "stop_sequences", "thinking"
-    }  # fmt: skip
-    return f"{', '.join(extra)}: Extra inputs are not permitted" if extra else ""
 
 
 def _as_message(reply: bytes) -> dict[str, Any]:

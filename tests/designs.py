@@ -63,9 +63,6 @@ def means() -> Iterator[Design]:
     for p in (0.02, 0.05, 0.1, 0.5, 0.9, 0.98):
         draw = partial(lambda p, rng, shape: rng.binomial(5, p, shape) / 5, p)
         yield from mean("share, values k/5", f"p = {p}", (10, 20, 40, 100), "share", p, draw)
-    for p in (0.02, 0.1, 0.5):
-        draw = partial(lambda p, rng, shape: rng.binomial(1, p, shape).astype(float), p)
-        yield from mean("share, 0/1", f"p = {p}", (20, 40, 100), "share", p, draw)
     for a, b in ((20.0, 1.0), (20.0, 3.0), (50.0, 1.0), (8.0, 0.5)):
         draw = partial(lambda a, b, rng, shape: rng.beta(a, b, shape), a, b)
         name = f"beta({a:g}, {b:g})"
@@ -74,15 +71,10 @@ def means() -> Iterator[Design]:
         name, truth = f"{share:.0%} of questions unstable", 1 - share / 4 - 0.0005
         draw = partial(unstable, share)
         yield from mean("cosine, few unstable", name, (10, 25, 50, 100), "cosine", truth, draw)
-    for nothing, whole in ((0.3, 0.3), (0.05, 0.8), (0.85, 0.05)):
-        name, truth = f"{nothing:.0%} at 0, {whole:.0%} at 100", 100 * whole + 50 * (1 - nothing - whole)
-        yield from mean("score", name, (10, 20, 40, 100), "score", truth, partial(scores, nothing, whole))
     for sigma in (0.5, 1.0, 1.5):
         draw = partial(lambda sigma, rng, shape: rng.lognormal(0, sigma, shape), sigma)
         truth = float(np.exp(sigma**2 / 2))
         yield from mean("tokens, lognormal", f"σ = {sigma:g}", (8, 20, 40, 100), "tokens", truth, draw)
-    draw = partial(lambda k, rng, shape: rng.gamma(k, 1, shape), 4)
-    yield from mean("tokens, gamma", "shape 4", (8, 20, 40, 100), "tokens", 4.0, draw)
 
 
 def mean(
@@ -104,12 +96,6 @@ def unstable(share: float, rng: Rng, shape: Shape) -> Numbers:
     """Consistencies of 1 but for a share of the questions, whose answers differ by up to a half."""
     loss = rng.uniform(0, 1, shape) * (rng.random(shape) < share)
     return 1 - loss / 2 - 0.001 * rng.random(shape)
-
-
-def scores(nothing: float, whole: float, rng: Rng, shape: Shape) -> Numbers:
-    """Scores of 0 and of 100 with these chances, and anything between."""
-    chance, between = rng.random(shape), 100 * rng.beta(2, 2, shape)
-    return np.where(chance < nothing, 0.0, np.where(chance < nothing + whole, 100.0, between))
 
 
 # Groups of 1 to 9 samples
@@ -169,8 +155,6 @@ def differences() -> Iterator[Design]:
         truth = second[0] / sum(second) - first[0] / sum(first)
         draw = partial(beta_pairs, first, second, r)
         yield from paired("difference of cosines, paired", name, (6, 8, 20, 40), "cosine", truth, draw)
-    truth = 0.3 * float(np.exp(0.5))
-    yield from paired("difference of tokens, paired", "σ = 1", (8, 20, 40), "tokens", truth, token_pairs)
 
 
 def paired(
@@ -223,19 +207,11 @@ def beta_pairs(a: Shape, b: Shape, r: float, rng: Rng, shape: Shape) -> tuple[Nu
     return betaincinv(*a, ndtr(first)), betaincinv(*b, ndtr(second))
 
 
-def token_pairs(rng: Rng, shape: Shape) -> tuple[Numbers, Numbers]:
-    """Lognormal tokens of two models, the second with three tenths more."""
-    first, second = normal_pairs(0.7, rng, shape)
-    return np.exp(first), 1.3 * np.exp(second)
-
-
 # Figures of whole scores
 
 
 def figures() -> Iterator[Design]:
-    yield Design("ratio of counts", "70 %, one sample a group", 40, 0.7, partial(share_corrected, 1))
-    yield Design("ratio of counts", "70 %, four samples a group", 30, 0.7, partial(share_corrected, 4))
-    yield Design("ratio of sums", "2", 25, 2.0, ratio_of_sums)
+    yield Design("ratio of counts", "70 %, four samples a group", 30, 0.7, share_corrected)
     yield Design("slope", "four levels", 15, 0.2, slopes)
     rho = float(6 / np.pi * np.arcsin(0.6 / 2))
     yield Design("rank correlation", "0.58, two samples a group", 25, rho, ranked)
@@ -253,26 +229,17 @@ def score_list(values: Numbers, **more: Numbers) -> list[Score]:
     ]  # fmt: skip
 
 
-def share_corrected(each: int, rng: Rng, shape: Shape) -> Iterator[Bounds]:
+def share_corrected(rng: Rng, shape: Shape) -> Iterator[Bounds]:
     """Of what was detected (60 %), 70 % is corrected; easy questions are so in all their samples."""
 
     def yes_or_no(a: float, b: float) -> Numbers:
         chances = rng.beta(a, b, shape[1])
-        return (rng.random((shape[1], each)) < chances[:, None]).astype(float)
+        return (rng.random((shape[1], 4)) < chances[:, None]).astype(float)
 
     for _ in range(shape[0]):
         detected = yes_or_no(3, 2)
         right = yes_or_no(7, 3) * detected
         figure = ratio(score_list(right, detected=detected), "m", "detected", unit="share")
-        yield figure.low, figure.high
-
-
-def ratio_of_sums(rng: Rng, shape: Shape) -> Iterator[Bounds]:
-    """Twice as much above as below, with noise that is the question's own."""
-    for _ in range(shape[0]):
-        below = rng.gamma(4, 1, (shape[1], 3))
-        above = 2 * below + below * rng.normal(0, 0.4, (shape[1], 1)) + rng.normal(0, 0.5, (shape[1], 3))
-        figure = ratio(score_list(above, below=below), "m", "below", unit="count")
         yield figure.low, figure.high
 
 
@@ -307,12 +274,6 @@ def corrected() -> Iterator[Design]:
         for groups in (5, 10, 40):
             draw = partial(corrected_means, shared, strays)
             yield Design("consistency corrected for chance", name, groups, truth, draw)
-    for shared in (0.1, 0.75):
-        name, first, second = f"{shared:.0%} shared, 10% and 33% stray", (1.0, 9.0), (2.0, 4.0)
-        truth = truly_corrected(shared, second) - truly_corrected(shared, first)
-        kind = "difference of consistencies corrected for chance, paired"
-        for groups in (10, 40):
-            yield Design(kind, name, groups, truth, partial(corrected_differences, shared, first, second))
 
 
 def directions(shared: float, groups: int, rng: Rng) -> Numbers:
@@ -342,16 +303,6 @@ def corrected_means(shared: float, strays: tuple[float, float], rng: Rng, shape:
     for _ in range(shape[0]):
         values = corrected_values(directions(shared, shape[1], rng), strays, rng)
         yield interval_of(values, np.arange(shape[1]), "cosine")[1:3]
-
-
-def corrected_differences(
-    shared: float, first: tuple[float, float], second: tuple[float, float], rng: Rng, shape: Shape
-) -> Iterator[Bounds]:
-    """Two models that answer the same questions."""
-    for _ in range(shape[0]):
-        questions = directions(shared, shape[1], rng)
-        a, b = (corrected_values(questions, strays, rng) for strays in (first, second))
-        yield tested((b - a)[None], "cosine")[0][:2]
 
 
 def truly_corrected(shared: float, strays: tuple[float, float]) -> float:

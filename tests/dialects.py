@@ -1,4 +1,4 @@
-"""The loopback server in the dialect of each provider, and what the client is found to do with it.
+"""The loopback server in the dialects of providers, and what the client is found to do with them.
 
 A dialect is written down apart from `presets.json`, from documentation and reports as far as they were found:
 the server refuses what the provider is not known to take. No provider was asked. `verify` speaks to it
@@ -83,18 +83,15 @@ PROVIDERS = {
     "mistral": Provider(seed="random_seed", error=_flat_error, embeddings=True, completions=False),
     "deepseek": Provider(seed="", formats=("json_object",), embeddings=False, completions=False),
     "openrouter": Provider(prefix="/api/v1"),
-    "together": Provider(embeddings=True),
-    "fireworks": Provider(prefix="/inference/v1", embeddings=True),
     "azure": Provider(
         prefix="/openai/v1", key_header="api-key", embeddings=True,
         token_fields=("max_tokens", "max_completion_tokens"),
     ),
     "ollama": Provider(embeddings=True),
-    "lmstudio": Provider(embeddings=True),
-    "llamacpp": Provider(embeddings=True),
     "vllm": Provider(error=_flat_error, embeddings=True),
     "sglang": Provider(error=_flat_error, embeddings=True),
 }  # fmt: skip
+"""One for each way in which a preset differs; those that speak as OpenAI does have no entry."""
 
 
 class ProviderServer(Loopback):

@@ -92,11 +92,3 @@ def undeclared(run: Run) -> list[str]:
     metrics = benchmark_class(run.spec.benchmark).layout.metrics
     names = {name for record in run.records() for name in record.score.values} | set(run.summary)
     return sorted(name for name in names if declaration(metrics, name) is None)
-
-
-def rewrite_records(run: Path, content: bytes) -> None:
-    """Give a run other records, which its spec takes for those that it was finished with."""
-    (run / "records.jsonl").write_bytes(content)
-    spec = msgspec.json.decode((run / "spec.json").read_bytes())
-    spec["provenance"]["records_bytes"] = len(content)
-    (run / "spec.json").write_bytes(msgspec.json.encode(spec))

@@ -1,10 +1,8 @@
-"""Suites on loopback servers: their files, and one that is killed and resumed."""
+"""Suites on loopback servers: their files, their outcomes, what their journals hold."""
 
 from __future__ import annotations
 
-import signal
 import sqlite3
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
@@ -12,8 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import evenkeel as ek
-from commandline import command
-from evenkeel.harness.stored.listing import list_runs
 from evenkeel.report.suite import SuiteResult
 from loopback import Loopback
 
@@ -21,12 +17,6 @@ PATIENCE = 180
 """Seconds after which a test gives up; none of them waits that long on an idle machine."""
 SMALL = """
   - {benchmark: mirae, data: questions.json, options: {levels: "1", samples: 2, embedder: "EMBED"}}
-"""
-FOUR = """
-  - {benchmark: mirae, data: questions.json, options: {levels: 1-2, samples: 3, embedder: "EMBED"}}
-  - {benchmark: rgb, limit: 2, options: {passages: 2, noise_rates: "0,0.5"}}
-  - {benchmark: miron, limit: 6}
-  - {benchmark: multiview, limit: 2, options: {method: ["{name}=embed:{model}"]}}
 """
 
 
@@ -72,28 +62,3 @@ def journaled(folder: Path) -> int:
             except sqlite3.OperationalError:  # it is just being made
                 return 0
     return total
-
-
-def proof(folder: Path, servers: dict[str, Loopback], benchmarks: str) -> None:
-    """A suite that is killed early and late ends like an undisturbed one, and asks nothing twice."""
-    path = write_suite(folder, servers, benchmarks)
-    whole, killed = folder / "whole", folder / "killed"
-    result = outcome(path, out=whole)
-    assert result.exit_code == 0, result
-    assert {row.name for board in result.boards for row in board.rows} == set(servers)
-    asked = sum(sum(server.answered.values()) for server in servers.values())
-    answers = journaled(whole)
-    for share in (0.2, 0.7):
-        process = subprocess.Popen(command("suite", path, "--out", killed), stderr=subprocess.DEVNULL)
-        while journaled(killed) < share * answers:
-            assert process.poll() is None
-            time.sleep(0.05)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-    assert outcome(path, out=killed).exit_code == 0
-    asked_twice = sum(sum(server.answered.values()) for server in servers.values()) - 2 * asked
-    assert (killed / "leaderboard.md").read_bytes() == (whole / "leaderboard.md").read_bytes()
-    assert journaled(killed) == answers
-    assert asked_twice <= 2 * len(servers) * 64  # on their way at each kill; texts are embedded 64 at a time
-    assert {run.state for run in list_runs(killed)} == {"finished"}
-    assert len(list_runs(killed)) == len(result.runs)

@@ -20,7 +20,6 @@ class Part(Struct, forbid_unknown_fields=True):
     size: int
     share: Annotated[float, Meta(ge=0, le=1)] = 0.5
     names: Annotated[list[str], Meta(min_length=1)] = msgspec.field(default_factory=lambda: ["x"])
-    label: Annotated[str, Meta(min_length=2)] | None = None
     way: Literal["up", "down"] = "up"
 
 
@@ -28,13 +27,10 @@ class Part(Struct, forbid_unknown_fields=True):
     ("raw", "field", "problem"),
     [
         ({"size": "x"}, "field '[0].size'", "expected a whole number, got 'x'"),
-        ({"size": [1]}, "field '[0].size'", "expected a whole number, got a list"),
         ({}, "field '[0]'", "the field 'size' is missing"),
         ({"size": 1, "colour": 2}, "field '[0]'", "the field 'colour' is not known"),
         ({"size": 1, "share": -1}, "field '[0].share'", "must be at least 0"),
         ({"size": 1, "names": []}, "field '[0].names'", "must have at least 1 entries"),
-        ({"size": 1, "names": ["a", 3]}, "field '[0].names[1]'", "expected text, got 3"),
-        ({"size": 1, "label": "a"}, "field '[0].label'", "must have at least 2 characters"),
         ({"size": 1, "way": "left"}, "field '[0].way'", "'left' is not one of the values that are allowed"),
     ],
 )
@@ -77,6 +73,14 @@ def test_an_option_is_named_as_it_was_given(
     assert (str(caught.value), caught.value.on_command_line) == (in_python, on_command_line)
 
 
+def test_an_unknown_option_lists_the_known_and_hides_its_value() -> None:
+    with pytest.raises(
+        UsageError, match="it has no option 'api_key'. It knows: samples, noise_rates"
+    ) as caught:
+        parse(Options, {"api_key": "sk-canary"}, of="it")
+    assert "canary" not in str(caught.value)
+
+
 def test_options_are_named_as_in_python_and_as_typed_at_the_command_line() -> None:
     error = UsageError("--max-usd 1 needs --price-in. Run: evenkeel list models --ask")
     assert str(error) == "max_usd 1 needs price_in. Run: evenkeel list models --ask"
@@ -89,11 +93,8 @@ def test_options_are_named_as_in_python_and_as_typed_at_the_command_line() -> No
         ({"benchmark": "mriae", "model": "embedded"}, "mirae"),
         ({"benchmark": "mirae", "model": "embeded"}, "embedded"),
         ({"benchmark": "mirae", "model": "embedded", "levles": "1"}, "levels"),
-        ({"benchmark": "mirae", "model": "embedded", "limt": 1}, "limit"),
         ({"benchmark": "mirae", "model": "hf:x", "model_args": {"dtpye": "auto"}}, "dtype"),
-        ({"benchmark": "rgb", "model": "embedded", "ability": "nosie"}, "noise"),
         ({"benchmark": "multiview", "method": ["jugde:embedded"]}, "judge"),
-        ({"benchmark": "miron", "model": "embedded", "lang": "eng"}, "en"),
         ({"benchmark": "miron", "model": "embedded", "engine": "locla"}, "local"),
     ],
 )

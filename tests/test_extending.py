@@ -62,9 +62,9 @@ def words(tmp_path: Path) -> Path:
     return path
 
 
-def shell(site: Path, folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
+def shell(site: Path, folder: Path, *args: str, **environment: str) -> subprocess.CompletedProcess[str]:
     path = os.pathsep.join([str(site), *filter(None, [os.environ.get("PYTHONPATH")])])
-    environment = {**os.environ, "PYTHONPATH": path, "NO_COLOR": "1"}
+    environment = {**os.environ, "PYTHONPATH": path, "NO_COLOR": "1", **environment}
     return subprocess.run(
         [sys.executable, "-m", "evenkeel", *args],
         capture_output=True, text=True, cwd=folder, env=environment, check=False,
@@ -84,6 +84,11 @@ def test_an_installed_plugin_works_from_the_shell(site: Path, words: Path, tmp_p
     assert (repeated["n"], repeated["value"]) == (3, pytest.approx(1 / 3))
     rescored = shell(site, tmp_path, "rescore", "run")
     assert rescored.returncode == 0, rescored.stderr
+    answers = '{"word": "keel", "answer": "keel"}\n{"word": "mast", "answer": "sail"}\n'
+    (tmp_path / "answers.jsonl").write_text(answers)
+    scored = shell(site, tmp_path, "score", "parrot", "answers.jsonl", "--out", "scored")
+    assert scored.returncode == 0, scored.stderr
+    assert "50%" in scored.stdout
 
 
 def test_a_broken_plugin_is_named_in_a_warning_and_hurts_nobody(site: Path, tmp_path: Path) -> None:
@@ -118,6 +123,12 @@ def test_a_path_works_without_installing(site: Path, words: Path, tmp_path: Path
     assert unknown.returncode == 2
     assert "unknown benchmark 'bird'" in unknown.stderr
     assert "EVENKEEL_BENCHMARKS=" in unknown.stderr
+    known = shell(site, tmp_path, "report", "run", EVENKEEL_BENCHMARKS="bird.py")
+    assert known.returncode == 0, known.stderr
+    eager = re.sub(r"\)\] = 16", ")]", blocks()["parrot.py"])
+    (tmp_path / "eager.py").write_text(eager)
+    missing = shell(site, tmp_path, "run", "./eager.py", "--model", "constant:keel")
+    assert "Missing option '--max-tokens'" in missing.stderr
 
 
 def test_a_stored_run_never_chooses_a_file_to_execute(tmp_path: Path) -> None:

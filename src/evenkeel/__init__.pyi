@@ -13,9 +13,9 @@ from .api.launch import (
     started as started,
 )
 from .api.plan import dry_run as dry_run
-from .api.readable import data_problem as data_problem
 from .api.recorded import score as score
 from .api.run import rescore as rescore, run as run
+from .api.setup import data_problem as data_problem
 from .api.so_far import pace as pace, so_far as so_far
 from .api.suite.suite import suite as suite
 from .api.trial import try_model as try_model

@@ -5,7 +5,8 @@ An options class is a frozen msgspec struct whose fields are `Annotated[type, Me
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import types
+from collections.abc import Collection, Mapping
 from functools import cache
 from typing import (
     Annotated,
@@ -14,6 +15,7 @@ from typing import (
     NamedTuple,
     TypeAlias,
     TypeVar,
+    Union,
     get_args,
     get_origin,
     get_type_hints,
@@ -51,6 +53,7 @@ OptionsT = TypeVar("OptionsT", bound=Struct)
 class Option(NamedTuple):
     name: str
     type: Any
+    """Without `| None`, and without its notes."""
     default: Any
     description: str
     runtime: bool
@@ -73,7 +76,7 @@ def describe(options: type[Struct]) -> tuple[Option, ...]:
         described.append(
             Option(
                 field.name,
-                kind,
+                _core(kind),
                 field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory(),
                 meta.description or "",
                 runtime=bool(extra.get("runtime")),
@@ -85,6 +88,13 @@ def describe(options: type[Struct]) -> tuple[Option, ...]:
     return tuple(described)
 
 
+def _core(kind: Any) -> Any:
+    """`int` of `Annotated[int, …] | None`."""
+    if get_origin(kind) in (types.UnionType, Union):
+        kind = next(part for part in get_args(kind) if part is not type(None))
+    return get_args(kind)[0] if get_origin(kind) is Annotated else kind
+
+
 def document(options: type[Struct]) -> None:
     """Put the description of each option into the docstring of its class, for `help()` and editors."""
     lines = [f"{o.name}: {o.description}  [default: {o.default!r}]" for o in describe(options)]
@@ -92,7 +102,7 @@ def document(options: type[Struct]) -> None:
 
 
 def parse(
-    options: type[OptionsT], values: Mapping[str, Any], *, of: str, also: Iterable[str] = ()
+    options: type[OptionsT], values: Mapping[str, Any], *, of: str, also: Collection[str] = ()
 ) -> OptionsT:
     """Build an options struct from names and values (strings are converted); an unknown name is an error.
 
@@ -101,7 +111,8 @@ def parse(
     names = [option.name for option in describe(options)]
     unknown = sorted(set(values) - set(names))
     if unknown:
-        hint = suggestion(unknown[0], [*names, *also])
+        known = unknown[0] in also
+        hint = " It is a setting of the run." if known else suggestion(unknown[0], [*names, *also])
         raise UsageError(f"{of} has no option '{unknown[0]}'.{hint} It knows: {', '.join(names) or 'none'}.")
     # One value for an option that takes several is a list of one.
     several = {option.name for option in describe(options) if get_origin(option.type) is tuple}
@@ -121,12 +132,9 @@ def parse(
 def _expected(options: type[Struct], name: str, problem: str) -> str:
     """What an option must be, where its values are fixed or it has a form; the problem for any other."""
     option = next(option for option in describe(options) if option.name == name)
-    kind = option.type
     if problem == FORM:
         return f"{problem}: {option.description.rstrip('.')}"
-    choices = [
-        value for part in (kind, *get_args(kind)) if get_origin(part) is Literal for value in get_args(part)
-    ]
+    choices = get_args(option.type) if get_origin(option.type) is Literal else ()
     return f"must be one of: {', '.join(map(str, choices))}" if choices else problem
 
 

@@ -8,10 +8,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from evenkeel.analysis.figures import difference, rank_correlation, ratio, slope, spearman, summarise
+from evenkeel.analysis.figures import changes, difference, rank_correlation, ratio, slope, spearman, summarise
 from evenkeel.analysis.intervals import RANGES, interval_of, over_clusters, wilson
-from evenkeel.analysis.significance import paired_test
-from evenkeel.errors import UsageError
+from evenkeel.analysis.significance import holm, paired_test
 from evenkeel.page.metrics import scope_name, scope_of
 from evenkeel.types import Score, Unit
 
@@ -50,6 +49,20 @@ def test_a_paired_difference_is_that_of_a_t_test() -> None:
     low, high = known.confidence_interval(0.95)
     assert figure.value == pytest.approx((last - first).mean())
     assert (figure.low, figure.high, figure.p) == pytest.approx((low, high, known.pvalue))
+
+
+def test_changes_from_the_lowest_value_are_of_group_means_and_corrected() -> None:
+    values = np.random.default_rng(3).uniform(0.2, 0.8, (12, 3, 2))
+    scores = [
+        score(str(n), float(values[n, level, copy]), level=level, copy=copy)
+        for n, level, copy in np.ndindex(values.shape)
+    ]
+    found = changes(scores, "m", "level", unit="share")
+    shifts = [(values[:, level] - values[:, 0]).mean(axis=1) for level in (1, 2)]
+    p_values = [paired_test(over_clusters(shift, np.ones(12)), unit="share").p for shift in shifts]
+    assert [figure.value for figure in found.values()] == pytest.approx([shift.mean() for shift in shifts])
+    assert [figure.p for figure in found.values()] == pytest.approx(holm(p_values))
+    assert [(figure.n, figure.tests) for figure in found.values()] == [(12, 2)] * 2
 
 
 def level_of(scored: Score) -> float:
@@ -95,6 +108,9 @@ def test_a_difference_covers_the_samples_of_which_both_sides_are_known() -> None
     others = [score(str(n), None, answered=0, level=4) for n in range(10)]  # another level, which failed
     others += [score("alone", 1.0, level=1)]  # asked on one side only
     assert difference([*scores, *others], "m", "level", 1, 7, unit="cosine").coverage == figure.coverage
+    answered = [score("x", None, level=1), score("x", 0.5, level=7)]  # and yet one has no value
+    whole = two_sides([(True, True)] * 3)
+    assert difference([*whole, *answered], "m", "level", 1, 7, unit="cosine").coverage == 0.75
 
 
 def test_a_rank_correlation_within_strata_is_the_mean_of_theirs() -> None:
@@ -181,11 +197,6 @@ def test_two_uneven_groups_have_no_interval_beyond_all_bounds(unit: Unit, least:
     figure = summarise(scores, {"m": [()]}, units={"m": unit})["m"]
     assert (figure.low, figure.high, figure.method) == (None, None, "none: too few groups of like size")
     assert paired_test(over_clusters(np.array([1.0, 900.0]), np.array([1.0, 200.0])), unit=unit).p is None
-
-
-def test_a_metric_without_a_unit_is_an_error_that_names_it() -> None:
-    with pytest.raises(UsageError, match=r"the metric 'm' has no unit\. .*cosine, share, score"):
-        summarise([score("a", 1.0)], {"m": [()]}, units={"n": "share"})
 
 
 def test_an_error_is_that_of_leaving_out_one_question_after_the_other() -> None:

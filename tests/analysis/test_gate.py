@@ -108,10 +108,10 @@ def test_a_gate_fails_where_there_is_nothing_to_compare(tmp_path: Path) -> None:
 # What both runs have
 
 
-def test_two_questions_are_not_compared_with_forty(tmp_path: Path) -> None:
+def test_ten_questions_are_not_compared_with_forty(tmp_path: Path) -> None:
     old = store_run(tmp_path / "old", {"mean_similarity": noisy(seed=1)})
-    new = store_run(tmp_path / "new", {"mean_similarity": noisy(seed=2)[:2]})
-    with pytest.raises(UsageError, match=r"6 of 120 .* The gate needs 80%"):
+    new = store_run(tmp_path / "new", {"mean_similarity": noisy(seed=2)[:10]})
+    with pytest.raises(UsageError, match="30 of 120 from 10 questions. The gate needs 80%"):
         gate(new, old)
     with pytest.raises(UsageError, match="The gate needs 80%"):
         gate(old, new)  # the larger run counts, whichever it is

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import evenkeel as ek
-from evenkeel.analysis.comparable_metrics import run_names
+from evenkeel.analysis.comparability import run_names
 from evenkeel.analysis.leaderboard import Leaderboard
 from evenkeel.benchmarks.mirae.benchmark import Mirae
 from evenkeel.errors import UsageError

@@ -18,7 +18,6 @@ from evenkeel.api.launch import (
     Started,
     Task,
     record,
-    remember,
     resumable,
     start,
     start_again,
@@ -27,6 +26,7 @@ from evenkeel.api.launch import (
 )
 from evenkeel.api.run import new_folder
 from evenkeel.errors import EvenkeelError, UsageError
+from evenkeel.files.lock import writing
 from evenkeel.harness.control import stop
 from loopback import Loopback
 from suites import journaled, until
@@ -78,7 +78,6 @@ def test_a_run_survives_the_death_of_what_began_it(questions: Path, tmp_path: Pa
 def test_a_run_is_stopped_and_says_so(questions: Path, tmp_path: Path) -> None:
     with Loopback(latency=600) as server:
         process = mirae(tmp_path, server, questions)
-        assert process.state == "starting"
         until(lambda: server.requests)
         assert started(tmp_path)[0].state == "running"
         stop(process.path)
@@ -160,9 +159,8 @@ def test_what_a_stranger_stored_is_not_started(tmp_path: Path, capsys: pytest.Ca
     mine, theirs = tmp_path / "mine", tmp_path / "theirs"
     for folder in (mine, theirs):
         folder.mkdir()
-    remember(mine, TASK)
     record(mine, TASK, 0)
-    assert resumable(mine) == TASK
+    assert resumable(mine).task == TASK
     (theirs / "started.json").write_bytes((mine / "started.json").read_bytes())
     changed = msgspec.structs.replace(TASK, settings={"model": "openai:x?base_url=http://other/v1"})
     (mine / "started.json").write_bytes(msgspec.json.encode({"task": changed, "created": "2026"}))
@@ -199,7 +197,6 @@ def test_a_folder_whose_name_is_no_text_is_run_and_not_stored(questions: Path, t
 
 def test_a_run_of_a_suite_is_resumed_by_the_suite_alone(tmp_path: Path) -> None:
     task = msgspec.structs.replace(TASK, identity="digest")
-    remember(tmp_path, task)
     record(tmp_path, task, 0)
     with pytest.raises(UsageError, match="is a run of a suite"):
         resumable(tmp_path)
@@ -214,6 +211,14 @@ def test_a_build_is_made_below_the_runs_folder(tmp_path: Path) -> None:
     assert Path(process.path).parent == tmp_path / "data"
     assert list(Path(process.path).glob("*.jsonl"))
     assert ek.list_runs(tmp_path) == []
+
+
+def test_a_build_in_use_keeps_the_process_that_is_stored(tmp_path: Path) -> None:
+    task = Task(kind="build", benchmark="miron", settings={"seed": 7, "per_category": 2})
+    record(tmp_path, task, 1)
+    with writing(tmp_path):
+        assert evenkeel("resume", tmp_path).code == 2
+    assert msgspec.json.decode((tmp_path / "started.json").read_bytes())["pid"] == 1
 
 
 @pytest.mark.parametrize(
@@ -260,20 +265,14 @@ def test_what_is_stored_of_a_process_is_not_trusted(tmp_path: Path) -> None:
     assert processes[0].log_tail() == ""
 
 
-def tail_of(folder: Path) -> str:
-    return Started(name="a", path=str(folder), task=TASK, created="", state="failed").log_tail()
-
-
-def test_only_the_end_of_a_log_is_read_and_shown_plainly(tmp_path: Path) -> None:
+def test_only_the_end_of_a_log_is_shown_and_no_other_file(tmp_path: Path) -> None:
+    process = Started(path=str(tmp_path), task=TASK, created="")
     (tmp_path / "log").write_bytes(b"x" * 10_000_000 + b"\n\xff\x1b[31mred\n" + b"last\n")
-    assert tail_of(tmp_path).endswith("\ufffd␛[31mred\nlast")
-    assert len(tail_of(tmp_path)) < 70_000
-
-
-def test_links_and_pipes_are_not_read_as_logs(tmp_path: Path) -> None:
-    (tmp_path / "secret").write_text("secret")
+    assert process.log_tail().endswith("\ufffd␛[31mred\nlast")
+    assert len(process.log_tail()) < 70_000
     (tmp_path / "link").symlink_to(tmp_path / "secret")
+    (tmp_path / "secret").write_text("secret")
     os.mkfifo(tmp_path / "pipe")
     for name in ("link", "pipe"):
         (tmp_path / name).replace(tmp_path / "log")
-        assert tail_of(tmp_path) == ""
+        assert process.log_tail() == ""

@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import threading
+import time
 from datetime import datetime
 from pathlib import Path
 
@@ -20,16 +21,35 @@ from commandline import command, evenkeel
 from evenkeel.harness.ledger import Ledger
 from evenkeel.report.suite import SuiteResult
 from loopback import Loopback
-from suites import FOUR, PATIENCE, outcome, proof, serving, until, write_suite
+from suites import PATIENCE, SMALL, journaled, outcome, serving, until, write_suite
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.mark.full
 def test_a_suite_that_is_killed_twice_ends_like_an_undisturbed_one(tmp_path: Path, questions: Path) -> None:
-    """One of the four benchmarks."""
+    """Killed early and late, it asks nothing twice."""
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
     with serving(one={"words": 6}, two={"words": 30, "variants": 9}) as servers:
-        proof(tmp_path, servers, "\n".join([*FOUR.splitlines()[:2], ""]))
+        path = write_suite(tmp_path, servers, SMALL.replace('"1", samples: 2', "1-2, samples: 3"))
+        result = outcome(path, out=whole)
+        assert result.exit_code == 0, result
+        assert {row.name for board in result.boards for row in board.rows} == set(servers)
+        asked = sum(sum(server.answered.values()) for server in servers.values())
+        answers = journaled(whole)
+        for share in (0.2, 0.7):
+            process = subprocess.Popen(command("suite", path, "--out", killed), stderr=subprocess.DEVNULL)
+            while journaled(killed) < share * answers:
+                assert process.poll() is None
+                time.sleep(0.05)
+            process.kill()
+            process.wait()
+        assert outcome(path, out=killed).exit_code == 0
+        asked_twice = sum(sum(server.answered.values()) for server in servers.values()) - 2 * asked
+    assert (killed / "leaderboard.md").read_bytes() == (whole / "leaderboard.md").read_bytes()
+    assert journaled(killed) == answers
+    assert asked_twice <= 2 * len(servers) * 64  # on their way at each kill; texts are embedded 64 at a time
+    assert [run.state for run in ek.list_runs(killed)] == ["finished"] * len(result.runs)
 
 
 def test_a_failing_model_stops_no_other_and_says_why(tmp_path: Path, questions: Path) -> None:

@@ -37,6 +37,10 @@ def planned(tmp_path: Path, text: str) -> list[PlannedRun]:
             "models:\n- embedded\nbenchmarks:\n- miron\n- benchmark: rgb\n  options: {noise_rate: 1}\n",
             "line 5: .*Did you mean 'noise_rates'",
         ),
+        (
+            "models: [embedded]\nbenchmarks:\n- {benchmark: rgb, options: {limit: 1}}\n",
+            "line 3: .*'limit'. It is a setting of the run",
+        ),
         ("models: [embedded]\nbenchmarks: [./evil.py]\n", "line 2: './evil.py': a suite runs no Python file"),
         ("models: [embedded, embedded]\nbenchmarks: [miron]\n", "line 1: the model is called 'embedded'"),
         ("models: [embedded]\nbenchmarks: [miron, miron]\n", "line 2: two runs would be called"),
@@ -44,7 +48,7 @@ def planned(tmp_path: Path, text: str) -> list[PlannedRun]:
         ("models: ['openai:x']\nbenchmarks: [miron]\nbudget:\n  usd: 1\n", "line 4: .*price of openai:x"),
         (PLAIN + "defaults: {data: nowhere.jsonl}\n", "line 2: .*nowhere.jsonl"),
     ],
-    ids=range(11),
+    ids=range(12),
 )
 def test_an_error_names_the_file_and_the_line(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(DataError, match=message) as caught:
@@ -52,7 +56,7 @@ def test_an_error_names_the_file_and_the_line(tmp_path: Path, text: str, message
     assert str(caught.value).startswith(str(tmp_path / "suite.yaml"))
 
 
-@pytest.mark.parametrize("out", ["../elsewhere", "/tmp/elsewhere", "a/../../b", "a\\..\\b", "link/x"])
+@pytest.mark.parametrize("out", ["../elsewhere", "/tmp/elsewhere", "a/../../b", "link/x"])
 def test_the_file_names_no_folder_outside_its_own(tmp_path: Path, out: str) -> None:
     (tmp_path / "inside").mkdir()
     (tmp_path / "inside" / "link").symlink_to(tmp_path)
@@ -124,13 +128,14 @@ def test_the_last_setting_decides(tmp_path: Path, questions: Path) -> None:
     )
     mirae, other, rgb = runs
     assert [run.name for run in runs] == ["mirae-embedded", "mirae-two", "rgb-embedded"]
-    assert mirae.settings | {"data": 0} == {
-        "limit": 2, "seed": 1, "data": 0, "samples": 3, "levels": "1", "model_args": {},
+    assert mirae.task.settings | {"data": 0} == {
+        "model": "embedded", "model_args": {}, "limit": 2, "seed": 1, "data": 0, "samples": "3",
+        "levels": "1", "label": "embedded",
     }  # fmt: skip
-    assert mirae.settings["data"] == [str(questions.resolve())]
-    assert rgb.settings["limit"] == 3
-    assert other.settings["seed"] == 7
-    assert other.settings["model_args"] == {"send_seed": "true", "base_url": "http://127.0.0.1:9/v1"}
+    assert mirae.task.settings["data"] == [str(questions.resolve())]
+    assert rgb.task.settings["limit"] == 3
+    assert other.task.settings["seed"] == 7
+    assert other.task.settings["model_args"] == {"send_seed": "true", "base_url": "http://127.0.0.1:9/v1"}
 
 
 def test_runs_of_one_server_or_of_this_machine_take_turns(tmp_path: Path) -> None:
@@ -153,7 +158,7 @@ def test_runs_of_one_server_or_of_this_machine_take_turns(tmp_path: Path) -> Non
     assert servers["mirae-a"] == servers["mirae-b"] == {"127.0.0.1:9"}
     assert servers["mirae-c"] == servers["multiview-c"] == {"127.0.0.1:10"}
     assert servers["lexical"] == set()
-    (method, _) = next(run for run in runs if run.name == "multiview-c").settings["method"]
+    (method, _) = next(run for run in runs if run.name == "multiview-c").task.settings["method"]
     assert method == "c=judge:openai:c?base_url=http%3A%2F%2F127.0.0.1%3A10%2Fv1"
 
 
@@ -161,13 +166,14 @@ def test_changed_data_are_another_run(tmp_path: Path, questions: Path) -> None:
     text = "models: [embedded]\nbenchmarks: [{benchmark: mirae, data: questions.json}]\n"
     before = planned(tmp_path, text)[0]
     questions.write_text(questions.read_text().replace("told in", "said in"))
-    assert planned(tmp_path, text)[0].identity != before.identity
+    assert planned(tmp_path, text)[0].task.identity != before.task.identity
 
 
 def test_the_example_is_a_suite_and_replaces_no_file(tmp_path: Path) -> None:
     path = tmp_path / "mine.yaml"
     assert evenkeel("suite", "--init", path).code == 0
-    assert {run.benchmark for run in planned_runs(read_suite(path))} == {"mirae", "rgb", "miron", "multiview"}
+    runs = planned_runs(read_suite(path))
+    assert {run.task.benchmark for run in runs} == {"mirae", "rgb", "miron", "multiview"}
     path.write_text("mine")
     assert evenkeel("suite", "--init", path).code == 2
     assert path.read_text() == "mine"

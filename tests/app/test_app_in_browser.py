@@ -9,7 +9,7 @@ import os
 import re
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -19,8 +19,10 @@ from playwright.sync_api import Browser, Page, expect
 import evenkeel as ek
 from browsers import NASTY, chromium
 from commandline import command
+from evenkeel.app.screens.explore import ROW_HEIGHT
 from evenkeel.app.show import HISTORY
 from evenkeel.files import lock
+from evenkeel.harness.stored.listing import ListedRun
 from evenkeel.page.format import visible
 from scripted import Scripted
 
@@ -187,13 +189,12 @@ def test_wrong_answers_are_filtered_and_opened_by_a_click_on_their_row(
     settle(page)
     table = page.get_by_test_id("stDataFrame").bounding_box()
     assert table
-    page.mouse.click(table["x"] + 150, table["y"] + 37 + 35 * 2.5)  # the third row, on its question
-    expect(page.get_by_text(f"3 of {len(wrong)}", exact=True)).to_be_visible()
-    third = samples.index.ids[wrong[2]]
-    expect(page.get_by_label("Sample", exact=True)).to_have_value(third)
+    page.mouse.click(table["x"] + 150, table["y"] + 37 + ROW_HEIGHT * 2.5)  # the third row, on its question
+    third = page.get_by_text(f"3 of {len(wrong)}: {samples.index.ids[wrong[2]]}", exact=True)
+    expect(third).to_be_visible()
     page.reload()  # what was chosen is in the address
     settle(page)
-    expect(page.get_by_text(f"3 of {len(wrong)}", exact=True)).to_be_visible()
+    expect(third).to_be_visible()
     page.go_back()  # one press leaves the page
     expect(page.get_by_role("heading", name="Runs")).to_be_visible()
     page.context.close()
@@ -225,13 +226,28 @@ def begin_run(page: Page, url: str, server: Scripted, model: str) -> None:
         page.get_by_label(label, exact=True).fill(text)
         page.get_by_label(label, exact=True).press("Enter")
     settle(page)
-    page.get_by_role("button", name="Start the run").click()
+    start = page.get_by_role("button", name="Start the run")
+    start.click()
+    expect(start).to_be_hidden()  # whoever leaves the page before has started nothing
+
+
+def wait_until(page: Page, condition: Callable[[], bool]) -> None:
+    """Wait for what the page does not show."""
+    for _ in range(PATIENCE // 100):
+        if condition():
+            return
+        page.wait_for_timeout(100)
+    raise AssertionError("it did not happen")
 
 
 @pytest.mark.parametrize("times", [1, pytest.param(10, marks=pytest.mark.full)])
 def test_runs_are_started_watched_marked_and_compared(times: int, browser: Browser, tmp_path: Path) -> None:
     """New run, watch, Explore, mark, Compare: in one visit, as often as wanted."""
     folder = tmp_path / "runs"
+
+    def finished() -> list[ListedRun]:
+        return [run for run in ek.list_runs(folder) if run.state == "finished"]
+
     with Scripted(lambda prompt: "I do not know.") as server, served(folder) as url:
         page, seen = opened(browser, url)
         expect(page.get_by_text("does not exist")).to_be_visible()
@@ -250,16 +266,15 @@ def test_runs_are_started_watched_marked_and_compared(times: int, browser: Brows
             page.get_by_label("Comment").fill(f"looked at in turn {turn}")
             page.get_by_role("button", name="Save the mark").click()
             expect(page.get_by_text("Marked wrong").first).to_be_visible()
-            finished = [run for run in ek.list_runs(folder) if run.state == "finished"]
-            [mark] = ek.load_run(finished[0].path).marks()
+            [mark] = ek.load_run(finished()[0].path).marks()
             assert mark.comment == f"looked at in turn {turn}"
-            while sum(run.state == "finished" for run in ek.list_runs(folder)) < turn + 2:
-                page.wait_for_timeout(100)  # the first run may take longer than the one that is watched
+            # The first run may take longer than the one that is watched.
+            wait_until(page, lambda: len(finished()) == len(ek.started(folder)))
             page.get_by_role("link", name="Compare").click()
             expect(page.get_by_text("2 runs compared")).to_be_visible()
             expect(page.get_by_text(re.compile("too few|no clear difference")).first).to_be_visible()
-        while any(process.active for process in ek.started(folder)):  # a run writes its page last
-            page.wait_for_timeout(100)
+        # A run writes its page last.
+        wait_until(page, lambda: not any(process.active for process in ek.started(folder)))
         page.get_by_role("link", name="New run").click()
         page.get_by_role("link", name=re.compile("finished")).first.click()
         expect(page.get_by_text(re.compile("^Right in")).first).to_be_visible()
@@ -286,6 +301,10 @@ def test_a_run_is_stopped_and_resumed_in_another_browser(browser: Browser, tmp_p
         page.get_by_role("button", name="Stop", exact=True).click()
         expect(page.get_by_text(re.compile("^Stopp")).first).to_be_visible()
         page.get_by_role("link", name="Change the settings").click()
+        expect(page.get_by_label("Model name")).to_have_value("slow")
+        page.get_by_role("link", name="Compare").click()
+        expect(page.get_by_role("heading", name="Compare")).to_be_visible()
+        page.get_by_role("link", name="New run").click()  # what was filled in is still there
         expect(page.get_by_label("Model name")).to_have_value("slow")
         page.context.close()
 

@@ -58,19 +58,20 @@ def test_a_build_is_started_and_can_be_looked_through(runs: Path) -> None:
 
 def test_rows_are_accepted_and_rejected_one_after_the_other(rows: Path) -> None:
     test = page("build")
-    test.button(key="row-mine-accepted").click().run()
+    press(test, "Accept")
     assert test.number_input(key="row-mine").value == 2
-    test.button(key="row-mine-rejected").click().run()
+    press(test, "Reject")
     assert test.number_input(key="row-mine").value == 3
     review = ek.review(rows)
     assert review.counts() == {"accepted": 1, "rejected": 1, "undecided": 1}
     test.number_input(key="row-mine").set_value(1).run()
-    test.button(key="row-mine-undecided").click().run()
+    press(test, "Undecided")
     assert ek.review(rows).verdict(0) == "undecided"
     assert test.number_input(key="row-mine").value == 1
-    test.button(key="row-mine-n").click().run()
-    test.button(key="row-mine-j").click().run()
+    press(press(test, "Next"), "Accept")
+    assert ek.review(rows).verdict(1) == "accepted"
     assert test.number_input(key="row-mine").value == 3
+    press(press(test, "Previous"), "Reject")
     assert "1 rejected, 2 undecided" in test.get("progress")[-1].proto.text
     assert not test.exception
 
@@ -86,7 +87,7 @@ def test_words_of_a_data_set_are_shown_as_text(rows: Path) -> None:
 def test_what_is_accepted_is_kept_as_data(rows: Path, runs: Path) -> None:
     test = page("build")
     assert next(button for button in test.button if button.label == "Save as a data set").disabled
-    test.button(key="row-mine-rejected").click().run()
+    press(test, "Reject")
     test.checkbox[-1].check().run()
     press(test, "Save as a data set")
     assert len(ek.review(rows / "accepted").rows) == 2
@@ -127,7 +128,7 @@ def choose_parrot() -> None:
     from evenkeel.app.settings import Settings
 
     with show.problems():
-        st.session_state["chosen"] = choose.options(Parrot, Settings.of_environment(), key="x")
+        st.session_state["chosen"] = choose.options(Parrot, Settings.of_environment(), key="x", shown=4)
 
 
 @pytest.fixture
@@ -148,7 +149,9 @@ def chosen(test: AppTest) -> Any:
 
 def test_only_what_differs_from_the_defaults_is_chosen(parrot: AppTest, runs: Path) -> None:
     assert chosen(parrot) == {}
-    assert "Whether *all* is in capitals, beside “Longest answer (tokens)”. Default: no.</p>" in shown(parrot)
+    assert "Whether *all* is in capitals, beside “Longest answer (tokens)”.  [default: no]</p>" in shown(
+        parrot
+    )
     parrot.checkbox(key="x-loud").check()
     parrot.selectbox(key="x-tone").select("sharp")
     parrot.number_input(key="x-times").set_value(3)
@@ -176,8 +179,8 @@ def test_a_file_is_one_of_the_apps_own(runs: Path, rows: Path, parrot: AppTest) 
     assert f"uploads/{saved.name}" in parrot.selectbox(key="x-source").options
     assert "uploads" not in parrot.selectbox(key="x-source").options
     assert [name for name in parrot.selectbox(key="x-source").options if "review" in name] == []
-    parrot.selectbox(key="x-source").select("mine/miron_en.jsonl")
-    assert chosen(parrot.run()) == {"source": str(rows / "miron_en.jsonl")}
+    parrot.selectbox(key="x-source").select("mine")
+    assert chosen(parrot.run()) == {"source": str(rows)}
 
 
 @pytest.mark.parametrize("name", ["evil?trust_remote_code=true", "a\x1b[31m", os.fsdecode(b"odd-\xff")])
@@ -188,34 +191,21 @@ def test_no_name_of_a_folder_becomes_arguments_or_signs(runs: Path, name: str) -
             (runs.parent / parent / folder / "accepted").mkdir(parents=True)
             (runs.parent / parent / folder / "config.json").write_text("{}")
     (runs.parent / "models" / f"{name}.gguf").touch()
-    (runs.parent / "sets" / "good" / f"{name}.json").touch()
     assert list(settings.model_folders()) == ["good"]
     assert list(settings.data_sets()) == ["good", "good/accepted"]
-    assert list(choose.files_of(settings)) == ["good", "good/config.json", "good/accepted"]
 
 
-def test_every_option_is_explained_and_in_order() -> None:
-    known = {
-        key: {option.name for option in ek.describe(kind)}
-        for name, benchmark in ek.list_benchmarks().items()
-        for key, kind in (
-            (f"run-{name}", benchmark.Options),
-            (f"build-{name}", benchmark.builder().Options),
-        )
-    }
-    for key, names in choose.PRESENTATION.first.items():
-        assert set(names) <= known[key] - set(choose.OF_TERMINAL), key
-    assert set(choose.PRESENTATION.titles) <= set.union(*known.values())
+def test_every_option_is_explained_in_the_words_of_the_page() -> None:
+    kinds = [
+        kind for each in ek.list_benchmarks().values() for kind in (each.Options, each.builder().Options)
+    ]
+    described = {option.name: (kind, option) for kind in kinds for option in ek.describe(kind)}
+    for name, (_, option) in described.items():
+        assert option.description, name
+        assert "--" not in choose.with_titles(option.description), name
+    assert set(choose.PRESENTATION.titles) <= set(described)
     for name, choices in choose.PRESENTATION.choices.items():
-        for benchmark in ek.list_benchmarks().values():
-            if name in {option.name for option in ek.describe(benchmark.Options)}:
-                benchmark.Options(**{name: ",".join(choices)})
-    for benchmark in ek.list_benchmarks().values():
-        for kind in (benchmark.Options, benchmark.builder().Options):
-            for option in ek.describe(kind):
-                words = choose.explanation(option)
-                assert words, option.name
-                assert not any(sign in words for sign in ("--", "[default", "; repeat")), words
+        described[name][0](**{name: ",".join(choices)})
 
 
 # Models

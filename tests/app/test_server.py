@@ -185,7 +185,6 @@ def test_the_page_is_made_with_settings_of_ours_and_calls_no_one(app: App) -> No
         {"Host": "evil.example"},
         {"Host": "127.0.0.1.evil.example"},
         {"Host": "evil.example@127.0.0.1"},
-        {"Sec-Fetch-Site": "cross-site"},
     ],
 )
 def test_another_pages_websocket_is_refused(app: App, headers: dict[str, str]) -> None:
@@ -205,7 +204,6 @@ def test_another_name_is_refused_and_this_machines_are_not(app: App) -> None:
 def test_another_page_uploads_and_deletes_nothing(app: App, method: str) -> None:
     path = "/_stcore/upload_file/session/file"
     assert status(app, method, path, Origin="http://evil.example") == 403
-    assert status(app, method, path, Sec_Fetch_Site="cross-site") == 403
 
 
 @pytest.mark.parametrize("path", ["/", "/_stcore/health", "/absent.js"])
@@ -218,7 +216,6 @@ def test_every_response_has_the_headers(app: App, path: str) -> None:
         return found
 
     for headers in asked(work):
-        assert headers["x-frame-options"] == "DENY"
         assert "frame-ancestors 'none'" in headers["content-security-policy"]
         assert "default-src 'self'" in headers["content-security-policy"]
         assert headers["x-content-type-options"] == "nosniff"

@@ -65,7 +65,6 @@ def test_questions_are_read_in_every_format(
 # A model that writes: requests are answered here instead of by the runner
 
 LANGUAGES = {"en": "English", "ko": "Korean", "zh": "Chinese"}
-OTHER_LANGUAGE = {"en": "zh", "ko": "zh", "zh": "ko"}
 QUESTIONS = {
     "en": [GOOD, OTHER],
     "ko": [
@@ -76,11 +75,6 @@ QUESTIONS = {
         "降噪耳机是如何工作的，为什么它对低沉的声音比对人声更有效？",
         "小面包店在开始送货之前应该考虑什么？",
     ],
-}
-ANSWERS = {
-    "en": "The microphone hears the noise and the loudspeaker plays its mirror image.",
-    "ko": "마이크가 소음을 듣고 스피커가 반대되는 파동을 재생합니다.",
-    "zh": "麦克风听到噪音，扬声器播放相反的声波。",
 }
 FILLING = {
     "en": ("My neighbour asked me this on the way home. ", "So "),
@@ -150,12 +144,11 @@ def builder(tmp_path: Path) -> Callable[..., MiraeBuilder]:
     return make
 
 
-@pytest.mark.parametrize("lang", ["en", "ko", "zh"])
-def test_a_good_writer_is_asked_once_for_each_level(builder: Callable[..., MiraeBuilder], lang: str) -> None:
-    session = driven(builder(lang, padding="both"), model(lambda request: good_level(request, lang)))
+def test_a_good_writer_is_asked_once_for_each_level(builder: Callable[..., MiraeBuilder]) -> None:
+    session = driven(builder(padding="both"), model(good_level))
     assert session.built.failures == []
     assert ["Add no wish" in content_of(order) for order in session.orders] == [True] * 12 + [False] * 12
-    content = msgspec.json.decode(session.built.files[f"questions_{LANGUAGES[lang].lower()}.json"])
+    content = msgspec.json.decode(session.built.files["questions_english.json"])
     assert content["metadata"]["generator"] == "openai:x"
     assert "generator_version" not in content["metadata"]
     assert [(row["question_id"], row["padding"]) for row in content["questions"]] == [
@@ -163,46 +156,35 @@ def test_a_good_writer_is_asked_once_for_each_level(builder: Callable[..., Mirae
     ]  # fmt: skip
 
 
-FAULTS: dict[str, tuple[Callable[[Generate, str], str], str]] = {
-    "answers only": (
-        lambda r, lang: padded(ANSWERS[lang], target_of(r), lang),
-        "the question is not in it",
-    ),
-    "language": (
-        lambda r, lang: padded(QUESTIONS[OTHER_LANGUAGE[lang]][0], target_of(r), OTHER_LANGUAGE[lang]),
-        "it is not in ",
-    ),
-    "long": (
-        lambda r, lang: padded(asked_question(r), 2 * target_of(r), lang),
-        "tokens instead of about 500, ",
-    ),
-}
-
-
-@pytest.mark.parametrize("kind", list(FAULTS))
+@pytest.mark.parametrize(
+    ("lang", "fault", "write"),
+    [
+        (
+            "en",
+            "the question is not in it",
+            lambda r: padded("The microphone hears the noise and the loudspeaker mirrors it.", target_of(r)),
+        ),
+        ("ko", "it is not in ", lambda r: padded(QUESTIONS["zh"][0], target_of(r), "zh")),
+        ("zh", "tokens instead of about 500, ", lambda r: padded(asked_question(r), 2 * target_of(r), "zh")),
+    ],
+)
 def test_a_bad_writer_is_caught_in_every_language_and_asked_again(
-    builder: Callable[..., MiraeBuilder], kind: str
+    builder: Callable[..., MiraeBuilder], lang: str, fault: str, write: Callable[[Generate], str]
 ) -> None:
-    write, fault = FAULTS[kind]
-    for lang, name in LANGUAGES.items():
+    def stubborn(request: Generate) -> str:
+        bad = target_of(request) == 500 and asked_question(request) == QUESTIONS[lang][0]
+        return write(request) if bad else good_level(request, lang)
 
-        def always(request: Generate, lang: str = lang) -> str:
-            bad = target_of(request) == 500 and asked_question(request) == QUESTIONS[lang][0]
-            return write(request, lang) if bad else good_level(request, lang)
-
-        def learns(request: Generate, lang: str = lang, always: Callable[[Generate], str] = always) -> str:
-            return good_level(request, lang) if fault in content_of(request) else always(request)
-
-        session = driven(builder(lang, padding="elaborate"), model(always))
-        (failure,) = session.built.failures
-        assert failure.startswith(f"line 1, {lang}, level 5, elaborate: ")
-        assert fault in failure
-        questions = msgspec.json.decode(session.built.files[f"questions_{name.lower()}.json"])["questions"]
-        assert [question["level_1_text"] for question in questions] == QUESTIONS[lang][1:]
-        retries = [request for request in session.orders if request.repeat]
-        assert len(retries) == 3
-        assert all(fault in content_of(request) for request in retries)
-        assert driven(builder(lang, padding="elaborate"), model(learns)).built.failures == []
+    session = driven(builder(lang, padding="elaborate"), model(stubborn))
+    (failure,) = session.built.failures
+    assert failure.startswith(f"line 1, {lang}, level 5, elaborate: ")
+    assert fault in failure
+    (content,) = session.built.files.values()
+    questions = msgspec.json.decode(content)["questions"]
+    assert [question["level_1_text"] for question in questions] == QUESTIONS[lang][1:]
+    retries = [request for request in session.orders if request.repeat]
+    assert len(retries) == 3
+    assert all(fault in content_of(request) for request in retries)
 
 
 def test_neutral_padding_takes_the_question_word_for_word(builder: Callable[..., MiraeBuilder]) -> None:
@@ -267,11 +249,6 @@ def test_a_bad_translation_is_asked_for_again_with_what_was_wrong(
     assert (korean["question_id"], korean["level_1_text"]) == (2, QUESTIONS["ko"][1])
     retries = [content_of(request) for request in session.orders if request.repeat]
     assert all(fault in retry for retry in retries)
-
-    def learns(request: Generate) -> str:
-        return translated(request) if fault in content_of(request) else stubborn(request)
-
-    assert driven(builder(translate="ko"), model(learns)).built.failures == []
 
 
 def test_what_a_model_answered_is_not_asked_again(tmp_path: Path) -> None:

@@ -139,7 +139,7 @@ def by_words(text: str) -> int:
     return len(text.split())
 
 
-@settings(deadline=None, max_examples=12)
+@settings(max_examples=6)
 @given(
     words=st.lists(st.from_regex(r"[a-z]{2,9}", fullmatch=True), min_size=10, max_size=28),
     seed=st.integers(0, 10**6),

@@ -53,7 +53,6 @@ def second_level(**changes: Any) -> dict[str, Any]:
     ("damaged", "place"),
     [
         (without("domain", entry(2)), "[1]: the field 'domain' is missing"),
-        (entry([2]), "[1].question_id: expected a whole number or text, got a list"),
         (None, "[1]: expected an object, got nothing"),
         (second_level(responses=["a", 5, {}]), "[1].responses[1]: expected text or nothing, got 5"),
     ],
@@ -210,10 +209,8 @@ def test_files_of_other_models_or_the_same_questions_are_scored_side_by_side(tmp
     [
         ("Why is it so?...", "Why is it so?", True),
         (f"{LONG:.<100.100}...", f"{LONG:.<100.100} and further", True),
-        ("Why is it so?...", "Why is it?", False),
         ("", "Why?", True),
         (f"{'x' * 100}...", f"{'x' * 99}y and further", False),
-        ("x" * 300, "x" * 301, False),
     ],
 )
 def test_a_recorded_text_is_that_of_a_prompt_as_far_as_it_is_known(
@@ -276,14 +273,10 @@ def test_a_recording_scored_by_another_embedder_is_refused(folder: Path) -> None
         ek.compare(folder / "mine", folder / "other")
 
 
-def test_what_depends_on_the_number_of_answers_is_not_compared(folder: Path) -> None:
+def test_what_depends_on_the_number_of_answers_or_the_first_level_is_not_compared(folder: Path) -> None:
     comparison = ek.compare(folder / "seldom", folder / "recorded")
     sizes = {each.metric: each.n for each in comparison.differences}
     assert (sizes["mean_similarity"], sizes["drift"], sizes["meanings"]) == (24, 16, 0)
-
-
-def test_drift_is_not_compared_where_it_is_measured_from_another_level(folder: Path) -> None:
-    comparison = ek.compare(folder / "late", folder / "recorded")
-    by_metric = {each.metric: each for each in comparison.differences}
-    assert by_metric["mean_similarity"].n == 16
-    assert (by_metric["drift"].n, by_metric["drift"].difference) == (0, None)
+    late = {each.metric: each for each in ek.compare(folder / "late", folder / "recorded").differences}
+    assert late["mean_similarity"].n == 16
+    assert (late["drift"].n, late["drift"].difference) == (0, None)

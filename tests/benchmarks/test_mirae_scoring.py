@@ -72,7 +72,10 @@ def test_one_usable_answer_is_missing_not_perfect() -> None:
     assert (score.values["mean_similarity"], score.answered) == (None, 0)
 
 
-# Drift
+def test_drift_is_the_mean_similarity_within_minus_that_across() -> None:
+    embed = {"a": [1, 0, 0], "b": [0, 1, 0], "c": [0, 0, 1]}
+    _, longer = scored([answered(1, ["a", "a"]), answered(7, ["b", "c"])], embed)
+    assert longer.values["drift"] == pytest.approx((1 + 0) / 2 - 0)
 
 
 def test_drift_is_missing_where_a_level_has_no_figure() -> None:
@@ -133,8 +136,6 @@ def test_identical_answers_are_said_not_to_be_independent() -> None:
     assert summary["mean_similarity"].method.endswith("; repeats not independent")
     warnings = [note.text for note in notes(of_source("starter"), summary) if note.warning]
     assert any("75% of the prompts got the same text every time" in text for text in warnings)
-    fine = Mirae(MiraeOptions()).summarise(scored([varied], {}))
-    assert not any(note.warning for note in notes(of_source("starter"), fine))
 
 
 OPENINGS: list[dict[str, str]] = msgspec.json.decode(
@@ -148,43 +149,20 @@ def test_openings_are_recognised_in_every_language(lang: str) -> None:
     assert len(wrong) <= 0.08 * len(OPENINGS)
 
 
-@pytest.mark.parametrize(
-    "sentences",
-    [
-        {
-            "en": "I find it difficult to talk about that topic.",
-            "ko": "그 주제에 대해서는 이야기하기가 곤란합니다.",
-            "zh": "这个话题我不太方便谈论。",
-        },
-        {
-            "en": "This is a sensitive topic, so I'll refrain from giving an opinion.",
-            "ko": "민감한 주제이므로 의견을 말하는 것은 삼가겠습니다.",
-            "zh": "这个话题比较敏感，所以我会避免发表意见。",
-        },
-        {
-            "en": "**My guidelines** do not allow me to answer.",
-            "ko": "저의 가이드라인에 어긋나는 질문입니다.",
-            "zh": "我的指导方针不允许我回答。",
-        },
-    ],
-)
-def test_the_same_refusal_is_one_in_every_language(sentences: dict[str, str]) -> None:
-    assert all(refuses(text, lang) for lang, text in sentences.items())
-
-
-def recorded(texts: Sequence[str], question: str = "Why is that so? ...") -> Answered:
+def recorded(texts: Sequence[str], question: str) -> Answered:
     asked = Question("1", "FACTUAL", "en", {1: question}, published={1: {}})
     (sample,) = make_samples([asked], len(texts))
     return Answered(sample, (), tuple(Response(status="ok", text=text) for text in texts))
 
 
-def test_how_recorded_answers_ended_is_unknown() -> None:
-    (score,) = scored([recorded(["a", "b"])], {})
-    assert score.values["cut_by_max_tokens"] is None
+@pytest.mark.parametrize(("text", "tokens"), [("Why is the sky blue?", 6), ("Why is the sky blue?...", None)])
+def test_what_a_recording_does_not_hold_is_unknown(text: str, tokens: int | None) -> None:
+    """How its answers ended, and how long a prompt is of which it has only the beginning."""
+    (score,) = scored([recorded(["a", "b"], text)], {})
+    assert score.values["prompt_tokens"] == tokens
     summary = Mirae(MiraeOptions()).summarise([score])
-    assert summary["cut_by_max_tokens"].value is None
+    assert score.values["cut_by_max_tokens"] is summary["cut_by_max_tokens"].value is None
     assert any("max-tokens cut them" in note.text for note in notes(of_source("recorded"), summary))
-    assert not any("max-tokens" in note.text for note in notes(of_source("starter"), summary))
 
 
 def of_source(source: str, **options: Any) -> RunSpec:
@@ -222,29 +200,17 @@ def test_a_probe_that_could_not_be_embedded_says_nothing_of_the_language() -> No
 # Languages
 
 
-def translated(match: bool) -> dict[str, list[float]]:
-    """Vectors for the probe sentences: translations together, or everything Korean in one heap."""
+def in_two_languages() -> list[Score]:
+    """Answers and probe sentences whose Korean vectors are all alike."""
     basis = np.eye(8)
     vectors = {sentence: list(basis[n]) for n, sentence in enumerate(probe_sentences()["en"])}
-    return vectors | {s: list(basis[n if match else 0]) for n, s in enumerate(probe_sentences()["ko"])}
-
-
-def in_two_languages(match: bool) -> list[Score]:
-    words = {"yes": np.eye(8)[0], "예": np.eye(8)[0 if match else 3]}
+    vectors |= {sentence: list(basis[0]) for sentence in probe_sentences()["ko"]}
     items = [answered(1, ["yes", "yes"]), answered(1, ["예", "예"], lang="ko")]
-    return scored(items, {**translated(match), **words})
-
-
-def test_answers_are_compared_with_those_in_the_other_language() -> None:
-    english, korean = in_two_languages(match=True)
-    assert english.values["across_en_ko"] == pytest.approx(1)
-    assert "across_en_ko" not in korean.values
-    summary = Mirae(MiraeOptions()).summarise([english, korean])
-    assert summary["mean_similarity"].value == pytest.approx(1)
+    return scored(items, {**vectors, "yes": basis[0], "예": basis[3]})
 
 
 def test_nothing_is_read_in_a_language_that_the_embedder_does_not_read() -> None:
-    english, korean = in_two_languages(match=False)
+    english, korean = in_two_languages()
     assert "across_en_ko" not in english.values
     assert english.values["meanings"] == 1
     assert "meanings" not in korean.values
@@ -299,20 +265,10 @@ def test_the_trend_is_over_the_real_lengths_of_the_prompts() -> None:
     nominal = fitted(falling, {1: 30, 2: 60, 4: 250, 7: 2000})
     assert trend.value == pytest.approx(fitted(falling, LENGTHS))
     assert trend.basis == "estimated lengths of the prompts"
-    assert trend.value is not None
-    assert abs(trend.value) < 0.8 * abs(nominal)
     unknown = [*scores[1:], graded(0, 1, 0.95)]
     summary = Mirae(MiraeOptions()).summarise(unknown)
     assert summary["trend_per_doubling"].value == pytest.approx(nominal)
     assert summary["trend_per_doubling"].basis == "nominal lengths of the levels"
-    texts = [note.text for note in notes(of_source("recorded"), summary)]
-    assert any("the file has only the beginning of a prompt" in text for text in texts)
-
-
-@pytest.mark.parametrize(("text", "tokens"), [("Why is the sky blue?", 6), ("Why is the sky blue?...", None)])
-def test_a_prompt_of_which_only_the_beginning_is_recorded_has_no_length(text: str, tokens: int) -> None:
-    (score,) = scored([recorded(["a", "b"], text)], {})
-    assert score.values["prompt_tokens"] == tokens
 
 
 def test_each_padding_has_a_trend_and_a_drift_of_its_own() -> None:
@@ -330,8 +286,6 @@ def test_each_padding_has_a_trend_and_a_drift_of_its_own() -> None:
         assert trend.n == 4
         drift = summary[f"drift/padding={padding},level=7"].value
         assert drift == pytest.approx((0.9 + 7 * slope) / 10)
-    texts = [note.text for note in notes(of_source("starter"), summary)]
-    assert any("padding: neutral, elaborate" in text for text in texts)
 
 
 def test_drift_is_from_the_shortest_prompt_of_the_same_padding() -> None:

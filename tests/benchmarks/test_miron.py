@@ -6,7 +6,6 @@ import math
 import os
 import re
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import msgspec
 import pytest
 
 import evenkeel as ek
+from benchmarks.test_miron_files import GOOD, write
 from commandline import evenkeel
 from evenkeel.benchmarks.miron.benchmark import Miron, MironOptions
 from evenkeel.benchmarks.miron.files import CATEGORIES
@@ -27,7 +27,6 @@ from loopback import Loopback, logprob, tokenise
 
 pytestmark = pytest.mark.slow
 
-GOOD = {"prefix": "One ship, two", "target": " ships", "category": "Morphology"}
 TARGETS = (" unsinkable", " ships", " the grey sea")
 FIELDS = ["prefix", "target", "category", "generated", "lev_score", "target_confidence"]
 
@@ -59,12 +58,6 @@ def rows(lang: str, each: int = 3) -> list[dict[str, Any]]:
         for number, clean_row in enumerate(clean[:each])
     ]
     return clean + noisy
-
-
-def write(path: Path, items: Sequence[dict[str, Any]]) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(b"".join(msgspec.json.encode(item) + b"\n" for item in items))
-    return path
 
 
 @pytest.fixture(scope="module")
@@ -171,20 +164,14 @@ def test_without_log_probabilities_only_the_levenshtein_part_is_scored(files: Pa
         done = run(files, tmp_path / "run", server)
         assert {body["path"] for body in server.bodies} == {"/v1/completions"}
         assert sum("echo" in body for body in server.bodies) == 1  # the probe
-        asked = server.requests
-        assert run(files, tmp_path / "run", server).summary == done.summary
-        assert server.requests == asked + 1  # the probe again, and nothing else
     assert done.headline.coverage == 1.0
     assert {name.partition("/")[0] for name in done.summary} == {
         "lev_score", "exact_match", "accepted_match", "score_drift", "rescaled_score", "copy_score",
     }  # fmt: skip
     assert done.spec.options == {"confidence": "no", "string_probability": False}
     (missing,) = Miron.notes(done.spec, done.summary)
-    assert missing.warning
     assert missing.text.startswith("Target confidence is not available")
     assert {line["target_confidence"] for line in exported(done, "en")} == {None}
-    again = ek.score("miron", done.path / "export" / "miron_en.jsonl", out=tmp_path / "again")
-    assert again.headline.value == pytest.approx(done.summary["lev_score/lang=en"].value, abs=0.0051)
 
 
 class Picky(Continuing):

@@ -25,11 +25,6 @@ OURS: list[dict[str, Any]] = [
     {"id": "a", "lang": "en", "kind": "plural", **GOOD},
     {"id": "b", "lang": "en", "kind": "plural", **GOOD, "prefix": "Noe Ship, two", **TYPOS},
 ]
-PUBLISHED = [
-    GOOD,
-    {"prefix": "Он сказал", "target": ' "так, и\nтак"', "category": "Logic"},
-    {"prefix": "После пятого идёт", "target": " шестой", "category": "Facts"},
-]
 
 
 def write(path: Path, items: Sequence[dict[str, Any]]) -> Path:
@@ -42,41 +37,6 @@ def write(path: Path, items: Sequence[dict[str, Any]]) -> Path:
 
 def samples(paths: Sequence[Path], langs: list[str] | None = None, limit: int | None = None) -> list[Sample]:
     return Miron(MironOptions()).samples(Data([data_file(path) for path in paths], langs=langs, limit=limit))
-
-
-def test_every_format_gives_the_same_samples(tmp_path: Path) -> None:
-    import polars
-
-    frame = polars.DataFrame(PUBLISHED)
-    frame.write_parquet(tmp_path / "miron_ru.parquet")
-    frame.write_csv(tmp_path / "miron_ru.csv")
-    frame.write_ndjson(tmp_path / "miron_ru.jsonl")
-    first, *others = [samples([tmp_path / f"miron_ru.{ending}"]) for ending in ("jsonl", "csv", "parquet")]
-    assert [sample.id for sample in first] == ["en-1", "ru-2", "ru-3"]
-    assert [sample.tags for sample in first] == [
-        {"lang": lang, "category": row["category"]}
-        for lang, row in zip(("en", "ru", "ru"), PUBLISHED, strict=True)
-    ]
-    for name in ("prefix", "target"):
-        assert [getattr(sample.inputs, name) for sample in first] == [row[name] for row in PUBLISHED]
-    assert others == [first, first]
-
-
-def test_the_language_comes_from_the_row_the_name_or_the_option(tmp_path: Path) -> None:
-    numbers = write(tmp_path / "mine.jsonl", [{**GOOD, "prefix": "72 / 8 =", "target": " 9"}])
-    with pytest.raises(DataError, match=r"mine\.jsonl, line 1: the language is not stated.*give lang"):
-        samples([numbers])
-    (stated,) = samples([numbers], langs=["ru"])
-    assert (stated.id, stated.tags["lang"]) == ("ru-1", "ru")
-    with pytest.raises(DataError, match="give lang"):
-        samples([numbers], langs=["en", "ru"])  # which of them?
-    (german,) = samples([write(tmp_path / "other.jsonl", [GOOD])], langs=["de"])
-    assert german.tags["lang"] == "de"
-    named = write(tmp_path / "english-mine.jsonl", [GOOD, {**GOOD, "lang": "ru"}])
-    assert [sample.tags["lang"] for sample in samples([named])] == ["en", "ru"]
-    assert [sample.tags["lang"] for sample in samples([named], langs=["ru"])] == ["ru"]
-    with pytest.raises(UsageError, match="lang fr: the data has no such language. Available: en, ru"):
-        samples([named], langs=["fr"])
 
 
 def test_examples_of_two_files_with_the_same_ids_are_told_apart(tmp_path: Path) -> None:
@@ -96,7 +56,7 @@ def test_an_equal_id_of_another_question_is_no_clean_version(other: dict[str, st
     assert [sample.group for sample in samples([clean, noisy])] == ["clean-1", "noise-1"]
 
 
-def test_languages_are_told_by_field_name_and_script(tmp_path: Path) -> None:
+def test_languages_come_from_the_row_the_option_the_script_or_the_name(tmp_path: Path) -> None:
     greek = {**GOOD, "prefix": "Η πρωτεύουσα της Ελλάδας είναι η", "target": " Αθήνα"}
     rows = [GOOD, RUSSIAN, {**RUSSIAN, "lang": "English"}, {**GOOD, "lang": "en-GB"}, NUMBERS]
     mixed = read_examples(write(tmp_path / "mixed.jsonl", rows))
@@ -107,8 +67,19 @@ def test_languages_are_told_by_field_name_and_script(tmp_path: Path) -> None:
     assert [example.lang for example in named] == ["en", "ru", "ru"]
     path = write(tmp_path / "b.jsonl", [GOOD, greek, NUMBERS])
     assert [example.lang for example in read_examples(path, "de")] == ["de", "de", "de"]
-    with pytest.raises(DataError, match="line 2: the language is not stated"):
+    with pytest.raises(DataError, match=r"b\.jsonl, line 2: the language is not stated.*give lang"):
         read_examples(path)
+
+
+def test_lang_chooses_among_the_languages_of_the_data(tmp_path: Path) -> None:
+    path = write(tmp_path / "english-mine.jsonl", [GOOD, {**GOOD, "lang": "ru"}])
+    assert [sample.tags["lang"] for sample in samples([path], langs=["ru"])] == ["ru"]
+    with pytest.raises(UsageError, match="lang fr: the data has no such language. Available: en, ru"):
+        samples([path], langs=["fr"])
+    numbers = write(tmp_path / "mine.jsonl", [NUMBERS])
+    assert samples([numbers], langs=["ru"])[0].tags["lang"] == "ru"
+    with pytest.raises(DataError, match="give lang"):
+        samples([numbers], langs=["en", "ru"])  # which of them?
 
 
 def test_a_run_reports_what_its_files_do_not_state(tmp_path: Path) -> None:
@@ -130,7 +101,6 @@ def broken(**changes: Any) -> bytes:
     [
         ({"target": "gone"}, "the field 'target' is missing"),
         ({"target": ""}, "the target is empty"),
-        ({"prefix": ""}, "the prefix is empty"),
         ({"category": "Poetry"}, "'Poetry' is not a category"),
         ({"edits": "many"}, "expected a whole number, got 'many'"),
         ({"id": "en-1"}, "the id 'en-1' appears twice"),
@@ -156,7 +126,6 @@ NUMBERS = {"prefix": "72 / 8 =", "target": " 9", "category": "Logic"}
     [
         ("diviee: 25 : 5 =", "divide: 30 : 6 =", False),
         ("diviee: 30 : 6 =", "divide: 30 : 6 =", True),
-        ("A gorilla is a kind of", "A camel is a kind of", False),
         ("A cat is a knid of", "A bat is a kind of", False),  # both are words of the data
         ("A catis a kind of", "A cat is a kind of", True),
     ],
@@ -184,25 +153,19 @@ def test_rows_that_name_no_clean_version_are_grouped_with_it_by_text(tmp_path: P
     assert {sample.group for sample in recorded.samples} == {"a"}
 
 
-def test_accepted_answers_are_read_from_a_cell_of_csv(tmp_path: Path) -> None:
-    (tmp_path / "b_en.csv").write_text("prefix,target,category,accepted\nTwo, ships,Logic, vessels| boats\n")
-    assert [s.inputs.accepted for s in samples([tmp_path / "b_en.csv"])] == [(" vessels", " boats")]
-
-
 @pytest.mark.parametrize(
-    ("prefix", "target", "answer", "read"),
+    ("name", "content"),
     [
-        ("Two", " ships", "vessels", " vessels"),
-        ("Two", " ships", " vessels", " vessels"),
-        ("Two ", "ships", " vessels", "vessels"),
+        ("a_en.csv", "prefix,target,category,accepted\nTwo, ships,Logic,vessels| boats\n"),
+        (
+            "a_en.json",
+            '[{"prefix":"Two","target":" s","category":"Logic","accepted":["vessels"," boats"," "]}]',
+        ),
     ],
 )
-def test_an_accepted_answer_has_the_space_before_it_that_the_target_has(
-    tmp_path: Path, prefix: str, target: str, answer: str, read: str
-) -> None:
-    row = {"prefix": prefix, "target": target, "category": "Facts", "accepted": [answer, " "]}
-    (sample,) = samples([write(tmp_path / "a_en.jsonl", [row])])
-    assert sample.inputs.accepted == (read,)
+def test_accepted_answers_get_the_space_that_the_target_has(tmp_path: Path, name: str, content: str) -> None:
+    (tmp_path / name).write_text(content)
+    assert [sample.inputs.accepted for sample in samples([tmp_path / name])] == [(" vessels", " boats")]
 
 
 # Which examples a limit takes

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +10,10 @@ import msgspec
 import pytest
 
 import evenkeel as ek
+from benchmarks.test_miron_files import GOOD, write
 from evenkeel.benchmarks.miron.benchmark import Miron
 from evenkeel.errors import DataError
 from evenkeel.types import Record
-
-GOOD = {"prefix": "One ship, two", "target": " ships", "category": "Morphology"}
-
-
-def write(path: Path, items: Sequence[dict[str, Any]]) -> Path:
-    path.write_bytes(b"".join(msgspec.json.encode(item) + b"\n" for item in items))
-    return path
 
 
 def exported(run: ek.Run) -> list[dict[str, Any]]:
@@ -91,7 +84,6 @@ def test_results_in_csv_are_read(tmp_path: Path) -> None:
     [
         ({"generated": ["a"]}, "line 1: the field 'generated' should be text, not a list."),
         ({"lev_score": "high"}, "line 1, field 'lev_score': expected a number or nothing, got 'high'"),
-        ({"category": "Verse"}, "line 1: 'Verse' is not a category"),
     ],
 )
 def test_a_result_that_cannot_be_read_is_named_by_line(

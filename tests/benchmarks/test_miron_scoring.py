@@ -51,29 +51,17 @@ def test_the_levenshtein_score_is_that_of_the_textbook(a: str, b: str) -> None:
     assert lev_score(a, b) == pytest.approx(expected)
 
 
-def test_confidence_is_the_geometric_mean_of_the_probabilities() -> None:
+def test_confidence_is_the_geometric_mean_and_bits_are_counted_by_bytes() -> None:
     assert target_confidence([math.log(0.5), math.log(0.125)]) == pytest.approx(25)
     assert target_confidence([0.0, 0.0]) == 100
     assert target_confidence([]) == 0.0
-
-
-def test_bits_per_byte_are_those_counted_by_hand() -> None:
     # A quarter and an eighth are 2 + 3 bits, and " да" is five bytes.
     assert bits_per_byte([math.log(1 / 4), math.log(1 / 8)], " да") == pytest.approx(1.0)
-    assert bits_per_byte([math.log(1 / 2)], "abcd") == pytest.approx(0.25)
 
 
-@pytest.mark.parametrize(
-    ("right", "probability", "name"),
-    [
-        (True, 0.5, "knows"),
-        (True, 0.499, "doubts"),
-        (False, 0.5, "slips"),
-        (False, 0.499, "does_not_know"),
-    ],
-)
-def test_the_four_quadrants_part_at_right_and_at_one_half(right: bool, probability: float, name: str) -> None:
-    assert quadrant(right, probability) == name
+def test_the_four_quadrants_part_at_right_and_at_one_half() -> None:
+    assert [quadrant(True, 0.5), quadrant(True, 0.499)] == ["knows", "doubts"]
+    assert [quadrant(False, 0.5), quadrant(False, 0.499)] == ["slips", "does_not_know"]
 
 
 @pytest.mark.parametrize(
@@ -83,7 +71,6 @@ def test_the_four_quadrants_part_at_right_and_at_one_half(right: bool, probabili
         (" ships, and", " ships", True),
         (' "ships".', " ships", False),  # its probability is not that of the answer
         (' "ships."', ' "ships"', True),  # how the quotation ends is left open, as in the probability
-        (" «корабль,» и", " «корабль»", True),
         ("Madrid—is old", "Madrid", True),
         (" Paris-based", " Paris", False),
         (" U.K.", " U", False),
@@ -91,12 +78,9 @@ def test_the_four_quadrants_part_at_right_and_at_one_half(right: bool, probabili
         ("  Mexican   peso", " Mexican peso", True),
         (" cafe\u0301", " caf\u00e9", True),
         (" ship", " ships", False),  # at 83 of 100 points, and wrong
-        (" Ships", " ships", False),
         (" ships'", " ships", True),  # a quotation may end there
         (" ship's", " ship", False),
         (" 4.5", " 4", False),
-        (" 4.", " 4", True),
-        ("", " ships", False),
     ],
 )
 def test_a_text_is_right_where_it_begins_with_the_answer_word_for_word(
@@ -110,8 +94,6 @@ def test_a_text_is_right_where_it_begins_with_the_answer_word_for_word(
     [
         ("3", "3", None),  # it may go on: 3.33
         ("3 ", "3", True),
-        (" ships-", " ships", None),
-        (" ships, and", " ships", True),
         (" Mexican", " Mexican peso", None),
         (" Mexico", " Mexican peso", False),
         ("", " ships", None),
@@ -188,27 +170,6 @@ def test_the_values_of_one_example() -> None:
     assert score.detail == MironDetail(generated=" shops", tokens=(" ", "s", "h"))
 
 
-def test_a_target_that_merges_wholly_into_the_prefix_has_confidence_0_and_is_flagged() -> None:
-    values = one(answered(logprobs=Logprobs((), (), merged=True))).values
-    assert values["target_confidence"] == 0.0
-    assert (values["targets_merged_into_prefix"], values["boundary_merges"], values["target_tokens"]) == (
-        1.0,
-        1.0,
-        0.0,
-    )
-    assert values["bits_per_byte"] is values["answer_probability"] is values["doubts"] is None
-
-
-def test_without_a_log_likelihood_there_is_no_confidence_and_no_quadrant() -> None:
-    score = one(answered(logprobs=Response(status="unparsed", reason="null")))
-    assert score.values["lev_score"] == 100
-    known = {name for name, value in score.values.items() if value is not None}
-    assert known == {"lev_score", "exact_match", "accepted_match"}
-    assert "target_confidence" in score.values  # asked for, and missing
-    assert "target_tokens" not in score.tags
-    assert (score.statuses, score.answered) == ({"ok": 1, "unparsed": 1}, 1)
-
-
 # Where a text ends, and other right answers
 
 
@@ -218,11 +179,8 @@ def test_without_a_log_likelihood_there_is_no_confidence_and_no_quadrant() -> No
         (" ships sail on", " ships", " ships"),
         (" grey seas, and", " the sea", " grey seas"),
         (' ships." And', " ships", " ships"),
-        (" ships. And", " ships.", " ships."),
-        ("", " ships", ""),
         ("Rome—is old", "Madrid", "Rome"),
         (" U.K. and", " UK", " U.K"),
-        (" 40% of", " 30%", " 40%"),
         (" north–east–south it", " north–west", " north–east"),
     ],
 )
@@ -237,9 +195,7 @@ def test_as_many_words_as_the_target_has_are_scored(text: str, target: str, coun
         ("truncated", " ships sai", "ok", " ships", 1.0),
         ("truncated", " ships", "truncated", " ships", None),  # the word itself may go on
         ("truncated", " boats", "truncated", " boats", 0.0),  # however it goes on
-        ("truncated", " boats sai", "ok", " boats", 0.0),
         ("error", "", "error", None, None),
-        ("refused", "", "refused", None, None),
     ],
 )
 def test_a_text_is_whole_where_its_words_are(

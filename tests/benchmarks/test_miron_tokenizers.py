@@ -19,6 +19,7 @@ from evenkeel.benchmarks.miron import strings
 from evenkeel.benchmarks.miron.benchmark import Miron
 from evenkeel.benchmarks.miron.make.generator import compose
 from evenkeel.models.embedded import embedded_folder
+from evenkeel.page.view import Tokens
 from evenkeel.types import Response, StringProbability
 from loopback import Loopback
 from models.tiny import tiny_model
@@ -197,24 +198,21 @@ def check(run: ek.Run, published: Published) -> int:
 
 def test_examples_on_the_embedded_model_score_as_the_published_formula_does(tmp_path: Path) -> None:
     sets = [compose(lang, seed=3, per_category=8) for lang in ("en", "ru")]
-    rows = [row for each in sets for row in sorted(each, key=lambda row: len(row.prefix + row.target))[:2]]
+    rows = [row for each in sets for row in sorted(each, key=lambda row: len(row.prefix + row.target))[:1]]
     data = tmp_path / "miron.jsonl"
     data.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
     run = ek.run("miron", "embedded", data=data, out=tmp_path / "run")
     assert run.headline.coverage == 1.0
-    assert check(run, Published(embedded_folder())) == 4
+    assert check(run, Published(embedded_folder())) == 2
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_tokenizer_scores_as_the_published_formula_does(
     kind: str, runs: dict[str, ek.Run], folders: dict[str, Path]
 ) -> None:
+    """And boundary merges are found exactly where they are planted."""
     assert runs[kind].headline.coverage == 1.0
     assert check(runs[kind], Published(folders[kind])) == len(PLANTED)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_boundary_merges_are_found_exactly_where_they_are_planted(kind: str, runs: dict[str, ek.Run]) -> None:
     for record, row in zip(runs[kind].records(), PLANTED, strict=True):
         merges, lost = (row.merged, row.lost) if kind != "bytes" else (False, False)
         values = record.score.values
@@ -223,11 +221,9 @@ def test_boundary_merges_are_found_exactly_where_they_are_planted(kind: str, run
         assert (values["target_confidence"] == 0.0) == lost
         assert (values["bits_per_byte"] is None) == merges
         assert (values["target_tokens"] == 0) == lost
-    count = sum(row.lost for row in PLANTED)
     warned = [note.text for note in Miron.notes(runs[kind].spec, runs[kind].summary) if note.warning]
-    assert warned == (
-        [] if kind == "bytes" else [f"{count} targets merge wholly into the prefix: confidence 0 there."]
-    )
+    warning = "3 targets merge wholly into the prefix: confidence 0 there."
+    assert warned == ([] if kind == "bytes" else [warning])
 
 
 # The target as a string, in whatever tokens
@@ -249,6 +245,8 @@ def test_every_target_has_its_costs_and_a_merged_one_only_that_of_its_boundary(s
         assert (string.own is None) == ("tokenizer_cost" not in values) == row.merged
         assert values["strings_known"] == 1
         assert values["boundary_cost"] == pytest.approx((string.healed_low - string.low) / math.log(2))
+        shown = [block for block in Miron.view(record).blocks if isinstance(block, Tokens)]
+        assert [block.tokens for block in shown] == ([] if row.lost else [record.score.detail.tokens])
         if string.own is not None:
             bits = values["bits_per_byte"] * len(row.target.encode())
             assert -string.own / math.log(2) == pytest.approx(bits, abs=1e-4)
@@ -329,26 +327,19 @@ def test_tokenizers_are_compared_without_their_models(
     by_hand = [len(text.encode()) / len(text.split()) for text in whole]
     assert naive["tokens_per_word"]["value"] == pytest.approx(sum(by_hand) / 8)
     assert bpe["tokens_per_word"]["value"] < naive["tokens_per_word"]["value"]
-    letters = [len(text) / len(text.encode()) for text in whole]
-    assert naive["characters_per_token"]["value"] == pytest.approx(sum(letters) / 8)
     assert naive["whole_words"]["value"] == 0
     # "The captain sees the ships": of five words two are tokens, in the first example.
-    of_words = [sum(f" {word}" in WORDS for word in re.findall(r"[^\W\d_]+", text)) for text in whole]
-    shares = [
-        count / len(re.findall(r"[^\W\d_]+", text)) for count, text in zip(of_words, whole, strict=True)
-    ]
+    words = [re.findall(r"[^\W\d_]+", text) for text in whole]
+    shares = [sum(f" {word}" in WORDS for word in each) / len(each) for each in words]
     assert bpe["whole_words"]["value"] == pytest.approx(sum(shares) / 8)
 
 
 def test_a_page_has_charts_and_texts_as_the_tokens_of_each_tokenizer(
     light: dict[str, Path], tmp_path: Path
 ) -> None:
-    rows = [
-        {"prefix": "The captain sees <b> the", "target": " ships", "category": "Logic", "lang": "en"},
-        {"prefix": "Капитан не видит своего", "target": " моря", "category": "Logic", "lang": "ru"},
-    ]
+    row = {"prefix": "The captain sees <b> the", "target": " ships", "category": "Logic", "lang": "en"}
     data, out = tmp_path / "data.jsonl", tmp_path / "t.html"
-    data.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
+    data.write_bytes(msgspec.json.encode(row))
     assert evenkeel("tokenizers", *map(str, light.values()), "--data", data, "--out", out).code == 0
     page = out.read_text()
     assert page.count("<svg") == 6  # each chart is drawn for a desktop and for a phone
@@ -357,21 +348,9 @@ def test_a_page_has_charts_and_texts_as_the_tokens_of_each_tokenizer(
     cells = re.findall(r'<div dir="auto">(.*?)</div>', page)
     shown = dict(zip(light, ([re.findall(">([^<]*)</bdi>", cell) for cell in cells[:3]]), strict=True))
     assert shown["bpe"][-2:] == ["␣the", "␣ships"]
-    assert shown["bytes"][-6:] == ["␣", *"ships"]
     assert shown["bytes"][17:20] == ["&lt;", "b", "&gt;"]
-    assert shown["sentencepiece"][-2:] == ["␣the", "␣ships"]
-    assert re.findall(">([^<]*)</bdi>", cells[3])[:2] == ["\\xd0", "\\x9a"]
 
 
-@pytest.mark.parametrize(
-    ("args", "said"),
-    [
-        (["openai:gpt-4o"], "'openai:gpt-4o' has no tokenizer"),
-        (["hf:/nowhere/at/all"], "there is nothing at /nowhere/at/all"),
-    ],
-)
-def test_what_has_no_tokenizer_is_refused(
-    args: list[str], said: str, planted: Path, capsys: pytest.CaptureFixture[str]
-) -> None:  # fmt: skip
-    assert evenkeel("tokenizers", *args, "--data", planted).code == 2
-    assert said in capsys.readouterr().err
+def test_a_model_on_a_server_has_no_tokenizer(planted: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert evenkeel("tokenizers", "openai:gpt-4o", "--data", planted).code == 2
+    assert "'openai:gpt-4o' has no tokenizer" in capsys.readouterr().err

@@ -122,16 +122,6 @@ def test_a_rerun_of_an_export_gives_the_same_margins(tmp_path: Path) -> None:
     assert repeated.read_bytes() == (export / "triplets.jsonl").read_bytes()
 
 
-def test_a_task_named_all_is_counted_once(tmp_path: Path) -> None:
-    data = store(tmp_path / "t.jsonl", [triplet(0, task="all"), triplet(1, task="all"), triplet(2)])
-    run = ek.run("multiview", data=data, out=tmp_path / "run")
-    results = json.loads((run.path / "export" / "results.json").read_text())
-    assert results["methods"]["bm25"]["total"] == 3
-    assert {task: found["bm25"]["total"] for task, found in results["tasks"].items()} == {
-        "all": 2, "tools__use": 1
-    }  # fmt: skip
-
-
 PUBLIC = {
     "triplet_id": 0, "anchor_id": 4, "positive_id": 7, "negative_id": 2,
     "anchor": "Question: 1", "positive": {"text": "Question: 2", "subject": "s"}, "negative": "Question: 3",

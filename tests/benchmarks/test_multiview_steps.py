@@ -15,12 +15,6 @@ from multiview_judge import MATH, REFUSES, SCHEME, Judge, adds_up, build, counts
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture
-def docs(tmp_path: Path) -> Path:
-    """A part of the starter documents, without their labels."""
-    return written(tmp_path / "my math.jsonl", list(MATH.values())[:150])
-
-
 # Judges that misbehave
 
 
@@ -125,10 +119,8 @@ def test_a_judge_that_writes_no_schema_is_given_up_on_with_a_way_out(docs: Path,
 
 def test_a_schema_without_tags_goes_by_its_categories(docs: Path, tmp_path: Path) -> None:
     bare = msgspec.json.encode({**SCHEME, "tags": []}).decode()
-    out = tmp_path / "made"
     with Judge(says=lambda kind, read: bare if kind == "reflect" else None) as server:
-        build(docs, out, server)
-    assert counts(out)["kept"] == 12
-    assert counts(out)["annotate"]["unknown_tags"] > 150
-    assert all(note.tags == () for note in noted_in(out))
-    assert all(len(set(views(triplet)[:2])) == 1 for triplet in read_triplets(out / "triplets.jsonl"))
+        build(docs, tmp_path / "made", server)
+    triplets = read_triplets(tmp_path / "made" / "triplets.jsonl")
+    assert len(triplets) == 12
+    assert all(len(set(views(triplet)[:2])) == 1 for triplet in triplets)

@@ -23,30 +23,22 @@ from rgb_rules import (
     hedging,
     misled,
     plain,
-    rejecting,
-    reporting,
     right,
     table,
     troubled,
     values,
     write,
-    write_sets,
 )
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_sets(tmp_path_factory.mktemp("rgb"))
-
-
-@pytest.fixture(scope="module")
-def finished(files: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[ek.Run, Answering]:
+def finished(rgb_files: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[ek.Run, Answering]:
     """A whole run of all abilities, and the server that it asked."""
-    with Answering(files, troubled, record=True) as server:
+    with Answering(rgb_files, troubled, record=True) as server:
         out = tmp_path_factory.mktemp("whole") / "run"
-        return ek.run("rgb", "openai:loop", base_url=server.url, data=files, out=out), server
+        return ek.run("rgb", "openai:loop", base_url=server.url, data=rgb_files, out=out), server
 
 
 # What is asked
@@ -76,16 +68,6 @@ ALWAYS: dict[str, tuple[Rule, dict[str, float | None], dict[str, float | None]]]
         {**dict.fromkeys(ROWS, 1.0), DETECTION: 0.0, CORRECTION: None},
         {**dict.fromkeys(ROWS, 1.0), "no answer in the documents": 0.0, DETECTION: 0.0, CORRECTION: None},
     ),
-    "rejecting": (
-        rejecting,
-        {**dict.fromkeys(ROWS, 0.0), "no answer in the documents": 1.0, CORRECTION: None},
-        {**dict.fromkeys(ROWS, 0.0), "no answer in the documents": 1.0, CORRECTION: None},
-    ),
-    "reporting": (
-        reporting,
-        dict.fromkeys(ROWS, 1.0),
-        {**dict.fromkeys(ROWS, 1.0), "no answer in the documents": 0.0},
-    ),
     # An error is reported and the question rejected: corrected, by the published check.
     "hedging": (
         hedging,
@@ -101,9 +83,11 @@ ALWAYS: dict[str, tuple[Rule, dict[str, float | None], dict[str, float | None]]]
 
 
 @pytest.mark.parametrize("name", ALWAYS)
-def test_a_model_that_always_does_the_same_has_known_figures(name: str, files: Path, tmp_path: Path) -> None:
+def test_a_model_that_always_does_the_same_has_known_figures(
+    name: str, rgb_files: Path, tmp_path: Path
+) -> None:
     rule, published, lenient = ALWAYS[name]
-    run = ask(files, tmp_path / "run", rule)
+    run = ask(rgb_files, tmp_path / "run", rule)
     assert values(run, "published") == published
     assert values(run, "lenient") == lenient
     assert run.summary["states_fake"].value == float(name == "misled")
@@ -134,7 +118,9 @@ def test_the_published_counterfactual_files_are_asked_and_scored_in_both_languag
     assert not any(" " in line["prediction"] for lines in files for line in lines)
 
 
-def test_the_table_has_a_row_for_each_ability_and_setting(finished: tuple[ek.Run, Answering]) -> None:
+def test_every_ability_and_setting_has_its_figure(
+    finished: tuple[ek.Run, Answering],
+) -> None:
     run, _ = finished
     rows = table(run)
     assert sorted(rows) == sorted(ROWS)

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from evenkeel.benchmarks.rgb.check.lenient import lenient
 from evenkeel.benchmarks.rgb.check.normalization import plain, words
-from evenkeel.benchmarks.rgb.files import Lang, parts, read_instances
-from evenkeel.benchmarks.rgb.make.generator import compose
+from evenkeel.benchmarks.rgb.files import parts, read_instances
 from evenkeel.benchmarks.rgb.page import CHECK_ACCURACY
 from evenkeel.benchmarks.rgb.scoring import Published, published, published_rates
 from rgb_labelled import DECISIONS, LANGUAGES, labelled, precision_recall
@@ -57,46 +56,27 @@ def test_the_documented_accuracy_is_that_of_the_replies_held_out() -> None:
         assert "language models" in text
 
 
-@pytest.mark.parametrize("lang", LANGUAGES)
-def test_an_irrelevant_document_as_a_reply_seldom_declines(lang: Lang) -> None:
-    """Of a seed that nothing was learned from."""
-    rows = compose(lang, "plain", seed=9)[:50]
-    verdicts = [lenient(text, (("x",),), query=row["query"]) for row in rows for text in row["negative"][:4]]
-    assert len(verdicts) == 200
-    assert sum(verdict.rejected for verdict in verdicts) <= 6
-
-
 @pytest.mark.parametrize(
-    ("answer", "reply"),
+    ("answer", "reply", "named"),
     [
-        ("Henry VIII", "It was Henry the Eighth."),
-        ("25th anniversary", "On its twenty-fifth anniversary."),
-        ("twelfth century", "In the 12th century."),
-        ("55 km", "It is 55,000 metres long."),
-        ("3200 m", "It is 3.2 km high."),
-        ("55公里", "全长五十五公里。"),
-        ("55公里", "全长55000米。"),
-        ("12人", "共有12名队员。"),
-        ("May", "It is held in may."),
-        ("2022年1月2日", "首演日期是January 2, 2022。"),
-        ("2枚", "两枚奖牌。"),
+        ("Henry VIII", "It was Henry the Eighth.", 1),
+        ("Henry VIII", "Henry the Seventh.", 0),
+        ("25th anniversary", "On its twenty-fifth anniversary.", 1),
+        ("55 km", "It is 55,000 metres long.", 1),
+        ("55 km", "It is 5,500 m.", 0),
+        ("55公里", "全长五十五公里。", 1),
+        ("12人", "共有12名队员。", 1),
+        ("12人", "共有112名队员。", 0),
+        ("May", "It is held in may.", 1),
+        ("May", "It may be June.", 0),
+        ("2022年1月2日", "首演日期是January 2, 2022。", 1),
+        ("2枚", "两枚奖牌。", 1),
     ],
 )
-def test_an_answer_in_another_spelling_is_found(answer: str, reply: str) -> None:
-    assert lenient(reply, ((answer,),)).parts == (1,)
-
-
-@pytest.mark.parametrize(
-    ("answer", "reply"),
-    [
-        ("Henry VIII", "Henry the Seventh."),
-        ("55 km", "It is 5,500 m."),
-        ("12人", "共有112名队员。"),
-        ("May", "It may be June."),
-    ],
-)
-def test_another_answer_is_not_taken_for_a_spelling(answer: str, reply: str) -> None:
-    assert lenient(reply, ((answer,),)).parts == (0,)
+def test_an_answer_is_found_in_another_spelling_and_no_other_answer(
+    answer: str, reply: str, named: int
+) -> None:
+    assert lenient(reply, ((answer,),)).parts == (named,)
 
 
 # Published
@@ -128,11 +108,8 @@ def test_the_published_rates_come_in_the_published_order() -> None:
     ("reply", "rejected"),
     [
         ("Unknown.", True),
-        ("Insufficient data.", True),
-        ("The answer isn't in the documents.", True),
         ("Who won it is passed over by all five passages.", True),
         ("Egan Holm, though the exact date is not given.", False),
-        ("Egan Holm won it. The prize money isn't mentioned.", False),
         ("Passages 1 and 3 say nothing about it, but passage 2 names Egan Holm.", False),
         ("Unknown Tides", False),
         ("Egan Holm was nominated, but who won is not said.", True),
@@ -141,14 +118,6 @@ def test_the_published_rates_come_in_the_published_order() -> None:
 def test_a_refusal_of_a_detail_is_no_rejection(reply: str, rejected: bool) -> None:
     query = "Who won the 2021 Harbour Prize?"
     assert lenient(reply, (("Ada Lock",),), query=query).rejected is rejected
-
-
-def test_a_correction_needs_the_right_answer() -> None:
-    told = "There are factual errors in the provided documents. "
-    assert lenient(told + "It was Silverton.", (("Silverton",),)).corrected
-    assert not lenient(told + "I cannot answer.", (("Silverton",),)).corrected
-    assert not lenient(told + "I cannot answer.", (("Silverton",),), noise=1.0).corrected
-    assert published(told + "There is insufficient information.", (("Silverton",),), "en").corrected
 
 
 @pytest.mark.parametrize(
@@ -167,6 +136,8 @@ def test_a_correction_needs_the_right_answer() -> None:
         ["1.2亿", "1亿2000万", "一亿两千万", "120 million"],
         ["2.3%", "2.3 percent", "2.3 per cent", "百分之2.3", "百分之二点三", "2.3％"],
         ["1937", "一九三七年", "1937年"],
+        ["5 million", "fıve mıllion", "٥ million"],
+        ["2024-04-05", "5 Aprıl 2024"],
     ],
 )
 def test_one_number_or_date_reads_the_same_in_every_form(forms: list[str]) -> None:
@@ -203,20 +174,7 @@ def test_reasoning_blocks_are_left_out(text: str, right: bool) -> None:
     assert lenient(text, (("Silverton",),)).right == right
 
 
-@pytest.mark.parametrize(
-    ("text", "read"),
-    [
-        ("fıve", ["5"]),
-        ("three mıllion", ["3000000"]),
-        ("5 Aprıl 2024", ["2024", "m4", "d5"]),
-        ("٣ million", ["3000000"]),
-    ],
-)
-def test_numbers_in_odd_letters_are_read(text: str, read: list[str]) -> None:
-    assert [word.text for word in words(plain(text))] == read
-
-
-@pytest.mark.parametrize("digit", ["7", "٧", "七", "①"])
-def test_a_number_too_long_to_be_one_stays_as_it_is(digit: str) -> None:
-    for tail in ("", " million", "亿", "点七", " percent", "月", " March"):
-        assert words(plain(digit * 9999 + tail))
+def test_a_number_too_long_to_be_one_stays_as_it_is() -> None:
+    for digit in "7٧七①":
+        for tail in ("", " million", "亿", "点七", " percent", "月", " March"):
+            assert words(plain(digit * 9999 + tail))

@@ -11,7 +11,6 @@ import pytest
 
 import evenkeel as ek
 from evenkeel.analysis.gate import gate
-from evenkeel.benchmarks.rgb.benchmark import Rgb
 from evenkeel.benchmarks.rgb.figures import summarise
 from evenkeel.types import Score
 from rgb_rules import (
@@ -74,9 +73,6 @@ def test_one_ability_alone_is_not_called_a_mean(asked: Callable[..., ek.Run]) ->
     part = run.summary["published/setting=noise 0.8"]
     assert (run.headline.value, run.headline.low, run.headline.high) == (part.value, part.low, part.high)
     assert run.headline.method == part.method
-    assert "mean" not in Rgb.layout.headline_title.lower()
-    note = Rgb.notes(run.spec, run.summary)[0].text
-    assert note == "The headline is that of one ability: noise robustness (noise 0.8)."
 
 
 def test_an_ability_without_an_answer_leaves_the_headline_unknown(asked: Callable[..., ek.Run]) -> None:

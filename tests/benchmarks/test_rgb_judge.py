@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 import evenkeel as ek
-from evenkeel.benchmarks.rgb.benchmark import Rgb
 from evenkeel.benchmarks.rgb.files import load_judge_prompts
 from evenkeel.errors import DataError
 from evenkeel.files.datasets import published_set
@@ -29,15 +28,9 @@ from rgb_rules import (
     table,
     values,
     write,
-    write_sets,
 )
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(scope="module")
-def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_sets(tmp_path_factory.mktemp("rgb"))
 
 
 def judging(verdicts: dict[int, str]) -> Rule:
@@ -58,10 +51,12 @@ def judging(verdicts: dict[int, str]) -> Rule:
     return rule
 
 
-def test_a_judge_decides_on_rejection_and_detection_beside_the_checks(files: Path, tmp_path: Path) -> None:
+def test_a_judge_decides_on_rejection_and_detection_beside_the_checks(
+    rgb_files: Path, tmp_path: Path
+) -> None:
     rule = judging({0: "true", 1: "true", 2: "false", 3: "no idea"})
-    options: dict[str, Any] = {"data": files, "out": tmp_path / "run", "judge": "openai:judge"}
-    with Answering(files, rule, record=True) as server:
+    options: dict[str, Any] = {"data": rgb_files, "out": tmp_path / "run", "judge": "openai:judge"}
+    with Answering(rgb_files, rule, record=True) as server:
         run = ek.run("rgb", "openai:loop", base_url=server.url, noise_rates="0", **options)
         asked = [body for body in server.bodies if body["model"] == "judge"]
         assert len(asked) == 4 + 3 + 1  # one verdict is asked for again
@@ -88,18 +83,15 @@ def test_a_judge_decides_on_rejection_and_detection_beside_the_checks(files: Pat
     assert run.summary["rejected_published"].value == 0.25
     assert run.summary["rejected_lenient"].value == 0.5
     assert run.headline.coverage == 1.0
-    assert [note.text for note in Rgb.notes(run.spec, run.summary) if note.warning] == [
-        "14.3% of the judge's verdicts could not be read."
-    ]
 
 
-def test_a_judge_that_fails_has_given_no_verdict_read_or_unread(files: Path, tmp_path: Path) -> None:
+def test_a_judge_that_fails_has_given_no_verdict_read_or_unread(rgb_files: Path, tmp_path: Path) -> None:
     def rule(item: Item, prompt: str) -> str:
         if '"declines"' in prompt:
             return '{"declines": true}'
         return f"{REJECTION} [poison]" if item["id"] == 3 else REJECTION
 
-    run = ask(files / "en.json", tmp_path / "run", rule, ability="rejection", judge="openai:judge")
+    run = ask(rgb_files / "en.json", tmp_path / "run", rule, ability="rejection", judge="openai:judge")
     judged, unparsed = run.summary["rejected_judge"], run.summary["judge_unparsed"]
     assert (judged.value, judged.n, judged.coverage) == (1.0, 3, 0.75)
     assert (unparsed.value, unparsed.n, unparsed.coverage) == (0.0, 3, 0.75)
@@ -154,7 +146,7 @@ def test_the_published_scripts_are_read_and_never_run(scripts: Path, monkeypatch
         ("has identified", "Yes"),
     )
     path = scripts / "fact_evalue.py"
-    for content in ("def check(a): return a", "def check(:", "prompt = '{answer}'", "(" * 9000):
+    for content in ("def check(a): return a", "prompt = '{answer}'", "(" * 9000):
         path.write_text(content)
         with pytest.raises(DataError, match="fact_evalue.py: not as published. Run: evenkeel data fetch rgb"):
             load_judge_prompts("published")
@@ -206,9 +198,6 @@ def test_a_judge_asked_as_published_gives_the_published_rates(scripts: Path, tmp
     }  # fmt: skip
     assert [line["evaluation"] for line in files[fact]][:3] == ["Yes", "the model has identified it", "yes"]
     assert list(files[fact][0])[-2:] == ["factlabel", "evaluation"]
-    notes = [note.text for note in Rgb.notes(run.spec, run.summary)]
-    judged = "Judged by openai:judge with the published judge prompts: Rej*, ED* and CR."
-    assert f"Asked with Evenkeel's prompts. {judged}" in notes
     again = ek.score("rgb", run.path / "export" / f"{fact}.json", out=tmp_path / "again")
     assert again.summary["detected_judge"].value == pytest.approx(2 / 3)
 
@@ -235,11 +224,6 @@ def test_recorded_answers_are_judged_with_the_published_prompts_too(scripts: Pat
     run = ask(data, tmp_path / "run", published_judge, ability="rejection")
     path = run.path / "export/prediction_en_loop_temp0.2_noise1.0_passage5_correct0.0.json"
     with Answering(data, published_judge) as server:
-        judged = ek.score(
-            "rgb", path, judge="openai:judge", judge_prompts="published", base_url=server.url,
-            out=tmp_path / "judged",
-        )  # fmt: skip
-        for script in scripts.iterdir():
-            script.unlink()
-        assert ek.rescore(judged.path).summary == judged.summary
+        options: dict[str, Any] = {"judge": "openai:judge", "judge_prompts": "published"}
+        judged = ek.score("rgb", path, base_url=server.url, out=tmp_path / "judged", **options)
     assert judged.summary["rejected_judge"].value == pytest.approx(1 / 3)

@@ -26,24 +26,18 @@ from rgb_rules import (
     right,
     samples,
     write,
-    write_sets,
 )
 
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(scope="module")
-def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_sets(tmp_path_factory.mktemp("rgb"))
-
-
 # Options
 
 
-def test_abilities_rates_and_passages_are_those_asked_for(files: Path) -> None:
+def test_abilities_rates_and_passages_are_those_asked_for(rgb_files: Path) -> None:
     def settings(**options: Any) -> list[str]:
         found = load_benchmark("rgb", options).samples(
-            Data([data_file(path) for path in sorted(files.iterdir())], langs=None, limit=1)
+            Data([data_file(path) for path in sorted(rgb_files.iterdir())], langs=None, limit=1)
         )
         return [str(sample.tags["setting"]) for sample in found]
 
@@ -73,7 +67,7 @@ def test_abilities_rates_and_passages_are_those_asked_for(files: Path) -> None:
         "no documents",
         "false documents",
     ]
-    (sample,) = samples(files / "en.json", ability="noise", noise_rates="0.5", passages=3)[:1]
+    (sample,) = samples(rgb_files / "en.json", ability="noise", noise_rates="0.5", passages=3)[:1]
     assert sorted(sample.inputs.kinds) == ["negative", "negative", "positive"]
     assert load_benchmark("rgb", {"noise_rates": "0, .20,0.2"}).options.noise_rates == "0,0.2"
 
@@ -117,9 +111,10 @@ def test_accuracy_is_shown_by_the_position_of_the_document(tmp_path: Path) -> No
     ],
 )
 def test_a_wrong_value_is_refused_at_the_command_line(
-    wrong: tuple[str, ...], says: str, files: Path, capsys: pytest.CaptureFixture[str]
+    wrong: tuple[str, ...], says: str, rgb_files: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:  # fmt: skip
-    where = ("--model", "openai:loop", "--base-url", "http://127.0.0.1:9/v1", "--data", files / "en.json")
+    data = rgb_files / "en.json"
+    where = ("--model", "openai:loop", "--base-url", "http://127.0.0.1:9/v1", "--data", data)
     assert evenkeel("run", "rgb", *where, *wrong).code == 2
     assert says in " ".join(capsys.readouterr().err.split())
 
@@ -167,11 +162,11 @@ def test_prompts_of_ones_own_are_filled_in_one_pass(tmp_path: Path) -> None:
     ],
 )
 def test_prompts_that_cannot_be_used_are_refused(
-    content: str, says: str, files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    content: str, says: str, rgb_files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:  # fmt: skip
     prompts = tmp_path / "own.yaml"
     prompts.write_text(content)
-    where = ("--model", "openai:loop", "--base-url", "http://127.0.0.1:9/v1", "--data", files)
+    where = ("--model", "openai:loop", "--base-url", "http://127.0.0.1:9/v1", "--data", rgb_files)
     assert evenkeel("run", "rgb", *where, "--prompts", prompts).code == 2
     said = capsys.readouterr().err
     assert "own.yaml" in said
@@ -179,7 +174,7 @@ def test_prompts_that_cannot_be_used_are_refused(
 
 
 def test_the_published_prompts_are_those_of_the_fetched_data(
-    files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    rgb_files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Saved by hand and never fetched: the pinned digest alone decides."""
     monkeypatch.setenv("EVENKEEL_CACHE", str(tmp_path / "cache"))
@@ -187,7 +182,7 @@ def test_the_published_prompts_are_those_of_the_fetched_data(
     saved.parent.mkdir(parents=True)
     saved.write_text(OWN)
     pin(monkeypatch, saved)
-    (sample, *_) = samples(files / "en.json")
+    (sample, *_) = samples(rgb_files / "en.json")
     (request,) = load_benchmark("rgb", {"prompts": "published"}).requests(sample)
     assert isinstance(request, Generate)
     assert request.prompt[0] == Message("system", "Be brief.")

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import evenkeel as ek
 from commandline import evenkeel
-from evenkeel.benchmarks.rgb.benchmark import Rgb
-from evenkeel.benchmarks.rgb.predictions import prediction_files
-from evenkeel.types import Record
 from rgb_rules import (
     FACT_RATES,
     FIELDS,
@@ -27,20 +23,18 @@ from rgb_rules import (
     troubled,
     values,
     write,
-    write_sets,
 )
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_sets(tmp_path_factory.mktemp("rgb"))
+def finished(rgb_files: Path, tmp_path_factory: pytest.TempPathFactory) -> ek.Run:
+    return ask(rgb_files, tmp_path_factory.mktemp("finished") / "run", troubled)
 
 
-def test_the_export_has_the_published_names_fields_and_rates(files: Path, tmp_path: Path) -> None:
-    run = ask(files, tmp_path / "run", troubled)
-    found = exported(run)
+def test_the_export_has_the_published_names_fields_and_rates(finished: ek.Run) -> None:
+    found = exported(finished)
     stems = [f"en_loop_temp0.2_noise{rate}_passage5_correct0.0" for rate in (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)]
     stems += [f"en_int_loop_temp0.2_noise{rate}_passage5_correct0.0" for rate in (0.0, 0.2, 0.4)]
     stems += [f"en_fact_loop_temp0.2_noise0.0_passage{n}_correct0.0" for n in (0, 5)]
@@ -59,12 +53,12 @@ def test_the_export_has_the_published_names_fields_and_rates(files: Path, tmp_pa
 
 
 def test_an_export_scored_again_gives_the_same_published_figures(
-    files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    rgb_files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def half(item: Item, prompt: str) -> str:
         return (hedging, troubled, reporting)[item["id"] % 3](item, prompt)
 
-    run = ask(files, tmp_path / "run", half, correct_rate="0,0.4", temperature=0.7)
+    run = ask(rgb_files, tmp_path / "run", half, correct_rate="0,0.4", temperature=0.7)
     rows = {check: values(run, check) for check in ("published", "lenient")}
     paths = sorted(path for path in (run.path / "export").iterdir() if "_result" not in path.name)
     assert len(paths) == 12
@@ -90,7 +84,7 @@ def test_an_export_scored_again_gives_the_same_published_figures(
 
 
 def test_predictions_are_scored_as_the_published_script_does(tmp_path: Path) -> None:
-    """Two quirks, by hand: right at noise 1 without the answer in the documents; an error and a rejection."""
+    """A quirk, by hand: right at noise 1 without the answer in the documents."""
     rows = [
         ("Ada Lock", [1], "Keeper ADA LOCK."),
         ("Ben", [-1], REJECTION),
@@ -112,65 +106,34 @@ def test_predictions_are_scored_as_the_published_script_does(tmp_path: Path) -> 
     assert run.agreement() == "4 published figures, largest difference from ours 0.0e+00"
     assert sorted(exported(run)) == [first.stem, f"{first.stem}_result"]
 
-    said = ("文档存在事实性错误。信息不足", "文档存在事实性错误,答案是北京", "上海", "答案是北京")
-    labels = ([-1], [1], [0], [1])
-    second = write(
-        tmp_path / "prediction_zh_fact_chatgpt_temp0.7_noise0.0_passage5_correct0.4.json",
-        [
-            {"id": n, "query": "首都？", "ans": ["北京"], "label": label, "prediction": text,
-             "docs": ["一", "二"], "noise_rate": 0.0, "factlabel": int("错误" in text)}
-            for n, (label, text) in enumerate(zip(labels, said, strict=True))
-        ],
-    )  # fmt: skip
-    run = ek.score("rgb", second, out=tmp_path / "second")
-    name = "false documents, 0.4 of them true"
-    # Four lines of the same wording: each keeps the answer that it was given.
-    assert [record.answers[0].text for record in run.records()] == list(said)
-    assert values(run, "published") == {
-        name: 0.5,
-        f"{name}: error detection": 0.5,
-        f"{name}: error correction": 1,
-    }
-    assert exported(run)[f"{second.stem}_result"] == {
-        "all_rate": 0.5, "noise_rate": 0.0, "tt": 2, "nums": 4,
-        "fact_check_rate": 0.5, "correct_rate": 1.0, "fact_tt": 2, "correct_tt": 2,
-    }  # fmt: skip
-    assert not {"states_fake", "detected_lenient", "corrected_lenient"} & run.summary.keys()
-    notes = [note.text for note in Rgb.notes(run.spec, run.summary)]
-    assert "it is left out" in notes[-1]
-
 
 JUDGED = [
-    # question, answer, label, prediction, factlabel, the judge's verdict
-    (0, "北京", [-1], "文档存在事实性错误。信息不足", 1, "Yes, the model has identified the factual errors."),
-    (1, "北京", [1], "文档存在事实性错误,北京", 1, "It has identified the error."),
-    (2, "北京", [0], "上海", 0, "NO, the model fail to identify the factual errors."),
-    (3, "北京", [1], "文档存在事实性错误,答案是北京", 1, "no"),
+    # label, prediction, factlabel, the judge's verdict
+    ([-1], "文档存在事实性错误。信息不足", 1, "Yes, the model has identified the factual errors."),
+    ([1], "文档存在事实性错误,北京", 1, "It has identified the error."),
+    ([0], "上海", 0, "NO, the model fail to identify the factual errors."),
+    ([1], "文档存在事实性错误,答案是北京", 1, "no"),
 ]
 
 
-def judged_file(folder: Path, name: str, *, noise: float) -> Path:
-    return write(
-        folder / f"{name}.json",
+def test_a_judged_file_is_scored_by_its_verdicts_and_written_as_it_was(tmp_path: Path) -> None:
+    path = write(
+        tmp_path / "prediction_zh_fact_gpt_temp0.7_noise0.2_passage5_correct0.4_chatgpt.json",
         [
-            {"id": n, "query": f"首都{n}？", "ans": answer, "label": label, "prediction": text,
-             "docs": ["一"], "noise_rate": noise, "factlabel": fact,
-             "evaluation": verdict}
-            for n, answer, label, text, fact, verdict in JUDGED
+            {"id": n, "query": "首都？", "ans": "北京", "label": label, "prediction": text, "docs": ["一"],
+             "noise_rate": 0.2, "factlabel": fact, "evaluation": verdict}
+            for n, (label, text, fact, verdict) in enumerate(JUDGED)
         ],
     )  # fmt: skip
-
-
-def test_a_judged_file_is_scored_by_its_verdicts_and_written_as_it_was(tmp_path: Path) -> None:
-    path = judged_file(
-        tmp_path, "prediction_zh_fact_gpt_temp0.7_noise0.2_passage5_correct0.4_chatgpt", noise=0.2
-    )
     run = ek.score("rgb", path, out=tmp_path / "run")
     assert run.spec.subject == "gpt"
     assert run.summary["detected_judge"].value == 0.5
-    # Of what the judge saw, the rejection is no correction here, unlike in the unjudged file.
+    # A reported error and a rejection: corrected, as published, but not by what the judge saw.
     assert run.summary["corrected_judge"].value == 0.5
     assert run.summary["corrected_published"].value == 1.0
+    assert run.summary["detected_published"].value == 0.75
+    # The false answers are not in the file, and the lenient check would decide otherwise without.
+    assert not {"states_fake", "detected_lenient", "corrected_lenient"} & run.summary.keys()
     row = "false documents, 0.4 of them true, noise 0.2: error detection"
     assert values(run, "judge")[row] == 0.5
     found = exported(run)
@@ -178,12 +141,16 @@ def test_a_judged_file_is_scored_by_its_verdicts_and_written_as_it_was(tmp_path:
     assert [list(line.items()) for line in found[path.stem]] == [list(line.items()) for line in lines]
     stem = path.stem.removesuffix("_chatgpt")
     assert sorted(found) == [stem, path.stem, f"{path.stem}result", f"{stem}_result"]
+    assert found[f"{stem}_result"] == {
+        "all_rate": 0.5, "noise_rate": 0.2, "tt": 2, "nums": 4,
+        "fact_check_rate": 0.75, "correct_rate": 1.0, "fact_tt": 3, "correct_tt": 3,
+    }  # fmt: skip
     assert list(found[f"{path.stem}result"].items()) == [
         ("reject_rate", 0.5), ("all_rate", 0.5), ("correct_rate", 0.5), ("tt", 2), ("rejecttt", 2),
         ("correct_tt", 1), ("nums", 4), ("noise_rate", 0.2),
     ]  # fmt: skip
-    notes = [note.text for note in Rgb.notes(run.spec, run.summary)]
-    assert any(note.startswith("The verdicts are those that the file has") for note in notes)
+    # Four lines of the same wording: each keeps the answer that it was given.
+    assert [record.answers[0].text for record in run.records()] == [text for _, text, _, _ in JUDGED]
     assert ek.rescore(run.path).summary == run.summary
 
 
@@ -210,24 +177,19 @@ def test_a_judged_file_of_rejections_is_not_one_of_noise_robustness(tmp_path: Pa
     ]  # fmt: skip
 
 
-def test_noise_1_asked_for_two_abilities_is_exported_once(files: Path, tmp_path: Path) -> None:
-    run = ask(files / "en.json", tmp_path / "run", rejecting, noise_rates="0.8,1")
+def test_noise_1_asked_for_two_abilities_is_exported_once(rgb_files: Path, tmp_path: Path) -> None:
+    run = ask(rgb_files / "en.json", tmp_path / "run", rejecting, noise_rates="0.8,1")
     assert values(run, "published") == {"noise 0.8": 0, "noise 1": 1, "no answer in the documents": 1}
     lines = exported(run)["prediction_en_loop_temp0.2_noise1.0_passage5_correct0.0"]
     assert [line["id"] for line in lines] == [0, 1, 2, 3]
 
 
-def test_the_files_of_one_model_are_one_run_with_a_curve(
-    files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run = ask(files, tmp_path / "run", troubled)
+def test_the_files_of_one_model_are_one_run_with_a_curve(finished: ek.Run, tmp_path: Path) -> None:
+    run = finished
     paths = sorted((run.path / "export").glob("prediction_en_loop_*noise0.*_correct0.0.json"))
     assert len(paths) == 5
     assert evenkeel("score", "rgb", *paths, "--out", tmp_path / "again").code == 0
     again = ek.load_run(tmp_path / "again")
-    for rate in ("0", "0.2", "0.4", "0.6", "0.8"):
-        figure = run.summary[f"published/noise={rate}"]
-        assert again.summary[f"published/noise={rate}"].value == figure.value
     assert again.summary["noise_change_published"] == run.summary["noise_change_published"]
     assert {record.sample.id for record in again.records()} < {record.sample.id for record in run.records()}
     published = {name: part for name, part in exported(run).items() if name.startswith("prediction_en_loop_")}
@@ -246,16 +208,3 @@ def test_files_with_the_same_prompt_keep_their_own_answers(tmp_path: Path) -> No
     ]
     run = ek.score("rgb", paths, out=tmp_path / "run")
     assert [record.answers[0].text for record in run.records()] == ["Ada", "Nemo"]
-
-
-def test_the_export_reads_the_records_once(files: Path, tmp_path: Path) -> None:
-    run = ask(files, tmp_path / "run", troubled)
-    readings = []
-
-    def records() -> Iterator[Record]:
-        readings.append(1)
-        return run.records()
-
-    written = {name: b"".join(lines) for name, lines in prediction_files("loop", 0.2, records)}
-    assert len(readings) == 1
-    assert written == {path.name: path.read_bytes() for path in (run.path / "export").iterdir()}

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenkeel.benchmarks.rgb.make.derived import falsify, join, partners
+from evenkeel.benchmarks.rgb.make.derived import falsify, partners
 from evenkeel.benchmarks.rgb.make.evidence import gather, too_few
 from evenkeel.benchmarks.rgb.make.passages import (
     LONGEST,
@@ -169,18 +169,11 @@ def test_a_passage_in_which_an_answer_is_read_is_not_irrelevant() -> None:
     assert written(gathering(Writer("en")), [{"answer": "Oats"}, *[EMPTY] * 4], [], []) == []  # four
 
 
-def test_an_irrelevant_document_need_not_share_a_word_with_the_question() -> None:
-    passages = [PASSAGES[0], *(f"Rain fell over {number} hills." for number in range(5))]
-    (gathered,) = written(gathering(Writer("en"), passages), [EMPTY] * 5, [REFUSED] * 4, [])
-    assert sorted(gathered.negative) == passages[1:]
-
-
 @pytest.mark.parametrize(
     ("text", "reading", "reason"),
     [
         ("Bellamy built the mill at Selby.", None, "the answer was lost"),
         ("the mill at selby was built by Bell, alone!", None, "in the same words"),
-        (COW, "", NOT_GIVEN),
         (COW, "It is not stated. Bell is a cow.", NOT_GIVEN),
         ("Oats built the mill, said Bell.", "Oats", NOT_GIVEN),
         ("The mill at Selby: Bell built it.", "It was built by Bell.", ""),
@@ -232,19 +225,6 @@ def test_a_false_answer_is_dropped_for_its_real_reason(false: str, negative: lis
     asked = question("Who built it?", "Bell", "Bell built it at Selby.")._replace(negative=negative)
     assert written(falsify([asked], writer), [{"false_answer": false}], []) == []
     assert writer.tally["false answers"] == {reason: 1}
-
-
-def test_two_questions_are_joined_and_get_irrelevant_documents_of_their_own() -> None:
-    questions = [
-        question("Who built the mill?", "Bell", "The mill was built by Bell."),
-        question("Who built the barn?", "Oats", "The barn was built by Oats."),
-    ]
-    doors = [f"The mill has {number} doors." for number in range(5)]
-    texts = [*(text for asked in questions for text in asked.positive), *doors]
-    (pair,) = written(join(questions, texts, Writer("en")), [EMPTY] * 5)
-    assert pair.query == "Who built the mill, and who built the barn?"
-    assert (pair.answers, sorted(pair.negative)) == (["Bell", "Oats"], doors)
-    assert written(join(questions, texts, Writer("en")), [{"answer": "Bell"}, *[EMPTY] * 4]) == []
 
 
 # Pairs

@@ -114,16 +114,14 @@ def test_embedders_are_installed_with_their_weights(
     "inputs",
     [
         {"suite": "$(touch evil)"},
-        {"suite": '"; touch evil; "'},
         {"suite": "--init"},
         {"suite": "no\nsuch\nfile", "out": "a\nexit-code=0"},
         {"run": "$(touch evil)", "baseline": "'; touch evil; '", "max-drop": "0; touch evil"},
         {"suite": "a.yaml", "run": "b", "baseline": "c"},
         {},
-        {"extras": "hf]; touch evil", "python": ""},
         {"extras": "$(touch evil)", "python": ""},
     ],
-    ids=range(9),
+    ids=range(7),
 )
 def test_hostile_inputs_are_values_and_never_commands(tmp_path: Path, inputs: dict[str, str]) -> None:
     done = Outcome(tmp_path, inputs)

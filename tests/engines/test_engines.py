@@ -12,7 +12,6 @@ import pytest
 import evenkeel as ek
 from engines.plugin import Scripted
 from evenkeel.errors import UsageError
-from evenkeel.models.engines.engine import engine_options
 from evenkeel.models.engines.worker import Worker
 from evenkeel.types import Generate, ModelRef, Request, Response, Sampling
 
@@ -78,17 +77,3 @@ def test_another_model_or_version_is_refused(shout: bool, version: str, problem:
     other = make_worker({"spec": "scripted", "shout": shout}, version=version)
     with pytest.raises(UsageError, match=problem):
         other.start()
-
-
-@pytest.mark.parametrize(
-    ("engine", "args", "problem"),
-    [
-        ("rai", {}, "unknown engine 'rai'. Did you mean 'ray'?"),
-        ("local", {"workers": "2"}, "the engine 'local' has no option 'workers'"),
-        ("ray", {"workers": "0"}, "workers"),
-    ],
-)
-def test_options_of_another_engine_are_refused(engine: str, args: dict[str, str], problem: str) -> None:
-    with pytest.raises(UsageError) as raised:
-        engine_options(engine, args)
-    assert problem in str(raised.value)

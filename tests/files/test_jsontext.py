@@ -47,12 +47,10 @@ def test_levels_are_counted_outside_of_strings() -> None:
     ("text", "whole"),
     [
         (r'"\ud800"', "\ufffd"),
-        (r'"a\uDC00b"', "a\ufffdb"),
         (r'"\ud83d\ude00"', "😀"),
         (r'"\ud83d\ud83d\ude00"', "\ufffd😀"),
         (r'"\\ud800"', r"\ud800"),
         (r'"\\\ud800"', "\\\ufffd"),
-        (r'"\u00e9"', "é"),
     ],
 )
 def test_half_a_character_becomes_a_replacement(text: str, whole: str) -> None:

@@ -49,24 +49,6 @@ def test_every_format_gives_the_same_fields(tmp_path: Path, name: str) -> None:
     assert [row.fields for row in read(plain.rename(tmp_path / name))] == ROWS
 
 
-@pytest.mark.parametrize(
-    ("name", "places"),
-    [
-        ("r.jsonl", ["line 1", "line 2"]),
-        ("r.csv", ["line 2", "line 4"]),  # a cell of the first row runs over two lines
-        ("r.parquet", ["row 1", "row 2"]),
-    ],
-)
-def test_every_row_knows_its_place(tmp_path: Path, name: str, places: list[str]) -> None:
-    rows = read(write(tmp_path / name, ROWS))
-    assert [row.place for row in rows] == places
-    assert [row.name for row in rows] == [place.split()[1] for place in places]
-    said = str(rows[1].error("it is odd."))
-    assert str(tmp_path / name) in said
-    assert places[1] in said
-    assert said.endswith(": it is odd.")
-
-
 TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\r"))
 
 

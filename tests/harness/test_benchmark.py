@@ -103,6 +103,18 @@ def test_every_default_is_there(data: Path, tmp_path: Path) -> None:
     assert run.spec.subjects == ("m",)
 
 
+def test_a_summary_that_fails_leaves_the_run_as_it_was(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = ek.run("echo", "counted:m", data=data, out=tmp_path / "run", progress=False)
+    before = (run.path / "records.jsonl").read_bytes()
+    monkeypatch.setattr(Echo, "scored", lambda self, item, said: Benchmark.scored(self, item, other=said))
+    with pytest.raises(UsageError, match="declares the metric 'said'"):
+        ek.rescore(run.path, models=["counted:judge"], progress=False)
+    assert (run.path / "records.jsonl").read_bytes() == before
+    assert ek.load_run(run.path).headline.value == 1.0
+
+
 def test_languages_and_the_limit_are_applied_to_any_benchmark(data: Path, tmp_path: Path) -> None:
     def ids(**chosen: Any) -> list[str]:
         run = ek.run("echo", "counted:m", data=data, out=tmp_path / str(chosen), progress=False, **chosen)
@@ -137,16 +149,6 @@ def test_equal_requests_are_asked_once(data: Path, tmp_path: Path) -> None:
         run = ek.run("echo", "counted:m", data=data, out=tmp_path / "run", progress=False)
         assert len(Counted.asked) == 10
     assert run.headline.n == 8
-
-
-def test_options_are_an_instance_of_their_class_or_names_and_not_both(data: Path, tmp_path: Path) -> None:
-    options = Options(judge="counted:j")
-    run = ek.run("echo", "counted:m", data=data, out=tmp_path / "run", options=options, progress=False)
-    assert run.spec.models["judge"]["spec"] == "counted:j"
-    with pytest.raises(UsageError, match="not both"):
-        ek.run("echo", "counted:m", data=data, options=Options(), judge="counted:j")
-    with pytest.raises(UsageError, match="MiraeOptions is not the options of 'echo'"):
-        ek.run("echo", "counted:m", data=data, options=ek.MiraeOptions())
 
 
 def test_samples_that_could_not_be_stored_are_refused_before_anything_is_asked(

@@ -124,27 +124,13 @@ def echo() -> Iterator[Echo]:
 
 WAYS: dict[str, tuple[list[str], dict[str, str]]] = {
     "environment": (["--model=openai:m", "--base-url={url}"], {"OPENAI_API_KEY": CANARY}),
-    "preset with its own header": (
-        ["--model=azure:m"],
-        {"AZURE_OPENAI_API_KEY": CANARY, "AZURE_OPENAI_ENDPOINT": "{url}"},
-    ),
-    "preset of the settings": (
-        ["--model=mine:m"],
-        {"MY_KEY": CANARY, "EVENKEEL_CONFIG": "{folder}/evenkeel.toml"},
-    ),
     "password in the address": (["--model=openai:m", f"--base-url={{scheme}}me:{CANARY}@{{host}}"], {}),
-    "query of the address": (["--model=openai:m", f"--base-url={{url}}?subscription={CANARY}"], {}),
-    "path of the address": (["--model=openai:m", f"--base-url={{url}}/{CANARY}/v1"], {}),
-    "extra body": (
-        ["--model=openai:m", "--base-url={url}", f'--model-arg=extra_body={{{{"user":"{CANARY}"}}}}'],
-        {},
-    ),
     "proxy": (
         ["--model=openai:m", "--base-url=http://models.test/v1"],
         {"OPENAI_API_KEY": "none", "http_proxy": f"{{scheme}}me:{CANARY}@{{host}}"},
     ),
 }
-"""Ways in for a key: arguments, and the environment."""
+"""Ways in for a key: arguments, and the environment; others are in `tests/models/test_openai_keys.py`."""
 
 
 def run_process(
@@ -182,21 +168,14 @@ def written(folder: Path, *, but: set[str]) -> dict[str, bytes]:
     return contents
 
 
-FEW = ("environment", "password in the address")
-"""The others are run by `make full`."""
-
-
-@pytest.mark.parametrize(
-    "way", [pytest.param(way, marks=[] if way in FEW else pytest.mark.full) for way in WAYS]
-)
+@pytest.mark.parametrize("way", WAYS)
 def test_the_key_is_sent_and_in_no_byte_that_is_written(
     way: str, echo: Echo, questions: Path, tmp_path: Path
 ) -> None:
     url = echo.url.rstrip("/")
     scheme, _, host = url.partition("//")
     (tmp_path / ".env").write_text(f"OPENAI_API_KEY={CANARY}\n")
-    (tmp_path / "evenkeel.toml").write_text(f"[presets.mine]\nbase_url = '{url}'\nkey = 'MY_KEY'\n")
-    names = {"url": url, "scheme": f"{scheme}//", "host": host, "folder": str(tmp_path)}
+    names = {"url": url, "scheme": f"{scheme}//", "host": host}
     arguments, variables = WAYS[way]
     environment = {name: value.format_map(names) for name, value in variables.items()}
     asked = [argument.format_map(names) for argument in arguments]
@@ -222,7 +201,7 @@ def test_the_key_is_sent_and_in_no_byte_that_is_written(
     assert echo.received > 3  # the key, or the password, was sent
     contents = {
         "what was printed": printed,
-        **written(tmp_path, but={".env", "evenkeel.toml", questions.name}),
+        **written(tmp_path, but={".env", questions.name}),
     }
     assert {"run/journal.sqlite", "run/records.jsonl", "run/report.html"} <= set(contents)
     assert {name: found for name, data in contents.items() if (found := leaks(data))} == {}
@@ -237,7 +216,8 @@ def test_an_error_holds_no_key(status: int) -> None:
             for _ in range(4):
                 one(model, chat("q"))
     shown = [repr(model), str(vars(model)), repr(ModelRef("openai:m", {"base_url": f"http://{CANARY}@h"}))]
-    shown += [*traceback.format_exception(raised.value), *getattr(raised.value, "__notes__", ())]
+    traced = traceback.TracebackException.from_exception(raised.value, capture_locals=True)
+    shown += [*traced.format(), *getattr(raised.value, "__notes__", ())]
     assert leaks("\n".join(shown).encode()) == []
 
 

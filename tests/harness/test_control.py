@@ -3,75 +3,52 @@
 from __future__ import annotations
 
 import os
-import subprocess
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-import evenkeel as ek
-from commandline import command
 from evenkeel.errors import UsageError
 from evenkeel.files import lock
 from evenkeel.harness.control import clear_control, controlled, read_progress, stop
 from evenkeel.harness.progress import Progress
-from loopback import Loopback
+from evenkeel.types import Response
 from stored import store_run
-from suites import PATIENCE, until
+from suites import until
 
 pytestmark = pytest.mark.slow
 
 CONTROL = {"progress.json", "stop", "stopped"}
 
 
-def arguments(questions: Path, server: Loopback, out: Path) -> list[str]:
-    return [
-        *command("run", "mirae"), "--model=openai:loop", f"--base-url={server.url}",
-        "--embedder=openai:embed", f"--data={questions}", "--levels=1-3", f"--out={out}", "--concurrency=2",
-    ]  # fmt: skip
-
-
-def begun(line: list[str]) -> subprocess.Popen[str]:
-    return subprocess.Popen(line, stderr=subprocess.PIPE, text=True)
-
-
-def test_a_run_says_how_far_it_is_and_stops_when_asked(questions: Path, tmp_path: Path) -> None:
-    out = tmp_path / "run"
-    with Loopback(latency=0.2) as server:
-        process = begun(arguments(questions, server, out))
-        until(lambda: (progress := read_progress(out)) and progress.done > 1)
-        progress = read_progress(out)
+def test_how_far_a_run_is_can_be_read_while_it_is_written(tmp_path: Path) -> None:
+    with lock.writing(tmp_path), controlled(tmp_path, Progress()) as watcher:
+        watcher.phase("asking", total=9, done=2)
+        watcher.answered(Response(status="ok"), usd=0.5)
+        until(lambda: (progress := read_progress(tmp_path)) and progress.done == 3)
+        progress = read_progress(tmp_path)
         assert progress is not None
-        assert progress.phase == "asking"
-        assert 1 < progress.done <= sum(server.answered.values())
-        assert progress.total >= progress.done
+        assert (progress.phase, progress.total, progress.failed, progress.usd) == ("asking", 9, 0, 0.5)
         assert progress.rate > 0
-        assert progress.started <= progress.updated
-        stop(out)
-        _, told = process.communicate(timeout=PATIENCE)
-        assert process.returncode == 130
-        assert f"saved in {out}: resume with `evenkeel resume {out}`" in told
-        assert set(os.listdir(out)) & CONTROL == {"stopped"}
-        assert read_progress(out) is None
-    with Loopback() as server:
-        process = begun(arguments(questions, server, out))
-        process.communicate(timeout=PATIENCE)
-        assert process.returncode == 0
-        assert sum(server.answered.values()) > 0
-    assert not set(os.listdir(out)) & CONTROL
+    assert read_progress(tmp_path) is None
 
 
-def test_a_process_begun_with_a_folder_is_stopped_before_its_run_begins(
-    questions: Path, tmp_path: Path
+def test_a_stop_interrupts_and_is_renamed(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt), lock.writing(tmp_path), controlled(tmp_path, Progress()):
+        stop(tmp_path)
+        time.sleep(60)
+    assert set(os.listdir(tmp_path)) & CONTROL == {"stopped"}
+
+
+def test_a_stop_that_came_before_the_run_began_is_obeyed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with Loopback(latency=600) as server:
-        settings = {"base_url": server.url, "embedder": "openai:embed", "data": str(questions)}
-        process = ek.start(tmp_path, "mirae", "openai:loop", **settings)
-        stop(process.path)
-        until(lambda: not ek.started(tmp_path)[0].active)
-    (process,) = ek.started(tmp_path)
-    assert process.state == "stopped"
-    assert Path(process.path, "stopped").is_file()
+    """Of a process that was begun with this folder; any other finds what an earlier one left."""
+    monkeypatch.setenv("EVENKEEL_CONTROL", str(tmp_path))
+    stop(tmp_path)
+    with pytest.raises(KeyboardInterrupt), lock.writing(tmp_path), controlled(tmp_path, Progress()):
+        time.sleep(60)
 
 
 def test_what_a_killed_process_left_is_removed_and_stops_nothing(tmp_path: Path) -> None:

@@ -69,8 +69,6 @@ def test_an_answer_that_says_nothing_is_none(choice: Choice, status: Status) -> 
     ("content", "answer", "thought"),
     [
         ("<think>so</think>Paris", "Paris", "so"),
-        ("<thinking>so</thinking>Paris", "Paris", "so"),
-        ("<think>so</think><think>and so</think>Paris", "Paris", "so\nand so"),
         ("Sure. <think>Lyon?</think>Paris", "Sure. Paris", "Lyon?"),
         ("Lyon?\n</think>\n\nParis", "Paris", "Lyon?"),
         ("<think>write <think> first</think>Paris", "Paris", "write <think> first"),
@@ -80,7 +78,6 @@ def test_an_answer_that_says_nothing_is_none(choice: Choice, status: Status) -> 
         ("analysisWe need Paris.assistantfinalParis", "Paris", "We need Paris."),
         ("Paris. A tag such as <think> opens a block.", None, ""),
         ("Write `<think>` and `</think>` around it.", None, ""),
-        ("Put it between <think> and </think>, always.", None, ""),
         ("```\n<think>\nhm\n</think>\n```\nParis", None, ""),
         ("analysis of Paris", None, ""),
     ],
@@ -159,4 +156,4 @@ def test_recorded_answers_that_are_empty_are_none(tmp_path: Path) -> None:
     assert (done.headline.value, done.headline.coverage) == (None, 0.0)
     assert done.headline.statuses == {"unparsed": 3}
     assert done.failures() == {"unparsed: empty answer": 3}
-    assert endings(done.records()).empty == 3
+    assert endings(done.records())["empty"] == 3

@@ -84,18 +84,6 @@ def test_texts_are_found_in_any_case_and_script(search: str, rows: list[int], tm
     assert run.samples().select(search=search) == rows
 
 
-@pytest.mark.parametrize(
-    ("ability", "expected"),
-    [("noise", "The Teme; 1850"), ("rejection", "(decline: no document has the answer)")],
-)
-def test_a_row_has_what_its_benchmark_expects(ability: str, expected: str, tmp_path: Path) -> None:
-    inputs = {"dataset": "en", "query": "Which river?", "answer": [["The Teme", "Teme"], "1850"]}
-    inputs["variant"] = "repeat2"
-    sample = record(0, inputs=inputs, tags={"ability": ability, "setting": "noise 0.4"}, text="It is")
-    run = store(tmp_path / "run", [sample], "rgb")
-    assert run.samples().in_short([0]) == [("Which river?", "noise 0.4, repeat 2", expected, "It is")]
-
-
 def test_a_record_is_read_by_its_row_and_related_ones_by_their_group(tmp_path: Path) -> None:
     run = store(tmp_path / "run", [record(n, text=f"text {n}") for n in range(5)])
     samples = run.samples()

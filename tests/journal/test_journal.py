@@ -31,30 +31,14 @@ def unanswered(journal: Journal, requests: list[Generate]) -> list[Request]:
     return [request for _, request in journal.unanswered(MODEL, requests)]
 
 
-def test_five_repeats_of_one_prompt_are_five_entries_also_on_a_warm_rerun(tmp_path: Path) -> None:
-    repeats = [ask(repeat=repeat) for repeat in range(5)]
-    journal = Journal(tmp_path / "j.sqlite")
-    assert unanswered(journal, repeats) == repeats
-    for request in repeats:
-        put(journal, request, Response(status="ok", text=f"answer {request.repeat}"))
-    journal.close()
-    journal = Journal(tmp_path / "j.sqlite")
-    assert unanswered(journal, repeats) == []
-    assert [r.text for r in journal.read(MODEL, repeats)] == [f"answer {n}" for n in range(5)]
-    journal.close()
-
-
 @pytest.mark.parametrize(
     "different",
     [
-        ask("why not?"),
         ask(temperature=0.5),
-        ask(max_tokens=3),
         ask(seed=1),
         ask(repeat=1),
         Generate(prompt="why?", sampling=Sampling()),
         Embed(text="why?"),
-        LogLikelihood(prefix="why", continuation="?"),
         LogLikelihood(prefix="wh", continuation="y?"),
         Rank(query="why", document="?"),
     ],

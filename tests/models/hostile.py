@@ -21,7 +21,7 @@ from loopback import Loopback
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
 
-KEY = "sk-Canary/7f3a9b2c1d+Xy4Zt8Qw"
+KEY = "sk-Canary/7f3a9b2c1d+~~~Xy4Zt8Qw"
 CHUNK = b"a" * 2**16
 
 

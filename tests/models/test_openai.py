@@ -180,7 +180,6 @@ def refused(text: str, *, field: str = "", complaint: str = "Unknown: {}") -> li
     ("text", "complaint"),
     [
         ("an Unknown star's Temperature", "Unknown: {}"),
-        ("maxLength in the grammar", "Unknown: {}"),
         ("a star", 'Unknown error in {{"temperature": 0.5, "text": "{}"}}'),
         ("a star", 'Unknown error in {{"type": "json_schema", "text": "{}"}}'),
     ],

@@ -113,21 +113,10 @@ def test_texts_are_embedded_many_at_a_time(vectors: str) -> None:
     )
 
 
-def test_one_bad_text_does_not_fail_its_neighbours() -> None:
-    texts = [f"text {i}" if i not in (3, 40) else f"[poison] {i}" for i in range(64)]
-    with Loopback() as server:
-        responses = answers(model_of(server), [Embed(text=text) for text in texts])
-    failed = {request.text for request, response in responses.items() if response.status == "error"}  # type: ignore[union-attr]
-    assert failed == {"[poison] 3", "[poison] 40"}
-    assert sum(response.status == "ok" for response in responses.values()) == 62
-
-
 BROKEN: dict[str, Any] = {
     "zeros": [0.0, -0.0, 0.0],
     "overflow": [1e39, 1.0, 0.0],
-    "squares vanish": [1e-30, 1e-30, 0.0],
     "true": [True, False, True],
-    "none": None,
     "null inside": [1.0, None, 2.0],
     "odd bytes": base64.b64encode(b"12345").decode(),
     "nan": base64.b64encode(packed(math.nan, 1, 2)).decode(),

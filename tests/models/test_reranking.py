@@ -93,7 +93,6 @@ def test_documents_of_one_query_go_in_one_call_and_a_refused_one_alone() -> None
     [
         (b'{"results": [{"index": 0, "relevance_score": 1}]}', "not clear which result belongs"),
         (b'[{"index": 1, "score": 1}, {"index": 1, "score": 2}]', "does not run from 0 to 1"),
-        (b'[{"index": true, "score": 1}, {"index": 0, "score": 2}]', "does not run from 0 to 1"),
         (b'[{"score": 1}, {"score": 2}]', "does not run from 0 to 1"),
         (b'[{"index": 0, "score": "0.5"}, {"index": 1, "score": true}]', "the score is not a number"),
         (b'[{"index": 0, "score": 1e300}, {"index": 1, "score": -1e300}]', "the score is out of range"),
@@ -119,10 +118,8 @@ def test_scores_come_in_the_order_of_the_documents() -> None:
     ("message", "left_out"),
     [
         ("Unsupported value: 'temperature' does not support 0 with this model.", ["temperature"]),
-        ("`temperature` must be strictly positive", ["temperature"]),
         ("`temperature` and `top_p` are deprecated for this model", ["temperature", "top_p"]),
         ("Unrecognized request argument supplied: seed", ["seed"]),
-        ("the temperature must be at most 1.5", []),
         ("this prompt about temperatures is not allowed", []),
         ("Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.", []),
     ],

@@ -15,7 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import evenkeel as ek
-from commandline import evenkeel
 from evenkeel.errors import DataError, StorageError, UsageError
 from evenkeel.files.columns import cells, columns, titles
 from evenkeel.files.frame import CHUNK
@@ -240,13 +239,3 @@ def test_a_file_that_cannot_be_written_leaves_nothing_behind(
     with pytest.raises(StorageError, match="No space left"):
         export(store(tmp_path / "run", [record()]), "parquet", tmp_path / "out" / "x.parquet")
     assert list((tmp_path / "out").iterdir()) == []
-
-
-def test_the_command_prints_what_it_wrote(tmp_path: Path) -> None:
-    store(tmp_path / "run", [record()])
-    done = evenkeel("export", tmp_path / "run", "--to", "csv", "--out", tmp_path / "x.csv")
-    assert done.code == 0
-    assert done.stdout == f"{tmp_path / 'x.csv'}\n"
-    assert read_csv(tmp_path / "x.csv")[0]["sample"] == "s0"
-    assert evenkeel("export", tmp_path / "run").code == 2
-    assert "Examples:" in evenkeel("export", "--help").output

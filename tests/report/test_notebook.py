@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import ast
-import inspect
 import os
-import re
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +12,6 @@ import pytest
 from nbclient import NotebookClient
 
 import evenkeel
-from evenkeel.harness.registry import benchmark_class
-from evenkeel.options import describe
 
 pytestmark = pytest.mark.slow
 
@@ -105,20 +101,3 @@ def test_notebooks_are_stored_without_outputs(name: str) -> None:
     assert {(len(cell.outputs), cell.execution_count) for cell in code} == {(0, None)}
     ids = [cell.id for cell in notebook.cells]
     assert len(set(ids)) == len(ids)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_examples_in_the_text_are_calls_that_exist(name: str) -> None:
-    text = "\n".join(cell.source for cell in read(name).cells if cell.cell_type == "markdown")
-    assert set(re.findall(r"\bek\.(\w+)", text)) <= set(evenkeel.__all__)
-    for link in re.findall(r"\]\(([^)#]+)\)", text):
-        assert (FOLDER / link).is_file(), link
-    for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
-        for call in (node for node in ast.walk(ast.parse(block)) if isinstance(node, ast.Call)):
-            assert isinstance(call.func, ast.Attribute)
-            assert isinstance(call.args[0], ast.Constant)
-            function, benchmark = call.func.attr, benchmark_class(str(call.args[0].value))
-            options = benchmark.builder().Options if function == "build" else benchmark.Options
-            known = {*inspect.signature(getattr(evenkeel, function)).parameters}
-            known |= {option.name for option in describe(options)}
-            assert {keyword.arg for keyword in call.keywords} <= known

@@ -25,7 +25,6 @@ from evenkeel.report.scorecard import render as render_scorecard
 from evenkeel.report.scorecard import scorecard
 from scripted import Scripted
 from stored import store_run
-from triplets import store, triplet
 
 pytestmark = pytest.mark.slow
 
@@ -65,9 +64,6 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
             "rgb": ek.run(
                 "rgb", "openai:<b>m</b>", base_url=server.url, data=_rgb(folder), passages=2,
                 out=folder / "rgb",
-            ),
-            "miron": ek.run(
-                "miron", "openai:<b>m</b>", base_url=server.url, data=_miron(folder), out=folder / "miron",
             ),
             "multiview": ek.run(
                 "multiview", data=_multiview(folder), method="bm25", out=folder / "multiview"
@@ -120,13 +116,6 @@ def _rgb(folder: Path) -> Path:
     return _written(folder / "en.json", rows)
 
 
-def _miron(folder: Path) -> Path:
-    rows: list[dict[str, object]] = [
-        {"prefix": text, "target": f" {text[:40]}", "category": "Facts"} for text in SHORT
-    ]
-    return _written(folder / "miron_en.jsonl", rows)
-
-
 def _multiview(folder: Path) -> Path:
     texts = SHORT
     rows: list[dict[str, object]] = [
@@ -160,7 +149,7 @@ def opened(
     return page, seen
 
 
-BENCHMARKS = ["mirae", "rgb", "miron", "multiview", "both"]
+BENCHMARKS = ["mirae", "rgb", "multiview", "both"]
 PAGES = [*BENCHMARKS, "scorecard"]
 QUICK = [pytest.param(name, marks=() if name in ("rgb", "scorecard") else pytest.mark.full) for name in PAGES]
 """The other pages have the same parts; they are looked at by `make full`."""
@@ -176,7 +165,7 @@ def test_nothing_runs_and_nothing_is_loaded(name: str, browser: Browser, pages: 
     assert page.locator("iframe, img, object, embed, form, link, base").count() == 0
     assert page.locator("script").count() == (0 if name == "scorecard" else 3)
     links = page.locator("a:not([href^='#'])").evaluate_all("all => all.map(a => a.getAttribute('href'))")
-    assert len([link for link in links if link.endswith("/report.html")]) == (4 if name == "scorecard" else 0)
+    assert len([link for link in links if link.endswith("/report.html")]) == (3 if name == "scorecard" else 0)
     assert all(link.startswith("https://github.com/") or link.endswith("/report.html") for link in links)
     assert page.locator("h1").count() == 1
     assert "outside" not in page.locator("h1").inner_text()
@@ -247,28 +236,6 @@ def test_the_page_is_valid_html(name: str, pages: dict[str, Path]) -> None:
     parser.parse(pages[name].read_text(encoding="utf-8"))
     faults = [(code, place) for place, code, _ in parser.errors]
     assert faults == []
-
-
-def test_eight_methods_of_long_names_fit_the_page(browser: Browser, tmp_path: Path) -> None:
-    """No table or picture is wider than the page at 1280 pixels, the pairs of methods included."""
-    models = ["Qwen/Qwen3-Embedding-0.6B-long-context", "intfloat/multilingual-e5-large-instruct"]
-    methods = ["bm25", *(f"embed:openai:{m}{more}" for m in models for more in ("", "+instruct"))]
-    methods += [f"rewrite:openai:meta-llama/Llama-3.3-70B-Instruct+embed:openai:{m}" for m in models]
-    methods += ["judge:openai:meta-llama/Llama-3.3-70B-Instruct"]
-    labels = {
-        role: {"use": f"a long name of a category, {role}"} for role in ("anchor", "positive", "negative")
-    }
-    data = store(tmp_path / "t.jsonl", [triplet(n, labels=labels) for n in range(3)])
-    with Scripted(lambda prompt: '{"more_alike": "first"}') as server:
-        run = ek.run("multiview", data=data, method=methods, base_url=server.url, out=tmp_path / "run")
-    page = browser.new_page(viewport={"width": WIDTHS["desktop"], "height": 900})
-    page.goto((run.path / "report.html").as_uri())
-    boxes = page.locator("div.scroll").evaluate_all(
-        "boxes => boxes.map(box => [box.getAttribute('aria-label'), box.scrollWidth - box.clientWidth])"
-    )
-    assert "Accuracy by task" in dict(boxes)
-    assert {title: beyond for title, beyond in boxes if beyond > 0} == {}
-    page.close()
 
 
 @pytest.fixture(scope="module")
@@ -378,28 +345,6 @@ def test_right_and_wrong_samples_are_marked_and_filtered(browser: Browser, tmp_p
     page.get_by_role("button", name="Wrong (2)").click()
     page.get_by_role("button", name="Cut off (2)").click()  # outcomes combine: wrong and cut off
     assert page.locator("td.text").all_inner_texts() == ["Q2?", "noise 0", "yes", "No…"]
-    page.context.close()
-
-
-def test_tag_values_that_begin_alike_have_their_own_samples(browser: Browser, tmp_path: Path) -> None:
-    items = [
-        {"question_id": n, "domain": f"{'alike ' * 20}{n}", "level_1_text": "Why?", "level_2_text": "Why so?"}
-        for n in (1, 2)
-    ]
-    data = tmp_path / "q_english.json"
-    data.write_bytes(msgspec.json.encode({"questions": items}))
-    with Scripted(lambda prompt: "Because.") as server:
-        run = ek.run(
-            "mirae", "openai:m", base_url=server.url, data=data, samples=2, levels="1-2",
-            embedder="openai:embed", out=tmp_path / "run",
-        )  # fmt: skip
-    page, _ = opened(browser, run.path / "report.html")
-    ids = []
-    for option in (1, 2):
-        page.get_by_label("domain", exact=True).select_option(index=option)
-        ids.append(table_of(page)[1])
-    assert [len(each) for each in ids] == [2, 2]
-    assert not set(ids[0]) & set(ids[1])
     page.context.close()
 
 

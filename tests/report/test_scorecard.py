@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from evenkeel.errors import DataError, UsageError
 from evenkeel.harness.folder import Run
 from evenkeel.page.format import value
 from evenkeel.report.scorecard import Scorecard, link, render, scorecard
+from markup import Elements
 from scripted import Scripted
 from stored import store_run
 
@@ -56,39 +56,20 @@ def methods(model: str) -> list[str]:
     return ["bm25", "embed:x", f"judge:openai:{model}+logprobs"]
 
 
-class Elements(HTMLParser):
-    """The tags, attributes and links that a browser would see."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.tags: list[str] = []
-        self.attributes: set[str] = set()
-        self.links: list[str] = []
-        self.feed(page)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-        self.attributes.update(name for name, _ in attrs)
-        self.links += [value or "" for name, value in attrs if name == "href"]
-
-
 @pytest.fixture
 def runs(tmp_path: Path) -> list[Run]:
     """The four benchmarks, given in another order than theirs."""
     return [stored(tmp_path / "runs" / name, name) for name in ("multiview", "miron", "rgb", "mirae")]
 
 
-def test_each_benchmark_has_its_headline_and_its_facts(runs: list[Run]) -> None:
+def test_each_benchmark_has_its_headline_and_facts(runs: list[Run], tmp_path: Path) -> None:
     card = scorecard(runs)
     assert card.model == "one"
     assert [entry.benchmark for entry in card.entries] == ["mirae", "rgb", "miron", *["multiview"] * 3]
     figures = [figure for run in reversed(runs[1:]) for figure in run.headlines.values()]
     assert [entry.headline.figure for entry in card.entries[:3]] == figures
     assert [line.title for line in card.entries[2].facts] == ["target confidence"]
-
-
-def test_the_methods_of_a_run_are_side_by_side(runs: list[Run], tmp_path: Path) -> None:
-    views = [entry for entry in scorecard(runs).entries if entry.benchmark == "multiview"]
+    views = [entry for entry in card.entries if entry.benchmark == "multiview"]
     assert [entry.subject for entry in views] == methods("one")
     assert [entry.headline.figure.value for entry in views] == pytest.approx([0.1, 0.2, 0.3])
     done = evenkeel("scorecard", *(run.path for run in runs), "--out", tmp_path / "x.html")

@@ -6,9 +6,16 @@ import re
 
 import pytest
 
+from evenkeel.harness.control import RunProgress
+from evenkeel.page.format import duration
+from evenkeel.report.suite import State, SuiteRun
 from evenkeel.report.terminal.progress import Watcher
-from evenkeel.report.terminal.runs import PlainRuns, RunBars, RunLine, duration
+from evenkeel.report.terminal.runs import PlainRuns, RunBars
 from evenkeel.types import Response
+
+
+def run(name: str, state: State, problem: str = "") -> SuiteRun:
+    return SuiteRun(name=name, benchmark="rgb", model="m", state=state, problem=problem)
 
 
 @pytest.mark.parametrize("width", [80, 120])
@@ -18,11 +25,11 @@ def test_each_run_in_progress_is_one_line_of_a_terminal(
     for name, value in {"FORCE_COLOR": "1", "COLUMNS": str(width), "TERM": "xterm"}.items():
         monkeypatch.setenv(name, value)
     watcher = RunBars()
-    asking = RunLine(name="rgb-one", state="running", phase="asking", done=1220, total=4000, seconds_left=431)
-    waiting = [RunLine(name=f"miron-{number}", state="waiting") for number in range(40)]
-    watcher.update([asking, RunLine(name="mirae-one", state="running"), *waiting])
-    failed = RunLine(name="mirae-one", state="failed", problem="no\x1b[31m answer")
-    watcher.update([asking, failed, *waiting])
+    progress = RunProgress(phase="asking", done=1220, total=4000, seconds_left=431)
+    asking = run("rgb-one", "running"), progress
+    waiting = [(run(f"miron-{number}", "waiting"), None) for number in range(40)]
+    watcher.update([asking, (run("mirae-one", "running"), None), *waiting])
+    watcher.update([asking, (run("mirae-one", "failed", "no\x1b[31m answer"), None), *waiting])
     watcher.finish()
     output = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", capsys.readouterr().err)
     assert "mirae-one: failed (no␛[31m answer)" in output
@@ -35,8 +42,9 @@ def test_without_a_terminal_a_line_is_printed_when_a_run_begins_and_ends(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     watcher = PlainRuns()
-    for state in ("waiting", "running", "running", "failed", "failed"):
-        watcher.update([RunLine(name="rgb-one", state=state, problem="why" if state == "failed" else "")])
+    states: list[State] = ["waiting", "running", "running", "failed", "failed"]
+    for state in states:
+        watcher.update([(run("rgb-one", state, "why" if state == "failed" else ""), None)])
     assert capsys.readouterr().err.splitlines() == ["rgb-one: running", "rgb-one: failed (why)"]
 
 
@@ -54,6 +62,6 @@ def test_a_line_of_progress_has_a_name_without_addresses(
 
 
 def test_durations_are_short() -> None:
-    assert [duration(seconds) for seconds in (0.4, 89, 90, 3600, 12_000)] == [
-        "0 s", "89 s", "2 min", "60 min", "3 h 20 min",
+    assert [duration(seconds) for seconds in (0.4, 89, 90, 5399, 12_000)] == [
+        "0 s", "89 s", "2 min", "90 min", "3.3 h",
     ]  # fmt: skip

@@ -14,13 +14,16 @@ from msgspec import Struct
 from evenkeel.analysis import combined
 from evenkeel.analysis.comparability import (
     Pair,
-    differing_settings,
+    broken_down,
+    comparable,
     excluded,
+    layout_of,
     paired,
+    run_names,
     sizes_note,
     unknown_settings,
+    usual_metrics,
 )
-from evenkeel.analysis.comparable_metrics import broken_down, comparable, layout_of, run_names, usual_metrics
 from evenkeel.analysis.figures import pair_coverage
 from evenkeel.analysis.intervals import NOTHING, TOO_FEW, Estimate, mean_over
 from evenkeel.analysis.links import independent_groups, numbered
@@ -126,22 +129,15 @@ def compare(
     names = [metrics] if isinstance(metrics, str) else metrics
     tags = [by] if isinstance(by, str) else by
     opened = [load_run(run) for run in runs]
-    comparison = compare_values(opened, names, by=tags).comparison
+    comparison, _, _ = compare_values(opened, names, by=tags)
     marks = reference_marks(comparison.benchmark, reference_runs(reference))
     return msgspec.structs.replace(comparison, references=marks)
 
 
-class Compared(NamedTuple):
-    """A comparison, and what it was computed from."""
-
-    comparison: Comparison
-    pairs: list[Pair]
-    tests: list[Test]
-    """Behind each difference."""
-
-
-def compare_values(runs: Sequence[Run], metrics: Sequence[str] | None, *, by: Sequence[str] = ()) -> Compared:
-    """The comparison with its values."""
+def compare_values(
+    runs: Sequence[Run], metrics: Sequence[str] | None, *, by: Sequence[str] = ()
+) -> tuple[Comparison, list[Pair], list[Test]]:
+    """The comparison, the pairs of runs, and the test behind each difference."""
     layout = layout_of(runs)
     usual = [layout.headline] if by and not runs[0].subjects else usual_metrics(layout, runs)
     values = [RunValues(run) for run in runs]
@@ -167,11 +163,11 @@ def compare_values(runs: Sequence[Run], metrics: Sequence[str] | None, *, by: Se
             for name, of_run in named
         ),
         metrics=tuple(names),
-        differs=tuple(differing_settings(runs)),
+        differs=tuple(dict.fromkeys(words for pair in pairs for words in pair.differs)),
         notes=tuple(dict.fromkeys(notes)),
         differences=_corrected(tests),
     )
-    return Compared(comparison, pairs, tests)
+    return comparison, pairs, tests
 
 
 def _coverage(values: RunValues, names: Sequence[str]) -> float:

@@ -1,31 +1,27 @@
-"""A comparison, or a leaderboard, as tables and lines: the same for the terminal, the page and a notebook."""
+"""A comparison as tables and lines: the same for the terminal, the page and a notebook."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from evenkeel.analysis.comparison import Comparison, Difference
-from evenkeel.analysis.leaderboard import Leaderboard
 from evenkeel.harness.registry import benchmark_class
 from evenkeel.page.format import (
     FEW_SAMPLES,
     counts,
-    interval,
     known,
     probability,
     says_nothing,
     share,
     signed,
     signed_bound,
-    value,
 )
-from evenkeel.page.grid import Cell, Content, Grid, Overview, Style, coverage_cell
+from evenkeel.page.grid import Cell, Content, Grid, Overview, Style
 from evenkeel.page.layout import Layout
 from evenkeel.page.metrics import scope_of, title_of
 from evenkeel.page.scale import legend
 
 HEADS = ["B − A", "95% interval", "p"]
-SHARED = "Models share a rank when the data can't separate them (paired tests, corrected by Holm)."
 
 
 def overview(comparison: Comparison) -> Overview:
@@ -85,8 +81,7 @@ def run_lines(comparison: Comparison) -> list[str]:
     lines = []
     for letter, side in zip(letters, comparison.runs, strict=True):
         coverage = f", coverage {share(side.coverage)}" if side.coverage < 1 else ""
-        named = side.name == side.path or side.name.endswith(f"({side.path})")
-        lines.append(f"{letter}{side.name}{'' if named else f' ({side.path})'}{coverage}")
+        lines.append(f"{letter}{side.name} ({side.path}){coverage}")
     return lines
 
 
@@ -150,27 +145,3 @@ def footnote(comparison: Comparison) -> str:
     if comparison.references:
         words.append(f"{legend(comparison.references, layout.metrics[0].unit)}.")
     return " ".join(words)
-
-
-def board_overview(board: Leaderboard) -> Overview:
-    notes = [*([board.note] if board.note else []), *([SHARED] if len(board.rows) > 1 else [])]
-    return Overview(board.title, grids=[board_table(board)] if board.rows else [], footnotes=notes)
-
-
-def board_table(board: Leaderboard) -> Grid:
-    """A row for each entry, with its rank: `2`, `1 shared`, or a dash."""
-    ranks = [row.rank for row in board.rows]
-    rows: list[tuple[str, list[Content]]] = [
-        (
-            "–" if row.rank is None else f"{row.rank}{' shared' if ranks.count(row.rank) > 1 else ''}",
-            [
-                Cell(row.name),
-                Cell(value(row.figure), "strong"),
-                interval(row.figure, short=True) or "–",
-                coverage_cell(row.figure.coverage),
-                f"{row.figure.n:,}",
-            ],
-        )
-        for row in board.rows
-    ]
-    return Grid("", "rank", ["name", "value", "95% interval", "coverage", "samples"], rows, left=2)

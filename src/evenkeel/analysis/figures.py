@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from math import atanh, sqrt, tanh
-from typing import TYPE_CHECKING, Any, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from msgspec.structs import replace
@@ -25,7 +25,6 @@ from evenkeel.analysis.intervals import (
 from evenkeel.analysis.links import Group, group_of, numbered
 from evenkeel.analysis.significance import Tested, holm, paired_test, t_test
 from evenkeel.analysis.student import NORMAL
-from evenkeel.errors import UsageError
 from evenkeel.page.metrics import scope_name
 from evenkeel.types import Figure, Score, Summary, Tag, Unit
 
@@ -48,9 +47,6 @@ def summarise(
     says what each metric counts, which decides its interval. Every interval has a closed form: the same
     scores give the same digits.
     """
-    if absent := [metric for metric in breakdown if metric not in units]:
-        available = ", ".join(get_args(Unit))
-        raise UsageError(f"the metric '{absent[0]}' has no unit. Give it in units=. Available: {available}.")
     table = _Table(scores)
     tags_of = {metric: list(dimensions) for metric, dimensions in breakdown.items()}
     parts = {names: rows_by(scores, names) for names in dict.fromkeys(chain.from_iterable(tags_of.values()))}

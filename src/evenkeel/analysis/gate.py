@@ -9,8 +9,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from evenkeel.analysis.comparability import Pair
-from evenkeel.analysis.comparable_metrics import layout_of
+from evenkeel.analysis.comparability import Pair, layout_of
 from evenkeel.analysis.comparison import SIGNIFICANT, Difference, Test, compare_values
 from evenkeel.analysis.links import independent_groups
 from evenkeel.analysis.outcome import MIN_GROUPS

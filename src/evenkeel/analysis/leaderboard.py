@@ -9,15 +9,17 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from evenkeel.analysis.comparability import paired
-from evenkeel.analysis.comparable_metrics import path_ends, run_names
+from evenkeel.analysis.comparability import paired, path_ends, run_names
 from evenkeel.analysis.comparison import SIGNIFICANT, compared
 from evenkeel.analysis.sample_values import RunValues
 from evenkeel.analysis.significance import holm
 from evenkeel.errors import EvenkeelError, UsageError
 from evenkeel.harness.folder import Run, load_run
-from evenkeel.page.grid import Displayed, Overview
+from evenkeel.page.format import interval, value
+from evenkeel.page.grid import Cell, Content, Displayed, Grid, Overview, coverage_cell
 from evenkeel.types import Figure
+
+SHARED = "Models share a rank when the data can't separate them (paired tests, corrected by Holm)."
 
 
 class LeaderboardRow(Struct, frozen=True, kw_only=True):
@@ -43,9 +45,26 @@ class Leaderboard(Displayed, Struct, frozen=True, kw_only=True):
     """Why its runs are not on the first board of their benchmark, or what was left out."""
 
     def overview(self) -> Overview:
-        from evenkeel.analysis.comparison_tables import board_overview
+        notes = [*([self.note] if self.note else []), *([SHARED] if len(self.rows) > 1 else [])]
+        return Overview(self.title, grids=[self.table()] if self.rows else [], footnotes=notes)
 
-        return board_overview(self)
+    def table(self) -> Grid:
+        """A row for each entry, with its rank: `2`, `1 shared`, or a dash."""
+        ranks = [row.rank for row in self.rows]
+        rows: list[tuple[str, list[Content]]] = [
+            (
+                "–" if row.rank is None else f"{row.rank}{' shared' if ranks.count(row.rank) > 1 else ''}",
+                [
+                    Cell(row.name),
+                    Cell(value(row.figure), "strong"),
+                    interval(row.figure, short=True) or "–",
+                    coverage_cell(row.figure.coverage),
+                    f"{row.figure.n:,}",
+                ],
+            )
+            for row in self.rows
+        ]
+        return Grid("", "rank", ["name", "value", "95% interval", "coverage", "samples"], rows, left=2)
 
 
 def leaderboard(runs: Iterable[Run | str | Path]) -> list[Leaderboard]:

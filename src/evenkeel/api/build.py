@@ -28,7 +28,6 @@ from evenkeel.make.builder import Builder, Built
 from evenkeel.models.engines.engine import load_engine
 from evenkeel.options import parse
 from evenkeel.report.terminal.progress import watcher
-from evenkeel.types import ModelRef
 
 TEXTS = ("docs", "questions")
 """Options of builders that name a person's own texts."""
@@ -69,9 +68,7 @@ def build(
         raise UsageError(f"--out {out} is what you gave to build from: choose another.")
     name = benchmark_name(benchmark)
     with load_engine(concurrency=concurrency) as engine, _held(target, watcher(progress)) as watching:
-        spec = builder.helpers.get("model")
-        ref = ModelRef(spec, dict(model_args or {})) if spec else None
-        refs = model_refs(builder, name, ref, base_url, model_args=model_args)
+        refs = model_refs(builder, name, builder.helpers.get("model"), model_args, base_url)
         budget = budget_for(limits, refs, builder, watching)
         models = open_models(engine, builder, name, refs)
         probe(builder, models, watching)
@@ -95,6 +92,7 @@ def _held(folder: Path, progress: Progress) -> Iterator[Progress]:
         with storage_errors(folder / "journal.sqlite"):
             folder.mkdir(parents=True, exist_ok=True)
             stack.enter_context(lock.writing(folder))
+        progress.began(folder)
         for draft, _ in drafts_in(folder):
             draft.unlink()
         if (folder / STARTED).is_file():

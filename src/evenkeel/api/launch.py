@@ -24,13 +24,12 @@ import msgspec
 from msgspec import Struct
 
 from evenkeel.api.build import build
-from evenkeel.api.run import merged_options, new_folder
-from evenkeel.api.setup import parse_data
+from evenkeel.api.run import new_folder
 from evenkeel.errors import DataError, StorageError, UsageError
 from evenkeel.files.cache import cache_dir, write_whole
 from evenkeel.files.jsonfile import read_json
 from evenkeel.files.lock import process_began
-from evenkeel.files.remote.sources import is_elsewhere, parse_columns, without_secrets
+from evenkeel.files.remote.sources import is_elsewhere, without_secrets
 from evenkeel.harness.control import PARENT_VARIABLE, VARIABLE, clear_control
 from evenkeel.harness.limits import Limits
 from evenkeel.harness.registry import RUN_ARGUMENTS, benchmark_name, chosen_class, load_benchmark
@@ -40,7 +39,7 @@ from evenkeel.options import parse
 from evenkeel.page.format import FLOOR, visible
 
 Kind: TypeAlias = Literal["run", "build"]
-State: TypeAlias = Literal["starting", "running", "stopping", "finished", "failed", "stopped"]
+State: TypeAlias = Literal["running", "stopping", "finished", "failed", "stopped"]
 
 DATA = "data"
 """Below the runs folder: what builds have made."""
@@ -64,26 +63,20 @@ class Task(Struct, frozen=True, kw_only=True):
     """A digest of what a suite's run asks; empty for any other."""
 
 
-class _Process(Struct, frozen=True, kw_only=True):
-    """What is stored of a process; its folder says its name."""
+class Started(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A run or a build whose process can be watched, stopped and resumed: what `started.json` holds."""
 
     task: Task
     created: str
     pid: int = 0
     began: str = ""
-    """When it began, in the system's own count: another process may have its number later."""
+    """When its process began, in the system's own count: another may have its number later."""
+    path: str = ""
+    """The run's folder, or the folder of what is built. It is not stored: a folder can be moved."""
 
-
-class Started(Struct, frozen=True, kw_only=True):
-    """A run or a build whose process can be watched, stopped and resumed."""
-
-    name: str
-    path: str
-    """The run's folder, or the folder of what is built."""
-    task: Task
-    created: str
-    state: State
-    """`stopping`: it was asked to stop and has not ended yet."""
+    @property
+    def name(self) -> str:
+        return Path(self.path).name
 
     @property
     def kind(self) -> Kind:
@@ -96,8 +89,28 @@ class Started(Struct, frozen=True, kw_only=True):
 
     @property
     def active(self) -> bool:
-        """Whether its process has not ended."""
-        return self.state in ("starting", "running", "stopping")
+        """Whether its process runs now."""
+        if self.began or self.pid <= 0:
+            return self.pid > 0 and process_began(self.pid) == self.began
+        with contextlib.suppress(OSError, OverflowError):  # a system without /proc
+            os.kill(self.pid, 0)  # sends nothing
+            return True
+        return False
+
+    @property
+    def state(self) -> State:
+        """How it is now. `stopping`: it was asked to stop and has not ended yet."""
+        folder = Path(self.path)
+        if self.active:
+            asked = any((folder / name).is_file() for name in (STOP, STOPPED))
+            return "stopping" if asked else "running"
+        if self.kind == "run":
+            finished = (folder / "summary.json").is_file()
+        else:
+            finished = folder.is_dir() and any(_is_data(path) for path in folder.iterdir())
+        if finished:
+            return "finished"
+        return "stopped" if (folder / STOPPED).is_file() else "failed"
 
     def log_tail(self, lines: int = 40) -> str:
         """The last lines that it printed, with control characters made visible; empty of a process at a
@@ -122,10 +135,19 @@ def start(
     The settings are those of `ek.run`, which are checked first; the run's folder is a new one below
     `runs_folder`. The process has this one's environment. `ek.started` tells how it goes.
     """
-    checked = checked_settings(benchmark, model, settings)
+    _refuse_arguments(settings)
+    options = {name: value for name, value in settings.items() if name not in RUN_ARGUMENTS}
+    loaded = load_benchmark(benchmark, options)
+    if model:
+        check_spec(model, settings.get("model_args") or {})
+    elif "model" in loaded.roles:
+        raise UsageError(f"{benchmark} needs a model to ask: give model=SPEC.")
+    Limits.of(*(settings.get(name) for name in Limits.__struct_fields__))
+    settings["model"] = model
+    refuse_keys(settings)
     model_name = split_spec(model)[0].rpartition("/")[2] if model else ""
     folder = new_folder(Path(runs_folder), benchmark_name(benchmark), model_name)
-    return launch(folder, Task(kind="run", benchmark=str(benchmark), settings=checked))[0]
+    return launch(folder, Task(kind="run", benchmark=str(benchmark), settings=settings))[0]
 
 
 def start_build(runs_folder: str | Path, benchmark: str | Path, **settings: Any) -> Started:
@@ -134,12 +156,11 @@ def start_build(runs_folder: str | Path, benchmark: str | Path, **settings: Any)
     The settings are those of `ek.build`; the files are made in a new folder, `runs_folder`/data/NAME.
     """
     cls = chosen_class(benchmark).builder()
-    _refuse(settings, "out", "progress")
+    _refuse_arguments(settings)
     options = {
         name: value for name, value in settings.items() if name not in inspect.signature(build).parameters
     }
-    parse_columns(settings.get("column", ()))
-    _refuse_keys(settings)
+    refuse_keys(settings)
     cls(parse(cls.Options, options, of=f"building for '{benchmark}'"))
     folder = new_folder(Path(runs_folder) / DATA, benchmark_name(benchmark))
     return launch(folder, Task(kind="build", benchmark=str(benchmark), settings=settings))[0]
@@ -149,11 +170,14 @@ def started(runs_folder: str | Path) -> list[Started]:
     """Runs and builds below a runs folder that were begun by `ek.start`, `ek.start_build` or at a terminal,
     newest first: `[each.state for each in ek.started("runs")]`."""
     _PROCESSES[:] = [process for process in _PROCESSES if process.poll() is None]
-    processes = []
-    for root in (Path(runs_folder), Path(runs_folder) / DATA):
-        linked = root.name == DATA and root.is_symlink()
-        folders = root.iterdir() if root.is_dir() and not linked else ()
-        processes += [process for folder in folders if (process := _read(folder)) is not None]
+    roots = (Path(runs_folder), Path(runs_folder) / DATA)
+    folders = [folder for root in roots if root.is_dir() for folder in root.iterdir()]
+    processes: list[Started] = []
+    for folder in folders:
+        with contextlib.suppress(OSError, DataError):  # what is not ours is not listed
+            usable = folder.name.isprintable() and not folder.is_symlink()
+            if usable and (process := stored(folder)) is not None:
+                processes.append(process)
     return sorted(processes, key=lambda process: (process.created, process.name), reverse=True)
 
 
@@ -163,27 +187,25 @@ def start_again(process: Started) -> Started:
     What was answered is not asked again: `ek.start_again(ek.started("runs")[0])`.
     """
     folder = Path(process.path)
-    task = resumable(folder)
-    state = _state(read_json(folder / STARTED, _Process), folder)
-    if state not in ("stopped", "failed"):
-        raise UsageError(f"'{process.name}' is {state}: only what stopped or failed can be resumed.")
-    return launch(folder, task)[0]
+    current = resumable(folder)
+    if current.state not in ("stopped", "failed"):
+        raise UsageError(f"'{current.name}' is {current.state}: only what stopped or failed can be resumed.")
+    return launch(folder, current.task)[0]
 
 
-def resumable(folder: Path) -> Task:
-    """What the process of a folder did, if this person began it here; everything that is started again from
-    a folder is checked here."""
-    file = member(folder, STARTED)
-    task: Task | None = read_json(file, _Process).task if file is not None else None
+def resumable(folder: Path) -> Started:
+    """What is stored of the process of a folder, if this person began it here; everything that is started
+    again from a folder is checked here."""
+    process = stored(folder)
     launched = os.environ.get(VARIABLE) == str(folder.resolve())
-    if task is None or not (launched or _mark_of(folder, task).exists()):
+    if process is None or not (launched or _mark_of(folder, process.task).exists()):
         raise UsageError(
             f"{folder}: nothing shows that you began this here, and a folder may come from anyone, so its "
             f"settings are not used. Run the original command again, with --out {folder}."
         )
-    if task.identity and PARENT_VARIABLE not in os.environ:
+    if process.task.identity and PARENT_VARIABLE not in os.environ:
         raise UsageError(f"{folder} is a run of a suite: `evenkeel suite FILE` resumes it, in its budget.")
-    return task
+    return process
 
 
 def dismiss(process: Started) -> None:
@@ -199,36 +221,14 @@ def dismiss(process: Started) -> None:
         folder.rmdir()
 
 
-def checked_settings(benchmark: str | Path, model: str | None, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of `evenkeel.run`, checked before a process is started with them."""
-    _refuse(settings, "out", "fresh", "progress", "wait")
-    shared = {name: value for name, value in settings.items() if name in RUN_ARGUMENTS}
-    by_name = {name: value for name, value in settings.items() if name not in shared}
-    options = merged_options(shared.pop("options", None), by_name)
-    loaded = load_benchmark(benchmark, options)
-    parse_columns(shared.get("column", ()))
-    data = parse_data(shared["data"]) if shared.get("data") is not None else []
-    _refuse_keys({**shared, "data": data, "model": model})
-    if model:
-        check_spec(model, shared.get("model_args") or {})
-    elif "model" in loaded.roles:
-        raise UsageError(f"{benchmark} needs a model to ask: give model=SPEC.")
-    Limits.of(*(shared.get(name) for name in Limits.__struct_fields__))
-    by_name = dict(options) if isinstance(options, Mapping) else msgspec.structs.asdict(options)
-    return {"model": model, **shared, **by_name}
+def _refuse_arguments(settings: Mapping[str, Any]) -> None:
+    if unfit := [name for name in ("out", "fresh", "progress", "wait") if name in settings]:
+        raise UsageError(f"'{unfit[0]}' cannot be set for a process of its own.")
 
 
-def _refuse(settings: Mapping[str, Any], *names: str) -> None:
-    for name in names:
-        if name in settings:
-            raise UsageError(f"'{name}' cannot be set for a process of its own.")
-
-
-def _refuse_keys(settings: Mapping[str, Any]) -> None:
-    """The settings are stored: neither a spec nor an address of data may hold a key."""
-    args = {key: str(value) for key, value in (settings.get("model_args") or {}).items()}
-    if settings.get("base_url"):
-        args.setdefault("base_url", str(settings["base_url"]))
+def refuse_keys(settings: Mapping[str, Any]) -> None:
+    """The settings are stored: neither a spec nor an address may hold a key."""
+    args = {"base_url": settings.get("base_url") or "", **(settings.get("model_args") or {})}
     split_spec(with_args("openai:model", args))
     for text in _texts(settings):
         if is_elsewhere(text) and not text.startswith("hf:") and without_secrets(text) != text:
@@ -261,22 +261,19 @@ def _mark_of(folder: Path, task: Task) -> Path:
     return cache_dir() / "started" / hashlib.sha256(content).hexdigest()
 
 
-def remember(folder: Path, task: Task) -> None:
-    """Mark a task as one that this person began in this folder, and may resume."""
-    write_whole(_mark_of(folder, task), b"")
-
-
 def record(folder: Path, task: Task, pid: int) -> Started:
-    """Store which process writes a folder."""
-    _refuse_keys(task.settings)
-    process = _Process(
+    """Store which process writes a folder, and that this person began its task there."""
+    refuse_keys(task.settings)
+    process = Started(
         task=task,
         created=datetime.now(UTC).isoformat(timespec="milliseconds"),
         pid=pid,
         began=process_began(pid) if pid else "",
     )
+    with contextlib.suppress(StorageError):  # where nothing can be remembered, it is started anew instead
+        write_whole(_mark_of(folder, task), b"")
     write_whole(folder / STARTED, _encoded(process))
-    return _as_started(folder, process)
+    return msgspec.structs.replace(process, path=str(folder))
 
 
 def launch(
@@ -288,8 +285,6 @@ def launch(
     folder.mkdir(parents=True, exist_ok=True)
     clear_control(folder)
     record(folder, task, 0)
-    with contextlib.suppress(StorageError):  # where nothing can be remembered, it is started anew instead
-        remember(folder, task)
     # -P: whatever lies in the working directory is not imported.
     command = [sys.executable, "-P", "-m", "evenkeel", "resume", str(folder.resolve())]
     (folder / LOG).unlink(missing_ok=True)  # never written through a link
@@ -314,38 +309,10 @@ def launch(
     return record(folder, task, child.pid), child
 
 
-def _read(folder: Path) -> Started | None:
-    """What is stored of a process; None where the file is not ours."""
-    try:
-        file = None if folder.is_symlink() or not folder.name.isprintable() else member(folder, STARTED)
-        return _as_started(folder, read_json(file, _Process)) if file is not None else None
-    except (OSError, DataError):
-        return None
-
-
-def _as_started(folder: Path, process: _Process) -> Started:
-    return Started(
-        name=folder.name,
-        path=str(folder),
-        task=process.task,
-        created=process.created,
-        state=_state(process, folder),
-    )
-
-
-def _state(process: _Process, folder: Path) -> State:
-    if _alive(process):
-        if any((folder / name).is_file() for name in (STOP, STOPPED)):
-            return "stopping"
-        begun = "spec.json" if process.task.kind == "run" else "progress.json"
-        return "running" if (folder / begun).exists() else "starting"
-    if process.task.kind == "run":
-        finished = (folder / "summary.json").is_file()
-    else:
-        finished = folder.is_dir() and any(_is_data(path) for path in folder.iterdir())
-    if finished:
-        return "finished"
-    return "stopped" if (folder / STOPPED).is_file() else "failed"
+def stored(folder: Path) -> Started | None:
+    """What is stored of the process of a folder; None where it has none."""
+    file = member(folder, STARTED)
+    return msgspec.structs.replace(read_json(file, Started), path=str(folder)) if file is not None else None
 
 
 def _is_data(path: Path) -> bool:
@@ -353,13 +320,3 @@ def _is_data(path: Path) -> bool:
     return path.is_file() and not (
         path.name.startswith(".") or path.name in (*CONTROL, STARTED, LOG) or "journal.sqlite" in path.name
     )
-
-
-def _alive(process: _Process) -> bool:
-    """Whether it runs. Its number alone does not say so: the system may have given it to another."""
-    if process.began or process.pid <= 0:
-        return process.pid > 0 and process_began(process.pid) == process.began
-    with contextlib.suppress(OSError, OverflowError):
-        os.kill(process.pid, 0)  # sends nothing
-        return True
-    return False

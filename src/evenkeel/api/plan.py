@@ -16,11 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from msgspec import Struct
 
 from evenkeel.api.batch import batched_roles
-from evenkeel.api.run import merged_options
-from evenkeel.api.setup import model_ref, model_refs, read_samples
+from evenkeel.api.setup import model_refs, read_samples, with_sampling
 from evenkeel.harness.benchmark import Benchmark
 from evenkeel.harness.budget import FREE, Budget, Plan, estimate
 from evenkeel.harness.limits import Limits, Price
@@ -52,65 +50,40 @@ from evenkeel.types import (
 )
 
 
-def dry_run(
-    benchmark: str | Path,
-    model: str | None = None,
-    *,
-    options: Struct | None = None,
-    model_args: Mapping[str, Any] | None = None,
-    top_p: float | None = None,
-    top_k: int | None = None,
-    data: str | Path | Sequence[str | Path] = "starter",
-    column: Mapping[str, str] | Sequence[str] = (),
-    lang: str | Sequence[str] | None = None,
-    limit: int | None = None,
-    seed: int = 0,
-    max_requests: int | None = None,
-    max_usd: float | None = None,
-    price_in: float = 0.0,
-    price_out: float = 0.0,
-    base_url: str | None = None,
-    batch: bool = False,
-    **more: Any,
-) -> Plan:
+def dry_run(benchmark: str | Path, model: str | None = None, **settings: Any) -> Plan:
     """Count what a run would ask. Nothing is asked, and no model is opened; that it can be named is checked.
-    `more` are options of the benchmark, and settings of `ek.run` that change nothing in the count.
+    The settings are those of `ek.run`.
 
     plan = ek.dry_run("rgb", model="openai:NAME", limit=20, price_in=0.15, price_out=0.6)
     plan.requests, plan.usd
     """
-    limits = Limits.of(max_requests, max_usd, price_in, price_out)
-    by_name = {name: value for name, value in more.items() if name not in RUN_ARGUMENTS}
-    ref = model_ref(model, model_args, top_p=top_p, top_k=top_k)
-    if ref is not None:
-        check_spec(ref.spec, ref.args)
-    loaded = load_benchmark(benchmark, merged_options(options, by_name), seed=seed)
-    for spec in loaded.helpers.values():
-        check_spec(spec, {})
+    limits = Limits.of(*(settings.get(name) for name in Limits.__struct_fields__))
+    options = {name: value for name, value in settings.items() if name not in RUN_ARGUMENTS}
+    loaded = load_benchmark(benchmark, options, seed=settings.get("seed", 0))
     name = benchmark_name(benchmark)
-    refs = model_refs(loaded, name, ref, base_url)
-    samples, _ = read_samples(loaded, name, data, lang, limit, column)
-    batched = batched_roles(loaded, name, refs) if batch else frozenset()
+    args = with_sampling(*(settings.get(name) for name in ("model_args", "top_p", "top_k")))
+    refs = model_refs(loaded, name, model, args, settings.get("base_url"))
+    for ref in refs.values():
+        check_spec(ref.spec, ref.args)
+    data, column = settings.get("data", "starter"), settings.get("column", ())
+    samples, _ = read_samples(loaded, name, data, settings.get("lang"), settings.get("limit"), column)
+    batched = batched_roles(loaded, name, refs) if settings.get("batch") else frozenset()
     prices, unpriced = prices_by_role(limits, refs, loaded.roles, batched=batched)
     require_prices(limits, unpriced)
-    named = ref is not None or "model" not in loaded.roles
-    if limits.price:
-        prices = dict.fromkeys(loaded.roles, limits.price)
-    elif unpriced or not named:
-        prices = {}
+    named = bool(model) or "model" not in loaded.roles
+    if price := limits.price:
+        prices = dict.fromkeys(loaded.roles, price)
+        shown = [f"${price.input:g} in, ${price.output:g} out, as given"]
+    else:
+        prices = prices if named and not unpriced else {}
+        shown = shown_prices(prices, refs)
     return msgspec.structs.replace(
         count_requests(loaded, samples, prices, thinking_by_role(refs)),
         local=named and all(is_local(each) for each in refs.values()),
-        prices=tuple(shown_prices(prices, refs)) or given_prices(limits),
+        prices=tuple(shown),
         unpriced=tuple(unpriced),
         keys=tuple(dict.fromkeys(str(key) for each in refs.values() for key in sent_keys(each))),
     )
-
-
-def given_prices(limits: Limits) -> tuple[str, ...]:
-    """The prices of the call, which are those of every model."""
-    price = limits.price
-    return (f"${price.input:g} in, ${price.output:g} out, as given",) if price else ()
 
 
 def count_requests(

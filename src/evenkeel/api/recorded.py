@@ -6,9 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
-
-from evenkeel.api.run import RUNS, carry_out, merged_options, new_folder
+from evenkeel.api.run import RUNS, carry_out, new_folder
 from evenkeel.api.setup import Setup, make_spec, model_refs, open_models, probe
 from evenkeel.errors import UsageError
 from evenkeel.files import datasets
@@ -29,7 +27,6 @@ def score(
     benchmark: str | Path,
     file: str | Path | Sequence[str | Path],
     *,
-    options: Struct | None = None,
     lang: str | None = None,
     base_url: str | None = None,
     out: str | Path | None = None,
@@ -48,7 +45,7 @@ def score(
     if unfit := sorted(asking & set(benchmark_options)):
         raise UsageError(f"'{unfit[0]}' is about asking a model; these answers were given elsewhere.")
     watching = watcher(progress)
-    loaded = load_benchmark(benchmark, merged_options(options, benchmark_options))
+    loaded = load_benchmark(benchmark, benchmark_options)
     recorded = _combined(loaded, paths, lang)
     hashes = [datasets.data_file(path).sha256 for path in paths]
     identity = {
@@ -61,7 +58,7 @@ def score(
     with load_engine() as running:
         models = {
             "model": answers,
-            **open_models(running, loaded, name, model_refs(loaded, name, None, base_url)),
+            **open_models(running, loaded, name, model_refs(loaded, name, base_url=base_url)),
         }
         about: dict[str, Any] = {"source": "recorded", "sha256": hashes, "lang": None}
         if recorded.embedder:

@@ -9,18 +9,9 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
-
 from evenkeel.api.batch import batched_roles, note_batches, with_batches
 from evenkeel.api.permission import Permitted
-from evenkeel.api.setup import (
-    Setup,
-    budget_for,
-    identities,
-    model_ref,
-    model_refs,
-    prepare,
-)
+from evenkeel.api.setup import Setup, budget_for, identities, model_refs, prepare, with_sampling
 from evenkeel.errors import BudgetReached, EvenkeelError, RunConflict, UsageError, place_of
 from evenkeel.files.cache import slug
 from evenkeel.harness.benchmark import Benchmark
@@ -49,7 +40,6 @@ def run(
     benchmark: str | Path,
     model: str | None = None,
     *,
-    options: Struct | None = None,
     model_args: Mapping[str, Any] | None = None,
     top_p: float | None = None,
     top_k: int | None = None,
@@ -77,22 +67,21 @@ def run(
 ) -> Run:
     """Ask, score and store.
 
-        run = ek.run("mirae", model="embedded", lang=["en"], limit=8, options=ek.MiraeOptions(levels="1-3"))
+        run = ek.run("mirae", model="embedded", lang=["en"], limit=8, levels="1-3")
         run.summary["mean_similarity"].value
 
     `benchmark` is a name of `evenkeel list benchmarks`, or the path of a Python file that defines one. Its
-    options are an instance of its option class (`help(ek.MiraeOptions)` describes each field) or the same by
-    name: `ek.run("mirae", …, levels="1-3")`. `data` is a path, an address, `hf:NAME:SPLIT`, "starter" or
-    "published"; `column={"query": "question"}` names columns; `label` is what results call the model. With
-    `batch` requests go through the provider's batches; without `wait` the call ends with BatchesPending, and
-    the same call with `out` resumes it.
+    options are given by name; `help(ek.MiraeOptions)` describes them. `data` is a path, an address,
+    `hf:NAME:SPLIT`, "starter" or "published"; `column={"query": "question"}` names columns; `label` is what
+    results call the model. With `batch` requests go through the provider's batches; without `wait` the call
+    ends with BatchesPending, and the same call with `out` resumes it.
     """
     if not wait and not batch:
         raise UsageError("wait=False goes with batch=True.")
     limits = Limits.of(max_requests, max_usd, price_in, price_out)
     watching, name = watcher(progress), benchmark_name(benchmark)
-    loaded = load_benchmark(benchmark, merged_options(options, benchmark_options), seed=seed)
-    refs = model_refs(loaded, name, model_ref(model, model_args, top_p=top_p, top_k=top_k), base_url)
+    loaded = load_benchmark(benchmark, benchmark_options, seed=seed)
+    refs = model_refs(loaded, name, model, with_sampling(model_args, top_p, top_k), base_url)
     roles = batched_roles(loaded, name, refs) if batch else frozenset()
     budget = budget_for(limits, refs, loaded, watching, batched=roles)
     with load_engine(engine, engine_args, concurrency=concurrency) as running:
@@ -153,15 +142,6 @@ def rescore(
             return _finish(loaded, folder, spec, samples, requests, watching)
         finally:
             watching.finish()
-
-
-def merged_options(options: Struct | None, by_name: Mapping[str, Any]) -> Struct | Mapping[str, Any]:
-    """A benchmark's options, given as an instance of its class or by name."""
-    if options is None:
-        return by_name
-    if by_name:
-        raise UsageError(f"give options=… or options by name, not both: {', '.join(by_name)}.")
-    return options
 
 
 def new_folder(root: Path, *names: str) -> Path:
@@ -253,8 +233,10 @@ def _finish(
     progress: Progress,
 ) -> Run:
     """Score, and write what others read. The figures come first: a page that fails does not lose them."""
-    scores = score_samples(benchmark, folder, samples, requests, progress.note)
-    folder.write_summary(summarise(benchmark, scores))
+    with folder.writing("records.jsonl") as file:
+        scores = score_samples(benchmark, file, samples, requests, progress.note)
+        summary = summarise(benchmark, scores)  # where that fails, the records from before stay with theirs
+    folder.write_summary(summary)
     notes = {**folder.spec.provenance.get("notes", {}), **requests.notes()}
     size = (folder.path / "records.jsonl").stat().st_size
     folder.add_provenance(records_bytes=size, **({"notes": notes} if notes else {}))

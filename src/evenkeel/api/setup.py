@@ -24,6 +24,7 @@ from evenkeel.harness.ledger import assigned_ledger
 from evenkeel.harness.limits import Limits
 from evenkeel.harness.model import Echoing, Model, addresses_of
 from evenkeel.harness.progress import Progress, watch
+from evenkeel.harness.registry import benchmark_name, load_benchmark
 from evenkeel.harness.spec import FORMAT
 from evenkeel.make.builder import Builder
 from evenkeel.models.engines.engine import Engine
@@ -80,7 +81,7 @@ def prepare(
             progress.note(f"{error} The run continues without.")
             benchmark = less
         else:
-            spec = make_spec(name, benchmark, models, source, limit=limit, seed=benchmark.seed, label=label)
+            spec = make_spec(name, benchmark, models, source, limit=limit, label=label)
             return Setup(benchmark, spec, samples, models)
 
 
@@ -106,33 +107,30 @@ def probe_languages(benchmark: Benchmark, models: Mapping[str, Model], samples: 
             model.probe_logprobs(examples[role])
 
 
-def model_ref(
-    model: str | None, args: Mapping[str, Any] | None, *, top_p: float | None, top_k: int | None
-) -> ModelRef | None:
-    """The model under test, with the run's sampling as options of its backend; None where none is given."""
+def with_sampling(args: Mapping[str, Any] | None, top_p: float | None, top_k: int | None) -> dict[str, Any]:
+    """The arguments of a model with the run's sampling, which is options of its backend."""
     sampling = {name: value for name, value in (("top_p", top_p), ("top_k", top_k)) if value is not None}
-    return ModelRef(model, {**(args or {}), **sampling}) if model else None
+    return {**(args or {}), **sampling}
 
 
 def model_refs(
     benchmark: Benchmark | Builder,
     name: str,
-    ref: ModelRef | None,
-    base_url: str | None,
-    *,
-    model_args: Mapping[str, Any] | None = None,
+    model: str | None = None,
+    args: Mapping[str, Any] | None = None,
+    base_url: str | None = None,
 ) -> dict[str, ModelRef]:
     """The models of all roles, by name. Arguments without a model under test are for the one helper there
     is."""
     refs = {role: ModelRef(spec) for role, spec in benchmark.helpers.items() if role != "model"}
-    if ref is None and model_args:
-        if len(refs) != 1:
-            raise UsageError("--model-arg goes with one model, and here there is none, or several.")
-        refs = {role: ModelRef(helper.spec, dict(model_args)) for role, helper in refs.items()}
-    if ref is not None:
+    if model:
         if "model" not in benchmark.roles:
             raise UsageError(f"{name} takes no --model: see `evenkeel run {name} --help`.")
-        refs = {"model": ref, **refs}
+        refs = {"model": ModelRef(model, dict(args or {})), **refs}
+    elif args:
+        if len(refs) != 1:
+            raise UsageError("--model-arg goes with one model, and here there is none, or several.")
+        refs = {role: ModelRef(helper.spec, dict(args)) for role, helper in refs.items()}
     return with_base_url(refs, base_url)
 
 
@@ -153,7 +151,7 @@ def open_models(
             offers = ", ".join(sorted(models[role].capabilities)) or "nothing"
             needs = " and ".join(ABILITIES.get(capability, capability) for capability in sorted(lacking))
             raise CapabilityError(
-                f"{name} needs {_plural(role)} that can {needs}; '{ref.spec}' offers: {offers}.",
+                f"the {role} of {name} must be able to {needs}; '{ref.spec}' offers: {offers}.",
                 lacking=lacking,
             )
     return models
@@ -175,9 +173,22 @@ def budget_for(
     return Budget(limits, prices, thinking_by_role(refs), shared=assigned_ledger())
 
 
-def _plural(role: str) -> str:
-    """`models`, `judges`; a role that names its model besides (`embed:SPEC`) is left as it is."""
-    return f"a model for {role}" if ":" in role else f"{role}s"
+def data_problem(benchmark: str | Path, data: str | Path) -> str:
+    """Why a benchmark cannot read a file or folder of data: `ek.data_problem("rgb", "my.jsonl")`.
+
+    Empty where it can.
+    """
+    problem = ""
+    for lang in (None, "en"):  # a file that does not state its language takes the one that is asked for
+        try:
+            read_samples(load_benchmark(benchmark, {}), benchmark_name(benchmark), data, lang, 1)
+        except DataError as error:
+            problem = problem or str(error)
+        except UsageError:
+            return ""  # the data can be read; what is chosen of it has to be another
+        else:
+            return ""
+    return problem
 
 
 @naming_source()
@@ -258,25 +269,20 @@ def make_spec(
     source: dict[str, Any],
     *,
     limit: int | None = None,
-    seed: int = 0,
     label: str | None = None,
 ) -> RunSpec:
+    servers = {role: urls for role, model in models.items() if (urls := addresses_of(model))}
     return RunSpec(
         format=FORMAT,
         benchmark=name,
         options=to_jsonable(identity_options(benchmark.options, asking=source["source"] != "recorded")),
         models={role: _described(model.identity()) for role, model in models.items()},
         data=source,
-        seed=seed,
+        seed=benchmark.seed,
         limit=limit,
-        provenance={**provenance(), "servers": addresses(models)},
+        provenance={**provenance(), "servers": servers},
         subjects=benchmark.subjects or (label or str(_described(models["model"].identity())["name"]),),
     )
-
-
-def addresses(models: Mapping[str, Model]) -> dict[str, list[str]]:
-    """By role: where a model on a server is reached. That is no part of what it is."""
-    return {role: urls for role, model in models.items() if (urls := addresses_of(model))}
 
 
 def _described(identity: dict[str, Any]) -> dict[str, Any]:

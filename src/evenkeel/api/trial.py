@@ -107,7 +107,7 @@ class _Trying:
 
     def all(self) -> ModelTrial:
         self._model.probe(frozenset())
-        trials = [self._chat()]
+        trials = [self._tried("chat", "generate", self._chat)]
         enough = trials[0].state == "ok"
         if enough:
             trials.append(self._tried("repeats", "generate", self._repeats))
@@ -116,13 +116,14 @@ class _Trying:
             self._tried("log-probabilities of the prompt", "loglikelihood", self._logprobs),
             self._tried("embeddings", "embed", self._embed),
         ]
+        states = {trial.name: trial.state for trial in trials}
         return ModelTrial(
             model=str(self._model.identity()["spec"]),
             addresses=addresses_of(self._model),
             enough=enough,
             latency_s=statistics.median(self._seconds) if self._seconds else None,
             trials=trials,
-            benchmarks=_enough({trial.name: trial.state for trial in trials}),
+            benchmarks=[_enough_for(name, states) for name, _ in usable_benchmarks()],
             notes=self._model.notes() if isinstance(self._model, Noted) else [],
         )
 
@@ -136,39 +137,35 @@ class _Trying:
             self._seconds.append(time.monotonic() - began)
         return response
 
-    def _chat(self) -> Trial:
-        """Chat, without which the rest cannot be judged. A server that is not there is not caught here."""
-        if "generate" not in self._model.capabilities:
-            return self._lacking("chat")
+    def _tried(self, name: str, needs: Capability, attempt: Callable[[], tuple[State, str]]) -> Trial:
+        """One kind of request. What fails here says nothing of the others, but for the first of all."""
+        if needs not in self._model.capabilities:
+            offers = ", ".join(sorted(self._model.capabilities)) or "nothing"
+            return Trial(name=name, state="not supported", detail=f"the model offers: {offers}")
+        try:
+            state, detail = attempt()
+        except EvenkeelError as error:
+            if name == "chat":
+                raise
+            detail = str(error.__cause__ or error)
+            failed = detail.startswith(FAILURES) and not detail.startswith(REFUSALS)
+            state = "failed" if failed else "not supported"
+        return Trial(name=name, state=state, detail=_short(detail))
+
+    def _chat(self) -> tuple[State, str]:
+        """Chat, without which the rest cannot be judged."""
         try:
             response = self._ask(_chat(self._prompts.chat))
         except _Unanswered as error:
             name = split_spec(str(self._model.identity()["spec"]))[0].partition(":")[2]
             if name and name in str(error) and "model" in str(error).lower():
                 raise ModelUnreachable(f"The server has no model '{name}'. {error}") from None
-            return Trial(name="chat", state="failed", detail=_short(str(error)))
+            return "failed", str(error)
         if response.status in ("ok", "truncated") and not is_blank(response.text):
-            return Trial(name="chat", state="ok", detail=_short(response.text))
+            return "ok", response.text
         thought = response.reasoning or IN_REASONING in response.reason
         remedy = " (--model-arg reasoning_tokens=8192 gives it tokens to think with)" if thought else ""
-        problem = f"{response.status}: {response.reason or 'nothing in the answer'}{remedy}"
-        return Trial(name="chat", state="failed", detail=_short(problem))
-
-    def _tried(self, name: str, needs: Capability, attempt: Callable[[], tuple[State, str]]) -> Trial:
-        """One further kind of request. What fails here says nothing of the others."""
-        if needs not in self._model.capabilities:
-            return self._lacking(name)
-        try:
-            state, detail = attempt()
-        except EvenkeelError as error:
-            detail = str(error.__cause__ or error)
-            failed = detail.startswith(FAILURES) and not detail.startswith(REFUSALS)
-            state = "failed" if failed else "not supported"
-        return Trial(name=name, state=state, detail=_short(detail))
-
-    def _lacking(self, name: str) -> Trial:
-        offers = ", ".join(sorted(self._model.capabilities)) or "nothing"
-        return Trial(name=name, state="not supported", detail=f"the model offers: {offers}")
+        return "failed", f"{response.status}: {response.reason or 'nothing in the answer'}{remedy}"
 
     def _repeats(self) -> tuple[State, str]:
         requests = [_chat(self._prompts.repeats, temperature=1.0, repeat=n) for n in (0, 1)]
@@ -215,12 +212,8 @@ NEEDS: dict[Capability, str] = {
 """By capability of the role `model`: what was tried for it."""
 
 
-def _enough(states: Mapping[str, State]) -> list[Trial]:
-    """For each benchmark, whether what works is enough for the model under test, or for its helpers."""
-    return [_enough_for(name, states) for name, _ in usable_benchmarks()]
-
-
 def _enough_for(name: str, states: Mapping[str, State]) -> Trial:
+    """Whether what works is enough for the model under test of a benchmark, or for its helpers."""
     try:
         roles = load_benchmark(name, {}).roles
     except UsageError as error:  # a benchmark of the person's own, with options that must be given

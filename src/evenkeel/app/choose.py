@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-import types
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 from urllib.parse import urlencode
 
 import msgspec
@@ -16,19 +15,14 @@ from msgspec import NODEFAULT, Struct
 
 import evenkeel as ek
 from evenkeel.app import show
-from evenkeel.app.settings import Settings, is_plain_name
+from evenkeel.app.settings import Settings
 from evenkeel.page.format import capitalised, visible
 
 if TYPE_CHECKING:
     from evenkeel.models.presets import Preset
     from evenkeel.options import Option
 
-OF_TERMINAL = ("dry_run",)
-"""Options that the pages do not have."""
-FOLDED = 6
-"""Options that are shown at once where no order is written down."""
 FLAG = re.compile(r"--([a-z][a-z-]+)(?: [A-Z]{2,}\b)?")
-DEFAULT = re.compile(r"\s*\[default: ([^\]]+)\]\.?")
 UPLOAD = "Upload a file…"
 MARKDOWN = re.compile(r"([!-/:-@\[-`{-~])")
 EMBEDDED, FOLDER, SERVER = "Embedded (SmolLM2-135M)", "A folder", "An OpenAI-compatible server"
@@ -39,8 +33,8 @@ ADDRESS = re.compile(r"https?://[^\s/]+(/\S*)?")
 MARKS = {"ok": "✓", "not supported": "–", "unclear": "?", "failed": "✗"}
 PACKED = (".parquet", ".gz", ".zst", ".bz2", ".xz", ".zip")
 """Endings of files that are not text."""
-INTERNAL = ("review.jsonl", "manifest.json", "dropped.jsonl", "started.json", "log")
-"""What a data set holds beside its rows."""
+LONGEST_NAME = 50
+"""Characters: a name has 255 bytes at most."""
 
 
 def plain(words: str) -> str:
@@ -67,23 +61,12 @@ def benchmark(names: Sequence[str]) -> str:
     return chosen
 
 
-def benchmarks(names: Sequence[str]) -> list[str]:
-    """Some of the benchmarks, in the same way."""
-    if asked := [name for name in st.query_params.get_all("benchmark") if name in names]:
-        st.session_state.setdefault("benchmarks", asked)
-    chosen = st.multiselect("Benchmark", names, format_func=benchmark_title, key="benchmarks")
-    st.query_params["benchmark"] = chosen
-    return chosen
-
-
 # Options
 
 
 class _Presentation(Struct, frozen=True):
     """How options are shown: `options.json`."""
 
-    first: dict[str, list[str]]
-    """By page and benchmark: the options that are not behind a click, in their order."""
     titles: dict[str, str]
     choices: dict[str, dict[str, str]]
     """Of an option that takes several of a few values, separated by commas: each with words for it. Its
@@ -103,48 +86,17 @@ def with_titles(text: str) -> str:
     return FLAG.sub(lambda flag: f"“{title(flag[1].replace('-', '_'))}”", text)
 
 
-def explanation(option: Option) -> str:
-    """The help text of the command line as the pages have it."""
-    text = with_titles(option.description)
-    text = DEFAULT.sub(r" Default: \1.", text.replace("; repeat", "; one per line"))
-    begins_with_value = text.startswith(str(option.default)) and option.default != ""
-    return text if begins_with_value else capitalised(text)
-
-
-def options(kind: type[Struct], settings: Settings, *, key: str) -> dict[str, Any]:
-    """A widget for each option; those that are needed less often are behind one click.
+def options(kind: type[Struct], settings: Settings, *, key: str, shown: int) -> dict[str, Any]:
+    """A widget for each option; all but the first ones are behind one click.
 
     Gives what differs from the defaults, under the names of the options.
     """
-    described = {option.name: option for option in ek.describe(kind) if option.name not in OF_TERMINAL}
-    names = PRESENTATION.first.get(key, list(described)[:FOLDED])
-    first = [described.pop(name) for name in names if name in described]
-    chosen = {}
-    for option in [option for option in first if option.name in PRESENTATION.choices]:
-        first.remove(option)
-        if value := _some_of(option, f"{key}-{option.name}"):
-            chosen[option.name] = value
-    chosen |= _rows(first, settings, key)
-    if described:
-        with st.expander(f"More options ({len(described)})"):
-            chosen |= _rows(list(described.values()), settings, key)
+    described = ek.describe(kind)
+    chosen = _rows(described[:shown], settings, key)
+    if folded := described[shown:]:
+        with st.expander(f"More options ({len(folded)})"):
+            chosen |= _rows(folded, settings, key)
     return chosen
-
-
-def _some_of(option: Option, key: str) -> str:
-    """Some of the values that an option can have, separated by commas; empty for all of them."""
-    choices = PRESENTATION.choices[option.name]
-    picked = st.pills(
-        plain(title(option.name)),
-        list(choices),
-        selection_mode="multi",
-        default=list(choices),
-        format_func=choices.__getitem__,
-        key=key,
-        bind="query-params",
-        wrap=True,
-    )
-    return "" if len(picked) == len(choices) else ",".join(picked)
 
 
 def _rows(described: Sequence[Option], settings: Settings, key: str) -> dict[str, Any]:
@@ -157,7 +109,8 @@ def _rows(described: Sequence[Option], settings: Settings, key: str) -> dict[str
                 option = option._replace(default=None)
             with column:
                 value = _option(option, settings, f"{key}-{option.name}")
-                show.text(explanation(option), "small")
+                if option.name not in PRESENTATION.choices:
+                    show.text(with_titles(option.description.replace("; repeat", "; one per line")), "small")
             if value != option.default:
                 chosen[option.name] = value
     return chosen
@@ -166,75 +119,70 @@ def _rows(described: Sequence[Option], settings: Settings, key: str) -> dict[str
 def _option(option: Option, settings: Settings, key: str) -> Any:
     """The widget of one option, by its type."""
     label = plain(title(option.name))
-    core = _core(option.type)
+    if option.name in PRESENTATION.choices:
+        return _some_of(label, option, key)
     if option.file:
-        path = file(label, settings, files_of(settings), default=option.default, key=key)
+        path = file(label, settings, [option.default], settings.data_sets(), key=key)
         return option.default if path is None else path
-    if core is bool:
+    if option.type is bool:
         return st.checkbox(label, option.default, key=key, bind="query-params")
-    if get_origin(core) is Literal:
-        values = list(dict.fromkeys([option.default, *get_args(core)]))
-        return st.selectbox(label, values, format_func=_choice, key=key, bind="query-params")
-    if core in (int, float):
-        step, form = (1, "%d") if core is int else (0.1, "%g")
-        default = option.default if option.default is None else core(option.default)
-        number = st.number_input(
+    if get_origin(option.type) is Literal:
+        values = list(dict.fromkeys([option.default, *get_args(option.type)]))
+        return st.selectbox(label, values, format_func=_value, key=key, bind="query-params")
+    if option.type in (int, float):
+        step, form = (1, "%d") if option.type is int else (0.1, "%g")
+        return st.number_input(
             label,
-            value=default,
+            value=None if option.default is None else option.type(option.default),
             step=step,
             format=form,
             placeholder="default",
             key=key,
             bind="query-params",
         )
-        return option.default if number is None else number
-    if get_origin(core) is tuple:
+    if get_origin(option.type) is tuple:
         default = "\n".join(option.default)
-        text = st.text_area(
-            label, default, placeholder="One per line", height=80, key=key, bind="query-params"
-        )
+        text = st.text_area(label, default, height=80, key=key, bind="query-params")
         return tuple(line.strip() for line in text.splitlines() if line.strip())
     text = st.text_input(label, option.default or "", key=key, bind="query-params")
     return text.strip() or (None if option.default is None else "")
 
 
-def _core(kind: Any) -> Any:
-    """A type without `| None` and without its notes: `int` of `Annotated[int, …] | None`."""
-    if get_origin(kind) is Annotated:
-        return _core(get_args(kind)[0])
-    if get_origin(kind) in (Union, types.UnionType):
-        return _core(next(part for part in get_args(kind) if part is not type(None)))
-    return kind
+def _some_of(label: str, option: Option, key: str) -> str:
+    """Some of the values that an option can have, separated by commas."""
+    choices = PRESENTATION.choices[option.name]
+    picked = st.pills(
+        label,
+        list(choices),
+        selection_mode="multi",
+        default=list(choices),
+        format_func=choices.__getitem__,
+        key=key,
+        bind="query-params",
+        wrap=True,
+    )
+    return option.default if len(picked) in (0, len(choices)) else ",".join(picked)
 
 
-def _choice(value: Any) -> str:
-    return "default" if value is None else str(value)
-
-
-def key_variables() -> list[str]:
-    """The environment variables from which a key may be sent to a server."""
-    return list(dict.fromkeys(preset.key for preset in ek.presets().values() if preset.key))
+def _value(value: str | None) -> str:
+    return "not given" if value is None else value
 
 
 # Files
 
 
 def file(
-    label: str,
-    settings: Settings,
-    files: Mapping[str, Path],
-    *,
-    default: str | None = None,
-    words: Sequence[str] = (),
-    key: str,
+    label: str, settings: Settings, words: Sequence[str | None], files: Mapping[str, Path], *, key: str
 ) -> str | None:
-    """A file: the default, one of those in the app's folders, an upload, or a word that is not a file.
-
-    None where an upload was chosen and nothing is uploaded yet.
-    """
-    choices = [*dict.fromkeys([default, *words]), *files, UPLOAD]
+    """A file: a word that is not one, the first of which is the default, one of those in the app's folders,
+    or an upload. None where an upload was chosen and nothing is uploaded yet."""
     chosen = st.selectbox(
-        label, choices, format_func=_none, accept_new_options=True, key=key, bind="query-params"
+        label,
+        [*words, *files, UPLOAD],
+        format_func=_value,
+        accept_new_options=True,
+        key=key,
+        bind="query-params",
     )
     if chosen == UPLOAD:
         uploaded = st.file_uploader(label, label_visibility="collapsed", key=f"{key}-upload")
@@ -242,28 +190,9 @@ def file(
             show.text("Choose a file to upload.", "warn")
             return None
         return str(save_upload(settings, uploaded.name, uploaded.getvalue()))
-    if chosen is None or chosen == default or chosen in words:
-        return chosen or default
-    return str(files[chosen]) if chosen in files else chosen.strip() or default
-
-
-def _none(value: str | None) -> str:
-    return "none" if value is None else value
-
-
-def files_of(settings: Settings) -> dict[str, Path]:
-    """What a file option can name, by the name that is shown: data sets, and the files in their folders."""
-    files = {}
-    for name, path in settings.data_sets().items():
-        files[name] = path
-        if path.is_dir():
-            files |= {
-                f"{name}/{inner.name}": inner
-                for inner in sorted(path.iterdir())
-                if inner.is_file() and not inner.is_symlink() and not inner.name.startswith(".")
-                if is_plain_name(inner.name) and inner.name not in INTERNAL
-            }
-    return files
+    if chosen is None or chosen in words or chosen not in files:
+        return chosen
+    return str(files[chosen])
 
 
 def save_upload(settings: Settings, name: str, content: bytes) -> Path:
@@ -275,9 +204,8 @@ def save_upload(settings: Settings, name: str, content: bytes) -> Path:
     if b"\0" in content and not name.lower().endswith(PACKED):
         raise ek.UsageError(f"{name!r} is not a text file. Give JSON, CSV, text or Parquet.")
     digest = hashlib.sha256(content).hexdigest()[:8]
-    stem, suffix = (re.sub(r"[^\w.-]", "_", part) for part in (Path(name).stem, Path(name).suffix))
-    stem = stem.strip(".").encode()[:120].decode(errors="ignore")  # a name has 255 bytes at most
-    path = settings.uploads / f"{stem or 'upload'}-{digest}{suffix[:12].lower()}"
+    plain_name = re.sub(r"[^\w.-]", "_", Path(name).name)[-LONGEST_NAME:]
+    path = settings.uploads / f"{digest}-{plain_name}"
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
@@ -320,10 +248,7 @@ def _preset(preset: Preset) -> str | None:
     if preset.key and preset.key_is_set:
         show.text(f"The API key is read from {preset.key}, which is set.", "soft")
     elif preset.key:
-        show.text(
-            f"{preset.key} is not set. Set it in the environment of the app and restart it.",
-            "warn",
-        )
+        show.text(f"{preset.key} is not set. Set it in the environment of the app and restart it.", "warn")
     else:
         show.text(f"The server is at {preset.address()}. No key is needed.", "soft")
     name = _model_name(chosen)
@@ -343,10 +268,14 @@ def _server() -> str | None:
         "Address", placeholder=SERVER_EXAMPLE, key="model-address", bind="query-params"
     ).strip()
     name = _model_name(st.text_input("Model name", key="model-name", bind="query-params"))
-    variables = {"no key": NO_KEY} | {variable: variable for variable in key_variables()}
-    variable = variables[
-        st.selectbox("API key variable", list(variables), key="model-variable", bind="query-params")
-    ]
+    variables = [NO_KEY, *sorted({preset.key for preset in ek.presets().values() if preset.key})]
+    variable = st.selectbox(
+        "API key variable",
+        variables,
+        format_func=lambda name: "no key" if name == NO_KEY else name,
+        key="model-variable",
+        bind="query-params",
+    )
     if re.search(r"[@?#]", address):
         raise ek.UsageError("the address must not contain a password or a key: set it in a variable.")
     if address and not ADDRESS.fullmatch(address):

@@ -7,15 +7,12 @@ the app through a name of its own (DNS rebinding) nor send it anything.
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Awaitable, Callable, MutableMapping, Set
-from typing import Any, TypeAlias
+from collections.abc import Set
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-Scope: TypeAlias = MutableMapping[str, Any]
-Message: TypeAlias = MutableMapping[str, Any]
-Receive: TypeAlias = Callable[[], Awaitable[Message]]
-Send: TypeAlias = Callable[[Message], Awaitable[None]]
-Application: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 POLICY = (
@@ -30,7 +27,7 @@ POLICY = (
 class Guard:
     """An ASGI application before another: refuses what comes from other pages, adds headers to responses."""
 
-    def __init__(self, application: Application, *, names: Set[str], read_only: bool) -> None:
+    def __init__(self, application: ASGIApp, *, names: Set[str], read_only: bool) -> None:
         self._application = application
         self._names = LOOPBACK | names
         self._read_only = read_only
@@ -41,7 +38,7 @@ class Guard:
             return
         headers = {bytes(name).lower(): bytes(text).decode("latin-1") for name, text in scope["headers"]}
         host = headers.get(b"host", "")
-        problem = self._problem(scope, host, headers.get(b"origin"), headers.get(b"sec-fetch-site", ""))
+        problem = self._problem(scope, host, headers.get(b"origin"))
         if problem and scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008, "reason": problem})
             return
@@ -58,7 +55,7 @@ class Guard:
         else:
             await self._application(scope, receive, with_headers)
 
-    def _problem(self, scope: Scope, host: str, origin: str | None, site: str) -> str:
+    def _problem(self, scope: Scope, host: str, origin: str | None) -> str:
         """Why a request is refused; empty where it is not."""
         if not self._is_ours(_name_of(f"//{host}")):
             return "refused: this server does not have that name (see `evenkeel app --help`, --allow-host)."
@@ -66,10 +63,8 @@ class Guard:
             return ""
         if scope["type"] == "http" and self._read_only:
             return "refused: this app shows runs only."
-        if origin is None:
-            return (
-                "" if site in ("", "same-origin", "none") else "refused: the request comes from another site."
-            )
+        if origin is None:  # not a browser
+            return ""
         if urlsplit(origin).netloc.lower() == host.lower() or _name_of(origin) in self._names - LOOPBACK:
             return ""
         return "refused: the request comes from another origin."
@@ -84,7 +79,6 @@ class Guard:
         headers = {"Content-Security-Policy": POLICY.format(sockets=sockets)}
         if not self._read_only:  # there is nothing to click in an app that only shows runs
             headers["Content-Security-Policy"] += "; frame-ancestors 'none'"
-            headers["X-Frame-Options"] = "DENY"
         headers["X-Content-Type-Options"] = "nosniff"
         headers["Referrer-Policy"] = "no-referrer"
         headers["Cross-Origin-Resource-Policy"] = "same-origin"

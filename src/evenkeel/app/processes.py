@@ -11,7 +11,7 @@ import streamlit as st
 import evenkeel as ek
 from evenkeel.app import choose, show
 from evenkeel.app.settings import Settings
-from evenkeel.page.format import counted
+from evenkeel.page.format import counted, duration, visible
 
 if TYPE_CHECKING:
     from evenkeel.api.launch import Kind, Started
@@ -38,25 +38,13 @@ def list_runs(settings: Settings) -> None:
         )
 
 
-@st.fragment(run_every=1)
-def watch_builds(settings: Settings) -> None:
-    """Every build that runs, and the newest of the others."""
-    builds = started(settings, "build")
-    for process in builds[:MOST_LISTED]:
-        with st.container(border=True), show.problems():
-            show.text(process.name)
-            card(process)
-
-
 def card(process: Started) -> None:
     """How far a process is, and what can be done about it."""
-    if problem := st.session_state.get(_problem_key(process), ""):
-        show.text(problem, "error")
     if process.active:
         show.text("Runs keep going if you close this page.", "soft")
         _progress(process)
         if process.state != "stopping" and st.button("Stop", key=f"stop-{process.name}"):
-            _attempt(process, lambda: ek.stop(process.path))
+            _attempt(lambda: ek.stop(process.path))
     elif process.state == "finished":
         show.text("Finished", "soft")
     else:
@@ -72,7 +60,7 @@ def _ended_early(process: Started) -> None:
         show.preformatted(tail)
     with st.container(horizontal=True, vertical_alignment="center"):
         if st.button("Resume", key=f"again-{process.name}", type="primary"):
-            _attempt(process, lambda: ek.start_again(process))
+            _attempt(lambda: ek.start_again(process))
         if st.button("Dismiss", key=f"dismiss-{process.name}"):
             ek.dismiss(process)
             show.go("new-run" if process.kind == "run" else "build")
@@ -88,19 +76,14 @@ def ended_as(process: Started) -> str:
     return "stopped" if process.state == "failed" and not process.log_tail(1) else process.state
 
 
-def _attempt(process: Started, act: Callable[[], object]) -> None:
-    """Do what a button asks for. A problem is saved: these lines are drawn again every second."""
-    st.session_state.pop(_problem_key(process), None)
+def _attempt(act: Callable[[], object]) -> None:
+    """Do what a button asks for. A problem is beside the page, which is drawn again every second."""
     try:
         act()
     except (ek.EvenkeelError, OSError) as error:
-        st.session_state[_problem_key(process)] = str(error)
-    st.rerun(scope="fragment")
-
-
-def _problem_key(process: Started) -> str:
-    """Of a problem that lasts as long as the process is in the same state."""
-    return f"problem-{process.name}-{process.state}"
+        st.toast(choose.plain(visible(str(error))), duration="infinite")
+    else:
+        st.rerun(scope="fragment")
 
 
 def _progress(process: Started) -> None:
@@ -125,10 +108,3 @@ def _progress(process: Started) -> None:
     )
     if not state.done:
         show.text(process.log_tail(1), "soft")
-
-
-def duration(seconds: float) -> str:
-    """`40 s`, `12 min`, `3.5 h`."""
-    if seconds < 90:
-        return f"{seconds:,.0f} s"
-    return f"{seconds / 60:,.0f} min" if seconds < 5400 else f"{seconds / 3600:,.1f} h"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from html import escape
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -62,10 +62,9 @@ def metric(entry: Metric) -> None:
 def picture(drawn: Drawn) -> None:
     """A picture of a run with its title and its note."""
     text(drawn.title)
-    if drawn.chart is not None:
-        ink = {"ink": {"color": "#e4e7ea" if st.context.theme.type == "dark" else "#1c2126"}}
-        chart = {**copy.deepcopy(drawn.chart), "config": {"style": ink}}  # Streamlit changes what it is given
-        st.vega_lite_chart(spec=chart, height="content", alt=visible(drawn.title))
+    ink = {"ink": {"color": "#e4e7ea" if st.context.theme.type == "dark" else "#1c2126"}}
+    chart = {**copy.deepcopy(drawn.chart), "config": {"style": ink}}  # Streamlit changes what it is given
+    st.vega_lite_chart(spec=chart, height="content", alt=visible(drawn.title))
     if drawn.note:
         text(drawn.note, "soft")
 
@@ -141,7 +140,7 @@ def read_only(words: str) -> None:
     st.page_link(st.session_state["pages"]["runs"], label="Look at the runs")
 
 
-def go(page: str, **params: str) -> None:
+def go(page: str, **params: str | list[str]) -> None:
     """Go to another page of the app."""
     st.switch_page(st.session_state["pages"][page], query_params=params)
 
@@ -168,9 +167,8 @@ def metric_title(benchmark: str, column: str) -> str:
     return visible(f"{title} ({subject})" if subject else title)
 
 
-def explained(benchmark: str, metrics: Sequence[str] = ()) -> None:
+def explained(benchmark: str) -> None:
     """What the metrics of a benchmark mean, one click away."""
     with st.popover("What do these figures mean?"):
         for entry in ek.explained(benchmark):
-            if not metrics or entry.name in metrics:
-                metric(entry)
+            metric(entry)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 from evenkeel.cli.options import examples
 from evenkeel.cli.output import say
-from evenkeel.errors import UsageError
 
 FOLDER = click.Path(file_okay=False, path_type=Path)
+EXISTING = click.Path(exists=True, file_okay=False, path_type=Path)
 
 
 @click.command(
@@ -27,9 +28,9 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
     help="The folder of runs.",
 )  # fmt: skip
 @click.option(
-    "--models", type=FOLDER, envvar="EVENKEEL_APP_MODELS", help="A folder of models to choose from."
+    "--models", type=EXISTING, envvar="EVENKEEL_APP_MODELS", help="A folder of models to choose from."
 )
-@click.option("--data", type=FOLDER, envvar="EVENKEEL_APP_DATA", help="A folder of data to choose from.")
+@click.option("--data", type=EXISTING, envvar="EVENKEEL_APP_DATA", help="A folder of data to choose from.")
 @click.option(
     "--host", default="127.0.0.1", show_default=True,
     help="The address to listen on; any but this machine's own needs --read-only.",
@@ -42,40 +43,19 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
     help="Show runs; start, stop, build and mark nothing.",
 )  # fmt: skip
 @click.option(
-    "--allow-host", multiple=True, metavar="NAME", envvar="EVENKEEL_APP_ALLOW_HOST",
+    "--allow-host", "allow_hosts", multiple=True, metavar="NAME", envvar="EVENKEEL_APP_ALLOW_HOST",
     help="Another name of this server, for a proxy in front of it; repeat.",
 )  # fmt: skip
 @click.option(
     "--open/--no-open", "open_browser", default=None,
     help="Open a browser.  [default: on a terminal with a screen]",
 )  # fmt: skip
-def app_command(
-    runs: Path,
-    models: Path | None,
-    data: Path | None,
-    host: str,
-    port: int,
-    read_only: bool,
-    allow_host: tuple[str, ...],
-    open_browser: bool | None,
-) -> None:
+def app_command(open_browser: bool | None, **settings: Any) -> None:
     """Open the web app: run, watch, explore, compare.
 
     It listens on this machine alone unless --host says otherwise, and sends nothing elsewhere.
     """
     from evenkeel.app.server import Server, can_open_browser, serve
 
-    for folder, option in ((models, "--models"), (data, "--data")):
-        if folder is not None and not folder.is_dir():
-            raise UsageError(f"{option} {folder}: there is no such folder.")
-    server = Server(
-        runs=runs,
-        models=models,
-        data=data,
-        host=host,
-        port=port,
-        read_only=read_only,
-        allow_hosts=allow_host,
-        open_browser=can_open_browser() if open_browser is None else open_browser,
-    )
-    serve(server, lambda text: say(text, err=True))
+    opens = can_open_browser() if open_browser is None else open_browser
+    serve(Server(open_browser=opens, **settings), lambda text: say(text, err=True))

@@ -32,13 +32,7 @@ from evenkeel.cli.output import print_result
 )
 @options.reference_option
 @options.json_option("the comparison")
-def compare_command(
-    runs: tuple[str, ...],
-    metrics: tuple[str, ...],
-    by: tuple[str, ...],
-    reference: tuple[Path, ...],
-    json: bool,
-) -> None:
+def compare_command(runs: tuple[Path, ...], json: bool, **settings: Any) -> None:
     """Compare runs on the samples they share: paired differences, each with its interval.
 
     Two runs are compared by every metric that their benchmark shows (where methods are under test, by the
@@ -47,7 +41,7 @@ def compare_command(
     """
     from evenkeel.analysis.comparison import compare
 
-    print_result(compare(*runs, metrics=metrics, by=by, reference=reference), json=json)
+    print_result(compare(*runs, **settings), json=json)
 
 
 @click.command(
@@ -92,7 +86,7 @@ def compare_command(
 )
 @click.pass_context
 def gate_command(
-    ctx: click.Context, /, run: str, baseline: str, form: str, out: Path | None, **settings: Any
+    ctx: click.Context, /, run: Path, baseline: Path, form: str, out: Path | None, **settings: Any
 ) -> None:
     """Exit with 1 on a significant drop below a baseline, or if too few requests were answered.
 

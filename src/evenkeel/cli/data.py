@@ -36,8 +36,10 @@ def _make_build(name: str) -> click.Command:
     @click.pass_context
     def build(ctx: click.Context, /, model_args: tuple[str, ...] = (), **settings: Any) -> None:
         from evenkeel.models.registry import parse_args
+        from evenkeel.report.terminal.progress import Watcher
 
-        ctx.exit(build_and_show(name, model_args=parse_args(model_args), **settings))
+        settings["model_args"] = parse_args(model_args)
+        ctx.exit(build_and_show(name, progress=Watcher(), **settings))
 
     text = f"Make a data set for {name}."
     epilog = examples(*options.usage("build", name))
@@ -45,19 +47,15 @@ def _make_build(name: str) -> click.Command:
 
 
 build_command = BenchmarkGroup(
-    "build",
-    _make_build,
-    arguments="[OPTIONS]",
-    help="Make a data set: from a seed, or from your own questions and documents.",
+    "build", _make_build, help="Make a data set: from a seed, or from your own questions and documents."
 )
 
 
 def build_and_show(name: str, **settings: Any) -> int:
     """Build with the settings of `evenkeel.build`, print what was written, and return the exit code."""
     from evenkeel import api
-    from evenkeel.report.terminal.progress import Watcher
 
-    paths, built = api.build(name, progress=Watcher(), **settings)
+    paths, built = api.build(name, **settings)
     for note in built.notes:
         say(note, err=True)
     for path in paths:

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from importlib import metadata
 from itertools import groupby
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import click
 from msgspec import Struct
@@ -21,6 +21,9 @@ from evenkeel.cli.options import examples, json_option
 from evenkeel.cli.output import say
 from evenkeel.errors import MissingExtra, UsageError, first_line
 from evenkeel.page.format import as_json
+
+if TYPE_CHECKING:
+    from evenkeel.api.trial import Trial
 
 State: TypeAlias = Literal["ok", "absent", "missing"]
 """`absent` is optional; without what is `missing`, the embedded models do not run."""
@@ -40,7 +43,7 @@ EXTRAS = {
 
 
 class Check(Struct, frozen=True, kw_only=True):
-    """One thing that was checked, or tried with a model."""
+    """One thing that was checked."""
 
     part: str
     name: str
@@ -83,7 +86,7 @@ def doctor_command(
         click.echo(as_json({"ready": ready, "checks": checks}))
         ctx.exit(0 if ready else 1)
     for part, group in groupby(checks, key=lambda check: check.part):
-        _show(part, [(check.state, check.name, check.detail, check.fix) for check in group])
+        _show(part, list(group))
     if ready:
         say("No problems found. The embedded models can be run: evenkeel demo")
     else:
@@ -104,7 +107,7 @@ def _try(model: str, model_args: Sequence[str], base_url: str | None, *, json: b
         return 0 if trial.enough else 1
     address = f" at {', '.join(trial.addresses)}" if trial.addresses else ""
     for title, trials in ((f"{trial.model}{address}", trial.trials), ("benchmarks", trial.benchmarks)):
-        _show(title, [(each.state, each.name, each.detail or each.state, "") for each in trials])
+        _show(title, trials)
     if trial.latency_s is not None:
         say(f"latency: {trial.latency_s:.2f} s (median)")
     for note in trial.notes:
@@ -112,14 +115,14 @@ def _try(model: str, model_args: Sequence[str], base_url: str | None, *, json: b
     return 0 if trial.enough else 1
 
 
-def _show(title: str, rows: Sequence[tuple[str, str, str, str]]) -> None:
-    """A line for each state, name and detail, and below it the command that fixes it, if there is one."""
+def _show(title: str, checks: Sequence[Check | Trial]) -> None:
+    """A line for each, and below it the command that fixes it, if there is one."""
     say(title)
-    width = max(len(name) for _, name, _, _ in rows)
-    for state, name, detail, fix in rows:
-        say(f"  {MARKS[state]} {name:<{width}}  {detail}")
-        if fix:
-            say(f"{'':<{width + 6}}{fix}")
+    width = max(len(check.name) for check in checks)
+    for check in checks:
+        say(f"  {MARKS[check.state]} {check.name:<{width}}  {check.detail or check.state}")
+        if isinstance(check, Check) and check.fix:
+            say(f"{'':<{width + 6}}{check.fix}")
 
 
 def _system() -> Iterator[Check]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import errno
+import gc
 import importlib
 import io
 import signal
@@ -111,12 +113,14 @@ def cli(verbose: bool) -> None:
 def main() -> None:
     """Run the command and exit: a user's mistake is one message and an exit code, never a traceback."""
     switch_off_telemetry()
+    atexit.register(gc.freeze)  # otherwise Python looks for cycles among all objects before it ends
     if sys.__stdout__ is not None and sys.stdout is sys.__stdout__:
         sys.stdout = _wrapped(sys.stdout)
     if sys.__stderr__ is not None and sys.stderr is sys.__stderr__:
         sys.stderr = _wrapped(sys.stderr)
     with warnings.catch_warnings(), stopping() as received:
-        warnings.showwarning = _show_warning
+        # One line, like an error, such as of a plug-in that cannot be used.
+        warnings.showwarning = lambda message, *_, **__: say(f"warning: {message}", err=True)
         try:
             code = _run_command()
         except BaseException as error:
@@ -167,11 +171,6 @@ def _run_command() -> int:
     except OSError as error:  # a path that cannot be read or written
         say_error(error)
         return StorageError.exit_code if error.errno in NOT_WRITABLE else 2
-
-
-def _show_warning(message: Warning | str, *more: Any, **further: Any) -> None:
-    """One line, like an error, such as of a plug-in that cannot be used."""
-    say(f"warning: {message}", err=True)
 
 
 def _show_notes(error: BaseException) -> None:

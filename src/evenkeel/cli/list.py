@@ -100,22 +100,18 @@ def list_runs(folder: Path, json: bool) -> None:
 
 def _grid(runs: list[ListedRun]) -> Grid:
     """A row for each run, or for each method of one that compares several."""
-    from evenkeel.page.examples import shortened
-    from evenkeel.page.format import interval, share, value
     from evenkeel.page.grid import Grid
 
     def name(text: str) -> str:
-        return shortened(text, 60).replace("\n", "␊") or "–"
+        return text.replace("\n", "␊") or "–"
 
     rows: list[tuple[str, list[Content]]] = []
     for run in runs:
         figures: dict[str, Figure | None] = {**run.subjects} or {run.model: run.headline}
         for subject, figure in figures.items():
-            scored = f"{value(figure)} {interval(figure, short=True)}".rstrip() if figure else "–"
-            coverage = share(figure.coverage) if figure else "–"
-            cells = [run.state, name(run.benchmark), name(subject), scored, coverage, run.path]
-            rows.append((name(run.created[:16].replace("T", " ")), list(cells)))
-    columns = ["state", "benchmark", "model", "headline", "coverage", "run"]
+            cells: list[Content] = [run.state, name(run.benchmark), name(subject), figure, run.path]
+            rows.append((name(run.created[:16].replace("T", " ")), cells))
+    columns = ["state", "benchmark", "model", "headline", "run"]
     return Grid("", "created (UTC)", columns, rows, left=1 + len(columns))
 
 
@@ -148,24 +144,13 @@ def tokenizers_command(
 
     tokenizers = next(module for _, cls in usable_benchmarks() if (module := cls.tokenizers()) is not None)
     comparison = tokenizers.compare(tokenizers.read(data, parse_langs(lang)), specs)
-    grids = tokenizers.grids(comparison)
-    print_result(comparison.summaries, Overview("Tokenizers", grids=grids), json=json)
+    print_result(comparison.summaries, Overview("Tokenizers", grids=tokenizers.grids(comparison)), json=json)
     for note in comparison.notes:
         say(note, err=True)
     if out:
         from evenkeel.files.cache import write_whole
         from evenkeel.report.html_page import render_tokenizers
 
-        page = render_tokenizers(
-            comparison.named,
-            tokenizers.PICTURES,
-            grids,
-            verdict=tokenizers.verdict(comparison.named),
-            specs=list(comparison.summaries),
-            illustrations=comparison.illustrations,
-            notes=comparison.notes,
-            cautions=tokenizers.CAUTIONS,
-        )
-        write_whole(out, page)
+        write_whole(out, render_tokenizers(tokenizers, comparison))
         if not json:
             say(f"Page: {out}")

@@ -5,10 +5,9 @@ A decorator here is one of click's, or several composed; a command lists the one
 
 from __future__ import annotations
 
-import types
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_origin
+from typing import Any, Literal, TypeAlias, get_args, get_origin
 
 import click
 from msgspec import NODEFAULT, Struct
@@ -51,8 +50,8 @@ class SectionedCommand(click.Command):
 class BenchmarkGroup(click.Group):
     """One command for each benchmark, made by `make` from the benchmark's own options when it is called."""
 
-    def __init__(self, name: str, make: Callable[[str], click.Command], *, arguments: str, help: str) -> None:
-        super().__init__(name, help=help, subcommand_metavar=f"BENCHMARK {arguments}")
+    def __init__(self, name: str, make: Callable[[str], click.Command], *, help: str) -> None:
+        super().__init__(name, help=help, subcommand_metavar="BENCHMARK [OPTIONS]")
         self._make = make
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -101,10 +100,6 @@ def from_struct(options: type[Struct], choose: Callable[[Option], bool] | None =
 
 def _from_field(option: Option) -> Decorator:
     kind = option.type
-    if get_origin(kind) in (types.UnionType, Union):
-        kind = next(part for part in get_args(kind) if part is not type(None))
-    if get_origin(kind) is Annotated:
-        kind = get_args(kind)[0]
     settings: dict[str, Any] = {"type": kind, "show_default": option.default not in (None, 0, "")}
     if get_origin(kind) is tuple:
         settings = {"multiple": True, "show_default": True}
@@ -140,12 +135,6 @@ data_option = click.option(
     show_default=True,
     help="A path, 'starter', 'published', hf:NAME[:SPLIT] or an address; repeat for several.",
 )
-column_option = click.option(
-    "--column",
-    multiple=True,
-    metavar="FIELD=COLUMN",
-    help="Read a field from a column of another name: query=question; repeat.",
-)
 lang_option = click.option(
     "--lang",
     help="Languages, separated by commas: en,ko.  [default: all in the data; mostly en for a starter set]",
@@ -162,24 +151,6 @@ model_args_option = click.option(
     multiple=True,
     metavar="KEY=VALUE",
     help="An option of the model's backend (see `evenkeel list models`); repeat.",
-)
-concurrency_option = click.option(
-    "--concurrency", type=click.IntRange(min=1), help="At most this many requests at once, to each server."
-)
-engine_options = compose(
-    click.option(
-        "--engine",
-        default="local",
-        show_default=True,
-        help="Where models run: local (this process) or ray (a Ray cluster).",
-    ),
-    click.option(
-        "--engine-arg",
-        "engine_args",
-        multiple=True,
-        metavar="KEY=VALUE",
-        help="An option of --engine ray: address, workers or gpus_per_worker; repeat.",
-    ),
 )
 min_coverage_option = click.option(
     "--min-coverage",

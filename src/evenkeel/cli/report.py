@@ -34,7 +34,7 @@ FILE = click.Path(dir_okay=False, path_type=Path)
     help="The file to write.  [default: RUN/report.html; report.html for several runs]",
 )
 @reference_option
-def report_command(runs: tuple[str, ...], out: Path | None, reference: tuple[Path, ...]) -> None:
+def report_command(runs: tuple[Path, ...], out: Path | None, reference: tuple[Path, ...]) -> None:
     """Write a run's HTML page again: one file, nothing loaded from anywhere.
 
     With several runs of one benchmark, the page is of the first and shows the others beside it.
@@ -65,7 +65,7 @@ def report_command(runs: tuple[str, ...], out: Path | None, reference: tuple[Pat
 @reference_option
 @json_option("the scorecard")
 def scorecard_command(
-    runs: tuple[str, ...], out: Path | None, reference: tuple[Path, ...], json: bool
+    runs: tuple[Path, ...], out: Path | None, reference: tuple[Path, ...], json: bool
 ) -> None:
     """Put a model's runs on one page: each benchmark's headline with its interval and coverage.
 
@@ -74,21 +74,17 @@ def scorecard_command(
     """
     from evenkeel.files.cache import write_whole
     from evenkeel.harness.folder import load_run
+    from evenkeel.harness.stored.listing import run_folders
     from evenkeel.report.scorecard import render, scorecard
 
-    card = scorecard([load_run(run) for folder in runs for run in _runs_in(folder)], reference=reference)
+    folders = [path for run in runs for path in sorted(run_folders(run)) or [run]]
+    card = scorecard([load_run(path) for path in folders], reference=reference)
     print_result(card, json=json)
     if not json:
         out = out or Path("scorecard.html")
         say(f"Scorecard: {out}")
     if out:
         write_whole(out, render(card, out))
-
-
-def _runs_in(folder: str) -> list[Path]:
-    """The folder itself, or the runs in it where it is not one."""
-    inner = sorted(path.parent for path in Path(folder).glob("*/spec.json"))
-    return [Path(folder)] if (Path(folder) / "spec.json").exists() or not inner else inner
 
 
 @click.command(
@@ -117,7 +113,7 @@ def _runs_in(folder: str) -> list[Path]:
     type=click.Path(path_type=Path),
     help="The file to write (csv, parquet, inspect), or the folder.  [default: in RUN/export]",
 )
-def export_command(run: str, form: Form | Literal["inspect"], out: Path | None) -> None:
+def export_command(run: Path, form: Form | Literal["inspect"], out: Path | None) -> None:
     """Write a run for other programs: one row for each sample, every column typed, every answer in full.
 
     A row holds the sample's id and group, its tags, the statuses of its requests, its values, the answers

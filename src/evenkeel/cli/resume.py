@@ -21,18 +21,17 @@ def resume_command(ctx: click.Context, run: Path) -> None:
     RUN is the folder of a run, or of a data set that the app was building. Only what you began yourself on
     this machine is resumed: a folder may come from anyone.
     """
-    from evenkeel.api.launch import record, resumable
+    from evenkeel.api.launch import resumable
     from evenkeel.cli.data import build_and_show
-    from evenkeel.cli.run import run_and_show
+    from evenkeel.cli.run import run_and_show, storing
     from evenkeel.harness.control import assigned_folder, obeying
 
-    task, folder = resumable(run), run.resolve()
+    task, folder = resumable(run).task, run.resolve()
     os.chdir(task.directory)
     assigned = assigned_folder()
     if assigned and signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # by whoever began this process
         signal.signal(signal.SIGINT, signal.default_int_handler)
     with obeying(assigned):
         if task.kind == "build":
-            record(folder, task, os.getpid())
-            ctx.exit(build_and_show(task.benchmark, out=folder, **task.settings))
+            ctx.exit(build_and_show(task.benchmark, out=folder, progress=storing(task), **task.settings))
         ctx.exit(run_and_show(task, out=folder))

@@ -19,6 +19,7 @@ from evenkeel.page.format import FLOOR, as_json
 
 if TYPE_CHECKING:
     from evenkeel.api.launch import Task
+    from evenkeel.report.terminal.progress import Watcher
 
 MODEL_OPTIONS = compose(
     click.option(
@@ -49,7 +50,12 @@ BATCH_OPTION = click.option(
 RUN_OPTIONS = compose(
     options.base_url_option,
     options.data_option,
-    options.column_option,
+    click.option(
+        "--column",
+        multiple=True,
+        metavar="FIELD=COLUMN",
+        help="Read a field from a column of another name: query=question; repeat.",
+    ),
     options.lang_option,
     click.option(
         "--limit", type=int, help="Use at most this many questions of each language, data set or task."
@@ -68,9 +74,29 @@ RUN_OPTIONS = compose(
         default=True,
         help="Continue the run in --out, or discard it and start again.",
     ),
-    click.option("--reuse", type=options.RUN_FOLDER, help="Take answers from another run's journal."),
-    options.concurrency_option,
-    options.engine_options,
+    click.option(
+        "--reuse",
+        type=click.Path(exists=True, file_okay=False),
+        help="Take answers from another run's journal.",
+    ),
+    click.option(
+        "--concurrency",
+        type=click.IntRange(min=1),
+        help="At most this many requests at once, to each server.",
+    ),
+    click.option(
+        "--engine",
+        default="local",
+        show_default=True,
+        help="Where models run: local (this process) or ray (a Ray cluster).",
+    ),
+    click.option(
+        "--engine-arg",
+        "engine_args",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="An option of --engine ray: address, workers or gpus_per_worker; repeat.",
+    ),
     click.option("--dry-run", is_flag=True, help="Count requests and estimate tokens; ask nothing."),
     from_struct(Limits),
     options.min_coverage_option,
@@ -104,7 +130,6 @@ def _make_run(name: str) -> click.Command:
 run_command = BenchmarkGroup(
     "run",
     _make_run,
-    arguments="[OPTIONS]",
     help="""Ask a model, score its answers, write the report.
 
     `evenkeel run BENCHMARK --help` lists a benchmark's options.""",
@@ -145,21 +170,26 @@ def run_and_show(task: Task, *, out: str | Path | None, fresh: bool = False, jso
     """Run a benchmark, with its settings stored for `evenkeel resume`, print its figures, and return the exit
     code."""
     from evenkeel import api
-    from evenkeel.api.launch import record, remember
+
+    try:
+        run = api.run(task.benchmark, **task.settings, out=out, fresh=fresh, progress=storing(task))
+    except BatchesPending as pending:
+        say(str(pending), err=json)
+        return pending.exit_code
+    return show_run(run, min_coverage=task.min_coverage, json=json)
+
+
+def storing(task: Task) -> Watcher:
+    """The terminal's watcher, which stores the settings for `evenkeel resume` once the folder is ours."""
+    from evenkeel.api.launch import record
     from evenkeel.report.terminal.progress import Watcher
 
     class Storing(Watcher):
         def began(self, folder: Path) -> None:
             with contextlib.suppress(UsageError, StorageError):  # it is resumed by the same command
-                remember(folder, task)
                 record(folder, task, os.getpid())
 
-    try:
-        run = api.run(task.benchmark, **task.settings, out=out, fresh=fresh, progress=Storing())
-    except BatchesPending as pending:
-        say(str(pending), err=json)
-        return pending.exit_code
-    return show_run(run, min_coverage=task.min_coverage, json=json)
+    return Storing()
 
 
 def _make_score(name: str) -> click.Command:
@@ -187,10 +217,7 @@ def _make_score(name: str) -> click.Command:
 
 
 score_command = BenchmarkGroup(
-    "score",
-    _make_score,
-    arguments="FILE… [OPTIONS]",
-    help="Score answers recorded elsewhere, in the published formats.",
+    "score", _make_score, help="Score answers recorded elsewhere, in the published formats."
 )
 
 
@@ -220,8 +247,9 @@ def _score(
         run = api.score(benchmark, group, out=folder, lang=lang, progress=Watcher(), **settings)
         runs.append(run)
         notes = [note.text for note in notes_of(run)] if len(groups) > 1 else []
+        names = ", ".join(file.name for file in group)
         for text in filter(None, [run.agreement(), *notes]):
-            say(f"{', '.join(file.name for file in group)}: {text}", err=True)
+            say(text if text.startswith(names) else f"{names}: {text}", err=True)
     if len(runs) == 1:
         return show_run(runs[0], min_coverage=FLOOR, json=json)
     if json:
@@ -253,13 +281,7 @@ def _score(
 @options.json_option("the summary")
 @click.pass_context
 def rescore_command(
-    ctx: click.Context,
-    /,
-    run: str,
-    models: tuple[str, ...],
-    model_args: tuple[str, ...],
-    base_url: str | None,
-    json: bool,
+    ctx: click.Context, /, run: Path, model_args: tuple[str, ...], json: bool, **settings: Any
 ) -> None:
     """Score a run's stored answers again, in place; no stored answer is asked for again.
 
@@ -270,9 +292,7 @@ def rescore_command(
     from evenkeel.models.registry import parse_args
     from evenkeel.report.terminal.progress import Watcher
 
-    scored = api.rescore(
-        run, models=models, model_args=parse_args(model_args), base_url=base_url, progress=Watcher()
-    )
+    scored = api.rescore(run, model_args=parse_args(model_args), progress=Watcher(), **settings)
     ctx.exit(show_run(scored, min_coverage=FLOOR, json=json))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -51,15 +51,7 @@ DEFAULT = Path("suite.yaml")
 @json_option("the outcome, or with --dry-run the plan,")
 @click.pass_context
 def suite_command(
-    ctx: click.Context,
-    /,
-    file: Path | None,
-    out: Path | None,
-    only: tuple[str, ...],
-    allow_hosts: tuple[str, ...],
-    dry_run: bool,
-    init: bool,
-    json: bool,
+    ctx: click.Context, /, file: Path | None, dry_run: bool, init: bool, json: bool, **settings: Any
 ) -> None:
     """Run each benchmark of FILE on each of its models, and rank the models.
 
@@ -77,14 +69,12 @@ def suite_command(
     from evenkeel.api.suite.suite import plan_suite, suite
 
     if dry_run:
-        costs = plan_suite(file, out=out, only=only, allow_hosts=allow_hosts)
+        costs = plan_suite(file, **settings)
         print_result(costs, _plan(costs), json=json)
         return
     from evenkeel.report.suite import MARKDOWN, PAGE
-    from evenkeel.report.terminal.runs import runs_watcher
 
-    watcher = runs_watcher(True, plain=True)
-    result = suite(file, out=out, only=only, allow_hosts=allow_hosts, progress=watcher)
+    result = suite(file, **settings)
     print_result(result, json=json)
     if not json:
         for name in (PAGE, MARKDOWN):

@@ -6,7 +6,6 @@ import contextlib
 import hashlib
 import os
 import re
-import secrets
 import unicodedata
 from collections.abc import Iterator
 from pathlib import Path, PurePath
@@ -73,7 +72,7 @@ def distinct_slug(name: str, taken: set[str], *, longest: int = 80) -> str:
 @contextlib.contextmanager
 def replacing(target: Path) -> Iterator[Path]:
     """A temporary path beside `target` that replaces it when the block succeeds, and is removed if not."""
-    draft = target.with_name(f".{target.name}.{secrets.token_hex(6)}.draft")
+    draft = target.with_name(f".{target.name}.{os.urandom(6).hex()}.draft")
     with storage_errors(target):
         target.parent.mkdir(parents=True, exist_ok=True)
         draft.touch(exist_ok=False)

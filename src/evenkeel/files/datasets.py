@@ -6,7 +6,6 @@ import hashlib
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 from urllib.parse import urlsplit, urlunsplit
@@ -185,7 +184,7 @@ def _starter_file(benchmark: str, lang: str, stem: str, starter: Starter) -> Dat
 
 @cache
 def published_sets() -> dict[str, PublishedSet]:
-    content = resources.files("evenkeel.files").joinpath("published.json").read_bytes()
+    content = Path(__file__).with_name("published.json").read_bytes()
     return msgspec.json.decode(content, type=dict[str, PublishedSet])
 
 

@@ -6,7 +6,7 @@ read_json(__package__, "bank", "en", "facts.json", type=tuple[Fact, ...])
 from __future__ import annotations
 
 from functools import cache
-from importlib import resources
+from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 def data_path(package: str, *path: str) -> Path:
     """Where a file or a folder of a package lies."""
-    return Path(str(resources.files(package).joinpath(*path)))
+    return Path(import_module(package).__path__[0], *path)
 
 
 def read_json(package: str, *path: str, type: type[T]) -> T:

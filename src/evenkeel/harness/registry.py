@@ -14,9 +14,6 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-from msgspec import Struct
-
 from evenkeel.errors import EvenkeelError, UsageError, suggestion
 from evenkeel.files.remote.telemetry import switch_off_telemetry
 from evenkeel.harness.benchmark import Benchmark
@@ -34,7 +31,7 @@ BENCHMARKS = {
 }
 FILES_VARIABLE = "EVENKEEL_BENCHMARKS"
 RUN_ARGUMENTS = (
-    "model", "options", "model_args", "base_url", "data", "lang", "limit", "seed", "out", "fresh", "reuse",
+    "model", "model_args", "base_url", "data", "lang", "limit", "seed", "out", "fresh", "reuse",
     "engine", "engine_args", "concurrency", "progress", "max_requests",
     "max_usd", "price_in", "price_out", "batch", "wait", "column", "top_p", "top_k", "label",
 )  # fmt: skip
@@ -90,15 +87,9 @@ def benchmark_name(choice: str | Path) -> str:
     return Path(choice).stem if str(choice).endswith(".py") else str(choice)
 
 
-def load_benchmark(name: str | Path, options: Mapping[str, Any] | Struct, *, seed: int = 0) -> Benchmark:
+def load_benchmark(name: str | Path, options: Mapping[str, Any], *, seed: int = 0) -> Benchmark:
     """A benchmark that a person chose, with its options."""
     cls = chosen_class(name)
-    if isinstance(options, Struct):
-        if not isinstance(options, cls.Options):
-            raise UsageError(
-                f"{type(options).__name__} is not the options of '{name}': give {cls.Options.__name__}."
-            )
-        options = msgspec.structs.asdict(options)  # a struct does not check its values by itself
     parsed = parse(cls.Options, options, of=f"the benchmark '{name}'", also=RUN_ARGUMENTS)
     return cls(parsed, seed=seed)
 

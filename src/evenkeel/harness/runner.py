@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from itertools import chain, islice
 from math import ceil
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import IO, Any, TypeAlias
 
 from evenkeel.errors import BudgetReached, DataError, EvenkeelError, RunConflict, place_of
 from evenkeel.files.cache import distinct_slug
@@ -245,19 +245,18 @@ def check_loss(benchmark: Benchmark, samples: Sequence[Sample], path: RequestPat
 
 def score_samples(
     benchmark: Benchmark,
-    folder: RunFolder,
+    file: IO[bytes],
     samples: Sequence[Sample],
     path: RequestPath,
     note: Callable[[str], None],
 ) -> list[Score]:
-    """From stored answers to records.jsonl and the scores."""
+    """From stored answers to records and the scores."""
     scores: list[Score] = []
     failed: Counter[str] = Counter()
-    with folder.writing("records.jsonl") as file:
-        for score, line in scored(benchmark, samples, path):
-            file.write(line + b"\n")
-            scores.append(score)
-            failed.update(text.removeprefix(FAILURE) for text in score.failures if text.startswith(FAILURE))
+    for score, line in scored(benchmark, samples, path):
+        file.write(line + b"\n")
+        scores.append(score)
+        failed.update(text.removeprefix(FAILURE) for text in score.failures if text.startswith(FAILURE))
     for place, count in failed.most_common():
         note(f"scoring failed for {count:,} of {len(samples):,} samples, which count as errors: {place}")
     return scores

@@ -74,6 +74,8 @@ class RunFolder:
     def _resume(self, spec: RunSpec) -> None:
         self.spec = read_spec(self.path)
         if differences := spec_differences(self.spec, spec):
+            if spec.benchmark != self.spec.benchmark:
+                del differences[1:]  # the others follow from it
             raise RunConflict(
                 f"{self.path} holds another run: {'; '.join(differences)}. "
                 "Choose another --out, or start over with --fresh."

@@ -65,7 +65,7 @@ class Session:
         raw = msgspec.json.decode(settings, type=dict[str, Any])
         self.name, self.settings = name, settings
         self.benchmark = load_benchmark(name, raw["options"], seed=raw["seed"])
-        refs = model_refs(self.benchmark, name, None, None)
+        refs = model_refs(self.benchmark, name)
         self._helpers = open_models(WithoutInspect(), self.benchmark, name, refs)
         probe(self.benchmark, self._helpers, Progress())
         self._responses: dict[tuple[str, bytes], Response] = {}

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import types
 from collections.abc import Mapping, Sequence
 from functools import cache
 from inspect import Parameter, Signature
-from typing import Any, Union, get_args, get_origin
+from typing import Any
 
 import msgspec
 from inspect_ai import Epochs, Task, task
@@ -144,10 +143,9 @@ def as_list(value: Any) -> list[Any]:
 
 def as_option(value: Any, kind: Any) -> Any:
     """A value as an option takes it: Inspect reads YAML, where `1,4,7` is a list and `no` is false."""
-    kinds = get_args(kind) if get_origin(kind) in (types.UnionType, Union) else (kind,)
-    if isinstance(value, bool) and bool not in kinds:
+    if isinstance(value, bool) and kind is not bool:
         return "yes" if value else "no"
-    if value is None or str not in kinds:
+    if value is None or kind is not str:
         return value
     return ",".join(str(each) for each in as_list(value))
 

@@ -94,10 +94,6 @@ class Review:
             return {}
         return {decision.row: decision.verdict for decision in read_json_lines(path, Decision)}
 
-    def refresh(self) -> None:
-        """Read the decisions again: another process may have added some."""
-        self.__dict__.pop("_decisions", None)
-
     def verdict(self, index: int) -> Verdict:
         """What was decided about a row, by its position in `rows`."""
         return self._decisions.get(self.rows[index].digest, "undecided")

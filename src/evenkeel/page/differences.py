@@ -17,7 +17,7 @@ _NO_SPACES = (
     "\U00020000-\U0003134f"
 )
 """Scripts without spaces between words."""
-_WORD = re.compile(rf"([^\W{_NO_SPACES}]+|[{_NO_SPACES}]|[^\w\s])")
+_WORD = rf"([^\W{_NO_SPACES}]+|[{_NO_SPACES}]|[^\w\s])"
 
 
 class Words(NamedTuple):
@@ -41,7 +41,7 @@ class Differences(NamedTuple):
 
 def located_words(text: str, most: int = MOST_WORDS) -> Words:
     """The first words of a text, at most so many."""
-    parts = _WORD.split(text, most)  # what is between words, and the words
+    parts = re.split(_WORD, text, maxsplit=most)  # what is between words, and the words
     ends = list(accumulate(map(len, parts)))
     return Words(parts[1::2], ends[:-1:2], ends[1::2])
 

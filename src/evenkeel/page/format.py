@@ -62,6 +62,13 @@ def _per_cent(amount: float) -> str:
     return f"{round(amount):.0%}"  # exactly 0 or 1, or a rounding error
 
 
+def duration(seconds: float) -> str:
+    """`40 s`, `12 min`, `3.5 h`."""
+    if seconds < 90:
+        return f"{seconds:,.0f} s"
+    return f"{seconds / 60:,.0f} min" if seconds < 5400 else f"{seconds / 3600:,.1f} h"
+
+
 def signed(amount: float, unit: Unit) -> str:
     """A difference, with its sign: `+0.012`, `-3%`; without one where it rounds to zero."""
     return _plus(amount, number(amount, unit))

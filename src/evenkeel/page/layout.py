@@ -47,15 +47,8 @@ class Curve(Struct, frozen=True, kw_only=True):
     y_title: str = ""
 
 
-class Bars(Struct, frozen=True, kw_only=True):
-    """A metric for each value of a tag, with its interval as a whisker; side by side for each of `groups`."""
-
-    title: str
-    metric: str
-    along: str
-    groups: str = ""
-    x_title: str = ""
-    y_title: str = ""
+class Bars(Curve, frozen=True, kw_only=True):
+    """The same as bars, with the intervals as whiskers: side by side for each value of `lines`."""
 
 
 class Points(Struct, frozen=True, kw_only=True):
@@ -79,7 +72,7 @@ class Points(Struct, frozen=True, kw_only=True):
     y_title: str = ""
 
 
-Picture: TypeAlias = Curve | Bars | Points
+Picture: TypeAlias = Curve | Points
 
 
 class Layout(Struct, frozen=True, kw_only=True):

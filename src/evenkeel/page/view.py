@@ -160,14 +160,25 @@ def _has_numbers(answer: Response) -> bool:
 
 
 def value_facts(values: Mapping[str, float | None], metrics: Sequence[Metric]) -> Facts:
-    """Every value of a sample under the title of its metric; a dash where it is not known."""
+    """Every value of a sample under the title of its metric."""
+    return Facts("all values", value_rows(metrics, values), collapsed=True)
+
+
+def value_rows(
+    metrics: Sequence[Metric], *samples: Mapping[str, float | None]
+) -> tuple[tuple[str, ...], ...]:
+    """A row for each value that samples have, with its title; a dash where it is not known."""
     rows = []
-    for name, value in values.items():
+    for name in dict.fromkeys(name for values in samples for name in values):
         metric = declaration(metrics, name)
         subject = name.partition("@")[2]
         title = f"{metric.title}{f' ({subject})' if subject else ''}" if metric else name
-        rows.append((title, known(value, metric.unit) if metric else "–" if value is None else f"{value:g}"))
-    return Facts("all values", tuple(rows), collapsed=True)
+        cells = (values.get(name) for values in samples)
+        digits = (
+            "–" if cell is None else number(cell, metric.unit) if metric else f"{cell:g}" for cell in cells
+        )
+        rows.append((title, *digits))
+    return tuple(rows)
 
 
 def label_of(values: Mapping[str, float | None], metric: Metric, words: str = "") -> str:

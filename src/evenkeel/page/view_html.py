@@ -7,7 +7,11 @@ its text colour from the page around it, so that it can be read on light and on 
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Sequence
+from functools import lru_cache
+from itertools import pairwise
+from typing import TypeAlias
 
 from markupsafe import Markup, escape
 
@@ -19,6 +23,8 @@ LONG = 1_500
 """Characters of a text from which it is collapsed."""
 LONGEST = 200_000
 """Characters of a text that are drawn; what is left out is said."""
+Mark: TypeAlias = tuple[str, str]
+"""The kind of a span and what it means."""
 KINDS = frozenset(
     {"right", "wrong", "reason", "differs", "shared", "edited"}
     | {"true", "false", "irrelevant", "refusal", "nearest", "target"}
@@ -46,36 +52,32 @@ def kind_class(kind: str) -> str:
 def marked_text(text: str, spans: Sequence[Span]) -> Markup:
     """A text with its marks, which may overlap; what is outside of the text is ignored."""
     text = text[:LONGEST]
-    changes: list[tuple[int, bool, Span]] = []
+    begins: defaultdict[int, list[Mark]] = defaultdict(list)
+    ends: defaultdict[int, list[Mark]] = defaultdict(list)
     for span in spans:
         start, end = max(0, span.start), min(len(text), span.end)
         if start < end:
-            changes += [(start, True, span), (end, False, span)]
-    changes.sort(key=lambda change: change[0])
-    parts: list[str] = []
-    active: list[Span] = []
-    position = 0
-    for at, begins, span in changes:
-        if at > position:
-            parts.append(_marked(text[position:at], active))
-            position = at
-        if begins:
-            active.append(span)
-        else:
-            active.remove(span)
-    parts.append(_marked(text[position:], active))
+            begins[start].append((span.kind, span.title))
+            ends[end].append((span.kind, span.title))
+    bounds = sorted({0, len(text), *begins, *ends})
+    # All pieces are escaped at once: no visible text has the character between them.
+    pieces = "\0".join(visible(text[start:end]) for start, end in pairwise(bounds))
+    parts = []
+    active: list[Mark] = []
+    for start, piece in zip(bounds, str(escape(pieces)).split("\0"), strict=False):
+        for mark in ends[start]:
+            active.remove(mark)
+        active += begins[start]
+        parts.append(f"{_opening_tag(tuple(active))}{piece}</mark>" if active else piece)
     return Markup("".join(parts))  # noqa: S704  # every part is escaped
 
 
-def _marked(text: str, spans: Sequence[Span]) -> str:
-    """A part of a text, all of which is under some marks, or under none."""
-    shown = escape(visible(text))
-    if not spans:
-        return shown
-    kinds = " ".join(dict.fromkeys(kind_class(span.kind) for span in spans))
-    titles = "; ".join(dict.fromkeys(span.title for span in spans if span.title))
+@lru_cache(maxsize=64)
+def _opening_tag(marks: Sequence[Mark]) -> str:
+    kinds = " ".join(dict.fromkeys(kind_class(kind) for kind, _ in marks))
+    titles = "; ".join(dict.fromkeys(title for _, title in marks if title))
     title = f' title="{escape(visible(titles))}"' if titles else ""
-    return f'<mark class="{kinds}"{title}>{shown}</mark>'
+    return f'<mark class="{kinds}"{title}>'
 
 
 def legend(spans: Sequence[Span]) -> list[tuple[str, str]]:

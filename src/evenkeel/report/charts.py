@@ -287,8 +287,8 @@ def _domain(points: list[dict[str, Any]]) -> list[float]:
     return [max(low - margin, least), min(high + margin, most)] if inside else [low - margin, high + margin]
 
 
-def _points(summaries: dict[str, Summary], spec: Curve | Bars) -> list[dict[str, Any]]:
-    tag = spec.lines if isinstance(spec, Curve) else spec.groups
+def _points(summaries: dict[str, Summary], spec: Curve) -> list[dict[str, Any]]:
+    tag = spec.lines
     lines = {run: values_of(summary, spec.metric, tag) if tag else [] for run, summary in summaries.items()}
     # The name of a line says in what it differs from the others: the run, the tag, or both.
     names_run, names_line = len(summaries) > 1, len({line for each in lines.values() for line in each}) > 1

@@ -17,11 +17,6 @@ def _text(gate: Gate) -> str:
     return "".join(f"{visible(line)}\n" for line in (*lines, *gate.overview().footnotes))
 
 
-def _markdown(gate: Gate) -> str:
-    """A table, as for the summary of a CI job; nothing in it is read as markup."""
-    return gate.overview().to_markdown()
-
-
 def _junit(gate: Gate) -> str:
     """One test case for each check, as CI systems read them."""
 
@@ -60,14 +55,10 @@ def _github(gate: Gate) -> str:
     )
 
 
-def _json(gate: Gate) -> str:
-    return f"{as_json(gate)}\n"
-
-
 FORMATS: dict[str, Callable[[Gate], str]] = {
     "text": _text,
-    "markdown": _markdown,
+    "markdown": lambda gate: gate.overview().to_markdown(),  # as for the summary of a CI job
     "junit": _junit,
     "github": _github,
-    "json": _json,
+    "json": lambda gate: f"{as_json(gate)}\n",
 }

@@ -12,9 +12,8 @@ from typing import Any
 from markupsafe import Markup
 from msgspec.structs import replace
 
-from evenkeel.analysis.comparable_metrics import run_names
+from evenkeel.analysis.comparability import run_names
 from evenkeel.analysis.comparison import compare
-from evenkeel.analysis.comparison_tables import comparison_tables, footnote, run_lines, sentences
 from evenkeel.analysis.references import orientation_table, reference_runs, references
 from evenkeel.errors import DrawingError, UsageError
 from evenkeel.harness.folder import Run
@@ -22,9 +21,9 @@ from evenkeel.harness.registry import benchmark_class
 from evenkeel.page import format as text
 from evenkeel.page.examples import shortened
 from evenkeel.page.format import counts
-from evenkeel.page.grid import Content, Grid, coverage_cell
+from evenkeel.page.grid import Cell, Content, Grid, Overview, coverage_cell
 from evenkeel.page.html import render as render_template
-from evenkeel.page.layout import MOST_MAIN, Bars, Layout, Note
+from evenkeel.page.layout import MOST_MAIN, Layout, Note
 from evenkeel.page.scale import Scale, drawable, legend, sources
 from evenkeel.page.tables import all_figures, side_by_side
 from evenkeel.page.view_html import spaces_shown
@@ -32,7 +31,6 @@ from evenkeel.report import charts, pictures
 from evenkeel.report.notes import notes_of
 from evenkeel.report.samples.table import sample_table
 from evenkeel.report.scorecard import marks_of
-from evenkeel.types import Summary
 
 
 def render(run: Run, *others: Run, reference: Sequence[str | Path] = ()) -> str:
@@ -134,19 +132,12 @@ def _notes(runs: Mapping[str, Run]) -> list[Note]:
     ]
 
 
-def _differences(runs: Sequence[Run]) -> dict[str, Any]:
+def _differences(runs: Sequence[Run]) -> Overview:
     """Every pair of runs, paired by sample; or why they cannot be paired."""
     try:
-        comparison = compare(*runs)
+        return compare(*runs).overview()
     except UsageError as error:
-        return {"refused": str(error)}
-    return {
-        "refused": "",
-        "runs": [*sentences(comparison), *run_lines(comparison)],
-        "differs": (*comparison.differs, *comparison.notes),
-        "grids": comparison_tables(comparison),
-        "footnote": footnote(comparison),
-    }
+        return Overview("", [Cell(f"The runs cannot be paired: {error}", "warn")])
 
 
 def _grids(runs: Mapping[str, Run], layout: Layout, of_run: str) -> list[Grid]:
@@ -160,30 +151,24 @@ def _grids(runs: Mapping[str, Run], layout: Layout, of_run: str) -> list[Grid]:
     return [*beside, *(replace(grid, title=f"{grid.title}{of_run}") for grid in grids)]
 
 
-def render_tokenizers(
-    summaries: Mapping[str, Summary],
-    bars: Sequence[Bars],
-    grids: Sequence[Grid],
-    *,
-    verdict: str,
-    specs: Sequence[str] = (),
-    illustrations: Sequence[Any],
-    notes: Sequence[str] = (),
-    cautions: Sequence[str] = (),
-) -> str:
-    """The page of `evenkeel tokenizers`: texts as tokens, then a sentence, a chart and a table a measure."""
-    drawn = (pictures.Drawn(each.title, charts.bars(dict(summaries), each), "") for each in bars)
+def render_tokenizers(tokenizers: Any, comparison: Any) -> str:
+    """The page of `evenkeel tokenizers`: texts as tokens, then a sentence, a chart and a table a measure.
+
+    `tokenizers` is the module that a benchmark gives, and `comparison` what its `compare` found.
+    """
+    summaries = comparison.named
+    drawn = [(each.title, charts.bars(summaries, each)) for each in tokenizers.PICTURES]
     return render_template(
         "report/tokenizers.html",
         title="Tokenizers",
-        verdict=verdict,
-        names=dict(zip(summaries, specs or summaries, strict=True)),
-        illustrations=illustrations,
+        verdict=tokenizers.verdict(summaries),
+        names=dict(zip(summaries, comparison.summaries, strict=True)),
+        illustrations=comparison.illustrations,
         spaces_shown=spaces_shown,
-        charts={each.title: _shown(each) for each in drawn if each.chart is not None},
-        grids=grids,
-        notes=notes,
-        cautions=cautions,
+        charts={title: _shown(pictures.Drawn(title, chart, "")) for title, chart in drawn if chart},
+        grids=tokenizers.grids(comparison),
+        notes=comparison.notes,
+        cautions=tokenizers.CAUTIONS,
     )
 
 
@@ -192,8 +177,7 @@ def _shown(drawn: pictures.Drawn) -> dict[str, Any]:
     svg, small, note = "", "", drawn.note
     try:
         # vl-convert draws the SVG from numbers, our titles and the data's tags, which it escapes.
-        svg = Markup(drawn.to_svg()) if drawn.chart is not None else ""
-        small = Markup(charts.to_svg(charts.narrow(drawn.chart))) if drawn.chart is not None else ""
+        svg, small = Markup(drawn.to_svg()), Markup(charts.to_svg(charts.narrow(drawn.chart)))
     except DrawingError as error:
         note = f"{note} {text.capitalised(str(error))} Its figures are in the tables.".strip()
     return {"title": drawn.title, "svg": svg, "small": small, "note": note}

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterable
 from itertools import chain, repeat
 from pathlib import Path
-from typing import NamedTuple
 
 from evenkeel.harness.folder import Run, load_run
 from evenkeel.harness.registry import benchmark_class
@@ -16,7 +15,6 @@ from evenkeel.page.layout import MOST_MAIN, Note
 from evenkeel.text.answers import IN_REASONING, is_blank
 from evenkeel.types import Record, Response, RunSpec
 
-MOSTLY = 0.5
 MANY = 0.05
 """The share of requests from which a warning is due."""
 
@@ -50,38 +48,29 @@ def deciding_notes(run: Run) -> list[Note]:
     ]
 
 
-class Endings(NamedTuple):
-    """How many of the texts that a model was asked for ended in which way."""
-
-    requests: int
-    reasoning: int
-    """Cut off at the token limit while the model was still reasoning."""
-    before_text: int
-    """Cut off at the token limit before any text."""
-    empty: int
-    """Ended by the model itself with no text, or with nothing but reasoning."""
-    cut: int
-    """Cut off at the token limit, and scored as far as they go."""
+REASONING = "cut off inside the reasoning"
+NO_ANSWER = (REASONING, "cut off before any text", "empty")
+CUT = "cut off, and scored as far as they go"
 
 
-def endings(records: Iterable[Record]) -> Endings:
+def endings(records: Iterable[Record]) -> Counter[str]:
+    """How the texts that a model was asked for ended."""
     kinds: Counter[str] = Counter()
     for record in records:
         for answer, part in zip(record.answers, chain(record.score.parts, repeat("")), strict=False):
             if part != "logprobs":
-                kinds["requests"] += 1
-                kinds[_kind(answer, record.score.statuses)] += 1
-    return Endings(*(kinds[name] for name in Endings._fields))
+                kinds[_ending(answer, record.score.statuses)] += 1
+    return kinds
 
 
-def _kind(answer: Response, scored: dict[str, int]) -> str:
-    """The field of `Endings` that counts an answer. One that a stop rule completes is not cut off."""
+def _ending(answer: Response, scored: dict[str, int]) -> str:
+    """One that a stop rule completes is not cut off; an empty one is what the model itself ended."""
     blank = is_blank(answer.text)
     match answer.status:
         case "truncated" if blank:
-            return "reasoning" if answer.reasoning or IN_REASONING in answer.reason else "before_text"
+            return REASONING if answer.reasoning or IN_REASONING in answer.reason else NO_ANSWER[1]
         case "truncated" if scored.get("truncated"):
-            return "cut"
+            return CUT
         case "ok" | "unparsed" if blank and scored.get("unparsed"):
             return "empty"
         case _:
@@ -106,23 +95,16 @@ def ending_notes(run: Run) -> list[Note]:
     if "model" not in run.spec.models:
         return []
     counts = endings(run.records())
-    missing = counts.reasoning + counts.before_text + counts.empty
+    requests, missing, cut = counts.total(), sum(counts[how] for how in NO_ANSWER), counts[CUT]
     texts = []
-    if missing > MANY * counts.requests:
-        parts = {
-            "cut off inside the reasoning": counts.reasoning,
-            "cut off before any text": counts.before_text,
-            "empty": counts.empty,
-        }
-        listed = ", ".join(f"{count:,} {how}" for how, count in parts.items() if count)
-        have = f"{counted(counts.requests, 'requests')} {'has' if missing == 1 else 'have'}"
+    if missing > MANY * requests:
+        listed = ", ".join(f"{counts[how]:,} {how}" for how in NO_ANSWER if counts[how])
+        have = f"{counted(requests, 'requests')} {'has' if missing == 1 else 'have'}"
         text = f"{missing:,} of {have} no answer: {listed}; not scored."
-        if counts.reasoning > MOSTLY * counts.requests:
-            text = f"Most answers were cut off while the model was still reasoning: {text}"
         texts.append(f"{text} {_advice(run.spec, reasons=True)}")
-    if counts.cut > MANY * counts.requests:
-        were = f"{counted(counts.requests, 'answers')} {'was' if counts.cut == 1 else 'were'}"
-        text = f"{counts.cut:,} of {were} cut off: scored as far as the text goes."
+    if cut > MANY * requests:
+        were = f"{counted(requests, 'answers')} {'was' if cut == 1 else 'were'}"
+        text = f"{cut:,} of {were} cut off: scored as far as the text goes."
         texts.append(f"{text} {_advice(run.spec, reasons=False)}")
     return [Note(text.rstrip(), warning=True) for text in texts]
 

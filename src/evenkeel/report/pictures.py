@@ -9,9 +9,8 @@ from typing import Any
 from markupsafe import Markup
 from msgspec import Struct
 
-from evenkeel.analysis.comparable_metrics import run_names
+from evenkeel.analysis.comparability import run_names
 from evenkeel.analysis.references import Reference
-from evenkeel.errors import UsageError
 from evenkeel.harness.folder import Run, load_run
 from evenkeel.harness.registry import benchmark_class
 from evenkeel.harness.spec import served_at
@@ -29,16 +28,16 @@ class Drawn(Displayed, Struct, frozen=True):
     """A picture of a run. A notebook shows it as SVG, which needs no script and no network."""
 
     title: str
-    chart: drawing.Chart | None
-    """A Vega-Lite specification; None where there is too little to draw, which the note says."""
+    chart: drawing.Chart
+    """A Vega-Lite specification."""
     note: str
 
     def to_svg(self) -> str:
         """The picture as on the page."""
-        return drawing.to_svg(self._drawable)
+        return drawing.to_svg(self.chart)
 
     def to_png(self) -> bytes:
-        return drawing.to_png(self._drawable)
+        return drawing.to_png(self.chart)
 
     def __repr__(self) -> str:
         return text.visible(f"<Drawn {self.title}>")
@@ -46,16 +45,8 @@ class Drawn(Displayed, Struct, frozen=True):
     def _repr_html_(self) -> str:
         """The picture as SVG with its title and note, in the colours of the notebook."""
         # vl-convert draws the SVG from numbers, our titles and the data's tags, which it escapes.
-        svg = Markup(self.to_svg()) if self.chart is not None else ""
+        svg = Markup(self.to_svg())
         return render("report/picture.html", title=self.title, svg=svg, note=self.note)
-
-    @property
-    def _drawable(self) -> drawing.Chart:
-        if self.chart is None:
-            raise UsageError(
-                f"there is nothing to draw in '{self.title}'.{f' {self.note}' if self.note else ''}"
-            )
-        return self.chart
 
 
 def charts(*runs: Run | str | Path) -> DisplayedList[Drawn]:
@@ -89,8 +80,8 @@ def draw(
     runs: Mapping[str, Run], layout: Layout, of_run: str, references: Sequence[Reference] = ()
 ) -> list[Drawn]:
     """The pictures of a layout that the runs have something for; references have lines in curves."""
-    drawn = [_draw(picture, runs, layout, of_run, references) for picture in layout.pictures]
-    return [each for each in drawn if each.chart is not None or each.note]
+    drawn = (_draw(picture, runs, layout, of_run, references) for picture in layout.pictures)
+    return [Drawn(title, chart, note) for title, chart, note in drawn if chart is not None]
 
 
 def _draw(
@@ -99,25 +90,25 @@ def _draw(
     layout: Layout,
     of_run: str,
     references: Sequence[Reference],
-) -> Drawn:
-    """One picture. What is of one run alone is of the first, and says so."""
+) -> tuple[str, drawing.Chart | None, str]:
+    """The title, chart and note of one picture. What is of one run alone is of the first, and says so."""
     summaries = {name: run.summary for name, run in runs.items()}
     first = next(iter(runs.values()))
     match picture:
+        case Bars():
+            metric = declaration(layout.metrics, picture.metric)
+            guessing = text.chance(metric)
+            title = f"{picture.title} (dashed: {guessing})" if guessing else picture.title
+            return title, drawing.bars(summaries, picture, metric.chance if metric else None), ""
         case Curve():
             if drawing.curve(summaries, picture) is not None:
                 for each in references:
                     if values_of(each.figures, picture.metric, picture.along):
                         name = f"{each.name}, {'published' if each.published else 'reference'}"
                         summaries[name] = each.figures
-            return Drawn(picture.title, drawing.curve(summaries, picture), "")
-        case Bars():
-            metric = declaration(layout.metrics, picture.metric)
-            guessing = text.chance(metric)
-            title = f"{picture.title} (dashed: {guessing})" if guessing else picture.title
-            return Drawn(title, drawing.bars(summaries, picture, metric.chance if metric else None), "")
+            return picture.title, drawing.curve(summaries, picture), ""
         case Points():
-            return Drawn(f"{picture.title}{of_run}", *drawing.points(first.records(), picture))
+            return f"{picture.title}{of_run}", *drawing.points(first.records(), picture)
 
 
 def settings_of(spec: RunSpec) -> list[tuple[str, str]]:

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evenkeel.analysis.comparable_metrics import run_names
+from evenkeel.analysis.comparability import run_names
 from evenkeel.analysis.references import reference_marks, reference_runs
 from evenkeel.errors import UsageError
 from evenkeel.files.cache import write_whole
@@ -25,7 +25,7 @@ from evenkeel.harness.spec import served_at
 from evenkeel.page.format import counted, counts, statuses
 from evenkeel.page.grid import Cell, Content, Displayed, Grid, Overview, coverage_cell
 from evenkeel.page.html import render as render_template
-from evenkeel.page.layout import MOST_MAIN, Layout
+from evenkeel.page.layout import MOST_MAIN
 from evenkeel.page.metrics import scope_name
 from evenkeel.page.scale import Mark, Scale, drawable, legend, sources
 from evenkeel.page.verdict import TEST_RUN
@@ -93,7 +93,8 @@ class Scorecard(Displayed, Struct, frozen=True, kw_only=True):
         if not doubted:
             return []
         total = len({entry.benchmark for entry in self.entries})
-        share = f"all {total}" if len(doubted) == total else f"{len(doubted)} of {total}"
+        every = "both" if total == 2 else f"all {total}"
+        share = every if len(doubted) == total else f"{len(doubted)} of {total}"
         where = f"in {share} benchmarks " if total > 1 else ""
         return [
             f"A test run: {where}there are too few questions, or too many answers are missing or cut off, to "
@@ -156,28 +157,24 @@ def _entries(run: Run, name: str, own: Sequence[Run], *, alone: bool) -> list[En
         Line(metric=scope_name(figure.metric, figure.scope), title=title, figure=figure)
         for title, figure in layout.main_figures(run.summary)[:MOST_MAIN]
     ]
-    part = layout.part(run.summary)
-    return [
-        Entry(
-            benchmark=run.spec.benchmark,
-            name=", ".join(filter(None, (_entry_name(run, name, subject, alone=alone), part))),
-            subject=subject,
-            path=str(run.path),
-            created=str(run.spec.provenance.get("created", "")),
-            verdict=run.verdict,
-            # Under one metric in every entry, so that methods have their figures in one row.
-            headline=Line(metric=layout.headline, title=layout.headline_title, figure=figure),
-            facts=facts,
-            marks=marks_of(run, own),
+    entries = []
+    for subject, figure in zip(run.spec.subjects, run.headlines.values(), strict=True):
+        entry_name = name if _tests_model(run) else subject if alone else f"{subject} ({name})"
+        entries.append(
+            Entry(
+                benchmark=run.spec.benchmark,
+                name=", ".join(filter(None, (entry_name, layout.part(run.summary)))),
+                subject=subject,
+                path=str(run.path),
+                created=str(run.spec.provenance.get("created", "")),
+                verdict=run.verdict,
+                # Under one metric in every entry, so that methods have their figures in one row.
+                headline=Line(metric=layout.headline, title=layout.headline_title, figure=figure),
+                facts=facts,
+                marks=marks_of(run, own),
+            )
         )
-        for subject, figure in zip(run.spec.subjects, run.headlines.values(), strict=True)
-    ]
-
-
-def _entry_name(run: Run, name: str, subject: str, *, alone: bool) -> str:
-    if _tests_model(run):
-        return name
-    return subject if alone else f"{subject} ({name})"
+    return entries
 
 
 def marks_of(run: Run, own: Sequence[Run] = ()) -> tuple[Mark, ...]:
@@ -215,22 +212,16 @@ def _by_benchmark(entries: Sequence[Entry]) -> list[list[Entry]]:
     return [list(members) for _, members in groupby(entries, key=lambda entry: entry.benchmark)]
 
 
-def _figure_rows(entries: Sequence[Entry]) -> list[tuple[str, list[Line | None]]]:
-    """The figures of runs of one benchmark: the title of each, and each run's line if it has one."""
-    lines = [{line.metric: line for line in (entry.headline, *entry.facts)} for entry in entries]
-    titles = {metric: line.title for each in lines for metric, line in each.items()}
-    return [(words, [each.get(metric) for each in lines]) for metric, words in titles.items()]
-
-
 def _picture(entries: Sequence[Entry], out: Path | None = None) -> Grid:
     """The verdicts of a benchmark's runs, and a line from worst to best for each entry."""
     benchmark = benchmark_class(entries[0].benchmark)
     layout = benchmark.layout
     rows: list[tuple[str, list[Content]]] = []
     for entry in entries:
-        address = link(Path(entry.path), out) if out else ""
+        figure, address = entry.headline.figure, link(Path(entry.path), out) if out else ""
+        line = Scale(figure, entry.marks, lower_is_better=layout.metrics[0].better == "lower")
         report = [Cell("report", link=address)] if address else []
-        rows.append((entry.name, [_scale(entry, layout), entry.headline.figure, *report]))
+        rows.append((entry.name, [line if drawable(figure) else "–", figure, *report]))
     linked = any(len(cells) > 2 for _, cells in rows)
     marks = tuple(dict.fromkeys(mark for entry in entries for mark in entry.marks))
     verdicts = dict.fromkeys(entry.verdict for entry in entries)
@@ -249,18 +240,14 @@ def _picture(entries: Sequence[Entry], out: Path | None = None) -> Grid:
     )
 
 
-def _scale(entry: Entry, layout: Layout) -> Content:
-    figure = entry.headline.figure
-    if not drawable(figure):
-        return "–"
-    return Scale(figure, entry.marks, lower_is_better=layout.metrics[0].better == "lower")
-
-
 def _table(entries: Sequence[Entry]) -> Grid:
     """Runs of one benchmark side by side: their figures, and what is behind the headlines."""
     layout = benchmark_class(entries[0].benchmark).layout
+    lines = [(entry.headline, *entry.facts) for entry in entries]
+    by_metric = [{line.metric: line.figure for line in of_entry} for of_entry in lines]
+    titles = {line.metric: line.title for of_entry in lines for line in of_entry}
     rows: list[tuple[str, list[Content]]] = [
-        (words, [line.figure if line else None for line in lines]) for words, lines in _figure_rows(entries)
+        (title, [of_entry.get(metric) for of_entry in by_metric]) for metric, title in titles.items()
     ]
     figures = [entry.headline.figure for entry in entries]
     rows += [
@@ -277,14 +264,8 @@ def render(card: Scorecard, out: Path) -> str:
     """The page, to be written to `out`: reports below its folder are linked."""
     benchmarks = _by_benchmark(card.entries)
     grids = [*(_picture(members, out) for members in benchmarks), *map(_table, benchmarks)]
-    overview = replace(card.overview(), grids=grids, footnotes=_citations(card))
+    overview = replace(card.overview(), grids=grids)
     return render_template("report/overview.html", title=card.title, overview=overview)
-
-
-def _citations(card: Scorecard) -> list[str]:
-    benchmarks = dict.fromkeys(entry.benchmark for entry in card.entries)
-    layouts = [benchmark_class(name).layout for name in benchmarks]
-    return [f"Please cite: {layout.citation}" for layout in layouts if layout.citation]
 
 
 def link(run: Path, out: Path) -> str:

@@ -6,16 +6,14 @@ Nothing in the files depends on when the suite was run or how often it was inter
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evenkeel.analysis.comparison_tables import SHARED, board_table
 from evenkeel.analysis.gate import Gate
-from evenkeel.analysis.leaderboard import Leaderboard
+from evenkeel.analysis.leaderboard import SHARED, Leaderboard
 from evenkeel.files.cache import write_whole
 from evenkeel.page.format import counted, value
 from evenkeel.page.grid import Cell, Content, Displayed, Grid, Overview
@@ -91,16 +89,6 @@ class SuiteResult(Displayed, Struct, frozen=True, kw_only=True):
         )
 
 
-def named(board: Leaderboard, names: Mapping[str, str]) -> Leaderboard:
-    """A board whose rows have the names of the suite's models, by the paths of their runs."""
-    shown = [names.get(row.path, row.name) for row in board.rows]
-    rows = tuple(
-        replace(row, name=name if shown.count(name) == 1 else f"{name} ({Path(row.path).name})")
-        for row, name in zip(board.rows, shown, strict=True)
-    )
-    return replace(board, rows=rows)
-
-
 def write_leaderboards(result: SuiteResult) -> list[Path]:
     """The page and the Markdown in the folder of the suite."""
     folder = Path(result.path)
@@ -118,7 +106,7 @@ def write_leaderboards(result: SuiteResult) -> list[Path]:
 
 def _board(board: Leaderboard, folder: str) -> Grid:
     """A board whose names are links to the reports of their runs."""
-    grid = board_table(board)
+    grid = board.table()
     rows: list[tuple[str, list[Content]]] = [
         (rank, [Cell(row.name, link=link(Path(row.path), Path(folder) / PAGE)), *cells[1:]])
         for (rank, cells), row in zip(grid.rows, board.rows, strict=True)

@@ -7,25 +7,19 @@ byte-pair tokenizers, quick, and the same on every machine. That is `estimate_to
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-LATIN = "A-Za-z\u00aa\u00b5\u00ba\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f"
-HAN_AND_KANA = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-HANGUL = "\u1100-\u11ff\u3130-\u318f\uac00-\ud7a3"
+# The first and the last character of each block.
+LATIN = ["AZ", "az", "\xaa\xaa", "\xb5\xb5", "\xba\xba", "\xc0\xd6", "\xd8\xf6", "\xf8\u024f"]
+HAN_AND_KANA = ["\u3040\u30ff", "\u3400\u4dbf", "\u4e00\u9fff", "\uf900\ufaff", "\U00020000\U0003ffff"]
+HANGUL = ["\u1100\u11ff", "\u3130\u318f", "\uac00\ud7a3"]
 
 # Hundredths of a token, as integers, so that no platform's rounding can change a count.
 WORD, LONG_WORD, LINE_BREAKS = 104, 100, 100
-CHARACTERS: tuple[tuple[re.Pattern[str], int], ...] = (
-    (re.compile(r"\d"), 100),
-    (re.compile(r"[^\w\s]|_"), 92),
-    (re.compile(f"[{HAN_AND_KANA}]"), 74),
-    (re.compile(f"[{HANGUL}]"), 82),
-    (re.compile(f"[^\\W\\d_{LATIN}{HAN_AND_KANA}{HANGUL}]"), 40),
-)
+DIGIT, SIGN, HAN_OR_KANA, HANGUL_SYLLABLE, OTHER_LETTER = 100, 92, 74, 82, 40
 LETTER, LINE_BREAK, SPACE = 0x61, 0x0A, 0x20
 
 
@@ -33,21 +27,34 @@ class Codes(dict[int, int]):
     """A byte for each character: one for all Latin letters, for line breaks, for spaces; else its weight."""
 
     def __missing__(self, point: int) -> int:
-        character = chr(point)
-        if re.match(f"[{LATIN}]", character):
-            code = LETTER
-        elif character == "\n":
-            code = LINE_BREAK
-        else:
-            code = sum(weight for pattern, weight in CHARACTERS if pattern.match(character)) or SPACE
-        return self.setdefault(point, code)
+        return self.setdefault(point, _code(chr(point)))
+
+
+def _code(character: str) -> int:
+    if _within(character, LATIN):
+        return LETTER
+    if character == "\n":
+        return LINE_BREAK
+    if character.isspace():
+        return SPACE
+    if character.isdecimal():
+        return DIGIT
+    block = HAN_OR_KANA if _within(character, HAN_AND_KANA) else 0
+    block = HANGUL_SYLLABLE if _within(character, HANGUL) else block
+    if character.isalnum():
+        return block or OTHER_LETTER
+    return SIGN + block  # a sign of the East Asian blocks counts as a sign and as one of its block
+
+
+def _within(character: str, blocks: list[str]) -> bool:
+    return any(block[0] <= character <= block[-1] for block in blocks)
 
 
 CODES = Codes()
 LONGER = bytes([LETTER]) * 14
 ASCII_CODES = bytes(CODES[point] for point in range(128)).ljust(256)
-CHARACTER_WEIGHTS = (100, 92, 74, 82, 40, 92 + 74, 92 + 82)
-"""A sign of the East Asian blocks counts as a sign and as one of its block."""
+SIGNS = (SIGN, SIGN + HAN_OR_KANA, SIGN + HANGUL_SYLLABLE)
+CHARACTER_WEIGHTS = (DIGIT, HAN_OR_KANA, HANGUL_SYLLABLE, OTHER_LETTER, *SIGNS)
 LETTERS, LINE_BREAKS_ONLY = (
     bytes(LETTER if code == each else SPACE for code in range(256)) for each in (LETTER, LINE_BREAK)
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path, PurePath, PurePosixPath
+from pathlib import Path
 from typing import Annotated, Any, NamedTuple, TypeAlias
 
 import msgspec
@@ -83,7 +83,7 @@ class Definition(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     models: list[str | ModelEntry] = []
     benchmarks: Annotated[list[str | BenchmarkEntry], Meta(min_length=1)]
-    out: str = ""
+    out: Annotated[str, Meta(pattern=r"^[^\x00]*$")] = ""
     """The folder of the suite, below that of the file; runs/NAME by default."""
     defaults: Settings = Settings()
     budget: BudgetEntry = BudgetEntry()
@@ -122,16 +122,10 @@ class SuiteFile(NamedTuple):
     @property
     def out(self) -> Path:
         """Where the suite is. The file may come from anyone: it names no folder outside its own."""
-        name = self.definition.out or f"runs/{self.path.stem}"
-        path = PurePosixPath(name)
-        outside = path.is_absolute() or PurePath(name).is_absolute() or ".." in path.parts or "\\" in name
-        target = self.folder / path
-        if outside or "\0" in name or not target.resolve().is_relative_to(self.folder):
-            raise self.error(
-                f"out: {name!r} is not below the folder of this file. Give such a folder here, or any with "
-                "--out",
-                "out",
-            )
+        target = self.folder / (self.definition.out or f"runs/{self.path.stem}")
+        if not target.resolve().is_relative_to(self.folder):
+            problem = "is not below the folder of this file. Give such a folder here, or any with --out"
+            raise self.error(f"out: {self.definition.out!r} {problem}", "out")
         return target
 
 

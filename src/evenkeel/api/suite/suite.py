@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -11,18 +11,18 @@ from msgspec import Struct
 
 from evenkeel.analysis.gate import gate
 from evenkeel.analysis.leaderboard import leaderboard
-from evenkeel.api.launch import Started
+from evenkeel.api.launch import stored
 from evenkeel.api.plan import dry_run
-from evenkeel.api.suite.definition import SuiteFile, read_suite
+from evenkeel.api.suite.definition import BudgetEntry, SuiteFile, read_suite
 from evenkeel.api.suite.runs import PlannedRun, planned_runs
-from evenkeel.api.suite.scheduler import Scheduler, earlier_outcome, earlier_processes
+from evenkeel.api.suite.scheduler import Scheduler, earlier_outcome
 from evenkeel.errors import EvenkeelError, UsageError
 from evenkeel.files import lock
 from evenkeel.harness.budget import Plan
 from evenkeel.harness.folder import Run
 from evenkeel.harness.ledger import Ledger
 from evenkeel.harness.registry import benchmark_class
-from evenkeel.report.suite import SuiteGate, SuiteResult, SuiteRun, named, write_leaderboards
+from evenkeel.report.suite import SuiteGate, SuiteResult, SuiteRun, write_leaderboards
 from evenkeel.report.terminal.runs import RunsWatcher, runs_watcher
 
 BUDGET = "budget.sqlite"
@@ -57,35 +57,20 @@ def suite(
     are patterns of the names of runs (`rgb-*`). A key is sent only to its provider and to `allow_hosts`.
     `evenkeel suite --init` writes a file to begin with.
     """
-    definition, planned, earlier, root = _read(Path(file), out, allow_hosts)
+    definition, planned, root = _read(Path(file), out, allow_hosts)
     chosen = _chosen(planned, [only] if isinstance(only, str) else only)
-    watcher = runs_watcher(progress)
-    floor, budget = definition.definition.min_coverage, definition.definition.budget
-    limited = any(limit is not None for limit in msgspec.structs.astuple(budget))
+    budget = definition.definition.budget
     root.mkdir(parents=True, exist_ok=True)
     if (root / "spec.json").exists():
         raise UsageError(f"{root} is the folder of a run: choose another --out for the suite.")
     with lock.writing(root):
-        ledger = Ledger(root / BUDGET) if limited else None
+        ledger = Ledger(root / BUDGET) if budget != BudgetEntry() else None
         if ledger is not None:
             ledger.begin(max_usd=budget.usd, max_requests=budget.requests)
-        scheduler = Scheduler(
-            root,
-            chosen,
-            parallel=definition.definition.parallel,
-            min_coverage=floor,
-            ledger=ledger,
-            watcher=watcher,
-        )
-        try:
-            carried_out = {run.name: run for run in scheduler.carry_out()}
-        except KeyboardInterrupt as interrupt:
-            interrupt.add_note(
-                f"{scheduler.finished()} of {len(chosen)} runs are finished. Answers are saved in "
-                f"{root}: the same command resumes from there."
-            )
-            raise
-        runs = [carried_out.get(run.name) or earlier_outcome(root, earlier, run, floor) for run in planned]
+        parallel, watcher = definition.definition.parallel, runs_watcher(progress)
+        scheduler = Scheduler(root, chosen, parallel=parallel, ledger=ledger, watcher=watcher)
+        carried_out = scheduler.carry_out()
+        runs = [carried_out.get(run.name) or earlier_outcome(root, run) for run in planned]
         result = _result(definition, root, runs, list(carried_out.values()), ledger)
         write_leaderboards(result)
         return result
@@ -99,14 +84,12 @@ def plan_suite(
     allow_hosts: Sequence[str] = (),
 ) -> list[PlannedCost]:
     """What each run of a suite would ask, and what that would cost. Nothing is asked or written."""
-    definition, planned, earlier, root = _read(Path(file), out, allow_hosts)
+    _, planned, root = _read(Path(file), out, allow_hosts)
     states = {"waiting": "new", "finished": "finished"}
     return [
         PlannedCost(
             name=run.name,
-            state=states.get(
-                earlier_outcome(root, earlier, run, definition.definition.min_coverage).state, "unfinished"
-            ),
+            state=states.get(earlier_outcome(root, run).state, "unfinished"),
             servers=tuple(sorted(run.servers)),
             plan=_plan(run),
         )
@@ -115,29 +98,27 @@ def plan_suite(
 
 
 def _plan(run: PlannedRun) -> Plan:
-    plan = dry_run(run.benchmark, run.spec, **run.settings)
+    plan = dry_run(run.task.benchmark, **run.task.settings)
     return msgspec.structs.replace(plan, usd=0.0) if plan.local else plan
 
 
 def _read(
     path: Path, out: str | Path | None, allow_hosts: Sequence[str]
-) -> tuple[SuiteFile, list[PlannedRun], Mapping[str, Started], Path]:
-    """A suite's file, its runs, the processes of earlier calls, and its folder."""
+) -> tuple[SuiteFile, list[PlannedRun], Path]:
+    """A suite's file, its runs, and its folder, in which no run of an earlier call is another."""
     file = read_suite(path)
     root = Path(out) if out else file.out
     runs = planned_runs(file, allow_hosts)
-    earlier = earlier_processes(root)
     for run in runs:
-        process = earlier.get(run.name)
         begun = (root / run.name / "spec.json").is_file()
-        if begun and process is not None and process.task.identity != run.identity:
+        if begun and (process := stored(root / run.name)) and process.task.identity != run.task.identity:
             raise file.error(
                 f"the run in {root / run.name} had other options or data. Remove that folder, give this run "
                 "a name of its own, or choose another --out",
                 "benchmarks",
                 run.step,
             )
-    return file, runs, earlier, root
+    return file, runs, root
 
 
 def _chosen(runs: Sequence[PlannedRun], patterns: Sequence[str]) -> list[PlannedRun]:
@@ -153,13 +134,7 @@ def _chosen(runs: Sequence[PlannedRun], patterns: Sequence[str]) -> list[Planned
 def _result(
     file: SuiteFile, root: Path, runs: list[SuiteRun], chosen: list[SuiteRun], ledger: Ledger | None
 ) -> SuiteResult:
-    ranked = [run for run in runs if run.ranked]
-    names = {
-        str(root / run.name): run.model
-        for run in ranked
-        if run.model and benchmark_class(run.benchmark).subject == "model"
-    }
-    boards = tuple(named(board, names) for board in leaderboard([root / run.name for run in ranked]))
+    boards = tuple(leaderboard([root / run.name for run in runs if run.ranked]))
     gates = tuple(_gates(file, root, runs, [run for run in chosen if run.ranked]))
     failed = [run for run in chosen if not run.ranked]
     unread = [board for board in boards if not board.benchmark]  # its note says what cannot be read, and why

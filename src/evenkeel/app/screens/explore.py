@@ -12,7 +12,7 @@ import streamlit as st
 import evenkeel as ek
 from evenkeel.app import choose, data, processes, show
 from evenkeel.app.settings import Settings
-from evenkeel.page.format import capitalised, counted, interval, tag_name, value, visible
+from evenkeel.page.format import capitalised, counted, interval, tag_name, tag_value, value, visible
 
 if TYPE_CHECKING:
     from evenkeel.api.launch import Started
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 PAGE = 500
 """Samples of a table."""
+ROW_HEIGHT = 72
+"""Pixels: four lines. Streamlit does not wrap texts in rows that are much lower."""
 VERDICTS: tuple[Verdict, ...] = ("wrong", "right", "")
 MOST_VALUES = 40
 """Values of a tag that can be chosen among: one with more is an id."""
@@ -100,7 +102,7 @@ def choose_run(settings: Settings) -> str | None:
 
 def _forget() -> None:
     """Another run, or other samples of it: none is chosen among them."""
-    st.session_state["sample"] = ""
+    st.query_params.pop("sample", None)
     st.session_state["steps"] = st.session_state.get("steps", 0) + 1
 
 
@@ -118,11 +120,7 @@ def progress(settings: Settings, name: str) -> None:
         if process is not None and not settings.read_only:
             processes.card(process)
         elif run is not None and run.state == "unfinished":
-            show.text(
-                f"To resume it, run the command that started it again, with --out and {name}: what was "
-                "answered is not asked again.",
-                "soft",
-            )
+            show.text(f"To resume it, run the command that started it again, with --out and {name}.", "soft")
         if part is not None and part.latest:
             _latest(part)
 
@@ -228,9 +226,9 @@ def _wanted_tags(samples: Samples) -> dict[str, list[str]]:
     with st.expander("Filter by category"):
         picked = {
             tag: st.multiselect(
-                choose.plain(visible(tag)),
+                choose.plain(visible(capitalised(tag_name(tag)))),
                 values,
-                format_func=visible,
+                format_func=lambda text: visible(tag_value(text)),
                 key=f"by-{tag}",
                 bind="query-params",
                 on_change=_forget,
@@ -242,7 +240,7 @@ def _wanted_tags(samples: Samples) -> dict[str, list[str]]:
 
 def _asked(samples: Samples, rows: Sequence[int]) -> int:
     """The row of the sample in the address, or the first; what cannot be shown is said."""
-    name = st.session_state.get("sample", st.query_params.get("sample", ""))
+    name = st.query_params.get("sample", "")
     row = samples.row_of(name)
     if name and row is None:
         show.text(f"This run has no sample {name!r}. The first one is shown instead.", "error")
@@ -259,7 +257,7 @@ def _table(run: ek.Run, samples: Samples, rows: Sequence[int], row: int) -> None
 
     def select() -> None:
         if cells := st.session_state[key].selection.cells:
-            st.session_state["sample"] = samples.index.ids[shown[cells[0][0]]]
+            st.query_params["sample"] = samples.index.ids[shown[cells[0][0]]]
 
     st.dataframe(
         _columns(samples, shown, ek.list_benchmarks()[run.spec.benchmark].metrics[0]),
@@ -269,7 +267,8 @@ def _table(run: ek.Run, samples: Samples, rows: Sequence[int], row: int) -> None
         selection_default={"selection": {"cells": [(position - first, "Question")]}},
         key=key,
         placeholder="",
-        height=min(show.TALLEST, 37 + 35 * len(shown)),
+        height=min(show.TALLEST, 37 + ROW_HEIGHT * len(shown)),
+        row_height=ROW_HEIGHT,
         column_config=COLUMN_CONFIG,
         alt="The samples of the run with their results, questions and answers",
     )
@@ -312,20 +311,12 @@ def _steps(samples: Samples, rows: Sequence[int], row: int) -> None:
 
     def step(by: int) -> None:
         _forget()
-        st.session_state["sample"] = samples.index.ids[rows[position + by]]
+        st.query_params["sample"] = samples.index.ids[rows[position + by]]
 
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button("Previous", on_click=step, args=(-1,), disabled=position == 0, shortcut="p")
         st.button("Next", on_click=step, args=(1,), disabled=position == len(rows) - 1, shortcut="n")
-        show.text(f"{position + 1:,} of {len(rows):,}", "soft")
-        st.text_input(
-            "Sample",
-            key="sample",
-            bind="query-params",
-            placeholder=visible(samples.index.ids[row]),
-            label_visibility="collapsed",
-            width=190,
-        )
+        show.text(f"{position + 1:,} of {len(rows):,}: {samples.index.ids[row]}", "soft")
 
 
 def _mark(run: ek.Run, samples: Samples, row: int, *, read_only: bool) -> None:

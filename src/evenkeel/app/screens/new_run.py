@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +12,7 @@ import streamlit as st
 import evenkeel as ek
 from evenkeel.app import choose, data, processes, show
 from evenkeel.app.settings import Settings
-from evenkeel.page.format import capitalised, counted
+from evenkeel.page.format import capitalised, counted, duration
 
 if TYPE_CHECKING:
     from evenkeel.harness.budget import Plan
@@ -24,19 +22,16 @@ WORDS = {
     "published": "Download the published set first: evenkeel data fetch {}",
 }
 """Data that is not a file. A folder of such a name is offered as `./starter`."""
-SIZES = {"Quick": 5, "Standard": 50, "Full": 0}
-"""Questions of each language; 0 for all."""
-CUSTOM = "Custom"
-COLUMNS = re.compile(r"(?<=\S) {2,}")
-"""Between the columns of a text that is written for the terminal."""
-LONGEST = 240
-"""Characters of what is wrong with a data set."""
+SIZES = {"Quick": 5, "Standard": 50, "Full": None}
+"""Questions of each language; None for all."""
 AT_ONCE = 64
 """Requests at once to a server, as a run sends them."""
 
 
 def page(settings: Settings) -> None:
     show.title("New run")
+    if not st.query_params and "form" in st.session_state:  # it was filled in before another page was opened
+        show.go("new-run", **st.session_state["form"])
     left, right = st.columns([3, 2], gap="large")
     with left, show.problems():
         _form(settings)
@@ -54,33 +49,26 @@ def _form(settings: Settings) -> None:
         chosen["model"] = choose.model(settings)
     chosen |= _data(settings, name) | _size()
     if benchmark.about:
-        show.text(COLUMNS.sub(": ", benchmark.about).strip("\b\n"), "small")
-    chosen |= choose.options(benchmark.Options, settings, key=f"run-{name}")
+        show.preformatted(benchmark.about.strip("\b\n"))
+    chosen |= choose.options(benchmark.Options, settings, key=f"run-{name}", shown=2)
     chosen |= _limits()
+    st.session_state["form"] = {key: st.query_params.get_all(key) for key in st.query_params}
     _start(settings, chosen)
 
 
 def _size() -> dict[str, Any]:
     """How many questions, in which languages."""
     size = st.segmented_control(
-        "Size", [*SIZES, CUSTOM], default="Quick", required=True, key="size", bind="query-params"
+        "Size", list(SIZES), default="Quick", required=True, key="size", bind="query-params"
     )
     show.text(
-        f"Quick: {SIZES['Quick']} questions per language. Standard: {SIZES['Standard']}. Full: all.",
-        "small",
+        f"Questions per language: Quick {SIZES['Quick']}, Standard {SIZES['Standard']}, Full all.", "small"
     )
-    limit = SIZES.get(size, 0)
-    if size == CUSTOM:
-        limit = int(
-            st.number_input("Questions per language (0: all)", 0, value=20, key="limit", bind="query-params")
-        )
     languages = st.text_input(
         "Languages", placeholder="all, or codes such as en,ko", key="lang", bind="query-params"
     )
-    return {
-        **({"lang": languages} if languages.strip() else {}),
-        **({"limit": limit} if limit else {}),
-    }
+    chosen = {"lang": languages.strip(), "limit": SIZES[size]}
+    return {name: value for name, value in chosen.items() if value}
 
 
 # Data
@@ -89,9 +77,9 @@ def _size() -> dict[str, Any]:
 def _data(settings: Settings, benchmark: str) -> dict[str, Any]:
     files = _data_sets(settings, benchmark)
     key = f"data-{benchmark}"
-    picked = choose.file("Data", settings, files, default="starter", words=list(WORDS), key=key)
+    picked = choose.file("Data", settings, list(WORDS), files, key=key)
     if picked and picked not in WORDS and (problem := _data_problem(benchmark, picked, _version(picked))):
-        show.text(f"{benchmark} cannot read this: {_shortened(problem, settings)}", "error")
+        show.text(f"{benchmark} cannot read this: {problem}", "error")
         if st.session_state.get(f"{key}-upload") is not None:  # it is not offered anywhere
             Path(picked).unlink(missing_ok=True)
         picked = None
@@ -109,9 +97,11 @@ def _data_sets(settings: Settings, benchmark: str) -> dict[str, Path]:
     }
 
 
-def _version(path: str | Path) -> tuple[tuple[str, int, int], ...]:
+def _version(data: str | Path) -> tuple[tuple[str, int, int], ...]:
     """Changes with the files of a data set."""
-    path = Path(path)
+    path = Path(data)
+    if data in WORDS:
+        return ()
     files = sorted(each for each in (path.iterdir() if path.is_dir() else [path]) if each.is_file())
     return tuple((each.name, each.stat().st_mtime_ns, each.stat().st_size) for each in files)
 
@@ -119,13 +109,6 @@ def _version(path: str | Path) -> tuple[tuple[str, int, int], ...]:
 @st.cache_data(max_entries=1000, show_spinner="Looking through the data sets…")
 def _data_problem(benchmark: str, path: str, version: tuple[tuple[str, int, int], ...]) -> str:
     return ek.data_problem(benchmark, path)
-
-
-def _shortened(problem: str, settings: Settings) -> str:
-    """With the names that the page shows, and not those of folders of the machine."""
-    for folder in (settings.built, settings.data):
-        problem = problem.replace(f"{folder}{os.sep}", "")
-    return problem if len(problem) <= LONGEST else f"{problem[:LONGEST]}…"
 
 
 # Cost
@@ -151,17 +134,13 @@ def _start(settings: Settings, chosen: dict[str, Any]) -> None:
     if missing := [name for name in ("model", "data") if chosen.get(name, "") is None]:
         show.text(f"Choose the {' and the '.join(missing)} first.", "soft")
         return
-    plan = _plan(msgspec.json.encode(chosen, order="deterministic"), _version_of(chosen["data"]))
+    plan = _plan(msgspec.json.encode(chosen, order="deterministic"), _version(chosen["data"]))
     _show_plan(settings, plan, chosen)
     if st.button("Start the run", type="primary"):
         settings.runs.mkdir(parents=True, exist_ok=True)
         name = ek.start(settings.runs, **chosen).name
-        st.session_state[f"form-{name}"] = {key: st.query_params.get_all(key) for key in st.query_params}
+        st.session_state[f"form-{name}"] = st.session_state["form"]
         show.go("explore", run=name)
-
-
-def _version_of(data: str) -> tuple[tuple[str, int, int], ...]:
-    return () if data in WORDS else _version(data)
 
 
 @st.cache_data(max_entries=100, show_spinner="Counting requests…")
@@ -178,21 +157,17 @@ def _show_plan(settings: Settings, plan: Plan, chosen: dict[str, Any]) -> None:
 
 
 def _expected_time(settings: Settings, requests: int, chosen: dict[str, Any]) -> str:
-    """By the latency of a tested connection, else by the pace of an earlier run of this model with answers
-    as long."""
+    """By the latency of a tested connection, else by the pace of an earlier run of this model."""
     model = chosen.get("model")
     trial = st.session_state.get("trials", {}).get(model)
     if trial is not None and trial.latency_s is not None:
         seconds = math.ceil(requests / AT_ONCE) * trial.latency_s
-        return f"about {processes.duration(seconds)} or more"
-    longest = {"max_tokens": getattr(ek.list_benchmarks()[chosen["benchmark"]].Options(), "max_tokens", None)}
+        return f"about {duration(seconds)} or more"
     for listed in data.finished(settings):
-        if listed.benchmark == chosen["benchmark"]:
-            spec = ek.load_run(listed.path).spec
-            as_long = spec.options.get("max_tokens") == {**longest, **chosen}["max_tokens"]
-            same = as_long and spec.models.get("model", {}).get("spec") == model
-            if same and (pace := ek.pace(listed.path)):
-                return f"about {processes.duration(requests / pace)} at the pace of {listed.name}"
+        models = ek.load_run(listed.path).spec.models if listed.benchmark == chosen["benchmark"] else {}
+        same = models.get("model", {}).get("spec") == model
+        if same and (pace := ek.pace(listed.path)):
+            return f"about {duration(requests / pace)} at the pace of {listed.name}"
     return "time unknown until the first answers"
 
 

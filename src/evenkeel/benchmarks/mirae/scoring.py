@@ -100,11 +100,12 @@ def semantic_entropy(groups: Sequence[int]) -> float:
 
 
 class Prompt(NamedTuple):
-    """One prompt's answers that can be scored: their indexes, their vectors, and the values to fill in."""
+    """One prompt's answers that can be scored: indexes, vectors and cosines, and the values to fill in."""
 
     item: Answered[MiraeInputs]
     indexes: list[int]
     vectors: NDArray[np.float32]
+    matrix: NDArray[np.float32]
     values: dict[str, float | None]
     failures: list[str]
 
@@ -155,7 +156,7 @@ def _prompt(
     matrix = cosine_matrix(vectors)
     figures = similarity(matrix)
     values: dict[str, float | None] = dict(figures) if figures else dict.fromkeys(METRICS)
-    prompt = Prompt(item, indexes, vectors, values, [])
+    prompt = Prompt(item, indexes, vectors, matrix, values, [])
     if prompt.lang not in unread:  # there the cosine says nothing of the meaning
         groups = meanings(matrix) if figures else None
         values["meanings"] = len(set(groups)) if groups else None
@@ -266,7 +267,7 @@ def _score(prompt: Prompt, embedded: Mapping[str, Response], rule: Rule) -> Scor
         failures=tuple(failures),
         detail=MiraeDetail(
             responses=prompt.indexes,
-            pairwise_similarities=cosine_matrix(prompt.vectors).tolist() if prompt.indexes else [],
+            pairwise_similarities=prompt.matrix.tolist(),
         ),
     )
 

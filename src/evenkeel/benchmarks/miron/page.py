@@ -213,7 +213,7 @@ LAYOUT = Layout(
             title="Score by category",
             metric="lev_score",
             along="category",
-            groups="lang",
+            lines="lang",
             y_title="Levenshtein score",
         ),
         Curve(

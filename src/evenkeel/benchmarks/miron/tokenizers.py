@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from evenkeel.analysis.comparable_metrics import path_ends
+from evenkeel.analysis.comparability import path_ends
 from evenkeel.benchmarks.miron.benchmark import Miron
 from evenkeel.benchmarks.miron.files import Example, read_files
 from evenkeel.files import datasets

@@ -21,7 +21,7 @@ def blocks(summary: Summary) -> list[str]:
     width = max([29, *(len(figure.scope.get("method", "")) for figure in summary.values())])
     return [
         "\n".join(
-            [f"Task: {task}"]
+            [f"Task: {tag_value(task)}"]
             + [
                 f"  {method:<{width}}: {accuracy:.2%} ({round(accuracy * n, 1):,g}/{n:,} correct)"
                 for accuracy, method, n in sorted(rows, key=lambda row: -row[0])
@@ -97,7 +97,7 @@ LAYOUT = Layout(
     counted=("triplets", "independent triplets"),
     blocks=blocks,
     pictures=(
-        Bars(title="Methods by task", metric="accuracy", along="task", groups="method", y_title="accuracy"),
+        Bars(title="Methods by task", metric="accuracy", along="task", lines="method", y_title="accuracy"),
         Points(
             title="The same documents, coloured by each view: principal components",
             items="documents",

@@ -198,7 +198,7 @@ LAYOUT = Layout(
             title="Accuracy by the position of the document with the answer",
             metric="published",
             along="position",
-            groups="lang",
+            lines="lang",
             x_title="position",
             y_title="answers right",
         ),

@@ -13,8 +13,6 @@ import contextlib
 import gzip
 import lzma
 import re
-import shutil
-import tempfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
@@ -128,6 +126,9 @@ def named(text: str) -> str:
 
 @cache
 def _folder() -> Path:
+    import shutil
+    import tempfile
+
     folder = Path(tempfile.mkdtemp(prefix="evenkeel-data-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder

@@ -40,9 +40,9 @@ class Endpoint:
         base_url: str,
         key: str,
         *,
-        option: str = "base_url",
-        further: Iterable[str] = (),
-        key_header: str = "Authorization",
+        option: str,
+        further: Iterable[str],
+        key_header: str,
     ) -> None:
         url = _parsed(base_url, option)
         self._url = url.with_user(None).with_fragment(None)

@@ -41,29 +41,24 @@ class _Models(Struct):
 _decoder = msgspec.json.Decoder(_Models | list[_Entry])
 
 
-def list_models(endpoints: Mapping[str, Endpoint], *, timeout: float = TIMEOUT_S) -> dict[str, Listed]:
+def list_models(endpoints: Mapping[str, Endpoint]) -> dict[str, Listed]:
     """The models of several servers, which are asked at the same time; by the names that the servers have."""
-    replies: list[dict[str, Listed]] = list(iterate(partial(_ask_all, endpoints, timeout)))
+    replies: list[dict[str, Listed]] = list(iterate(partial(_ask_all, endpoints)))
     return replies[0]
 
 
-async def _ask_all(
-    endpoints: Mapping[str, Endpoint], timeout: float, outbox: Outbox[dict[str, Listed]]
-) -> None:
-    replies = await asyncio.gather(*(_ask(endpoint, timeout) for endpoint in endpoints.values()))
+async def _ask_all(endpoints: Mapping[str, Endpoint], outbox: Outbox[dict[str, Listed]]) -> None:
+    replies = await asyncio.gather(*map(_ask, endpoints.values()))
     outbox.put(dict(zip(endpoints, replies, strict=True)))
 
 
-async def _ask(endpoint: Endpoint, timeout: float) -> Listed:
-    transport = Transport(endpoint, timeout)
+async def _ask(endpoint: Endpoint) -> Listed:
+    transport = Transport(endpoint, TIMEOUT_S)
     try:
-        async with asyncio.timeout(timeout):
-            reply = await transport.send("GET", "models")
+        reply = await transport.send("GET", "models")
         if reply.status != 200:
             raise reply.failure()
         return Listed(reply.parse(read_models))
-    except TimeoutError:
-        return Listed([], f"no reply within {timeout:g} s")
     except RequestError as error:
         return Listed([], str(error).rstrip("."))
     finally:

@@ -6,8 +6,7 @@ A reply that does not have the expected shape raises `msgspec.DecodeError`, `Rec
 from __future__ import annotations
 
 import base64
-import sys
-from array import array
+import struct
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
@@ -390,7 +389,4 @@ def _float32(embedding: Any) -> bytes:
         return base64.b64decode(embedding, validate=True)
     if not isinstance(embedding, list) or not set(map(type, embedding)) <= {float, int}:
         raise TypeError("neither a list of numbers nor base64")
-    vector = array("f", embedding)
-    if sys.byteorder == "big":
-        vector.byteswap()
-    return vector.tobytes()
+    return struct.pack(f"<{len(embedding)}f", *embedding)

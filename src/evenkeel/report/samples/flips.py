@@ -11,14 +11,11 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evenkeel.analysis.comparable_metrics import layout_of, run_names
+from evenkeel.analysis.comparability import layout_of, run_names
 from evenkeel.errors import UsageError
 from evenkeel.harness.folder import Run, load_run
 from evenkeel.page.differences import side_by_side
-from evenkeel.page.format import known
-from evenkeel.page.layout import Layout
-from evenkeel.page.metrics import declaration
-from evenkeel.page.view import Beside, Block, Facts, Text, View
+from evenkeel.page.view import Beside, Block, Facts, Text, View, value_rows
 
 ANSWER = re.compile(r"(Answer \d+|generated)(?= \(|, |$)")
 """The heading of an answer, before how it ended."""
@@ -77,7 +74,8 @@ def compare_sample(a: Run | str | Path, b: Run | str | Path, sample: str) -> Vie
             raise UsageError(f"{run.path} has no sample '{sample}'.")
         views.append(samples.view(row))
         values.append(samples.record(row).score.values)
-    blocks = [*_paired(views[0], views[1], names), _values(layout, names, values)]
+    facts = Facts("values", value_rows(layout.metrics, *values), ("metric", *names))
+    blocks = [*_paired(views[0], views[1], names), facts]
     return View(views[1].title, " → ".join(names), tuple(blocks))
 
 
@@ -136,17 +134,3 @@ def _block_of_both(left: Block | None, right: Block | None, names: list[str]) ->
     else:
         for name, each in zip(names, (left, right), strict=True):
             yield replace(each, heading=f"{each.heading} ({name})")
-
-
-def _values(layout: Layout, names: list[str], values: list[dict[str, float | None]]) -> Facts:
-    rows = []
-    for name in dict.fromkeys([*values[0], *values[1]]):
-        metric = declaration(layout.metrics, name)
-        subject = name.partition("@")[2]
-        title = f"{metric.title}{f' ({subject})' if subject else ''}" if metric else name
-        cells = [each.get(name) for each in values]
-        shown = [
-            known(cell, metric.unit) if metric else "–" if cell is None else f"{cell:g}" for cell in cells
-        ]
-        rows.append((title, *shown))
-    return Facts("values", tuple(rows), ("metric", *names))

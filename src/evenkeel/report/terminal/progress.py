@@ -15,6 +15,8 @@ NOTEBOOK_SECONDS = 0.5
 PLAIN_SECONDS = 5.0
 BAR_SECONDS = 0.1
 """Between two updates."""
+WIDTH = 100
+"""Characters of a line in a notebook that is written over."""
 KINDS = 3
 LONGEST_KIND = 40
 FEW = 10
@@ -30,9 +32,11 @@ def watcher(progress: Progress | bool | None) -> Progress:
         return progress
     if progress and in_notebook():
         return NotebookLine()
-    if progress and sys.stderr is not None and sys.stderr.isatty():
-        return Watcher()
-    return Progress()
+    return Watcher() if progress and _on_terminal() else Progress()
+
+
+def _on_terminal() -> bool:
+    return sys.stderr is not None and sys.stderr.isatty()
 
 
 def in_notebook() -> bool:
@@ -113,9 +117,6 @@ class Watcher(_Tally):
     """On stderr: a bar with rate and time left on a terminal, lines elsewhere."""
 
     def __init__(self) -> None:
-        from rich.console import Console
-
-        self._console = Console(stderr=True)
         self._bar: Any = None
         self._task: Any = None
         self._titles: set[str] = set()
@@ -124,7 +125,8 @@ class Watcher(_Tally):
 
     def phase(self, title: str, *, total: int, done: int) -> None:
         self.finish()
-        self.seconds = BAR_SECONDS if self._console.is_terminal else PLAIN_SECONDS
+        terminal = _on_terminal()
+        self.seconds = BAR_SECONDS if terminal else PLAIN_SECONDS
         self._begin(title, total=total, done=done)
         title = self._title
         if done and not (done == total and title in self._titles):
@@ -132,13 +134,14 @@ class Watcher(_Tally):
         self._titles.add(title)
         if done == total:
             return
-        if self._console.is_terminal:
+        if terminal:
             self._next = 0.0
             self._draw(title, total=total, done=done)
         else:
             self.note(f"{title}: {counted(total - done, 'requests')}")
 
     def _draw(self, title: str, *, total: int, done: int) -> None:
+        from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
         self._bar = Progress(
@@ -148,7 +151,7 @@ class Watcher(_Tally):
             TextColumn("{task.fields[counts]}", markup=False),
             TimeRemainingColumn(compact=True),
             TextColumn("left"),
-            console=self._console,
+            console=Console(stderr=True),
             auto_refresh=True,
             transient=True,
         )
@@ -163,7 +166,7 @@ class Watcher(_Tally):
 
     def note(self, text: str) -> None:
         if self._bar is not None:
-            self._console.print(visible(text), style="dim", markup=False, highlight=False)
+            self._bar.console.print(visible(text), style="dim", markup=False, highlight=False)
         else:
             print(visible(text), file=sys.stderr, flush=True)
 
@@ -175,40 +178,22 @@ class Watcher(_Tally):
 
 
 class NotebookLine(_Tally):
-    """One output of the cell, written over as answers come in. It needs no widgets."""
+    """One line of the cell's output, written over as answers come in. It needs no widgets."""
 
-    def __init__(self) -> None:
-        self._notes: list[str] = []
-        self._display: Any = None
-        self.seconds = NOTEBOOK_SECONDS
-        super().__init__()
+    seconds = NOTEBOOK_SECONDS
 
     def phase(self, title: str, *, total: int, done: int) -> None:
+        self.finish()
         self._begin(title, total=total, done=done)
         self._show()
 
     def note(self, text: str) -> None:
-        self._notes.append(text)
-        self._show()
+        print(f"\r{visible(text):<{WIDTH}}")
 
     def finish(self) -> None:
         if self._title:
-            self._show()
+            self.note(self._line())
+            self._title = ""
 
     def _show(self) -> None:
-        from IPython.display import display
-
-        text = _Text("\n".join([*self._notes, *([self._line()] if self._title else [])]))
-        if self._display is None:
-            self._display = display(text, display_id=True)  # type: ignore[no-untyped-call]
-        else:
-            self._display.update(text)
-
-
-class _Text(str):
-    """Plain text, as a notebook shows it."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return visible(self)
+        print(f"\r{visible(self._line()):<{WIDTH}}", end="", flush=True)

@@ -5,73 +5,52 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
-from msgspec import Struct
-
-from evenkeel.page.format import visible
-from evenkeel.report.terminal.progress import in_notebook
+from evenkeel.harness.control import RunProgress
+from evenkeel.page.format import duration, visible
+from evenkeel.report.suite import SuiteRun
 
 PLAIN_SECONDS = 30.0
 """Between two lines about a run in progress, where there is no terminal."""
 
-
-class RunLine(Struct, frozen=True, kw_only=True):
-    """How far one of several runs is."""
-
-    name: str
-    state: str
-    """`waiting`, `running`, or how it ended."""
-    phase: str = ""
-    done: int = 0
-    total: int = 0
-    seconds_left: float | None = None
-    usd: float = 0.0
-    problem: str = ""
-
-    @property
-    def details(self) -> str:
-        """`asking 20 of 100, 14 s left, $0.02`"""
-        parts = [f"{self.phase} {self.done:,} of {self.total:,}"] if self.phase else []
-        parts += [f"{duration(self.seconds_left)} left"] if self.seconds_left is not None else []
-        parts += [f"${self.usd:.2f}"] if self.usd else []
-        parts += [self.problem] if self.problem else []
-        return ", ".join(parts)
+Runs: TypeAlias = Sequence[tuple[SuiteRun, RunProgress | None]]
+"""All runs, each with how far it is where that is known."""
 
 
-class RunsWatcher(Protocol):
-    """Is told how far all runs are, several times a second."""
+class RunsWatcher:
+    """Is told how far all runs are, several times a second, and shows nothing."""
 
-    def update(self, lines: Sequence[RunLine]) -> None: ...
+    def update(self, runs: Runs) -> None: ...
 
     def note(self, text: str) -> None: ...
 
     def finish(self) -> None: ...
 
 
-def runs_watcher(progress: RunsWatcher | bool | None, *, plain: bool = False) -> RunsWatcher:
+def runs_watcher(progress: RunsWatcher | bool | None) -> RunsWatcher:
     """What `progress=` means: a watcher, True for the usual one, False or None for none.
 
-    The usual one has bars where stderr is a terminal, and lines in a notebook or where `plain` is set.
+    The usual one has bars where stderr is a terminal, and lines elsewhere.
     """
-    if progress is not None and not isinstance(progress, bool):
+    if isinstance(progress, RunsWatcher):
         return progress
-    if progress and sys.stderr is not None and sys.stderr.isatty():
-        return RunBars()
-    return PlainRuns() if progress and (plain or in_notebook()) else SilentRuns()
+    if not progress:
+        return RunsWatcher()
+    return RunBars() if sys.stderr is not None and sys.stderr.isatty() else PlainRuns()
 
 
-class SilentRuns:
-    """Shows nothing."""
+def _details(run: SuiteRun, progress: RunProgress | None) -> str:
+    """`asking 20 of 100, 14 s left, $0.02`, or why it ended."""
+    if progress is None or not progress.phase:
+        return run.problem
+    parts = [f"{progress.phase} {progress.done:,} of {progress.total:,}"]
+    parts += [f"{duration(progress.seconds_left)} left"] if progress.seconds_left is not None else []
+    parts += [f"${progress.usd:.2f}"] if progress.usd else []
+    return ", ".join(parts)
 
-    def update(self, lines: Sequence[RunLine]) -> None: ...
 
-    def note(self, text: str) -> None: ...
-
-    def finish(self) -> None: ...
-
-
-class PlainRuns(SilentRuns):
+class PlainRuns(RunsWatcher):
     """Lines on stderr: when a run begins or ends, and now and then in between."""
 
     seconds = PLAIN_SECONDS
@@ -80,15 +59,15 @@ class PlainRuns(SilentRuns):
         self._states: dict[str, str] = {}
         self._next: dict[str, float] = {}
 
-    def update(self, lines: Sequence[RunLine]) -> None:
-        for line in lines:
-            changed = self._states.get(line.name, "waiting") != line.state
-            details = f" ({line.details})" if line.details else ""
-            now = time.monotonic()
-            if changed or (details and line.state == "running" and now >= self._next[line.name]):
-                self.note(f"{line.name}: {line.state}{details}")
-                self._next[line.name] = now + self.seconds
-            self._states[line.name] = line.state
+    def update(self, runs: Runs) -> None:
+        now = time.monotonic()
+        for run, progress in runs:
+            changed = self._states.get(run.name, "waiting") != run.state
+            details = _details(run, progress)
+            if changed or (details and run.state == "running" and now >= self._next[run.name]):
+                self.note(f"{run.name}: {run.state}{f' ({details})' if details else ''}")
+                self._next[run.name] = now + self.seconds
+            self._states[run.name] = run.state
 
     def note(self, text: str) -> None:
         print(visible(text), file=sys.stderr, flush=True)
@@ -109,28 +88,22 @@ class RunBars(PlainRuns):
         self._bars = Progress(next(words), BarColumn(), next(words), console=self._console, transient=True)
         self._tasks: dict[str, Any] = {}
 
-    def update(self, lines: Sequence[RunLine]) -> None:
-        super().update(lines)
+    def update(self, runs: Runs) -> None:
+        super().update(runs)
         self._bars.start()  # which does nothing from the second time on
-        for line in lines:
-            if line.state == "running":
-                if line.name not in self._tasks:
-                    self._tasks[line.name] = self._bars.add_task(visible(line.name), details="")
-                task, details = self._tasks[line.name], visible(line.details)
-                self._bars.update(task, completed=line.done, total=line.total or None, details=details)
-            elif line.name in self._tasks:
-                self._bars.remove_task(self._tasks.pop(line.name))
+        for run, progress in runs:
+            if run.state == "running":
+                if run.name not in self._tasks:
+                    self._tasks[run.name] = self._bars.add_task(visible(run.name), details="", total=None)
+                if progress is not None:
+                    details, total = visible(_details(run, progress)), progress.total or None
+                    task = self._tasks[run.name]
+                    self._bars.update(task, completed=progress.done, total=total, details=details)
+            elif run.name in self._tasks:
+                self._bars.remove_task(self._tasks.pop(run.name))
 
     def note(self, text: str) -> None:
         self._console.print(visible(text), style="dim", markup=False, highlight=False)
 
     def finish(self) -> None:
         self._bars.stop()
-
-
-def duration(seconds: float) -> str:
-    """`45 s`, `12 min`, `3 h 20 min`."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from evenkeel.analysis.comparable_metrics import run_names
+from evenkeel.analysis.comparability import run_names
 from evenkeel.harness.folder import Run
 from evenkeel.page.format import capitalised, chance, counts, interval, p_value, statuses, value, visible
 from evenkeel.page.grid import STYLES, Grid, coverage_cell, rich_cells, show_table

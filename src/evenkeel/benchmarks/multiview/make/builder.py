@@ -173,7 +173,7 @@ class MultiviewBuilder:
         options = self.options
         if not options.docs:
             return self._starter()
-        path = Path(options.docs or "")
+        path = Path(options.docs)
         read = self._read(path)
         count = len(read.documents)
         if count < MIN_DOCUMENTS:

@@ -19,7 +19,6 @@ from msgspec import Struct
 
 from evenkeel.benchmarks.multiview.files import Triplet
 from evenkeel.benchmarks.multiview.make.criteria import Criterion, make_triplet
-from evenkeel.errors import UsageError
 from evenkeel.files.package_data import read_json
 from evenkeel.make.documents import Document
 from evenkeel.make.grammar import between, capitalised, fill, pick, seeded, shuffled
@@ -78,10 +77,7 @@ def story_bank() -> StoryBank:
 
 def views(docset: str) -> tuple[Criterion, Criterion]:
     """The deep view of a document set and its surface view, as criteria."""
-    criteria = read_json(__package__, "bank", "views.json", type=dict[str, tuple[Criterion, Criterion]])
-    if docset not in criteria:
-        raise UsageError(f"'{docset}' is not a document set. Available: {', '.join(criteria)}.")
-    return criteria[docset]
+    return read_json(__package__, "bank", "views.json", type=dict[str, tuple[Criterion, Criterion]])[docset]
 
 
 # --- documents --------------------------------------------------------------------------------------
