@@ -8,9 +8,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from evenkeel.analysis.figures import difference, rank_correlation, ratio, slope, spearman, summarise
+from evenkeel.analysis.figures import changes, difference, rank_correlation, ratio, slope, spearman, summarise
 from evenkeel.analysis.intervals import RANGES, interval_of, over_clusters, wilson
-from evenkeel.analysis.significance import paired_test
+from evenkeel.analysis.significance import holm, paired_test
 from evenkeel.page.metrics import scope_name, scope_of
 from evenkeel.types import Score, Unit
 
@@ -49,6 +49,20 @@ def test_a_paired_difference_is_that_of_a_t_test() -> None:
     low, high = known.confidence_interval(0.95)
     assert figure.value == pytest.approx((last - first).mean())
     assert (figure.low, figure.high, figure.p) == pytest.approx((low, high, known.pvalue))
+
+
+def test_changes_from_the_lowest_value_are_of_group_means_and_corrected() -> None:
+    values = np.random.default_rng(3).uniform(0.2, 0.8, (12, 3, 2))
+    scores = [
+        score(str(n), float(values[n, level, copy]), level=level, copy=copy)
+        for n, level, copy in np.ndindex(values.shape)
+    ]
+    found = changes(scores, "m", "level", unit="share")
+    shifts = [(values[:, level] - values[:, 0]).mean(axis=1) for level in (1, 2)]
+    p_values = [paired_test(over_clusters(shift, np.ones(12)), unit="share").p for shift in shifts]
+    assert [figure.value for figure in found.values()] == pytest.approx([shift.mean() for shift in shifts])
+    assert [figure.p for figure in found.values()] == pytest.approx(holm(p_values))
+    assert [(figure.n, figure.tests) for figure in found.values()] == [(12, 2)] * 2
 
 
 def level_of(scored: Score) -> float:

@@ -19,6 +19,7 @@ from playwright.sync_api import Browser, Page, expect
 import evenkeel as ek
 from browsers import NASTY, chromium
 from commandline import command
+from evenkeel.app.screens.explore import ROW_HEIGHT
 from evenkeel.app.show import HISTORY
 from evenkeel.files import lock
 from evenkeel.harness.stored.listing import ListedRun
@@ -188,7 +189,7 @@ def test_wrong_answers_are_filtered_and_opened_by_a_click_on_their_row(
     settle(page)
     table = page.get_by_test_id("stDataFrame").bounding_box()
     assert table
-    page.mouse.click(table["x"] + 150, table["y"] + 37 + 35 * 2.5)  # the third row, on its question
+    page.mouse.click(table["x"] + 150, table["y"] + 37 + ROW_HEIGHT * 2.5)  # the third row, on its question
     third = page.get_by_text(f"3 of {len(wrong)}: {samples.index.ids[wrong[2]]}", exact=True)
     expect(third).to_be_visible()
     page.reload()  # what was chosen is in the address

@@ -109,7 +109,8 @@ def _rows(described: Sequence[Option], settings: Settings, key: str) -> dict[str
                 option = option._replace(default=None)
             with column:
                 value = _option(option, settings, f"{key}-{option.name}")
-                show.text(with_titles(option.description.replace("; repeat", "; one per line")), "small")
+                if option.name not in PRESENTATION.choices:
+                    show.text(with_titles(option.description.replace("; repeat", "; one per line")), "small")
             if value != option.default:
                 chosen[option.name] = value
     return chosen
@@ -164,7 +165,7 @@ def _some_of(label: str, option: Option, key: str) -> str:
 
 
 def _value(value: str | None) -> str:
-    return "default" if value is None else value
+    return "not given" if value is None else value
 
 
 # Files

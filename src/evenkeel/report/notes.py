@@ -15,7 +15,6 @@ from evenkeel.page.layout import MOST_MAIN, Note
 from evenkeel.text.answers import IN_REASONING, is_blank
 from evenkeel.types import Record, Response, RunSpec
 
-MOSTLY = 0.5
 MANY = 0.05
 """The share of requests from which a warning is due."""
 
@@ -102,8 +101,6 @@ def ending_notes(run: Run) -> list[Note]:
         listed = ", ".join(f"{counts[how]:,} {how}" for how in NO_ANSWER if counts[how])
         have = f"{counted(requests, 'requests')} {'has' if missing == 1 else 'have'}"
         text = f"{missing:,} of {have} no answer: {listed}; not scored."
-        if counts[REASONING] > MOSTLY * requests:
-            text = f"Most answers were cut off while the model was still reasoning: {text}"
         texts.append(f"{text} {_advice(run.spec, reasons=True)}")
     if cut > MANY * requests:
         were = f"{counted(requests, 'answers')} {'was' if cut == 1 else 'were'}"

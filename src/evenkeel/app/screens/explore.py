@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 PAGE = 500
 """Samples of a table."""
+ROW_HEIGHT = 72
+"""Pixels: four lines. Streamlit does not wrap texts in rows that are much lower."""
 VERDICTS: tuple[Verdict, ...] = ("wrong", "right", "")
 MOST_VALUES = 40
 """Values of a tag that can be chosen among: one with more is an id."""
@@ -265,7 +267,8 @@ def _table(run: ek.Run, samples: Samples, rows: Sequence[int], row: int) -> None
         selection_default={"selection": {"cells": [(position - first, "Question")]}},
         key=key,
         placeholder="",
-        height=min(show.TALLEST, 37 + 35 * len(shown)),
+        height=min(show.TALLEST, 37 + ROW_HEIGHT * len(shown)),
+        row_height=ROW_HEIGHT,
         column_config=COLUMN_CONFIG,
         alt="The samples of the run with their results, questions and answers",
     )

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from datetime import date
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import streamlit as st
 
 import evenkeel as ek
@@ -19,7 +17,6 @@ if TYPE_CHECKING:
     from evenkeel.harness.stored.listing import ListedRun
     from evenkeel.types import Figure
 
-NUMBERED = re.compile(r" \(\d+\)$")
 STATES = {"running": "in progress", "unfinished": "not finished", "broken": "not readable"}
 
 
@@ -38,15 +35,11 @@ def page(settings: Settings) -> None:
 
 
 def _explain_empty(settings: Settings) -> None:
-    there = settings.runs.is_dir()
-    show.text(
-        f"There are no runs in {settings.shown_runs} yet."
-        if there
-        else f"The folder {settings.shown_runs} does not exist.",
-        "warn",
-    )
+    if settings.runs.is_dir():
+        show.text(f"There are no runs in {settings.shown_runs} yet.", "warn")
+    else:
+        show.text(f"The folder {settings.shown_runs} does not exist.", "warn")
     if settings.read_only:
-        show.text("Put run folders into it: this app is read-only.")
         return
     show.text("Start one here, or at the terminal with: evenkeel run mirae --model embedded --limit 2")
     st.page_link(st.session_state["pages"]["new-run"], label="Start a run")
@@ -157,10 +150,7 @@ def _leaderboards(listed: list[ListedRun]) -> None:
     """The boards on which there is something to rank."""
     boards = data.leaderboards([ek.load_run(run.path) for run in listed])
     ranked = [board for board in boards if len(board.rows) != 1]
-    named = [board.benchmark for board in ranked]
     for board in ranked:
-        if named.count(board.benchmark) == 1 and board.rows:  # a number would tell it from those left out
-            board = msgspec.structs.replace(board, title=NUMBERED.sub("", board.title), note="")
         show.result(board)
     if alone := len(boards) - len(ranked):
         show.text(
