@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,7 +16,7 @@ from evenkeel.benchmarks.multiview.make.triplets import jaccard
 from evenkeel.errors import MissingExtra, UsageError
 from evenkeel.make.documents import Document
 from evenkeel.text import word_splitting as words
-from evenkeel.text.bm25 import bm25_scores
+from evenkeel.text.bm25 import best, bm25_scores
 from evenkeel.text.word_splitting import split
 
 pytestmark = pytest.mark.slow
@@ -55,6 +56,12 @@ def test_a_missing_splitter_names_the_line_that_installs_it(
 
 
 # --- candidates -------------------------------------------------------------------------------------
+
+
+def test_the_best_come_first_and_equal_ones_in_order_from_an_index() -> None:
+    scores = np.array([0.5, 0.0, 1.0, 0.5, 0.5])
+    assert best(scores, 9) == [2, 0, 3, 4]
+    assert best(scores, 3, first=3) == [2, 3, 4]
 
 
 @settings(max_examples=50, deadline=None)

@@ -15,13 +15,7 @@ from evenkeel.models.local.checks import reads_padded
 from evenkeel.models.local.generation import Prompt, generate
 from evenkeel.models.local.reading import SHARED, shared_beginning
 from evenkeel.models.local.steps import attention, recorded
-from evenkeel.models.local.steps.attention import (
-    NAME,
-    rounded_up,
-    step_attention,
-    use_step_attention,
-    widened,
-)
+from evenkeel.models.local.steps.attention import NAME, rounded_up, step_attention, widened
 from evenkeel.models.local.steps.recorded import RecordedSteps
 from evenkeel.models.local.steps.sampling import largest_in_nucleus, log_exponentials
 from evenkeel.types import LogLikelihood, Request
@@ -107,8 +101,6 @@ def test_a_model_with_it_writes_the_same(architecture: str, tmp_path: Path) -> N
     prompts = [Prompt(tuple(causal.tokenise(text)), 0, 1, 0, 12, ()) for text in TEXTS]
     expected = [naive_ids(model, list(prompt.ids), 12) for prompt in prompts]
     causal.joins = False  # as on a GPU
-    causal.model.set_attn_implementation("sdpa")
-    use_step_attention(causal.model)
     assert causal.model.config._attn_implementation == NAME
     assert reads_padded(causal)
     for each, ids in zip(generate(causal, prompts), expected, strict=True):
@@ -181,8 +173,6 @@ def test_rows_of_one_prompt_share_its_keys(tmp_path: Path, monkeypatch: pytest.M
         calls += 1
         return attended(*arguments)
 
-    model._causal().model.set_attn_implementation("sdpa")
-    use_step_attention(model._causal().model)
     monkeypatch.setattr(attention, "_attention_with_prompts", counted)
     for module in (causal, generation):
         monkeypatch.setattr(module, "RIGHT_PADDED", {"cpu"})
@@ -201,8 +191,6 @@ def test_what_all_prompts_begin_with_is_read_once(
     model = open_hf(tiny_model(tmp_path, "LlamaConfig", **settings))
     requests = [say(f"{' '.join(2 * TEXTS)} {text}", max_tokens=1) for text in TEXTS]
     expected, loaded, read = ask(model, *requests), model._causal(), []
-    loaded.model.set_attn_implementation("sdpa")
-    use_step_attention(loaded.model)
     monkeypatch.setattr(causal, "RIGHT_PADDED", {"cpu"})
     loaded.model.register_forward_pre_hook(
         lambda _, __, given: read.append(given["input_ids"].shape), with_kwargs=True

@@ -46,6 +46,7 @@ def compare_command(runs: tuple[Path, ...], json: bool, **settings: Any) -> None
 
 @click.command(
     name="gate",
+    options_metavar="--baseline RUN [OPTIONS]",
     epilog=examples(
         "evenkeel gate runs/today --baseline runs/yesterday --max-drop 0.01",
         "evenkeel gate runs/today --baseline runs/yesterday --metric mean_similarity --metric refusals",

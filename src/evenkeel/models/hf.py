@@ -350,8 +350,9 @@ class HuggingFace:
             yield from batching.run([groups], size, self._budget, work)
             return
         groups = list(groups)
-        each = -(-sum(map(len, groups)) // self._workers)  # so that no core is without a batch
-        self._budget.rows = min(self._rows, max(FEWEST_ROWS, each))
+        count = sum(map(len, groups))
+        turns = -(-count // (self._workers * self._rows)) or 1  # of each core: none waits for a last batch
+        self._budget.rows = min(self._rows, max(FEWEST_ROWS, -(-count // (self._workers * turns))))
         with batching.cpu_pool(self._workers) as pool:
             yield from batching.run([groups], size, self._budget, work, pool=pool, ahead=self._workers + 1)
 

@@ -25,7 +25,6 @@ from evenkeel.models.local.checks import (
     reads_padded,
 )
 from evenkeel.models.local.steps.attention import use_step_attention
-from evenkeel.models.local.steps.rows import use_row_attention
 from evenkeel.models.local.weights import Weights, first_line, quiet_transformers, tokenizer_errors
 from evenkeel.models.tokenizer_files import Encoded, TextTokenizer, needs_conversion, read_tokenizer
 
@@ -92,10 +91,8 @@ def load(spec: str, weights: Weights, *, dtype: str, device: str, trust_remote_c
                 weights.folder, dtype=dtype, weights_only=True, **REPORTED, **source
             )
             check_tensors(spec, weights.path, loading_of(model, info))
-            if target.type == "cuda":
+            if target.type in ("cuda", "cpu"):
                 use_step_attention(model)
-            if target.type == "cpu":
-                use_row_attention(model)
             causal = Causal(spec, model.to(target).eval(), tokenizer)
             check_causal(causal)
             check_positions(causal)
