@@ -132,7 +132,7 @@ def miron(model: Any, rng: np.random.Generator, count: int) -> None:
 
 
 def answers(model: Any, rng: np.random.Generator, count: int) -> None:
-    model._causal().end_ids = frozenset()  # every answer has its full length
+    model.causal().end_ids = frozenset()  # every answer has its full length
     rows: list[Row] = []
     for name, temperature, top_p in (
         ("sampled", 0.7, 1.0),
@@ -153,7 +153,7 @@ def answers(model: Any, rng: np.random.Generator, count: int) -> None:
 
 def long_prompts(model: Any, rng: np.random.Generator, scale: float) -> None:
     """As RGB asks, many documents and a short answer; and as MIRAE does, all lengths and five answers."""
-    model._causal().end_ids = frozenset()  # every answer has its full length
+    model.causal().end_ids = frozenset()  # every answer has its full length
     count, questions = int(LONG_PROMPTS * scale), int(QUESTIONS * scale)
     system = words(rng, 85)  # as long as RGB's, and the same before every prompt
     prompts = [f"{system} {words(rng, int(rng.normal(1_135, 80)))}" for _ in range(count)]

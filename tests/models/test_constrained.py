@@ -112,7 +112,7 @@ def test_a_model_that_opens_with_reasoning_is_bound_after_it(tmp_path: Path) -> 
     (response,) = ask(model, question(Verdict))
     assert (response.status, response.text) == ("truncated", "")
     assert response.reasoning
-    causal = model._causal()
+    causal = model.causal()
     (closing,) = (causal.tokenise("</think>", special=False),)
     constraint = causal.grammars.constraint(schema_of(Verdict), thinking=True)
     assert constraint is not None

@@ -82,7 +82,7 @@ def test_a_gguf_file_is_a_model(gguf: Path) -> None:
 
 def test_greedy_text_is_that_of_transformers(each: HuggingFace) -> None:
     """Though repeats share one reading, lengths differ, and short rows leave the batch early."""
-    causal = each._causal()
+    causal = each.causal()
     prompts = [
         Prompt(tuple(causal.tokenise(text)), temperature=0, top_p=1, seed=0, max_tokens=14 - 4 * row, stop=())
         for row, text in enumerate(TEXTS)
@@ -98,7 +98,7 @@ def test_greedy_text_is_that_of_transformers(each: HuggingFace) -> None:
 def test_every_distinct_prompt_is_read_once(folder: Path) -> None:
     model = open_hf(folder)
     shapes: list[tuple[int, ...]] = []
-    model._causal().model.register_forward_pre_hook(
+    model.causal().model.register_forward_pre_hook(
         lambda module, args, kwargs: shapes.append(tuple(kwargs["input_ids"].shape)), with_kwargs=True
     )
     ask(model, *(say(text, repeat=repeat, temperature=1.0) for text in TEXTS for repeat in range(5)))
@@ -118,8 +118,8 @@ def test_a_stop_string_ends_the_text_and_is_not_part_of_it(shared: HuggingFace) 
 
 def test_the_end_token_ends_the_text(folder: Path) -> None:
     model = open_hf(folder)
-    third = naive_ids(model, model._causal().tokenise("Hello"), 3)[2]
-    model._causal().end_ids = frozenset({third})
+    third = naive_ids(model, model.causal().tokenise("Hello"), 3)[2]
+    model.causal().end_ids = frozenset({third})
     [response] = ask(model, say("Hello", max_tokens=12))
     assert (response.status, response.tokens_out) == ("ok", 3)
 
@@ -171,8 +171,8 @@ def test_sampling_of_the_run_takes_the_place_of_the_requests_own(folder: Path) -
 
 
 def test_a_chat_goes_through_the_template(shared: HuggingFace) -> None:
-    ids = shared._causal().chat([Message("user", "Hi")])
-    text = shared._causal().tokenizer.decode(ids)
+    ids = shared.causal().chat([Message("user", "Hi")])
+    text = shared.causal().tokenizer.decode(ids)
     assert text.endswith("<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n")
     [response] = ask(shared, chat(("user", "Hi")))
     assert response.tokens_in == len(ids)

@@ -78,7 +78,7 @@ def test_texts_end_where_they_do_on_the_cpu(folder: Path, gpu: HuggingFace) -> N
 
 
 def test_attention_of_a_step_is_that_of_the_fused_kernels(gpu: HuggingFace) -> None:
-    assert gpu._causal().model.config._attn_implementation == NAME
+    assert gpu.causal().model.config._attn_implementation == NAME
     torch.manual_seed(0)
     query = torch.randn(5, 8, 1, 64, device="cuda", dtype=torch.bfloat16)
     key, value = torch.randn(2, 5, 2, 21, 64, device="cuda", dtype=torch.bfloat16)
@@ -112,7 +112,7 @@ def test_recorded_steps_give_the_texts_of_the_cpu(folder: Path, gpu: HuggingFace
     ]
     cpu = open_hf(folder, dtype="float32")
     assert [r.text for r in ask(gpu, *requests)] == [r.text for r in ask(cpu, *requests)]
-    assert gpu._causal().records
+    assert gpu.causal().records
     cpu.close()
 
 
@@ -124,10 +124,10 @@ def test_steps_that_wait_for_the_device_are_not_recorded(
     if not noticed:
         monkeypatch.setattr(RecordedSteps, "_waits", RecordedSteps._forward)  # gives None: it does not wait
     model = on_gpu(folder, dtype="float32")
-    model._causal().model.register_forward_pre_hook(wait_for_the_device)
+    model.causal().model.register_forward_pre_hook(wait_for_the_device)
     requests = [say(text, max_tokens=100) for text in TEXTS]
     assert ask(model, *requests) == ask(gpu, *requests)
-    assert model._causal().records is False
+    assert model.causal().records is False
     batching.free_memory()
     assert ask(model, *requests) == ask(gpu, *requests)
     model.close()
@@ -153,7 +153,7 @@ def test_memory_that_runs_out_in_a_recording_halves_the_batch(
     assert [r.text for r in ask(model, *requests)] == [r.text for r in ask(gpu, *requests)]
     assert failures == 1
     assert model._budget.tokens < tokens
-    assert model._causal().records
+    assert model.causal().records
     model.close()
 
 

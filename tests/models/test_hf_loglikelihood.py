@@ -25,7 +25,7 @@ CONTINUATIONS = (" jumps over the lazy dog", " world", "Paris is", "is", " furth
 
 def naive_logprobs(model: HuggingFace, prefix: str, continuation: str) -> list[float]:
     """One pair alone, with the logits of every place."""
-    causal = model._causal()
+    causal = model.causal()
     before, whole = (causal.tokenizer(text).input_ids for text in (prefix, prefix + continuation))
     target = whole[len(before) :]
     if not before:
@@ -57,7 +57,7 @@ def test_one_reading_for_both_gives_what_two_would(each: HuggingFace) -> None:
         say(text, max_tokens=2 + row % 8, stop=("\n",), repeat=row) for row, (text, _) in enumerate(pairs)
     ]
     together = ask(each, *scored, *written)
-    assert len(scored_prompts(each._causal(), [*scored, *written])) > len(pairs) / 2
+    assert len(scored_prompts(each.causal(), [*scored, *written])) > len(pairs) / 2
     apart = [*ask(each, *scored), *ask(each, *written)]
     for joint, alone in zip(together, apart, strict=True):
         assert (joint.status, joint.text, joint.tokens_out) == (alone.status, alone.text, alone.tokens_out)
@@ -69,7 +69,7 @@ def test_one_reading_for_both_gives_what_two_would(each: HuggingFace) -> None:
 def test_what_the_draft_has_right_is_not_read_again(shared: HuggingFace) -> None:
     draft = ask(shared, say("Once upon a time", max_tokens=5))[0].text
     shapes: list[tuple[int, ...]] = []
-    hook = shared._causal().model.register_forward_pre_hook(
+    hook = shared.causal().model.register_forward_pre_hook(
         lambda module, args, kwargs: shapes.append(tuple(kwargs["input_ids"].shape)), with_kwargs=True
     )
     _, written = ask(
@@ -84,7 +84,7 @@ def test_what_the_draft_has_right_is_not_read_again(shared: HuggingFace) -> None
 
 def test_choices_after_the_same_prefix_cost_one_reading(shared: HuggingFace) -> None:
     shapes: list[tuple[int, ...]] = []
-    hook = shared._causal().model.register_forward_pre_hook(
+    hook = shared.causal().model.register_forward_pre_hook(
         lambda module, args, kwargs: shapes.append(tuple(kwargs["input_ids"].shape)), with_kwargs=True
     )
     choices = [LogLikelihood(prefix=text, continuation=letter) for text in TEXTS for letter in (" A", " B")]
@@ -98,7 +98,7 @@ def test_choices_after_the_same_prefix_cost_one_reading(shared: HuggingFace) -> 
 
 def test_an_empty_prefix_needs_a_start_token(folder: Path) -> None:
     model = open_hf(folder)
-    model._causal().start_id = None
+    model.causal().start_id = None
     logprobs, written = ask(model, LogLikelihood(prefix="", continuation="x"), say(""))
     assert (logprobs.status, written.status) == ("error", "error")
     assert "no start token" in logprobs.reason
@@ -115,7 +115,7 @@ def test_running_out_of_memory_halves_the_batch(shared: HuggingFace, folder: Pat
         if kwargs["input_ids"].shape[0] > fits:
             raise torch.OutOfMemoryError("CUDA out of memory")
 
-    model._causal().model.register_forward_pre_hook(limited, with_kwargs=True)
+    model.causal().model.register_forward_pre_hook(limited, with_kwargs=True)
     texts = [say(f"Hello {number}") for number in range(5 if fits else 1)]
     pairs = [LogLikelihood(prefix="A", continuation=" 1")]
     responses = ask(model, *texts, *pairs)
@@ -134,13 +134,13 @@ def test_a_row_that_cannot_be_computed_fails_alone(shared: HuggingFace, folder: 
         *(LogLikelihood(prefix=f"A {number}", continuation=" course") for number in range(4)),
     ]
     odd: list[Request] = [say("Hello ~"), LogLikelihood(prefix="A ~", continuation=" course")]
-    token = model._causal().tokenizer("Hello ~").input_ids[-1]
+    token = model.causal().tokenizer("Hello ~").input_ids[-1]
 
     def broken(module: Any, args: Any, kwargs: Any) -> None:
         if (kwargs["input_ids"] == token).any():
             raise RuntimeError("a shape is wrong")
 
-    model._causal().model.register_forward_pre_hook(broken, with_kwargs=True)
+    model.causal().model.register_forward_pre_hook(broken, with_kwargs=True)
     responses = ask(model, *requests[:6], *odd, *requests[6:])
     assert [*responses[:6], *responses[8:]] == ask(shared, *requests)
     assert [response.status for response in responses[6:8]] == ["error", "error"]
@@ -161,7 +161,7 @@ def test_what_is_not_about_a_row_is_raised(
     if isinstance(error, MemoryError):  # where no batch is computed, and none can be halved
         monkeypatch.setattr(model, "_causal", broken)
     else:
-        model._causal().model.register_forward_pre_hook(broken)
+        model.causal().model.register_forward_pre_hook(broken)
     with pytest.raises(type(error), match=str(error)):
         ask(model, say("Hello"), say("Once"))
 
@@ -209,7 +209,7 @@ def test_half_precision_is_noted_and_its_log_probabilities_are_float32(folder: P
 def test_a_log_probability_that_is_not_finite_is_a_failure(tmp_path: Path) -> None:
     model = open_hf(tiny_model(tmp_path))
     with torch.no_grad():
-        model._causal().model.model.layers[0].mlp.down_proj.weight.fill_(float("nan"))
+        model.causal().model.model.layers[0].mlp.down_proj.weight.fill_(float("nan"))
     pair = LogLikelihood(prefix="The sky", continuation=" is blue")
     for requests in ([pair], [pair, say("The sky")]):
         response = ask(model, *requests)[0]

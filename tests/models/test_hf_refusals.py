@@ -207,7 +207,7 @@ def converted(folder: Path) -> Iterator[HuggingFace]:
 )
 @pytest.mark.parametrize("dtype", ["float32", pytest.param("bfloat16", marks=pytest.mark.full)])
 def test_every_kind_of_leak_is_found(converted: HuggingFace, leak: Any, dtype: str) -> None:
-    causal = converted._causal()
+    causal = converted.causal()
     model = causal.model
     check_causal(causal)
     model.to(getattr(torch, dtype))
@@ -223,7 +223,7 @@ def test_every_kind_of_leak_is_found(converted: HuggingFace, leak: Any, dtype: s
 @pytest.mark.parametrize("architecture", EACH_ARCHITECTURE)
 def test_a_causal_model_in_half_precision_is_not_refused(architecture: str, tmp_path: Path) -> None:
     model = open_hf(tiny_model(tmp_path, architecture, **ARCHITECTURES[architecture]), dtype="bfloat16")
-    assert model._causal().pads == (architecture not in ("RwkvConfig", "MiniMaxConfig", "MptConfig"))
+    assert model.causal().pads == (architecture not in ("RwkvConfig", "MiniMaxConfig", "MptConfig"))
 
 
 def test_an_adapter_is_not_ignored(tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ def model(tmp_path_factory: pytest.TempPathFactory, spellings: dict[int, bytes])
 def exact(folder: Path, **args: Any) -> HuggingFace:
     """A model whose sums are not rounded to float32, in which every batch gives other digits."""
     opened = open_hf(folder, **args)
-    opened._causal().model.double()
+    opened.causal().model.double()
     return opened
 
 
@@ -114,7 +114,7 @@ def by_hand(
     opened: HuggingFace, spellings: Mapping[int, bytes], prefix: str, target: str
 ) -> tuple[float, float | None]:
     """log P of the string, and of the string after the prefix as text."""
-    causal = opened._causal()
+    causal = opened.causal()
     before = list(causal.tokenizer(prefix)["input_ids"])
     begins = covered(causal.model, spellings, before, target.encode())
     if len(before) < 2:
@@ -170,7 +170,7 @@ def test_bounds_contain_the_sum_and_the_budget_is_kept(
     monkeypatch.setattr(strings, "TOLERANCE", 1e-300)
     monkeypatch.setattr(strings, "MOST_SEQUENCES", most)
     rows: list[int] = []
-    hook = model._causal().model.register_forward_pre_hook(
+    hook = model.causal().model.register_forward_pre_hook(
         lambda module, args, kwargs: rows.append(kwargs["input_ids"].shape[0]), with_kwargs=True
     )
     pairs = [PAIRS[0], PAIRS[3]]
@@ -280,7 +280,7 @@ def test_what_cannot_be_spelled_is_refused_before_the_first_request(tmp_path: Pa
 def test_a_probability_that_is_not_finite_is_a_failure(tmp_path: Path) -> None:
     opened = open_hf(tiny_model(tmp_path))
     with torch.no_grad():
-        opened._causal().model.model.layers[0].mlp.down_proj.weight.fill_(float("nan"))
+        opened.causal().model.model.layers[0].mlp.down_proj.weight.fill_(float("nan"))
     (response,) = ask(opened, *requests(("The sky", " is blue")))
     assert (response.status, response.string) == ("error", None)
     assert "not finite" in response.reason

@@ -53,7 +53,7 @@ def answers(
     model: HuggingFace, asked: list[Request], *, concurrency: int = 16, workers: int = 2
 ) -> dict[Request, Response]:
     """What a model answers that was opened with another concurrency, where there are so many cores."""
-    model._causal()
+    model.causal()
     model._rows = concurrency
     model._budget = Budget(rows=concurrency, tokens=model._budget.tokens)
     model._workers = workers

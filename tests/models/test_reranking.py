@@ -50,7 +50,7 @@ def test_a_reranker_of_a_family_reads_the_prompt_it_was_trained_on(tmp_path: Pat
     model = open_hf(tiny_model(tmp_path / "Qwen3-Reranker-Tiny"))
     from evenkeel.models.local.reranking import rank_ids
 
-    causal = model._causal()
+    causal = model.causal()
     instructed, plain = (
         causal.text(ids)
         for query in ("<Instruct>: as tools\n<Query>: a keel", "a keel")
@@ -61,7 +61,7 @@ def test_a_reranker_of_a_family_reads_the_prompt_it_was_trained_on(tmp_path: Pat
     assert plain.count("<Instruct>: ") == 1
     assert plain.endswith("<think>\n\n</think>\n\n")
     other = open_hf(tmp_path / "Qwen3-Reranker-Tiny", rank_template="{QUERY} | {DOCUMENT} =")
-    ids = rank_ids(other._causal(), Rank(query="{DOCUMENT}", document="rope"), "{QUERY} | {DOCUMENT} =")
+    ids = rank_ids(other.causal(), Rank(query="{DOCUMENT}", document="rope"), "{QUERY} | {DOCUMENT} =")
     assert not isinstance(ids, str)
     assert causal.text(ids) == "{DOCUMENT} | rope ="
     assert other.identity()["rank_template"] == "{QUERY} | {DOCUMENT} ="

@@ -97,7 +97,7 @@ def test_attention_of_a_step_is_that_of_torch(shared_keys: int, kind: str, place
 @pytest.mark.parametrize("architecture", ["LlamaConfig", "MistralConfig"])
 def test_a_model_with_it_writes_the_same(architecture: str, tmp_path: Path) -> None:
     model = open_hf(tiny_model(tmp_path, architecture, **ARCHITECTURES[architecture]))
-    causal = model._causal()
+    causal = model.causal()
     prompts = [Prompt(tuple(causal.tokenise(text)), 0, 1, 0, 12, ()) for text in TEXTS]
     expected = [naive_ids(model, list(prompt.ids), 12) for prompt in prompts]
     causal.joins = False  # as on a GPU
@@ -190,7 +190,7 @@ def test_what_all_prompts_begin_with_is_read_once(
     settings = ARCHITECTURES["LlamaConfig"] | {"num_key_value_heads": heads}
     model = open_hf(tiny_model(tmp_path, "LlamaConfig", **settings))
     requests = [say(f"{' '.join(2 * TEXTS)} {text}", max_tokens=1) for text in TEXTS]
-    expected, loaded, read = ask(model, *requests), model._causal(), []
+    expected, loaded, read = ask(model, *requests), model.causal(), []
     monkeypatch.setattr(causal, "RIGHT_PADDED", {"cpu"})
     loaded.model.register_forward_pre_hook(
         lambda _, __, given: read.append(given["input_ids"].shape), with_kwargs=True

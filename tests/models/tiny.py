@@ -209,7 +209,7 @@ def naive_ids(model: HuggingFace, ids: list[int], count: int) -> list[int]:
     import torch
 
     mask = torch.ones(1, len(ids))
-    whole = model._causal().model.generate(
+    whole = model.causal().model.generate(
         torch.tensor([ids]), attention_mask=mask, do_sample=False, max_new_tokens=count
     )
     return [int(token) for token in whole[0, len(ids) :]]

@@ -173,7 +173,7 @@ class HuggingFace:
         from evenkeel.models.local.loglikelihood import texts_of
         from evenkeel.models.local.prompts import scored_prompts
 
-        causal = self._causal()
+        causal = self.causal()
         causal.read_ahead(text for request in window for text in texts_of(request))
         pairs = scored_prompts(causal, window)
         yield from self._loglikelihood_and_generate(causal, pairs)
@@ -210,7 +210,7 @@ class HuggingFace:
         )
         return self._located
 
-    def _causal(self) -> Causal:
+    def causal(self) -> Causal:
         if self._loaded is None:
             use_expandable_memory()
             from evenkeel.models.local.loading import load
