@@ -187,9 +187,8 @@ def test_wrong_answers_are_filtered_and_opened_by_a_click_on_their_row(
     page.get_by_text("Wrong", exact=True).click()
     expect(page.get_by_text(f"Showing 1–{len(wrong)} of {len(wrong)}.")).to_be_visible()
     settle(page)
-    table = page.get_by_test_id("stDataFrame").bounding_box()
-    assert table
-    page.mouse.click(table["x"] + 150, table["y"] + 37 + ROW_HEIGHT * 2.5)  # the third row, on its question
+    table = page.get_by_test_id("stDataFrame")
+    table.click(position={"x": 150, "y": 37 + ROW_HEIGHT * 2.5})  # the third row, on its question
     third = page.get_by_text(f"3 of {len(wrong)}: {samples.index.ids[wrong[2]]}", exact=True)
     expect(third).to_be_visible()
     page.reload()  # what was chosen is in the address
