@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -15,6 +16,10 @@ settings.register_profile(
     "steady", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("steady")
+
+# Whoever runs the tests may ignore interrupts, as `nohup` and `&` do; processes that tests begin would too.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 collect_ignore_glob = [] if find_spec("torch") else ["models/*", "engines/*"]
 """Without torch (`make core`) the tests of local models cannot even be imported."""

@@ -82,10 +82,13 @@ def test_a_folder_that_cannot_be_read_is_named_and_the_others_are_ranked(tmp_pat
     changed = store_model(tmp_path / "changed", 0.0, 4)  # its headline is not the mean of its samples
     figure = msgspec.structs.replace(changed.headline, value=0.99)
     (changed.path / "summary.json").write_bytes(msgspec.json.encode({"mean_similarity": figure}))
-    names = ("missing", "broken", "whole", "unfinished", "changed", "whole")
+    two = store_model(tmp_path / "two", 0.0, 5)
+    spec = msgspec.structs.replace(two.spec, subjects=("two", "subjects"))
+    (two.path / "spec.json").write_bytes(msgspec.json.encode(spec))
+    names = ("missing", "broken", "whole", "unfinished", "changed", "two", "whole")
     boards = ek.leaderboard([tmp_path / name for name in names])
     assert [[row.name for row in board.rows] for board in boards] == [["whole"], []]
-    for name in ("missing", "broken", "unfinished", "changed"):
+    for name in ("missing", "broken", "unfinished", "changed", "two"):
         assert str(tmp_path / name) in boards[-1].note
     assert "line 1" in boards[-1].note
 

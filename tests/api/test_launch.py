@@ -230,6 +230,8 @@ def test_a_build_in_use_keeps_the_process_that_is_stored(tmp_path: Path) -> None
         ({"model": None}, "needs a model"),
         ({"base_url": "http://user:pass@host/v1"}, "may not hold"),
         ({"model_args": {"api_key_env": "sk-abc123"}}, "may not hold"),
+        ({"judge": "openai:m?api_key=sk-abc123"}, "no option 'api_key'"),
+        ({"column": ["question"]}, "column"),
     ],
 )
 def test_what_cannot_be_run_is_refused_before_anything_begins(

@@ -18,6 +18,7 @@ from aiohttp import web
 
 import evenkeel as ek
 from commandline import command, evenkeel
+from evenkeel.api.suite.suite import plan_suite
 from evenkeel.harness.ledger import Ledger
 from evenkeel.report.suite import SuiteResult
 from loopback import Loopback
@@ -187,6 +188,8 @@ def test_a_run_whose_process_is_killed_costs_no_other(tmp_path: Path, questions:
         killer.join()
     assert [run.state for run in result.runs] == ["failed", "failed"]
     assert "ended by SIGKILL" in result.runs[0].problem
+    started.write_text("[")  # damaged, it is no more than absent
+    assert len(plan_suite(tmp_path / "suite.yaml")) == 2
     assert "401" in result.runs[1].problem
     assert result.exit_code == 1
 

@@ -171,7 +171,7 @@ def test_no_model_is_needed_and_one_is_refused(
 ) -> None:
     given = ("run", "multiview", "--data", tools, "--out", tmp_path / "run")
     assert evenkeel(*given, "--model", "embedded").code == 2
-    assert "No such option '--model'" in capsys.readouterr().err
+    assert "takes no --model: --method" in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
     assert evenkeel(*given).code == 0
     assert "Triplet accuracy of bm25" in capsys.readouterr().out

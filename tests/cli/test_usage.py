@@ -19,7 +19,7 @@ MIRAE = ("run", "mirae", "--model", "openai:x", "--base-url", "http://127.0.0.1:
     [
         (("run", "mirae"), "Missing option '--model'"),
         (("run", "rgb", "openai:mock"), "run rgb --model SPEC [OPTIONS]"),
-        (("run", "multiview", "--model", "x"), "'--method'"),
+        (("run", "multiview", "--model", "x"), "takes no --model: --method"),
         (("run", "mirae", "--model", "gpt"), "unknown model 'gpt'. Available: embedded,"),
         (
             ("run", "squad", "--model", "x"),

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import signal
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -22,14 +20,6 @@ from suites import until
 pytestmark = pytest.mark.slow
 
 CONTROL = {"progress.json", "stop", "stopped"}
-
-
-@pytest.fixture(autouse=True)
-def hearing() -> Iterator[None]:
-    """A stop is an interrupt: whoever runs the tests may ignore those, as `nohup` and `&` do."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 def test_how_far_a_run_is_can_be_read_while_it_is_written(tmp_path: Path) -> None:

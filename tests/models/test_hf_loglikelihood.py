@@ -159,7 +159,7 @@ def test_what_is_not_about_a_row_is_raised(
         raise error
 
     if isinstance(error, MemoryError):  # where no batch is computed, and none can be halved
-        monkeypatch.setattr(model, "_causal", broken)
+        monkeypatch.setattr(model, "causal", broken)
     else:
         model.causal().model.register_forward_pre_hook(broken)
     with pytest.raises(type(error), match=str(error)):

@@ -36,6 +36,9 @@ UNLIKE = {
 """Why samples are left out, by what their values depend on."""
 LONGEST = 40
 """Characters of a setting in a message."""
+DIGITS = 12
+"""Of a digest, in a list of several."""
+UNSET: tuple[Any, ...] = (None, "", [])
 MOST_ROWS = 50
 """Values of a tag that metrics are broken down by."""
 
@@ -110,9 +113,10 @@ def broken_down(names: Sequence[str], tags: Sequence[str], values: Sequence[RunV
         common = sorted(set.intersection(*by_run), key=tag_order)
         if not 0 < len(common) <= MOST_ROWS:
             available = list(values[0].run.samples().tags)
+            hint = "" if tag in available else suggestion(tag, available)
             raise UsageError(
                 f"--by {tag}: the runs have {len(common):,} values of this tag in common. Give one that has "
-                f"from 1 to {MOST_ROWS}.{suggestion(tag, available)} Available: {', '.join(available)}."
+                f"from 1 to {MOST_ROWS}.{hint} Available: {', '.join(available)}."
             )
         scopes += [{tag: value} for value in common]
     metrics = set.union(*(run.metrics for run in values))
@@ -134,6 +138,11 @@ def comparable(names: Sequence[str], values: Sequence[RunValues], *, explicit: C
         and any(of_run[name].in_scope.any() for of_run in values)
     ]
     for name in explicit if usable else names:
+        if methods := sorted(each for each in common if each.startswith(f"{name}@")):
+            raise UsageError(
+                f"'{name}' is of several methods, each with a figure of its own. Give one: "
+                f"--metric {' or --metric '.join(methods)}."
+            )
         if name not in usable:
             tags = values[0].run.samples().tags.items()
             scopes = "; ".join(f"{tag}: {shortened(', '.join(listed))}" for tag, listed in tags)
@@ -222,6 +231,7 @@ def _changes(first: Run, second: Run) -> dict[str, str]:
         name: _difference(name, *change)
         for name, change in spec_changes(first.spec, second.spec).items()
         if not name.startswith(("subjects", *tested)) and name not in unknown
+        if not all(value in UNSET for value in change)
     }
 
 
@@ -285,11 +295,13 @@ def _difference(name: str, first: Any, second: Any) -> str:
     """What a setting is in two runs, in words: `Language: A en, B all`."""
     words = [part for part in name.split(".")[1:] if part not in ("name", "spec", "identity")]
     title = SETTINGS.get(name) or " ".join(words or [name]).replace("_", " ").capitalize()
-    unset = "all" if name in ("data.lang", "limit") else "none"
-    a, b = (
-        shortened(", ".join(map(str, value)) if isinstance(value, list) else str(value), LONGEST)
-        if value not in (None, "", [])
-        else unset
-        for value in (first, second)
-    )
-    return f"{title}: A {a}, B {b}"
+
+    def shown(value: Any, other: Any) -> str:
+        if value in UNSET:
+            return "all" if name in ("data.lang", "limit") else "none"
+        text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+        if isinstance(value, list) and isinstance(other, list) and len(text) > LONGEST:  # digests, mostly
+            text = ", ".join(str(each)[:DIGITS] for each in value if each not in other) or "fewer"
+        return shortened(text, LONGEST)
+
+    return f"{title}: A {shown(first, second)}, B {shown(second, first)}"

@@ -81,7 +81,8 @@ def run_lines(comparison: Comparison) -> list[str]:
     lines = []
     for letter, side in zip(letters, comparison.runs, strict=True):
         coverage = f", coverage {share(side.coverage)}" if side.coverage < 1 else ""
-        lines.append(f"{letter}{side.name} ({side.path}){coverage}")
+        folder = "" if side.name.endswith(f"({side.path})") else f" ({side.path})"
+        lines.append(f"{letter}{side.name}{folder}{coverage}")
     return lines
 
 

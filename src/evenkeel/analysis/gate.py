@@ -153,10 +153,12 @@ def _overlap(name: str, pair: Pair, counted: tuple[str, str]) -> Overlap:
     )
     samples, groups = counted
     if overlap.common < MIN_OVERLAP * overlap.larger or overlap.groups < MIN_GROUPS:
+        alike = overlap.common >= MIN_OVERLAP * overlap.larger
+        remedy = f"ask more {groups}" if alike else "ask both runs the same, with the same --limit"
         raise UsageError(
             f"'{name}': the runs have too few {samples} in common: {overlap.common:,} of {overlap.larger:,} "
             f"from {overlap.groups:,} {groups}. The gate needs {share(MIN_OVERLAP)} and {MIN_GROUPS} "
-            f"{groups}: ask both runs the same, with the same --limit."
+            f"{groups}: {remedy}."
         )
     return overlap
 

@@ -83,7 +83,7 @@ def leaderboard(runs: Iterable[Run | str | Path]) -> list[Leaderboard]:
     for run in {(run.path if isinstance(run, Run) else Path(run)).resolve(): run for run in runs}.values():
         try:
             values = RunValues(load_run(run))
-            if not all(map(values.is_mean, _metrics(values))):
+            if not values.run.headlines or not all(map(values.is_mean, _metrics(values))):
                 raise UsageError(f"{values.run.path}: the headline is not the mean of its samples.")
             by_benchmark[values.run.spec.benchmark].append(values)
         except (EvenkeelError, OSError) as error:

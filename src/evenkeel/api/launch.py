@@ -29,7 +29,7 @@ from evenkeel.errors import DataError, StorageError, UsageError
 from evenkeel.files.cache import cache_dir, write_whole
 from evenkeel.files.jsonfile import read_json
 from evenkeel.files.lock import process_began
-from evenkeel.files.remote.sources import is_elsewhere, without_secrets
+from evenkeel.files.remote.sources import is_elsewhere, parse_columns, without_secrets
 from evenkeel.harness.control import PARENT_VARIABLE, VARIABLE, clear_control
 from evenkeel.harness.limits import Limits
 from evenkeel.harness.registry import RUN_ARGUMENTS, benchmark_name, chosen_class, load_benchmark
@@ -142,6 +142,9 @@ def start(
         check_spec(model, settings.get("model_args") or {})
     elif "model" in loaded.roles:
         raise UsageError(f"{benchmark} needs a model to ask: give model=SPEC.")
+    for spec in loaded.helpers.values():
+        check_spec(spec, {})
+    parse_columns(settings.get("column", ()))
     Limits.of(*(settings.get(name) for name in Limits.__struct_fields__))
     settings["model"] = model
     refuse_keys(settings)
@@ -161,7 +164,8 @@ def start_build(runs_folder: str | Path, benchmark: str | Path, **settings: Any)
         name: value for name, value in settings.items() if name not in inspect.signature(build).parameters
     }
     refuse_keys(settings)
-    cls(parse(cls.Options, options, of=f"building for '{benchmark}'"))
+    for spec in cls(parse(cls.Options, options, of=f"building for '{benchmark}'")).helpers.values():
+        check_spec(spec, {})
     folder = new_folder(Path(runs_folder) / DATA, benchmark_name(benchmark))
     return launch(folder, Task(kind="build", benchmark=str(benchmark), settings=settings))[0]
 
@@ -172,12 +176,11 @@ def started(runs_folder: str | Path) -> list[Started]:
     _PROCESSES[:] = [process for process in _PROCESSES if process.poll() is None]
     roots = (Path(runs_folder), Path(runs_folder) / DATA)
     folders = [folder for root in roots if root.is_dir() for folder in root.iterdir()]
-    processes: list[Started] = []
-    for folder in folders:
-        with contextlib.suppress(OSError, DataError):  # what is not ours is not listed
-            usable = folder.name.isprintable() and not folder.is_symlink()
-            if usable and (process := stored(folder)) is not None:
-                processes.append(process)
+    processes = [
+        process
+        for folder in folders
+        if folder.name.isprintable() and not folder.is_symlink() and (process := stored(folder)) is not None
+    ]
     return sorted(processes, key=lambda process: (process.created, process.name), reverse=True)
 
 
@@ -310,9 +313,12 @@ def launch(
 
 
 def stored(folder: Path) -> Started | None:
-    """What is stored of the process of a folder; None where it has none."""
-    file = member(folder, STARTED)
-    return msgspec.structs.replace(read_json(file, Started), path=str(folder)) if file is not None else None
+    """What is stored of the process of a folder; None where it has none that can be read."""
+    with contextlib.suppress(OSError, DataError):
+        if (file := member(folder, STARTED)) is not None:
+            process: Started = read_json(file, Started)
+            return msgspec.structs.replace(process, path=str(folder))
+    return None
 
 
 def _is_data(path: Path) -> bool:

@@ -61,7 +61,7 @@ def dry_run(benchmark: str | Path, model: str | None = None, **settings: Any) ->
     options = {name: value for name, value in settings.items() if name not in RUN_ARGUMENTS}
     loaded = load_benchmark(benchmark, options, seed=settings.get("seed", 0))
     name = benchmark_name(benchmark)
-    args = with_sampling(*(settings.get(name) for name in ("model_args", "top_p", "top_k")))
+    args = with_sampling(model, *(settings.get(name) for name in ("model_args", "top_p", "top_k")))
     refs = model_refs(loaded, name, model, args, settings.get("base_url"))
     for ref in refs.values():
         check_spec(ref.spec, ref.args)

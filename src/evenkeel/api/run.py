@@ -81,7 +81,7 @@ def run(
     limits = Limits.of(max_requests, max_usd, price_in, price_out)
     watching, name = watcher(progress), benchmark_name(benchmark)
     loaded = load_benchmark(benchmark, benchmark_options, seed=seed)
-    refs = model_refs(loaded, name, model, with_sampling(model_args, top_p, top_k), base_url)
+    refs = model_refs(loaded, name, model, with_sampling(model, model_args, top_p, top_k), base_url)
     roles = batched_roles(loaded, name, refs) if batch else frozenset()
     budget = budget_for(limits, refs, loaded, watching, batched=roles)
     with load_engine(engine, engine_args, concurrency=concurrency) as running:

@@ -107,10 +107,12 @@ def probe_languages(benchmark: Benchmark, models: Mapping[str, Model], samples: 
             model.probe_logprobs(examples[role])
 
 
-def with_sampling(args: Mapping[str, Any] | None, top_p: float | None, top_k: int | None) -> dict[str, Any]:
+def with_sampling(
+    model: str | None, args: Mapping[str, Any] | None, top_p: float | None, top_k: int | None
+) -> dict[str, Any]:
     """The arguments of a model with the run's sampling, which is options of its backend."""
-    sampling = {name: value for name, value in (("top_p", top_p), ("top_k", top_k)) if value is not None}
-    return {**(args or {}), **sampling}
+    sampling = {"top_p": top_p, "top_k": top_k} if model else {}
+    return {**(args or {}), **{name: value for name, value in sampling.items() if value is not None}}
 
 
 def model_refs(

@@ -204,8 +204,9 @@ def save_upload(settings: Settings, name: str, content: bytes) -> Path:
     if b"\0" in content and not name.lower().endswith(PACKED):
         raise ek.UsageError(f"{name!r} is not a text file. Give JSON, CSV, text or Parquet.")
     digest = hashlib.sha256(content).hexdigest()[:8]
-    plain_name = re.sub(r"[^\w.-]", "_", Path(name).name)[-LONGEST_NAME:]
-    path = settings.uploads / f"{digest}-{plain_name}"
+    stem, suffix = (re.sub(r"[^\w.-]", "_", part) for part in (Path(name).stem, Path(name).suffix))
+    # First its own name, whose beginning may say the language.
+    path = settings.uploads / f"{stem.lstrip('.')[:LONGEST_NAME]}-{digest}{suffix[:12].lower()}"
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)

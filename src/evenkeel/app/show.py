@@ -140,7 +140,7 @@ def read_only(words: str) -> None:
     st.page_link(st.session_state["pages"]["runs"], label="Look at the runs")
 
 
-def go(page: str, **params: str | list[str]) -> None:
+def go(page: str, /, **params: str | list[str]) -> None:
     """Go to another page of the app."""
     st.switch_page(st.session_state["pages"][page], query_params=params)
 

@@ -136,7 +136,10 @@ def _extras() -> Iterator[Check]:
     """The packages that Evenkeel's metadata require with each extra, and whether they fit."""
     from packaging.requirements import Requirement
 
-    requirements = [Requirement(line) for line in metadata.requires("evenkeel-bench") or ()]
+    try:
+        requirements = [Requirement(line) for line in metadata.requires("evenkeel-bench") or ()]
+    except metadata.PackageNotFoundError:  # a source tree on the path
+        return
     for extra, purpose in EXTRAS.items():
         versions, problems = [], []
         for package in requirements:

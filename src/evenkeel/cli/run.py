@@ -124,7 +124,27 @@ def _make_run(name: str) -> click.Command:
     epilog = examples(*options.usage("run", name))
     text = "\n\n".join(filter(None, (benchmark.layout.question, benchmark.about)))
     metavar = f"--{benchmark.subject} SPEC [OPTIONS]"
-    return click.command(name, SectionedCommand, help=text, epilog=epilog, options_metavar=metavar)(run)
+    return click.command(name, RunCommand, help=text, epilog=epilog, options_metavar=metavar)(run)
+
+
+class RunCommand(SectionedCommand):
+    """A command that says how a model is given, to someone who gave it another way."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        given = list(args)
+        try:
+            return super().parse_args(ctx, args)
+        except click.MissingParameter:
+            if not given or given[0].startswith("-"):
+                raise
+            raise click.UsageError(f"The model is an option: --model {given[0]}", ctx) from None
+        except click.NoSuchOption as error:
+            if error.option_name != "--model":
+                raise
+            subject = f"--{chosen_class(str(self.name)).subject}"
+            raise click.UsageError(
+                f"{self.name} takes no --model: {subject} says what is compared.", ctx
+            ) from None
 
 
 run_command = BenchmarkGroup(

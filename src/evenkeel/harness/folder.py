@@ -135,6 +135,8 @@ class Run(Displayed):
         """The headline, by its name in the summary; where several subjects are under test, one for each."""
         headline = self._benchmark.metrics[0].name
         names = [scope_name(headline, {self.subject: name}) for name in self.subjects] or [headline]
+        if len(names) != len(self.spec.subjects):
+            raise DataError(self.path / "spec.json", "'subjects' is not as Evenkeel writes it.")
         return {name: self.figure(name) for name in names}
 
     def figure(self, name: str) -> Figure:

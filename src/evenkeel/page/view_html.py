@@ -56,7 +56,7 @@ def marked_text(text: str, spans: Sequence[Span]) -> Markup:
     ends: defaultdict[int, list[Mark]] = defaultdict(list)
     for span in spans:
         start, end = max(0, span.start), min(len(text), span.end)
-        if start < end:
+        if start < end and span.kind:
             begins[start].append((span.kind, span.title))
             ends[end].append((span.kind, span.title))
     bounds = sorted({0, len(text), *begins, *ends})

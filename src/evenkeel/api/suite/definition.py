@@ -122,10 +122,11 @@ class SuiteFile(NamedTuple):
     @property
     def out(self) -> Path:
         """Where the suite is. The file may come from anyone: it names no folder outside its own."""
-        target = self.folder / (self.definition.out or f"runs/{self.path.stem}")
-        if not target.resolve().is_relative_to(self.folder):
+        name = self.definition.out or f"runs/{self.path.stem}"
+        target = self.folder / name
+        if "\0" in name or not target.resolve().is_relative_to(self.folder):
             problem = "is not below the folder of this file. Give such a folder here, or any with --out"
-            raise self.error(f"out: {self.definition.out!r} {problem}", "out")
+            raise self.error(f"out: {name!r} {problem}", "out")
         return target
 
 

@@ -166,10 +166,13 @@ def _expected_time(settings: Settings, requests: int, chosen: dict[str, Any]) ->
     if trial is not None and trial.latency_s is not None:
         seconds = math.ceil(requests / AT_ONCE) * trial.latency_s
         return f"about {duration(seconds)} or more"
+    longest = getattr(ek.list_benchmarks()[chosen["benchmark"]].Options(), "max_tokens", None)
     for listed in data.finished(settings):
         if requests and listed.benchmark == chosen["benchmark"]:
-            same = ek.load_run(listed.path).spec.models.get("model", {}).get("spec") == model
-            if same and (pace := ek.pace(listed.path)):
+            spec = ek.load_run(listed.path).spec
+            same = spec.models.get("model", {}).get("spec") == model
+            as_long = spec.options.get("max_tokens") == chosen.get("max_tokens", longest)
+            if same and as_long and (pace := ek.pace(listed.path)):
                 return f"about {duration(requests / pace)} at the pace of {listed.name}"
     return "time unknown until the first answers"
 

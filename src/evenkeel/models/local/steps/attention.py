@@ -98,8 +98,9 @@ def step_attention(
 def _scores(queries: Tensor, key: Tensor) -> Tensor:
     """q Kᵀ; in half precision the sums are kept in float32, as the fused kernels do."""
     keys = key.flatten(0, 1).mT
-    half = queries.is_cuda and queries.dtype != torch.float32
-    return torch.bmm(queries, keys, out_dtype=torch.float32) if half else torch.bmm(queries, keys).float()
+    if queries.is_cuda and queries.dtype != torch.float32:
+        return torch.bmm(queries, keys, out_dtype=torch.float32)
+    return torch.bmm(queries.float(), keys.float())
 
 
 class SharedPrompts(NamedTuple):
