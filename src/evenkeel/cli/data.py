@@ -65,7 +65,7 @@ def build_and_show(name: str, **settings: Any) -> int:
     return 1 if built.failures else 0
 
 
-@click.group(name="data")
+@click.group(name="data", epilog=examples("evenkeel data list", "evenkeel data fetch mirae"))
 def data_command() -> None:
     """List and fetch the published data sets. They keep their own licences and are never bundled."""
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from evenkeel.types import Figure
 
 
-@click.group(name="list")
+@click.group(name="list", epilog=examples("evenkeel list models", "evenkeel list runs"))
 def list_command() -> None:
     """List benchmarks, metrics, models and runs."""
 

@@ -316,7 +316,7 @@ def rescore_command(
     ctx.exit(show_run(scored, min_coverage=FLOOR, json=json))
 
 
-@click.command(name="demo")
+@click.command(name="demo", epilog=examples("evenkeel demo"))
 @click.pass_context
 def demo_command(ctx: click.Context) -> None:
     """Try it: a small run of every benchmark on the embedded models, and one page for all."""
