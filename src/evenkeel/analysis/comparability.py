@@ -138,19 +138,20 @@ def comparable(names: Sequence[str], values: Sequence[RunValues], *, explicit: C
         and any(of_run[name].in_scope.any() for of_run in values)
     ]
     for name in explicit if usable else names:
+        if name in usable:
+            continue
         if methods := sorted(each for each in common if each.startswith(f"{name}@")):
             raise UsageError(
-                f"'{name}' is of several methods, each with a figure of its own. Give one: "
-                f"--metric {' or --metric '.join(methods)}."
+                f"'{name}' is of several methods, each with a figure of its own. Give one of: "
+                f"{', '.join(methods)}."
             )
-        if name not in usable:
-            tags = values[0].run.samples().tags.items()
-            scopes = "; ".join(f"{tag}: {shortened(', '.join(listed))}" for tag, listed in tags)
-            raise UsageError(
-                f"'{name}' cannot be compared sample by sample: it must be a value that samples of all "
-                f"these runs have, and its figure their mean.{suggestion(name, common)} "
-                f"Available: {', '.join(sorted(common)) or 'none'}. Tags: {scopes}."
-            )
+        tags = values[0].run.samples().tags.items()
+        scopes = "; ".join(f"{tag}: {shortened(', '.join(listed))}" for tag, listed in tags)
+        raise UsageError(
+            f"'{name}' cannot be compared sample by sample: it must be a value that samples of all "
+            f"these runs have, and its figure their mean.{suggestion(name, common)} "
+            f"Available: {', '.join(sorted(common)) or 'none'}. Tags: {scopes}."
+        )
     return usable
 
 
