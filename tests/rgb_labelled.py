@@ -15,8 +15,9 @@ from msgspec import Struct
 
 from evenkeel.analysis.intervals import wilson
 from evenkeel.benchmarks.rgb.check.lenient import lenient
-from evenkeel.benchmarks.rgb.files import Lang, RawAnswer, parts
+from evenkeel.benchmarks.rgb.files import Lang
 from evenkeel.files.jsonfile import read_json_lines
+from evenkeel.text.answer_search.mention import RawAnswer, parts
 
 Part: TypeAlias = Literal["learned", "heldout"]
 DECISIONS = {"rejected": "rejection", "right": "right answer", "detected": "error detection"}

@@ -24,9 +24,10 @@ from sklearn.svm import LinearSVC
 
 from evenkeel.benchmarks.rgb.check.classifier import BITS, DECISIONS, FLAGS, Flags, features, weights
 from evenkeel.benchmarks.rgb.check.lenient import read_reply
-from evenkeel.benchmarks.rgb.files import Answer, Lang, parts
+from evenkeel.benchmarks.rgb.files import Lang
 from evenkeel.benchmarks.rgb.make.generator import compose
 from evenkeel.files.package_data import data_path
+from evenkeel.text.answer_search.mention import Answer, parts
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 from rgb_labelled import DECISIONS as TITLES

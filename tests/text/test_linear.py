@@ -17,7 +17,6 @@ from msgspec import Struct
 from evenkeel.benchmarks.mirae.refusals import refuses
 from evenkeel.benchmarks.miron.scoring import as_words, lev_score, matches
 from evenkeel.benchmarks.rgb.check.lenient import lenient
-from evenkeel.benchmarks.rgb.check.normalization import plain, words
 from evenkeel.benchmarks.rgb.scoring import published, published_matches
 from evenkeel.files.jsonfile import json_objects, replace_half_pairs
 from evenkeel.models.openai.redaction import Redaction
@@ -26,6 +25,7 @@ from evenkeel.page.differences import mutual_differences
 from evenkeel.page.examples import cut_fairly
 from evenkeel.page.format import as_json, as_markdown, harmless, visible
 from evenkeel.text import judge
+from evenkeel.text.answer_search.normalization import plain, words
 from evenkeel.text.answers import is_blank
 from evenkeel.text.token_estimate import estimate_tokens
 from evenkeel.text.word_splitting import split, word_ends

@@ -21,6 +21,7 @@ from evenkeel.files import datasets, package_data
 from evenkeel.files.jsonfile import convert, json_lines
 from evenkeel.files.tables import read_text
 from evenkeel.files.yamlfile import read_entries
+from evenkeel.text.answer_search.mention import Answer, RawAnswer, parts
 from evenkeel.text.prompts import fill
 from evenkeel.types import Message, Record, Sample
 
@@ -28,10 +29,6 @@ Kind: TypeAlias = Literal["plain", "int", "fact"]
 Lang: TypeAlias = Literal["en", "zh"]
 DocKind: TypeAlias = Literal["positive", "negative", "wrong"]
 """A document has the answer, does not have it, or has the false one."""
-Answer: TypeAlias = tuple[tuple[str, ...], ...]
-"""Parts that must all be given; of a part, any one of its alternatives."""
-RawAnswer: TypeAlias = str | list[str | list[str]]
-"""An answer as files write it: a text, a list of parts, or a list of lists of alternatives."""
 
 PUBLISHED_PROMPTS = "config/instruction.yaml"
 INSTANCE_SHAPE = (
@@ -43,12 +40,6 @@ PROMPTS_SHAPE = (
     "for each language (en, zh) a 'system' text and an 'instruction' with {DOCS} and {QUERY}, and, if "
     "wanted, a text 'closed' with {QUERY}"
 )
-
-
-def parts(answer: RawAnswer | None) -> Answer:
-    """An answer as parts, each with its alternatives."""
-    listed = [answer] if isinstance(answer, str) else answer or []
-    return tuple((part,) if isinstance(part, str) else tuple(part) for part in listed)
 
 
 def check_answer(name: str, answer: RawAnswer) -> None:

@@ -16,7 +16,6 @@ from msgspec.structs import replace
 from evenkeel.benchmarks.rgb.files import (
     JudgePrompt,
     Lang,
-    RawAnswer,
     RgbInputs,
     RgbRecord,
     check_answer,
@@ -26,6 +25,7 @@ from evenkeel.benchmarks.rgb.files import (
 from evenkeel.benchmarks.rgb.selection import Setting, ability_of
 from evenkeel.files.cache import slug
 from evenkeel.harness.benchmark import Recorded
+from evenkeel.text.answer_search.mention import RawAnswer
 from evenkeel.types import Response, Sample
 
 if TYPE_CHECKING:

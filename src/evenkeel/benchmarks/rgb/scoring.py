@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias, cast
 from msgspec import Struct
 
 from evenkeel.benchmarks.rgb.check.lenient import Verdict, lenient
-from evenkeel.benchmarks.rgb.files import Answer, RgbDetail, RgbSample, parts
+from evenkeel.benchmarks.rgb.files import RgbDetail, RgbSample
 from evenkeel.benchmarks.rgb.selection import REFERENCE, Ability, Setting
+from evenkeel.text.answer_search.mention import Answer, parts
 from evenkeel.types import Tag
 
 if TYPE_CHECKING:

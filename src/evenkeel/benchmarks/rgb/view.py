@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from evenkeel.benchmarks.rgb.files import RawAnswer, RgbRecord, parts
+from evenkeel.benchmarks.rgb.files import RgbRecord
 from evenkeel.benchmarks.rgb.page import METRICS
 from evenkeel.benchmarks.rgb.scoring import CHECKS, ERRORS, REJECTIONS, lenient_verdict, published_matches
 from evenkeel.page.examples import shortened
@@ -23,6 +23,7 @@ from evenkeel.page.view import (
     related_facts,
     value_facts,
 )
+from evenkeel.text.answer_search.mention import RawAnswer, parts
 from evenkeel.types import Tag
 
 DECLINE = "(decline: no document has the answer)"

@@ -7,18 +7,23 @@ whether it declines or reports an error, is read from its wording (`classifier`)
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 from evenkeel.benchmarks.rgb.check.classifier import Decisions, Flags, decide, telling_sentence
-from evenkeel.benchmarks.rgb.check.mention import Match, given, mentions, target
-from evenkeel.benchmarks.rgb.check.normalization import Word, plain, spellings, words
-from evenkeel.benchmarks.rgb.check.wording import Reading, read, simplified
-from evenkeel.benchmarks.rgb.files import Answer
+from evenkeel.benchmarks.rgb.check.wording import Reading, read
 from evenkeel.models.reasoning import split_reasoning
-
-LONGEST = 20_000
-"""Characters of an answer that are read: more is a model that does not stop."""
+from evenkeel.text.answer_search.mention import (
+    Answer,
+    Match,
+    ends,
+    given,
+    mentions,
+    plain_query,
+    simplified_answer,
+    target,
+    text_words,
+)
+from evenkeel.text.answer_search.normalization import Word, spellings
 
 
 class Verdict(NamedTuple):
@@ -87,26 +92,15 @@ def read_reply(
     prediction: str, answer: Answer, fake: Answer, query: str
 ) -> tuple[Reading, list[Match | None], list[Match | None]]:
     """The classes of a reply, and where each part of the right answer and of the false one is in it."""
-    answer_text, _, closed = split_reasoning(_ends(prediction))
-    visible = answer_text if closed else _ends(prediction)  # a block that is not closed stays
-    text = _ends(simplified(plain(visible.replace("_", " "))))  # a character may unfold to many
-    listed = words(text)
-    query = _plain_query(_ends(query))
-    answer, fake = _simplified(answer), _simplified(fake)
+    text = ends(prediction)
+    answer_text, _, closed = split_reasoning(text)
+    listed = text_words(answer_text if closed else text)  # a block that is not closed stays
+    query = plain_query(query)
+    answer, fake = simplified_answer(answer), simplified_answer(fake)
     spans = _spans(fake, listed, "K", query) | _spans(answer, listed, "G", query)
     matches = [given(part, listed, fake, query) for part in answer]
     false = [given(part, listed, answer, query, equal=True) for part in fake]
     return read(listed, query, spans), matches, false
-
-
-@lru_cache(maxsize=1024)
-def _plain_query(query: str) -> str:
-    return _ends(simplified(plain(query)))
-
-
-@lru_cache(maxsize=4096)
-def _simplified(answer: Answer) -> Answer:
-    return tuple(tuple(simplified(alternative) for alternative in part) for part in answer)
 
 
 def _spans(answer: Answer, listed: Sequence[Word], letter: str, query: str) -> dict[int, tuple[int, str]]:
@@ -117,7 +111,3 @@ def _spans(answer: Answer, listed: Sequence[Word], letter: str, query: str) -> d
         for start, end in mentions(target(spelling, query), listed):
             spans[start] = max(spans.get(start, (0, letter)), (end, letter))
     return spans
-
-
-def _ends(text: str) -> str:
-    return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]}\n{text[-LONGEST // 2 :]}"

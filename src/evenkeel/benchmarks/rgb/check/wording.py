@@ -14,8 +14,9 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from evenkeel.benchmarks.rgb.check.normalization import HAN, Word, plain, words
 from evenkeel.files.package_data import read_json
+from evenkeel.text.answer_search.normalization import HAN, Word, plain, words
+from evenkeel.text.answer_search.spelling import simplified
 
 LETTERS = {
     "content": "w",
@@ -78,18 +79,6 @@ class Phrases(Struct, frozen=True, forbid_unknown_fields=True):
     classes: dict[str, ByLanguage]
     kinds: dict[str, Kind]
     """What a question may ask for: a person, a time, and so on."""
-    simplified: dict[str, str]
-    """Traditional characters, and the simplified ones in the same order."""
-    units: dict[str, str]
-    """Other spellings of a unit."""
-    titles: tuple[str, ...]
-    """What may be before a surname that is given alone."""
-    bare: tuple[str, ...]
-    """Answers that count only as a clause by themselves: "no" is also in "no information"."""
-    copula: tuple[str, ...]
-    """What may be before an answer that counts only alone."""
-    after_alone: tuple[str, ...]
-    """What may be behind an answer of one Han character."""
     irregular: dict[str, str]
     """Forms of verbs in questions that no ending explains."""
 
@@ -114,15 +103,6 @@ class Reading(NamedTuple):
     @property
     def letters(self) -> str:
         return "".join(token.letter for token in self.tokens)
-
-
-def simplified(text: str) -> str:
-    """A text with its traditional characters as simplified ones, and units and scores in one spelling."""
-    if not text.isascii():
-        text = text.translate(_simplification()).replace("比一", "比1")
-    text = re.sub(r"(?<=[\d一二三四五六七八九十])(?: to |\s?比\s?)(?=[\d一二三四五六七八九十])", "-", text)
-    text = re.sub(r"(?<![\w.,])(\d+(?:\.\d+)?)k\b", r"\1 thousand", text, flags=re.IGNORECASE)
-    return _units().sub(lambda match: PHRASES.units[match[0].lower()], text)
 
 
 def read(listed: Sequence[Word], query: str, answers: Mapping[int, tuple[int, str]]) -> Reading:
@@ -161,10 +141,6 @@ def kinds(query: str) -> frozenset[str]:
     listed = words(query)
     letters = (_classified(listed, position, _lexicon())[1] for position in range(len(listed)))
     return frozenset(letter[0] for letter in letters if letter[:1].isdigit())
-
-
-def asks_for_person(query: str) -> bool:
-    return str([*PHRASES.kinds].index("person")) in kinds(query)
 
 
 def _classified(
@@ -244,23 +220,3 @@ def _lexicon() -> tuple[dict[tuple[str, ...], str], dict[str, int]]:
                 letters[texts] = letter
                 longest[texts[0]] = max(len(texts), longest.get(texts[0], 1))
     return letters, longest
-
-
-@cache
-def _simplification() -> dict[int, str]:
-    return {
-        ord(old): new
-        for olds, news in PHRASES.simplified.items()
-        for old, new in zip(olds, news, strict=True)
-    }
-
-
-@cache
-def _units() -> re.Pattern[str]:
-    spellings = sorted(PHRASES.units, key=len, reverse=True)
-    latin = "|".join(re.escape(spelling) for spelling in spellings if spelling[0].isascii())
-    other = "|".join(re.escape(spelling) for spelling in spellings if not spelling[0].isascii())
-    return re.compile(
-        rf"(?<![a-zA-Z])(?:{latin})(?![a-zA-Z])|(?<=[\d零一二两三四五六七八九十百千万亿 ])(?:{other})",
-        re.IGNORECASE,
-    )

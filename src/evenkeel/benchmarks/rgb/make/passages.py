@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evenkeel.benchmarks.rgb.check.mention import mentions, target
-from evenkeel.benchmarks.rgb.check.normalization import HAN, Word, plain, words
 from evenkeel.benchmarks.rgb.files import Lang
 from evenkeel.make.documents import Document
+from evenkeel.text.answer_search.mention import mentions, target
+from evenkeel.text.answer_search.normalization import HAN, Word, plain, words
 from evenkeel.text.bm25 import bm25_index
 
 LONGEST: dict[Lang, int] = {"en": 150, "zh": 250}

@@ -1,6 +1,11 @@
 """An answer in a text, word by word: in any spelling, or by a surname or a number alone.
 
-Whether the text gives it as its answer or denies it, the classifier decides from the wording.
+    expected = parts([["4 years", "48 months"], "Ada Lock"])
+    find_answer("Lock served four years.", expected, "Who served, and for how long?")
+
+has a `Match` for each of the two parts. It says that a text mentions an answer, and not whether the text
+gives it as its own: "not Ada Lock" mentions her. English and Chinese spellings are made equal
+(`normalization`, `spelling`); texts in other languages are compared by their words as they are.
 """
 
 from __future__ import annotations
@@ -10,13 +15,18 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import accumulate
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
-from evenkeel.benchmarks.rgb.check.normalization import HAN, Word, plain, spellings, words
-from evenkeel.benchmarks.rgb.check.wording import PHRASES, asks_for_person
-from evenkeel.benchmarks.rgb.files import Answer
+from evenkeel.text.answer_search.normalization import HAN, Word, plain, spellings, words
+from evenkeel.text.answer_search.spelling import SPELLING, asks_for_person, simplified
 
-UNITS = frozenset(PHRASES.units.values())
+Answer: TypeAlias = tuple[tuple[str, ...], ...]
+"""Parts that must all be given; of a part, any one of its alternatives."""
+RawAnswer: TypeAlias = str | list[str | list[str]]
+"""An answer as files write it: a text, a list of parts, or a list of lists of alternatives."""
+LONGEST = 20_000
+"""Characters of a text that are read, half of them from its end: more is a model that does not stop."""
+UNITS = frozenset(SPELLING.units.values())
 
 
 class Match(NamedTuple):
@@ -27,6 +37,43 @@ class Match(NamedTuple):
     start: int
     end: int
     """Of its words in the text."""
+
+
+def parts(answer: RawAnswer | None) -> Answer:
+    """An answer as parts, each with its alternatives."""
+    listed = [answer] if isinstance(answer, str) else answer or []
+    return tuple((part,) if isinstance(part, str) else tuple(part) for part in listed)
+
+
+def find_answer(text: str, answer: Answer, query: str = "") -> list[Match | None]:
+    """Where a text mentions each part of an answer; None for a part that is not there.
+
+    A surname alone counts only where `query` asks for a person. Reasoning before the answer is read like
+    everything else: leave it out before.
+    """
+    listed = text_words(text)
+    return [given(part, listed, (), plain_query(query)) for part in simplified_answer(answer)]
+
+
+def text_words(text: str) -> tuple[Word, ...]:
+    """The words of a text as answers are compared with them."""
+    # A character may unfold to many, so that a text is cut once more.
+    return words(ends(simplified(plain(ends(text).replace("_", " ")))))
+
+
+@lru_cache(maxsize=1024)
+def plain_query(query: str) -> str:
+    return ends(simplified(plain(ends(query))))
+
+
+@lru_cache(maxsize=4096)
+def simplified_answer(answer: Answer) -> Answer:
+    return tuple(tuple(simplified(alternative) for alternative in part) for part in answer)
+
+
+def ends(text: str) -> str:
+    """The two ends of a text without end."""
+    return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]}\n{text[-LONGEST // 2 :]}"
 
 
 def given(
@@ -79,7 +126,7 @@ def _surname(sought: Target, text: Sequence[Word], query: str) -> tuple[int, int
     if sought.han or any(True for _ in mentions(sought, text)):
         return None
     surname = target(sought.words[-1].cased, query)
-    allowed = {word.text for word in sought.words} | set(PHRASES.titles) | (sought.asked or frozenset())
+    allowed = {word.text for word in sought.words} | set(SPELLING.titles) | (sought.asked or frozenset())
     for start, end in mentions(surname, text):
         before = text[start - 1] if start and text[start - 1].clause == text[start].clause else None
         after = text[end] if end < len(text) and text[end].clause == text[start].clause else None
@@ -115,7 +162,7 @@ def target(answer: str, query: str = "") -> Target:
         listed,
         joined,
         capitals=joined.isalpha() and len(joined) <= 2 and letters.isupper() and letters.isascii(),
-        alone=joined in PHRASES.bare or bool(re.fullmatch(f"[{HAN}]", joined)),
+        alone=joined in SPELLING.bare or bool(re.fullmatch(f"[{HAN}]", joined)),
         han=bool(re.search(f"[{HAN}]", joined)),
         asked=frozenset(word.text for word in words(plain(query))) if query else None,
     )
@@ -154,8 +201,8 @@ def _counts(sought: Target, text: Sequence[Word], start: int, end: int) -> bool:
         clause = text[start].clause
         ends = after is None or after.clause != clause
         begins = start == 0 or text[start - 1].clause != clause
-        follows = {*PHRASES.after_alone, *(sought.asked or ())}
+        follows = {*SPELLING.after_alone, *(sought.asked or ())}
         ends = ends or (sought.han and after is not None and after.text in follows)
-        if not (ends and (begins or text[start - 1].text in PHRASES.copula)):
+        if not (ends and (begins or text[start - 1].text in SPELLING.copula)):
             return False
     return True

@@ -1,0 +1,75 @@
+"""An expected answer in a text: every usual spelling of it, and nothing that only looks like it."""
+
+from __future__ import annotations
+
+import pytest
+
+from evenkeel.text.answer_search.mention import Match, find_answer, parts
+from evenkeel.text.answer_search.normalization import plain, words
+
+
+def test_every_part_of_an_answer_is_sought_by_its_alternatives() -> None:
+    expected = parts([["4 years", "48 months"], "Ada Lock"])
+    query = "Who served, and for how long?"
+    assert find_answer("Lock served forty-eight months.", expected, query) == [Match(1, 2, 4), Match(0, 0, 1)]
+    assert find_answer("She served for four years.", expected, query) == [Match(0, 3, 5), None]
+    assert find_answer("", expected, query) == [None, None]
+
+
+def test_a_surname_alone_names_only_a_person_that_is_asked_for() -> None:
+    expected = parts("New York")
+    assert find_answer("It is York.", expected, "Where is it?") == [None]
+    assert find_answer("It is Lock.", parts("Ada Lock"), "Who is it?") == [Match(0, 2, 3)]
+
+
+@pytest.mark.parametrize(
+    ("answer", "reply", "named"),
+    [
+        ("Henry VIII", "It was Henry the Eighth.", True),
+        ("Henry VIII", "Henry the Seventh.", False),
+        ("25th anniversary", "On its twenty-fifth anniversary.", True),
+        ("55 km", "It is 55,000 metres long.", True),
+        ("55 km", "It is 5,500 m.", False),
+        ("55公里", "全长五十五公里。", True),
+        ("12人", "共有12名队员。", True),
+        ("12人", "共有112名队员。", False),
+        ("May", "It is held in may.", True),
+        ("May", "It may be June.", False),
+        ("2022年1月2日", "首演日期是January 2, 2022。", True),
+        ("2枚", "两枚奖牌。", True),
+    ],
+)
+def test_an_answer_is_found_in_another_spelling_and_no_other_answer(
+    answer: str, reply: str, named: bool
+) -> None:
+    assert [match is not None for match in find_answer(reply, ((answer,),))] == [named]
+
+
+@pytest.mark.parametrize(
+    "forms",
+    [
+        ["2024-03-05", "2024/3/5", "March 5, 2024", "Mar. 5 2024", "5 March 2024", "5th of March, 2024"],
+        ["2024-03-05", "2024年3月5日", "2024 年 3 月 5 号", "二〇二四年三月五日", "２０２４年３月５日"],
+        ["7/21/2017", "21/7/2017", "July 21st, 2017", "21 Jul., 2017", "2017年7月21日"],
+        ["June 2020", "Jun. 2020", "June, 2020", "2020年6月", "2020年六月"],
+        ["1,000", "1000", "one thousand", "a thousand", "一千", "1千", "１０００", "1000.0"],
+        ["21", "twenty-one", "Twenty One", "二十一", "２１"],
+        ["1,234,567", "one million two hundred and thirty-four thousand five hundred and sixty-seven"],
+        ["170", "one hundred and seventy", "a hundred seventy", "一百七十"],
+        ["10.4 billion", "$10.4bn", "$10.4B", "10,400 million", "104亿", "104 亿"],
+        ["13,610,000", "1361万", "一千三百六十一万", "13.61 million"],
+        ["1.2亿", "1亿2000万", "一亿两千万", "120 million"],
+        ["2.3%", "2.3 percent", "2.3 per cent", "百分之2.3", "百分之二点三", "2.3％"],
+        ["1937", "一九三七年", "1937年"],
+        ["5 million", "fıve mıllion", "٥ million"],
+        ["2024-04-05", "5 Aprıl 2024"],
+    ],
+)
+def test_one_number_or_date_reads_the_same_in_every_form(forms: list[str]) -> None:
+    assert len({tuple(word.text for word in words(plain(form))) for form in forms}) == 1
+
+
+def test_a_number_too_long_to_be_one_stays_as_it_is() -> None:
+    for digit in "7٧七①":
+        for tail in ("", " million", "亿", "点七", " percent", "月", " March"):
+            assert words(plain(digit * 9999 + tail))
