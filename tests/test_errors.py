@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import pickle
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -10,7 +11,16 @@ import pytest
 from msgspec import Meta, Struct
 
 import evenkeel as ek
-from evenkeel.errors import OptionError, UsageError, explain
+from evenkeel.errors import (
+    CapabilityError,
+    DataError,
+    EvenkeelError,
+    MissingExtra,
+    ModelUnreachable,
+    OptionError,
+    UsageError,
+    explain,
+)
 from evenkeel.harness.limits import Limits
 from evenkeel.harness.registry import RUN_ARGUMENTS
 from evenkeel.options import describe, parse
@@ -81,10 +91,33 @@ def test_an_unknown_option_lists_the_known_and_hides_its_value() -> None:
     assert "canary" not in str(caught.value)
 
 
-def test_options_are_named_as_in_python_and_as_typed_at_the_command_line() -> None:
-    error = UsageError("--max-usd 1 needs --price-in. Run: evenkeel list models --ask")
-    assert str(error) == "max_usd 1 needs price_in. Run: evenkeel list models --ask"
-    assert error.on_command_line == error.args[0]
+@pytest.mark.parametrize(
+    "text",
+    [
+        "start a cluster (ray start --head) and give --engine-arg address=HOST:PORT.",
+        "/data/--mine/x.json: this is not JSON.",
+        "the server said: unrecognized arguments: --enable-prompt-logprobs",
+    ],
+)
+def test_a_message_is_shown_as_it_was_written(text: str) -> None:
+    assert str(UsageError(text)) == UsageError(text).on_command_line == text
+
+
+def errors() -> list[EvenkeelError]:
+    return [
+        DataError("a.jsonl", "this is not JSON", line=3, where="field 'x'"),
+        OptionError("samples", "1", "must be at least 2", of="it"),
+        MissingExtra("hf:", package="torch", install="pip install torch"),
+        CapabilityError("cannot", lacking=frozenset({"embed"})),
+        ModelUnreachable("gone"),
+    ]
+
+
+@pytest.mark.parametrize("error", errors(), ids=lambda error: type(error).__name__)
+def test_an_error_survives_pickling_with_its_notes(error: EvenkeelError) -> None:
+    error.add_note("Answers are saved.")
+    copy = pickle.loads(pickle.dumps(error))
+    assert (type(copy), str(copy), vars(copy)) == (type(error), str(error), vars(error))
 
 
 @pytest.mark.parametrize(

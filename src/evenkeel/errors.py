@@ -14,8 +14,9 @@
     ├── DrawingError              1   a chart could not be drawn
     └── BudgetReached             1   a limit on requests or money was met; answers are saved
 
-The message is for a person: what was wrong, where, and what to do next. The command line prints it
-without a traceback and leaves with `exit_code`.
+The message is for a person: what was wrong, where, and what to do next, as it was written where it was
+raised; options are named as at the command line (`--max-usd` is `max_usd` in Python). The command line prints
+it without a traceback and leaves with `exit_code`. Every error can be pickled.
 """
 
 from __future__ import annotations
@@ -42,10 +43,6 @@ KINDS = {
     "object": "an object",
     "null": "nothing",
 }
-OPTION = re.compile(r"`[^`]*`|\b(?:evenkeel|pip) [^\n]*|(?<![\w-])--([a-z][a-z-]*)")
-"""An option in a message, unless it is part of a command."""
-IN_PYTHON = {"model-arg": "model_args", "metric": "metrics", "allow-host": "allow_hosts"}
-"""Options that Python has by another name."""
 LIMITS = {">=": "at least", "<=": "at most", ">": "more than", "<": "less than"}
 LONGEST = 60
 """Characters of a value that a message repeats."""
@@ -62,17 +59,18 @@ class EvenkeelError(Exception):
 
     @property
     def on_command_line(self) -> str:
-        """The message with options as they are typed: `--max-usd`."""
-        return super().__str__()
+        """The message as the command line prints it."""
+        return str(self)
 
-    def __str__(self) -> str:
-        """The message with options as Python has them: `max_usd`. Commands are left as they are."""
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Exceptions are rebuilt from `args`, which here is the message, and not what a subclass is made from.
+        return _rebuilt, (type(self), self.args, self.__dict__)
 
-        def as_argument(match: re.Match[str]) -> str:
-            option = match[1]
-            return match[0] if option is None else IN_PYTHON.get(option, option.replace("-", "_"))
 
-        return OPTION.sub(as_argument, super().__str__())
+def _rebuilt(cls: type[EvenkeelError], args: tuple[Any, ...], state: dict[str, Any]) -> EvenkeelError:
+    error = cls.__new__(cls, *args)
+    error.__dict__.update(state)
+    return error
 
 
 class UsageError(EvenkeelError):

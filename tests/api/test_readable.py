@@ -35,7 +35,7 @@ def test_a_language_that_the_file_leaves_open_is_not_a_problem(questions: Path) 
     content = msgspec.json.decode(questions.read_bytes())
     questions.write_bytes(msgspec.json.encode({"questions": content["questions"]}))
     assert ek.data_problem("mirae", questions) == ""
-    with pytest.raises(ek.UsageError, match="give lang"):
+    with pytest.raises(ek.UsageError, match="give --lang"):
         ek.dry_run("mirae", "embedded", data=questions)
 
 

@@ -36,8 +36,8 @@ def test_a_key_is_on_no_page_and_in_no_notebook(tmp_path: Path, monkeypatch: pyt
     monkeypatch.chdir(tmp_path)
     options: dict[str, Any] = {"ability": "noise", "noise_rates": "0", "limit": 2, "progress": False}
     with Echo() as server:
-        address = server.url.replace("//", f"//me:{CANARY}@")
-        runs = [ek.run("rgb", "openai:m", base_url=address, out=tmp_path / name, **options) for name in "ab"]
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        runs = [ek.run("rgb", "openai:m", out=tmp_path / name, **options) for name in "ab"]
     assert server.received > 3
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "spec.json").write_text("{")

@@ -215,7 +215,7 @@ def test_a_file_that_does_not_state_its_language_needs_to_be_told(tmp_path: Path
     path.write_bytes(
         msgspec.json.encode({"questions": [{"question_id": 1, "domain": "F", "level_1_text": "x"}]})
     )
-    with pytest.raises(DataError, match="give lang"):
+    with pytest.raises(DataError, match="give --lang"):
         read_questions(path)
     assert read_questions(path, "fr")[0].lang == "fr"
 

@@ -67,7 +67,7 @@ def test_languages_come_from_the_row_the_option_the_script_or_the_name(tmp_path:
     assert [example.lang for example in named] == ["en", "ru", "ru"]
     path = write(tmp_path / "b.jsonl", [GOOD, greek, NUMBERS])
     assert [example.lang for example in read_examples(path, "de")] == ["de", "de", "de"]
-    with pytest.raises(DataError, match=r"b\.jsonl, line 2: the language is not stated.*give lang"):
+    with pytest.raises(DataError, match=r"b\.jsonl, line 2: the language is not stated.*give --lang"):
         read_examples(path)
 
 
@@ -78,7 +78,7 @@ def test_lang_chooses_among_the_languages_of_the_data(tmp_path: Path) -> None:
         samples([path], langs=["fr"])
     numbers = write(tmp_path / "mine.jsonl", [NUMBERS])
     assert samples([numbers], langs=["ru"])[0].tags["lang"] == "ru"
-    with pytest.raises(DataError, match="give lang"):
+    with pytest.raises(DataError, match="give --lang"):
         samples([numbers], langs=["en", "ru"])  # which of them?
 
 

@@ -116,7 +116,7 @@ def test_a_column_that_is_not_there_lists_those_that_are(tmp_path: Path) -> None
     text = str(error.value)
     assert f"{tmp_path / 'en.jsonl'} has no column 'querry'. Did you mean 'query'?" in text
     assert "Available: id, query, answer, positive, negative." in text
-    with pytest.raises(UsageError, match="column goes with your own data, not with data starter"):
+    with pytest.raises(UsageError, match="--column goes with your own data, not with --data starter"):
         rgb("starter", tmp_path / "run", column=["query=question"])
     for wrong in ("query", "=x", "query="):
         with pytest.raises(UsageError, match="FIELD=COLUMN"):

@@ -123,11 +123,14 @@ def echo() -> Iterator[Echo]:
 
 
 WAYS: dict[str, tuple[list[str], dict[str, str]]] = {
-    "environment": (["--model=openai:m", "--base-url={url}"], {"OPENAI_API_KEY": CANARY}),
-    "password in the address": (["--model=openai:m", f"--base-url={{scheme}}me:{CANARY}@{{host}}"], {}),
+    "environment": (["--model=openai:m"], {"OPENAI_API_KEY": CANARY, "OPENAI_BASE_URL": "{url}"}),
+    "a variable that is named": (
+        ["--model=openai:m", "--base-url={url}", "--model-arg=api_key_env=MY_KEY"],
+        {"MY_KEY": CANARY},
+    ),
     "proxy": (
         ["--model=openai:m", "--base-url=http://models.test/v1"],
-        {"OPENAI_API_KEY": "none", "http_proxy": f"{{scheme}}me:{CANARY}@{{host}}"},
+        {"http_proxy": f"{{scheme}}me:{CANARY}@{{host}}"},
     ),
 }
 """Ways in for a key: arguments, and the environment; others are in `tests/models/test_openai_keys.py`."""
@@ -209,9 +212,10 @@ def test_the_key_is_sent_and_in_no_byte_that_is_written(
 
 
 @pytest.mark.parametrize("status", [401, 500])
-def test_an_error_holds_no_key(status: int) -> None:
+def test_an_error_holds_no_key(status: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_KEY", CANARY)
     with fixed(json.dumps({"error": CANARY}).encode(), status=status) as server:
-        model = model_of(server.url.replace("//", f"//me:{CANARY}@") + f"?key={CANARY}", retries=0)
+        model = model_of(server, api_key_env="MY_KEY", retries=0)
         with pytest.raises(ModelUnreachable) as raised:
             for _ in range(4):
                 one(model, chat("q"))
@@ -224,11 +228,11 @@ def test_an_error_holds_no_key(status: int) -> None:
 def test_a_model_with_a_key_cannot_be_pickled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", CANARY)
     with pytest.raises(TypeError, match="credentials"):
-        pickle.dumps(model_of("http://127.0.0.1:1/v1"))
+        pickle.dumps(model_of("http://127.0.0.1:1/v1", api_key_env="OPENAI_API_KEY"))
 
 
-def test_an_address_with_a_key_in_its_path_is_no_part_of_a_spec(tmp_path: Path) -> None:
-    spelled = f"http://a.test/v1,http://h.test/{CANARY}"
+def test_an_address_with_a_key_is_no_part_of_a_spec(tmp_path: Path) -> None:
+    spelled = f"http://a.test/v1,http://h.test/v1?key={CANARY}"
     with pytest.raises(UsageError, match="may not hold") as raised:
         ek.load_model(f"openai:m?base_url={urllib.parse.quote(spelled)}")
     assert leaks(str(raised.value).encode()) == []
@@ -256,7 +260,7 @@ def test_a_redirect_takes_the_key_nowhere(monkeypatch: pytest.MonkeyPatch) -> No
             pytest.raises(ModelUnreachable) as raised,
         ):
             for _ in range(4):
-                one(model_of(server, retries=0), chat("q"))
+                one(model_of(server, retries=0, api_key_env="OPENAI_API_KEY"), chat("q"))
     assert stranger.requests == 0
     assert leaks(str(raised.value).encode()) == []
 

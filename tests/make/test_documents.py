@@ -43,7 +43,7 @@ def test_known_data_sets_are_recognised_by_their_fields(
 
 def test_unknown_fields_are_listed_with_what_to_do(tmp_path: Path) -> None:
     path = lines(tmp_path / "a.jsonl", {"body": "x", "year": 3})
-    with pytest.raises(UsageError, match=r"a\.jsonl.*Available: body, year\. Choose one with text_field"):
+    with pytest.raises(UsageError, match=r"a\.jsonl.*Available: body, year\. Choose one with --text-field"):
         read_documents(path)
     assert read_documents(path, text_field="body").documents[0].text == "x"
 

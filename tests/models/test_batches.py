@@ -290,7 +290,7 @@ def test_a_run_by_batches_has_the_records_of_a_live_run(
     with BatchServer() as other:
         live = ek.run("rgb", f"{provider}:loop", out=tmp_path / "live", base_url=other.url, **about)
     # A run that was begun live goes on by batches: only what is missing is handed in.
-    with pytest.raises(ek.EvenkeelError, match="stopped at max_requests 2"):
+    with pytest.raises(ek.EvenkeelError, match="stopped at --max-requests 2"):
         ek.run("rgb", f"{provider}:loop", out=tmp_path / "run", base_url=server.url, max_requests=2, **about)
     batched = ek.run(
         "rgb", f"{provider}:loop", batch=True, out=tmp_path / "run", base_url=server.url, **about
@@ -301,7 +301,7 @@ def test_a_run_by_batches_has_the_records_of_a_live_run(
 
 
 def test_a_limit_in_dollars_holds_before_anything_is_handed_in(server: BatchServer, tmp_path: Path) -> None:
-    with pytest.raises(ek.EvenkeelError, match="stopped at max_usd"):
+    with pytest.raises(ek.EvenkeelError, match="stopped at --max-usd"):
         ek.run(
             "rgb", "openai:loop", batch=True, base_url=server.url, model_args={"api_key_env": "LOOP_KEY"},
             out=tmp_path / "run", max_usd=1e-9, price_in=1.0, price_out=1.0, **RUN,

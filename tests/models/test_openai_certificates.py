@@ -28,7 +28,7 @@ def test_a_certificate_that_does_not_hold_is_named_and_nothing_is_sent(
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
     with Loopback(context=context) as server, pytest.raises(ModelUnreachable) as raised:
-        one(model_of(server), chat("q"))
+        one(model_of(server, api_key_env="OPENAI_API_KEY"), chat("q"))
     assert str(raised.value).startswith(f"{server.url}: certificate not trusted: ")
     assert "self-signed certificate" in str(raised.value)
     assert server.requests == 0

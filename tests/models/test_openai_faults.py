@@ -106,7 +106,7 @@ def test_a_fault_that_stays_fails_its_request_alone_and_says_why(monkeypatch: py
     faults = [f"{number}: {fault}" for number, fault in enumerate((*FAILURES, *FINAL, *OTHER_STATUSES))]
     watcher = Recorder()
     with PerPrompt(99, echo_key=True) as server:
-        model = model_of(server, timeout=TIMEOUT_S, concurrency=16, retries=1)
+        model = model_of(server, timeout=TIMEOUT_S, concurrency=16, retries=1, api_key_env="OPENAI_API_KEY")
         model.watch(watcher)
         texts = [text for fault in faults for text in (f"good before {fault.partition(':')[0]}", fault)]
         one(model, chat("first"))

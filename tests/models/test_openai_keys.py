@@ -1,4 +1,4 @@
-"""No key of the openai backend is ever shown, whatever a server makes of it."""
+"""A key goes only where it is meant for, and is never shown, whatever a server makes of it."""
 
 from __future__ import annotations
 
@@ -6,11 +6,16 @@ import base64
 import json
 import re
 import urllib.parse
+from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
-from evenkeel.errors import UsageError
+from evenkeel.errors import ModelUnreachable, UsageError
+from evenkeel.models.openai.endpoint import endpoints
+from evenkeel.models.registry import load_model
+from evenkeel.types import Response
 from loopback import Loopback
 from models.hostile import KEY, chat, fixed, model_of, one, says
 
@@ -44,7 +49,7 @@ def readings(text: str) -> str:
 def test_a_key_is_replaced_however_a_server_spells_it(spelling: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     with fixed(says("Key SPELLED given").replace(b"SPELLED", spellings()[spelling].encode())) as server:
-        shown = one(model_of(server), chat("q")).text
+        shown = one(model_of(server, api_key_env="OPENAI_API_KEY"), chat("q")).text
     assert shown.startswith("Key ")
     assert shown.endswith(" given")
     half = len(KEY) // 2
@@ -56,34 +61,75 @@ def test_a_placeholder_for_a_key_leaves_answers_alone(key: str, monkeypatch: pyt
     monkeypatch.setenv("OPENAI_API_KEY", key)
     text = "That is not needed; no key required, 0.000000000000000000 or 1,234,567,890. Empty."
     with fixed(says(text)) as server:
-        assert one(model_of(server), chat("q")).text == text
-
-
-QUOTED = urllib.parse.quote(KEY, safe="")
+        assert one(model_of(server, api_key_env="OPENAI_API_KEY"), chat("q")).text == text
 
 
 @pytest.mark.parametrize(
-    ("form", "shown"),
+    ("address", "part"),
     [
-        ("http://HOST/v1?code=KEY&api-version=2024-02-01#KEY", "http://HOST/v1?code&api-version"),
-        ("http://HOST/v1?x=KEY", "http://HOST/v1?x"),
-        ("http://KEY@HOST/v1", "http://HOST/v1"),
-        ("http://me:KEY@HOST/v1", "http://HOST/v1"),
+        ("http://me:KEY@127.0.0.1:1/v1", "a user or a password"),
+        ("http://KEY@127.0.0.1:1/v1", "a user or a password"),
+        ("http://127.0.0.1:1/v1?api-version=1&code=KEY", "the field 'code'"),
+        ("http://127.0.0.1:1/v1,http://127.0.0.1:2/v1?subscription-key=KEY", "the field 'subscription-key'"),
+        ("http://127.0.0.1:1/v1#KEY", "what follows a '#'"),
     ],
 )
-def test_a_key_in_the_address_is_not_shown(form: str, shown: str) -> None:
-    with fixed(b'{"error": "bad ' + KEY.encode() + b'"}', status=400) as server:
-        host = server.url.removeprefix("http://").removesuffix("/v1")
-        model = model_of(form.replace("HOST", host).replace("KEY", QUOTED))
-        response = one(model, chat("q"))
-    assert model.address == shown.replace("HOST", host)
-    assert response.reason == "HTTP 400: bad [key]"
-    assert "anary" not in repr([model, model.address, model.identity(), response, vars(model)["_options"]])
+def test_a_key_in_an_address_is_refused_by_its_fields_name(
+    address: str, part: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = address.replace("KEY", urllib.parse.quote(KEY, safe=""))
+    for named in (f"openai:m?base_url={urllib.parse.quote(address)}", "openai:m"):
+        with pytest.raises(UsageError, match=re.escape(f"base_url may not hold {part}")) as raised:
+            load_model(named, **({"base_url": address} if named == "openai:m" else {}))
+        assert "anary" not in str(raised.value)
+    monkeypatch.setenv("OPENAI_BASE_URL", address)
+    with pytest.raises(UsageError, match=re.escape(f"OPENAI_BASE_URL may not hold {part}")) as raised:
+        load_model("openai:m")
+    assert "anary" not in str(raised.value)
 
 
-def test_a_key_in_the_path_is_not_shown() -> None:
-    key = KEY.replace("/", "-")
-    assert model_of(f"http://127.0.0.1:1/{key}/v1").address == "http://127.0.0.1:1/[key]/v1"
+def test_what_only_looks_like_a_key_is_left_alone() -> None:
+    """The version of an interface, the id of a tenant, a long text of the extra body."""
+    text = "Answer as Zt8Qw7f3a9b2c1dXy4Zt8Qw7f3a9b2 would, in one line."
+    extra = json.dumps({"instructions": text, "max_tokens": 5, "prompt_cache_key": "7f3a9b2c1dXy4Zt8Qw"})
+    query = "api-version=2024-10-21-preview&tenant=7f3a9b2c1dXy4Zt8Qw7f3a9b2c"
+    with fixed(says(f"{text} 2024-10-21-preview 7f3a9b2c1dXy4Zt8Qw7f3a9b2c")) as server:
+        model = model_of(f"{server.url}?{query}", extra_body=extra)
+        assert one(model, chat("q")).text == f"{text} 2024-10-21-preview 7f3a9b2c1dXy4Zt8Qw7f3a9b2c"
+        assert model.address == f"{server.url}?api-version&tenant"
+
+
+# Where a key goes
+
+
+def sent_to(server: Loopback, **options: Any) -> Response:
+    """What a server answers that takes nothing without the key."""
+    return one(model_of(server, **options), chat("q"))
+
+
+def test_the_usual_key_goes_to_an_address_only_where_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with Loopback(key=KEY) as server:
+        with pytest.raises(ModelUnreachable, match="No key was sent: OPENAI_API_KEY goes to") as raised:
+            for _ in range(4):
+                sent_to(server, retries=0)
+        assert "--model-arg api_key_env=NAME" in str(raised.value)
+        assert sent_to(server, api_key_env="OPENAI_API_KEY").status == "ok"
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        assert one(load_model("openai:loop"), chat("q")).status == "ok"  # type: ignore[arg-type]
+        assert sent_to(server).status == "ok"
+
+
+def test_the_usual_key_goes_to_one_address_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    ours, theirs = "http://llm.example/v1", "https://api.openai.com/v1"
+
+    def keys(address: str | None) -> list[str]:
+        return [endpoint.headers.get("Authorization", "") for endpoint in endpoints(address, None)]
+
+    assert (keys(None), keys(theirs), keys(ours)) == ([f"Bearer {KEY}"], [f"Bearer {KEY}"], [""])
+    monkeypatch.setenv("OPENAI_BASE_URL", ours)
+    assert (keys(None), keys(theirs), keys(ours)) == ([f"Bearer {KEY}"], [""], [f"Bearer {KEY}"])
 
 
 @pytest.mark.parametrize("character", ["\n", "\r", "\udcff"])
@@ -92,7 +138,7 @@ def test_a_key_that_no_header_can_hold_is_refused_unseen(
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", f"sk-canary{character}7f3a")
     with pytest.raises(UsageError) as raised:
-        model_of("http://127.0.0.1:1/v1")
+        model_of("http://127.0.0.1:1/v1", api_key_env="OPENAI_API_KEY")
     assert "OPENAI_API_KEY" in str(raised.value)
     assert "canary" not in str(raised.value)
 
@@ -105,13 +151,22 @@ def test_what_a_server_says_is_printable(monkeypatch: pytest.MonkeyPatch) -> Non
     assert "\\x1b[31mred" in reason
 
 
-def test_a_secret_of_the_extra_body_is_replaced() -> None:
-    secret = "tok-93bX77q0LmZ2"
-    with fixed(says(f"You sent {secret}, low.")) as server:
-        extra = json.dumps({"headers": [{"token": secret}], "reasoning_effort": "low"})
-        assert one(model_of(server, extra_body=extra), chat("q")).text == "You sent [key], low."
+def test_a_key_in_the_extra_body_is_refused_by_its_fields_name() -> None:
+    extra = json.dumps({"headers": [{"x-api-key": KEY}], "reasoning_effort": "low"})
+    with pytest.raises(UsageError, match="extra_body may not hold the field 'x-api-key'") as raised:
+        model_of("http://127.0.0.1:1/v1", extra_body=extra)
+    assert "anary" not in str(raised.value)
 
 
-def test_credentials_in_the_address_are_sent() -> None:
-    with Loopback(key="Basic bWU6aHVudGVyMg==") as server:
-        assert one(model_of(server.url.replace("//", "//me:hunter2@")), chat("q")).status == "ok"
+SENTENCE = (
+    "A key goes to the provider that it is for (`OPENAI_API_KEY` to the address in `OPENAI_BASE_URL` where "
+    "that is set, else to OpenAI), and to any other address only where you name its variable: "
+    "`--model-arg api_key_env=NAME`."
+)
+PAGES = ("integrations", "environment", "reliability", "scaling", "suites", "app")
+
+
+@pytest.mark.parametrize("page", ["README.md", *(f"docs/{name}.md" for name in PAGES)])
+def test_every_page_says_the_same_of_where_a_key_goes(page: str) -> None:
+    text = (Path(__file__).parents[2] / page).read_text()
+    assert SENTENCE in " ".join(text.split())

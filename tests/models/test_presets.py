@@ -54,7 +54,6 @@ ELSEWHERE = [
     "https://api.groq.com.evil.example/v1",
     "http://api.groq.com/openai/v1",
     "https://api.groq.com:8443/openai/v1",
-    "https://api.groq.com:1@evil.example/v1",
     "http://127.0.0.1:9/v1",
     "http://127.0.0.1:9/https://api.groq.com/v1",
     "http://127.0.0.1:9/v1,http://127.0.0.1:10/v1",
@@ -80,11 +79,14 @@ def test_a_key_goes_to_its_own_host_and_to_one_for_which_it_is_named(monkeypatch
     assert set(sent("ollama:x", base_url="http://gpu.example:11434/v1").values()) == {""}
 
 
-def test_another_host_without_a_key_is_refused_unless_it_needs_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_provider_without_its_key_is_refused_another_host_is_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("GROQ_API_KEY", KEY)
-    with pytest.raises(UsageError, match="the key of Groq is sent only to its own host"):
-        load_model("groq:x?base_url=http://proxy.example/v1").probe(frozenset())
-    load_model("vllm:x?base_url=http://gpu.example:8000/v1").probe(frozenset())
+    for spec in ("groq:x?base_url=http://proxy.example/v1", "vllm:x?base_url=http://gpu.example:8000/v1"):
+        load_model(spec).probe(frozenset())
+    [elsewhere] = endpoints("http://proxy.example/v1", None, preset=find_preset("groq"))
+    assert "GROQ_API_KEY goes to Groq alone" in elsewhere.key_advice(401)
     monkeypatch.delenv("GROQ_API_KEY")
     with pytest.raises(UsageError, match="set the environment variable GROQ_API_KEY"):
         load_model("groq:x").probe(frozenset())

@@ -100,7 +100,7 @@ def test_a_limit_in_dollars_is_kept_by_known_prices_and_refused_without(
         path.write_text(path.read_text() + '[prices."groq:loop"]\ninput = 1000\noutput = 1000\n')
         for name, value in environment.items():
             monkeypatch.setenv(name, value)
-        with pytest.raises(BudgetReached, match="max_usd"):
+        with pytest.raises(BudgetReached, match="--max-usd"):
             ek.run("mirae", "groq:loop", max_usd=0.5, out=tmp_path / "run", **settings)  # type: ignore[arg-type]
         assert 0 < len(server.received) < 30
 

@@ -158,8 +158,7 @@ def check_spec(spec: str, args: Mapping[str, Any]) -> Struct:
         forms = [f"{scheme}:NAME" if entry.named else scheme for scheme, entry in known.items()]
         forms += [f"{name}:NAME" for name in presets() if name not in known]
         raise UsageError(f"unknown model '{spec}'.{hint} Available: {', '.join(forms)}.")
-    if variable := args.get("api_key_env"):
-        _refuse_secrets(bare, {"api_key_env": str(variable)})
+    _refuse_keys(bare, {key: str(value) for key, value in args.items() if value is not None})
     options: type[Struct] = backend_class(scheme).Options
     return parse(options, {**args, **in_spec}, of=f"the model '{bare}'")
 
@@ -178,7 +177,7 @@ def split_spec(spec: str) -> tuple[str, dict[str, str]]:
         if key in args:
             raise UsageError(f"the model '{bare}': the argument '{key}' is given twice.")
         args[key] = value
-    _refuse_secrets(bare, args)
+    _refuse_keys(bare, args)
     return bare, args
 
 
@@ -188,22 +187,22 @@ def with_args(spec: str, args: Mapping[str, str]) -> str:
     return f"{spec}{'&' if '?' in spec else '?'}{query}" if query else spec
 
 
-def _refuse_secrets(bare: str, args: Mapping[str, str]) -> None:
-    """Specs are stored and shown: a key has no place in one."""
-    from evenkeel.models.openai.redaction import is_random, looks_like_key
-
-    address = args.get("base_url", "")
-    paths = re.sub(r"https?://[^/]*", "", address, flags=re.IGNORECASE).split("/")
-    secret = "base_url" if set(address) & set("@?#") or any(map(looks_like_key, paths)) else ""
-    if any(map(is_random, re.findall(r'"([^"]*)"', args.get("extra_body", "")))):
-        secret = "extra_body"
-    variable = args.get("api_key_env", "_")
+def _refuse_keys(bare: str, args: Mapping[str, str]) -> None:
+    """Specs and options are stored and shown: a key has no place in one."""
+    variable, option, part = args.get("api_key_env") or "_", "api_key_env", ""
     if not re.fullmatch(r"[A-Z_][A-Z0-9_]*", variable) and variable not in os.environ:
-        secret = "api_key_env"  # the key itself, it seems
-    if secret:
+        part = "anything but the name of an environment variable"
+    elif "base_url" in args or "extra_body" in args:
+        from evenkeel.models.openai.endpoint import key_in_address, key_in_body
+        from evenkeel.models.openai.options import json_object
+
+        option, part = "base_url", key_in_address(args.get("base_url") or "")
+        if not part:
+            option, part = "extra_body", key_in_body(json_object(args.get("extra_body") or ""))
+    if part:
         raise UsageError(
-            f"the model '{bare}': {secret} may not hold a user, password, key or query in a spec, which is "
-            "stored with the run. Put the key into an environment variable and name that: api_key_env=NAME."
+            f"the model '{bare}': {option} may not hold {part}, because it is stored with the run. Put the "
+            "key into an environment variable and name that: api_key_env=NAME."
         )
 
 

@@ -14,8 +14,8 @@ from msgspec import Struct
 from evenkeel.errors import CapabilityError, ModelUnreachable, UsageError
 from evenkeel.harness.progress import Progress
 from evenkeel.models.openai.background import Outbox, Relay, iterate
-from evenkeel.models.openai.dialect import Dialect, texts_in
-from evenkeel.models.openai.endpoint import KEY_VARIABLE, endpoints
+from evenkeel.models.openai.dialect import Dialect
+from evenkeel.models.openai.endpoint import endpoints
 from evenkeel.models.openai.logprobs import echo_problem, language_problem, loglikelihood
 from evenkeel.models.openai.options import OpenAIOptions, json_object
 from evenkeel.models.openai.protocol import (
@@ -89,7 +89,7 @@ class OpenAI:
         self._options = options = options or OpenAIOptions()
         self._preset = preset
         self._extra = {**(preset.extra_body if preset else {}), **json_object(options.extra_body)}
-        several = endpoints(options.base_url, options.api_key_env, texts_in(self._extra), preset=preset)
+        several = endpoints(options.base_url, options.api_key_env, preset=preset)
         if preset is not None:
             lacking = (kind for kind, needs in NEEDED.items() if not preset.supports_all(*needs))
             self.capabilities = self.ALL.difference(lacking)
@@ -229,25 +229,8 @@ class OpenAI:
             stream.close()
 
     def _require_key(self) -> None:
-        keyless = [
-            server.endpoint.shown
-            for server in self._servers
-            if not server.endpoint.has_credentials and not server.endpoint.local
-        ]
-        preset, variable = self._preset, self._options.api_key_env
-        if not keyless or (preset is not None and not preset.key and variable is None):
-            return
-        if preset is not None and variable is None and (self._options.base_url or preset.key_is_set):
-            raise UsageError(
-                f"No key for {', '.join(keyless)}: the key of {preset.title} is sent only to its own host. "
-                "Put the key for this one (any word if it needs none) into a variable and name that: "
-                "api_key_env=NAME."
-            )
-        variable = variable or (preset.key if preset else KEY_VARIABLE)
-        raise UsageError(
-            f"No key for {', '.join(keyless)}: set the environment variable {variable} "
-            "(to any word if the server needs none), or name another with api_key_env."
-        )
+        for server in self._servers:
+            server.endpoint.require_key()
 
     def _client(self, outbox: Outbox[Any]) -> Client | Servers:
         relay, concurrency = Relay(outbox, self._progress), self._options.concurrency

@@ -8,13 +8,13 @@ import os
 import re
 import urllib.parse
 import urllib.request
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from yarl import URL
 
 from evenkeel.errors import UsageError
-from evenkeel.models.openai.redaction import LONG, SHORTEST_SECRET, Redaction, is_random, looks_like_key
-from evenkeel.models.presets import is_loopback, presets
+from evenkeel.models.openai.redaction import Redaction, is_for_key
+from evenkeel.models.presets import NO_KEY, is_loopback, presets
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -27,42 +27,49 @@ ADDRESS_VARIABLE = "OPENAI_BASE_URL"
 OPENAI_ADDRESS = "https://api.openai.com/v1"
 ADDRESSES = re.compile(r"\s*,[\s,]*(?=https?://|$)", re.IGNORECASE)
 """Between two addresses, or after the last; any other comma is part of one."""
-SECRETS = re.compile(r"key|token|secret|pass|pwd|auth|sig|code|jwt|cred|session|sas", re.IGNORECASE)
-"""In the name of a query field: its value is a secret, even if it is a word. No value is ever shown; those of
-other fields (a tenant, a model) are removed from answers only if they are unlike words."""
+
+
+class NoKey(NamedTuple):
+    """Why no key is sent to an address, and what to do about it."""
+
+    advice: str
+    required: bool
+    """Whether a key was meant to be sent, and its variable is not set."""
 
 
 class Endpoint:
-    """A base URL and its credentials. `shown` is the address without any of them."""
+    """A base URL and the key that is sent there. `shown` is the address without the values of its query."""
 
     def __init__(
         self,
         base_url: str,
-        key: str,
+        key: str = "",
         *,
-        option: str,
-        further: Iterable[str],
-        key_header: str,
+        option: str = "base_url",
+        key_header: str = "Authorization",
+        no_key: NoKey | None = None,
     ) -> None:
         url = _parsed(base_url, option)
-        self._url = url.with_user(None).with_fragment(None)
+        self._url = url
         self.local = is_loopback(url.host or "")
-        user, password = url.user or "", url.password or ""
-        basic = base64.b64encode(f"{user}:{password}".encode()).decode() if user or password else ""
-        self._key = "" if basic else key
+        self._key = key
+        self._no_key = no_key
         self.headers = {"Content-Type": "application/json", "Accept-Encoding": "gzip, deflate"}
-        if basic:
-            self.headers["Authorization"] = f"Basic {basic}"
-        elif key:
+        if key:
             self.headers[key_header] = f"Bearer {key}" if key_header == "Authorization" else key
-        values = [value for name, value in url.query.items() if SECRETS.search(name) or is_random(value)]
-        self.has_credentials = bool(key or basic or any(len(value) >= SHORTEST_SECRET for value in values))
-        # A user without a password is a key. A key that is a word is a placeholder for none.
-        keys = [] if key.isalpha() and len(key) < LONG else [key]
-        keys += filter(looks_like_key, url.path.split("/"))
-        secrets = [*keys, password or user, basic, *values, url.fragment, *filter(is_random, further)]
-        self.redacted = Redaction([*secrets, *_credentials(self.proxy())])
+        self.redacted = Redaction([key, *_credentials(self.proxy())])
         self.shown = self.redacted.text(_shown(self._url, url.query))
+
+    def require_key(self) -> None:
+        """Refuse a model whose key is not set, before anything is sent; a local server needs none."""
+        if self._no_key is not None and self._no_key.required and not self.local:
+            raise UsageError(f"No key for {self.shown}: {self._no_key.advice}")
+
+    def key_advice(self, status: int) -> str:
+        """What to say where a server refuses a request that carried no key; empty where it carried one."""
+        if status not in (401, 403) or self._no_key is None:
+            return ""
+        return f"No key was sent: {self._no_key.advice}"
 
     def __reduce__(self) -> str:
         raise TypeError("an endpoint holds credentials and cannot be pickled: pickle the model's spec.")
@@ -98,21 +105,40 @@ class Endpoint:
 
 
 def endpoints(
-    base_url: str | None,
-    api_key_env: str | None,
-    further: Iterable[str] = (),
-    *,
-    preset: Preset | None = None,
+    base_url: str | None, api_key_env: str | None, *, preset: Preset | None = None
 ) -> list[Endpoint]:
-    """The servers at the addresses, which are separated by commas; `further` texts that are sent to them may
-    hold secrets too. At another address than a preset's own, only a key that was named is sent."""
-    secrets = list(further)
+    """The servers at the addresses, which are separated by commas. A key goes to the server that it
+    belongs to, and to others only where its variable is named."""
     option, pairs = _addresses(base_url, api_key_env, preset)
     header = preset.key_header if preset else "Authorization"
     return [
-        Endpoint(address, _key(variable), option=option, further=secrets, key_header=header)
+        Endpoint(
+            address,
+            key := _key(variable),
+            option=option,
+            key_header=header,
+            no_key=None if key else _no_key(variable, preset),
+        )
         for address, variable in pairs
     ]
+
+
+def _no_key(variable: str, preset: Preset | None) -> NoKey | None:
+    """Why no key is sent, where one may be missing."""
+    usual = preset.key if preset else KEY_VARIABLE
+    if variable and variable != NO_KEY:
+        advice = (
+            f"set the environment variable {variable} (to any word if the server needs none), or name "
+            "another: --model-arg api_key_env=NAME."
+        )
+        return NoKey(advice, required=True)
+    if variable == NO_KEY or not usual:
+        return NoKey("name its variable: --model-arg api_key_env=NAME.", required=False)
+    owner = preset.title if preset else f"the address in {ADDRESS_VARIABLE}, or else to OpenAI"
+    advice = (
+        f"{usual} goes to {owner} alone. To send a key here, name its variable: --model-arg api_key_env=NAME."
+    )
+    return NoKey(advice, required=False)
 
 
 def _addresses(
@@ -124,15 +150,16 @@ def _addresses(
         option, addresses = preset.host_variable or option, preset.address()
     elif not addresses and (addresses := os.environ.get(ADDRESS_VARIABLE, "").strip()):
         option = ADDRESS_VARIABLE
-    pairs = []
     listed = ADDRESSES.split(addresses or OPENAI_ADDRESS)
+    pairs = []
     for address in {address.rstrip("/"): address for address in listed if address}.values():
+        _parsed(address, option)
         variable = api_key_env
-        if variable is None and preset is None:
-            variable = KEY_VARIABLE
-        elif variable is None and preset is not None and _is_of(preset, address):
-            variable = preset.key
-        pairs.append((address, variable or ""))
+        if variable is None and preset is not None:
+            variable = preset.key if _is_of(preset, address) else ""
+        elif variable is None:
+            variable = KEY_VARIABLE if _belongs(KEY_VARIABLE, address) else ""
+        pairs.append((address, variable))
     return option, pairs
 
 
@@ -198,6 +225,11 @@ def _origin(url: URL) -> tuple[str, str, int | None]:
 
 
 def _parsed(base_url: str, option: str) -> URL:
+    if part := key_in_address(base_url):
+        raise UsageError(
+            f"{option} may not hold {part}: an address is shown and stored. Put the key into an environment "
+            "variable and name that: --model-arg api_key_env=NAME."
+        )
     with contextlib.suppress(ValueError):  # UnicodeError is one
         url = URL(base_url.strip().rstrip("/"))
         (url.raw_host or "").encode("idna")  # as it is looked up
@@ -209,6 +241,32 @@ def _parsed(base_url: str, option: str) -> URL:
         f"{option}{quoted} is not a web address: expected http:// or https://, a host and a valid port. "
         f"Example: {EXAMPLE}"
     )
+
+
+def key_in_address(addresses: str) -> str:
+    """The part of an address, or of one of several, that is for a key, by its name; empty where none is."""
+    for address in ADDRESSES.split(addresses):
+        try:
+            parts = urllib.parse.urlsplit(address.strip())
+            fields = urllib.parse.parse_qsl(parts.query, keep_blank_values=True)
+        except ValueError:  # refused where it is used
+            continue
+        if "@" in parts.netloc:
+            return "a user or a password"
+        if parts.fragment:
+            return "what follows a '#'"
+        if names := [name for name, _ in fields if is_for_key(name)]:
+            return f"the field '{names[0]}'"
+    return ""
+
+
+def key_in_body(value: Any) -> str:
+    """The field of a JSON value that is for a key, by its name, and holds a text; empty for none."""
+    for name, part in value.items() if isinstance(value, dict) else ():
+        if isinstance(part, str) and part and is_for_key(name):
+            return f"the field '{name}'"
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return next(filter(None, map(key_in_body, parts)), "")
 
 
 def _shown(url: URL, query: Iterable[str]) -> str:

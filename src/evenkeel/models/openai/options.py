@@ -30,8 +30,8 @@ class OpenAIOptions(Struct, frozen=True, kw_only=True):
     api_key_env: Annotated[
         str | None,
         _runtime(
-            f"environment variable that holds the key; else {KEY_VARIABLE}, of a preset the preset's, "
-            "which is sent only to the preset's own host"
+            f"environment variable that holds the key; else {KEY_VARIABLE}, of a preset the preset's, each "
+            "of which is sent only where it belongs"
         ),
     ] = None
     concurrency: Annotated[

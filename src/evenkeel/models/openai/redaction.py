@@ -1,4 +1,5 @@
-"""Secrets removed from what a server sends: as they are, and as servers encode them."""
+"""The key that was sent, removed from what a server sends back: as it is, and as servers encode it. And the
+names of fields that are for keys, which have no place in an address or a spec."""
 
 from __future__ import annotations
 
@@ -14,18 +15,15 @@ if TYPE_CHECKING:
 REPLACEMENT = b"[key]"
 SHORTEST_SECRET = 8
 """A shorter key is a placeholder (`none`, `EMPTY`); removing it would damage ordinary answers."""
-LONG = 20
-"""Letters and digits from which on a text is unlike words; 12 where there is a digit among them."""
-KEY_WORD = re.compile(
-    r"(?:^|[^a-z])(?:sk|pk|rk|ak|gsk|hf|xai|api|key|pat|ghp|tok|pass|bearer|auth)(?:[^a-z]|$)"
-    r"|secret|token|passw|credential|apikey",
-    re.IGNORECASE,
-)
-RUN = re.compile(
-    r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
-    r"|(?=[A-Za-z]*[0-9])(?=[0-9]*[A-Za-z])[A-Za-z0-9]{20,}",
-    re.IGNORECASE,
-)
+LONGEST_WORD = 19
+"""Characters of a key of letters alone that is a placeholder too (`placeholder`, `anything`)."""
+KEY_FIELDS = frozenset(["key", "token", "pass", "pwd", "auth", "sig", "code", "jwt", "sas", "bearer"])
+KEY_ENDINGS = (
+    "apikey", "accesskey", "secretkey", "subscriptionkey", "accesstoken", "authtoken", "apitoken",
+    "bearertoken", "sessiontoken", "secret", "password", "passwd", "authorization", "credential",
+    "credentials", "signature",
+)  # fmt: skip
+"""Of a field's name, letters alone: `max_tokens` and `prompt_cache_key` are not for keys."""
 
 
 class Redaction:
@@ -35,7 +33,7 @@ class Redaction:
         spellings = {
             spelling
             for secret in secrets
-            if len(secret) >= SHORTEST_SECRET
+            if not is_placeholder(secret)
             for spelling in _spellings(secret)
             if len(spelling) >= SHORTEST_SECRET
         }
@@ -65,14 +63,12 @@ def _spellings(secret: str) -> Iterator[bytes]:
         yield encoded.translate(bytes.maketrans(b"+/", b"-_"))
 
 
-def is_random(text: str) -> bool:
-    """Whether a text is unlike words, so that no answer holds it by chance."""
-    plain = re.sub(r"[^A-Za-z0-9]", "", text)
-    letters = len(re.findall(r"[A-DF-Za-df-z]", plain))  # 1e-05 is a number
-    return letters > 1 and (len(plain) >= LONG or (len(plain) >= 12 and any(map(str.isdigit, plain))))
+def is_placeholder(key: str) -> bool:
+    """Whether a key is a word in place of one, for a server that needs none."""
+    return len(key) < SHORTEST_SECRET or (key.isalpha() and len(key) <= LONGEST_WORD)
 
 
-def looks_like_key(segment: str) -> bool:
-    """Whether a segment of a path is a key, and not the name of a model, a deployment or a version: it says
-    so itself, or has a long run of letters and digits, of which no word consists."""
-    return is_random(segment) and bool(KEY_WORD.search(segment) or RUN.search(segment))
+def is_for_key(field: str) -> bool:
+    """Whether a field of a query or a JSON object is for a key, by its name."""
+    name = re.sub(r"[^a-z]", "", field.lower())
+    return name in KEY_FIELDS or name.endswith(KEY_ENDINGS)

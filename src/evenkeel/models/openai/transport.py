@@ -90,6 +90,8 @@ class Reply(NamedTuple):
     wait: float | None = None
     """The pause that it asks for, in seconds."""
     location: str = ""
+    advice: str = ""
+    """What a person can do about it, where that is known here."""
 
     @property
     def is_page(self) -> bool:
@@ -114,8 +116,9 @@ class Reply(NamedTuple):
 
     def failure(self) -> RequestError:
         """The error that a reply without success is."""
+        message = f"{self.message().rstrip('.')}. {self.advice}" if self.advice else self.message()
         return RequestError(
-            f"HTTP {self.status}", self.message(), status=self.status, wait=self.wait, field=self._field()
+            f"HTTP {self.status}", message, status=self.status, wait=self.wait, field=self._field()
         )
 
     def parse(self, read: Callable[[bytes], R]) -> R:
@@ -274,6 +277,7 @@ class Transport:
             redacted(data[:limit]).removeprefix(b"\xef\xbb\xbf"),
             wait=None if ok else requested_wait(reply.headers),
             location="" if ok else redacted.text(reply.headers.get("Location", "")).partition("?")[0],
+            advice=self._endpoint.key_advice(reply.status),
         )
 
     def _failure(self, error: aiohttp.ClientError | OSError) -> RequestError:
