@@ -10,7 +10,7 @@ import numpy as np
 
 from evenkeel.analysis.sample_values import RunValues, Values, split_name, tag_order
 from evenkeel.errors import UsageError, suggestion
-from evenkeel.harness.folder import Run
+from evenkeel.harness.folder import Run, shared_layout
 from evenkeel.harness.registry import benchmark_class
 from evenkeel.harness.spec import spec_changes
 from evenkeel.options import describe
@@ -67,7 +67,7 @@ def path_ends(paths: Sequence[Path]) -> list[str]:
 
 
 def layout_of(runs: Sequence[Run]) -> Layout:
-    """The layout of the one benchmark that all runs are of."""
+    """The layout of runs that can be compared, which must be of one benchmark."""
     if len(runs) < 2:
         raise UsageError("compare needs at least two runs.")
     if len({run.path.resolve() for run in runs}) < len(runs):
@@ -77,7 +77,7 @@ def layout_of(runs: Sequence[Run]) -> Layout:
         raise UsageError(
             f"runs of {' and '.join(benchmarks)} cannot be compared: give runs of one benchmark."
         )
-    return benchmark_class(runs[0].spec.benchmark).layout
+    return shared_layout(runs)
 
 
 def usual_metrics(layout: Layout, runs: Sequence[Run]) -> list[str]:

@@ -94,6 +94,8 @@ class Comparison(Displayed, Struct, frozen=True, kw_only=True):
     """What `compare` returns: every pair of runs by every metric."""
 
     benchmark: str
+    headline: str
+    """The metric that leads: that of all runs, or the benchmark's usual one where theirs differ."""
     runs: tuple[Side, ...]
     metrics: tuple[str, ...]
     differs: tuple[str, ...]
@@ -130,7 +132,7 @@ def compare(
     tags = [by] if isinstance(by, str) else by
     opened = [load_run(run) for run in runs]
     comparison, _, _ = compare_values(opened, names, by=tags)
-    marks = reference_marks(comparison.benchmark, reference_runs(reference))
+    marks = reference_marks(comparison.benchmark, comparison.headline, reference_runs(reference))
     return msgspec.structs.replace(comparison, references=marks)
 
 
@@ -158,6 +160,7 @@ def compare_values(
     ]
     comparison = Comparison(
         benchmark=runs[0].spec.benchmark,
+        headline=layout.headline,
         runs=tuple(
             Side(name=name, path=str(of_run.run.path), coverage=_coverage(of_run, names))
             for name, of_run in named

@@ -18,7 +18,7 @@ from evenkeel.page.format import (
 )
 from evenkeel.page.grid import Cell, Content, Grid, Overview, Style
 from evenkeel.page.layout import Layout
-from evenkeel.page.metrics import scope_of, title_of
+from evenkeel.page.metrics import scope_of, title_of, unit_of
 from evenkeel.page.scale import legend
 
 HEADS = ["B − A", "95% interval", "p"]
@@ -144,5 +144,5 @@ def footnote(comparison: Comparison) -> str:
         else "No test was possible: there are too few samples, or they do not differ.",
     ]
     if comparison.references:
-        words.append(f"{legend(comparison.references, layout.metrics[0].unit)}.")
+        words.append(f"{legend(comparison.references, unit_of(layout.metrics, comparison.headline))}.")
     return " ".join(words)

@@ -14,9 +14,10 @@ from evenkeel.analysis.comparison import SIGNIFICANT, compared
 from evenkeel.analysis.sample_values import RunValues
 from evenkeel.analysis.significance import holm
 from evenkeel.errors import EvenkeelError, UsageError
-from evenkeel.harness.folder import Run, load_run
+from evenkeel.harness.folder import Run, load_run, shared_layout
 from evenkeel.page.format import interval, value
 from evenkeel.page.grid import Cell, Content, Displayed, Grid, Overview, coverage_cell
+from evenkeel.page.layout import Layout
 from evenkeel.types import Figure
 
 SHARED = "Models share a rank when the data can't separate them (paired tests, corrected by Holm)."
@@ -83,7 +84,7 @@ def leaderboard(runs: Iterable[Run | str | Path]) -> list[Leaderboard]:
     for run in {(run.path if isinstance(run, Run) else Path(run)).resolve(): run for run in runs}.values():
         try:
             values = RunValues(load_run(run))
-            if not values.run.headlines or not all(map(values.is_mean, _metrics(values))):
+            if not values.run.headlines or not all(map(values.is_mean, _metrics(values, values.layout))):
                 raise UsageError(f"{values.run.path}: the headline is not the mean of its samples.")
             by_benchmark[values.run.spec.benchmark].append(values)
         except (EvenkeelError, OSError) as error:
@@ -95,9 +96,9 @@ def leaderboard(runs: Iterable[Run | str | Path]) -> list[Leaderboard]:
     return boards
 
 
-def _metrics(values: RunValues) -> list[str]:
+def _metrics(values: RunValues, layout: Layout) -> list[str]:
     """What the samples' values of each entry of a run are called: `accuracy@bm25`."""
-    headline = values.layout.headline
+    headline = layout.headline
     return [f"{headline}@{subject}" for subject in values.run.subjects] or [headline]
 
 
@@ -120,9 +121,10 @@ def _boards(runs: Sequence[RunValues]) -> list[Leaderboard]:
         else:
             groups.append([run])
             notes.append(why)
-    benchmark, layout = runs[0].run.spec.benchmark, runs[0].layout
+    benchmark = runs[0].run.spec.benchmark
     boards = []
     for number, (group, note) in enumerate(zip(groups, notes, strict=True), 1):
+        layout = shared_layout([values.run for values in group])
         title = f"{layout.name or benchmark}: {layout.headline_title}"
         title = ", ".join(filter(None, (title, layout.part(group[0].run.summary))))
         # Why headlines are in doubt: those of a server that always gives the same text, say.
@@ -132,20 +134,20 @@ def _boards(runs: Sequence[RunValues]) -> list[Leaderboard]:
                 benchmark=benchmark,
                 metric=layout.headline,
                 title=f"{title} ({number})" if len(groups) > 1 else title,
-                rows=_rows(group),
+                rows=_rows(group, layout),
                 note=" ".join(filter(None, (note, *doubts))),
             )
         )
     return boards
 
 
-def _rows(group: Sequence[RunValues]) -> tuple[LeaderboardRow, ...]:
+def _rows(group: Sequence[RunValues], layout: Layout) -> tuple[LeaderboardRow, ...]:
     """The entries of a board in their order: every pair tested as `compare` tests it, and ranked."""
-    entries = [(values, metric) for values in group for metric in _metrics(values)]
+    entries = [(values, metric) for values in group for metric in _metrics(values, layout)]
     subjects = [subject for values in group for subject in values.run.spec.subjects]
-    figures = [figure for values in group for figure in values.run.headlines.values()]
+    figures = [each for values in group for each in values.run.figures_of(layout.headline).values()]
     ends = dict(zip(group, path_ends([values.run.path for values in group]), strict=True))
-    better = group[0].layout.metrics[0].better
+    better = layout.metrics[0].better
     rows = [
         LeaderboardRow(
             rank=None if figure.value is None or better is None else 1 + count,

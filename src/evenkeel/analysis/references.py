@@ -86,15 +86,14 @@ def reference_runs(folders: Sequence[str | Path]) -> list[Run]:
     return runs
 
 
-def reference_marks(benchmark: str, own: Iterable[Run] = ()) -> tuple[Mark, ...]:
-    """The headlines of a benchmark's references."""
-    headline = benchmark_class(benchmark).metrics[0].name
+def reference_marks(benchmark: str, metric: str, own: Iterable[Run] = ()) -> tuple[Mark, ...]:
+    """What a benchmark's references have of a metric."""
     return tuple(
         Mark(figure.value, each.name, "published", each.about, each.source)
         if each.published
         else Mark(figure.value, each.name, "own")
         for each in references(benchmark, own)
-        if (figure := each.figures.get(headline)) and figure.value is not None
+        if (figure := each.figures.get(metric)) and figure.value is not None
     )
 
 
@@ -124,9 +123,7 @@ def _published(benchmark: str, figures: dict[str, dict[str, Any]], **about: Any)
 
 def _of_run(run: Run) -> list[Reference]:
     """The run as a reference, or each of its methods."""
-    headline = benchmark_class(run.spec.benchmark).metrics[0].name
     created = str(run.spec.provenance.get("created", ""))[:10]
-    headlines = zip(run.spec.subjects, run.headlines.values(), strict=True)
     return [
         Reference(
             benchmark=run.spec.benchmark,
@@ -134,8 +131,14 @@ def _of_run(run: Run) -> list[Reference]:
             about="your reference run",
             source=str(run.path),
             date=created,
-            figures={headline: figure} if run.subjects else run.summary,
+            figures=_figures_of(run, subject) if run.subjects else run.summary,
             published=False,
         )
-        for subject, figure in headlines
+        for subject in run.spec.subjects
     ]
+
+
+def _figures_of(run: Run, subject: str) -> Summary:
+    """What a method has over all samples, by metric."""
+    scope = {run.subject: subject}
+    return {figure.metric: figure for figure in run.summary.values() if figure.scope == scope}

@@ -75,7 +75,7 @@ class RunValues:
         self.asked: list[Any] = []
         """What each sample asks, made short."""
         benchmark = benchmark_class(run.spec.benchmark)
-        self.layout = benchmark.layout
+        self.layout = run.layout
         decode_inputs = msgspec.json.Decoder(benchmark.Inputs).decode
         for record in run.scores():
             self.scores.append(msgspec.structs.replace(record.score, detail=None))

@@ -18,6 +18,7 @@ from evenkeel.harness.scoring import score_portion
 from evenkeel.harness.spec import member, read_spec
 from evenkeel.journal.journal import make_key, model_digest
 from evenkeel.journal.recording import Recording
+from evenkeel.page.layout import Layout
 from evenkeel.types import Answered, Figure, Request, Response, Sample, Score
 
 MOST = 2_000
@@ -42,6 +43,8 @@ class SoFar(Struct, frozen=True, kw_only=True):
     more: bool
     """Whether there are more."""
     answered: int
+    title: str
+    """Of the headline."""
     headline: Figure | None
     """None where scoring needs more than the answers, such as embeddings, or there are too many samples."""
     latest: list[Arrived]
@@ -62,14 +65,16 @@ def so_far(path: str | Path) -> SoFar | None:
         digest = model_digest(identities(spec)["model"])
         answered = list(_answered(benchmark, samples[:MOST], recording, digest))
     scores = _scores(benchmark, answered)
-    headline = summarise(benchmark, scores).get(benchmark.metrics[0].name) if scores else None
-    latest = [_arrived(benchmark, item, score) for item, score in zip(answered, scores, strict=False)]
-    latest = latest or [_arrived(benchmark, item, None) for item in answered]
+    summary = summarise(benchmark, scores) if scores else {}
+    layout = benchmark.layout_for(spec, summary)
+    latest = [_arrived(benchmark, layout, item, score) for item, score in zip(answered, scores, strict=False)]
+    latest = latest or [_arrived(benchmark, layout, item, None) for item in answered]
     return SoFar(
         samples=min(len(samples), MOST),
         more=len(samples) > MOST,
         answered=len(answered),
-        headline=headline if len(samples) <= MOST else None,
+        title=layout.headline_title,
+        headline=summary.get(layout.headline) if len(samples) <= MOST else None,
         latest=latest[: -LATEST - 1 : -1],
     )
 
@@ -106,8 +111,8 @@ def _scores(benchmark: Benchmark, answered: Sequence[Answered]) -> list[Score]:
         return []
 
 
-def _arrived(benchmark: Benchmark, item: Answered, score: Score | None) -> Arrived:
+def _arrived(benchmark: Benchmark, layout: Layout, item: Answered, score: Score | None) -> Arrived:
     question, expected = benchmark.in_short(msgspec.to_builtins(item.sample.inputs), item.sample.tags)
     values = score.values if score else {}
-    correct = next((values[name] for name in benchmark.correct if values.get(name) is not None), None)
+    correct = next((values[name] for name in layout.correct_metrics if values.get(name) is not None), None)
     return Arrived(question, expected, next((each.text for each in item.responses if each.text), ""), correct)

@@ -107,10 +107,7 @@ class Benchmark:
     """What the model in each role must be able to do. The role `model` is the one under test; an option of
     the same name says who has any other role."""
     metrics: ClassVar[Sequence[Metric]]
-    """What is measured; the first is the headline."""
-    correct: ClassVar[Sequence[str]] = ()
-    """Metrics that are 1 where a sample's answer is right and 0 where it is wrong: the first that a sample
-    has counts. Default: the headline, where it is a share."""
+    """What is measured; the first is the headline, unless `layout_for` chooses another for a run."""
 
     Inputs: ClassVar[Any] = dict[str, Any]
     """The struct of a sample's inputs."""
@@ -225,6 +222,15 @@ class Benchmark:
     def summarise(self, scores: Sequence[Score]) -> Summary:
         """The figures. Empty: the mean of each metric, over all samples and by each of its tags."""
         return {}
+
+    @classmethod
+    def layout_for(cls, spec: RunSpec, summary: Summary) -> Layout:
+        """What is shown of a run; its first metric is the run's headline. Default: `layout`.
+
+        It has all metrics of `layout`. Runs with different headlines are compared by that of `layout`, so
+        this must be valid for every run.
+        """
+        return cls.layout
 
     @staticmethod
     def notes(spec: RunSpec, summary: Summary) -> list[Note]:

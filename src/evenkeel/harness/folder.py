@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ from evenkeel.harness.registry import benchmark_class, benchmark_names, record_t
 from evenkeel.harness.spec import how_to_resume, member, read_spec, spec_file
 from evenkeel.page.format import counts, interval, share, statuses, value, visible
 from evenkeel.page.grid import Displayed, Overview
+from evenkeel.page.layout import Layout
 from evenkeel.page.metrics import scope_name, scope_of
 from evenkeel.types import Figure, Record, RunSpec, Sample, Score, Summary
 
@@ -71,11 +72,12 @@ class Run(Displayed):
         """Its samples to look through: `run.samples().select(outcome="wrong")`. Fast with 100,000 of them."""
         from evenkeel.harness.stored.samples import read_samples
 
-        benchmark = self._benchmark if self.spec.benchmark in benchmark_names() else None
+        known = self.spec.benchmark in benchmark_names()
         path = self._result("records.jsonl").resolve()
         with _naming_remedy():
             self._check_size(path)
-            return read_samples(path, self._record_type, benchmark)
+            shown = (self._benchmark, self.layout) if known else (None, None)
+            return read_samples(path, self._record_type, *shown)
 
     def scores(self) -> Iterator[ScoredLine]:
         """The scores of the records alone, in less time: answers and details are not decoded."""
@@ -96,11 +98,16 @@ class Run(Displayed):
 
         return read_marks(self)
 
+    @cached_property
+    def layout(self) -> Layout:
+        """What is shown of it: its headline is the metric that its benchmark chooses for such a run."""
+        summary = self.summary if member(self.path, "summary.json") else {}
+        return self._benchmark.layout_for(self.spec, summary)
+
     @property
     def headline(self) -> Figure:
-        """The figure that the benchmark declares first. It has no value where there are several subjects: see
-        `headlines`."""
-        return self.figure(self._benchmark.metrics[0].name)
+        """The figure that leads. It has no value where there are several subjects: see `headlines`."""
+        return self.figure(self.layout.headline)
 
     @property
     def verdict(self) -> str:
@@ -110,9 +117,7 @@ class Run(Displayed):
         names = self.subjects or (self.spec.subject,)
         notes = self._benchmark.notes(self.spec, self.summary)
         headlines = dict(zip(names, self.headlines.values(), strict=True))
-        return verdict(
-            self._benchmark.layout, self.summary, headlines, subjects=f"{self.subject}s", notes=notes
-        )
+        return verdict(self.layout, self.summary, headlines, subjects=f"{self.subject}s", notes=notes)
 
     @property
     def coverages(self) -> dict[str, float]:
@@ -133,8 +138,11 @@ class Run(Displayed):
     @property
     def headlines(self) -> dict[str, Figure]:
         """The headline, by its name in the summary; where several subjects are under test, one for each."""
-        headline = self._benchmark.metrics[0].name
-        names = [scope_name(headline, {self.subject: name}) for name in self.subjects] or [headline]
+        return self.figures_of(self.layout.headline)
+
+    def figures_of(self, metric: str) -> dict[str, Figure]:
+        """A metric, by its name in the summary; where several subjects are under test, of each of them."""
+        names = [scope_name(metric, {self.subject: name}) for name in self.subjects] or [metric]
         if len(names) != len(self.spec.subjects):
             raise DataError(self.path / "spec.json", "'subjects' is not as Evenkeel writes it.")
         return {name: self.figure(name) for name in names}
@@ -226,8 +234,8 @@ class Run(Displayed):
         from evenkeel.page.tables import arrange
 
         try:
-            benchmark = self._benchmark
-            layout, figure, notes = benchmark.layout, self.headline, benchmark.notes(self.spec, self.summary)
+            notes = self._benchmark.notes(self.spec, self.summary)
+            layout, figure = self.layout, self.headline
             several = len(self.headlines) > 1  # the table has a figure for each
         except EvenkeelError as error:  # not finished, or not a run of this version
             return Overview(str(self.path), [str(error)])
@@ -271,3 +279,10 @@ def load_run(path: Run | str | Path) -> Run:
     """A run from its folder: `ek.load_run("runs/yesterday").summary["mean_similarity"].value`. A run that is
     loaded already is itself, so that every call that takes a run takes its folder as well."""
     return path if isinstance(path, Run) else Run(path)
+
+
+def shared_layout(runs: Sequence[Run]) -> Layout:
+    """The layout of runs of one benchmark; the benchmark's usual one where their headlines differ."""
+    if len({run.layout.headline for run in runs}) == 1:
+        return runs[0].layout
+    return benchmark_class(runs[0].spec.benchmark).layout

@@ -87,6 +87,11 @@ class Layout(Struct, frozen=True, kw_only=True):
     """The headline as a sentence, with `{}` for its value: `Right in {}`. Default: title and value."""
     baseline: Column | None = None
     """A metric of the summary that says what little effort gives, with the words for that effort."""
+    remarks: Callable[[Summary], list[str]] | None = None
+    """Sentences on the figures that follow the headline in the verdict."""
+    correct: tuple[str, ...] = ()
+    """Metrics that are 1 where a sample's answer is right and 0 where it is wrong: the first that a sample
+    has counts. Default: the headline, where it is a share."""
     counted: tuple[str, str] = ("prompts", "questions")
     """The words for samples and for the groups they fall into."""
     facts: tuple[Column, ...] = ()
@@ -124,9 +129,13 @@ class Layout(Struct, frozen=True, kw_only=True):
 
     @property
     def headline_meaning(self) -> str:
-        """`Answer consistency: how alike …`; empty where the metric declares no meaning."""
-        metric = self.metrics[0]
-        return f"{metric.title}: {metric.meaning[:1].lower()}{metric.meaning[1:]}" if metric.meaning else ""
+        return self.metrics[0].explained
+
+    @property
+    def correct_metrics(self) -> tuple[str, ...]:
+        """The metrics that say whether a sample's answer is right."""
+        default = (self.headline,) if self.metrics[0].unit == "share" else ()
+        return self.correct or default
 
     def main_meanings(self, summary: Summary) -> list[tuple[str, str]]:
         """The titles and meanings of the metrics that are shown beside the headline."""

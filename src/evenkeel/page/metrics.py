@@ -47,6 +47,11 @@ class Metric(Displayed, Struct, frozen=True):
     by: Sequence[str] = ()
     """The tags that it is broken down by, where the benchmark does not summarise by itself."""
 
+    @property
+    def explained(self) -> str:
+        """`Answer consistency: how alike …`; empty where it declares no meaning."""
+        return f"{self.title}: {self.meaning[:1].lower()}{self.meaning[1:]}" if self.meaning else ""
+
     def overview(self) -> Overview:
         """What the metric means, its direction, and what to be careful about."""
         direction = (

@@ -46,8 +46,10 @@ def verdict(
     doubts += _few(figure, layout)
     if doubts:
         listed = " and ".join(filter(None, (", ".join(doubts[:-1]), doubts[-1])))
-        return f"{text}{baseline_words(layout, summary)}; {listed}, {TEST_RUN}."
-    return f"{text} (95% interval {interval(figure)}){baseline_words(layout, summary)}."
+        text = f"{text}{baseline_words(layout, summary)}; {listed}, {TEST_RUN}."
+    else:
+        text = f"{text} (95% interval {interval(figure)}){baseline_words(layout, summary)}."
+    return " ".join((text, *(layout.remarks(summary) if layout.remarks else ())))
 
 
 def _amount(figure: Figure, layout: Layout, summary: Summary) -> str:

@@ -16,8 +16,7 @@ from evenkeel.analysis.comparability import run_names
 from evenkeel.analysis.comparison import compare
 from evenkeel.analysis.references import orientation_table, reference_runs, references
 from evenkeel.errors import DrawingError, UsageError
-from evenkeel.harness.folder import Run
-from evenkeel.harness.registry import benchmark_class
+from evenkeel.harness.folder import Run, shared_layout
 from evenkeel.page import format as text
 from evenkeel.page.examples import shortened
 from evenkeel.page.format import counts
@@ -43,8 +42,7 @@ def render(run: Run, *others: Run, reference: Sequence[str | Path] = ()) -> str:
     """
     distinct = list({each.path.resolve(): each for each in (run, *others)}.values())
     runs = dict(zip(run_names(distinct), distinct, strict=True))
-    benchmark = benchmark_class(run.spec.benchmark)
-    layout = benchmark.layout
+    layout = shared_layout(distinct)
     several = len(runs) > 1
     of_run = f", of {next(iter(runs))}" if several else ""
     own = reference_runs(reference)
@@ -84,18 +82,19 @@ def _scales(runs: Mapping[str, Run], layout: Layout, own: Sequence[Run]) -> Grid
     """A line from worst to best for each run, or each of its subjects, with what is behind it."""
     rows: list[tuple[str, list[Content]]] = []
     for name, run in runs.items():
-        for subject, figure in zip(run.spec.subjects, run.headlines.values(), strict=True):
-            alone = len(run.headlines) == 1
-            row_name = name if alone else subject if len(runs) == 1 else f"{name}: {subject}"
-            line = Scale(figure, marks_of(run, own), lower_is_better=layout.metrics[0].better == "lower")
+        figures = run.figures_of(layout.headline).values()
+        for subject, figure in zip(run.spec.subjects, figures, strict=True):
+            row_name = name if len(figures) == 1 else subject if len(runs) == 1 else f"{name}: {subject}"
+            marks = marks_of(run, layout, own)
+            line = Scale(figure, marks, lower_is_better=layout.metrics[0].better == "lower")
             coverage = coverage_cell(figure.coverage)
             rows.append(
                 (row_name, [line if drawable(figure) else "–", figure, counts(figure, layout), coverage])
             )
     first = next(iter(runs.values()))
     heads = ["worst to best", layout.headline_title, "based on", "coverage"]
-    marks = marks_of(first, own)
-    words = legend(marks, first.headline.unit)
+    marks = marks_of(first, layout, own)
+    words = legend(marks, layout.metrics[0].unit)
     several = len(runs) > 1
     return Grid(
         "The runs" if several else layout.headline_title,

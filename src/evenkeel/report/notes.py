@@ -34,7 +34,7 @@ def notes_of(run: Run | str | Path) -> list[Note]:
 
 def deciding_notes(run: Run) -> list[Note]:
     """Warnings: which of the figures shown first have an interval that few groups decide."""
-    layout = benchmark_class(run.spec.benchmark).layout
+    layout = run.layout
     figures = [(layout.headline_title, run.headline), *layout.main_figures(run.summary)]
     return [
         Note(

@@ -11,8 +11,7 @@ from msgspec import Struct
 
 from evenkeel.analysis.comparability import run_names
 from evenkeel.analysis.references import Reference
-from evenkeel.harness.folder import Run, load_run
-from evenkeel.harness.registry import benchmark_class
+from evenkeel.harness.folder import Run, load_run, shared_layout
 from evenkeel.harness.spec import served_at
 from evenkeel.page import format as text
 from evenkeel.page.grid import Content, Displayed, DisplayedList, Grid
@@ -57,15 +56,14 @@ def charts(*runs: Run | str | Path) -> DisplayedList[Drawn]:
     """
     loaded = list({each.path.resolve(): each for each in map(load_run, runs)}.values())
     named = dict(zip(run_names(loaded), loaded, strict=True))
-    layout = benchmark_class(loaded[0].spec.benchmark).layout
+    layout = shared_layout(loaded)
     return DisplayedList(draw(named, layout, f", of {next(iter(named))}" if len(named) > 1 else ""))
 
 
 def tables(run: Run | str | Path) -> DisplayedList[Grid]:
     """The tables of a run: `ek.tables("runs/yesterday")[0].rows`."""
     loaded = load_run(run)
-    layout = benchmark_class(loaded.spec.benchmark).layout
-    return DisplayedList(grid for table in layout.tables if (grid := arrange(loaded.summary, table)))
+    return DisplayedList(grid for table in loaded.layout.tables if (grid := arrange(loaded.summary, table)))
 
 
 def settings(run: Run | str | Path) -> Grid:

@@ -19,14 +19,14 @@ from evenkeel.analysis.comparability import run_names
 from evenkeel.analysis.references import reference_marks, reference_runs
 from evenkeel.errors import UsageError
 from evenkeel.files.cache import write_whole
-from evenkeel.harness.folder import Run, load_run
+from evenkeel.harness.folder import Run, load_run, shared_layout
 from evenkeel.harness.registry import benchmark_class, benchmark_names
 from evenkeel.harness.spec import served_at
 from evenkeel.page.format import counted, counts, statuses
 from evenkeel.page.grid import Cell, Content, Displayed, Grid, Overview, coverage_cell
 from evenkeel.page.html import render as render_template
-from evenkeel.page.layout import MOST_MAIN
-from evenkeel.page.metrics import scope_name
+from evenkeel.page.layout import MOST_MAIN, Layout
+from evenkeel.page.metrics import declaration, scope_name
 from evenkeel.page.scale import Mark, Scale, drawable, legend, sources
 from evenkeel.page.verdict import TEST_RUN
 from evenkeel.types import Figure
@@ -137,7 +137,7 @@ def _card(runs: Sequence[Run], own: Sequence[Run]) -> Scorecard:
     for benchmark in benchmark_names():
         members = [run for run in runs if run.spec.benchmark == benchmark]
         for run, name in zip(members, run_names(members), strict=True):
-            entries += _entries(run, name, own, alone=len(members) == 1)
+            entries += _entries(run, shared_layout(members), name, own, alone=len(members) == 1)
     return Scorecard(
         model=models[0] if models else "",
         entries=entries,
@@ -150,15 +150,15 @@ def _tests_model(run: Run) -> bool:
     return benchmark_class(run.spec.benchmark).subject == "model"
 
 
-def _entries(run: Run, name: str, own: Sequence[Run], *, alone: bool) -> list[Entry]:
+def _entries(run: Run, layout: Layout, name: str, own: Sequence[Run], *, alone: bool) -> list[Entry]:
     """An entry for each subject of a run: the model, or each method."""
-    layout = benchmark_class(run.spec.benchmark).layout
     facts = [
         Line(metric=scope_name(figure.metric, figure.scope), title=title, figure=figure)
         for title, figure in layout.main_figures(run.summary)[:MOST_MAIN]
     ]
     entries = []
-    for subject, figure in zip(run.spec.subjects, run.headlines.values(), strict=True):
+    figures = run.figures_of(layout.headline).values()
+    for subject, figure in zip(run.spec.subjects, figures, strict=True):
         entry_name = name if _tests_model(run) else subject if alone else f"{subject} ({name})"
         entries.append(
             Entry(
@@ -171,21 +171,20 @@ def _entries(run: Run, name: str, own: Sequence[Run], *, alone: bool) -> list[En
                 # Under one metric in every entry, so that methods have their figures in one row.
                 headline=Line(metric=layout.headline, title=layout.headline_title, figure=figure),
                 facts=facts,
-                marks=marks_of(run, own),
+                marks=marks_of(run, layout, own),
             )
         )
     return entries
 
 
-def marks_of(run: Run, own: Sequence[Run] = ()) -> tuple[Mark, ...]:
+def marks_of(run: Run, layout: Layout, own: Sequence[Run] = ()) -> tuple[Mark, ...]:
     """What to read the headline of a run by."""
-    layout = benchmark_class(run.spec.benchmark).layout
     metric = layout.metrics[0]
     marks = [Mark(metric.chance, "guessing", "baseline")] if metric.chance is not None else []
     figure = run.summary.get(layout.baseline.metric) if layout.baseline else None
     if layout.baseline and figure and figure.value is not None:
         marks.append(Mark(figure.value, layout.baseline.title, "baseline"))
-    return (*marks, *reference_marks(run.spec.benchmark, own))
+    return (*marks, *reference_marks(run.spec.benchmark, metric.name, own))
 
 
 def _identity_notes(model: str, runs: Sequence[Run]) -> list[str]:
@@ -214,24 +213,25 @@ def _by_benchmark(entries: Sequence[Entry]) -> list[list[Entry]]:
 
 def _picture(entries: Sequence[Entry], out: Path | None = None) -> Grid:
     """The verdicts of a benchmark's runs, and a line from worst to best for each entry."""
-    benchmark = benchmark_class(entries[0].benchmark)
+    benchmark, headline = benchmark_class(entries[0].benchmark), entries[0].headline
     layout = benchmark.layout
+    metric = declaration(layout.metrics, headline.metric) or layout.metrics[0]
     rows: list[tuple[str, list[Content]]] = []
     for entry in entries:
         figure, address = entry.headline.figure, link(Path(entry.path), out) if out else ""
-        line = Scale(figure, entry.marks, lower_is_better=layout.metrics[0].better == "lower")
+        line = Scale(figure, entry.marks, lower_is_better=metric.better == "lower")
         report = [Cell("report", link=address)] if address else []
         rows.append((entry.name, [line if drawable(figure) else "–", figure, *report]))
     linked = any(len(cells) > 2 for _, cells in rows)
     marks = tuple(dict.fromkeys(mark for entry in entries for mark in entry.marks))
     verdicts = dict.fromkeys(entry.verdict for entry in entries)
-    unit = entries[0].headline.figure.unit
+    unit = headline.figure.unit
     note = "; ".join(filter(None, (LEGEND.format(benchmark.subject), legend(marks, unit))))
-    note = f"{layout.headline_meaning} {note}".strip()
+    note = f"{metric.explained} {note}".strip()
     return Grid(
         f"{layout.name or entries[0].benchmark}: {layout.question}",
         benchmark.subject,
-        ["worst to best", layout.headline_title, *(["details"] if linked else [])],
+        ["worst to best", headline.title, *(["details"] if linked else [])],
         rows,
         left=2,
         lead=" ".join(verdicts),

@@ -19,9 +19,8 @@ from evenkeel.api.suite.scheduler import Scheduler, earlier_outcome
 from evenkeel.errors import EvenkeelError, UsageError
 from evenkeel.files import lock
 from evenkeel.harness.budget import Plan
-from evenkeel.harness.folder import Run
+from evenkeel.harness.folder import Run, shared_layout
 from evenkeel.harness.ledger import Ledger
-from evenkeel.harness.registry import benchmark_class
 from evenkeel.report.suite import SuiteGate, SuiteResult, SuiteRun, write_leaderboards
 from evenkeel.report.terminal.runs import RunsWatcher, runs_watcher
 
@@ -190,5 +189,5 @@ def _gated(run: Run, baseline: Run) -> list[str] | None:
     """The headline; of each method that both runs have, where methods are set side by side."""
     if len(run.subjects) < 2 and len(baseline.subjects) < 2:
         return None
-    headline = benchmark_class(run.spec.benchmark).layout.headline
+    headline = shared_layout([run, baseline]).headline
     return [f"{headline}@{subject}" for subject in run.subjects if subject in baseline.subjects] or None

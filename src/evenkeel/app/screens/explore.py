@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from evenkeel.harness.stored.listing import ListedRun
     from evenkeel.harness.stored.marks import Verdict
     from evenkeel.harness.stored.samples import Samples
+    from evenkeel.page.layout import Layout
 
 PAGE = 500
 """Samples of a table."""
@@ -139,7 +140,7 @@ def _sentence(run: ListedRun | None, part: SoFar | None, process: Started | None
     figure = part.headline
     if figure is not None and figure.value is not None:
         limits = f"95% interval {interval(figure)}" if interval(figure) else "interval not known yet"
-        words += f" {layout.headline_title} {value(figure)} so far ({limits})."
+        words += f" {part.title} {value(figure)} so far ({limits})."
     elif state == "In progress":
         words += " The score follows when all are answered."
     show.text(words, "strong")
@@ -168,7 +169,7 @@ def _latest(part: SoFar) -> None:
 
 def _samples(run: ek.Run, *, read_only: bool) -> None:
     samples = data.samples(run)
-    rows = _chosen(samples, ek.list_benchmarks()[run.spec.benchmark])
+    rows = _chosen(samples, run.layout)
     if not rows:
         show.text("No samples match these filters.", "soft")
         return
@@ -183,7 +184,7 @@ def _samples(run: ek.Run, *, read_only: bool) -> None:
             _mark(run, samples, row, read_only=read_only)
 
 
-def _chosen(samples: Samples, benchmark: type[ek.Benchmark]) -> list[int]:
+def _chosen(samples: Samples, layout: Layout) -> list[int]:
     """The numbers of the rows that pass the filters, in the chosen order."""
     counts = {name: int(rows.sum()) for name, rows in samples.outcomes.items()}
     if not counts["right"] + counts["wrong"]:
@@ -207,9 +208,9 @@ def _chosen(samples: Samples, benchmark: type[ek.Benchmark]) -> list[int]:
         "Search in questions and answers", key="search", bind="query-params", on_change=_forget
     )
     sort = order.selectbox("Order", ORDERS, key="order", bind="query-params", on_change=_forget)
-    decisive = [name for name in benchmark.correct if name in samples.values]
+    decisive = [name for name in layout.correct_metrics if name in samples.values]
     values = [*decisive, *samples.values][: sort != ORDERS[0]]
-    falling = benchmark.metrics[0].better == "lower"
+    falling = layout.metrics[0].better == "lower"
     return samples.select(
         outcome=view,
         tags=_wanted_tags(samples),
@@ -260,7 +261,7 @@ def _table(run: ek.Run, samples: Samples, rows: Sequence[int], row: int) -> None
             st.query_params["sample"] = samples.index.ids[shown[cells[0][0]]]
 
     st.dataframe(
-        _columns(samples, shown, ek.list_benchmarks()[run.spec.benchmark].metrics[0]),
+        _columns(samples, shown, run.layout.metrics[0]),
         hide_index=True,
         on_select=select,
         selection_mode="single-cell",

@@ -82,7 +82,6 @@ class Miron(Benchmark):
     answers = Rule(truncated=True, empty=True)
     layout = LAYOUT
     metrics = LAYOUT.metrics
-    correct = ("accepted_match",)
     notes = staticmethod(notes)
     view = staticmethod(view)
     starter = Starter(STARTER_SHA256, make_starter, langs=("en", "ru"))

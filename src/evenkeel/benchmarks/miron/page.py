@@ -201,6 +201,7 @@ LAYOUT = Layout(
     question="Is a base model robust to its own tokenizer?",
     name="Tokenizer robustness (MIRON)",
     verdict="Continuations score {} of 100",
+    correct=("accepted_match",),
     baseline=Column("copy_score", "copying a word of the prefix"),
     counted=("examples", "originals"),
     facts=(

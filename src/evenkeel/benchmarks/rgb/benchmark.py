@@ -157,7 +157,6 @@ class Rgb(Benchmark):
     Detail = RgbDetail | None
     layout = page.LAYOUT
     metrics = page.METRICS
-    correct = ("published", "known_published")
     starter = Starter(STARTER_SHA256, make_starter)
     usage: ClassVar[Mapping[str, Sequence[str]]] = {
         "run": (

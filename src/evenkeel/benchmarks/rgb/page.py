@@ -172,6 +172,7 @@ LAYOUT = Layout(
     question="Does the answer survive bad retrieval?",
     name="Retrieval robustness (RGB)",
     verdict="Right in {} at the hardest settings",
+    correct=("published", "known_published"),
     # By ability, which no metric of its own declares.
     facts=(
         *(Column(f"macro_published/ability={ability}", words) for ability, words in ABILITY_WORDS.items()),

@@ -17,7 +17,6 @@ from msgspec import Struct
 from evenkeel.errors import EvenkeelError, UsageError, place_of
 from evenkeel.files import lock
 from evenkeel.harness.folder import Run, load_run
-from evenkeel.harness.registry import benchmark_class
 from evenkeel.harness.spec import member
 from evenkeel.types import Figure
 
@@ -115,8 +114,8 @@ def _listed(root: Path, path: Path) -> ListedRun | None:
 
 def _result(run: Run) -> dict[str, Any]:
     return {
-        "metric": benchmark_class(run.spec.benchmark).layout.headline,
-        "part": benchmark_class(run.spec.benchmark).layout.part(run.summary),
+        "metric": run.layout.headline,
+        "part": run.layout.part(run.summary),
         "headline": run.headline,
         "subjects": dict(zip(run.subjects, run.headlines.values(), strict=True)) if run.subjects else {},
     }

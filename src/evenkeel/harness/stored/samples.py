@@ -20,6 +20,7 @@ from evenkeel.errors import UsageError, suggestion
 from evenkeel.files.jsonfile import NOT_JSON, convert, decode_line
 from evenkeel.files.record_index import Index, State, record_index, state_of, unchanged
 from evenkeel.page.examples import shortened
+from evenkeel.page.layout import Layout
 from evenkeel.page.metrics import Metric
 from evenkeel.page.tables import in_order
 from evenkeel.page.view import View, generic_view
@@ -71,7 +72,13 @@ class Samples:
     """The samples of a run in the order of the file."""
 
     def __init__(
-        self, path: Path, state: State, index: Index, kind: Any, benchmark: type[Benchmark] | None
+        self,
+        path: Path,
+        state: State,
+        index: Index,
+        kind: Any,
+        benchmark: type[Benchmark] | None,
+        layout: Layout | None,
     ) -> None:
         self.path = path
         self._state = state
@@ -79,6 +86,7 @@ class Samples:
         """The cells of all columns."""
         self._kind = kind
         self._benchmark = benchmark
+        self._layout = layout
         self._found = lru_cache(MOST_SEARCHES)(self._search)
 
     def __len__(self) -> int:
@@ -95,7 +103,7 @@ class Samples:
     @property
     def values(self) -> list[str]:
         """The names of the values that samples have: first the headline, or that of each subject."""
-        headline = self._benchmark.metrics[0].name if self._benchmark else ""
+        headline = self._layout.headline if self._layout else ""
         return sorted(self.index.values, key=lambda name: _metric_of(name) != headline)
 
     def cells(self, name: str) -> NDArray[np.float64]:
@@ -154,7 +162,7 @@ class Samples:
         """For each row 1 where the answer is right, 0 where it is wrong, NaN where it is neither. Of several
         subjects it is the answer of the best one, which the verdict on the run describes."""
         correct = np.full(len(self), np.nan)
-        for metric in reversed(self._correct_metrics()):
+        for metric in reversed(self._correct_metrics):
             if name := self._best(metric):
                 values = self.index.values[name]
                 correct = np.where(np.isnan(values), correct, values)
@@ -163,7 +171,7 @@ class Samples:
     @property
     def decided_by(self) -> str:
         """The subject whose answers are right or wrong here; empty where there is only one."""
-        metric = next(iter(self._correct_metrics()), "")
+        metric = next(iter(self._correct_metrics), "")
         several = len([name for name in self.index.values if _metric_of(name) == metric]) > 1
         return self._best(metric).partition("@")[2] if several else ""
 
@@ -177,11 +185,9 @@ class Samples:
         means = {name: values.mean() for name, values in columns.items() if len(values)}
         return max(means, key=means.__getitem__, default="")
 
+    @property
     def _correct_metrics(self) -> Sequence[str]:
-        if self._benchmark is None:
-            return ()
-        headline = self._benchmark.metrics[0]
-        return self._benchmark.correct or ([headline.name] if headline.unit == "share" else ())
+        return self._layout.correct_metrics if self._layout else ()
 
     @cached_property
     def outcomes(self) -> dict[Outcome, NDArray[np.bool_]]:
@@ -290,11 +296,11 @@ class Samples:
 _TEXTS = msgspec.json.Decoder(_Texts)
 
 
-def read_samples(path: Path, kind: Any, benchmark: type[Benchmark] | None) -> Samples:
-    """The samples of a file of records, each of which must have a value of the benchmark's headline."""
+def read_samples(path: Path, kind: Any, benchmark: type[Benchmark] | None, layout: Layout | None) -> Samples:
+    """The samples of a file of records, each of which must have a value of the run's headline."""
     state = state_of(path)
-    headline = benchmark.metrics[0].name if benchmark else ""
-    return Samples(path, state, record_index(path, state, headline), kind, benchmark)
+    index = record_index(path, state, layout.headline if layout else "")
+    return Samples(path, state, index, kind, benchmark, layout)
 
 
 def strings_in(value: Any) -> list[str]:

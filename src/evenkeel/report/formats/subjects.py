@@ -53,7 +53,7 @@ def subjects(run: Run) -> list[Subject]:
     """What the run tested: its model, or each of the methods that it sets side by side."""
     figures = {name: figure for name, figure in run.summary.items() if figure.value is not None}
     benchmark = load_stored(run.spec)
-    layout = benchmark.layout
+    layout = run.layout
     if not run.subjects:
         identity = _identity(run, "model")
         return [Subject(name=run.spec.subject, figures=figures, main=_main(layout, figures), **identity)]

@@ -13,7 +13,8 @@ from msgspec.structs import replace
 
 from evenkeel.analysis.comparability import layout_of, run_names
 from evenkeel.errors import UsageError
-from evenkeel.harness.folder import Run, load_run
+from evenkeel.harness.folder import Run, load_run, shared_layout
+from evenkeel.harness.registry import benchmark_names
 from evenkeel.page.differences import side_by_side
 from evenkeel.page.view import Beside, Block, Facts, Text, View, value_rows
 
@@ -42,8 +43,12 @@ def flips(a: Run | str | Path, b: Run | str | Path, metric: str = "") -> list[Fl
 
         [each.sample for each in ek.flips("runs/old", "runs/new") if each.flipped]
     """
-    first, second = (load_run(run).samples() for run in (a, b))
+    runs = [load_run(a), load_run(b)]
+    first, second = (run.samples() for run in runs)
     common = [name for name in first.values if name in set(second.values)]
+    if runs[0].spec.benchmark in benchmark_names():
+        headline = shared_layout(runs).headline
+        common.sort(key=lambda name: name.partition("@")[0] != headline)
     name = metric or next(iter(common), "")
     if name not in common:
         raise UsageError(f"the samples of both runs have no value '{name}'. Available: {', '.join(common)}.")

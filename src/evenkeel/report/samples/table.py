@@ -14,7 +14,6 @@ import numpy as np
 from markupsafe import Markup
 
 from evenkeel.harness.folder import Run
-from evenkeel.harness.registry import benchmark_class
 from evenkeel.harness.stored.samples import InShort, Samples
 from evenkeel.page.examples import shortened
 from evenkeel.page.format import tag_name, tag_value, visible
@@ -111,8 +110,6 @@ def _columns(run: Run, samples: Samples, shown: int) -> list[dict[str, Any]]:
     columns: list[dict[str, Any]] = [{"title": "sample", "kind": "id", "values": ids}]
     columns += [_tag(tag, cells[:shown]) for tag, cells in samples.index.tags.items()]
     known = [name for name in samples.values if samples.valued(name)[:shown].any()]
-    headline = benchmark_class(run.spec.benchmark).metrics[0].name
-    known.sort(key=lambda name: name.partition("@")[0] != headline)
     titles = _titles(run, known)
     columns += [
         {"title": titles[name], "kind": "value", "values": _numbers(samples.cells(name)[:shown])}
@@ -144,7 +141,7 @@ def _numbers(column: NDArray[np.float64]) -> list[Any]:
 
 def _titles(run: Run, names: list[str]) -> dict[str, str]:
     """The words for each value, where its benchmark has some that are of no other."""
-    metrics = benchmark_class(run.spec.benchmark).layout.metrics
+    metrics = run.layout.metrics
     titles = {}
     for name in names:
         metric = declaration(metrics, name)

@@ -84,7 +84,7 @@ def _line(run: Run, layout: Layout) -> list[Text]:
     """The headline on a line from worst to best, and what its marks are."""
     if not drawable(run.headline) or run.headline.value is None:
         return []
-    marks = marks_of(run)
+    marks = marks_of(run, layout)
     line = Scale(run.headline, marks, lower_is_better=layout.metrics[0].better == "lower")
     words = legend(marks, run.headline.unit)
     return [Text(line.text()), *([Text(words, style="dim")] if words else [])]

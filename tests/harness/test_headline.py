@@ -1,0 +1,144 @@
+"""The headline of a run is chosen by its benchmark; runs that differ in it are compared by the usual one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import pytest
+from msgspec import Meta, Struct
+from msgspec.structs import replace
+
+import evenkeel as ek
+from evenkeel.harness import registry
+from evenkeel.harness.benchmark import Benchmark, Data
+from evenkeel.models.registry import BACKENDS, Backend
+from evenkeel.options import IN_SAMPLES
+from evenkeel.page.layout import Layout
+from evenkeel.report.samples.flips import flips
+from evenkeel.types import Answered, Generate, Request, Response, RunSpec, Sample, Sampling, Summary
+
+METRICS = (
+    ek.Metric("lenient", "Said in any case", "share", "higher", main=True),
+    ek.Metric("strict", "Said to the letter", "share", "higher", main=True),
+)
+
+
+class Options(Struct, frozen=True, kw_only=True):
+    to_the_letter: Annotated[bool, Meta(description="which metric leads", extra=IN_SAMPLES)] = False
+
+
+def strict_share(summary: Summary) -> list[str]:
+    return [f"To the letter it is {summary['strict'].value:.0%}."]
+
+
+class Repeat(Benchmark):
+    """Does it repeat the word?"""
+
+    Options = Options
+    roles = {"model": {"generate"}}
+    metrics = METRICS
+    layout = Layout(metrics=METRICS, question="?", verdict="Said in {}", remarks=strict_share)
+    strict_layout = replace(layout, metrics=METRICS[::-1], verdict="Written in {}", remarks=None)
+
+    @classmethod
+    def layout_for(cls, spec: RunSpec, summary: Summary) -> Layout:
+        chosen = spec.options["to_the_letter"] and "strict" in summary
+        return cls.strict_layout if chosen else cls.layout
+
+    def samples(self, data: Data) -> list[Sample]:
+        return [Sample(id=row.name, group=row.name, tags={}, inputs=dict(row.fields)) for row in data.rows()]
+
+    def requests(self, sample: Sample) -> Sequence[Request]:
+        return [Generate(prompt=sample.inputs["word"], sampling=Sampling(max_tokens=4))]
+
+    def score(self, answered: Sequence[Answered]) -> Any:
+        pairs = [(item, item.sample.inputs["word"]) for item in answered]
+        return [
+            self.scored(item, lenient=item.text.lower() == word, strict=item.text == word)
+            for item, word in pairs
+        ]
+
+
+class Speaker:
+    """`loud` answers in capitals; `quiet` repeats every other word as it is."""
+
+    class Options(Struct, frozen=True, kw_only=True):
+        pass
+
+    capabilities = frozenset({"generate"})
+
+    def __init__(self, name: str, options: Options) -> None:
+        self.name = name
+
+    def identity(self) -> dict[str, Any]:
+        return {"spec": f"speaker:{self.name}"}
+
+    def probe(self, needs: frozenset[str]) -> None: ...
+
+    def answer(self, requests: Iterator[Request]) -> Iterator[tuple[Request, Response]]:
+        for request in requests:
+            assert isinstance(request, Generate)
+            word = str(request.prompt)
+            quiet = word if int(word.removeprefix("word")) % 2 else "what?"
+            yield request, Response(status="ok", text=word.upper() if self.name == "loud" else quiet)
+
+    def close(self) -> None: ...
+
+
+@pytest.fixture
+def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, ek.Run]:
+    """A run of each model with each headline."""
+    monkeypatch.setitem(registry._LOADED, "repeat", Repeat)
+    monkeypatch.setitem(BACKENDS, "speaker", Backend(f"{__name__}:Speaker", True, "speaks"))
+    data = tmp_path / "words.jsonl"
+    data.write_text("".join(json.dumps({"word": f"word{number}"}) + "\n" for number in range(40)))
+    return {
+        f"{model}-{'strict' if strict else 'lenient'}": ek.run(
+            "repeat",
+            f"speaker:{model}",
+            data=data,
+            to_the_letter=strict,
+            out=tmp_path / f"{model}-{strict}",
+            progress=False,
+        )
+        for model in ("loud", "quiet")
+        for strict in (False, True)
+    }
+
+
+def test_a_benchmark_chooses_the_headline_of_a_run(runs: dict[str, ek.Run]) -> None:
+    lenient, strict = runs["loud-lenient"], runs["loud-strict"]
+    assert (lenient.layout.headline, lenient.headline.value) == ("lenient", 1.0)
+    assert (strict.layout.headline, strict.headline.value) == ("strict", 0.0)
+    assert lenient.verdict.endswith(". To the letter it is 0%.")
+    assert strict.verdict.startswith("Written in 0 of 40 prompts (95% interval 0% to ")
+    listed = {each.path: each for each in ek.list_runs(strict.path.parent)}
+    assert (listed[str(strict.path)].metric, listed[str(strict.path)].headline) == ("strict", strict.headline)
+    assert len(strict.samples().select(outcome="wrong")) == 40
+    assert len(lenient.samples().select(outcome="right")) == 40
+    assert ek.scorecard([strict]).entries[0].headline.metric == "strict"
+    assert "Said to the letter" in (strict.path / "report.html").read_text()
+
+
+def test_runs_of_one_headline_are_compared_by_it(runs: dict[str, ek.Run]) -> None:
+    loud, quiet = runs["loud-strict"], runs["quiet-strict"]
+    assert ek.compare(loud, quiet).metrics[0] == "strict"
+    assert [check.name for check in ek.gate(quiet, baseline=loud).checks] == ["coverage", "strict"]
+    [board] = ek.leaderboard([loud, quiet])
+    assert [row.name for row in board.rows] == ["quiet", "loud"]
+
+
+def test_runs_that_differ_in_it_are_compared_by_the_usual_one(runs: dict[str, ek.Run]) -> None:
+    loud, quiet = runs["loud-strict"], runs["quiet-lenient"]
+    comparison = ek.compare(loud, quiet)
+    assert (comparison.headline, comparison.metrics[0]) == ("lenient", "lenient")
+    assert comparison.differences[0].difference == -0.5
+    assert [check.name for check in ek.gate(quiet, baseline=loud).checks] == ["coverage", "lenient"]
+    [board] = ek.leaderboard([loud, quiet])
+    assert board.metric == "lenient"
+    assert [(row.name, row.figure.value) for row in board.rows] == [("loud", 1.0), ("quiet", 0.5)]
+    assert {each.difference for each in flips(loud, quiet)} == {0.0, -1.0}
+    assert "The runs cannot be paired" not in ek.render(loud, quiet)
