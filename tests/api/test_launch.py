@@ -242,6 +242,14 @@ def test_what_cannot_be_run_is_refused_before_anything_begins(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_run_with_a_method_of_two_specs_can_be_resumed(tmp_path: Path) -> None:
+    where = "temperature=0.2&base_url=http://127.0.0.1:9/v1"
+    method = f"rewrite:openai:m?{where}+embed:openai:e?{where.partition('&')[2]}&embed_batch=2"
+    task = Task(kind="run", benchmark="multiview", settings={"method": [method]})
+    record(tmp_path, task, os.getpid())
+    assert resumable(tmp_path).task == task
+
+
 def test_the_folder_of_a_run_is_a_new_one(tmp_path: Path) -> None:
     folders = [new_folder(tmp_path, "mirae", "org/../big model") for _ in range(3)]
     assert len(set(folders)) == 3

@@ -86,6 +86,16 @@ def test_a_dead_server_ends_with_exit_code_3(questions: Path, tmp_path: Path) ->
     assert "no connection" in done.stderr
     assert "Traceback" not in done.stderr
     assert "saved in" not in done.stderr  # nothing was answered
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_dead_server_costs_no_folder_that_was_there_before(questions: Path, tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "marks.jsonl").touch()
+    with Loopback() as server:
+        pass
+    assert evenkeel(*arguments(questions, server, tmp_path / "run", "--model-arg", "retries=0")).code == 3
+    assert (tmp_path / "run" / "marks.jsonl").exists()
 
 
 def test_a_model_that_cannot_do_it_is_refused_before_the_first_call(questions: Path, tmp_path: Path) -> None:

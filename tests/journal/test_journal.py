@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from evenkeel.errors import RunConflict, StorageError
+from evenkeel.journal import journal as journal_module
 from evenkeel.journal.journal import Journal, make_key, model_digest
 from evenkeel.journal.recording import Recording
 from evenkeel.journal.writer import Usage
@@ -123,4 +124,25 @@ def test_a_long_stream_is_read_lazily(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "j.sqlite")
     next(journal.unanswered(MODEL, stream()))  # type: ignore[arg-type]
     assert read <= 1000
+    journal.close()
+
+
+def test_a_journal_is_whole_before_sqlite_writes_to_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that a kill while it is created leaves a journal or nothing."""
+    path = tmp_path / "j.sqlite"
+
+    def killed(_: Path) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(journal_module, "connect", killed)
+        Journal(path)
+    assert [file.name for file in tmp_path.iterdir()] == ["j.sqlite"]
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    journal = Journal(path)
+    put(journal, ask(), Response(status="ok", text="here"))
     journal.close()

@@ -26,6 +26,7 @@ from msgspec import Struct
 from evenkeel.api.build import build
 from evenkeel.api.run import new_folder
 from evenkeel.errors import DataError, StorageError, UsageError
+from evenkeel.files import lock
 from evenkeel.files.cache import cache_dir, write_whole
 from evenkeel.files.jsonfile import read_json
 from evenkeel.files.lock import process_began
@@ -90,12 +91,9 @@ class Started(Struct, frozen=True, kw_only=True, omit_defaults=True):
     @property
     def active(self) -> bool:
         """Whether its process runs now."""
-        if self.began or self.pid <= 0:
+        if self.began:
             return self.pid > 0 and process_began(self.pid) == self.began
-        with contextlib.suppress(OSError, OverflowError):  # a system without /proc
-            os.kill(self.pid, 0)  # sends nothing
-            return True
-        return False
+        return lock.is_written(Path(self.path))  # a system without /proc, or a process that is being begun
 
     @property
     def state(self) -> State:
@@ -230,7 +228,7 @@ def _refuse_arguments(settings: Mapping[str, Any]) -> None:
 
 
 def refuse_keys(settings: Mapping[str, Any]) -> None:
-    """The settings are stored: neither a spec nor an address may hold a key."""
+    """The settings are stored: no address may hold a key. Specs with one are refused where they are read."""
     args = {"base_url": settings.get("base_url") or "", **(settings.get("model_args") or {})}
     split_spec(with_args("openai:model", args))
     for text in _texts(settings):
@@ -239,7 +237,6 @@ def refuse_keys(settings: Mapping[str, Any]) -> None:
                 f"{without_secrets(text)}: an address with a login or a query cannot be given here, because "
                 "the settings are stored. Download the file, and give its path."
             )
-        split_spec(text)
 
 
 def _texts(value: Any) -> Iterator[str]:

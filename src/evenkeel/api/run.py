@@ -12,7 +12,7 @@ from typing import Any
 from evenkeel.api.batch import batched_roles, note_batches, with_batches
 from evenkeel.api.permission import Permitted
 from evenkeel.api.setup import Setup, budget_for, identities, model_refs, prepare, with_sampling
-from evenkeel.errors import BudgetReached, EvenkeelError, RunConflict, UsageError, place_of
+from evenkeel.errors import BudgetReached, EvenkeelError, ModelUnreachable, RunConflict, UsageError, place_of
 from evenkeel.files.cache import slug
 from evenkeel.harness.benchmark import Benchmark
 from evenkeel.harness.budget import Budget
@@ -157,8 +157,9 @@ def new_folder(root: Path, *names: str) -> Path:
 
 
 @contextlib.contextmanager
-def note_resuming(journal: Journal, where: Path, how: str) -> Iterator[None]:
-    """Where a run is stopped, say where its answers are, if there are any, and how it is resumed."""
+def note_resuming(journal: Journal, where: Path, how: str, folder: RunFolder | None = None) -> Iterator[None]:
+    """Where a run is stopped, say where its answers are, if there are any, and how it is resumed. A new run
+    to which no server answered anything leaves no folder."""
     try:
         yield
     except (EvenkeelError, KeyboardInterrupt) as error:
@@ -169,6 +170,8 @@ def note_resuming(journal: Journal, where: Path, how: str) -> Iterator[None]:
                 error.add_note(f"Answers are saved in {where}: resume with {how}.")
             elif isinstance(error, KeyboardInterrupt):
                 error.add_note(f"Resume with {how}.")
+            elif isinstance(error, ModelUnreachable) and folder is not None:
+                folder.abandon()
         raise
 
 
@@ -216,7 +219,7 @@ def carry_out(
             reuse=recording,
         )
         with (
-            note_resuming(journal, path, how_to_resume(path)),
+            note_resuming(journal, path, how_to_resume(path), folder),
             note_batches(path, progress, batch=bool(batched)),
         ):
             ask(setup.benchmark, setup.samples, requests)

@@ -14,6 +14,7 @@ from evenkeel.files import lock
 from evenkeel.files.cache import drafts_in, replacing, storage_errors
 from evenkeel.files.jsonfile import read_json
 from evenkeel.harness.spec import (
+    BATCHES,
     FILES,
     LOG,
     LOGS,
@@ -35,6 +36,9 @@ class RunFolder:
         self.path = path
         self.spec = spec
         """As it is stored: that of the run's beginning, where this is a resumed one."""
+        self._is_new = False
+        """Whether there was nothing in the folder before this start."""
+        self._is_abandoned = False
 
     @classmethod
     @contextlib.contextmanager
@@ -42,10 +46,16 @@ class RunFolder:
         """Begin a run, or resume it if its spec is the same. One process at a time."""
         with storage_errors(path / "spec.json"):
             path.mkdir(parents=True, exist_ok=True)
+            is_new = not any(path.iterdir())
         with lock.writing(path):
             folder = cls(path, spec)
+            folder._is_new = is_new
             folder._begin(spec, fresh=fresh)
-            yield folder
+            try:
+                yield folder
+            finally:
+                if folder._is_abandoned:
+                    folder._discard()
 
     def _begin(self, spec: RunSpec, *, fresh: bool) -> None:
         for name in (*FILES, *LOGS):
@@ -100,6 +110,17 @@ class RunFolder:
         for name in (*FILES[1:], *LOGS, "spec.json"):
             if name != "export":
                 (self.path / name).unlink(missing_ok=True)
+
+    def abandon(self) -> None:
+        """Have the folder removed when it is closed, if this start created it and nothing is to come back."""
+        self._is_abandoned = self._is_new and not (self.path / BATCHES).exists()
+
+    def _discard(self) -> None:
+        self._remove_run()
+        for name in (STARTED, lock.LOCK):
+            (self.path / name).unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # it holds something that is not the run's
+            self.path.rmdir()
 
     @property
     def journal(self) -> Path:

@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from evenkeel.errors import RunConflict, StorageError
+from evenkeel.files.cache import write_whole
 from evenkeel.journal.writer import Usage, Writer
 from evenkeel.types import (
     Embed,
@@ -71,6 +72,8 @@ COMMIT;
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Response).decode
 
+WAL_MODE = slice(18, 20)
+"""The bytes of a database's header that say how it is written: https://sqlite.org/fileformat2.html"""
 UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError, TypeError)
 NOT_ASKED = Response(status="error", reason="not asked")
 
@@ -119,9 +122,9 @@ class Journal:
         """True while no answer is filed, so that there is nothing to look up."""
         refuse_links(path)
         with _storage_errors(path), contextlib.ExitStack() as stack:
+            if not path.is_file() or not path.stat().st_size:
+                write_whole(path, _empty_journal())
             self._reader = stack.enter_context(contextlib.closing(connect(path)))
-            if not self._reader.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-                self._reader.executescript(SCHEMA)
             if (problem := self._reader.execute("PRAGMA quick_check(1)").fetchone()[0]) != "ok":
                 raise sqlite3.DatabaseError(problem.splitlines()[-1])
             self.empty = self._reader.execute("SELECT 1 FROM responses LIMIT 1").fetchone() is None
@@ -277,8 +280,7 @@ def connect(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, timeout=30, check_same_thread=False)
     try:
         harden(connection)
-        if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-            check(connection, path)
+        check(connection, path)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
     except (sqlite3.Error, RunConflict):
@@ -314,6 +316,17 @@ def _schema_of(connection: sqlite3.Connection) -> list[tuple[Any, ...]]:
     return [
         (*names, re.sub(r"--[^\n]*|\s+", "", sql) if isinstance(sql, str) else sql) for *names, sql in rows
     ]
+
+
+@cache
+def _empty_journal() -> bytes:
+    """A journal without answers, as a whole file: a kill leaves it or nothing, and no log of SQLite's that is
+    neither. Two bytes of its header say that it is written in WAL mode."""
+    with contextlib.closing(sqlite3.connect(":memory:")) as connection:
+        connection.executescript(SCHEMA)
+        content = bytearray(connection.serialize())
+    content[WAL_MODE] = b"\2\2"
+    return bytes(content)
 
 
 @cache
