@@ -2,9 +2,10 @@
 that was left alone.
 
     python benchmarks/kills.py
-    python benchmarks/kills.py --kills 100 --connections 64 --seed 1
+    python benchmarks/kills.py --kills 100 --at-start 40 --connections 64 --seed 1
 
-Kills alternate between a number of answers after the start and a file that the process touches. An answer
+Kills alternate between a number of answers after the start and a file that the process touches. Those at the
+start each kill a run of their own in the first 50 ms after its folder has appeared. An answer
 counts as repeated if it was sent as a whole and asked for again after a kill; as late if it had been sent
 more than 50 ms before that kill.
 """
@@ -37,9 +38,40 @@ def repeats(killed: Killed, server: Timed) -> list[float]:
     return seconds
 
 
+def different_results(folder: Path, whole: Path) -> list[str]:
+    ours, expected = contents(folder), contents(whole)
+    results = {name for name in {**ours, **expected} if name.startswith(RESULTS)}
+    return sorted(name for name in results if ours.get(name) != expected.get(name))
+
+
+def kill_at_start(parent: Path, server: Timed, number: int, chosen: random.Random) -> list[str]:
+    """What came out different, or failed, of small runs that were each killed while they began."""
+    problems = []
+
+    def run(out: Path) -> Killed:
+        arguments = [
+            "run", "mirae", "--model", "openai:loop", "--base-url", server.url, "--limit", 1, "--levels", 1,
+            "--embedder", "openai:embed", "--model-arg", "send_seed=true", "--out", out,
+        ]  # fmt: skip
+        return Killed(arguments, out, server)
+
+    whole = parent / "small"
+    run(whole).finish()
+    for attempt in range(number):
+        folder = parent / f"small-{attempt}"
+        killed = run(folder)
+        killed.kill_after_start(chosen.uniform(0, PROMISED_S))
+        killed.finish()
+        different = different_results(folder, whole)
+        unexpected = sorted(contents(folder).keys() - contents(whole).keys())
+        problems += [f"{folder.name}: {text}" for text in (*killed.errors, *different, *unexpected)]
+    return problems
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--kills", type=int, default=30)
+    parser.add_argument("--at-start", type=int, default=12, help="so many of the kills")
     parser.add_argument("--connections", type=int, default=8)
     parser.add_argument("--questions", type=int, default=20)
     parser.add_argument("--latency", type=float, default=0.05)
@@ -57,29 +89,31 @@ def main() -> None:
             ]  # fmt: skip
             return Killed(arguments, out, server)
 
+        problems = kill_at_start(Path(parent), server, settings.at_start, chosen)
+        server.sent.clear()
         run(whole).finish(log)
         asked, files = len(server.sent), int(log.read_text())
         server.sent.clear()
         killed = run(folder)
-        share = asked // settings.kills
-        for number in range(settings.kills):
+        later = settings.kills - settings.at_start
+        share = asked // max(1, later)
+        for number in range(later):
             if number % 3 == 2:
                 killed.kill_at_file(chosen.randint(1, files * 4 // 5))
             else:
                 killed.kill_at_answer(chosen.randint(1, max(2, share)))
         killed.finish()
         lost = repeats(killed, server)
-        ours, expected = contents(folder), contents(whole)
-        results = {name for name in {**ours, **expected} if name.startswith(RESULTS)}
-        different = sorted(name for name in results if ours.get(name) != expected.get(name))
-        unexpected = sorted(ours.keys() - expected.keys())
+        different = different_results(folder, whole)
+        unexpected = sorted(contents(folder).keys() - contents(whole).keys())
+    print(f"kills in the first 50 ms       {settings.at_start:,}, of which differ or fail: {len(problems)}")
     print(f"answers                        {asked:,}")
     print(f"kills                          {len(killed.kills):,} at {settings.connections} connections")
     print(f"answers sent and repeated      {len(lost):,}")
     print(f"  sent > {PROMISED_S * 1000:.0f} ms before the kill   {sum(one > PROMISED_S for one in lost):,}")
     print(f"results that differ            {', '.join(different) or 'none'}")
     print(f"files left over                {', '.join(unexpected) or 'none'}")
-    for error in killed.errors:
+    for error in (*problems, *killed.errors):
         print(error, file=sys.stderr)
 
 

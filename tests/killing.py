@@ -124,6 +124,14 @@ class Killed:
             time.sleep(0.001)
         self._kill(process)
 
+    def kill_after_start(self, seconds: float) -> None:
+        """Kill it so long after its folder has appeared."""
+        process = self._start()
+        while not self.folder.exists() and process.poll() is None:
+            time.sleep(0.0005)
+        time.sleep(seconds)
+        self._kill(process)
+
     def kill_at_rest(self, number: int) -> None:
         """Kill it when it has received so many answers and has had nothing to do since, for as long as is
         promised. A process that waits for a processor is not at rest."""
