@@ -97,7 +97,7 @@ class Stopwatch:
 
 def settings(url: str, questions: Path, out: Path) -> dict[str, Any]:
     return {
-        "base_url": url, "data": questions, "levels": "1", "samples": REPEATS, "embedder": "openai:embed",
+        "base_url": url, "data": questions, "levels": "1", "repeats": REPEATS, "embedder": "openai:embed",
         "concurrency": CONNECTIONS, "out": out,
     }  # fmt: skip
 

@@ -35,7 +35,7 @@ build multiview --out data/multiview --seed 3
 run rgb SERVED --limit 1 --ability noise --noise-rates 0 --out runs/rgb
 rescore runs/rgb
 suite suite.yaml --out suite
-run mirae SERVED EMBEDDER --limit 1 --levels 1 --samples 2 --out runs/mirae
+run mirae SERVED EMBEDDER --limit 1 --levels 1 --repeats 2 --out runs/mirae
 run miron SERVED --limit 8 --out runs/miron
 run miron --model replay:runs/miron --limit 8 --lang en --out runs/replayed
 run multiview --method bm25 --method embed:embedded-embedder --limit 1 --out runs/multiview

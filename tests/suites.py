@@ -16,7 +16,7 @@ from loopback import Loopback
 PATIENCE = 180
 """Seconds after which a test gives up; none of them waits that long on an idle machine."""
 SMALL = """
-  - {benchmark: mirae, data: questions.json, options: {levels: "1", samples: 2, embedder: "EMBED"}}
+  - {benchmark: mirae, data: questions.json, options: {levels: "1", repeats: 2, embedder: "EMBED"}}
 """
 
 

@@ -62,7 +62,7 @@ def shown(html: str) -> str:
 def test_a_run_shows_its_headline_interval_coverage_and_table(runs: tuple[ek.Run, ek.Run]) -> None:
     text = shown(runs[0]._repr_html_())
     figure = runs[0].summary["mean_similarity"]
-    assert "Answer consistency of <script>" in text
+    assert "Similarity of the answers' texts (SBERT cosine) of <script>" in text
     assert runs[0].verdict in text
     assert f"95% interval {figure.low:.2f} to {figure.high:.2f}" in text
     assert "coverage 100% (24 complete)" in text
@@ -110,7 +110,7 @@ def test_a_comparison_a_gate_and_a_scorecard_are_shown(runs: tuple[ek.Run, ek.Ru
 
 
 def test_a_dry_run_counts_and_prices_without_asking() -> None:
-    plan = ek.dry_run("mirae", model="openai:NAME", lang="en", limit=2, levels="1-2", samples=3, price_out=10)
+    plan = ek.dry_run("mirae", model="openai:NAME", lang="en", limit=2, levels="1-2", repeats=3, price_out=10)
     assert plan.requests["generate"] == 12
     assert plan.usd == pytest.approx(plan.tokens_out["generate"] * 10 / 1e6)
     assert not plan.local

@@ -39,7 +39,7 @@ def test_what_is_answered_is_scored_and_the_rest_is_left_out(tmp_path: Path) -> 
 def test_without_its_embedder_a_run_has_answers_and_no_score(tmp_path: Path) -> None:
     with Scripted(lambda prompt: "Tides.") as server:
         ek.run(
-            "mirae", "openai:m", base_url=server.url, lang="en", limit=2, levels="1", samples=2,
+            "mirae", "openai:m", base_url=server.url, lang="en", limit=2, levels="1", repeats=2,
             embedder="openai:embed", out=tmp_path / "run", progress=False,
         )  # fmt: skip
     part = ek.so_far(tmp_path / "run")

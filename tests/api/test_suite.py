@@ -32,7 +32,7 @@ def test_a_suite_that_is_killed_twice_ends_like_an_undisturbed_one(tmp_path: Pat
     """Killed early and late, it asks nothing twice."""
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     with serving(one={"words": 6}, two={"words": 30, "variants": 9}) as servers:
-        path = write_suite(tmp_path, servers, SMALL.replace('"1", samples: 2', "1-2, samples: 3"))
+        path = write_suite(tmp_path, servers, SMALL.replace('"1", repeats: 2', "1-2, repeats: 3"))
         result = outcome(path, out=whole)
         assert result.exit_code == 0, result
         assert {row.name for board in result.boards for row in board.rows} == set(servers)
@@ -208,13 +208,13 @@ def test_a_changed_run_is_refused_until_its_folder_is_gone(tmp_path: Path, quest
         path.write_text(path.read_text() + "defaults: {concurrency: 5}\n")
         assert outcome(path).exit_code == 0
         assert (root / "mirae-mine" / "report.html").is_file()
-        path.write_text(path.read_text().replace("samples: 2", "samples: 3"))
+        path.write_text(path.read_text().replace("repeats: 2", "repeats: 3"))
         done = evenkeel("suite", path)
         assert (done.code, servers["one"].requests) == (2, asked)
         assert "mirae-mine had other options or data. Remove that folder" in done.stderr
         shutil.rmtree(root / "mirae-mine")
         assert outcome(path).exit_code == 0
-    assert ek.load_run(root / "mirae-mine").spec.options["samples"] == 3
+    assert ek.load_run(root / "mirae-mine").spec.options["repeats"] == 3
 
 
 def test_a_gate_makes_its_first_baseline_and_then_compares(tmp_path: Path) -> None:
@@ -256,7 +256,7 @@ def test_the_dry_run_asks_nothing_and_says_what_it_costs(tmp_path: Path, questio
     assert "2 of 2 runs not finished: at most $" in plain.stdout
     (two,) = plan
     single = ek.dry_run(
-        "mirae", "openai:two", data=questions, levels="1", samples=2, embedder="openai:e", price_in=1.0,
+        "mirae", "openai:two", data=questions, levels="1", repeats=2, embedder="openai:e", price_in=1.0,
         price_out=2.0,
     )  # fmt: skip
     assert (two["name"], two["state"], two["plan"]["usd"]) == ("mirae-two", "new", single.usd)

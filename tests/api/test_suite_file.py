@@ -122,14 +122,14 @@ def test_the_last_setting_decides(tmp_path: Path, questions: Path) -> None:
           - embedded
           - {spec: "openai:b", name: two, seed: 7, base_url: "http://127.0.0.1:9/v1", args: {send_seed: true}}
         benchmarks:
-          - {benchmark: mirae, limit: 2, data: questions.json, options: {samples: 3, levels: 1}}
+          - {benchmark: mirae, limit: 2, data: questions.json, options: {repeats: 3, levels: 1}}
           - {benchmark: rgb, models: [embedded]}
         """,
     )
     mirae, other, rgb = runs
     assert [run.name for run in runs] == ["mirae-embedded", "mirae-two", "rgb-embedded"]
     assert mirae.task.settings | {"data": 0} == {
-        "model": "embedded", "model_args": {}, "limit": 2, "seed": 1, "data": 0, "samples": "3",
+        "model": "embedded", "model_args": {}, "limit": 2, "seed": 1, "data": 0, "repeats": "3",
         "levels": "1", "label": "embedded",
     }  # fmt: skip
     assert mirae.task.settings["data"] == [str(questions.resolve())]

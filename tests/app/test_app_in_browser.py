@@ -54,7 +54,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with Scripted(lambda prompt: answers[next(turn) % len(answers)]) as server:
         for name in ("mirae", "mirae-again"):
             ek.run(
-                "mirae", "openai:<b>m</b>", base_url=server.url, lang="en", limit=8, levels="1-2", samples=2,
+                "mirae", "openai:<b>m</b>", base_url=server.url, lang="en", limit=8, levels="1-2", repeats=2,
                 embedder="openai:embed", out=folder / name, progress=False,
             )  # fmt: skip
         ek.run(

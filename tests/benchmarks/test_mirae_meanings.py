@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
+from itertools import product
+from math import log
 from pathlib import Path
 
 import msgspec
 import pytest
 
 import evenkeel as ek
-from evenkeel.benchmarks.mirae.meanings import MOST_TEXTS, Groups, group_answers
-from evenkeel.types import Generate, Request, Response
+from evenkeel.benchmarks.mirae.benchmark import Mirae, MiraeOptions
+from evenkeel.benchmarks.mirae.meanings import (
+    MOST_TEXTS,
+    Groups,
+    group_answers,
+    same_meaning,
+    semantic_entropy,
+)
+from evenkeel.types import Generate, Request, Response, Score
 from scripted import Scripted
 
 pytestmark = pytest.mark.slow
@@ -84,6 +93,33 @@ def test_each_answer_is_compared_with_the_first_of_each_group() -> None:
     assert one_way.numbers == [0, 1]
 
 
+def test_sameness_does_not_depend_on_the_number_of_answers() -> None:
+    assert same_meaning([0, 0, 0]) == 1
+    assert same_meaning([0, 1, 2]) == 0
+    assert same_meaning([0, 0, 0, 1, 1]) == pytest.approx(4 / 10)
+    draws = [list(bits) for bits in product((0, 1), repeat=5)]
+    assert sum(map(same_meaning, draws)) / len(draws) == pytest.approx(0.5)
+
+
+def test_entropy_is_nothing_for_one_meaning_and_largest_for_all_different() -> None:
+    assert semantic_entropy([0, 0, 0, 0]) == 0
+    assert semantic_entropy([0, 1, 2, 3]) == pytest.approx(log(4))
+    assert semantic_entropy([0, 0, 1, 1]) == pytest.approx(log(2))
+
+
+def test_intervals_of_meanings_stay_within_what_is_possible() -> None:
+    scores = [
+        Score(
+            sample_id=str(number), group=str(number), tags={"lang": "en", "level": 1}, answered=2,
+            values={"judged_meanings": count, "judged_entropy": log(count)}, statuses={"ok": 2},
+        )
+        for number, count in enumerate([2, 2, 2, 1])
+    ]  # fmt: skip
+    summary = Mirae(MiraeOptions()).summarise(scores)
+    assert (summary["judged_meanings"].value, summary["judged_meanings"].high) == (1.75, 2)
+    assert summary["judged_entropy"].high == pytest.approx(log(2))
+
+
 def test_many_answers_are_compared_as_far_as_the_bound() -> None:
     texts = [chr(200 + number) for number in range(MOST_TEXTS + 20)]
     (groups,), asked = grouped([("", texts)], by_initials)
@@ -112,12 +148,12 @@ def test_an_unread_verdict_is_not_a_score(tmp_path: Path) -> None:
     with Scripted(verdict) as server:
         run = ek.score("mirae", path, judge=f"openai:j?base_url={server.url}", out=tmp_path / "run")
     one, two, none = (record.score for record in run.records())
-    assert one.values["meanings@judge"] == 1
-    assert two.values["meanings@judge"] == 2
-    assert none.values["meanings@judge"] is None
+    assert one.values["judged_meanings"] == 1
+    assert two.values["judged_meanings"] == 2
+    assert none.values["judged_meanings"] is None
     assert "meanings not judged: unparsed" in none.failures[0]
-    assert none.values["meanings"] is not None
-    figure = run.summary["meanings@judge"]
+    assert none.values["mean_similarity"] is not None
+    figure = run.summary["judged_meanings"]
     assert (figure.value, figure.n) == (1.5, 2)
     assert figure.coverage == pytest.approx(10 / 15)
     # Four pairs at level 1, of which three appear again at level 2; London; Rome, which is asked twice.

@@ -241,13 +241,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "mine": {},
         "theirs": {},
         "late": {"levels": "2,3"},
-        "seldom": {"samples": 2},
+        "seldom": {"repeats": 2},
     }
     with Loopback(words=12) as server:
         for name, options in chosen.items():
             ek.run(
                 "mirae", f"openai:{name}", data=questions, base_url=server.url, out=folder / name,
-                progress=False, embedder="openai:embed", **({"samples": 3} | options),
+                progress=False, embedder="openai:embed", **({"repeats": 3} | options),
             )  # fmt: skip
         (exported,) = (folder / "theirs" / "export").iterdir()
         recorded = folder / "recorded.json"
@@ -276,7 +276,7 @@ def test_a_recording_scored_by_another_embedder_is_refused(folder: Path) -> None
 def test_what_depends_on_the_number_of_answers_or_the_first_level_is_not_compared(folder: Path) -> None:
     comparison = ek.compare(folder / "seldom", folder / "recorded")
     sizes = {each.metric: each.n for each in comparison.differences}
-    assert (sizes["mean_similarity"], sizes["drift"], sizes["meanings"]) == (24, 16, 0)
+    assert (sizes["mean_similarity"], sizes["drift"], sizes["identical_answers"]) == (24, 16, 0)
     late = {each.metric: each for each in ek.compare(folder / "late", folder / "recorded").differences}
     assert late["mean_similarity"].n == 16
     assert (late["drift"].n, late["drift"].difference) == (0, None)

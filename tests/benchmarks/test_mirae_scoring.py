@@ -1,9 +1,8 @@
-"""What else the answers tell: drift, meanings, languages, refusals, and what the similarity hides."""
+"""What else the answers tell: drift, languages, refusals, and what the similarity hides."""
 
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
-from math import log
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,6 @@ import msgspec
 import numpy as np
 import pytest
 
-from evenkeel.benchmarks.mirae import scoring
 from evenkeel.benchmarks.mirae.benchmark import Mirae, MiraeOptions
 from evenkeel.benchmarks.mirae.files import Question, make_samples
 from evenkeel.benchmarks.mirae.page import notes
@@ -81,30 +79,6 @@ def test_drift_is_the_mean_similarity_within_minus_that_across() -> None:
 def test_drift_is_missing_where_a_level_has_no_figure() -> None:
     _, longer = scored([answered(1, ["a"]), answered(7, ["b", "b"])], {})
     assert longer.values["drift"] is None
-
-
-# Meanings
-
-
-def test_a_chain_of_small_steps_is_one_meaning() -> None:
-    matrix = np.array(
-        [[1, 0.9, 0.5, 0.1], [0.9, 1, 0.9, 0.5], [0.5, 0.9, 1, 0.9], [0.1, 0.5, 0.9, 1]], np.float32
-    )
-    assert scoring.meanings(matrix, 0.2) == [0, 0, 0, 0]
-
-
-def test_entropy_is_nothing_for_one_meaning_and_largest_for_all_different() -> None:
-    assert scoring.semantic_entropy([0, 0, 0, 0]) == 0
-    assert scoring.semantic_entropy([0, 1, 2, 3]) == pytest.approx(log(4))
-    assert scoring.semantic_entropy([0, 0, 1, 1]) == pytest.approx(log(2))
-
-
-def test_intervals_of_meanings_stay_within_what_is_possible() -> None:
-    texts = [["a", "b"], ["a", "b"], ["a", "b"], ["a", "a"]]
-    prompts = [answered(1, each, question=str(number)) for number, each in enumerate(texts)]
-    summary = Mirae(MiraeOptions()).summarise(scored(prompts, {"a": [1, 0, 0], "b": [0, 1, 0]}))
-    assert (summary["meanings"].value, summary["meanings"].high) == (1.75, 2)
-    assert summary["semantic_entropy"].high == pytest.approx(log(2))
 
 
 # What the similarity hides
@@ -205,22 +179,27 @@ def in_two_languages() -> list[Score]:
     basis = np.eye(8)
     vectors = {sentence: list(basis[n]) for n, sentence in enumerate(probe_sentences()["en"])}
     vectors |= {sentence: list(basis[0]) for sentence in probe_sentences()["ko"]}
-    items = [answered(1, ["yes", "yes"]), answered(1, ["예", "예"], lang="ko")]
+    items = [
+        answered(level, texts, lang=lang)
+        for level in (1, 2)
+        for lang, texts in (("en", ["yes", "yes"]), ("ko", ["예", "예"]))
+    ]
     return scored(items, {**vectors, "yes": basis[0], "예": basis[3]})
 
 
 def test_nothing_is_read_in_a_language_that_the_embedder_does_not_read() -> None:
-    english, korean = in_two_languages()
+    scores = in_two_languages()
+    english, korean = scores[:2]
     assert "across_en_ko" not in english.values
-    assert english.values["meanings"] == 1
-    assert "meanings" not in korean.values
-    summary = Mirae(MiraeOptions()).summarise([english, korean])
+    summary = Mirae(MiraeOptions()).summarise(scores)
     assert summary["embedder_reads/lang=ko"].value == pytest.approx(1 / 8)
     assert summary["embedder_reads/lang=ko"].n == 8
-    assert {
-        figure.value for name, figure in summary.items() if "similarity" in name and "lang" not in name
-    } == {None}
+    cosines = ("mean_similarity", "corrected_similarity", "trend_per_doubling", "drift")
+    pooled = [figure for name, figure in summary.items() if name.startswith(cosines) and "lang" not in name]
+    assert len(pooled) > len(cosines)
+    assert {figure.value for figure in pooled} == {figure.p for figure in pooled} == {None}
     assert summary["mean_similarity/lang=en"].value == pytest.approx(1)
+    assert summary["drift/lang=en"].value == pytest.approx(0, abs=1e-6)
     warnings = [note.text for note in notes(of_source("starter"), summary) if note.warning]
     assert any("does not read 'ko': it matched 12% of 8" in text for text in warnings)
     assert any("no figure over all languages" in text for text in warnings)

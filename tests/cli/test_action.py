@@ -63,7 +63,7 @@ def test_a_suite_is_run_and_its_leaderboard_is_in_the_summary(tmp_path: Path, qu
             "benchmarks:\n"
             "  - benchmark: mirae\n"
             "    data: questions.json\n"
-            f"    options: {{levels: '1', samples: 2, embedder: 'openai:e?base_url={server.url}'}}\n"
+            f"    options: {{levels: '1', repeats: 2, embedder: 'openai:e?base_url={server.url}'}}\n"
         )
         done = Outcome(
             tmp_path, {"suite": "my suite.yaml", "out": "out folder", "only": "mirae-*\n\nrgb-*\n"}

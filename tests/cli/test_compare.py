@@ -25,7 +25,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     questions = noise.normal(0.8, 0.05, (12, 1))
     for name, drop in (("first", 0.0), ("again", 0.0), ("damaged", 0.3)):
         similar = questions - drop + noise.normal(0, 0.02, (12, 3))
-        store_run(folder / name, {"mean_similarity": similar, "semantic_entropy": 1 - similar})
+        store_run(folder / name, {"mean_similarity": similar, "judged_entropy": 1 - similar})
     return folder
 
 
@@ -39,7 +39,8 @@ def test_reruns_do_not_differ_significantly_and_a_damaged_model_does(runs: Path)
 def test_two_runs_are_shown_metric_by_metric_with_nothing_cut_off(runs: Path) -> None:
     pair = (runs / "first", runs / "damaged")
     done = evenkeel("compare", *pair)
-    row = r"^Answer consistency +B is worse +0\.\d+ +0\.\d+ +-0\.\d+ +\[-\.\d+, -\.\d+\] +< 0\.001"
+    title = r"^Similarity of the answers' texts \(SBERT cosine\)"
+    row = rf"{title} +B is worse +0\.\d+ +0\.\d+ +-0\.\d+ +\[-\.\d+, -\.\d+\] +< 0\.001"
     assert re.search(row, done.output, re.MULTILINE)
     assert "Semantic entropy" in done.output
     words = " ".join(done.output.split())  # lines are wrapped

@@ -41,7 +41,7 @@ with stopping():
 def run_command(questions: Path, server: Loopback, out: Path) -> list[str]:
     return [
         *command("run", "mirae"), "--model", "openai:loop", "--base-url", server.url,
-        "--embedder", "openai:embed", "--data", str(questions), "--levels", "1-3", "--samples", "2",
+        "--embedder", "openai:embed", "--data", str(questions), "--levels", "1-3", "--repeats", "2",
         "--out", str(out), "--concurrency", "2",
     ]  # fmt: skip
 

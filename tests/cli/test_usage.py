@@ -34,7 +34,7 @@ MIRAE = ("run", "mirae", "--model", "openai:x", "--base-url", "http://127.0.0.1:
         ((*MIRAE, "--data", "/dev/zero"), "/dev/zero: cannot be read"),
         ((*MIRAE, "--lang", "tlh"), "no starter set in 'tlh'"),
         ((*MIRAE, "--max-usd", "1"), "--price-in"),
-        ((*MIRAE, "--samples", "1"), "error: --samples 1: must be at least 2."),
+        ((*MIRAE, "--repeats", "1"), "error: --repeats 1: must be at least 2."),
         ((*MIRAE, "--dry-run", "--embedder", "nope"), "unknown model 'nope'"),
         (("build", "miron", "--model-arg", "a=b"), "No such option"),
         (("run", "mirae", "--model", "hf:/nowhere/at/all"), "/nowhere/at/all"),

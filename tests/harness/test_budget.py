@@ -92,7 +92,7 @@ def test_a_runs_budget_holds_over_all_its_starts(
     questions: Path, tmp_path: Path, limit: dict[str, Any]
 ) -> None:
     settings: dict[str, Any] = {
-        "data": questions, "levels": "1", "samples": 5, "embedder": "openai:embed", "concurrency": 1,
+        "data": questions, "levels": "1", "repeats": 5, "embedder": "openai:embed", "concurrency": 1,
         "max_tokens": 64,         "out": tmp_path / "run", "progress": False,
     }  # fmt: skip
     with Loopback(words=30) as server:
@@ -117,7 +117,7 @@ class Broken(Loopback):
 def test_replies_that_cannot_be_used_count(questions: Path, tmp_path: Path) -> None:
     with Broken(words=30, record=True) as server, pytest.raises(BudgetReached):
         ek.run(
-            "mirae", "openai:loop", base_url=server.url, data=questions, levels="1", samples=5,
+            "mirae", "openai:loop", base_url=server.url, data=questions, levels="1", repeats=5,
             embedder="openai:embed", max_tokens=64, concurrency=2, out=tmp_path / "run", progress=False,
             max_usd=0.002, price_out=10.0,
         )  # fmt: skip

@@ -185,7 +185,7 @@ def test_the_key_is_sent_and_in_no_byte_that_is_written(
     embedder = f"openai:e?base_url={url}&api_key_env=NO_KEY"
     done = run_process(
         "--verbose", "run", "mirae", *asked, f"--data={questions.name}", "--levels=1", "--limit=2",
-        "--samples=2", f"--embedder={embedder}", "--out=run", folder=tmp_path, environment=environment,
+        "--repeats=2", f"--embedder={embedder}", "--out=run", folder=tmp_path, environment=environment,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr.decode()
     printed = done.stdout + done.stderr

@@ -109,7 +109,7 @@ def test_an_empty_continuation_is_for_the_benchmark_to_judge() -> None:
 
 def run(server: Loopback, out: Path, benchmark: str = "mirae", **options: Any) -> ek.Run:
     own = {
-        "mirae": {"lang": "en", "limit": 4, "levels": "1", "samples": 3, "embedder": "openai:embedder"},
+        "mirae": {"lang": "en", "limit": 4, "levels": "1", "repeats": 3, "embedder": "openai:embedder"},
         "rgb": {"lang": "en", "limit": 4, "ability": "noise", "noise_rates": "0"},
     }
     return ek.run(benchmark, "openai:m", base_url=server.url, out=out, **{**own[benchmark], **options})

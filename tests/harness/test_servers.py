@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 
 
 def run(questions: Path, server: Loopback, out: Path, **more: Any) -> ek.Run:
-    settings: dict[str, Any] = {"levels": "1-2", "samples": 2, "embedder": "openai:embed", **more}
+    settings: dict[str, Any] = {"levels": "1-2", "repeats": 2, "embedder": "openai:embed", **more}
     return ek.run("mirae", "openai:loop", base_url=server.url, data=questions, out=out, **settings)
 
 

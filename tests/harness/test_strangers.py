@@ -35,7 +35,7 @@ def server() -> Iterator[Loopback]:
 @pytest.fixture(scope="module")
 def finished(server: Loopback, tmp_path_factory: pytest.TempPathFactory) -> Path:
     run = ek.run(
-        "mirae", "openai:loop", base_url=server.url, lang="en", limit=4, levels="1", samples=2,
+        "mirae", "openai:loop", base_url=server.url, lang="en", limit=4, levels="1", repeats=2,
         embedder="openai:embed", out=tmp_path_factory.mktemp("finished") / "run",
     )  # fmt: skip
     return run.path

@@ -22,7 +22,7 @@ from scripted import Scripted
 ROOT = Path(__file__).parents[2]
 VENV = Path(os.environ.get("EVENKEEL_INSPECT_VENV", ROOT / ".venv-inspect"))
 RGB: dict[str, Any] = {"limit": 1, "ability": "noise,rejection,counterfactual", "noise_rates": "0,0.8"}
-MIRAE: dict[str, Any] = {"limit": 2, "levels": "1-2", "samples": 3}
+MIRAE: dict[str, Any] = {"limit": 2, "levels": "1-2", "repeats": 3}
 MULTIVIEW: dict[str, Any] = {"limit": 1}
 MIRON: dict[str, Any] = {"limit": 8, "confidence": "no"}
 JUDGED: dict[str, Any] = {"limit": 2, "ability": "rejection", "repeats": 2}
@@ -187,7 +187,7 @@ def test_epochs_are_the_repeats_and_their_reduction_has_the_prompts_values(evalu
     assert sorted(sample["epoch"] for sample in result["samples"]) == sorted([1, 2, 3] * 4)
     for sample, reduced in result["reductions"].items():
         assert {"drift", "chance_floor"}.isdisjoint(reduced)  # they depend on other prompts
-        for metric in ("mean_similarity", "min_similarity", "semantic_entropy", "estimated_tokens"):
+        for metric in ("mean_similarity", "min_similarity", "std_similarity", "estimated_tokens"):
             assert reduced[metric] == close(expected[sample][metric])
     assert result["metrics"]["answered"]["value"] == 1
 

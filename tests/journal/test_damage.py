@@ -94,7 +94,7 @@ def test_a_damaged_journal_is_refused_and_left_as_it_is(tmp_path: Path, damage: 
 
 def test_what_can_be_read_of_a_damaged_journal_is_reused(questions: Path, tmp_path: Path) -> None:
     with Loopback(words=200) as server:
-        options = {**settings(questions, server), "samples": 5}
+        options = {**settings(questions, server), "repeats": 5}
         ek.run("mirae", "openai:loop", out=tmp_path / "a", **options)
         pages = leaf_pages(tmp_path / "a" / "journal.sqlite")
         scribbled(tmp_path / "a" / "journal.sqlite", pages[len(pages) // 2])
@@ -106,7 +106,7 @@ def test_what_can_be_read_of_a_damaged_journal_is_reused(questions: Path, tmp_pa
 
 def settings(questions: Path, server: Loopback) -> dict[str, Any]:
     return {
-        "base_url": server.url, "data": questions, "levels": "1", "embedder": "openai:embed", "samples": 2,
+        "base_url": server.url, "data": questions, "levels": "1", "embedder": "openai:embed", "repeats": 2,
     }  # fmt: skip
 
 

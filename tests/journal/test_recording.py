@@ -77,7 +77,7 @@ def test_a_journal_that_is_being_written_is_read_as_it_grows(tmp_path: Path) -> 
 
 
 def test_failures_of_another_run_are_not_taken_over(questions: Path, tmp_path: Path) -> None:
-    settings: dict[str, Any] = {"data": questions, "samples": 2, "embedder": "openai:embed", "levels": "1"}
+    settings: dict[str, Any] = {"data": questions, "repeats": 2, "embedder": "openai:embed", "levels": "1"}
     with Loopback() as server:
         settings["base_url"] = server.url
         ek.run("mirae", "openai:loop", out=tmp_path / "a", **settings)

@@ -94,7 +94,7 @@ def test_a_rebuilt_row_is_undecided_again(tmp_path: Path) -> None:
         ("miron", "embedded", {"per_category": 4}, {}, 1),
         ("rgb", "embedded", {"size": 3, "lang": "en"}, {"ability": "noise", "noise_rates": "0"}, 1),
         ("multiview", None, {"triplets": 2}, {"method": ["judge:embedded"]}, 4),
-        ("mirae", "embedded", {"questions": "questions.txt"}, {"samples": 2}, 14),
+        ("mirae", "embedded", {"questions": "questions.txt"}, {"repeats": 2}, 14),
     ],
 )
 def test_a_run_reads_what_a_review_of_a_build_left(

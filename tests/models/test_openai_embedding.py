@@ -153,7 +153,7 @@ def test_a_run_survives_vectors_of_unequal_size_and_its_coverage_says_so(tmp_pat
 
     with Numbering(shorter, words=5) as server:
         run = ek.run(
-            "mirae", "openai:m", base_url=server.url, lang="en", limit=2, levels="1", samples=4,
+            "mirae", "openai:m", base_url=server.url, lang="en", limit=2, levels="1", repeats=4,
             embedder="openai:e", out=tmp_path / "run",
         )  # fmt: skip
     assert run.headline.coverage == pytest.approx(3 / 4)

@@ -204,7 +204,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Run:
     )
     with Loopback() as server:
         return ek.run(
-            "mirae", "openai:loop", base_url=server.url, data=folder / "q.json", levels="1", samples=2,
+            "mirae", "openai:loop", base_url=server.url, data=folder / "q.json", levels="1", repeats=2,
             embedder="openai:embed", out=folder / "run",
         )  # fmt: skip
 

@@ -115,8 +115,8 @@ def test_the_page_holds_all_samples_with_their_tags_values_and_texts(run: ek.Run
     assert [level["names"][code] for code in level["values"]] == [
         str(r.sample.tags["level"]) for r in records
     ]
-    consistency = columns["Answer consistency"]["values"]
-    assert consistency == pytest.approx([r.score.values["mean_similarity"] for r in records], rel=1e-4)
+    similarity = columns["Similarity of the answers' texts (SBERT cosine)"]["values"]
+    assert similarity == pytest.approx([r.score.values["mean_similarity"] for r in records], rel=1e-4)
     assert data["detailed"] == list(range(16))
     details = detail_texts((run.path / "report.html").read_text())
     for row, (record, detail) in enumerate(zip(records, details, strict=True)):
@@ -334,7 +334,7 @@ def test_a_question_that_decides_the_interval_is_named(tmp_path: Path) -> None:
     values = np.full((20, 1), 0.99) - 0.0001 * np.arange(20).reshape(20, 1)
     values[3] = 0.4
     page = render(store_run(tmp_path / "run", {"mean_similarity": values}))
-    assert "Answer consistency: 1 question in 20 decides this interval." in page
+    assert "texts (SBERT cosine): 1 question in 20 decides this interval." in page
     steady = store_run(tmp_path / "steady", {"mean_similarity": np.linspace(0.4, 0.9, 20).reshape(20, 1)})
     assert "decides this interval" not in render(steady)
 

@@ -58,7 +58,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     with Escaping(lambda prompt: answers[next(turn) % len(answers)]) as server:
         made = {
             "mirae": ek.run(
-                "mirae", "openai:<b>m</b>", base_url=server.url, data=_mirae(folder), samples=2,
+                "mirae", "openai:<b>m</b>", base_url=server.url, data=_mirae(folder), repeats=2,
                 embedder="openai:embed", out=folder / "mirae",
             ),
             "rgb": ek.run(
@@ -70,7 +70,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
             ),
         }  # fmt: skip
         again = ek.run(
-            "mirae", "openai:<b>m</b>", base_url=server.url, data=_mirae(folder), samples=2,
+            "mirae", "openai:<b>m</b>", base_url=server.url, data=_mirae(folder), repeats=2,
             embedder="openai:embed", out=folder / "again",
         )  # fmt: skip
     assert any(HALF[:11] in answer.text for record in made["mirae"].records() for answer in record.answers)
@@ -263,7 +263,9 @@ def test_samples_are_paged_sorted_and_opened_by_keyboard(browser: Browser, liste
     status, ids = table_of(page)
     assert status == "Showing 1–25 of 120"
     assert ids[:2] == ["en-0-L0", "en-0-L1"]
-    head = page.locator("#samples thead th").filter(has_text="Answer consistency")
+    head = page.locator("#samples thead th").filter(
+        has_text="Similarity of the answers' texts (SBERT cosine)"
+    )
     assert head.get_attribute("aria-sort") is None
     head.locator("button").focus()
     page.keyboard.press("Enter")

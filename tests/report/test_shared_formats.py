@@ -35,7 +35,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
         common: dict[str, Any] = {"base_url": server.url, "progress": False}
         made = {
             "mirae": ek.run(
-                "mirae", "openai:org/loop", limit=3, levels="1", samples=2, embedder="openai:embed",
+                "mirae", "openai:org/loop", limit=3, levels="1", repeats=2, embedder="openai:embed",
                 out=folder / "mirae", **common,
             ),
             "miron": ek.run("miron", "openai:loop", limit=40, lang="en", out=folder / "miron", **common),

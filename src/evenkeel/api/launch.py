@@ -33,7 +33,13 @@ from evenkeel.files.lock import process_began
 from evenkeel.files.remote.sources import is_elsewhere, parse_columns, without_secrets
 from evenkeel.harness.control import PARENT_VARIABLE, VARIABLE, clear_control
 from evenkeel.harness.limits import Limits
-from evenkeel.harness.registry import RUN_ARGUMENTS, benchmark_name, chosen_class, load_benchmark
+from evenkeel.harness.registry import (
+    RUN_ARGUMENTS,
+    benchmark_name,
+    chosen_class,
+    current_names,
+    load_benchmark,
+)
 from evenkeel.harness.spec import CONTROL, LOG, STARTED, STOP, STOPPED, member
 from evenkeel.models.registry import check_spec, split_spec, with_args
 from evenkeel.options import parse
@@ -314,7 +320,9 @@ def stored(folder: Path) -> Started | None:
     with contextlib.suppress(OSError, DataError):
         if (file := member(folder, STARTED)) is not None:
             process: Started = read_json(file, Started)
-            return msgspec.structs.replace(process, path=str(folder))
+            settings = current_names(process.task.benchmark, process.task.settings)
+            task = msgspec.structs.replace(process.task, settings=settings)
+            return msgspec.structs.replace(process, task=task, path=str(folder))
     return None
 
 

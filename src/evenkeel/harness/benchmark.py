@@ -103,6 +103,8 @@ class Benchmark:
 
     Options: ClassVar[type[Struct]]
     """The options of the command line and of Python, each with its description."""
+    renamed: ClassVar[Mapping[str, str]] = {}
+    """Former names of options, with those of today: stored runs have them."""
     roles: Mapping[str, Set[Capability]]
     """What the model in each role must be able to do. The role `model` is the one under test; an option of
     the same name says who has any other role."""

@@ -94,6 +94,12 @@ def load_benchmark(name: str | Path, options: Mapping[str, Any], *, seed: int = 
     return cls(parsed, seed=seed)
 
 
+def current_names(benchmark: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Stored options under the names of today, where the benchmark is known."""
+    renamed = benchmark_class(benchmark).renamed if benchmark in benchmark_names() else {}
+    return {renamed.get(name, name): value for name, value in options.items()}
+
+
 def load_stored(spec: RunSpec) -> Benchmark:
     """The benchmark of a stored run. Files that its options name are not read: the folder has all."""
     cls = benchmark_class(spec.benchmark)

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from evenkeel.errors import DataError, UsageError
 from evenkeel.files.jsonfile import convert, depth, read_json
-from evenkeel.harness.registry import benchmark_class, benchmark_names
+from evenkeel.harness.registry import benchmark_class, benchmark_names, current_names
 from evenkeel.options import describe, parse
 from evenkeel.types import RunSpec, to_jsonable
 
@@ -116,6 +116,7 @@ def read_spec(folder: Path) -> RunSpec:
         )
     spec: RunSpec = convert(path, raw, RunSpec)
     convert(path, raw, _Parts)
+    spec = msgspec.structs.replace(spec, options=current_names(spec.benchmark, spec.options))
     _check_options(path, spec)
     return spec
 

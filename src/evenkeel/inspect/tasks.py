@@ -249,7 +249,7 @@ def warn_of_epochs(benchmark: str, count: int) -> None:
     """Say once that a number of epochs is the benchmark's to choose."""
     logger.warning(
         "%s asks each prompt as often as its options say (%d): further epochs ask nothing. Leave out "
-        "--epochs, and set the number with -T (mirae: samples, rgb: repeats).",
+        "--epochs, and set the number with -T repeats=N.",
         benchmark,
         count,
     )

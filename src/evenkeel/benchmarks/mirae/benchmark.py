@@ -5,8 +5,8 @@ between a prompt's answers (the first part of `scoring`), and the files of quest
 `recorded`).
 
 Added, under names of its own: the correction for chance (`chance`), drift and trend over lengths, figures
-across languages, meanings (`meanings`), refusals, what the embedder reads, our own questions and texts
-(`make/`).
+across languages, meanings by a judge (`meanings`), refusals, what the embedder reads, our own questions and
+texts (`make/`).
 
 How a sample becomes a figure:
 
@@ -71,7 +71,7 @@ class MiraeOptions(Struct, frozen=True, kw_only=True):
             extra=IN_SAMPLES,
         ),
     ] = None
-    samples: Annotated[int, Meta(ge=2, description="How often each prompt is asked.", extra=IN_SAMPLES)] = 5
+    repeats: Annotated[int, Meta(ge=2, description="Answers to each prompt.", extra=IN_SAMPLES)] = 5
     temperature: Annotated[float, Meta(ge=0, description="Sampling temperature.", extra=ASKING)] = 0.7
     max_tokens: Annotated[int, Meta(ge=1, description="The longest answer, in tokens.", extra=ASKING)] = 256
     embedder: Annotated[str, Meta(description="The model that turns answers into vectors.")] = (
@@ -80,8 +80,8 @@ class MiraeOptions(Struct, frozen=True, kw_only=True):
     judge: Annotated[
         str | None,
         Meta(
-            description="A model that also groups answers by meaning, by whether they entail each other, "
-            "beside the groups by cosine."
+            description="A model that says which answers mean the same, by whether they entail each other. "
+            "Its figure is then the headline."
         ),
     ] = None
 
@@ -104,6 +104,7 @@ class Mirae(Benchmark):
     """
 
     Options = MiraeOptions
+    renamed: ClassVar[Mapping[str, str]] = {"samples": "repeats"}
     tables = False
     Inputs = MiraeInputs
     Detail = MiraeDetail | None
@@ -135,7 +136,7 @@ class Mirae(Benchmark):
         "model": "embedded",
         "limit": 4,
         "levels": "1-3",
-        "samples": 3,
+        "repeats": 3,
         "max_tokens": 24,
     }
     options: MiraeOptions
@@ -180,7 +181,7 @@ class Mirae(Benchmark):
             if absent := [level for level in levels if level not in question.texts]:
                 where = places[question.lang, question.id][0]
                 raise UsageError(f"{where}: question {question.id} has no level {absent[0]}: see --levels.")
-        return files.make_samples(questions, self.options.samples, levels)
+        return files.make_samples(questions, self.options.repeats, levels)
 
     def requests(self, sample: Sample[MiraeInputs]) -> list[Generate]:
         options, inputs = self.options, sample.inputs

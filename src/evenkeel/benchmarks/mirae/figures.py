@@ -12,7 +12,7 @@ from evenkeel.analysis.figures import scopes
 from evenkeel.benchmarks.mirae.files import LEVELS, METRICS, TARGETS
 from evenkeel.benchmarks.mirae.page import ESTIMATED, FLOOR, LAYOUT, NOMINAL, are_identical, unread_languages
 from evenkeel.benchmarks.mirae.scoring import probe_sentences
-from evenkeel.page.metrics import unit_of
+from evenkeel.page.metrics import scope_of, unit_of
 from evenkeel.types import Score, Summary, Tag
 
 BY_LEVEL: list[tuple[str, ...]] = [(), ("level",)]
@@ -20,7 +20,7 @@ BY_LANG: list[tuple[str, ...]] = [("lang",), ("lang", "level")]
 BY_DOMAIN: list[tuple[str, ...]] = [("domain",), ("level", "domain"), ("lang", "domain")]
 BY_PADDING: list[tuple[str, ...]] = [("padding",), ("padding", "level")]
 CHANCE = ("chance_floor", "corrected_similarity")
-TREND = "trend_per_doubling"
+TREND, DRIFT = "trend_per_doubling", "drift"
 
 
 def summarise(scores: Sequence[Score]) -> Summary:
@@ -39,7 +39,7 @@ def summarise(scores: Sequence[Score]) -> Summary:
     # The probe is one measurement of the embedder, not one of every prompt: no interval over questions.
     size = len(probe_sentences()["en"])
     answers = max((score.answered for score in scores), default=1) or 1
-    possible = {"meanings": (1.0, float(answers)), "semantic_entropy": (0.0, log(answers))}
+    possible = {"judged_meanings": (1.0, float(answers)), "judged_entropy": (0.0, log(answers))}
     for name, figure in summary.items():
         if name.startswith(CHANCE):
             summary[name] = msgspec.structs.replace(figure, basis=FLOOR)
@@ -47,7 +47,7 @@ def summarise(scores: Sequence[Score]) -> Summary:
             summary[name] = msgspec.structs.replace(
                 figure, low=None, high=None, n=size, clusters=size, method="translated sentences matched"
             )
-        least, most = possible.get(figure.metric.partition("@")[0], (0.0, 0.0))
+        least, most = possible.get(figure.metric, (0.0, 0.0))
         if most and figure.low is not None and figure.high is not None:
             low, high = max(figure.low, least), min(figure.high, most)
             summary[name] = msgspec.structs.replace(figure, low=low, high=high)
@@ -60,13 +60,14 @@ def summarise(scores: Sequence[Score]) -> Summary:
 
 def _by_language(summary: Summary) -> Summary:
     """The summary of several languages of which the embedder does not read one: cosines in each by itself."""
-    langs = {figure.scope["lang"] for figure in summary.values() if "lang" in figure.scope}
-    cosines = (*METRICS, *CHANCE, TREND)
+    scopes_of = {name: scope_of(name) for name in summary}
+    langs = {scope["lang"] for _, scope in scopes_of.values() if "lang" in scope}
+    cosines = (*METRICS, *CHANCE, TREND, DRIFT)
     return {
         name: msgspec.structs.replace(
-            figure, value=None, low=None, high=None, method="none: one figure for each language"
+            figure, value=None, low=None, high=None, p=None, method="none: one figure for each language"
         )
-        if len(langs) > 1 and figure.metric in cosines and "lang" not in figure.scope
+        if len(langs) > 1 and scopes_of[name][0] in cosines and "lang" not in scopes_of[name][1]
         else figure
         for name, figure in summary.items()
     }

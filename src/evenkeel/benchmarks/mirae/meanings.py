@@ -2,11 +2,14 @@
 
 Bidirectional entailment (Kuhn, Gal & Farquhar 2023; Farquhar et al. 2024), decided by a judge. Each answer is
 compared with the first of every group, in order, and joins the first group in which both directions hold.
+A cosine of embeddings cannot stand in for it: "Yes, they are." and "No, they are not." are near neighbours.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from math import comb, log
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -70,6 +73,22 @@ def group_answers(prompts: Sequence[tuple[str, Sequence[str]]]) -> Asking[list[G
         Groups(None if reason else [of_text[text] for text in texts if text in of_text], reason)
         for (_, texts), of_text, reason in zip(prompts, numbers, reasons, strict=True)
     ]
+
+
+def same_meaning(groups: Sequence[int]) -> float:
+    """Σ C(nₖ, 2) / C(n, 2): the share of the pairs of answers that are in one group.
+
+    Its expected value does not depend on the number of answers: one that gives two meanings by turns of a
+    coin has .5, asked two times or twenty.
+    """
+    pairs = sum(comb(count, 2) for count in Counter(groups).values())
+    return pairs / comb(len(groups), 2)
+
+
+def semantic_entropy(groups: Sequence[int]) -> float:
+    """H = −Σ pₖ ln pₖ over the meanings' shares (Kuhn, Gal & Farquhar 2023, the discrete form)."""
+    shares = [count / len(groups) for count in Counter(groups).values()]
+    return abs(sum(share * log(share) for share in shares))
 
 
 def _shown(question: str) -> str:

@@ -6,7 +6,7 @@ from itertools import combinations
 
 from evenkeel.benchmarks.mirae.files import LANGUAGES
 from evenkeel.page.layout import Column, Curve, Layout, Note, Table
-from evenkeel.page.metrics import Metric
+from evenkeel.page.metrics import Metric, scope_of
 from evenkeel.types import RunSpec, Summary
 
 READS = 0.9
@@ -26,13 +26,13 @@ LEVELS_TITLE = "level (1: about 30 tokens, 7: about 2,000)"
 PUBLISHED = (
     Metric(
         "mean_similarity",
-        "Answer consistency",
+        "Similarity of the answers' texts (SBERT cosine)",
         "cosine",
         "higher",
-        meaning="How alike in meaning the answers to one prompt are: the mean cosine of the embeddings of "
-        "all pairs of them; 1 where all say the same.",
-        caution="It says how alike answers are, not whether one is right, and it does not begin at 0: "
-        "answers to different questions have a cosine too.",
+        meaning="The mean cosine of the embeddings of all pairs of answers to one prompt; 1 where all are "
+        "the same text.",
+        caution="It is of texts, not of what they claim: yes and no to the same question have a cosine of "
+        "about 0.9. It does not begin at 0: answers to different questions have a cosine too.",
         main=True,
     ),
     Metric(
@@ -65,14 +65,50 @@ PUBLISHED = (
 )
 """The figures of the published script."""
 
+JUDGED = (
+    Metric(
+        "same_meaning",
+        "Pairs of answers with the same meaning",
+        "share",
+        "higher",
+        meaning="The share of pairs of answers to one prompt of which, says the judge, each entails the "
+        "other (groups as in Kuhn, Gal & Farquhar 2023); the mean over prompts.",
+        caution="It is what the judge says. Long answers seldom entail each other in every detail.",
+        main=True,
+    ),
+    Metric(
+        "judged_meanings",
+        "distinct meanings, says the judge",
+        "count",
+        "lower",
+        meaning="How many groups of answers that entail each other the answers to one prompt fall into.",
+        caution="It grows with the number of answers.",
+        main=True,
+        depends_on="answers",
+    ),
+    Metric(
+        "judged_entropy",
+        "semantic entropy, by the judge's meanings",
+        "nats",
+        "lower",
+        meaning="−Σ pₖ ln pₖ over the shares of the answers in each of the judge's groups (Kuhn, Gal & "
+        "Farquhar 2023, the discrete form).",
+        caution="Shares of a few answers underestimate the entropy.",
+        main=True,
+        depends_on="answers",
+    ),
+)
+"""What a judge adds."""
+
 ADDED = (
     Metric(
         "corrected_similarity",
-        "consistency corrected for chance",
+        "similarity corrected for chance",
         "cosine",
         "higher",
-        meaning="1 − (1 − s)/(1 − F) with the consistency s and the chance floor F: 0 where answers to one "
-        "prompt are as alike as answers to different questions, 1 where all are the same.",
+        meaning="1 − (1 − s)/(1 − F) with the mean similarity s and the chance floor F: 0 where answers to "
+        "one prompt are as alike as answers to different questions, 1 where all are the same. The value of a "
+        "prompt is its contribution to that mean: with its share of a jackknife of F, not s corrected by F.",
         caution="It depends on the other questions of the run: runs over other questions are not compared.",
         main=True,
         depends_on="samples",
@@ -82,7 +118,8 @@ ADDED = (
         "cosine of answers to different questions",
         "cosine",
         None,
-        meaning="The mean cosine of answers to different questions of the same language, domain and level.",
+        meaning="The mean cosine of answers to different questions of the same language, domain, level and "
+        "padding; the value of a prompt is its contribution to a jackknife of that mean.",
         caution="It belongs to the embedder, the language and the questions, and needs three questions of a "
         "domain.",
         main=True,
@@ -90,10 +127,10 @@ ADDED = (
     ),
     Metric(
         "trend_per_doubling",
-        "consistency per doubling of the prompt",
+        "similarity per doubling of the prompt",
         "cosine",
         "higher",
-        meaning="The slope of the consistency over log₂ of the prompt's tokens, the mean over questions.",
+        meaning="The slope of the mean similarity over log₂ of the prompt's tokens, the mean over questions.",
         caution="It assumes a straight line; the chance floor changes with the length too.",
         main=True,
     ),
@@ -102,8 +139,8 @@ ADDED = (
         "change because of the longer prompt",
         "cosine",
         "lower",
-        meaning="(W₁ + Wₖ)/2 − C₁ₖ: the similarity within the shortest level and within level k, less that "
-        "across them.",
+        meaning="(W₁ + Wₖ)/2 − C₁ₖ: the mean similarity within the shortest level of a question and within "
+        "level k, less the mean cosine across the two; without a level, the mean over all longer levels.",
         caution="Zero where the longer prompt changes nothing beyond sampling, also if both levels are "
         "inconsistent.",
         main=True,
@@ -116,28 +153,6 @@ ADDED = (
         "higher",
         meaning="The mean cosine of an answer in one language and one in the other, at the same level.",
         caution="It is not corrected for chance, and left out for languages that the embedder does not read.",
-    ),
-    Metric(
-        "meanings",
-        "distinct meanings",
-        "count",
-        "lower",
-        meaning="How many meanings the answers to one prompt have: chains of cosines of 0.8 or more; "
-        "with @judge, answers that entail each other (Kuhn, Gal & Farquhar 2023).",
-        caution="By cosine, paraphrases may count as several meanings, and different answers in like words "
-        "as one.",
-        main=True,
-        depends_on="answers",
-    ),
-    Metric(
-        "semantic_entropy",
-        "semantic entropy",
-        "nats",
-        "lower",
-        meaning="−Σ pₖ ln pₖ over the shares of the answers in each meaning (Kuhn, Gal & Farquhar 2023, the "
-        "discrete form).",
-        caution="Shares of a few answers underestimate the entropy, and the meanings have their faults.",
-        depends_on="answers",
     ),
     Metric(
         "identical_answers",
@@ -154,7 +169,8 @@ ADDED = (
         "refusals",
         "share",
         "lower",
-        meaning="The share of requests that the server refused or a text declined, saying little else.",
+        meaning="The share of requests that did not fail of which the server refused the answer, or the text "
+        "has a declining phrase in its first 300 characters and fewer than 150 tokens after it.",
         caution="Texts are recognised by a short list of phrases in each language, not by a reader.",
         main=True,
     ),
@@ -203,7 +219,7 @@ ADDED = (
         caution="Below 90 % the figures of that language mean nothing.",
     ),
 )
-METRICS = (*PUBLISHED, *ADDED)
+METRICS = (*PUBLISHED, *JUDGED, *ADDED)
 
 LAYOUT = Layout(
     metrics=METRICS,
@@ -213,7 +229,7 @@ LAYOUT = Layout(
     baseline=Column("chance_floor", "comparing answers to different questions"),
     pictures=(
         Curve(
-            title="Consistency by prompt length",
+            title="Similarity of the answers' texts by prompt length",
             metric="mean_similarity",
             along="level",
             lines="lang",
@@ -230,16 +246,16 @@ LAYOUT = Layout(
         ),
     ),
     tables=(
-        Table(title="Consistency by level", rows="level", metric="mean_similarity", columns="domain"),
+        Table(title="Similarity by level", rows="level", metric="mean_similarity", columns="domain"),
         Table(
-            title="Consistency by language",
+            title="Similarity by language",
             rows="level",
             metric="mean_similarity",
             columns="lang",
             several=True,
         ),
         Table(
-            title="Consistency corrected for chance",
+            title="Similarity corrected for chance",
             rows="level",
             columns="lang",
             metrics=(
@@ -248,7 +264,7 @@ LAYOUT = Layout(
             ),
         ),
         Table(
-            title="Consistency by domain, published and corrected for chance",
+            title="Similarity by domain, published and corrected for chance",
             rows="domain",
             several=True,
             metrics=(
@@ -263,13 +279,12 @@ LAYOUT = Layout(
             metrics=tuple(Column(f"across_{a}_{b}", f"{a}–{b}") for a, b in combinations(LANGUAGES, 2)),
         ),
         Table(
-            title="Distinct meanings among the answers",
+            title="Meanings among the answers, says the judge",
             rows="level",
             metrics=(
-                Column("meanings", "by cosine"),
-                Column("semantic_entropy", "entropy"),
-                Column("meanings@judge", "by judge"),
-                Column("semantic_entropy@judge", "entropy by judge"),
+                Column("same_meaning", "pairs with the same"),
+                Column("judged_meanings", "distinct"),
+                Column("judged_entropy", "entropy"),
             ),
         ),
         Table(
@@ -277,7 +292,7 @@ LAYOUT = Layout(
             rows="padding",
             total=False,
             metrics=(
-                Column("mean_similarity", "consistency"),
+                Column("mean_similarity", "similarity"),
                 Column("drift", "drift"),
                 Column("trend_per_doubling", "per doubling"),
                 Column("prompt_tokens", "prompt tokens (est.)"),
@@ -296,13 +311,12 @@ LAYOUT = Layout(
             ),
         ),
     ),
-    facts=tuple(Column(metric.name, metric.title) for metric in ADDED if metric.main),
+    facts=tuple(Column(metric.name, metric.title) for metric in (*JUDGED, *ADDED) if metric.main),
     cautions=(
         "The published cosine does not begin at 0: answers to different questions have one too, the chance "
         "floor, which differs by embedder, language and length. Compare languages by the corrected figure.",
         "An embedder reads only the first part of a long answer (256 tokens for all-MiniLM-L6-v2).",
-        "Meanings by cosine join answers in chains: paraphrases may count as several, and different answers "
-        "in like words as one. --judge SPEC asks whether answers entail each other.",
+        "A cosine does not see contradictions: --judge SPEC has a model say which answers mean the same.",
     ),
     citation="MIRAE: the consistency of answers as prompts grow, https://github.com/greatgompang/MIRAE",
 )
@@ -314,13 +328,14 @@ def notes(spec: RunSpec, summary: Summary) -> list[Note]:
     if are_identical(summary):
         same = f"{summary['identical_answers'].value:.0%} of the prompts got the same text every time"
         text = f"{same}: the repeats were not independent (a cache, a fixed seed, temperature 0), and their "
-        warnings.append(Note(f"{text}consistency is 1 by construction.", warning=True, doubt=same))
+        warnings.append(Note(f"{text}similarity is 1 by construction.", warning=True, doubt=same))
     facts = []
     if spec.data.get("source") == "recorded":
         facts.append("A file of recorded answers does not say whether max-tokens cut them: that is unknown.")
     if (trend := summary.get("trend_per_doubling")) and trend.basis == NOMINAL:
         facts.append(f"The trend is over the {NOMINAL}: the file has only the beginning of a prompt.")
-    if (floor := summary.get("chance_floor")) and floor.value is None:
+    floors = [figure for name, figure in summary.items() if scope_of(name)[0] == "chance_floor"]
+    if floors and all(floor.value is None for floor in floors):
         facts.append("The chance floor is unknown: it needs three answered questions of a domain.")
     paddings = dict.fromkeys(each.scope["padding"] for each in summary.values() if "padding" in each.scope)
     if paddings:
@@ -355,8 +370,8 @@ def _embedder_warnings(summary: Summary) -> list[str]:
             reads = summary[f"embedder_reads/lang={lang}"]
             warnings.append(
                 f"The embedder does not read '{lang}': it matched {reads.value:.0%} of {reads.n} translated "
-                "sentences. Its figures there mean nothing, corrected or not; meanings by cosine "
-                "and figures across languages are left out. Score again with a multilingual embedder: "
+                "sentences. Its figures there mean nothing, corrected or not; figures across "
+                "languages are left out. Score again with a multilingual embedder: "
                 f"--embedder {MULTILINGUAL}."
             )
         elif floor and floor.value is not None and floor.value >= HIGH_FLOOR:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from itertools import combinations
-from math import log
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 
 from evenkeel.benchmarks.mirae import chance
 from evenkeel.benchmarks.mirae.files import METRICS, MiraeDetail, MiraeInputs, is_abbreviated
-from evenkeel.benchmarks.mirae.meanings import group_answers
+from evenkeel.benchmarks.mirae.meanings import group_answers, same_meaning, semantic_entropy
 from evenkeel.benchmarks.mirae.page import READS
 from evenkeel.benchmarks.mirae.refusals import refuses
 from evenkeel.files.package_data import read_json
@@ -22,10 +21,6 @@ from evenkeel.models.vectors import usable
 from evenkeel.text.answers import Rule
 from evenkeel.text.token_estimate import estimate_tokens
 from evenkeel.types import Answered, Asking, Embed, Response, Score, Tag
-
-MEANING_DISTANCE = 0.2
-"""Answers closer than this (1 − cosine) have the same meaning."""
-
 
 # Published: https://github.com/greatgompang/MIRAE
 
@@ -76,26 +71,6 @@ def drift(within_first: float, within_second: float, across: float) -> float:
     return (within_first + within_second) / 2 - across
 
 
-def meanings(matrix: NDArray[np.float32], distance: float = MEANING_DISTANCE) -> list[int]:
-    """A group number for each answer: two have the same meaning if a chain of steps no longer than
-    `distance` (1 − cosine) leads from one to the other."""
-    near = matrix >= 1 - distance
-    near |= near.T
-    groups = np.full(len(matrix), -1)
-    for first in range(len(matrix)):
-        reached = [first] if groups[first] < 0 else []
-        while reached:
-            groups[reached] = first
-            reached = np.flatnonzero(near[reached].any(axis=0) & (groups < 0)).tolist()
-    return [int(number) for number in np.unique(groups, return_inverse=True)[1]]
-
-
-def semantic_entropy(groups: Sequence[int]) -> float:
-    """H = −Σ pₖ ln pₖ over the meanings' shares (Kuhn, Gal & Farquhar 2023, the discrete form)."""
-    shares = [count / len(groups) for count in Counter(groups).values()]
-    return abs(sum(share * log(share) for share in shares))
-
-
 # Scores
 
 
@@ -134,7 +109,7 @@ def score_prompts(answered: Sequence[Answered[MiraeInputs]], rule: Rule, *, judg
     embedded = dict(zip(inputs, usable(responses), strict=True))
     shares = {lang: _share_matched(lang, embedded) for lang in probed}
     unread = {lang for lang, share in shares.items() if share is not None and share < READS}
-    prompts = [_prompt(item, embedded, rule, unread) for item in answered]
+    prompts = [_prompt(item, embedded, rule) for item in answered]
     for prompt in prompts:
         if (share := shares.get(prompt.lang)) is not None:
             prompt.values["embedder_reads"] = share
@@ -146,9 +121,7 @@ def score_prompts(answered: Sequence[Answered[MiraeInputs]], rule: Rule, *, judg
     return [_score(prompt, embedded, rule) for prompt in prompts]
 
 
-def _prompt(
-    item: Answered[MiraeInputs], embedded: Mapping[str, Response], rule: Rule, unread: Collection[str]
-) -> Prompt:
+def _prompt(item: Answered[MiraeInputs], embedded: Mapping[str, Response], rule: Rule) -> Prompt:
     """One prompt with the values that its answers give by themselves."""
     answers = [(index, r) for index, r in enumerate(item.responses) if rule.counts(r)]
     indexes = [index for index, r in answers if embedded[r.text].vector is not None]
@@ -157,10 +130,6 @@ def _prompt(
     figures = similarity(matrix)
     values: dict[str, float | None] = dict(figures) if figures else dict.fromkeys(METRICS)
     prompt = Prompt(item, indexes, vectors, matrix, values, [])
-    if prompt.lang not in unread:  # there the cosine says nothing of the meaning
-        groups = meanings(matrix) if figures else None
-        values["meanings"] = len(set(groups)) if groups else None
-        values["semantic_entropy"] = semantic_entropy(groups) if groups else None
     values["identical_answers"] = float(len(set(prompt.texts)) == 1) if figures else None
     values["cut_by_embedder"] = _share(embedded[text].cut for text in prompt.texts)
     # A file of recorded answers does not say how they ended.
@@ -243,8 +212,9 @@ def _add_judged_meanings(prompts: Sequence[Prompt]) -> Asking[None]:
         for prompt in prompts
     ]
     for prompt, (numbers, reason) in zip(prompts, (yield from group_answers(asked)), strict=True):
-        prompt.values["meanings@judge"] = len(set(numbers)) if numbers else None
-        prompt.values["semantic_entropy@judge"] = semantic_entropy(numbers) if numbers else None
+        prompt.values["same_meaning"] = same_meaning(numbers) if numbers else None
+        prompt.values["judged_meanings"] = len(set(numbers)) if numbers else None
+        prompt.values["judged_entropy"] = semantic_entropy(numbers) if numbers else None
         if reason:
             prompt.failures.append(f"meanings not judged: {reason}")
 

@@ -35,7 +35,7 @@ def view(record: MiraeRecord, related: Sequence[MiraeRecord] = ()) -> View:
     prompt, values = record.sample.inputs.question_text, record.score.values
     levels = related_facts(
         "the same question at every level",
-        ("sample", "language", "level", "consistency", "first answer"),
+        ("sample", "language", "level", "similarity", "first answer"),
         record,
         related,
         lambda each: (
