@@ -48,18 +48,21 @@ def test_a_row_that_cannot_be_used_stops_the_build(
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "line", "domain"),
+    ("name", "content", "line", "domain", "expected"),
     [
-        ("a.txt", f"\ufeff\n{GOOD}\n", 2, "OWN"),
-        ("a.csv", f'question,domain\n"{GOOD}",SOUND\n', 2, "SOUND"),
+        ("a.txt", f"\ufeff\n{GOOD}\n", 2, "OWN", ()),
+        ("a.csv", f'question,domain\n"{GOOD}",SOUND\n', 2, "SOUND", ()),
+        ("a.csv", f'question,domain,expected\n"{GOOD}",,phase\n', 2, "OWN", (("phase",),)),
+        ("a.csv", f'question,expected\n"{GOOD}","[[""phase"", ""anti""], ""42""]"\n', 2, "OWN",
+         (("phase", "anti"), ("42",))),
     ],
-)
+)  # fmt: skip
 def test_questions_are_read_in_every_format(
-    tmp_path: Path, name: str, content: str, line: int, domain: str
+    tmp_path: Path, name: str, content: str, line: int, domain: str, expected: tuple[tuple[str, ...], ...]
 ) -> None:
     (tmp_path / name).write_text(content, encoding="utf-8")
     (question,) = read_user_questions(tmp_path / name, count=estimate_tokens, longest=48)
-    assert question == (line, GOOD, domain)
+    assert question == (line, GOOD, domain, expected)
 
 
 # A model that writes: requests are answered here instead of by the runner

@@ -68,7 +68,9 @@ def test_the_file_has_the_published_fields_and_says_how_it_was_made(language: st
     assert (metadata["generator"], metadata["seed"]) == ("evenkeel-mirae", 1)
     fields = [f"level_{level}_{field}" for level in LEVELS for field in ("text", "tokens")]
     expected = ["question_id", "domain", "padding", *fields]
-    assert all(list(question) == expected for question in content["questions"])
+    assert all(
+        [name for name in question if name != "expected"] == expected for question in content["questions"]
+    )
 
 
 @every_language
@@ -117,7 +119,7 @@ def test_the_texts_of_all_languages_are_parallel(name: str) -> None:
 @every_language
 def test_no_text_of_a_factual_question_gives_its_answer_away(language: str) -> None:
     for number in range(1, 11):
-        words = bank_text(language, f"{number:02}").header["answer"].split("|")
+        words = bank_text(language, f"{number:02}").header["withheld"].split("|")
         for word in words:
             pattern = re.compile(rf"(?<![a-z0-9]){re.escape(word.strip().lower())}")
             assert [

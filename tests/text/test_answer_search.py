@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from evenkeel.text.answer_search.korean import is_noun_ending
 from evenkeel.text.answer_search.mention import Match, find_answer, parts
 from evenkeel.text.answer_search.normalization import plain, words
+from evenkeel.text.answer_search.yes_no import polarity, yes_or_no
 
 
 def test_every_part_of_an_answer_is_sought_by_its_alternatives() -> None:
@@ -37,6 +39,20 @@ def test_a_surname_alone_names_only_a_person_that_is_asked_for() -> None:
         ("May", "It may be June.", False),
         ("2022年1月2日", "首演日期是January 2, 2022。", True),
         ("2枚", "两枚奖牌。", True),
+        ("질소", "가장 많은 기체는 질소이며, 산소가 그다음이다.", True),
+        ("질소", "질소입니다.", True),
+        ("달", "달의 중력 때문입니다.", True),
+        ("달", "그때그때 달라집니다.", False),
+        ("탄소", "이산화탄소입니다.", False),
+        ("탄소", "탄소화합물입니다.", False),
+        ("넙다리뼈", "가장 긴 것은 넙다리 뼈(대퇴골)입니다.", True),
+        ("206", "뼈는 모두 206개입니다.", True),
+        ("206", "뼈는 이백육 개입니다.", True),
+        ("13", "빗변은 113입니다.", False),
+        ("78%", "약 78퍼센트를 차지한다.", True),
+        ("Io", "위성은 Io와 Europa입니다.", True),
+        ("3", "제3의 위성", False),
+        ("373.15K", "켈빈으로는 373.15K입니다.", True),
     ],
 )
 def test_an_answer_is_found_in_another_spelling_and_no_other_answer(
@@ -60,13 +76,53 @@ def test_an_answer_is_found_in_another_spelling_and_no_other_answer(
         ["13,610,000", "1361万", "一千三百六十一万", "13.61 million"],
         ["1.2亿", "1亿2000万", "一亿两千万", "120 million"],
         ["2.3%", "2.3 percent", "2.3 per cent", "百分之2.3", "百分之二点三", "2.3％"],
-        ["1937", "一九三七年", "1937年"],
+        ["1937", "一九三七年", "1937年", "1937년"],
+        ["2024-03-05", "2024년 3월 5일", "2024년3월5일"],
+        ["120000000", "1억 2천만", "1억2000만"],
         ["5 million", "fıve mıllion", "٥ million"],
         ["2024-04-05", "5 Aprıl 2024"],
     ],
 )
 def test_one_number_or_date_reads_the_same_in_every_form(forms: list[str]) -> None:
     assert len({tuple(word.text for word in words(plain(form))) for form in forms}) == 1
+
+
+@pytest.mark.parametrize(
+    ("stem", "rest", "same"),
+    [
+        ("달", "이", True), ("달", "가", False), ("해", "가", True), ("해", "이", False), ("달", "로", True),
+        ("목성", "이며", True), ("이오", "와", True), ("이오", "과", False), ("Io", "와", False),
+    ],
+)  # fmt: skip
+def test_particles_agree_with_the_end_of_the_noun(stem: str, rest: str, same: bool) -> None:
+    assert is_noun_ending(stem, rest) == same
+
+
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        ("Yes, they are.", True), ("**No.** It is lower.", False), ("No they are not.", False),
+        ("No — they are lower", False), ("Of course not.", False), ("Yes and no.", None),
+        ("No one knows.", None), ("No doubt it is.", None), ("It rises first. So no, it is lower.", False),
+        ("1.2 × 0.8 = 0.96. The answer is no.", False), ("Also no.", None), ("Answer: Yes", True),
+        ("네, 같습니다.", True), ("예, 맞습니다.", True), ("아니요, 4% 낮습니다.", False),
+        ("아닙니다.", False),
+        ("네 가지 이유가 있습니다.", None), ("예를 들어 봅시다.", None), ("다릅니다. 따라서 아니요.", False),
+        ("是的，相同。", True), ("对。", True), ("不是，最后更低。", False), ("不，最后更低。", False),
+        ("不相同。", False), ("是原价的96%。所以不相同。", False), ("答案是否定的。", False),
+        ("不久以后", None), ("", None),
+    ],
+)  # fmt: skip
+def test_a_reply_says_yes_or_no_with_its_first_words_or_its_conclusion(reply: str, said: bool | None) -> None:
+    assert yes_or_no(reply) is said
+
+
+@pytest.mark.parametrize(
+    ("answer", "side"),
+    [("Yes", True), ("no.", False), ("네", True), ("不是", False), ("Norway", None), ("", None)],
+)
+def test_an_expected_answer_may_be_yes_or_no(answer: str, side: bool | None) -> None:
+    assert polarity(answer) is side
 
 
 def test_a_number_too_long_to_be_one_stays_as_it_is() -> None:

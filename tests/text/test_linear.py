@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from msgspec import Struct
 
+from evenkeel.benchmarks.mirae.expected import given_words
 from evenkeel.benchmarks.mirae.refusals import refuses
 from evenkeel.benchmarks.miron.scoring import as_words, lev_score, matches
 from evenkeel.benchmarks.rgb.check.lenient import lenient
@@ -58,6 +59,7 @@ FUNCTIONS: dict[str, Callable[[str], Any]] = {
     ],
     "lenient check": lenient_check,
     "words": lambda text: words(plain(text)),
+    "expected answer": lambda text: given_words(text, (("no", "달", "206"),), "Who?"),
     "refusals": lambda text: [refuses(text, lang) for lang in ("en", "zh", "ko")],
     "blank": is_blank,
     "levenshtein": lambda text: lev_score(text, " Paris"),
@@ -71,12 +73,12 @@ FUNCTIONS: dict[str, Callable[[str], Any]] = {
     "display": lambda text: (visible(text), harmless(text), as_markdown(text), as_json(text)),
     "differences": lambda text: (mutual_differences(text, text[::-1]), cut_fairly([text], 10_000)),
 }
-FEW = [" ", "0", "1,000,", '{"a":', "a\n", "十百千万亿", "<think>", "not ", "Paris "]
+FEW = [" ", "0", "1,000,", '{"a":', "a\n", "十百千万亿", "<think>", "not ", "Paris ", "달이백만"]
 """The others are tried by `make full`."""
 MORE = [
     ".0", "{", '"', "\\u00", "A. ", "2024年", "</think>", "<|channel|>final", "\u0301", "《",
     "one thousand and ", "January 1, ", "百分之", "I cannot ", "1.", "\u200d", "Silverton did not ", "&#x41;",
-    "sk-abcdef", ", but ", "\ufdfa", "[",
+    "sk-abcdef", ", but ", "\ufdfa", "[", "so ", "1억 2천만 ",
 ]  # fmt: skip
 
 

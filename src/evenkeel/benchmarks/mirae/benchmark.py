@@ -47,9 +47,9 @@ from evenkeel.types import (
 )
 
 STARTER_SHA256 = {
-    "en": "bb72ae84fc67fe2fe6b2af5b4e87e2832f0314dac8e7cf99d05664bd4213cb4c",
-    "ko": "63f45f79a51f6d2d7c722fd64990855205c0c72c09d11d0d00fbceb275918fc5",
-    "zh": "ed631845e7630aab735039b5578f67cc28ae1d7698c52a39593066d82132de12",
+    "en": "4047a252e5312a234b4a8bdcbd5abafe538dde372eff0b2153a430452ab8422e",
+    "ko": "b33e319e7fc86d74fac14db9924d0a5dada7168cbe8803b13bc9b75766ea6227",
+    "zh": "d845c5d2d7854323831d6dcfa8cd8b5167aeaa509a8e30dfb13373b65584b8ce",
 }
 
 

@@ -9,6 +9,7 @@ import msgspec
 
 from evenkeel import analysis
 from evenkeel.analysis.figures import scopes
+from evenkeel.analysis.repeats import pass_hat_k
 from evenkeel.benchmarks.mirae.files import LEVELS, METRICS, TARGETS
 from evenkeel.benchmarks.mirae.page import ESTIMATED, FLOOR, LAYOUT, NOMINAL, are_identical, unread_languages
 from evenkeel.benchmarks.mirae.scoring import probe_sentences
@@ -20,6 +21,9 @@ BY_LANG: list[tuple[str, ...]] = [("lang",), ("lang", "level")]
 BY_DOMAIN: list[tuple[str, ...]] = [("domain",), ("level", "domain"), ("lang", "domain")]
 BY_PADDING: list[tuple[str, ...]] = [("padding",), ("padding", "level")]
 CHANCE = ("chance_floor", "corrected_similarity")
+PASS = "pass_hat_k"
+MOST_K = 8
+"""The largest k for which pass^k is computed."""
 TREND, DRIFT = "trend_per_doubling", "drift"
 
 
@@ -36,6 +40,7 @@ def summarise(scores: Sequence[Score]) -> Summary:
     units = {name: unit_of(LAYOUT.metrics, name) for name in metrics}
     summary = analysis.summarise(scores, breakdown, units=units)
     summary.update(_trends(scores))
+    summary.update(_pass_hat_k(scores))
     # The probe is one measurement of the embedder, not one of every prompt: no interval over questions.
     size = len(probe_sentences()["en"])
     answers = max((score.answered for score in scores), default=1) or 1
@@ -71,6 +76,24 @@ def _by_language(summary: Summary) -> Summary:
         else figure
         for name, figure in summary.items()
     }
+
+
+def _pass_hat_k(scores: Sequence[Score]) -> Summary:
+    """pass^k of the questions whose answer is known: of all, by level and by language."""
+    drawn = []
+    for score in scores:
+        if (rate := score.values.get("right_rate")) is not None:
+            number = sum(score.statuses.values()) - score.statuses.get("error", 0)
+            drawn += [
+                msgspec.structs.replace(
+                    score,
+                    tags={**score.tags, "k": k},
+                    values={PASS: pass_hat_k(round(rate * number), number, k)},
+                )
+                for k in range(1, min(number, MOST_K) + 1)
+            ]
+    by = [("k",), ("level", "k"), ("lang", "k"), ("lang", "level", "k")]
+    return analysis.summarise(drawn, {PASS: by}, units={PASS: "share"}) if drawn else {}
 
 
 def _trends(scores: Sequence[Score]) -> Summary:

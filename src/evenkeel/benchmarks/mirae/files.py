@@ -16,6 +16,7 @@ from msgspec import Struct
 from evenkeel.errors import DataError
 from evenkeel.files.cache import slug
 from evenkeel.files.jsonfile import convert, described, indented, json_lines, read_json
+from evenkeel.text.answer_search.mention import Answer, RawAnswer, check_answer, parts
 from evenkeel.types import Record, Records, RunSpec, Sample, Tag
 
 T = TypeVar("T")
@@ -43,6 +44,8 @@ class MiraeInputs(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The repeat number of its first request: samples of the same text have different ones."""
     published: dict[str, float] | None = None
     """The figures of the recorded file that it was read from."""
+    expected: Answer = ()
+    """The right answer, where the question has one that is known."""
 
 
 class MiraeDetail(Struct, frozen=True, kw_only=True):
@@ -51,6 +54,9 @@ class MiraeDetail(Struct, frozen=True, kw_only=True):
     responses: list[int]
     """Which of the answers were scored, by their indexes."""
     pairwise_similarities: list[list[float]]
+    right: dict[int, list[str]] | None = None
+    """By the index of each answer that is right: the words that give each part of the expected one. None
+    where no answer is expected."""
 
 
 MiraeRecord: TypeAlias = Record[MiraeInputs, MiraeDetail]
@@ -70,6 +76,8 @@ class Question(Struct, frozen=True):
     """By level, how often it was asked, where a recorded file has another number than usual."""
     padding: str = ""
     """What surrounds the question (`neutral`, `elaborate`), where the file says so."""
+    expected: Answer = ()
+    """The right answer, where the file gives it."""
 
 
 # The shapes of the published files
@@ -93,7 +101,11 @@ class QuestionRow(Struct):
 
 _QuestionTexts = msgspec.defstruct(
     "_QuestionTexts",
-    [("padding", str, ""), *((f"level_{level}_text", str | None, None) for level in LEVELS)],
+    [
+        ("padding", str, ""),
+        ("expected", RawAnswer | None, None),
+        *((f"level_{level}_text", str | None, None) for level in LEVELS),
+    ],
     bases=(QuestionRow,),
 )
 
@@ -142,7 +154,19 @@ def _question(path: Path, item: Any, lang: str, where: str = "", *, line: int | 
         raise DataError(
             path, "expected level_1_text to level_7_text, and found none.", line=line, where=where
         )
-    return Question(str(item.question_id), item.domain, lang, texts, padding=item.padding)
+    if item.expected is not None:
+        try:
+            check_answer("expected", item.expected)
+        except ValueError as error:
+            raise DataError(path, f"{error}.", line=line, where=where) from None
+    return Question(
+        str(item.question_id),
+        item.domain,
+        lang,
+        texts,
+        padding=item.padding,
+        expected=parts(item.expected),
+    )
 
 
 def make_samples(questions: Iterable[Question], repeats: int, levels: Sequence[int] = ()) -> list[Sample]:
@@ -161,6 +185,7 @@ def make_samples(questions: Iterable[Question], repeats: int, levels: Sequence[i
                 samples=count,
                 first_repeat=repeats_of_text[text],
                 published=question.published.get(level),
+                expected=question.expected,
             )
             repeats_of_text[text] += count
             sample_id = f"{question.lang}-{question.id}-L{level}"

@@ -1,12 +1,13 @@
-"""What MIRAE shows: its metrics, pictures and tables, and its notes."""
+"""What MIRAE shows: its pictures and tables, and its notes."""
 
 from __future__ import annotations
 
 from itertools import combinations
 
 from evenkeel.benchmarks.mirae.files import LANGUAGES
+from evenkeel.benchmarks.mirae.metrics import ADDED, EXPECTED, JUDGED, METRICS
 from evenkeel.page.layout import Column, Curve, Layout, Note, Table
-from evenkeel.page.metrics import Metric, scope_of
+from evenkeel.page.metrics import scope_of
 from evenkeel.types import RunSpec, Summary
 
 READS = 0.9
@@ -22,204 +23,6 @@ FLOOR = "chance floor: other questions of the same language, domain and level"
 NOMINAL, ESTIMATED = "nominal lengths of the levels", "estimated lengths of the prompts"
 """What a trend is fitted over."""
 LEVELS_TITLE = "level (1: about 30 tokens, 7: about 2,000)"
-
-PUBLISHED = (
-    Metric(
-        "mean_similarity",
-        "Similarity of the answers' texts (SBERT cosine)",
-        "cosine",
-        "higher",
-        meaning="The mean cosine of the embeddings of all pairs of answers to one prompt; 1 where all are "
-        "the same text.",
-        caution="It is of texts, not of what they claim: yes and no to the same question have a cosine of "
-        "about 0.9. It does not begin at 0: answers to different questions have a cosine too.",
-        main=True,
-    ),
-    Metric(
-        "std_similarity",
-        "spread of the cosines",
-        "cosine",
-        "lower",
-        meaning="The population standard deviation of the cosines of the pairs of answers to one prompt.",
-        caution="It grows with the number of answers.",
-        depends_on="answers",
-    ),
-    Metric(
-        "max_similarity",
-        "cosine of the two most similar answers",
-        "cosine",
-        "higher",
-        meaning="The highest cosine of two answers to one prompt.",
-        caution="It grows with the number of answers, and two equal texts give 1.",
-        depends_on="answers",
-    ),
-    Metric(
-        "min_similarity",
-        "cosine of the two least similar answers",
-        "cosine",
-        "higher",
-        meaning="The lowest cosine of two answers to one prompt.",
-        caution="It falls with the number of answers, and one refusal among them decides it.",
-        depends_on="answers",
-    ),
-)
-"""The figures of the published script."""
-
-JUDGED = (
-    Metric(
-        "same_meaning",
-        "Pairs of answers with the same meaning",
-        "share",
-        "higher",
-        meaning="The share of pairs of answers to one prompt of which, says the judge, each entails the "
-        "other (groups as in Kuhn, Gal & Farquhar 2023); the mean over prompts.",
-        caution="It is what the judge says. Long answers seldom entail each other in every detail.",
-        main=True,
-    ),
-    Metric(
-        "judged_meanings",
-        "distinct meanings, says the judge",
-        "count",
-        "lower",
-        meaning="How many groups of answers that entail each other the answers to one prompt fall into.",
-        caution="It grows with the number of answers.",
-        main=True,
-        depends_on="answers",
-    ),
-    Metric(
-        "judged_entropy",
-        "semantic entropy, by the judge's meanings",
-        "nats",
-        "lower",
-        meaning="−Σ pₖ ln pₖ over the shares of the answers in each of the judge's groups (Kuhn, Gal & "
-        "Farquhar 2023, the discrete form).",
-        caution="Shares of a few answers underestimate the entropy.",
-        main=True,
-        depends_on="answers",
-    ),
-)
-"""What a judge adds."""
-
-ADDED = (
-    Metric(
-        "corrected_similarity",
-        "similarity corrected for chance",
-        "cosine",
-        "higher",
-        meaning="1 − (1 − s)/(1 − F) with the mean similarity s and the chance floor F: 0 where answers to "
-        "one prompt are as alike as answers to different questions, 1 where all are the same. The value of a "
-        "prompt is its contribution to that mean: with its share of a jackknife of F, not s corrected by F.",
-        caution="It depends on the other questions of the run: runs over other questions are not compared.",
-        main=True,
-        depends_on="samples",
-    ),
-    Metric(
-        "chance_floor",
-        "cosine of answers to different questions",
-        "cosine",
-        None,
-        meaning="The mean cosine of answers to different questions of the same language, domain, level and "
-        "padding; the value of a prompt is its contribution to a jackknife of that mean.",
-        caution="It belongs to the embedder, the language and the questions, and needs three questions of a "
-        "domain.",
-        main=True,
-        depends_on="samples",
-    ),
-    Metric(
-        "trend_per_doubling",
-        "similarity per doubling of the prompt",
-        "cosine",
-        "higher",
-        meaning="The slope of the mean similarity over log₂ of the prompt's tokens, the mean over questions.",
-        caution="It assumes a straight line; the chance floor changes with the length too.",
-        main=True,
-    ),
-    Metric(
-        "drift",
-        "change because of the longer prompt",
-        "cosine",
-        "lower",
-        meaning="(W₁ + Wₖ)/2 − C₁ₖ: the mean similarity within the shortest level of a question and within "
-        "level k, less the mean cosine across the two; without a level, the mean over all longer levels.",
-        caution="Zero where the longer prompt changes nothing beyond sampling, also if both levels are "
-        "inconsistent.",
-        main=True,
-        depends_on="level",
-    ),
-    Metric(
-        "across_*",
-        "the same question in two languages",
-        "cosine",
-        "higher",
-        meaning="The mean cosine of an answer in one language and one in the other, at the same level.",
-        caution="It is not corrected for chance, and left out for languages that the embedder does not read.",
-    ),
-    Metric(
-        "identical_answers",
-        "prompts whose answers are all the same text",
-        "share",
-        None,
-        meaning="The share of prompts to which every answer is the same, to the letter.",
-        caution="Where it is high the repeats were not independent: a cache, a fixed seed, temperature 0.",
-        main=True,
-        depends_on="answers",
-    ),
-    Metric(
-        "refusals",
-        "refusals",
-        "share",
-        "lower",
-        meaning="The share of requests that did not fail of which the server refused the answer, or the text "
-        "has a declining phrase in its first 300 characters and fewer than 150 tokens after it.",
-        caution="Texts are recognised by a short list of phrases in each language, not by a reader.",
-        main=True,
-    ),
-    Metric(
-        "cut_by_embedder",
-        "answers longer than the embedder reads",
-        "share",
-        "lower",
-        meaning="The share of answers whose ends do not count in the cosines.",
-        caution="An embedder on a server may not say what it cut: the figure is then unknown, not 0.",
-        main=True,
-    ),
-    Metric(
-        "cut_by_max_tokens",
-        "answers cut at max-tokens",
-        "share",
-        "lower",
-        meaning="The share of answers that ended because max-tokens was reached.",
-        caution="They are scored as far as they go, as the published script does; of recorded answers it is "
-        "unknown.",
-        main=True,
-    ),
-    Metric(
-        "estimated_tokens",
-        "tokens of an answer, estimated",
-        "tokens",
-        None,
-        meaning="The mean length of an answer in tokens, estimated in one way for all models.",
-        caution="It is an estimate, fitted to a tokenizer for English.",
-    ),
-    Metric(
-        "prompt_tokens",
-        "tokens of a prompt, estimated",
-        "tokens",
-        None,
-        meaning="The length of a prompt in tokens, estimated from its text.",
-        caution="It is unknown where a recorded file has only the beginning of a prompt.",
-    ),
-    Metric(
-        "embedder_reads",
-        "translated sentences that the embedder matches",
-        "share",
-        "higher",
-        meaning="The share of eight translated sentences whose nearest English sentence is the one they "
-        "translate.",
-        caution="Below 90 % the figures of that language mean nothing.",
-    ),
-)
-METRICS = (*PUBLISHED, *JUDGED, *ADDED)
 
 LAYOUT = Layout(
     metrics=METRICS,
@@ -279,6 +82,22 @@ LAYOUT = Layout(
             metrics=tuple(Column(f"across_{a}_{b}", f"{a}–{b}") for a, b in combinations(LANGUAGES, 2)),
         ),
         Table(
+            title="Questions whose answer is known",
+            rows="level",
+            metrics=(
+                Column("right_every_time", "right every time"),
+                Column("right_sometimes", "sometimes"),
+                Column("right_never", "never"),
+                Column("right_rate", "right answers"),
+            ),
+        ),
+        Table(
+            title="Right k times in a row (pass^k)",
+            rows="k",
+            total=False,
+            metrics=(Column("pass_hat_k", "all questions"),),
+        ),
+        Table(
             title="Meanings among the answers, says the judge",
             rows="level",
             metrics=(
@@ -311,7 +130,7 @@ LAYOUT = Layout(
             ),
         ),
     ),
-    facts=tuple(Column(metric.name, metric.title) for metric in (*JUDGED, *ADDED) if metric.main),
+    facts=tuple(Column(metric.name, metric.title) for metric in (*JUDGED, *EXPECTED, *ADDED) if metric.main),
     cautions=(
         "The published cosine does not begin at 0: answers to different questions have one too, the chance "
         "floor, which differs by embedder, language and length. Compare languages by the corrected figure.",

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenkeel.benchmarks.mirae import chance
+from evenkeel.benchmarks.mirae.expected import rates, right_answers
 from evenkeel.benchmarks.mirae.files import METRICS, MiraeDetail, MiraeInputs, is_abbreviated
 from evenkeel.benchmarks.mirae.meanings import group_answers, same_meaning, semantic_entropy
 from evenkeel.benchmarks.mirae.page import READS
@@ -83,6 +84,8 @@ class Prompt(NamedTuple):
     matrix: NDArray[np.float32]
     values: dict[str, float | None]
     failures: list[str]
+    right: dict[int, list[str]] | None
+    """The answers that give what is expected; None where nothing is."""
 
     @property
     def texts(self) -> list[str]:
@@ -109,7 +112,8 @@ def score_prompts(answered: Sequence[Answered[MiraeInputs]], rule: Rule, *, judg
     embedded = dict(zip(inputs, usable(responses), strict=True))
     shares = {lang: _share_matched(lang, embedded) for lang in probed}
     unread = {lang for lang, share in shares.items() if share is not None and share < READS}
-    prompts = [_prompt(item, embedded, rule) for item in answered]
+    questions = _questions(answered)
+    prompts = [_prompt(item, embedded, rule, questions[_question_key(item)]) for item in answered]
     for prompt in prompts:
         if (share := shares.get(prompt.lang)) is not None:
             prompt.values["embedder_reads"] = share
@@ -117,11 +121,25 @@ def score_prompts(answered: Sequence[Answered[MiraeInputs]], rule: Rule, *, judg
     _add_drift(prompts)
     _add_across_languages(prompts, unread)
     if judged:
-        yield from _add_judged_meanings(prompts)
+        yield from _add_judged_meanings(prompts, questions)
     return [_score(prompt, embedded, rule) for prompt in prompts]
 
 
-def _prompt(item: Answered[MiraeInputs], embedded: Mapping[str, Response], rule: Rule) -> Prompt:
+def _question_key(item: Answered[MiraeInputs]) -> tuple[str, Tag]:
+    return item.sample.group, item.sample.tags["lang"]
+
+
+def _questions(answered: Sequence[Answered[MiraeInputs]]) -> dict[tuple[str, Tag], str]:
+    """Each question as the shortest level asks it: a longer prompt asks the same, among much else."""
+    questions: dict[tuple[str, Tag], str] = {}
+    for item in sorted(answered, key=lambda item: item.sample.tags["level"]):
+        questions.setdefault(_question_key(item), item.sample.inputs.question_text)
+    return questions
+
+
+def _prompt(
+    item: Answered[MiraeInputs], embedded: Mapping[str, Response], rule: Rule, question: str
+) -> Prompt:
     """One prompt with the values that its answers give by themselves."""
     answers = [(index, r) for index, r in enumerate(item.responses) if rule.counts(r)]
     indexes = [index for index, r in answers if embedded[r.text].vector is not None]
@@ -129,11 +147,16 @@ def _prompt(item: Answered[MiraeInputs], embedded: Mapping[str, Response], rule:
     matrix = cosine_matrix(vectors)
     figures = similarity(matrix)
     values: dict[str, float | None] = dict(figures) if figures else dict.fromkeys(METRICS)
-    prompt = Prompt(item, indexes, vectors, matrix, values, [])
+    inputs = item.sample.inputs
+    right = None
+    if inputs.expected:
+        counted = [index for index, _ in answers]
+        right = right_answers(item.responses, counted, inputs.expected, question)
+        values |= rates(item.responses, right)
+    prompt = Prompt(item, indexes, vectors, matrix, values, [], right)
     values["identical_answers"] = float(len(set(prompt.texts)) == 1) if figures else None
     values["cut_by_embedder"] = _share(embedded[text].cut for text in prompt.texts)
     # A file of recorded answers does not say how they ended.
-    inputs = item.sample.inputs
     recorded = inputs.published is not None
     arrived = [r for r in item.responses if r.status not in ("error", "refused")]
     values["cut_by_max_tokens"] = None if recorded else _share(r.status == "truncated" for r in arrived)
@@ -199,16 +222,10 @@ def _add_across_languages(prompts: Sequence[Prompt], unread: Collection[str]) ->
             a.values[f"across_{first}_{second}"] = cross_similarity(a.vectors, b.vectors) if both else None
 
 
-def _add_judged_meanings(prompts: Sequence[Prompt]) -> Asking[None]:
-    """Group the answers by what they entail.
-
-    The question is that of the shortest level: a longer prompt asks the same and is too long to be read.
-    """
-    questions: dict[tuple[str, str], str] = {}
-    for prompt in sorted(prompts, key=lambda prompt: prompt.item.sample.tags["level"]):
-        questions.setdefault((prompt.item.sample.group, prompt.lang), prompt.item.sample.inputs.question_text)
+def _add_judged_meanings(prompts: Sequence[Prompt], questions: Mapping[tuple[str, Tag], str]) -> Asking[None]:
+    """Group the answers by what they entail."""
     asked = [
-        (questions[prompt.item.sample.group, prompt.lang], prompt.texts if len(prompt.texts) > 1 else [])
+        (questions[_question_key(prompt.item)], prompt.texts if len(prompt.texts) > 1 else [])
         for prompt in prompts
     ]
     for prompt, (numbers, reason) in zip(prompts, (yield from group_answers(asked)), strict=True):
@@ -238,6 +255,7 @@ def _score(prompt: Prompt, embedded: Mapping[str, Response], rule: Rule) -> Scor
         detail=MiraeDetail(
             responses=prompt.indexes,
             pairwise_similarities=prompt.matrix.tolist(),
+            right=prompt.right,
         ),
     )
 

@@ -21,7 +21,7 @@ from evenkeel.files import datasets, package_data
 from evenkeel.files.jsonfile import convert, json_lines
 from evenkeel.files.tables import read_text
 from evenkeel.files.yamlfile import read_entries
-from evenkeel.text.answer_search.mention import Answer, RawAnswer, parts
+from evenkeel.text.answer_search.mention import Answer, RawAnswer, check_answer, parts
 from evenkeel.text.prompts import fill
 from evenkeel.types import Message, Record, Sample
 
@@ -40,14 +40,6 @@ PROMPTS_SHAPE = (
     "for each language (en, zh) a 'system' text and an 'instruction' with {DOCS} and {QUERY}, and, if "
     "wanted, a text 'closed' with {QUERY}"
 )
-
-
-def check_answer(name: str, answer: RawAnswer) -> None:
-    listed = parts(answer)
-    if not listed or not all(listed):
-        raise ValueError(f"the field '{name}' is an empty list")
-    if not all(alternative.strip() for part in listed for alternative in part):
-        raise ValueError(f"the field '{name}' holds an empty text")
 
 
 # Prompts

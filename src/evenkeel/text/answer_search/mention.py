@@ -4,8 +4,8 @@
     find_answer("Lock served four years.", expected, "Who served, and for how long?")
 
 has a `Match` for each of the two parts. It says that a text mentions an answer, and not whether the text
-gives it as its own: "not Ada Lock" mentions her. English and Chinese spellings are made equal
-(`normalization`, `spelling`); texts in other languages are compared by their words as they are.
+gives it as its own: "not Ada Lock" mentions her. English, Chinese and Korean spellings are made equal
+(`normalization`, `spelling`, `korean`); texts in other languages are compared by their words as they are.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import NamedTuple, TypeAlias
 
+from evenkeel.text.answer_search.korean import is_noun_ending
 from evenkeel.text.answer_search.normalization import HAN, Word, plain, spellings, words
 from evenkeel.text.answer_search.spelling import SPELLING, asks_for_person, simplified
 
@@ -43,6 +44,15 @@ def parts(answer: RawAnswer | None) -> Answer:
     """An answer as parts, each with its alternatives."""
     listed = [answer] if isinstance(answer, str) else answer or []
     return tuple((part,) if isinstance(part, str) else tuple(part) for part in listed)
+
+
+def check_answer(name: str, answer: RawAnswer) -> None:
+    """Raise ValueError where a field holds no answer."""
+    listed = parts(answer)
+    if not listed or not all(listed):
+        raise ValueError(f"the field '{name}' is an empty list")
+    if not all(alternative.strip() for part in listed for alternative in part):
+        raise ValueError(f"the field '{name}' holds an empty text")
 
 
 def find_answer(text: str, answer: Answer, query: str = "") -> list[Match | None]:
@@ -174,10 +184,15 @@ def mentions(sought: Target, text: Sequence[Word]) -> Iterator[tuple[int, int]]:
     place = spelt.find(sought.joined) if sought.joined else -1
     while place >= 0:
         start, end = (bisect_left(starts, offset) for offset in (place, place + len(sought.joined)))
-        whole = starts[start] == place and starts[end] == place + len(sought.joined)
+        whole = starts[start] == place and _ends_word(sought, spelt[place : starts[end]])
         if whole and _counts(sought, text, start, end):
             yield start, end
         place = spelt.find(sought.joined, place + (len(sought.joined) if whole else 1))
+
+
+def _ends_word(sought: Target, word: str) -> bool:
+    """Whether what a text has from a mention to the end of its last word is the answer and no more."""
+    return word == sought.joined or is_noun_ending(sought.joined, word[len(sought.joined) :])
 
 
 @lru_cache(maxsize=64)

@@ -2,8 +2,8 @@
 
 Unicode forms, case, accents, punctuation and articles are made equal; numbers become digits (1,000 and one
 thousand, 二十一 and 21, 10.4 billion and 104亿); dates become year, month and day. Chinese is compared
-character by character, so that no word list is needed; letters and numbers are compared whole, so that
-70 is not found in 170 nor "no" in "know".
+character by character, so that no word list is needed, and Korean without its particles (`korean`); letters
+and numbers are compared whole, so that 70 is not found in 170 nor "no" in "know".
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from evenkeel.files.package_data import read_json
+from evenkeel.text.answer_search.korean import HANGUL, arabic
 from evenkeel.text.word_splitting import normalized
 
 HAN = r"\u3400-\u9fff"
@@ -70,16 +71,16 @@ _SENTENCE_END = r"[。!?;\n]+|(?<!\b[A-Za-z])\.(?=\s*$|\s+[^a-z0-9\s])"
 _TOKEN = re.compile(
     rf"{DATE}(?P<date>[^{DATE_END}]+){DATE_END}"
     rf"|(?P<number>(?:(?<![^\s(:])-)?\d+(?:\.\d+)*)"
-    rf"|(?P<word>[{HAN}%‰]|(?:(?![{HAN}])[^\W\d_])+)"
+    rf"|(?P<word>[{HAN}%‰]|[{HANGUL}]+|(?:(?![{HAN}{HANGUL}])[^\W\d_])+)"
     rf"|(?P<end>{_SENTENCE_END})|(?P<pause>[,:()\"“”、—])",
 )
-_LETTER, _LETTER_OR_DIGIT = rf"[^\W\d_{HAN}]", rf"[^\W_{HAN}]"
+_LETTER, _LETTER_OR_DIGIT = rf"[^\W\d_{HAN}{HANGUL}]", rf"[^\W_{HAN}{HANGUL}]"
 _GLUED = {
-    "number": re.compile(rf"(?<={_LETTER_OR_DIGIT})|(?<={_LETTER}-)|(?<=\d:)|(?<=第)"),
+    "number": re.compile(rf"(?<={_LETTER_OR_DIGIT})|(?<={_LETTER}-)|(?<=\d:)|(?<=[第제])"),
     "word": re.compile(rf"(?<=\d)(?={_LETTER})"),
 }
 """What a number or word runs on from: the 4 of PS4, the 19 of COVID-19, the 30 of 10:30, the s of 1990s,
-the 3 of 第3."""
+the 3 of 第3 and 제3."""
 _SMALL_LETTER = re.compile(" [a-z]")
 
 
@@ -160,7 +161,7 @@ _SCALED = re.compile(
 )
 _NUMBER_WORDS = frozenset((*_UNITS, *_TEENS, *_TENS, *_NUMBERS.scales))
 _LETTERS = re.compile("[a-z]+")
-_DIGIT = re.compile(r"\d")
+_DIGIT, _HANGUL = re.compile(r"\d"), re.compile(f"[{HANGUL}]")
 _AFTER_ONE = re.compile(r" (?:of|who|that|which)\b")
 _HAN_NUMBER = re.compile(
     r"(?<![几数])(?:\d+(?:\.\d+)?|[〇零一二两三四五六七八九十百千万亿])+(?:点[〇零一二三四五六七八九]+[万亿]?)?"
@@ -173,6 +174,8 @@ def digits(text: str) -> str:
     """A text with its numbers as plain digits and the parts of its dates marked."""
     text = re.sub(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?!\d)", lambda m: m[0].replace(",", ""), text)
     text = re.sub(r"(?<![\d.,:/-])(?<!\d )[1-9]\d{0,2}(?: \d{3})+(?![\d.,:/-]|\s?\d)", _ungrouped, text)
+    if _HANGUL.search(text):
+        text = arabic(text)
     text = _HAN_NUMBER.sub(_han_number, text)
     text = re.sub(r"百分之(\d+(?:\.\d+)?)", r"\1%", text)
     text = re.sub(r"千分之(\d+(?:\.\d+)?)", r"\1‰", text)
@@ -331,11 +334,11 @@ _DATES = [
         re.compile(pattern, re.IGNORECASE)
         for pattern in (
             rf"(?<!\d){_YEAR}(?P<sep>[-/.])(?P<m>\d{{1,2}})(?P=sep)(?P<d>\d{{1,2}})(?!\d)",
-            rf"(?<!\d){_YEAR} ?年 ?的?(?P<m>\d{{1,2}}) ?月 ?(?P<d>\d{{1,2}}) ?[日号]",
-            rf"(?<!\d){_YEAR} ?年 ?(?P<m>\d{{1,2}}) ?月",
-            r"(?<!\d)(?P<m>\d{1,2}) ?月 ?(?P<d>\d{1,2}) ?[日号]",
-            r"(?<!\d)(?P<m>\d{1,2}) ?月",
-            rf"(?<!\d){_YEAR} ?年",
+            rf"(?<!\d){_YEAR} ?[年년] ?的?(?P<m>\d{{1,2}}) ?[月월] ?(?P<d>\d{{1,2}}) ?[日号일]",
+            rf"(?<!\d){_YEAR} ?[年년] ?(?P<m>\d{{1,2}}) ?[月월]",
+            r"(?<!\d)(?P<m>\d{1,2}) ?[月월] ?(?P<d>\d{1,2}) ?[日号일]",
+            r"(?<!\d)(?P<m>\d{1,2}) ?[月월]",
+            rf"(?<!\d){_YEAR} ?[年년]",
             rf"{_START}{_MONTH} {_DAY}(?:, ?| )(?:of )?{_YEAR}(?!\d)",
             r"(?<![\d.])(?P<d>\d{1,2})\.(?P<m>\d{1,2})\.(?P<y>[12]\d{3})(?![\d.])",
             rf"{_START}{_DAY}-{_MONTH}-{_YEAR}(?!\d)",

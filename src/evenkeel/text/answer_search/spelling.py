@@ -42,7 +42,7 @@ def simplified(text: str) -> str:
     if not text.isascii():
         text = text.translate(_simplification()).replace("比一", "比1")
     text = re.sub(r"(?<=[\d一二三四五六七八九十])(?: to |\s?比\s?)(?=[\d一二三四五六七八九十])", "-", text)
-    text = re.sub(r"(?<![\w.,])(\d+(?:\.\d+)?)k\b", r"\1 thousand", text, flags=re.IGNORECASE)
+    text = re.sub(r"(?<![\w.,])(\d+(?:\.\d+)?)k(?![A-Za-z\d_])", r"\1 thousand ", text, flags=re.IGNORECASE)
     return _units().sub(lambda match: SPELLING.units[match[0].lower()], text)
 
 

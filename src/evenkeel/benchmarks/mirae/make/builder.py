@@ -29,7 +29,8 @@ class BuildOptions(Struct, frozen=True, kw_only=True):
     questions: Annotated[
         str | None,
         Meta(
-            description="Your questions: .txt (one per line), .csv or .jsonl (a field 'question').",
+            description="Your questions: .txt (one per line), .csv or .jsonl (a field 'question', and "
+            "'expected' where the right answer is known).",
             extra=FILE,
         ),
     ] = None
@@ -117,7 +118,14 @@ class MiraeBuilder:
                     written = self._surround(translated, lang)
                 failures += written.failures
                 rows += [
-                    generator.row(numbers[each.line], each.domain, padding, texts, self._counter.count)
+                    generator.row(
+                        numbers[each.line],
+                        each.domain,
+                        padding,
+                        texts,
+                        self._counter.count,
+                        expected=[list(part) for part in each.expected],
+                    )
                     for each, texts in written.levels.items()
                 ]
             if options.by_model:

@@ -17,10 +17,11 @@ from evenkeel.benchmarks.mirae.make.texts import (
     question_ids,
 )
 from evenkeel.make.grammar import seeded
+from evenkeel.text.answer_search.mention import RawAnswer
 from evenkeel.text.token_estimate import APPROXIMATE, TokenCounter
 
 GENERATOR = "evenkeel-mirae"
-VERSION = 5
+VERSION = 6
 """Goes up whenever the code or a bank changes the texts of a seed."""
 
 
@@ -39,11 +40,13 @@ def compose(
     rows = []
     for padding in paddings:
         for number in chosen:
-            header = bank_text(language, f"{number:02}").header
+            bank = bank_text(language, f"{number:02}")
             rng = seeded(GENERATOR, VERSION, seed, number)
             text = elaborated(language, number, rng) if padding == "elaborate" else neutral(language, rng)
-            levels = cut_to_levels(header["question"], text, language, counter.count)
-            rows.append(row(number, header["domain"], padding, levels, counter.count))
+            levels = cut_to_levels(bank.header["question"], text, language, counter.count)
+            rows.append(
+                row(number, bank.header["domain"], padding, levels, counter.count, expected=bank.expected)
+            )
     made_by = {"generator": GENERATOR, "generator_version": VERSION, "seed": seed}
     return question_file(
         rows, language=LANGUAGES[language], asked=len(chosen), counter=counter, made_by=made_by
@@ -82,9 +85,13 @@ def row(
     padding: Padding,
     texts: Sequence[str],
     count: Count,
+    *,
+    expected: RawAnswer | None = None,
 ) -> dict[str, Any]:
-    """One question with its levels in the published format, and what surrounds it."""
+    """One question with its levels in the published format, what surrounds it, and the right answer."""
     fields: dict[str, Any] = {"question_id": question_id, "domain": domain, "padding": padding}
+    if expected:
+        fields["expected"] = expected
     for level, text in enumerate(texts, start=1):
         fields |= {f"level_{level}_text": text, f"level_{level}_tokens": count(text)}
     return fields

@@ -7,8 +7,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+
 from evenkeel.errors import DataError
 from evenkeel.files.tables import Row, read_plain_text, read_rows
+from evenkeel.text.answer_search.mention import Answer, RawAnswer, check_answer, parts
 
 DOMAIN = "OWN"
 """The domain of a question that names none, as built files have it."""
@@ -18,6 +21,8 @@ class UserQuestion(NamedTuple):
     line: int
     text: str
     domain: str
+    expected: Answer = ()
+    """The right answer, in the language of the file."""
 
 
 def read_user_questions(path: Path, *, count: Callable[[str], int], longest: int) -> list[UserQuestion]:
@@ -35,10 +40,29 @@ def read_user_questions(path: Path, *, count: Callable[[str], int], longest: int
             room = f"at most {longest} leave room for the levels above it."
             raise row.error(f"the question is {tokens} tokens long; {room}")
         domain = row.text("domain").strip() if row.fields.get("domain") else ""
-        questions.append(UserQuestion(line, text, domain or DOMAIN))
+        questions.append(UserQuestion(line, text, domain or DOMAIN, _expected(row)))
     if not questions:
         raise DataError(path, "there is no question in it.")
     return questions
+
+
+def _expected(row: Row) -> Answer:
+    """The column `expected`: a text, a list of parts, or a list of lists of alternatives. In a cell of CSV a
+    list is written as JSON."""
+    value = row.fields.get("expected")
+    if value is None or value == "":
+        return ()
+    try:
+        if isinstance(value, str) and value.lstrip().startswith("["):
+            value = msgspec.json.decode(value)
+        answer = msgspec.convert(
+            str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value, RawAnswer
+        )
+        check_answer("expected", answer)
+    except (msgspec.DecodeError, ValueError) as error:
+        shape = "a text, a list of parts, or a list of lists of alternatives"
+        raise row.error(f"the field 'expected' should be {shape}: {error}.") from None
+    return parts(answer)
 
 
 def _rows(path: Path) -> Iterator[Row]:

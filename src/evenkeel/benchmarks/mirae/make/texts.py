@@ -6,7 +6,8 @@ nothing to do with any question. A file has a header, then paragraphs with one s
 
     domain: FACTUAL
     question: At what temperature does pure water boil …?
-    answer: 100 | 373                words that the text must not give away
+    expected: 100 ; 373 | 373.15     the right answer: parts, each with its alternatives
+    withheld: 100 | 373              words that the text must not give away
     names.pupil: Mina | Tom          one of them is written in the slot {pupil}
     free: 5-9                        paragraphs whose order among each other does not matter
 
@@ -49,6 +50,12 @@ class Text(NamedTuple):
     header: Mapping[str, str]
     paragraphs: Sequence[Sequence[Sequence[str]]]
     """Of each paragraph its variants, of each variant its sentences."""
+
+    @property
+    def expected(self) -> list[list[str]]:
+        """The parts of the right answer, each with its alternatives; none for an open question."""
+        listed = self.header.get("expected", "")
+        return [[each.strip() for each in part.split("|")] for part in listed.split(";") if part]
 
     def draw(self, rng: random.Random) -> list[list[str]]:
         """The paragraphs with names, variants and order chosen: in each language the same."""

@@ -151,7 +151,8 @@ class Writer:
 
         texts, faults = yield from ask_until_usable(questions, attempt, TRIES)
         failures = [f"line {question.line}, {lang}, translation: {why}" for question, why in faults.items()]
-        return [q._replace(text=texts[q]) for q in questions if q in texts], failures
+        # What is expected was given in the language of the file.
+        return [q._replace(text=texts[q], expected=()) for q in questions if q in texts], failures
 
     def _translation_fault(self, question: UserQuestion, lang: str, text: str, response: Response) -> str:
         if fault := _ending_fault(response):

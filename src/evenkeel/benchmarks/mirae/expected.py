@@ -1,0 +1,60 @@
+"""Whether an answer gives what is expected, and how often a prompt's answers do: pass^k (`figures`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from evenkeel.models.reasoning import split_reasoning
+from evenkeel.text.answer_search.mention import Answer, find_answer, text_words
+from evenkeel.text.answer_search.yes_no import polarity, yes_or_no
+from evenkeel.types import Response
+
+MIN_ANSWERS = 2
+"""Answers to a prompt; of fewer it is not known whether it is right every time."""
+
+
+def given_words(text: str, expected: Answer, question: str) -> list[str] | None:
+    """The words by which a text gives each part of the expected answer; None unless it gives all of them.
+
+    Where yes or no is expected, what the text says to the question decides: the words of an alternative count
+    only where it says neither.
+    """
+    visible, _, closed = split_reasoning(text)
+    if not closed:
+        return None
+    listed = text_words(visible)
+    words = []
+    for part, match in zip(expected, find_answer(visible, expected, question), strict=True):
+        sides = {side for alternative in part if (side := polarity(alternative)) is not None}
+        said = yes_or_no(visible) if len(sides) == 1 else None
+        if said is not None:
+            if said not in sides:
+                return None
+            words.append("yes" if said else "no")
+        elif match is None:
+            return None
+        else:
+            words.append(" ".join(word.cased for word in listed[match.start : match.end]))
+    return words
+
+
+def right_answers(
+    responses: Sequence[Response], counted: Sequence[int], expected: Answer, question: str
+) -> dict[int, list[str]]:
+    """By its index, each answer that is right, with the words that say so."""
+    texts = {index: given_words(responses[index].text, expected, question) for index in counted}
+    return {index: words for index, words in texts.items() if words is not None}
+
+
+def rates(responses: Sequence[Response], right: Mapping[int, Sequence[str]]) -> dict[str, float | None]:
+    """How often the answers to a prompt are right. A request that failed is no answer; a refusal, and a text
+    with nothing in it, is one that is not right."""
+    number, count = sum(response.status != "error" for response in responses), len(right)
+    if number < MIN_ANSWERS:
+        return dict.fromkeys(("right_rate", "right_every_time", "right_sometimes", "right_never"))
+    return {
+        "right_rate": count / number,
+        "right_every_time": float(count == number),
+        "right_sometimes": float(0 < count < number),
+        "right_never": float(count == 0),
+    }

@@ -1,0 +1,224 @@
+"""Questions whose answer is known: which replies are right, how often, and pass^k."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import comb
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from evenkeel.benchmarks.mirae.benchmark import Mirae, MiraeOptions
+from evenkeel.benchmarks.mirae.expected import given_words
+from evenkeel.benchmarks.mirae.files import LANGUAGES, Question, make_samples, read_questions
+from evenkeel.benchmarks.mirae.make.texts import bank_text, question_ids
+from evenkeel.errors import DataError
+from evenkeel.harness.scoring import complete
+from evenkeel.types import Answered, Embed, Request, Response, Score, Summary
+
+CLOSED = (*range(1, 11), 12, 18)
+REPLIES: dict[int, tuple[str, str, str]] = {
+    1: (
+        "Tides come mainly from the Moon's gravitational pull, which raises two bulges of water.",
+        "조석은 달의 중력 때문에 생깁니다. 바닷물은 달 쪽과 그 반대쪽에서 함께 부풀어 오릅니다.",
+        "潮汐主要由月球的引力引起，地球的两侧各形成一处隆起。",
+    ),
+    2: (
+        "The element is **carbon** (C); it occurs as *diamond* and *graphite*.",
+        "원자 번호 6은 탄소이며, 다이아몬드와 흑연으로 나타납니다.",
+        "原子序数为6的元素是碳（C），以金刚石和石墨两种形态存在。",
+    ),
+    3: (
+        "Nitrogen, about seventy-eight percent.",
+        "질소이며, 약 78퍼센트를 차지합니다.",
+        "氮气，约占百分之七十八。",
+    ),
+    4: (
+        "Jupiter. Its moons: Io, Europa, Ganymede and Callisto.",
+        "가장 큰 행성은 목성이고, 위성은 이오, 유로파, 가니메데, 칼리스토입니다.",
+        "最大的行星是木星，四颗卫星是木卫一、木卫二、木卫三和木卫四。",
+    ),
+    5: (
+        "The femur, in the thigh; an adult has 206 bones.",
+        "가장 긴 뼈는 넙다리뼈로 허벅지에 있으며, 뼈는 모두 206개입니다.",
+        "最长的是股骨，位于大腿，全身共有二百零六块骨头。",
+    ),
+    6: (
+        "Red, green and blue. Together they look white.",
+        "빨강, 초록, 파랑이며 함께 빛나면 흰색으로 보입니다.",
+        "红、绿、蓝三种颜色，一起发光时看到白色。",
+    ),
+    7: (
+        "At 100 °C, that is 373.15 K; on a mountain the air pressure is lower.",
+        "섭씨 100도, 켈빈으로는 373.15K입니다. 산에서는 기압이 낮기 때문입니다.",
+        "100摄氏度，即373.15开尔文；高山上气压较低。",
+    ),
+    8: (
+        "The Pythagorean theorem: a² + b² = c². The longest side is thirteen.",
+        "피타고라스의 정리입니다. 빗변의 제곱은 다른 두 변의 제곱의 합과 같고, 길이는 13입니다.",
+        "勾股定理：两条直角边的平方和等于斜边的平方，最长边为13。",
+    ),
+    9: (
+        "Queen, workers and drones; the queen lays the eggs.",
+        "여왕벌, 일벌, 수벌이며 알은 여왕벌이 낳습니다.",
+        "蜂王、工蜂和雄蜂，卵由蜂王产下。",
+    ),
+    10: (
+        "Years divisible by four, but century years only if divisible by 400; 366 days.",
+        "4로 나누어떨어지는 해이며, 400으로 나누어떨어지지 않는 해는 예외이고, 366일입니다.",
+        "能被四整除的年份是闰年，世纪年须能被400整除，闰年有366天。",
+    ),
+    12: (
+        "No: a price of 100 ends at 96.",
+        "아니요, 오른 가격에서 20%를 내리므로 원래보다 4% 낮습니다.",
+        "不相同，最后的价格是原价的96%。",
+    ),
+    18: ("About 9%.", "약 9%입니다.", "大约9%。"),
+}
+"""A right reply in each language."""
+
+
+def expected(lang: str, number: int) -> tuple[tuple[str, ...], ...]:
+    return tuple(map(tuple, bank_text(lang, f"{number:02}").expected))
+
+
+@pytest.mark.parametrize("number", CLOSED)
+@pytest.mark.parametrize(("place", "lang"), list(enumerate(LANGUAGES)))
+def test_a_right_reply_is_right_in_every_language(number: int, place: int, lang: str) -> None:
+    question = bank_text(lang, f"{number:02}").header["question"]
+    words = given_words(REPLIES[number][place], expected(lang, number), question)
+    assert words is not None
+    assert len(words) == len(expected("en", number))
+    others = [other for other in CLOSED if other != number]
+    assert not any(given_words(REPLIES[other][place], expected(lang, number), question) for other in others)
+
+
+def test_the_starter_set_has_an_answer_to_every_closed_question() -> None:
+    for lang in LANGUAGES:
+        known = [number for number in question_ids() if bank_text(lang, f"{number:02}").expected]
+        assert tuple(known) == CLOSED
+
+
+@pytest.mark.parametrize(
+    ("lang", "reply"),
+    [
+        ("en", "Yes. Up by 20% and down by 20% cancel out, so the prices are not lower."),
+        ("en", "Yes, 100 rises to 120 and falls back to 100."),
+        ("ko", "네, 같습니다. 오른 만큼 내렸기 때문입니다."),
+        ("zh", "相同，因为上调后又下调，正好抵消。"),
+        ("zh", "是的，最后的价格与原价相同。"),
+    ],
+)
+def test_the_other_side_of_yes_and_no_is_never_right(lang: str, reply: str) -> None:
+    assert given_words(reply, expected(lang, 12), bank_text(lang, "12").header["question"]) is None
+
+
+def test_a_plain_yes_or_no_decides_by_what_the_reply_says() -> None:
+    for answer, right, wrong in (
+        ("yes", "Yes, it does.", "No, it does not."),
+        ("아니요", "아니요, 그렇지 않습니다.", "네, 그렇습니다."),
+        ("是的", "是的，可以。", "不是，不可以。"),
+    ):
+        assert given_words(right, ((answer,),), "?")
+        assert given_words(wrong, ((answer,),), "?") is None
+
+
+def test_reasoning_before_the_answer_is_not_the_answer() -> None:
+    assert given_words("<think>Carbon, diamond, graphite?</think>It is iron.", expected("en", 2), "?") is None
+
+
+# How often
+
+
+def prompt(question: str, texts: Sequence[str | None], answer: str = "Paris") -> Answered:
+    asked = Question(question, "FACTUAL", "en", {1: f"{question}?"}, expected=((answer,),))
+    (sample,) = make_samples([asked], len(texts))
+    failed = Response(status="error", reason="HTTP 500")
+    return Answered(sample, (), tuple(Response(status="ok", text=t) if t else failed for t in texts))
+
+
+def vectors(requests: Sequence[Request]) -> list[Response]:
+    assert all(isinstance(request, Embed) for request in requests)
+    return [Response(status="ok", vector=b"\0\0\x80?") for _ in requests]
+
+
+def summary_of(prompts: Sequence[Answered]) -> tuple[list[Score], Summary]:
+    benchmark = Mirae(MiraeOptions())
+    scores = complete(benchmark.score(prompts), vectors)
+    return scores, benchmark.summarise(scores)
+
+
+def test_pass_hat_k_is_averaged_over_questions() -> None:
+    rights = {"a": 5, "b": 3, "c": 0}
+    prompts = [
+        prompt(name, ["It is Paris."] * count + ["It is Rome."] * (5 - count))
+        for name, count in rights.items()
+    ]
+    scores, summary = summary_of(prompts)
+    assert [score.values["right_rate"] for score in scores] == [1, 0.6, 0]
+    for name in ("right_every_time", "right_sometimes", "right_never"):
+        assert summary[name].value == pytest.approx(1 / 3)
+    for k in range(1, 6):
+        truth = sum(comb(count, k) for count in rights.values()) / comb(5, k) / 3
+        assert summary[f"pass_hat_k/k={k}"].value == pytest.approx(truth)
+        assert summary[f"pass_hat_k/level=1,k={k}"].value == pytest.approx(truth)
+    assert "pass_hat_k/k=6" not in summary
+
+
+def test_a_failed_request_is_no_answer_and_a_refusal_is_not_right() -> None:
+    (score,), summary = summary_of([prompt("a", ["Paris.", "Paris.", None, "Paris."])])
+    assert (score.values["right_rate"], score.values["right_every_time"]) == (1, 1)
+    assert "pass_hat_k/k=4" not in summary
+    (score,), _ = summary_of([prompt("a", ["Paris.", "I cannot help with that."])])
+    assert score.values["right_sometimes"] == 1
+    (score,), _ = summary_of([prompt("a", ["Paris.", None])])
+    assert score.values["right_rate"] is None
+
+
+def test_a_coin_between_yes_and_no_is_told_from_a_steady_answer() -> None:
+    yes, no = "Yes, they are equal in the end.", "No, they are not equal in the end."
+    flipped = [prompt(f"q{n}", [yes if (n >> bit) & 1 else no for bit in range(5)], "no") for n in range(32)]
+    steady = [prompt(f"q{n}", [no] * 5, "no") for n in range(32)]
+    _, coin = summary_of(flipped)
+    _, sure = summary_of(steady)
+    assert coin["mean_similarity"].value == sure["mean_similarity"].value
+    assert coin["pass_hat_k/k=5"].value == pytest.approx(1 / 32)
+    assert sure["pass_hat_k/k=5"].value == 1
+    coins, surest = coin["pass_hat_k/k=5"].high, sure["pass_hat_k/k=5"].low
+    assert coins is not None
+    assert surest is not None
+    assert coins < surest
+
+
+# Files
+
+
+@pytest.mark.parametrize(
+    ("answer", "parts"),
+    [
+        ("Paris", (("Paris",),)),
+        (["Paris", "1789"], (("Paris",), ("1789",))),
+        ([["Paris", "Lutetia"], ["1789"]], (("Paris", "Lutetia"), ("1789",))),
+        (None, ()),
+    ],
+)
+def test_a_file_gives_expected_answers_as_rgb_does(
+    tmp_path: Path, answer: object, parts: tuple[tuple[str, ...], ...]
+) -> None:
+    path = tmp_path / "q_english.jsonl"
+    row = {"question_id": 1, "domain": "D", "level_1_text": "Where?", "expected": answer}
+    path.write_bytes(msgspec.json.encode(row))
+    (question,) = read_questions(path, "en")
+    assert question.expected == parts
+    (sample,) = make_samples([question], 5)
+    assert sample.inputs.expected == parts
+
+
+@pytest.mark.parametrize("answer", [[], [""], [[]], " "])
+def test_an_empty_expected_answer_is_refused_with_its_line(tmp_path: Path, answer: object) -> None:
+    path = tmp_path / "q_english.jsonl"
+    row = {"question_id": 1, "domain": "D", "level_1_text": "Where?", "expected": answer}
+    path.write_bytes(msgspec.json.encode(row))
+    with pytest.raises(DataError, match=r"line 1.*'expected'"):
+        read_questions(path, "en")
