@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from evenkeel.page.grid import Cell, Content, Grid, printed, show_line
+from msgspec.structs import replace
+
+from evenkeel.page.grid import Cell, Content, Grid, Overview, printed, show_line
+from evenkeel.page.scale import Scale
 from evenkeel.types import Figure
 
 FIGURE = Figure(
@@ -22,6 +25,18 @@ def test_texts_below_figures_are_shown_wherever_a_table_is_drawn() -> None:
     for drawn in (repr(grid), grid.to_markdown(), grid.to_html()):
         assert all(text in drawn for text in ("50%", "⚠ 80%", "2026", "–"))
     assert "[20, 80]" in repr(grid)
+
+
+def test_a_value_without_an_interval_is_marked_and_the_reason_given() -> None:
+    alone = replace(FIGURE, low=None, high=None, method="none: fewer than two groups")
+    grid = Grid("rgb", "ability", ["accuracy"], [("noise", [FIGURE]), ("rejection", [alone])])
+    for drawn in (repr(grid), Overview("", grids=[grid]).to_markdown(), grid.to_html()):
+        assert drawn.count("○") == 2  # beside the value, and in the note
+        assert "No interval: fewer than two groups." in drawn
+    assert "○" not in repr(Grid("rgb", "ability", ["accuracy"], [("noise", [FIGURE])]))
+    assert "●" in Scale(FIGURE).text()
+    assert "○" in Scale(alone).text()
+    assert "━" not in Scale(alone).text()
 
 
 def test_a_line_is_broken_between_words_and_a_path_stays_whole() -> None:

@@ -150,6 +150,15 @@ def test_log_probabilities_are_not_a_text() -> None:
     assert [cells(row)[answers[0]] for row in rows] == [" Paris", " Rome"]
 
 
+def test_the_expected_answer_is_a_column_of_its_own_also_where_there_are_several() -> None:
+    row = record(
+        answers=said("Gus"), inputs={"query": "Who?", "answer": [["Fay Sand"], ["Gus Tide", "G. Tide"]]}
+    )
+    named = {name: cells(row)[key] for key, name in titles(columns([row])).items()}
+    assert named["answer"] == "Gus"
+    assert named["expected"] == '[["Fay Sand"],["Gus Tide","G. Tide"]]'
+
+
 def test_columns_have_distinct_names_and_repeat_no_tag() -> None:
     row = record(
         answers=said("x"), tags={"pieces": 8, "category": "Facts", "noise": "0.4"}, values={"pieces": 11.0},
@@ -157,7 +166,7 @@ def test_columns_have_distinct_names_and_repeat_no_tag() -> None:
     )  # fmt: skip
     named = {name: cells(row)[key] for key, name in titles(columns([row])).items()}
     assert (named["pieces"], named["tag_pieces"]) == (11.0, 8)
-    assert (named["answer"], named["input_answer"]) == ("x", "true")
+    assert (named["answer"], named["expected"]) == ("x", "true")
     assert (named["noise"], named["input_noise"]) == ("0.4", 0.4)
     assert named["category"] == "Facts"
     assert "input_category" not in named

@@ -15,6 +15,7 @@ import msgspec
 import numpy as np
 import pytest
 from markupsafe import Markup
+from msgspec.structs import replace
 from rich.console import Console
 
 import evenkeel as ek
@@ -193,8 +194,8 @@ def test_numbers_are_written_the_same_everywhere() -> None:
     assert text.interval(figure(0.88, 0.87, 0.9)) == "0.87 to 0.90"
     assert text.interval(figure(0.88, 0.87, 0.9), short=True) == "[.87, .90]"
     assert text.interval(figure(0.88)) == ""
-    assert text.interval(figure(90, 2, 11_381, unit="tokens")) == "too few"
-    assert text.interval(figure(0.2, -1, 1, unit="correlation"), short=True) == "too few"
+    assert text.interval(figure(90, 2, 11_381, unit="tokens")) == "interval too wide"
+    assert text.interval(figure(0.2, -1, 1, unit="correlation"), short=True) == "interval too wide"
     assert text.interval(figure(-0.1, -0.2, 1.0), short=True) == "[-.20, 1.00]"
     assert text.interval(figure(31, 30.8, 31.2, unit="tokens"), short=True) == "[31, 31]"
     assert text.interval(figure(0.95, 0.757, 0.9912, unit="share"), short=True) == "[76, 99]"
@@ -213,7 +214,7 @@ def test_limits_are_aligned_in_a_column() -> None:
         "  5% [ 1,  14]              ",
         "100% [76, 100]              ",
         "   –                        ",
-        " 50%                        ",
+        " 50% ○                      ",
         " 90% [80,  95] (50% covered)",
     ]
 
@@ -317,6 +318,32 @@ def test_a_curve_has_a_band_a_line_and_a_legend_entry_for_each_language() -> Non
     svg = charts.to_svg(charts.curve({"run": levels("cosine")}, spec) or {})
     assert marks(svg) == {"area mark": 2, "line mark": 2, "point": 4, "legend": 1}
     assert all(f">{text}</text>" in svg for text in ("en", "ko", "level", "&lt;i&gt;similarity"))
+
+
+def without_intervals(summary: dict[str, Figure], *names: str) -> dict[str, Figure]:
+    """The same, where some values are of one group."""
+    none = {"low": None, "high": None, "method": "none: fewer than two groups"}
+    return {name: replace(each, **none) if name in names else each for name, each in summary.items()}
+
+
+def test_a_point_without_an_interval_is_hollow_and_breaks_the_band() -> None:
+    spec = Curve(title="t", metric="m", along="level", lines="lang")
+    chart = charts.curve({"run": without_intervals(levels("cosine"), "m/level=2,lang=ko")}, spec) or {}
+    svg = charts.to_svg(chart)
+    # en has its band; of ko, the only point with an interval has a whisker.
+    assert marks(svg) == {"area mark": 2, "rule mark": 1, "line mark": 2, "point": 4, "legend": 1}
+    drawn = re.findall(r'aria-roledescription="point"[^>]*', svg)
+    assert ["fill=" in point for point in drawn] == [True, True, True, False]
+    assert charts.hollow_note(chart) == "Hollow: a value without an interval (fewer than two groups)."
+    assert not charts.hollow_note(charts.curve({"run": levels("cosine")}, spec) or {})
+
+
+def test_a_bar_without_an_interval_is_hollow_and_has_no_whisker() -> None:
+    spec = Bars(title="t", metric="m", along="level", lines="lang")
+    svg = charts.to_svg(
+        charts.bars({"run": without_intervals(levels("share"), "m/level=2,lang=ko")}, spec) or {}
+    )
+    assert marks(svg) == {"bar": 4, "rule mark": 3, "legend": 1}
 
 
 def test_bars_have_whiskers_and_a_dashed_line_where_guessing_is() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from evenkeel.analysis.comparison import Comparison, Difference
 from evenkeel.harness.registry import benchmark_class
 from evenkeel.page.format import (
-    FEW_SAMPLES,
+    TOO_WIDE,
     counts,
     known,
     probability,
@@ -121,7 +121,7 @@ def _row(difference: Difference, layout: Layout) -> list[Content]:
     limits = ""
     if low is not None and high is not None:
         limits = f"[{signed_bound(low, unit)}, {signed_bound(high, unit)}]"
-        limits = FEW_SAMPLES if says_nothing(low, high, unit) else limits
+        limits = TOO_WIDE if says_nothing(low, high, unit) else limits
     return [
         Cell(answer(difference, layout), style),
         known(difference.value_a, unit),

@@ -58,7 +58,7 @@ class Leaderboard(Displayed, Struct, frozen=True, kw_only=True):
                 [
                     Cell(row.name),
                     Cell(value(row.figure), "strong"),
-                    interval(row.figure, short=True) or "–",
+                    interval(row.figure, short=True) or row.figure.method,
                     coverage_cell(row.figure.coverage),
                     f"{row.figure.n:,}",
                 ],

@@ -7,9 +7,11 @@ than memory.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TypeAlias, get_args
+from typing import Any, TypeAlias, get_args
 
-from evenkeel.types import Record, Records, Response, Status, to_jsonable
+import msgspec
+
+from evenkeel.types import Record, Records, Response, Sample, Status, to_jsonable
 
 Cell: TypeAlias = str | int | float | None
 Key: TypeAlias = tuple[str, str]
@@ -21,11 +23,14 @@ Extra: TypeAlias = Callable[[Record], dict[Key, Cell]]
 KINDS = ("sample", "tag", "count", "mark", "value", "answer", "input")
 """The order of the columns."""
 NAMED_FIRST = ("sample", "count", "answer", "value", "tag", "input", "mark")
-"""Where two columns would have one name, the later of these puts its kind before it: `input_answer`."""
+"""Where two columns would have one name, the later of these puts its kind before it: `input_level`."""
+EXPECTED = "expected"
+"""What is right, in every export: `answer` is the model's reply there."""
 
 
 def cells(record: Record) -> dict[Key, Cell]:
-    """The cells of one row. Of the inputs only texts and numbers: lists are left to records.jsonl."""
+    """The cells of one row. Of the inputs only texts and numbers, and the expected answer, of which there may
+    be several, as JSON: other lists are left to records.jsonl."""
     sample, score = record.sample, record.score
     row: dict[Key, Cell] = {("sample", "sample"): sample.id, ("sample", "group"): sample.group}
     row |= {("tag", name): tag for name, tag in {**sample.tags, **score.tags}.items()}
@@ -38,10 +43,16 @@ def cells(record: Record) -> dict[Key, Cell]:
         if (text := answer_text(answer)) is not None
     }
     return row | {
-        ("input", name): value
-        for name, value in to_jsonable(sample.inputs).items()
-        if isinstance(value, str | int | float | None)
+        ("input", name): msgspec.json.encode(value).decode() if isinstance(value, list | dict) else value
+        for name, value in exported_inputs(sample).items()
+        if isinstance(value, str | int | float | None) or name == EXPECTED
     }
+
+
+def exported_inputs(sample: Sample) -> dict[str, Any]:
+    """The inputs of a sample by the names that they have in exports."""
+    inputs: dict[str, Any] = to_jsonable(sample.inputs)
+    return {EXPECTED if name == "answer" else name: value for name, value in inputs.items()}
 
 
 def answer_text(answer: Response) -> str | None:

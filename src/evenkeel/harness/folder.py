@@ -17,7 +17,7 @@ from evenkeel.files.jsonfile import read_json, read_json_lines
 from evenkeel.harness.benchmark import Benchmark
 from evenkeel.harness.registry import benchmark_class, benchmark_names, record_type
 from evenkeel.harness.spec import how_to_resume, member, read_spec, spec_file
-from evenkeel.page.format import counts, interval, share, statuses, value, visible
+from evenkeel.page.format import counts, interval, interval_words, share, statuses, value, visible
 from evenkeel.page.grid import Displayed, Overview
 from evenkeel.page.layout import Layout
 from evenkeel.page.metrics import scope_name, scope_of
@@ -241,7 +241,7 @@ class Run(Displayed):
             return Overview(str(self.path), [str(error)])
         lines = [
             self.verdict,
-            *([] if several else [f"95% interval {interval(figure) or 'not known'}"]),
+            *([] if several else [interval_words(figure)]),
             f"over {counts(figure, layout)}, coverage {share(figure.coverage)} ({statuses(figure)})",
             *(f"⚠ {note.text}" for note in notes if note.warning),
             f"Report: {self.path / 'report.html'}",
@@ -257,8 +257,8 @@ class Run(Displayed):
         except EvenkeelError as error:
             return visible(f"<Run at {self.path}: {error}>")
         try:
-            limits = interval(self.headline)
-            about += f": {value(self.headline)}{f' ({limits})' if limits else ''}"
+            limits = interval(self.headline) or interval_words(self.headline)
+            about += f": {value(self.headline)} ({limits})"
             about += f", coverage {share(self.headline.coverage)}"
         except EvenkeelError:
             about += ", not finished"

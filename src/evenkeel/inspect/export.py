@@ -9,6 +9,7 @@ from typing import Any
 import evenkeel
 from evenkeel.errors import MissingExtra, UsageError
 from evenkeel.files.cache import replacing, slug
+from evenkeel.files.columns import EXPECTED, exported_inputs
 from evenkeel.harness.benchmark import Benchmark
 from evenkeel.harness.folder import Run
 from evenkeel.harness.registry import load_stored
@@ -24,7 +25,7 @@ from evenkeel.types import Figure, Generate, Record, Response, Sample, to_jsonab
 
 SCORER = "evenkeel"
 STOP_REASONS = {"ok": "stop", "truncated": "max_tokens", "refused": "content_filter"}
-TEXTS = ("target", "answer", "positive")
+TEXTS = (EXPECTED, "target", "positive")
 """Fields of a sample's inputs that say what is right."""
 
 
@@ -305,7 +306,7 @@ def _reductions(questions: Sequence[Question], records: Mapping[str, Record]) ->
 
 def targets(sample: Sample) -> list[str]:
     """What is right, for the eye."""
-    inputs = to_jsonable(sample.inputs)
+    inputs = exported_inputs(sample)
     value: Any = next((inputs[name] for name in TEXTS if inputs.get(name)), [])
     parts = value if isinstance(value, list) else [value]
     return [str(each) for part in parts for each in (part if isinstance(part, list) else [part])]
@@ -313,5 +314,5 @@ def targets(sample: Sample) -> list[str]:
 
 def _as_text(sample: Sample) -> str:
     """The texts of a sample's inputs, each under its name."""
-    inputs = to_jsonable(sample.inputs)
+    inputs = exported_inputs(sample)
     return "\n\n".join(f"{name}: {text}" for name, text in inputs.items() if isinstance(text, str) and text)

@@ -33,8 +33,10 @@ FORMATS: dict[Unit, str] = {
     "deviations": ".2f",
 }
 
-FEW_SAMPLES = "too few"
+TOO_WIDE = "interval too wide"
 """Stands for an interval that says nothing."""
+NO_INTERVAL = "○"
+"""Marks a value that has no interval, in tables and on lines; charts draw such a point hollow."""
 TIMES = 10
 """How many times the lower limit of an amount the upper one may be, beyond which it says nothing."""
 WIDEST: dict[Unit, float] = {"correlation": 1.5, "cosine": 1.5, "share": 1.5, "points": 150}
@@ -92,10 +94,37 @@ def interval(figure: Figure | None, *, short: bool = False) -> str:
     if figure is None or figure.value is None or figure.low is None or figure.high is None:
         return ""
     if says_nothing(figure.low, figure.high, figure.unit):
-        return FEW_SAMPLES
+        return TOO_WIDE
     if not short:
         return f"{number(figure.low, figure.unit)} to {number(figure.high, figure.unit)}"
     return f"[{bound(figure.low, figure.unit)}, {bound(figure.high, figure.unit)}]"
+
+
+def no_interval(figure: Figure | None) -> str:
+    """Why a value has no interval: `fewer than two groups`; empty where it has one, and without a value."""
+    if figure is None or figure.value is None or (figure.low is not None and figure.high is not None):
+        return ""
+    return figure.method.removeprefix("none: ") or "not known"
+
+
+def interval_words(figure: Figure) -> str:
+    """`95% interval 0.85 to 0.87`, `95% interval too wide`, `no 95% interval: fewer than two groups`."""
+    limits = interval(figure)
+    if limits == TOO_WIDE:
+        return f"95% {limits}"
+    reason = no_interval(figure) or figure.method.removeprefix("none: ")
+    return f"95% interval {limits}" if limits else f"no 95% interval: {reason}"
+
+
+def beside(figure: Figure) -> list[str]:
+    """What is shown beside a value: its interval or the mark for none, p-value, and coverage if partial."""
+    if figure.value is None:
+        return []
+    limits = interval(figure, short=True) or NO_INTERVAL
+    limits = f"({limits})" if limits == TOO_WIDE else limits
+    details = list(filter(None, (limits, p_value(figure))))
+    parts = [*(f"{detail}," for detail in details[:-1]), *details[-1:]]
+    return [*parts, f"({share(figure.coverage)} covered)"] if figure.coverage < 1 else parts
 
 
 def says_nothing(low: float, high: float, unit: Unit) -> bool:

@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from textwrap import wrap
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, TypeVar
 
 from msgspec import Struct
 
-from evenkeel.page.format import FEW_SAMPLES, FLOOR, as_markdown, bound, says_nothing, share, value, visible
+from evenkeel.page.format import (
+    FLOOR,
+    NO_INTERVAL,
+    TOO_WIDE,
+    as_markdown,
+    beside,
+    bound,
+    no_interval,
+    says_nothing,
+    share,
+    value,
+    visible,
+)
 from evenkeel.page.scale import Scale
 from evenkeel.types import Figure
 
@@ -88,6 +100,11 @@ class Grid(Displayed, Struct, frozen=True):
         """Whether it has lines from worst to best."""
         return any(isinstance(content, Scale) for _, cells in self.rows for content in cells)
 
+    @property
+    def missing(self) -> str:
+        """What the mark of a value without an interval means; empty where each has one."""
+        return missing_note([self])
+
     def overview(self) -> Overview:
         return Overview("", grids=[self])
 
@@ -130,7 +147,7 @@ class Grid(Displayed, Struct, frozen=True):
 
         marks = [":--" if index < self.left else "--:" for index in range(1 + len(self.columns))]
         lines = [row([self.corner, *self.columns]), f"| {' | '.join(marks)} |"]
-        lines += [row([name, *map(plain_cell, cells)]) for name, cells in self.rows]
+        lines += [row([name, *map(_markdown_cell, cells)]) for name, cells in self.rows]
         return "\n".join(lines)
 
 
@@ -154,7 +171,7 @@ class Overview(Struct, frozen=True):
             paragraphs += [f"## {as_markdown(grid.title)}"] if grid.title else []
             paragraphs += [as_markdown(grid.lead)] if grid.lead else []
             paragraphs += [grid.to_markdown()] if grid.rows else []
-            paragraphs += [as_markdown(grid.note)] if grid.note else []
+            paragraphs += [as_markdown(note) for note in (grid.missing, grid.note) if note]
         paragraphs += map(as_markdown, self.footnotes)
         return "".join(f"{paragraph}\n\n" for paragraph in paragraphs)[:-1]
 
@@ -194,8 +211,8 @@ def show_grid(console: Console, grid: Grid) -> None:
         show_line(console, grid.lead)
         grid = replace(grid, title="")
     show_table(console, grid.to_rich())
-    if grid.note:
-        show_line(console, grid.note, "dim")
+    for note in filter(None, (grid.missing, grid.note)):
+        show_line(console, note, "dim")
 
 
 def show_table(console: Console, table: RichTable) -> None:
@@ -222,6 +239,20 @@ def plain_cell(content: Content) -> str:
     return content if isinstance(content, str) else value(content)
 
 
+def _markdown_cell(content: Content) -> str:
+    details = beside(content) if isinstance(content, Figure) else []
+    return " ".join((plain_cell(content), *details))
+
+
+def missing_note(grids: Iterable[Grid]) -> str:
+    """`○ No interval: fewer than two groups.`: why values of these tables have none; empty where each has."""
+    contents = (content for grid in grids for _, cells in grid.rows for content in cells)
+    figures = (each.figure if isinstance(each, Scale) else each for each in contents)
+    reasons = dict.fromkeys(no_interval(each) for each in figures if isinstance(each, Figure))
+    listed = "; ".join(filter(None, reasons))
+    return f"{NO_INTERVAL} No interval: {listed}." if listed else ""
+
+
 def rich_cells(contents: Sequence[Content]) -> list[Text]:
     """The cells of one column; figures have their intervals, with values and limits below each other."""
     from rich.text import Text
@@ -229,7 +260,6 @@ def rich_cells(contents: Sequence[Content]) -> list[Text]:
     figures = [content for content in contents if isinstance(content, Figure) or content is None]
     if not figures:
         return [_rich_text(content) for content in contents]
-    limits = [_limits(figure) for figure in figures]
     # Full coverage is not mentioned.
     partial = [
         f" ({share(f.coverage)} covered)" if f and f.value is not None and f.coverage < 1 else ""
@@ -237,16 +267,13 @@ def rich_cells(contents: Sequence[Content]) -> list[Text]:
     ]
     values = [value(figure) for figure in figures]
     width = max(map(len, values))
-    low, high = (max(map(len, side)) for side in zip(*limits, strict=True))
-    end = max(map(len, partial))
+    intervals = _intervals(figures)
+    middle, end = max(map(len, intervals)), max(map(len, partial))
     texts = []
-    for number, (lower, upper), note in zip(values, limits, partial, strict=True):
-        brackets = f" [{lower:>{low}}, {upper:>{high}}]" if lower else " " * (low + high + 5) * bool(low)
-        brackets = f"{f' {FEW_SAMPLES}':<{len(brackets)}}" if upper == FEW_SAMPLES else brackets
+    for number, limits, note in zip(values, intervals, partial, strict=True):
         style = "dim" if number == "–" else ""
-        texts.append(
-            Text.assemble((f"{number:>{width}}", style), (brackets, "dim"), (f"{note:<{end}}", "yellow"))
-        )
+        details = (f"{limits:<{middle}}", "dim"), (f"{note:<{end}}", "yellow")
+        texts.append(Text.assemble((f"{number:>{width}}", style), *details))
     drawn = iter(texts)
     return [_rich_text(each) if isinstance(each, str | Cell | Scale) else next(drawn) for each in contents]
 
@@ -259,10 +286,24 @@ def _rich_text(content: Content) -> Text:
     )
 
 
+def _intervals(figures: Sequence[Figure | None]) -> list[str]:
+    """What is shown of each interval in a column, the ends of all below each other."""
+    limits = [_limits(figure) for figure in figures]
+    low, high = (max(map(len, side)) for side in zip(*limits, strict=True))
+    return [
+        f" [{lower:>{low}}, {upper:>{high}}]"
+        if lower
+        else f" ({TOO_WIDE})"
+        if figure is not None and figure.low is not None and figure.value is not None
+        else f" {NO_INTERVAL}" * bool(no_interval(figure))
+        for figure, (lower, upper) in zip(figures, limits, strict=True)
+    ]
+
+
 def _limits(figure: Figure | None) -> tuple[str, str]:
-    """Both ends of the interval; empty where it is unknown."""
+    """Both ends of the interval; empty where it is unknown, or says nothing."""
     if figure is None or figure.value is None or figure.low is None or figure.high is None:
         return "", ""
     if says_nothing(figure.low, figure.high, figure.unit):
-        return "", FEW_SAMPLES
+        return "", ""
     return bound(figure.low, figure.unit), bound(figure.high, figure.unit)

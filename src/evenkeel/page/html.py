@@ -29,7 +29,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    filters = (text.capitalised, text.counts, text.interval, text.p_value, text.share, text.statuses)
+    filters = (text.capitalised, text.counts, text.interval_words, text.p_value, text.share, text.statuses)
     environment.filters.update({each.__name__: each for each in (*filters, text.value, text.visible, cell)})
     environment.filters.update(beside=beside, numbered=numbered)
     environment.tests["scale"] = lambda content: isinstance(content, Scale)
@@ -42,12 +42,5 @@ def cell(content: Content) -> Cell:
 
 
 def beside(content: Content) -> list[str]:
-    """What a cell shows in small letters: a figure's interval, p-value, and coverage where it is partial.
-
-    A line may be broken between the parts, and not within them.
-    """
-    if not isinstance(content, Figure) or content.value is None:
-        return []
-    details = list(filter(None, (text.interval(content, short=True), text.p_value(content))))
-    parts = [*(f"{detail}," for detail in details[:-1]), *details[-1:]]
-    return [*parts, f"({text.share(content.coverage)} covered)"] if content.coverage < 1 else parts
+    """What a cell shows in small letters; a line may be broken between the parts, and not within them."""
+    return text.beside(content) if isinstance(content, Figure) else []

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from msgspec import Struct
 
-from evenkeel.page.format import interval, number, value
+from evenkeel.page.format import NO_INTERVAL, interval_words, number, value
 from evenkeel.types import Figure, Unit
 
 Kind: TypeAlias = Literal["baseline", "published", "own"]
@@ -59,31 +59,32 @@ class Scale(NamedTuple):
         return 1 - share if self.lower_is_better else share
 
     @property
-    def band(self) -> tuple[float, float]:
-        """Where the interval begins and ends."""
+    def band(self) -> tuple[float, float] | None:
+        """Where the interval begins and ends; None where there is none."""
         figure = self.figure
-        limits = [each for each in (figure.low, figure.high, figure.value) if each is not None]
-        positions = sorted(map(self.position, limits or [0.0]))
+        if figure.value is None or figure.low is None or figure.high is None:
+            return None
+        positions = sorted(map(self.position, (figure.low, figure.value, figure.high)))
         return positions[0], positions[-1]
 
     def text(self) -> str:
         """`0% ┤──━━●━━━━━───────◆──├ 100%`"""
         cells = ["─"] * WIDTH
-        at = [round(position * (WIDTH - 1)) for position in self.band]
-        if self.figure.value is not None:
-            cells[at[0] : at[1] + 1] = "━" * (at[1] + 1 - at[0])
+        if self.band is not None:
+            start, end = (round(position * (WIDTH - 1)) for position in self.band)
+            cells[start : end + 1] = "━" * (end + 1 - start)
         for mark in self.marks:
             cells[round(self.position(mark.value) * (WIDTH - 1))] = SYMBOLS[mark.kind]
         if self.figure.value is not None:
-            cells[round(self.position(self.figure.value) * (WIDTH - 1))] = "●"
+            cells[round(self.position(self.figure.value) * (WIDTH - 1))] = "●" if self.band else NO_INTERVAL
         worst, best = self.ends
         return f"{worst} {''.join(cells)} {best}"
 
     @property
     def words(self) -> str:
         """The same for those who do not see it."""
-        limits = f", 95% interval {interval(self.figure)}" if interval(self.figure) else ""
-        return f"{value(self.figure)} on a line from {self.ends[0]} (worst) to {self.ends[1]} (best){limits}"
+        line = f"on a line from {self.ends[0]} (worst) to {self.ends[1]} (best)"
+        return f"{value(self.figure)} {line}, {interval_words(self.figure)}"
 
 
 def drawable(figure: Figure) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from evenkeel.page.format import FEW_SAMPLES, FLOOR, counted, counts, interval, number
+from evenkeel.page.format import FLOOR, TOO_WIDE, counted, counts, interval, number
 from evenkeel.page.layout import Layout, Note
 from evenkeel.types import Figure, Summary, Unit
 
@@ -100,7 +100,7 @@ def _few(figure: Figure, layout: Layout) -> list[str]:
     samples = counted(figure.n, layout.counted[0]) if linked else counts(figure, layout)
     samples = f"there {'is' if figure.n == 1 else 'are'} only {samples}"
     limits = interval(figure)
-    if not limits or limits == FEW_SAMPLES:
+    if not limits or limits == TOO_WIDE:
         return [samples]
     if (figure.high or 0.0) - (figure.low or 0.0) <= WIDE.get(figure.unit, float("inf")):
         return []

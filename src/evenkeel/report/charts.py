@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
+from itertools import pairwise
 from textwrap import wrap
 from typing import Any, TypeAlias, TypeVar
 
@@ -12,7 +13,7 @@ import msgspec
 from evenkeel.analysis.intervals import RANGES
 from evenkeel.errors import DrawingError
 from evenkeel.page.examples import shortened
-from evenkeel.page.format import tag_value, visible
+from evenkeel.page.format import no_interval, tag_value, visible
 from evenkeel.page.layout import Bars, Curve, Points
 from evenkeel.page.tables import figure, is_number, values_of
 from evenkeel.types import Record, Summary, Unit
@@ -31,6 +32,8 @@ MOST_CATEGORIES = 12
 """Colours of one chart: of more categories, the rarer ones are drawn as one."""
 OTHER = "other"
 
+BOUNDED, UNBOUNDED = "datum.low !== null", "datum.low === null"
+"""Of the points of a chart: those with an interval, and those without, which are hollow."""
 INK = "ink"
 """The style of lines that have the colour of the text."""
 
@@ -54,13 +57,18 @@ def curve(summaries: dict[str, Summary], spec: Curve) -> Chart | None:
         "x": _field("x", "ordinal", title=spec.x_title or spec.along, axis={"labelAngle": 0}),
         "color": _colour("line", [point["line"] for point in points]),
     }
-    low = _field("low", "quantitative", title=spec.y_title, scale=scale, axis=axis)
-    band = _layer({"type": "area", "opacity": 0.18}, {**shared, "y": low, "y2": {"field": "high"}})
-    line = _layer(
-        {"type": "line", "point": {"size": 45}, "strokeWidth": 2},
-        {**shared, "y": _field("y", "quantitative", scale=scale)},
-    )
-    return {"data": {"values": points}, "layer": [band, line], "width": WIDE, "height": 300, **FIT}
+    value = {**shared, "y": _field("y", "quantitative", title=spec.y_title, scale=scale, axis=axis)}
+    limits = {**shared, "y": _field("low", "quantitative", scale=scale), "y2": {"field": "high"}}
+    stretch = {**limits, "detail": _field("stretch", "nominal")}
+    layers = [
+        # A stretch of points with intervals has a band of its own; a single one of them has a whisker.
+        _layer({"type": "area", "opacity": 0.18}, stretch, BOUNDED),
+        _layer({"type": "rule", "strokeWidth": 2, "opacity": 0.4}, limits, "datum.alone"),
+        _layer({"type": "line", "strokeWidth": 2}, value),
+        _layer({"type": "point", "filled": True, "opacity": 1, "size": 45}, value, BOUNDED),
+        _layer({"type": "point", "filled": False, "opacity": 1, "size": 70}, value, UNBOUNDED),
+    ]
+    return {"data": {"values": points}, "layer": layers, "width": WIDE, "height": 300, **FIT}
 
 
 def bars(summaries: dict[str, Summary], spec: Bars, chance: float | None = None) -> Chart | None:
@@ -90,9 +98,11 @@ def bars(summaries: dict[str, Summary], spec: Bars, chance: float | None = None)
     value = _field("y", "quantitative", title=spec.y_title, scale=scale, axis=axis)
     # Whoever shows the chart says what colour its text has, and so these lines.
     whisker = {"x": _field("low", "quantitative", scale=scale), "x2": {"field": "high"}}
+    bar = {**shared, "x": value, "color": _colour("line", names)}
     layers = [
-        _layer({"type": "bar", "opacity": 0.6}, {**shared, "x": value, "color": _colour("line", names)}),
-        _layer({"type": "rule", "strokeWidth": 2, "style": INK}, {**shared, **whisker}),
+        _layer({"type": "bar", "opacity": 0.6}, bar, BOUNDED),
+        _layer({"type": "bar", "filled": False, "strokeWidth": 2}, bar, UNBOUNDED),
+        _layer({"type": "rule", "strokeWidth": 2, "style": INK}, {**shared, **whisker}, BOUNDED),
     ]
     if chance is not None:
         mark = {"type": "rule", "strokeDash": [5, 4], "style": INK}
@@ -189,9 +199,10 @@ def _field(field: str, kind: str, **settings: Any) -> dict[str, Any]:
     return {"field": field, "type": kind, **settings}
 
 
-def _layer(mark: dict[str, Any], encoding: dict[str, Any]) -> Chart:
-    """Marks of one kind, by what decides where each is and how it looks."""
-    return {"mark": mark, "encoding": encoding}
+def _layer(mark: dict[str, Any], encoding: dict[str, Any], condition: str = "") -> Chart:
+    """Marks of one kind, by what decides where each is and how it looks; of some of the data alone."""
+    filtered = {"transform": [{"filter": condition}]} if condition else {}
+    return {**filtered, "mark": mark, "encoding": encoding}
 
 
 def _colour(field: str, names: Iterable[str], *, wide: int = 1000) -> dict[str, Any]:
@@ -280,7 +291,10 @@ STYLE: dict[str, Any] = {
 
 def _domain(points: list[dict[str, Any]]) -> list[float]:
     """From the lowest interval to the highest with a margin, and at least a tenth of the unit's range."""
-    low, high = min(point["low"] for point in points), max(point["high"] for point in points)
+    ends = [
+        each for point in points for each in (point["low"], point["y"], point["high"]) if each is not None
+    ]
+    low, high = min(ends), max(ends)
     least, most = RANGES.get(points[0]["unit"], (low, high))
     margin = max(0.05 * (high - low), (0.1 * (most - least) - (high - low)) / 2)
     inside = least <= low and high <= most  # a difference may be outside of the range of its unit
@@ -302,9 +316,32 @@ def _points(summaries: dict[str, Summary], spec: Curve) -> list[dict[str, Any]]:
             for x in positions:
                 each = figure(summary, spec.metric, {spec.along: x, **({tag: line} if line else {})})
                 if each is not None and each.value is not None:
-                    low, high = (each.value if bound is None else bound for bound in (each.low, each.high))
-                    band = {"y": each.value, "low": low, "high": high, "unit": each.unit}
-                    points.append(
-                        {"x": float(x) if is_number(x) else visible(tag_value(x)), "line": name, **band}
-                    )
-    return points
+                    why = no_interval(each)
+                    low, high = (None, None) if why else (each.low, each.high)
+                    limits = {"y": each.value, "low": low, "high": high, "why": why, "unit": each.unit}
+                    place = float(x) if is_number(x) else visible(tag_value(x))
+                    points.append({"x": place, "line": name, **limits})
+    return _stretches(points)
+
+
+def _stretches(points: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Points with the number of their stretch: neighbours of a line of which each has an interval.
+
+    `alone` are those in a stretch of their own, along which no band can be drawn.
+    """
+    numbers = [0]
+    for before, after in pairwise(points):
+        joined = before["line"] == after["line"] and not before["why"] and not after["why"]
+        numbers.append(numbers[-1] + (not joined))
+    sizes = Counter(numbers)
+    return [
+        {**point, "stretch": number, "alone": sizes[number] == 1 and not point["why"]}
+        for point, number in zip(points, numbers, strict=False)
+    ]
+
+
+def hollow_note(chart: Chart) -> str:
+    """What is hollow in a curve or bars, and why: empty where every value has its interval."""
+    reasons = dict.fromkeys(point["why"] for point in chart["data"]["values"])
+    listed = visible("; ".join(filter(None, reasons)))
+    return f"Hollow: a value without an interval ({listed})." if listed else ""

@@ -164,7 +164,11 @@ def render_tokenizers(tokenizers: Any, comparison: Any) -> str:
         names=dict(zip(summaries, comparison.summaries, strict=True)),
         illustrations=comparison.illustrations,
         spaces_shown=spaces_shown,
-        charts={title: _shown(pictures.Drawn(title, chart, "")) for title, chart in drawn if chart},
+        charts={
+            title: _shown(pictures.Drawn(title, chart, charts.hollow_note(chart)))
+            for title, chart in drawn
+            if chart
+        },
         grids=tokenizers.grids(comparison),
         notes=comparison.notes,
         cautions=tokenizers.CAUTIONS,

@@ -97,14 +97,16 @@ def _draw(
             metric = declaration(layout.metrics, picture.metric)
             guessing = text.chance(metric)
             title = f"{picture.title} (dashed: {guessing})" if guessing else picture.title
-            return title, drawing.bars(summaries, picture, metric.chance if metric else None), ""
+            chart = drawing.bars(summaries, picture, metric.chance if metric else None)
+            return title, chart, drawing.hollow_note(chart) if chart else ""
         case Curve():
             if drawing.curve(summaries, picture) is not None:
                 for each in references:
                     if values_of(each.figures, picture.metric, picture.along):
                         name = f"{each.name}, {'published' if each.published else 'reference'}"
                         summaries[name] = each.figures
-            return picture.title, drawing.curve(summaries, picture), ""
+            chart = drawing.curve(summaries, picture)
+            return picture.title, chart, drawing.hollow_note(chart) if chart else ""
         case Points():
             return f"{picture.title}{of_run}", *drawing.points(first.records(), picture)
 

@@ -12,7 +12,7 @@ import streamlit as st
 import evenkeel as ek
 from evenkeel.app import choose, data, processes, show
 from evenkeel.app.settings import Settings
-from evenkeel.page.format import capitalised, counted, interval, tag_name, tag_value, value, visible
+from evenkeel.page.format import capitalised, counted, interval_words, tag_name, tag_value, value, visible
 
 if TYPE_CHECKING:
     from evenkeel.api.launch import Started
@@ -139,8 +139,7 @@ def _sentence(run: ListedRun | None, part: SoFar | None, process: Started | None
     words = f"{state}: {part.answered:,} of {'the first ' if part.more else ''}{samples} answered."
     figure = part.headline
     if figure is not None and figure.value is not None:
-        limits = f"95% interval {interval(figure)}" if interval(figure) else "interval not known yet"
-        words += f" {part.title} {value(figure)} so far ({limits})."
+        words += f" {part.title} {value(figure)} so far ({interval_words(figure)})."
     elif state == "In progress":
         words += " The score follows when all are answered."
     show.text(words, "strong")

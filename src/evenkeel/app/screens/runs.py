@@ -135,7 +135,7 @@ def _rows(run: ListedRun) -> list[dict[str, Any]]:
         {
             "Benchmark": _title(run),
             "Headline": figure,
-            "95% interval": interval(figure, short=True),
+            "95% interval": interval(figure, short=True) or (figure.method if figure else ""),
             "Model or method": visible(name),
             "Created (UTC)": run.created[:16].replace("T", " "),
             "Coverage": share(figure.coverage) if figure else "",

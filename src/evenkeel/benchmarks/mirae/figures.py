@@ -50,7 +50,12 @@ def summarise(scores: Sequence[Score]) -> Summary:
             summary[name] = msgspec.structs.replace(figure, basis=FLOOR)
         if name.startswith("embedder_reads"):
             summary[name] = msgspec.structs.replace(
-                figure, low=None, high=None, n=size, clusters=size, method="translated sentences matched"
+                figure,
+                low=None,
+                high=None,
+                n=size,
+                clusters=size,
+                method="none: a count of sentences",
             )
         least, most = possible.get(figure.metric, (0.0, 0.0))
         if most and figure.low is not None and figure.high is not None:

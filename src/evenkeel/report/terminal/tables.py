@@ -11,8 +11,18 @@ from rich.text import Text
 
 from evenkeel.analysis.comparability import run_names
 from evenkeel.harness.folder import Run
-from evenkeel.page.format import capitalised, chance, counts, interval, p_value, statuses, value, visible
-from evenkeel.page.grid import STYLES, Grid, coverage_cell, rich_cells, show_table
+from evenkeel.page.format import (
+    capitalised,
+    chance,
+    counts,
+    interval,
+    interval_words,
+    p_value,
+    statuses,
+    value,
+    visible,
+)
+from evenkeel.page.grid import STYLES, Grid, coverage_cell, missing_note, rich_cells, show_line, show_table
 from evenkeel.page.layout import MOST_MAIN, Layout, Note
 from evenkeel.page.scale import Scale, drawable, legend
 from evenkeel.page.tables import arrange, side_by_side
@@ -50,21 +60,24 @@ def show_run(
         _show_grid(console, grid)
         console.print()
     if grids:
-        console.print(Text("In brackets: 95% intervals.", style="dim"))
+        show_line(console, f"In brackets: 95% intervals. {missing_note(grids)}", "dim")
 
 
 def show_side_by_side(console: Console, runs: Sequence[Run], layout: Layout) -> None:
     """One column for each run."""
     summaries = {name: run.summary for name, run in zip(run_names(runs), runs, strict=True)}
     for table in layout.tables[:1]:
-        _show_grid(console, side_by_side(summaries, table))
+        grid = side_by_side(summaries, table)
+        _show_grid(console, grid)
+        if grid.missing:
+            show_line(console, grid.missing, "dim")
 
 
 def _headline(run: Run, layout: Layout, floor: float) -> list[Text]:
     figure, headlines = run.headline, list(run.headlines.values())
     guessing = chance(layout.metrics[0])
     if len(headlines) == 1:
-        details = ", ".join(filter(None, (f"  95% interval {interval(figure) or 'not known'}", guessing)))
+        details = ", ".join(filter(None, (f"  {interval_words(figure)}", guessing)))
         lines = [Text.assemble((value(figure), "bold"), details), *_line(run, layout)]
     else:
         names = [visible(name) for name in run.spec.subjects]
@@ -91,7 +104,7 @@ def _line(run: Run, layout: Layout) -> list[Text]:
 
 
 def _fact(title: str, figure: Figure) -> Text:
-    details = ", ".join(filter(None, (interval(figure), p_value(figure))))
+    details = ", ".join(filter(None, (interval(figure) or interval_words(figure), p_value(figure))))
     return Text.assemble(f"{title} ", (value(figure), "bold"), f"  ({details})" if details else "")
 
 
