@@ -163,6 +163,7 @@ def test_the_values_of_one_example() -> None:
         "target_tokens": 3.0,
         "boundary_merges": 0.0,
         "targets_merged_into_prefix": 0.0,
+        "target_bytes": 6.0,
         "copy_score": pytest.approx(100 * 5 / 6),
     }
     assert score.tags["target_tokens"] == 3

@@ -253,7 +253,7 @@ def _estimate(first: Values, second: Values) -> tuple[Estimate | None, str]:
         return combined.estimate(_terms(change)), TOO_FEW
     if change.clusters < 2:
         return None, TOO_FEW
-    return mean_over(change.values, *numbered(change.groups)), ""
+    return mean_over(change.values, *numbered(change.groups), weights=change.weights), ""
 
 
 def _terms(side: Values) -> list[combined.Term]:

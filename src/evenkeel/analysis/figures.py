@@ -40,12 +40,13 @@ def summarise(
     breakdown: Mapping[str, Iterable[tuple[str, ...]]],
     *,
     units: Mapping[str, Unit],
+    weights: Mapping[str, str] | None = None,
 ) -> Summary:
     """The mean of each metric, over all samples and within each combination of the tags it is broken down by.
 
     `breakdown` maps a metric to tuples of tag names; the empty tuple is the mean over everything. `units`
-    says what each metric counts, which decides its interval. Every interval has a closed form: the same
-    scores give the same digits.
+    says what each metric counts, which decides its interval; `weights` names the value that weighs samples,
+    for a mean of Σ w v / Σ w. Every interval has a closed form: the same scores give the same digits.
     """
     table = _Table(scores)
     tags_of = {metric: list(dimensions) for metric, dimensions in breakdown.items()}
@@ -54,13 +55,15 @@ def summarise(
     for metric, dimensions in tags_of.items():
         unit = units[metric]
         values = table.values(metric)
+        weight = table.values(weights[metric]) if weights and metric in weights else np.ones(len(scores))
         bearing = np.array([metric in score.values for score in scores], dtype=bool)
         for names in dimensions:
             for tags, part in parts[names].items():
                 members = part[bearing[part]]
                 if len(members):
                     known = members[~np.isnan(values[members])]
-                    interval = interval_of(values[known], table.groups[known], unit, links=table.links)
+                    sums, sizes = values[known] * weight[known], weight[known]
+                    interval = interval_of(sums, table.groups[known], unit, weights=sizes, links=table.links)
                     scope = {name: str(tag) for name, tag in zip(names, tags, strict=True)}
                     fields = {"unit": unit, "metric": metric, "scope": scope, **interval._asdict()}
                     summary[scope_name(metric, scope)] = table.figure(~np.isnan(values), members, **fields)

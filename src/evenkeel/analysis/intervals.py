@@ -124,9 +124,15 @@ def over_clusters(
     return Estimate(value, error, df, clusters, kurtosis, links is not None, _deciding(shares))
 
 
-def mean_over(values: NDArray[np.float64], groups: NDArray[np.intp], links: Links | None = None) -> Estimate:
-    """The mean of values in groups, two or more, by their numbers from 0 on."""
-    return over_clusters(per_cluster(groups, values), per_cluster(groups, np.ones(len(values))), links)
+def mean_over(
+    values: NDArray[np.float64],
+    groups: NDArray[np.intp],
+    links: Links | None = None,
+    weights: NDArray[np.float64] | None = None,
+) -> Estimate:
+    """The mean of values in groups, two or more, by their numbers from 0 on; with weights Σ w v / Σ w."""
+    weights = np.ones(len(values)) if weights is None else weights
+    return over_clusters(per_cluster(groups, weights * values), per_cluster(groups, weights), links)
 
 
 def _deciding(shares: NDArray[np.float64]) -> int:

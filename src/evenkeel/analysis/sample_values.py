@@ -36,6 +36,8 @@ class Values(Struct, frozen=True, kw_only=True):
     answered: NDArray[np.intp]
     """Requests answered, 0 where the sample has no value."""
     asked: NDArray[np.intp]
+    weights: NDArray[np.float64]
+    """What each sample counts for in the mean: 1, but for metrics that declare a weight."""
     metric: Metric
     coverage: float
     """Of the figure, or counted over the samples."""
@@ -46,7 +48,7 @@ class Values(Struct, frozen=True, kw_only=True):
 
     def taken(self, samples: NDArray[np.intp] | NDArray[np.bool_]) -> Values:
         """The same of some samples."""
-        names = ("values", "groups", "parts", "in_scope", "about", "answered", "asked")
+        names = ("values", "groups", "parts", "in_scope", "about", "answered", "asked", "weights")
         return msgspec.structs.replace(self, **{name: getattr(self, name)[samples] for name in names})
 
     def by_part(self) -> list[NDArray[np.intp]]:
@@ -55,10 +57,11 @@ class Values(Struct, frozen=True, kw_only=True):
 
     @property
     def mean(self) -> float | None:
-        """The mean of known values; of a macro-average, the mean of its parts' means."""
+        """The mean of known values by their weights; of a macro-average, the mean of its parts' means."""
         of_known = self.taken(self.known)
+        sums, weights = of_known.values * of_known.weights, of_known.weights
         # Added up one by one, as the figures of a benchmark may be.
-        means = [sum(of_known.values[part].tolist()) / len(part) for part in of_known.by_part()]
+        means = [sum(sums[part].tolist()) / sum(weights[part].tolist()) for part in of_known.by_part()]
         return sum(means) / len(means) if means else None
 
     @property
@@ -131,6 +134,7 @@ class RunValues:
             about=decided if metric.ratio_to else in_scope,
             answered=answered,
             asked=asked,
+            weights=column(metric.weight) if metric.weight else np.ones(len(values)),
             metric=metric,
             coverage=figure.coverage if figure and in_scope.any() else counted,
         )

@@ -36,6 +36,8 @@ class Metric(Displayed, Struct, frozen=True):
     ratio_to: str = ""
     """The metric that says which samples count, as `corrected` is a share of the `detected`; others have no
     value, which is not the same as 0."""
+    weight: str = ""
+    """The value that weighs samples: the figure is Σ w v / Σ w, as bits per byte is Σ bits / Σ bytes."""
     mean_over: str = ""
     """A tag: the figure is the mean of the means of its values, each counted once (a macro-average)."""
     parts: Sequence[str] = ()
@@ -104,6 +106,11 @@ def unit_of(metrics: Sequence[Metric], name: str) -> Unit:
 def units(metrics: Iterable[Metric]) -> dict[str, Unit]:
     """The unit of each metric by its name."""
     return {metric.name: metric.unit for metric in metrics}
+
+
+def weights(metrics: Iterable[Metric]) -> dict[str, str]:
+    """The weight of each metric that has one, by its name."""
+    return {metric.name: metric.weight for metric in metrics if metric.weight}
 
 
 _QUOTED = str.maketrans({mark: f"%{ord(mark):02X}" for mark in "%,=/"})

@@ -16,8 +16,9 @@ PUBLISHED = (
         "Levenshtein score",
         "score",
         "higher",
-        meaning="How closely the continuation matches the expected one, letter by letter: 100 × (1 − edits / "
-        "letters of the longer one), trimmed to the length of the target.",
+        meaning="100 × (1 − edits / characters of the longer one), the mean over the examples. Edits are the "
+        "fewest insertions, deletions and substitutions of characters between the target and the "
+        "continuation, which is cut after as many words as the target has, or at a line break.",
         caution="A wrong form of the right word gets most of its points: see what copying scores.",
         main=True,
     ),
@@ -26,7 +27,8 @@ PUBLISHED = (
         "target confidence",
         "score",
         "higher",
-        meaning="exp(mean of ln P(token | the text before it)) × 100 over the tokens of the target.",
+        meaning="100 × exp(mean of ln P(token | the text before it)) over the tokens of a target, the "
+        "mean over the examples; 0 for a target without a token of its own.",
         caution="It is a mean over tokens, so that models with other tokenizers are not compared by it.",
         main=True,
     ),
@@ -39,7 +41,7 @@ ADDED = (
         "score between copying (0) and all right (100)",
         "points",
         "higher",
-        meaning="100 · (1 − Σ (100 − score) / Σ (100 − copy)), with copy the score of the copied word.",
+        meaning="100 · (1 − Σ (100 − lev_score) / Σ (100 − copy_score)) over the examples.",
         caution="It is negative below the baseline; of typos copying is weak, because the rarest word is "
         "often the misspelt one.",
         main=True,
@@ -49,7 +51,8 @@ ADDED = (
         "score of copying the rarest word of the prefix",
         "score",
         None,
-        meaning="The Levenshtein score of the word of the prefix that the fewest prefixes have.",
+        meaning="The Levenshtein score of a word copied from the prefix: the word that the fewest "
+        "prefixes of the data in its language have, and of several such words the last.",
         caution="It is a property of the data; in Morphology it reaches two thirds of the points and more.",
         main=True,
     ),
@@ -58,7 +61,8 @@ ADDED = (
         "exact match",
         "share",
         "higher",
-        meaning="The share of continuations that are the target, letter by letter.",
+        meaning="The share of continuations, cut as for the Levenshtein score, that are the target character "
+        "for character.",
         caution="Another right answer counts as wrong.",
     ),
     Metric(
@@ -66,7 +70,8 @@ ADDED = (
         "right: the target or another accepted answer",
         "share",
         "higher",
-        meaning="The share of texts that begin with the target or an accepted answer, word for word.",
+        meaning="The share of texts that begin with the target or an accepted answer, whose last word ends "
+        "there; spaces and the Unicode form make no difference, case does.",
         caution="A right answer that the data does not list counts as wrong.",
         main=True,
     ),
@@ -75,7 +80,8 @@ ADDED = (
         "probability of a right continuation",
         "share",
         "higher",
-        meaning="Σ P(answer) over the target and the accepted answers, in the tokenizer's own tokens.",
+        meaning="Σ P(answer) over the target and the accepted answers, each the product of the "
+        "probabilities of its own tokens; the mean over the examples.",
         caution="Unknown where tokens merge across the boundary; other tokens of the same text do not count.",
     ),
     Metric(
@@ -83,16 +89,28 @@ ADDED = (
         "bits per byte of the target",
         "bits",
         "lower",
-        meaning="−Σ log₂ P(token) over the bytes of the target in UTF-8: comparable between tokenizers.",
-        caution="A Russian letter has two bytes: compare models within a language.",
+        meaning="Σ bits / Σ bytes over the examples: −log₂ P of the target's tokens, summed over all "
+        "tokens of all targets, over the targets' bytes in UTF-8. Comparable between tokenizers.",
+        caution="A Russian letter has two bytes: compare models within a language. Examples whose "
+        "tokens merge across the boundary are left out.",
         main=True,
+        weight=strings.TARGET_BYTES,
+    ),
+    Metric(
+        strings.TARGET_BYTES,
+        "bytes of the target",
+        "count",
+        None,
+        meaning="The length of the target in UTF-8, its leading space included: the mean over the examples.",
+        caution="It is a property of the data, which weighs the examples in bits_per_byte.",
     ),
     Metric(
         "target_tokens",
         "tokens of the target",
         "count",
         None,
-        meaning="Into how many tokens the tokenizer splits the target.",
+        meaning="Into how many tokens the tokenizer splits the target after its prefix, the mean over "
+        "examples.",
         caution="Neither more nor fewer is better by itself.",
     ),
     Metric(
@@ -108,7 +126,7 @@ ADDED = (
         "targets that merge wholly into the prefix",
         "share",
         "lower",
-        meaning="The share of targets that have no token of their own.",
+        meaning="The share of targets that have no token of their own after the prefix.",
         caution="Their confidence is 0, as published, whatever the model knows.",
     ),
     Metric(
@@ -116,7 +134,8 @@ ADDED = (
         "right and sure",
         "share",
         "higher",
-        meaning="The share of examples with a right text and a probability of one half or more.",
+        meaning="The share of examples with a right text (accepted_match) and an answer_probability of "
+        "one half or more, of those where both are known.",
         caution="Sure is under this tokenizer's own tokens.",
     ),
     Metric(
@@ -124,7 +143,8 @@ ADDED = (
         "right and not sure",
         "share",
         None,
-        meaning="The share of examples with a right text and a probability of less than one half.",
+        meaning="The share of examples with a right text (accepted_match) and an answer_probability of "
+        "less than one half, of those where both are known.",
         caution="The rest may be with other right continuations, or with other tokens of the same text.",
     ),
     Metric(
@@ -132,7 +152,8 @@ ADDED = (
         "sure and not right",
         "share",
         "lower",
-        meaning="The share of examples with a wrong text though right ones have one half or more.",
+        meaning="The share of examples with a wrong text (accepted_match) and an answer_probability of "
+        "one half or more, of those where both are known.",
         caution="With greedy decoding it is near 0 by arithmetic: many mean that the server does not use it.",
     ),
     Metric(
@@ -140,7 +161,8 @@ ADDED = (
         "neither right nor sure",
         "share",
         "lower",
-        meaning="The share of examples with a wrong text and less than one half for right ones.",
+        meaning="The share of examples with a wrong text (accepted_match) and an answer_probability of "
+        "less than one half, of those where both are known.",
         caution="A right continuation that the data does not list counts here.",
     ),
     Metric(
@@ -148,7 +170,8 @@ ADDED = (
         "score lost to typos",
         "points",
         "lower",
-        meaning="The score of the clean version less that of the example with typos.",
+        meaning="The Levenshtein score of the clean version minus that of the same example with typos, "
+        "the mean over the examples with typos.",
         caution="Where the clean version is not named it is found by its text; negative is a gain.",
         main=True,
     ),
@@ -157,7 +180,8 @@ ADDED = (
         "confidence lost to typos",
         "points",
         "lower",
-        meaning="The confidence of the clean version less that of the example with typos.",
+        meaning="The target confidence of the clean version minus that of the same example with typos, "
+        "the mean over the examples with typos.",
         caution="A model without confidence on the clean text has nothing to lose.",
         main=True,
     ),
@@ -166,8 +190,8 @@ ADDED = (
         "rank correlation with the number of tokens",
         "correlation",
         None,
-        meaning="Spearman's ρ of the target's tokens and the metric, the mean within each category and "
-        "language.",
+        meaning="Spearman's ρ of the number of the target's tokens and the metric within each category "
+        "of each language, the mean of these weighted by their examples.",
         caution="Longer and rarer words have more tokens and are harder: it does not say that tokens are the "
         "cause.",
         main=True,

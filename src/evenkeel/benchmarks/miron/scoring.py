@@ -11,7 +11,7 @@ import msgspec
 from evenkeel.benchmarks.miron import strings
 from evenkeel.benchmarks.miron.files import MironDetail, MironInputs
 from evenkeel.benchmarks.miron.page import METRICS, QUADRANTS
-from evenkeel.page.metrics import units
+from evenkeel.page.metrics import units, weights
 from evenkeel.text.answers import Rule
 from evenkeel.text.word_splitting import first_words, has_whole_words, normalized, word_ends, word_goes_on
 from evenkeel.types import (
@@ -258,7 +258,8 @@ def _token_values(logprobs: Logprobs | None, target: str) -> Values:
         "boundary_merges": float(known.merged),
         "targets_merged_into_prefix": float(not known.tokens),
     }
-    return values if logprobs else dict.fromkeys(values)
+    size: Values = {strings.TARGET_BYTES: float(len(target.encode()))}
+    return (values if logprobs else dict.fromkeys(values)) | size
 
 
 def _with_drift(score: Score, clean: Score | None) -> Score:
@@ -285,7 +286,7 @@ def summarise(scores: Sequence[Score]) -> Summary:
     for parts in dict.fromkeys(map(parts_of, metrics)):
         breakdown = {name: _breakdown(name) for name in metrics if parts_of(name) == parts}
         members = [_confined(score, parts) for score in scores]
-        summary |= analysis.summarise(members, breakdown, units=units(METRICS))
+        summary |= analysis.summarise(members, breakdown, units=units(METRICS), weights=weights(METRICS))
     if "copy_score" in metrics:
         summary |= rescaled_scores([_confined(score, ("generated",)) for score in scores])
     if "target_tokens" in metrics:
@@ -343,7 +344,7 @@ def parts_of(metric: str) -> tuple[str, ...]:
     """The requests that a metric rests on: none for what the data alone gives."""
     if metric in strings.NAMES:
         return (strings.PART,)
-    if metric == "copy_score":
+    if metric in ("copy_score", strings.TARGET_BYTES):
         return ()
     if metric in ("lev_score", "exact_match", "accepted_match", "score_drift"):
         return ("generated",)

@@ -14,6 +14,7 @@ from evenkeel.types import Answered, Response, Score, StringLikelihood, StringPr
 
 KNOWN = 0.001
 """Bits: bounds that are no farther apart are one value."""
+TARGET_BYTES = "target_bytes"
 PART = "strings"
 """What the requests are called among the parts of a score."""
 
@@ -24,7 +25,7 @@ METRICS = (
         "bits",
         "lower",
         meaning="log₂ P(string) − log₂ P(its own tokens), with P(string) the sum over all token sequences "
-        "whose text begins with the target (Vieira et al. 2024).",
+        "whose text begins with the target (Vieira et al. 2024); the mean over the examples.",
         caution="It is at least this where the sum is not complete: see strings_known.",
         main=True,
     ),
@@ -33,7 +34,8 @@ METRICS = (
         "bits lost to the token before the target",
         "signed_bits",
         "lower",
-        meaning="log₂ P(string | prefix as text) − log₂ P(string | prefix's tokens): token healing's gain.",
+        meaning="log₂ P(string | prefix as text) − log₂ P(string | prefix's tokens): what "
+        "token healing gains, the mean over the examples.",
         caution="It may be negative, where the end of a token says that a word is over.",
     ),
     Metric(
@@ -41,8 +43,10 @@ METRICS = (
         "bits per byte of the target as a string",
         "bits",
         "lower",
-        meaning="−log₂ P(string) over the bytes of the target, whatever its tokens.",
+        meaning="Σ −log₂ P(string) / Σ bytes of the target in UTF-8, over the examples; P(string) is the sum "
+        "over all token sequences whose text begins with the target.",
         caution="It is an upper bound where the sum is not complete.",
+        weight=TARGET_BYTES,
     ),
     Metric(
         "strings_known",
@@ -102,10 +106,12 @@ def with_strings(score: Score, item: Answered[MironInputs]) -> Score:
 def values_of(response: Response, target: str) -> dict[str, float | None]:
     """The figures of one target. None is a figure that is not known; one that does not apply is left out."""
     string = response.string
+    size = float(len(target.encode()))
     if string is None:
-        return dict.fromkeys(NAMES)
+        return {**dict.fromkeys(NAMES), TARGET_BYTES: size}
     values: dict[str, float | None] = {
-        "string_bits_per_byte": -string.low / math.log(2) / len(target.encode()),
+        TARGET_BYTES: size,
+        "string_bits_per_byte": -string.low / math.log(2) / size,
         "strings_known": float(is_known(string)),
     }
     if string.own is not None:  # tokens that merge across the boundary are no tokens of the target alone
