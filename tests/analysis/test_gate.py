@@ -214,5 +214,5 @@ def test_the_same_in_every_sample_passes_and_says_so(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_a_limit_that_nothing_could_fail_is_refused(tmp_path: Path, option: str, limit: float) -> None:
-    with pytest.raises(UsageError, match=f"{option} is "):
+    with pytest.raises(UsageError, match=f"--{option.replace('_', '-')} is "):
         gate(tmp_path, tmp_path, **{option: limit})  # type: ignore[arg-type]
