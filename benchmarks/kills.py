@@ -13,6 +13,7 @@ more than 50 ms before that kill.
 from __future__ import annotations
 
 import argparse
+import logging
 import math
 import random
 import sys
@@ -77,6 +78,7 @@ def main() -> None:
     parser.add_argument("--latency", type=float, default=0.05)
     parser.add_argument("--seed", type=int, default=0)
     settings = parser.parse_args()
+    logging.getLogger("aiohttp.server").setLevel(logging.CRITICAL)  # connections that a kill has cut
     chosen = random.Random(settings.seed)
     with tempfile.TemporaryDirectory() as parent, Timed(latency=settings.latency, words=100) as server:
         whole, folder, log = (Path(parent) / name for name in ("whole", "run", "files"))

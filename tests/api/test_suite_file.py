@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 from textwrap import dedent
 
@@ -242,3 +243,30 @@ def test_a_dry_run_shows_which_key_goes_where(tmp_path: Path) -> None:
     single = evenkeel("run", "rgb", "--model", "openai:x", "--limit=2", "--dry-run", **key)
     assert "OPENAI_API_KEY goes to api.openai.com" in single.stdout
     assert "secret-of-mine" not in result.stdout + single.stdout
+
+
+@pytest.mark.parametrize("entry", ["data: 'PATH'", "options: {prompts: 'PATH'}"])
+def test_a_file_reads_nothing_outside_its_own_folder_and_the_current_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, entry: str
+) -> None:
+    elsewhere, folder, here = (tmp_path / name for name in ("elsewhere", "suite", "here"))
+    for each in (elsewhere, folder, here):
+        each.mkdir()
+        (each / "secret.yaml").write_text("a: b\n")
+    (folder / "link.yaml").symlink_to(elsewhere / "secret.yaml")
+    monkeypatch.chdir(here)
+    for name in (elsewhere / "secret.yaml", "../elsewhere/secret.yaml", "link.yaml"):
+        text = f"models: [embedded]\nbenchmarks:\n- {{benchmark: rgb, {entry.replace('PATH', str(name))}}}\n"
+        with pytest.raises(
+            DataError, match=r"line 3: .* is not below the folder of this file or the current"
+        ):
+            planned(folder, text)
+
+
+def test_a_folder_called_starter_is_not_the_starter_set(tmp_path: Path, questions: Path) -> None:
+    (tmp_path / "starter").mkdir()
+    shutil.copy(questions, tmp_path / "starter" / "questions.json")
+    [run] = planned(tmp_path, "models: [embedded]\nbenchmarks: [mirae]\n")
+    assert run.task.settings["data"] == ["starter"]
+    [run] = planned(tmp_path, "models: [embedded]\nbenchmarks: [{benchmark: mirae, data: ./starter}]\n")
+    assert run.task.settings["data"] == [str(tmp_path / "starter")]

@@ -239,3 +239,15 @@ def test_a_spec_as_large_as_a_disk_is_not_read(run: Path) -> None:
         file.truncate(2**34)  # sparse: it takes no room
     with pytest.raises(DataError, match="larger than 16 MiB"):
         _ = ek.load_run(run).spec
+
+
+@pytest.mark.parametrize("name", ["spec.json", "summary.json", "records.jsonl", "report.html", "marks.jsonl"])
+def test_a_report_follows_no_link(run: Path, tmp_path: Path, name: str) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.write_bytes((run / name).read_bytes() if (run / name).exists() else b"")
+    before = elsewhere.read_bytes()
+    (run / name).unlink(missing_ok=True)
+    (run / name).symlink_to(elsewhere)
+    done = evenkeel("report", run)
+    assert (done.code, "is a link" in done.stderr) == ((0, False) if name == "marks.jsonl" else (2, True))
+    assert elsewhere.read_bytes() == before

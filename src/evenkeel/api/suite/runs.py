@@ -8,6 +8,7 @@ import re
 import urllib.parse
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -19,6 +20,7 @@ from evenkeel.api.suite.definition import BenchmarkEntry, ModelEntry, Scalar, Se
 from evenkeel.errors import UsageError, suggestion
 from evenkeel.files import configuration, datasets
 from evenkeel.files.cache import slug
+from evenkeel.files.remote.sources import is_elsewhere
 from evenkeel.harness.limits import Limits
 from evenkeel.harness.registry import benchmark_class, load_benchmark
 from evenkeel.models.presets import NO_KEY
@@ -39,6 +41,7 @@ SMALL = "embedded-embedder"
 """A model of this machine that takes next to no memory: runs that use it go side by side."""
 CODE = "trust_remote_code"
 PRICES = ("price_in", "price_out")
+DATA_NAMES = ("starter", "published")
 RUNTIME = ("concurrency", *PRICES)
 """Settings that change nothing in what is asked."""
 
@@ -152,9 +155,9 @@ def _planned(
 ) -> PlannedRun:
     definition, benchmark = file.definition, entry.benchmark
     settings = _merged([definition.defaults, entry, model])
-    data = settings["data"] = [_path(file, each) for each in parse_data(settings.get("data", "starter"))]
-    options = _options(file, entry, name, model)
     with _located(file, "benchmarks", step):
+        data = settings["data"] = [_data(file, each) for each in parse_data(settings.get("data", "starter"))]
+        options = _options(file, entry, name, model)
         loaded = load_benchmark(benchmark, options, seed=settings.get("seed", 0))
         refs = model_refs(loaded, benchmark)
         if model is not None and "model" in loaded.roles:
@@ -223,10 +226,22 @@ def _options(file: SuiteFile, entry: BenchmarkEntry, name: str, model: ModelEntr
     }
 
 
+def _data(file: SuiteFile, name: str) -> str:
+    """The name of a data set or an address as it is; anything else is a path, and must be there."""
+    return name if name in DATA_NAMES or is_elsewhere(name) else _path(file, name)
+
+
 def _path(file: SuiteFile, name: str) -> str:
-    """A path relative to the suite's file; anything else is a name, and is left as it is."""
-    path = file.folder / name
-    return str(path) if name and path.exists() else name
+    """A path relative to the suite's file, or else to the current folder; what is not there may be a name.
+    The file may come from anyone: no path leads out of the two folders."""
+    folders = (file.folder, Path.cwd())
+    paths = [folder / name for folder in folders if name]
+    path = next((path for path in paths if path.exists()), None)
+    if path is None:
+        return name
+    if not any(path.resolve().is_relative_to(folder.resolve()) for folder in folders):
+        raise UsageError(f"'{name}' is not below the folder of this file or the current one")
+    return str(path)
 
 
 def _text(value: Scalar) -> str:
