@@ -25,7 +25,7 @@ import aiohttp
 import msgspec
 
 import evenkeel as ek
-from evenkeel.harness.runner import RequestPath
+from evenkeel.harness.dispatcher import Dispatcher
 from evenkeel.types import Request
 from memory import Peaks
 from peers import INSPECT, LM_EVAL, inspect_command, lm_eval_command, write_questions
@@ -80,19 +80,19 @@ class Stopwatch:
 
     @contextmanager
     def watching(self) -> Iterator[None]:
-        ask = RequestPath.ask
+        ask = Dispatcher.ask
 
-        def timed(path: RequestPath, role: str, requests: Callable[[], Iterator[Request]]) -> None:
+        def timed(dispatcher: Dispatcher, role: str, requests: Callable[[], Iterator[Request]]) -> None:
             start, processor = time.perf_counter(), time.process_time()
-            ask(path, role, requests)
+            ask(dispatcher, role, requests)
             if role == "model":
                 self.seconds, self.processor = time.perf_counter() - start, time.process_time() - processor
 
-        RequestPath.ask = timed  # type: ignore[method-assign,assignment]
+        Dispatcher.ask = timed  # type: ignore[method-assign,assignment]
         try:
             yield
         finally:
-            RequestPath.ask = ask  # type: ignore[method-assign]
+            Dispatcher.ask = ask  # type: ignore[method-assign]
 
 
 def settings(url: str, questions: Path, out: Path) -> dict[str, Any]:

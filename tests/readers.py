@@ -31,7 +31,8 @@ from evenkeel.files.tables import read_rows
 from evenkeel.harness.folder import Run
 from evenkeel.harness.registry import benchmark_names
 from evenkeel.harness.spec import FORMAT
-from evenkeel.journal.journal import Journal, make_key, model_digest
+from evenkeel.journal.journal import Journal
+from evenkeel.journal.key import Keyed, make_key, model_digest
 from evenkeel.make.documents import read_documents
 from evenkeel.models.openai.batches.stored import read_batches
 from evenkeel.models.presets import presets
@@ -231,7 +232,7 @@ def journal() -> bytes:
         path = Path(folder) / "journal.sqlite"
         with contextlib.closing(Journal(path)) as opened:
             request = Generate(prompt=(Message("user", "q"),), sampling=Sampling(max_tokens=1))
-            opened.put(make_key(model_digest({}), request), request, Response(status="ok", text="a"))
+            opened.put(Keyed(make_key(model_digest({}), request), request), Response(status="ok", text="a"))
         return path.read_bytes()
 
 

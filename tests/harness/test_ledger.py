@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import subprocess
 import sys
@@ -10,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from evenkeel.errors import DataError, StorageError
-from evenkeel.harness.budget import Budget
+from evenkeel.errors import BudgetReached, DataError, StorageError
+from evenkeel.harness.gate import Gate
 from evenkeel.harness.ledger import Ledger
 from evenkeel.harness.limits import Limits
 from evenkeel.types import Generate, Response, Sampling
@@ -27,7 +28,7 @@ sent = 0
 while not ledger.reserve(3):
     sent += 1
     if sent % 3:
-        ledger.settle(3, 2)
+        ledger.settle_usd(3, 2)
     if sent == int(sys.argv[2]):
         os.kill(os.getpid(), 9)
 print(sent)
@@ -68,11 +69,17 @@ def test_a_run_stops_at_the_budget_that_it_shares(
 ) -> None:
     """Each request is estimated at 100 tokens out and about 40 in, and costs what the answer says."""
     ledger = begun(tmp_path / "budget.sqlite", **limit)
-    budget = Budget(Limits(price_in=1.0, price_out=1.0), shared=ledger)
-    requests = (Generate(prompt="word " * 40, sampling=Sampling(max_tokens=100)) for _ in range(100))
-    for request in budget.admit(requests):
-        budget.spend(request, Response(status="ok", text="x", tokens_in=40, tokens_out=100))
-    assert shown in budget.exhausted
+    gate = Gate(Limits(price_in=1.0, price_out=1.0), shared=ledger)
+    request = Generate(prompt="word " * 40, sampling=Sampling(max_tokens=100))
+    answer = Response(status="ok", text="x", tokens_in=40, tokens_out=100)
+
+    def ask() -> None:
+        for _ in range(100):
+            if ticket := gate.admit(request, wait=True):
+                gate.settle(ticket, answer)
+
+    with pytest.raises(BudgetReached, match=re.escape(shown)):
+        ask()
     account = ledger.read()
     assert account.requests == sent
     assert account.usd == pytest.approx(sent * 140e-6)
@@ -98,4 +105,4 @@ def test_a_budget_that_another_process_holds_is_not_called_damaged(tmp_path: Pat
     with pytest.raises(StorageError, match="locked"):
         ledger.reserve(0.5)
     holder.close()
-    assert ledger.reserve(0.5) == ""
+    assert ledger.reserve(0.5) is None

@@ -11,7 +11,8 @@ import pytest
 
 import evenkeel as ek
 from evenkeel.errors import RunConflict
-from evenkeel.journal.journal import Journal, make_key, model_digest
+from evenkeel.journal.journal import Journal
+from evenkeel.journal.key import Keyed, make_key, model_digest
 from evenkeel.types import Generate, Response, Sample, Sampling
 from loopback import Loopback
 
@@ -32,7 +33,7 @@ def filled(path: Path, count: int = 4) -> list[Generate]:
     requests = [request(number) for number in range(count)]
     with closing(Journal(path)) as journal:
         for asked in requests:
-            journal.put(make_key(MODEL, asked), asked, Response(status="ok", text=answer(asked)))
+            journal.put(Keyed(make_key(MODEL, asked), asked), Response(status="ok", text=answer(asked)))
     return requests
 
 
@@ -55,11 +56,12 @@ def test_a_damaged_row_is_a_missing_answer(tmp_path: Path, column: str, value: o
     requests = filled(path)
     change(path, f"UPDATE responses SET {column} = ? WHERE key = ?", value, make_key(MODEL, requests[1]).key)
     with closing(Journal(path)) as journal:
-        assert [request for _, request in journal.unanswered(MODEL, requests)] == [requests[1]]
-        assert [response.status for response in journal.read(MODEL, requests)] == ["ok", "error", "ok", "ok"]
-        journal.put(make_key(MODEL, requests[1]), requests[1], Response(status="ok", text="anew"))
+        keys = [make_key(MODEL, request) for request in requests]
+        assert journal.unanswered(keys) == {keys[1].key}
+        assert [response.status for response in journal.read(keys)] == ["ok", "error", "ok", "ok"]
+        journal.put(Keyed(make_key(MODEL, requests[1]), requests[1]), Response(status="ok", text="anew"))
         journal.flush()
-        assert [response.text for response in journal.read(MODEL, requests[1:2])] == ["anew"]
+        assert [response.text for response in journal.read(keys[1:2])] == ["anew"]
 
 
 def scribbled(path: Path, page: int, size: int = 4096) -> None:

@@ -13,7 +13,8 @@ import pytest
 
 import evenkeel as ek
 from evenkeel.files import lock
-from evenkeel.journal.journal import Journal, make_key, model_digest
+from evenkeel.journal.journal import Journal
+from evenkeel.journal.key import Keyed, make_key, model_digest
 from evenkeel.journal.recording import Recording
 from evenkeel.types import Generate, Response, Sampling
 from killing import contents
@@ -30,7 +31,9 @@ def request(text: str) -> Generate:
 
 
 def put(journal: Journal, text: str) -> None:
-    journal.put(make_key(MODEL, request(text)), request(text), Response(status="ok", text=f"to {text}"))
+    journal.put(
+        Keyed(make_key(MODEL, request(text)), request(text)), Response(status="ok", text=f"to {text}")
+    )
 
 
 def left_by_a_kill(path: Path) -> None:

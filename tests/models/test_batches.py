@@ -17,8 +17,8 @@ import pytest
 import evenkeel as ek
 from batches import BatchServer, Fate
 from evenkeel.api.batch import with_batches
-from evenkeel.errors import BatchesPending, EvenkeelError, ModelUnreachable, UsageError
-from evenkeel.harness.budget import Budget
+from evenkeel.errors import BatchesPending, BudgetReached, EvenkeelError, ModelUnreachable, UsageError
+from evenkeel.harness.gate import Gate, RoleGate
 from evenkeel.harness.limits import Limits
 from evenkeel.models.openai.batches import anthropic, protocols
 from evenkeel.models.openai.batches.stored import read_batches
@@ -208,11 +208,14 @@ def test_a_further_batch_and_its_unusable_results_count(server: BatchServer, tmp
     server.fate = fates("500", "ok")
     live = load_model("openai:loop", base_url=server.url, api_key_env="LOOP_KEY")
     model: Any = with_batches({"model": live}, frozenset({"model"}), tmp_path, wait=True)["model"]
-    budget = Budget(Limits(max_requests=2))
-    model.count_with(budget.meter("model"))
-    answers = dict(model.answer(budget.admit(chats(2))))
+    gate = Gate(Limits(max_requests=2))
+    model.count_with(RoleGate(gate, "model"))
+    answers = []
+    with pytest.raises(BudgetReached):
+        for _, answer in model.answer(request for request in chats(2) if gate.admit(request, wait=True)):
+            answers.append(answer.status)
     model.close()
-    assert sorted(answer.status for answer in answers.values()) == ["error", "ok"]
+    assert answers == ["ok"]
     assert len(server.batches) == 1
 
 

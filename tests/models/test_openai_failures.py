@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from aiohttp import web
 
-from evenkeel.errors import ModelUnreachable, UsageError
+from evenkeel.errors import BudgetReached, ModelUnreachable, UsageError
 from evenkeel.models.openai.throttle import Throttle
 from evenkeel.models.openai.transport import requested_wait
 from evenkeel.models.registry import load_model
@@ -182,18 +182,19 @@ def test_a_run_of_prompts_that_are_refused_is_no_dead_server() -> None:
 # The budget
 
 
-class Meter:
+class Counter:
     """Allows so many further tries, and adds up tokens."""
 
     def __init__(self, allowed: int) -> None:
         self.allowed = allowed
         self.tokens = [0, 0]
 
-    def may_retry(self) -> bool:
+    def count_try(self) -> None:
         self.allowed -= 1
-        return self.allowed >= 0
+        if self.allowed < 0:
+            raise BudgetReached("no more")
 
-    def used(self, tokens_in: int, tokens_out: int) -> None:
+    def add_used(self, tokens_in: int, tokens_out: int) -> None:
         self.tokens = [self.tokens[0] + tokens_in, self.tokens[1] + tokens_out]
 
 
@@ -203,15 +204,15 @@ def test_tries_and_unusable_replies_are_counted() -> None:
     async def respond(server: Hostile, request: web.BaseRequest) -> web.StreamResponse:
         return web.Response(body=says("whole") if server.requests == 1 else body)
 
-    meter = Meter(allowed=4)
+    counter = Counter(allowed=4)
     with Hostile(respond) as server:
         model = model_of(server, concurrency=1)
         one(model, chat("first"))
-        model.count_with(meter)
-        responses = answers(model, [chat("second"), chat("third")])
-    assert {response.status for response in responses.values()} == {"error"}
-    assert server.requests == 1 + 2 + 4
-    assert meter.tokens == [6 * 7, 6 * 3]
+        model.count_with(counter)
+        with pytest.raises(BudgetReached):
+            answers(model, [chat("second"), chat("third")])
+    assert server.requests == 1 + 1 + 4
+    assert counter.tokens == [5 * 7, 5 * 3]
 
 
 # Odd replies and addresses

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 import pytest
 
-from evenkeel.errors import CapabilityError, ModelUnreachable
-from evenkeel.harness.budget import Budget
+from evenkeel.errors import BudgetReached, CapabilityError, ModelUnreachable
+from evenkeel.harness.gate import Gate, RoleGate
 from evenkeel.harness.limits import Limits
 from evenkeel.types import Capability, LogLikelihood, Logprobs
 from loopback import Loopback, logprob
@@ -47,13 +48,21 @@ def test_a_token_across_the_border_follows_the_published_rule(
 
 def test_the_request_for_the_prefix_alone_counts_for_the_budget() -> None:
     requests = [LogLikelihood(prefix=f"The ship {number} ", continuation="sails") for number in range(5)]
-    budget = Budget(Limits(max_requests=3))
-    with Loopback() as server:
+    gate = Gate(Limits(max_requests=3))
+
+    def admitted() -> Iterator[LogLikelihood]:
+        for request in requests:
+            gate.admit(request, wait=True)
+            yield request
+
+    responses = []
+    with Loopback() as server, pytest.raises(BudgetReached, match="max.requests 3"):
         model = model_of(server, concurrency=1)
-        model.count_with(budget.meter("model"))
-        responses = [response for _, response in model.answer(budget.admit(requests))]
-    assert server.requests == budget.requests == 3
-    assert [response.status for response in responses] == ["ok", "error"]
+        model.count_with(RoleGate(gate, "model"))
+        for _, response in model.answer(admitted()):
+            responses.append(response.status)
+    assert server.requests == gate.requests == 3
+    assert responses == ["ok"]
 
 
 def test_a_first_token_without_a_value_is_not_scored_as_something() -> None:

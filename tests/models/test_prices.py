@@ -11,7 +11,7 @@ import evenkeel as ek
 from commandline import evenkeel
 from dialects import PROVIDERS, ProviderServer, named_at
 from evenkeel.errors import BudgetReached, DataError, UsageError
-from evenkeel.harness.budget import Budget
+from evenkeel.harness.gate import Gate
 from evenkeel.harness.limits import Limits, Price
 from evenkeel.models.prices import price_of, price_table
 from evenkeel.types import Generate, ModelRef, Response, Sampling
@@ -75,16 +75,17 @@ def test_tokens_for_thinking_are_counted_too(questions: Path) -> None:
 
 
 def test_a_judge_is_counted_at_its_own_price(tmp_path: Path) -> None:
-    budget = Budget(Limits(max_usd=1.0), {"model": Price(1, 1), "judge": Price(100, 100)})
+    gate = Gate(Limits(max_usd=1.0), {"model": Price(1, 1), "judge": Price(100, 100)})
     for role, usd in (("model", 0.001), ("judge", 0.101)):
         request = Generate(prompt="a", sampling=Sampling(max_tokens=1), role=role)
-        assert list(budget.admit([request])) == [request]
-        budget.spend(request, Response(status="ok", tokens_in=400, tokens_out=600))
-        assert budget.usd == pytest.approx(usd)
+        ticket = gate.admit(request, wait=True)
+        assert ticket is not None
+        gate.settle(ticket, Response(status="ok", tokens_in=400, tokens_out=600))
+        assert gate.usd == pytest.approx(usd)
     long = Generate(prompt="word " * 20_000, sampling=Sampling(max_tokens=1), role="judge")
-    assert list(budget.admit([long])) == []
-    assert budget.exhausted == "--max-usd 1"
-    assert list(budget.admit([msgspec.structs.replace(long, role="model")])) != []
+    with pytest.raises(BudgetReached, match="max.usd"):
+        gate.admit(long, wait=True)
+    assert gate.admit(msgspec.structs.replace(long, role="model"), wait=True)
 
 
 def test_a_limit_in_dollars_is_kept_by_known_prices_and_refused_without(

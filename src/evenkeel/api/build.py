@@ -9,18 +9,18 @@ from pathlib import Path
 from typing import Any
 
 from evenkeel.api.run import note_resuming
-from evenkeel.api.setup import budget_for, model_refs, open_models, probe
+from evenkeel.api.setup import gate_for, model_refs, open_models, probe
 from evenkeel.errors import UsageError
 from evenkeel.files import lock
 from evenkeel.files.cache import drafts_in, resolved, storage_errors, write_whole
 from evenkeel.files.remote.sources import local, named, naming_source, parse_columns
-from evenkeel.harness.budget import Budget
 from evenkeel.harness.control import controlled
+from evenkeel.harness.dispatcher import Dispatcher
+from evenkeel.harness.gate import Gate
 from evenkeel.harness.limits import Limits
 from evenkeel.harness.model import Model
 from evenkeel.harness.progress import Progress
 from evenkeel.harness.registry import benchmark_name, chosen_class
-from evenkeel.harness.runner import RequestPath
 from evenkeel.harness.scoring import complete
 from evenkeel.harness.spec import STARTED
 from evenkeel.journal.journal import Journal
@@ -69,10 +69,10 @@ def build(
     name = benchmark_name(benchmark)
     with load_engine(concurrency=concurrency) as engine, _held(target, watcher(progress)) as watching:
         refs = model_refs(builder, name, builder.helpers.get("model"), model_args, base_url)
-        budget = budget_for(limits, refs, builder, watching)
+        gate = gate_for(limits, refs, builder, watching)
         models = open_models(engine, builder, name, refs)
         probe(builder, models, watching)
-        built = _carry_out(builder, models, target / "journal.sqlite", budget, watching)
+        built = _execute(builder, models, target / "journal.sqlite", gate, watching)
         paths = [target / file for file in built.files]
         if taken := [path for path in paths if resolved(path) in sources]:
             raise UsageError(f"{taken[0]} is a file that you gave to build from: choose another --out.")
@@ -100,8 +100,8 @@ def _held(folder: Path, progress: Progress) -> Iterator[Progress]:
         yield progress
 
 
-def _carry_out(
-    builder: Builder, models: Mapping[str, Model], beside: Path, budget: Budget, progress: Progress
+def _execute(
+    builder: Builder, models: Mapping[str, Model], beside: Path, gate: Gate, progress: Progress
 ) -> Built:
     """Build, with every answer journaled; in a temporary file where nobody is asked."""
     with contextlib.ExitStack() as stack:
@@ -109,9 +109,7 @@ def _carry_out(
             beside = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "journal.sqlite"
         journal = stack.enter_context(contextlib.closing(Journal(beside)))
         identities = {role: model.identity() for role, model in models.items()}
-        requests = RequestPath(
-            journal, identities, opener=models.__getitem__, budget=budget, progress=progress
-        )
+        dispatcher = Dispatcher(journal, identities, opener=models.__getitem__, gate=gate, progress=progress)
         with note_resuming(journal, beside, "the same command"), naming_source():
-            built = complete(builder.build(), requests.answer)
+            built = complete(builder.build(), dispatcher.answer)
     return built._replace(notes=[named(note) for note in built.notes])

@@ -16,15 +16,17 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from evenkeel.api.batch import batched_roles
 from evenkeel.api.setup import model_refs, read_samples, with_sampling
 from evenkeel.harness.benchmark import Benchmark
-from evenkeel.harness.budget import FREE, Budget, Plan, estimate
+from evenkeel.harness.dispatcher import Dispatcher
+from evenkeel.harness.gate import UNPRICED, Gate, estimate
 from evenkeel.harness.limits import Limits, Price
 from evenkeel.harness.progress import Progress
 from evenkeel.harness.registry import RUN_ARGUMENTS, benchmark_name, load_benchmark
-from evenkeel.harness.runner import RequestPath, ask, scored
+from evenkeel.harness.runner import ask, scored
 from evenkeel.journal.journal import Journal
 from evenkeel.models.prices import (
     is_local,
@@ -34,6 +36,7 @@ from evenkeel.models.prices import (
     thinking_by_role,
 )
 from evenkeel.models.registry import check_spec, sent_keys
+from evenkeel.page.grid import Displayed, Grid, Overview
 from evenkeel.types import (
     KIND_NEEDS,
     Capability,
@@ -48,6 +51,50 @@ from evenkeel.types import (
     StringLikelihood,
     StringProbability,
 )
+
+
+class Plan(Displayed, Struct, frozen=True):
+    """What a run would ask, by kind: requests, tokens read (estimated), tokens written (at most)."""
+
+    requests: dict[str, int]
+    tokens_in: dict[str, int]
+    tokens_out: dict[str, int]
+    usd: float | None = None
+    """What that costs at most, where prices are known; embedding and ranking are not counted."""
+    local: bool = False
+    """Whether all models run on this machine, so that nothing is paid."""
+    prices: tuple[str, ...] = ()
+    """The prices that were used: known ones with their date or file, or those given."""
+    unpriced: tuple[str, ...] = ()
+    """Models whose price is not known, so that no cost can be named."""
+    keys: tuple[str, ...] = ()
+    """Which environment variable's key would be sent to which host."""
+
+    def overview(self) -> Overview:
+        """A row for each kind of request, and what it costs."""
+        rows = [
+            (kind, [f"{count:,}", f"{self.tokens_in.get(kind, 0):,}", f"≤ {written:,}" if written else "–"])
+            for kind, count in self.requests.items()
+            for written in [self.tokens_out.get(kind, 0)]
+        ]
+        grid = Grid("", "kind", ["requests", "tokens in", "tokens out"], rows, left=1)  # type: ignore[arg-type]
+        if not rows:
+            cost = ["Asks no model: costs nothing."]
+        elif self.usd is not None:
+            reading = ("embed", "rank", "loglikelihood", "stringlikelihood")
+            unknown = [
+                kind for kind in self.requests if kind not in reading and not self.tokens_out.get(kind)
+            ]
+            without = ", without what judges and writers of summaries write" if unknown else ""
+            cost = [f"The cost is at most about ${self.usd:,.2f}{without}."]
+        elif self.unpriced:
+            cost = [f"Cost unknown: no prices given for {', '.join(self.unpriced)} (price-in, price-out)."]
+        else:
+            cost = ["Runs locally: free."] if self.local else []
+        cost += [f"Dollars per million tokens: {line}." for line in self.prices]
+        cost += [f"Key: {key}." for key in self.keys]
+        estimated = ["Tokens are estimated; every answer is counted at its full length."] if rows else []
+        return Overview("What a run would ask", cost, [grid] if rows else [], estimated)
 
 
 def dry_run(benchmark: str | Path, model: str | None = None, **settings: Any) -> Plan:
@@ -98,15 +145,15 @@ def count_requests(
         tempfile.TemporaryDirectory() as folder,
         closing(Journal(Path(folder) / "journal.sqlite")) as journal,
     ):
-        path = RequestPath(
+        dispatcher = Dispatcher(
             journal,
             {role: {"spec": role} for role in benchmark.roles},
             opener=lambda role: counting,
-            budget=Budget(Limits()),
+            gate=Gate(),
             progress=Progress(),
         )
-        ask(benchmark, samples, path)
-        for _ in scored(benchmark, samples, path):
+        ask(benchmark, samples, dispatcher)
+        for _ in scored(benchmark, samples, dispatcher):
             pass
     usd = sum(price.usd(*counting.paid[role]) for role, price in prices.items() if role in counting.paid)
     known = any(price.input or price.output for price in prices.values())
@@ -148,7 +195,7 @@ class CountingModel:
             self.requests[kind] += 1
             self.tokens_in[kind] += tokens_in
             self.tokens_out[kind] += tokens_out
-            if not isinstance(request, FREE):
+            if not isinstance(request, UNPRICED):
                 before = self.paid.get(request.role, (0, 0))
                 self.paid[request.role] = before[0] + tokens_in, before[1] + tokens_out
             yield request, self._stand_in(request, estimate(request)[1])

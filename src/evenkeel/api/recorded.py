@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from evenkeel.api.run import RUNS, carry_out, new_folder
+from evenkeel.api.run import RUNS, execute, new_folder
 from evenkeel.api.setup import Setup, make_spec, model_refs, open_models, probe
 from evenkeel.errors import UsageError
 from evenkeel.files import datasets
 from evenkeel.harness.benchmark import Benchmark, Recorded
-from evenkeel.harness.budget import Budget
 from evenkeel.harness.folder import Run
-from evenkeel.harness.limits import Limits
+from evenkeel.harness.gate import Gate
 from evenkeel.harness.progress import Progress
 from evenkeel.harness.registry import benchmark_name, chosen_class, load_benchmark
 from evenkeel.models.engines.engine import load_engine
@@ -67,7 +66,7 @@ def score(
         setup = Setup(loaded, spec, recorded.samples, models)
         folder = Path(out) if out else new_folder(RUNS, name, recorded.model)
         probe(loaded, models, watching)
-        return carry_out(setup, folder, Budget(Limits()), fresh=fresh, reuse=None, progress=watching)
+        return execute(setup, folder, Gate(), fresh=fresh, reuse=None, progress=watching)
 
 
 def _combined(benchmark: Benchmark, paths: Sequence[Path], lang: str | None) -> Recorded:

@@ -11,17 +11,18 @@ from typing import Any
 
 from evenkeel.api.batch import batched_roles, note_batches, with_batches
 from evenkeel.api.permission import Permitted
-from evenkeel.api.setup import Setup, budget_for, identities, model_refs, prepare, with_sampling
+from evenkeel.api.setup import Setup, gate_for, identities, model_refs, prepare, with_sampling
 from evenkeel.errors import BudgetReached, EvenkeelError, ModelUnreachable, RunConflict, UsageError, place_of
 from evenkeel.files.cache import slug
 from evenkeel.harness.benchmark import Benchmark
-from evenkeel.harness.budget import Budget
 from evenkeel.harness.control import controlled
+from evenkeel.harness.dispatcher import TITLES, Dispatcher
 from evenkeel.harness.folder import Run
+from evenkeel.harness.gate import Gate
 from evenkeel.harness.limits import Limits
 from evenkeel.harness.progress import Progress
 from evenkeel.harness.registry import benchmark_name, load_benchmark, load_stored, sample_type
-from evenkeel.harness.runner import TITLES, RequestPath, ask, check_loss, publish, score_samples
+from evenkeel.harness.runner import ask, check_loss, publish, score_samples
 from evenkeel.harness.scoring import UNCAUGHT
 from evenkeel.harness.spec import how_to_resume, member, read_spec
 from evenkeel.harness.writing import RunFolder
@@ -83,15 +84,15 @@ def run(
     loaded = load_benchmark(benchmark, benchmark_options, seed=seed)
     refs = model_refs(loaded, name, model, with_sampling(model, model_args, top_p, top_k), base_url)
     roles = batched_roles(loaded, name, refs) if batch else frozenset()
-    budget = budget_for(limits, refs, loaded, watching, batched=roles)
+    gate = gate_for(limits, refs, loaded, watching, batched=roles)
     with load_engine(engine, engine_args, concurrency=concurrency) as running:
         setup = prepare(
             running, loaded, name, refs, data=data, column=column, lang=lang, limit=limit, label=label,
             progress=watching,
         )  # fmt: skip
         folder = Path(out) if out else new_folder(RUNS, name, setup.spec.subject)
-        return carry_out(
-            setup, folder, budget, fresh=fresh, reuse=reuse, progress=watching, batched=roles, wait=wait
+        return execute(
+            setup, folder, gate, fresh=fresh, reuse=reuse, progress=watching, batched=roles, wait=wait
         )
 
 
@@ -120,11 +121,11 @@ def rescore(
         contextlib.closing(Journal(folder.journal)) as journal,
     ):
         permitted = Permitted(running, target, spec, models, model_args=model_args or {}, base_url=base_url)
-        requests = RequestPath(
+        dispatcher = Dispatcher(
             journal,
             identities(spec),
             opener=permitted.open,
-            budget=Budget(Limits()),
+            gate=Gate(),
             progress=watching,
             refusals=permitted.refusals,
         )
@@ -137,9 +138,9 @@ def rescore(
                 f"{folder.journal} holds {len(samples):,} of the run's {count:,} samples. Put the journal "
                 "back, or run the command that made the run again."
             )
-        check_loss(loaded, samples, requests, target)
+        check_loss(loaded, samples, dispatcher, target)
         try:
-            return _finish(loaded, folder, spec, samples, requests, watching)
+            return _finish(loaded, folder, spec, samples, dispatcher, watching)
         finally:
             watching.finish()
 
@@ -175,10 +176,10 @@ def note_resuming(journal: Journal, where: Path, how: str, folder: RunFolder | N
         raise
 
 
-def carry_out(
+def execute(
     setup: Setup,
     path: Path,
-    budget: Budget,
+    gate: Gate,
     *,
     fresh: bool,
     reuse: str | Path | None,
@@ -209,11 +210,11 @@ def carry_out(
             )
         journal.put_samples(setup.samples)
         folder.add_provenance(samples=len(setup.samples))
-        requests = RequestPath(
+        dispatcher = Dispatcher(
             journal,
             identities(folder.spec),
             opener=models.__getitem__,
-            budget=budget,
+            gate=gate,
             progress=progress,
             titles={**TITLES, "model": "reading"} if setup.spec.data["source"] == RECORDED else TITLES,
             reuse=recording,
@@ -222,8 +223,8 @@ def carry_out(
             note_resuming(journal, path, how_to_resume(path), folder),
             note_batches(path, progress, batch=bool(batched)),
         ):
-            ask(setup.benchmark, setup.samples, requests)
-            return _finish(setup.benchmark, folder, setup.spec, setup.samples, requests, progress)
+            ask(setup.benchmark, setup.samples, dispatcher)
+            return _finish(setup.benchmark, folder, setup.spec, setup.samples, dispatcher, progress)
     raise AssertionError("unreachable")
 
 
@@ -232,15 +233,15 @@ def _finish(
     folder: RunFolder,
     spec: RunSpec,
     samples: Sequence[Sample],
-    requests: RequestPath,
+    dispatcher: Dispatcher,
     progress: Progress,
 ) -> Run:
     """Score, and write what others read. The figures come first: a page that fails does not lose them."""
     with folder.writing("records.jsonl") as file:
-        scores = score_samples(benchmark, file, samples, requests, progress.note)
+        scores = score_samples(benchmark, file, samples, dispatcher, progress.note)
         summary = summarise(benchmark, scores)  # where that fails, the records from before stay with theirs
     folder.write_summary(summary)
-    notes = {**folder.spec.provenance.get("notes", {}), **requests.notes()}
+    notes = {**folder.spec.provenance.get("notes", {}), **dispatcher.notes()}
     size = (folder.path / "records.jsonl").stat().st_size
     folder.add_provenance(records_bytes=size, **({"notes": notes} if notes else {}))
     run = Run(folder.path)

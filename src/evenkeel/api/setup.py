@@ -19,10 +19,10 @@ from evenkeel.errors import CapabilityError, DataError, EvenkeelError, MissingEx
 from evenkeel.files import datasets
 from evenkeel.files.remote.sources import HUB, naming_source, parse_columns
 from evenkeel.harness.benchmark import Benchmark, Data
-from evenkeel.harness.budget import Budget
+from evenkeel.harness.gate import Gate
 from evenkeel.harness.ledger import assigned_ledger
 from evenkeel.harness.limits import Limits
-from evenkeel.harness.model import Echoing, Model, addresses_of
+from evenkeel.harness.model import Model, SupportsPromptLogprobs, addresses_of
 from evenkeel.harness.progress import Progress, watch
 from evenkeel.harness.registry import benchmark_name, load_benchmark
 from evenkeel.harness.spec import FORMAT
@@ -95,7 +95,7 @@ def probe(benchmark: Benchmark | Builder, models: Mapping[str, Model], progress:
 def probe_languages(benchmark: Benchmark, models: Mapping[str, Model], samples: Sequence[Sample]) -> None:
     """Try out log-probabilities on a few texts of each language in the data, where a server gives them."""
     examples: defaultdict[str, defaultdict[str, list[LogLikelihood]]] = defaultdict(lambda: defaultdict(list))
-    servers = {role: model for role, model in models.items() if isinstance(model, Echoing)}
+    servers = {role: model for role, model in models.items() if isinstance(model, SupportsPromptLogprobs)}
     for sample in samples if any("loglikelihood" in benchmark.roles[role] for role in servers) else ():
         lang = str(sample.tags.get("lang", "the data"))
         if len(examples["model"][lang]) < EXAMPLES:
@@ -159,20 +159,20 @@ def open_models(
     return models
 
 
-def budget_for(
+def gate_for(
     limits: Limits,
     refs: Mapping[str, ModelRef],
     benchmark: Benchmark | Builder,
     progress: Progress,
     *,
     batched: Collection[str] = (),
-) -> Budget:
-    """A run's budget with the price of each model; an error where a limit in dollars could not be kept."""
+) -> Gate:
+    """A run's gate with the price of each model; an error where a limit in dollars could not be kept."""
     prices, unknown = prices_by_role(limits, refs, benchmark.roles, batched=batched)
     require_prices(limits, unknown)
     if limits.max_usd is not None and (lines := shown_prices(prices, refs)):
         progress.note(f"--max-usd counts, in dollars per million tokens: {'; '.join(lines)}.")
-    return Budget(limits, prices, thinking_by_role(refs), shared=assigned_ledger())
+    return Gate(limits, prices, thinking_by_role(refs), shared=assigned_ledger())
 
 
 def data_problem(benchmark: str | Path, data: str | Path) -> str:

@@ -16,7 +16,7 @@ from evenkeel.harness.benchmark import Benchmark
 from evenkeel.harness.registry import load_stored, sample_type
 from evenkeel.harness.scoring import score_portion
 from evenkeel.harness.spec import member, read_spec
-from evenkeel.journal.journal import make_key, model_digest
+from evenkeel.journal.key import make_key, model_digest
 from evenkeel.journal.recording import Recording
 from evenkeel.page.layout import Layout
 from evenkeel.types import Answered, Figure, Request, Response, Sample, Score

@@ -13,7 +13,7 @@ from msgspec import Struct
 from evenkeel.api.setup import with_base_url
 from evenkeel.errors import EvenkeelError, ModelUnreachable, UsageError
 from evenkeel.files.package_data import read_json
-from evenkeel.harness.model import Model, Noted, addresses_of
+from evenkeel.harness.model import HasNotes, Model, addresses_of
 from evenkeel.harness.registry import load_benchmark, usable_benchmarks
 from evenkeel.models.registry import check_spec, load_model, runtime_options, split_spec
 from evenkeel.text.answers import IN_REASONING, is_blank
@@ -124,7 +124,7 @@ class _Trying:
             latency_s=statistics.median(self._seconds) if self._seconds else None,
             trials=trials,
             benchmarks=[_enough_for(name, states) for name, _ in usable_benchmarks()],
-            notes=self._model.notes() if isinstance(self._model, Noted) else [],
+            notes=self._model.notes() if isinstance(self._model, HasNotes) else [],
         )
 
     def _ask(self, request: Request) -> Response:

@@ -18,14 +18,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from evenkeel.errors import DataError, StorageError
+from evenkeel.harness.limits import ROUNDING, Refused
 from evenkeel.journal.journal import harden
 
 VARIABLE = "EVENKEEL_BUDGET"
 """The file of the budget that this process shares with others."""
 NOT_NOW = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY)
 """What SQLite says of a budget that is whole, and that another process holds or the disk does not take."""
-ROUNDING = 1e-9
-"""Dollars that the sum of many costs may be off."""
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS spending (
     requests INTEGER NOT NULL, usd REAL NOT NULL, max_requests INTEGER, max_usd REAL
@@ -67,15 +66,16 @@ class Ledger:
         with self._changing() as connection:
             return _account(connection)
 
-    def reserve(self, usd: float) -> str:
-        """Count a request at what it may cost at most; the limit that it would break, or nothing."""
+    def reserve(self, usd: float) -> Refused | None:
+        """Count a request at what it may cost at most; else the limit that it would break. What other
+        processes have set aside is not waited for."""
         with self._changing() as connection:
             refusal = _account(connection).refusal(usd)
             if not refusal:
                 connection.execute("UPDATE spending SET requests = requests + 1, usd = usd + ?", (usd,))
-            return refusal
+            return Refused(refusal, may_pass=False) if refusal else None
 
-    def settle(self, reserved: float, usd: float) -> None:
+    def settle_usd(self, reserved: float, usd: float) -> None:
         """Replace what a request might have cost by what it did cost."""
         with self._changing() as connection:
             connection.execute("UPDATE spending SET usd = usd + ?", (usd - reserved,))

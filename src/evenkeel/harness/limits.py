@@ -9,6 +9,8 @@ from msgspec import Meta, Struct
 from evenkeel.options import parse
 
 Count: TypeAlias = Annotated[int, Meta(ge=1)]
+ROUNDING = 1e-9
+"""Dollars that the sum of many costs may be off."""
 
 
 class Price(NamedTuple):
@@ -21,6 +23,14 @@ class Price(NamedTuple):
 
     def usd(self, tokens_in: int, tokens_out: int) -> float:
         return (tokens_in * self.input + tokens_out * self.output) / 1e6
+
+
+class Refused(NamedTuple):
+    """Why a request may not be sent."""
+
+    limit: str
+    may_pass: bool
+    """Whether others have money set aside that may become free."""
 
 
 class Limits(Struct, frozen=True, kw_only=True):

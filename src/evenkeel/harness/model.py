@@ -30,30 +30,30 @@ class Model(Protocol):
         """Give back memory, threads and connections."""
 
 
-class Meter(Protocol):
-    """What a budget offers a model that asks a server. It may be called from any thread.
+class TryCounter(Protocol):
+    """What a run's gate offers a model that asks a server. It may be called from any thread.
 
-    A request that is let through is counted once, and so are the tokens of its response. Whatever else is
-    sent for it, and whatever else the server counts, goes through here.
+    A request that is admitted is counted once, and so are the tokens of its response. Whatever else is sent
+    for it, and whatever else the server counts, goes through here; so does a call with many texts.
     """
 
-    def may_retry(self) -> bool:
-        """Count one more try of a request; False, and nothing counted, where a limit allows none."""
+    def count_try(self) -> None:
+        """Count one more call before it is sent; BudgetReached where a limit allows none."""
 
-    def used(self, tokens_in: int, tokens_out: int) -> None:
+    def add_used(self, tokens_in: int, tokens_out: int) -> None:
         """Count the tokens of a reply that was paid for and gave no response."""
 
 
 @runtime_checkable
-class Metered(Protocol):
-    """A model that may send a request more than once."""
+class CountsTries(Protocol):
+    """A model that may make another number of calls than it is given requests."""
 
-    def count_with(self, meter: Meter) -> None:
-        """Ask this meter before every further try from now on."""
+    def count_with(self, counter: TryCounter) -> None:
+        """Ask this counter before every further call from now on."""
 
 
 @runtime_checkable
-class Noted(Protocol):
+class HasNotes(Protocol):
     """A model that has something to say beside the figures of what it answered."""
 
     def notes(self) -> list[str]:
@@ -61,7 +61,7 @@ class Noted(Protocol):
 
 
 @runtime_checkable
-class Echoing(Protocol):
+class SupportsPromptLogprobs(Protocol):
     """A model whose log-probabilities come from elsewhere, and may be sound in one language and no other."""
 
     def probe_logprobs(self, examples: Mapping[str, Sequence[LogLikelihood]]) -> None:

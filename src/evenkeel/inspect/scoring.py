@@ -16,10 +16,11 @@ import msgspec
 
 from evenkeel.api.run import summarise
 from evenkeel.api.setup import model_refs, open_models, probe
+from evenkeel.harness.dispatcher import by_role
 from evenkeel.harness.model import Model
 from evenkeel.harness.progress import Progress
 from evenkeel.harness.registry import load_benchmark, record_type
-from evenkeel.harness.runner import by_role, in_chunks
+from evenkeel.harness.runner import in_chunks
 from evenkeel.harness.scoring import Scored, score_portion
 from evenkeel.inspect.questions import Answers, Question, answered, in_order, read_question
 from evenkeel.models.engines.engine import LocalEngine

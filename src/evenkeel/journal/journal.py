@@ -1,8 +1,7 @@
 """The journal: every answered request of a run with its answer, in SQLite, as it came.
 
-An answer is kept under a key, the hash of three things: who was asked (the model's identity), what was
-asked (the request's content and sampling) and the repeat number. So five repeats of one prompt are five
-entries, a killed run resumes where it stopped, and scoring never needs the model again.
+An answer is kept under the key of its request (`journal/key.py`): a killed run resumes where it stopped, and
+scoring never needs the model again.
 
 A thread of its own commits the answers as they come (`journal/writer.py`), so that the thread that talks to
 the model never waits for the disk, and a kill loses next to nothing.
@@ -13,31 +12,22 @@ A row that cannot be read (bits flip, disks fail) is an answer that is missing, 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import re
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
 from evenkeel.errors import RunConflict, StorageError
 from evenkeel.files.cache import write_whole
+from evenkeel.journal.key import Key, Keyed
 from evenkeel.journal.writer import Usage, Writer
-from evenkeel.types import (
-    Embed,
-    Generate,
-    LogLikelihood,
-    Rank,
-    Request,
-    Response,
-    Sample,
-    StringLikelihood,
-)
+from evenkeel.types import Response, Sample
 
 VERSION = 2
 LOOKUP = 500  # keys per SELECT; SQLite's oldest default allows 999 variables
@@ -78,41 +68,6 @@ UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError, TypeErro
 NOT_ASKED = Response(status="error", reason="not asked")
 
 
-class Key(NamedTuple):
-    """Where an answer is filed: under `key`; `digest` and `body` are the request's content."""
-
-    key: bytes
-    digest: bytes
-    body: bytes
-
-
-def model_digest(identity: Mapping[str, Any]) -> bytes:
-    return hashlib.sha256(msgspec.json.encode(identity, order="deterministic")).digest()
-
-
-def make_key(model: bytes, request: Request) -> Key:
-    """The key of a request to the model with this digest."""
-    # The role says whom to ask and the model's digest who that was, so the role itself stays out.
-    match request:
-        case Generate():
-            schema = [request.schema] if request.schema else []
-            body = _encode(["generate", request.prompt, request.sampling, *schema])
-        case LogLikelihood():
-            body = _encode(["loglikelihood", request.prefix, request.continuation])
-        case StringLikelihood():
-            body = _encode(["stringlikelihood", request.prefix, request.continuation])
-        case Embed():
-            body = _encode(["embed", request.text])
-        case Rank():
-            body = _encode(["rank", request.query, request.document])
-    digest = hashlib.sha256(body).digest()
-    return Key(_key(model, digest, request.repeat), digest, body)
-
-
-def _key(model: bytes, digest: bytes, repeat: int) -> bytes:
-    return hashlib.sha256(model + digest + repeat.to_bytes(8, "big")).digest()
-
-
 class Journal:
     """A run's journal: written by this process alone, read by any."""
 
@@ -132,10 +87,10 @@ class Journal:
             stack.pop_all()
         self._writer = Writer(path, connect, _storage_errors)
 
-    def put(self, key: Key, request: Request, response: Response) -> None:
+    def put(self, keyed: Keyed, response: Response) -> None:
         """File an answer. One that comes later under the same key takes its place."""
         self.empty = False
-        self._writer.put((key, request, response))
+        self._writer.put((keyed, response))
 
     def put_usage(self, role: str, usage: Usage) -> None:
         """Store what was asked of the model of a role so far, whether or not an answer came of it."""
@@ -145,40 +100,28 @@ class Journal:
         """What was asked of the model of each role, over all starts of the run."""
         self.flush()
         with _storage_errors(self.path):
-            rows = self._reader.execute("SELECT role, requests, tokens_in, tokens_out FROM usage")
-            return {role: Usage(*amounts) for role, *amounts in rows}
+            return read_usage(self._reader)
 
     def flush(self) -> None:
         """Return when everything put so far is on disk."""
         self._writer.flush()
         self._check_place()
 
-    def unanswered(
-        self, model: bytes, requests: Iterable[Request], *, again: bool = True
-    ) -> Iterator[tuple[Key, Request]]:
-        """The requests that still have to be asked, each once with its key, read lazily.
-
-        What failed is asked again, unless `again` says otherwise.
-        """
-        seen: set[bytes] = set()
-        # What this very pass puts is in `seen`; so over a journal that was empty nothing need be looked up.
-        search = not self.empty
-        stream = iter(requests)
+    def unanswered(self, keys: Iterable[Key], *, again: bool = True) -> set[bytes]:
+        """The keys that have no stored answer; of what failed, unless `again` says otherwise, too."""
+        missing = {key.key for key in keys}
+        if self.empty:
+            return missing
+        stream = iter(list(missing))
         while chunk := list(islice(stream, LOOKUP)):
-            new: dict[bytes, tuple[Key, Request]] = {}
-            for request in chunk:
-                key = make_key(model, request)
-                if key.key not in seen:
-                    seen.add(key.key)
-                    new[key.key] = (key, request)
-            stored = self._find(list(new)) if search else {}
-            done = {key for key, response in stored.items() if not again or response.status != "error"}
-            yield from (pair for key, pair in new.items() if key not in done)
+            stored = self._find(chunk)
+            missing -= {key for key, response in stored.items() if not again or response.status != "error"}
+        return missing
 
-    def read(self, model: bytes, requests: Iterable[Request]) -> Iterator[Response]:
-        """The stored answer of each request, in order. What was never answered reads as an error."""
-        stream = iter(requests)
-        while chunk := [make_key(model, request).key for request in islice(stream, LOOKUP)]:
+    def read(self, keys: Iterable[Key]) -> Iterator[Response]:
+        """The stored answer under each key, in order. What was never answered reads as an error."""
+        stream = iter(keys)
+        while chunk := [key.key for key in islice(stream, LOOKUP)]:
             stored = self._find(chunk)
             yield from (stored.get(key, NOT_ASKED) for key in chunk)
 
@@ -250,6 +193,11 @@ def find(connection: sqlite3.Connection, keys: Sequence[bytes]) -> dict[bytes, R
         return {key: response for one in keys for key, response in find(connection, [one]).items()}
     decoded = {key: decode(status, body) for key, status, body in rows}
     return {key: response for key, response in decoded.items() if response is not None}
+
+
+def read_usage(connection: sqlite3.Connection) -> dict[str, Usage]:
+    rows = connection.execute("SELECT role, requests, tokens_in, tokens_out FROM usage")
+    return {role: Usage(*amounts) for role, *amounts in rows}
 
 
 def decode(status: Any, body: Any) -> Response | None:

@@ -17,7 +17,9 @@ import msgspec
 
 from evenkeel.errors import DataError, RunConflict
 from evenkeel.files import lock
-from evenkeel.journal.journal import check, decode, find, harden, make_key, refuse_links
+from evenkeel.journal.journal import check, decode, find, harden, read_usage, refuse_links
+from evenkeel.journal.key import make_key
+from evenkeel.journal.writer import Usage
 from evenkeel.types import Request, Response, Sample
 
 
@@ -32,7 +34,7 @@ class Recording:
 
     def find(self, request: Request) -> Response | None:
         """The answer to a request; None where there is none that can be read."""
-        key, digest, _ = make_key(self._model or b"", request)
+        key, digest = make_key(self._model or b"", request)
         if self._model is not None:
             return self.find_keys([key]).get(key)
         query = (
@@ -59,6 +61,11 @@ class Recording:
             ).fetchall()
         decoder = msgspec.json.Decoder(kind)
         return [decoder.decode(body) for (body,) in rows]
+
+    def usage(self) -> dict[str, Usage]:
+        """What was asked of the model of each role, over all starts of the run."""
+        with _reading_errors(self.path):
+            return read_usage(self._connection)
 
     def pace(self) -> float | None:
         """Answers per second, from the first to the last; None where that cannot be said."""

@@ -17,10 +17,10 @@ from typing import NamedTuple, TypeAlias
 
 import msgspec
 
-from evenkeel.types import Request, Response
+from evenkeel.journal.key import Keyed, content
+from evenkeel.types import Response
 
-Entry: TypeAlias = tuple[tuple[bytes, bytes, bytes], Request, Response]
-"""The key of an answer (its own, that of the content, and the content), the request and the answer."""
+Entry: TypeAlias = tuple[Keyed, Response]
 
 AHEAD = 20_000
 """Answers that may wait for the disk before the asker has to."""
@@ -146,12 +146,12 @@ def _commit(connection: sqlite3.Connection, entries: Sequence[Entry], usage: Map
 
 
 def _requests(entries: Sequence[Entry]) -> Iterable[tuple[bytes, str, bytes]]:
-    return [(key[1], type(request).__name__.lower(), key[2]) for key, request, _ in entries]
+    return [(key.digest, type(request).__name__.lower(), content(request)) for (key, request), _ in entries]
 
 
 def _responses(entries: Sequence[Entry]) -> Iterable[tuple[bytes, bytes, int, str, bytes, float]]:
     now = time.time()
     return [
-        (key[0], key[1], request.repeat, response.status, _encode(response), now)
-        for key, request, response in entries
+        (key.key, key.digest, request.repeat, response.status, _encode(response), now)
+        for (key, request), response in entries
     ]

@@ -15,7 +15,8 @@ from msgspec import Struct
 from evenkeel.errors import UsageError
 from evenkeel.files.cache import file_sha256
 from evenkeel.harness.spec import member, read_spec
-from evenkeel.journal.journal import make_key, model_digest, refuse_links
+from evenkeel.journal.journal import refuse_links
+from evenkeel.journal.key import make_key, model_digest
 from evenkeel.journal.recording import Recording
 from evenkeel.types import Capability, Request, Response
 

@@ -12,13 +12,12 @@ from msgspec import Struct
 from evenkeel.analysis.gate import gate
 from evenkeel.analysis.leaderboard import leaderboard
 from evenkeel.api.launch import stored
-from evenkeel.api.plan import dry_run
+from evenkeel.api.plan import Plan, dry_run
 from evenkeel.api.suite.definition import BudgetEntry, SuiteFile, read_suite
 from evenkeel.api.suite.runs import PlannedRun, planned_runs
 from evenkeel.api.suite.scheduler import Scheduler, earlier_outcome
 from evenkeel.errors import EvenkeelError, UsageError
 from evenkeel.files import lock
-from evenkeel.harness.budget import Plan
 from evenkeel.harness.folder import Run, shared_layout
 from evenkeel.harness.ledger import Ledger
 from evenkeel.report.suite import SuiteGate, SuiteResult, SuiteRun, write_leaderboards

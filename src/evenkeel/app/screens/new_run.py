@@ -16,7 +16,7 @@ from evenkeel.app.settings import Settings
 from evenkeel.page.format import capitalised, counted, duration
 
 if TYPE_CHECKING:
-    from evenkeel.harness.budget import Plan
+    from evenkeel.api.plan import Plan
 
 WORDS = {
     "starter": "The starter set comes with Evenkeel and is generated on first use.",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import msgspec
 from msgspec import Struct
 
-from evenkeel.errors import CapabilityError, ModelUnreachable, UsageError
+from evenkeel.errors import BudgetReached, CapabilityError, ModelUnreachable, UsageError
 from evenkeel.harness.progress import Progress
 from evenkeel.models.openai.background import Outbox, Relay, iterate
 from evenkeel.models.openai.dialect import Dialect
@@ -58,7 +58,7 @@ from evenkeel.types import (
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Mapping, Sequence
 
-    from evenkeel.harness.model import Meter
+    from evenkeel.harness.model import TryCounter
     from evenkeel.models.openai.batches.session import Access
     from evenkeel.models.presets import Feature, Preset
 
@@ -105,7 +105,7 @@ class OpenAI:
         self._progress = Progress()
         self._server_in_spec = server_in_spec
         """Whether the address is part of the model's identity: its spec names the server."""
-        self._meter: Meter | None = None
+        self._counter: TryCounter | None = None
         self._streams: weakref.WeakSet[Generator[Any, None, None]] = weakref.WeakSet()
 
     def __repr__(self) -> str:
@@ -127,9 +127,9 @@ class OpenAI:
         """Report retries to this watcher from now on."""
         self._progress = progress
 
-    def count_with(self, meter: Meter) -> None:
-        """Ask this meter before every further try from now on."""
-        self._meter = meter
+    def count_with(self, counter: TryCounter) -> None:
+        """Ask this counter before every further call from now on."""
+        self._counter = counter
 
     def identity(self) -> dict[str, Any]:
         # An extra body may hold a key of some kind: its hash distinguishes bodies and shows nothing else.
@@ -245,7 +245,7 @@ class OpenAI:
             dialect=self._dialect,
             health=server.health,
             relay=relay,
-            meter=self._meter,
+            counter=self._counter,
             concurrency=concurrency,
             timeout=self._options.timeout,
             retries=self._options.retries,
@@ -274,15 +274,16 @@ class OpenAI:
             job = source.next()
             if job is None:
                 return
-            if isinstance(job, list):
-                await self._answer_batch(client, job, outbox)
-                continue
             try:
-                response = await self._answer_one(client, job)
+                if isinstance(job, list):
+                    await self._answer_batch(client, job, outbox)
+                else:
+                    outbox.put((job, await self._answer_one(client, job)))
             except RequestFailed as failure:
-                self._fail(failure, [job], outbox, client)
+                self._fail(failure, job if isinstance(job, list) else [job], outbox, client)
+            except BudgetReached as error:  # what the other workers have under way is answered first
+                source.end(error)
             else:
-                outbox.put((job, response))
                 await asyncio.sleep(0)  # the answers that have come are stored before the next is asked for
 
     async def _answer_one(
@@ -310,10 +311,10 @@ class OpenAI:
         if isinstance(first, Rank):
             documents = [request.document for request in batch if isinstance(request, Rank)]
             body = partial(self._dialect.rank_body, first.query, documents)
-            return Call(RERANK, body, lambda data: read_scores(data, count), paid=False)
+            return Call(RERANK, body, lambda data: read_scores(data, count), priced=False, extra=True)
         texts = [request.text for request in batch if isinstance(request, Embed)]
         body = partial(self._dialect.embed_body, texts)
-        return Call(EMBEDDINGS, body, lambda data: read_vectors(data, count), paid=False)
+        return Call(EMBEDDINGS, body, lambda data: read_vectors(data, count), priced=False, extra=True)
 
     async def _answer_batch(self, client: Sender, batch: Batch, outbox: Outbox[Answer]) -> None:
         parts: Sequence[Batch]
@@ -341,5 +342,4 @@ class OpenAI:
     ) -> None:
         for request in requests:
             outbox.put((request, Response(status="error", reason=str(failure))))
-        if not failure.by_budget:
-            self._health.failed(failure, under_way=client.under_way)
+        self._health.failed(failure, under_way=client.under_way)

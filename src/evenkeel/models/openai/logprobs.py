@@ -56,7 +56,7 @@ async def loglikelihood(
     if isinstance(whole, Response):
         return whole
     body = partial(dialect.logprobs_body, prefix)
-    before = await client.send(Call(COMPLETIONS, body, lambda data: read_prefix(data, prefix), further=True))
+    before = await client.send(Call(COMPLETIONS, body, lambda data: read_prefix(data, prefix), extra=True))
     return before if isinstance(before, Response) else loglikelihood_after(before, whole, request)
 
 

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
     from types import TracebackType
 
-    from evenkeel.harness.model import Meter
+    from evenkeel.harness.model import TryCounter
     from evenkeel.models.openai.background import Relay
     from evenkeel.models.openai.dialect import Dialect
     from evenkeel.models.openai.endpoint import Endpoint
@@ -109,11 +109,9 @@ def may_pass(error: RequestError) -> bool:
 class RequestFailed(Exception):
     """A request that failed for good; the message is the response's reason."""
 
-    def __init__(self, error: RequestError, tries: int, *, by_budget: bool = False) -> None:
+    def __init__(self, error: RequestError, tries: int) -> None:
         super().__init__(error.after(tries))
         self.error = error
-        self.by_budget = by_budget
-        """Whether a limit of the run allows no further try, which says nothing of the server."""
 
 
 class Call(NamedTuple, Generic[R]):
@@ -122,10 +120,10 @@ class Call(NamedTuple, Generic[R]):
     path: str
     body: Callable[[], bytes]
     read: Callable[[bytes], R]
-    paid: bool = True
-    """Whether its tries count for the budget."""
-    further: bool = False
-    """Whether it is sent beside another call of the same request, so that its first try counts too."""
+    priced: bool = True
+    """Whether its tokens are paid for."""
+    extra: bool = False
+    """Whether no request was counted for its first try: it has many texts, or is a second call."""
 
     def encoded(self) -> bytes:
         try:
@@ -166,7 +164,7 @@ class Client:
         dialect: Dialect,
         health: ServerHealth,
         relay: Relay,
-        meter: Meter | None,
+        counter: TryCounter | None,
         concurrency: int,
         timeout: float,
         retries: int,
@@ -176,7 +174,7 @@ class Client:
         self._dialect = dialect
         self._health = health
         self._relay = relay
-        self._meter = meter
+        self._counter = counter
         self._retries = retries
         self._timeout = timeout
         self._clock = asyncio.get_running_loop().time
@@ -260,11 +258,9 @@ class Client:
                 tries.count += 1
 
     async def _try(self, call: Call[R], body: bytes, tries: Tries) -> R:
-        meter = self._meter if call.paid else None
-        counts = call.further or tries.error is not None
-        if counts and meter is not None and not meter.may_retry():
-            error = tries.error or RequestError(NOT_SENT, "a limit of the run allows no further request")
-            raise RequestFailed(error, tries.count - 1, by_budget=True)
+        counter = self._counter
+        if counter is not None and (call.extra or tries.error is not None):
+            counter.count_try()
         throttle = self.throttle
         await throttle.enter()
         sent_at = self._clock()
@@ -277,8 +273,8 @@ class Client:
                     raise reply.failure()
                 answer = reply.parse(call.read)
             except RequestError:
-                if meter is not None:
-                    meter.used(*reply.used_tokens())
+                if counter is not None and call.priced:
+                    counter.add_used(*reply.used_tokens())
                 raise
             throttle.succeeded()
             return answer

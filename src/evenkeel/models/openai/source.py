@@ -49,8 +49,12 @@ class Source:
         except StopIteration:
             self._ended = True
         except Exception as error:  # noqa: BLE001  # raised again when what is running has been answered
-            self._ended, self.error = True, error
+            self.end(error)
         return None
+
+    def end(self, error: Exception) -> None:
+        """Read no further: the error is raised when what is running has been answered."""
+        self._ended, self._next_request, self.error = True, None, self.error or error
 
 
 def _query(request: Embed | Rank) -> str | None:

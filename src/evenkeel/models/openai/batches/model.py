@@ -12,9 +12,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from evenkeel.harness.model import Meter, Metered, Model, Noted
+from evenkeel.harness.model import CountsTries, HasNotes, Model, TryCounter
 from evenkeel.harness.progress import Progress, watch
-from evenkeel.journal.journal import make_key, model_digest
+from evenkeel.journal.key import make_key, model_digest
 from evenkeel.models.openai.background import Outbox, Relay, iterate
 from evenkeel.models.openai.batches.session import Access, Answer, Session, poll_limit
 from evenkeel.models.openai.retry import Client, ServerHealth
@@ -37,7 +37,7 @@ class BatchModel:
         poll_limit()  # a wrong one is an error before anything is asked
         self._health = ServerHealth(access.endpoint.shown)
         self._progress = Progress()
-        self._meter: Meter | None = None
+        self._counter: TryCounter | None = None
         self._streams: weakref.WeakSet[Generator[Any, None, None]] = weakref.WeakSet()
 
     def identity(self) -> dict[str, Any]:
@@ -47,16 +47,16 @@ class BatchModel:
         self._live.probe(needs)
 
     def notes(self) -> list[str]:
-        return self._live.notes() if isinstance(self._live, Noted) else []
+        return self._live.notes() if isinstance(self._live, HasNotes) else []
 
     def watch(self, progress: Progress) -> None:
         self._progress = progress
         watch(self._live, progress)
 
-    def count_with(self, meter: Meter) -> None:
-        self._meter = meter
-        if isinstance(self._live, Metered):
-            self._live.count_with(meter)
+    def count_with(self, counter: TryCounter) -> None:
+        self._counter = counter
+        if isinstance(self._live, CountsTries):
+            self._live.count_with(counter)
 
     def close(self) -> None:
         for stream in list(self._streams):
@@ -88,7 +88,7 @@ class BatchModel:
             dialect=access.dialect,
             health=self._health,
             relay=relay,
-            meter=self._meter,
+            counter=self._counter,
             concurrency=1,
             timeout=access.timeout,
             retries=access.retries,
@@ -103,6 +103,6 @@ class BatchModel:
                 wait=self._wait,
                 relay=relay,
                 health=self._health,
-                meter=self._meter,
+                counter=self._counter,
             )
             await session.run()

@@ -56,7 +56,7 @@ from evenkeel.models.openai.transport import (
 from evenkeel.types import Generate, Request, Response
 
 if TYPE_CHECKING:
-    from evenkeel.harness.model import Meter
+    from evenkeel.harness.model import TryCounter
     from evenkeel.models.openai.background import Outbox, Relay
     from evenkeel.models.openai.endpoint import Endpoint
 
@@ -106,7 +106,7 @@ class Session:
     wait: bool
     relay: Relay
     health: ServerHealth
-    meter: Meter | None
+    counter: TryCounter | None
 
     def __post_init__(self) -> None:
         self._protocol = PROTOCOLS[self.access.protocol]
@@ -291,8 +291,8 @@ class Session:
                 self._put(name, reply.parse(read_chat))
             except RequestError as broken:
                 error = broken
-                if self.meter is not None:
-                    self.meter.used(*reply.used_tokens())
+                if self.counter is not None:
+                    self.counter.add_used(*reply.used_tokens())
             else:
                 self._answered = True
                 return True
@@ -316,8 +316,10 @@ class Session:
             self._dialect.learn(open_failures[name], body)
         for name, error in open_failures.items():
             again = self._body(name) != bodies[name] if name in bodies else may_pass(error)
-            if last or not again or (self.meter is not None and not self.meter.may_retry()):
+            if last or not again:
                 self._end(name, RequestFailed(error, tries))
+            elif self.counter is not None:
+                self.counter.count_try()
 
     def _end(self, name: str, failure: RequestFailed) -> None:
         self._last_failure = failure

@@ -1,0 +1,285 @@
+"""The path of every request: past the journal, through the gate, to a model, into the journal.
+
+A request is given its key once, which stays with it. What the journal holds is not asked. The gate admits
+the rest while the limits hold; the model yields each request with its response, in any order, and the journal
+stores it. A request that ended in an error is stored too: the next start asks it again, this one never.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, TypeAlias
+
+from evenkeel.errors import EvenkeelError, UsageError
+from evenkeel.harness.gate import Gate, RoleGate, Ticket
+from evenkeel.harness.model import CountsTries, HasNotes, Model, addresses_of
+from evenkeel.harness.progress import Progress, watch
+from evenkeel.journal.journal import LOOKUP, Journal
+from evenkeel.journal.key import Key, Keyed, make_key, model_digest
+from evenkeel.journal.recording import Recording
+from evenkeel.text.answers import IN_REASONING
+from evenkeel.types import Generate, Request, Response
+
+LISTED = 5
+"""Versions of a model that a note lists."""
+FIRST_REPLIES = 20
+"""A model of which so many first replies end inside their reasoning is not asked further."""
+
+Opener: TypeAlias = Callable[[str], Model]
+"""Gives the model of a role, loading nothing before it is asked."""
+
+Refusal: TypeAlias = Callable[[int], EvenkeelError]
+"""Says why so many requests are not asked, and what permits them."""
+
+TITLES = {"model": "asking", "embedder": "embedding", "judge": "judging"}
+
+
+class ReasoningOnly(UsageError):
+    """The first replies of a model all end inside their reasoning."""
+
+
+class Dispatcher:
+    """Has requests answered, each once, and reads what is stored."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        identities: Mapping[str, dict[str, Any]],
+        *,
+        opener: Opener,
+        gate: Gate,
+        progress: Progress,
+        titles: Mapping[str, str] = TITLES,
+        reuse: Recording | None = None,
+        refusals: Mapping[str, Refusal] | None = None,
+    ) -> None:
+        self.journal = journal
+        self.gate = gate
+        self._opener = opener
+        self._progress = progress
+        self._titles = titles
+        self._reuse = reuse
+        self._refusals = refusals or {}
+        self._asked: dict[str, Model] = {}
+        self._versions: defaultdict[str, set[tuple[str, str]]] = defaultdict(set)
+        """By role: the models and fingerprints that the replies name."""
+        self._digests = {role: model_digest(identity) for role, identity in identities.items()}
+        gate.resume(journal.usage(), journal.put_usage)
+
+    def ask(self, role: str, requests: Callable[[], Iterator[Request]]) -> None:
+        """Have every request answered that the journal does not hold. `requests` may be iterated anew.
+
+        Of a role that may not be asked, what failed before stays as it is; what was never asked is refused.
+        """
+        self._ask(role, requests, self.keys(role, requests()))
+
+    def answer(self, requests: Sequence[Request]) -> list[Response]:
+        """Have requests of any roles answered that are not yet; the answers in order."""
+        keys: dict[str, list[Key]] = {}
+        for role, group in by_role(requests).items():
+            keys[role] = self.keys(role, group)
+            self._ask(role, group.__iter__, keys[role])
+        return self._read(requests, keys)
+
+    def read(self, requests: Sequence[Request]) -> list[Response]:
+        """The stored answers to requests of any roles, in order."""
+        return self._read(
+            requests, {role: self.keys(role, group) for role, group in by_role(requests).items()}
+        )
+
+    def keys(self, role: str, requests: Iterable[Request]) -> list[Key]:
+        digest = self._digests[role]
+        return [make_key(digest, request) for request in requests]
+
+    def count_missing(self, role: str, requests: Iterable[Request]) -> int:
+        """How many requests were never answered, however that ended."""
+        return len(self.journal.unanswered(self.keys(role, requests), again=False))
+
+    def notes(self) -> dict[str, list[str]]:
+        """By role, what the models that were asked have to say beside the figures."""
+        noted = {role: model.notes() for role, model in self._asked.items() if isinstance(model, HasNotes)}
+        for role, versions in self._versions.items():
+            noted[role] = [*noted.get(role, ()), *_version_notes(versions)]
+        return {role: notes for role, notes in noted.items() if notes}
+
+    def _ask(self, role: str, requests: Callable[[], Iterator[Request]], keys: list[Key]) -> None:
+        title, total = self._title(role), len({key.key for key in keys})
+        missing = self.journal.unanswered(keys)
+        if self._reuse is not None and missing:
+            self._take_over(self._reuse, role, _pending(requests(), keys, set(missing)), total)
+            missing = self.journal.unanswered(keys)
+        refusal = self._refusals.get(role)
+        if missing and refusal:
+            if new := len(self.journal.unanswered(keys, again=False)):
+                raise refusal(new)
+            missing = set()
+        self._progress.phase(title, total=total, done=total - len(missing))
+        if missing:
+            model = self._asked[role] = self._opener(role)
+            watch(model, self._progress)
+            if isinstance(model, CountsTries):
+                model.count_with(RoleGate(self.gate, role))
+            _Sending(self, model, role, _pending(requests(), keys, missing)).run()
+
+    def _title(self, role: str) -> str:
+        """What a phase is called: `judging`, or `judging vllm:NAME` for a role that names its model."""
+        kind, _, spec = role.partition(":")
+        name = spec.partition("?")[0].rstrip(":")
+        title = self._titles.get(kind, kind)
+        return f"{title} {name}" if name else title
+
+    def _take_over(self, reuse: Recording, role: str, pending: Iterator[Keyed], total: int) -> None:
+        """File what another run was answered to these very requests, by this very model."""
+        copied, title = 0, self._title(role)
+        while chunk := {keyed.key.key: keyed for keyed in islice(pending, LOOKUP)}:
+            for key, response in reuse.find_keys(list(chunk)).items():
+                if response.status != "error":
+                    self.journal.put(chunk[key], response)
+                    copied += 1
+        self.journal.flush()
+        if copied:
+            self._progress.note(
+                f"{title}: {copied:,} of {total:,} answers taken over from {reuse.path.parent}"
+            )
+        elif role == "model":
+            self._progress.note(
+                f"{title}: no answer taken over from {reuse.path.parent}: it holds none to these requests "
+                "from this model."
+            )
+
+    def answered(self, keyed: Keyed, ticket: Ticket, response: Response) -> None:
+        """Take in what a model answered: it is stored, then counted."""
+        self.journal.put(keyed, response)
+        self.gate.settle(ticket, response)
+        self._progress.answered(response, usd=self.gate.usd)
+
+    def _read(self, requests: Sequence[Request], keys: Mapping[str, list[Key]]) -> list[Response]:
+        streams = {role: self.journal.read(group) for role, group in keys.items()}
+        responses = [next(streams[request.role]) for request in requests]
+        for request, response in zip(requests, responses, strict=True):
+            if response.model or response.fingerprint:
+                self._versions[request.role].add((response.model, response.fingerprint))
+        return responses
+
+
+class _Sending:
+    """The requests of one role on their way: admitted, under way, stored."""
+
+    def __init__(self, dispatcher: Dispatcher, model: Model, role: str, pending: Iterator[Keyed]) -> None:
+        self._dispatcher = dispatcher
+        self._model = model
+        self._role = role
+        self._pending = pending
+        self._held_back: Keyed | None = None
+        """The next request, while those under way hold the money that it needs."""
+        self._under_way: dict[Request, tuple[Keyed, Ticket]] = {}
+        self._reasoning_only: int | None = 0
+        """Replies so far that ended inside their reasoning; None once another has come."""
+
+    def run(self) -> None:
+        try:
+            self._answer_all()
+            while self._held_back is not None:
+                self._answer_all()
+        finally:
+            for _, ticket in self._under_way.values():
+                self._dispatcher.gate.settle(ticket, None)
+            self._dispatcher.journal.flush()
+
+    def _answer_all(self) -> None:
+        """Have the model answer what the gate admits while it reads."""
+        answers = iter(self._model.answer(self._admitted()))
+        answer: tuple[Request, Response] | None = None
+        try:
+            for answer in answers:
+                self._take(*answer)
+        except (KeyboardInterrupt, ReasoningOnly) as stop:
+            if answer is not None and answer[0] in self._under_way:
+                self._take(*answer)
+            for request, response in _left_over(answers, stop):
+                self._take(request, response)
+            raise
+
+    def _admitted(self) -> Iterator[Request]:
+        """The requests as the gate admits them. A model may read them in a thread of its own."""
+        gate = self._dispatcher.gate
+        while (keyed := self._held_back or next(self._pending, None)) is not None:
+            ticket = gate.admit(keyed.request, wait=not self._under_way)
+            self._held_back = keyed if ticket is None else None
+            if ticket is None:  # it is admitted when those under way are answered
+                return
+            self._under_way[keyed.request] = keyed, ticket
+            yield keyed.request
+
+    def _take(self, request: Request, response: Response) -> None:
+        keyed, ticket = self._under_way.get(request, (None, None))
+        if keyed is None or ticket is None:
+            raise UsageError(
+                f"{type(self._model).__name__} answered a request that it was not asked, or one twice: a "
+                "model yields each request that it is given once, with its response."
+            )
+        self._dispatcher.answered(keyed, ticket, response)
+        del self._under_way[request]
+        self._check_reasoning(request, response)
+
+    def _check_reasoning(self, request: Request, response: Response) -> None:
+        """Stop where a model only thinks: each reply is paid for, and none can be scored."""
+        if self._reasoning_only is None or response.status == "error" or not isinstance(request, Generate):
+            return
+        if IN_REASONING not in response.reason:
+            self._reasoning_only = None
+            return
+        self._reasoning_only += 1
+        if self._reasoning_only == FIRST_REPLIES:
+            fix = "--max-tokens with a larger number"
+            if addresses_of(self._model):
+                name = "--model-arg " if self._role == "model" else f"in the spec of the {self._role}, ?"
+                fix = f"{name}reasoning_tokens=8192"
+            raise ReasoningOnly(
+                f"The first {FIRST_REPLIES} replies of the {self._role} all ended inside their reasoning, "
+                f"before any answer. Give it tokens to think with ({fix}) and another --out."
+            )
+
+
+def _pending(requests: Iterable[Request], keys: Iterable[Key], missing: set[bytes]) -> Iterator[Keyed]:
+    """The requests whose key is missing, each once."""
+    for request, key in zip(requests, keys, strict=True):
+        if key.key in missing:
+            missing.remove(key.key)
+            yield Keyed(key, request)
+
+
+def _left_over(
+    answers: Iterator[tuple[Request, Response]], stop: BaseException
+) -> Iterator[tuple[Request, Response]]:
+    """What a model has received when it is stopped, and not yet yielded; nothing of one that has none."""
+    try:
+        if (throw := getattr(answers, "throw", None)) is not None:
+            yield throw(stop)
+            yield from answers
+    except (type(stop), StopIteration):
+        return
+
+
+def _version_notes(versions: set[tuple[str, str]]) -> Iterator[str]:
+    """Where a server's replies name more than one model, or more than one version of its software."""
+    for what, names in (
+        ("models", {model for model, _ in versions}),
+        ("system fingerprints", {fingerprint for _, fingerprint in versions}),
+    ):
+        if len(names) > 1:
+            listed = sorted(name or "none" for name in names)
+            more = f" and {len(listed) - LISTED:,} more" if len(listed) > LISTED else ""
+            yield (
+                f"The server's replies name {len(listed):,} {what}: {', '.join(listed[:LISTED])}{more}. The "
+                "figures are of all of them together."
+            )
+
+
+def by_role(requests: Iterable[Request]) -> dict[str, list[Request]]:
+    roles: defaultdict[str, list[Request]] = defaultdict(list)
+    for request in requests:
+        roles[request.role].append(request)
+    return roles

@@ -1,0 +1,221 @@
+"""The gate before every model: it counts requests and dollars before they are spent, and keeps the limits.
+
+A request is admitted with one try, and with the most that it may cost set aside; its answer replaces that by
+what it did cost. Whatever else a model sends (retries, a second request, a call with many texts, trials) is
+counted before it is sent. All of it counts over all starts of a run: the journal keeps the sums, those set
+aside included, so that what was under way when a process was killed counts as spent.
+
+Where money that others have set aside may still become free, a request waits. Where it cannot, the run ends
+with BudgetReached. Runs of one process may share limits: each has a gate of its own, behind which is a
+`shared` one. All of them may be used from any thread.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from evenkeel.errors import BudgetReached
+from evenkeel.harness.ledger import Ledger
+from evenkeel.harness.limits import ROUNDING, Limits, Price, Refused
+from evenkeel.journal.writer import Usage
+from evenkeel.text.token_estimate import estimate_tokens
+from evenkeel.types import Embed, Generate, LogLikelihood, Rank, Request, Response, StringLikelihood
+
+UNPRICED = (Embed, Rank)
+"""Kinds of requests whose tokens cost next to nothing and are not counted. Nor is a request to a model that
+computes here; calls to a server are."""
+NOTHING = Usage()
+WAIT_S = 0.5
+"""Between two looks whether money has become free: a wait without end cannot be interrupted everywhere."""
+
+
+class Ticket(NamedTuple):
+    """A request that was admitted."""
+
+    role: str
+    tokens: Usage | None
+    """What it may use at most, which is set aside; None where its tokens are not counted."""
+
+
+class Gate:
+    """Admits requests while the limits hold."""
+
+    def __init__(
+        self,
+        limits: Limits | None = None,
+        prices: Mapping[str, Price] | None = None,
+        thinking: Mapping[str, int] | None = None,
+        *,
+        shared: Gate | Ledger | None = None,
+        owner: str = "",
+    ) -> None:
+        self.limits = limits = limits or Limits()
+        self.requests = 0
+        self.usd = 0.0
+        """Spent, over all starts."""
+        self.reserved_usd = 0.0
+        """Set aside for what is under way."""
+        self._owner = owner
+        """Whose limits they are, where they are not those of one run: `the suite`."""
+        self._prices = prices or {}
+        self._default_price = limits.price or Price(0.0, 0.0)
+        self._thinking = thinking or {}
+        """By role: tokens that a model may write beside its answer."""
+        self._shared = shared
+        self._counts_money = limits.max_usd is not None or shared is not None
+        self._earlier: Mapping[str, Usage] = {}
+        self._usage: dict[str, Usage] = {}
+        """By role: what this start has used, and set aside."""
+        self._store: Callable[[str, Usage], None] = lambda role, usage: None
+        self._changed: threading.Condition = (
+            shared._changed if isinstance(shared, Gate) else threading.Condition()
+        )
+
+    def resume(self, usage: Mapping[str, Usage], store: Callable[[str, Usage], None] | None = None) -> None:
+        """Count from what earlier starts used, by role, here and in shared limits. Called again, it replaces
+        what was counted before. `store` is given each sum whenever it changes."""
+        with self._changed:
+            self._count_earlier(self._earlier, -1)
+            self._earlier = dict(usage)
+            self._count_earlier(self._earlier, +1)
+            if store is not None:
+                self._store = store
+                for role in self._usage:
+                    self._save(role)
+
+    def admit(self, request: Request, *, wait: bool) -> Ticket | None:
+        """Count a request, and set aside what it may cost; None where that is not possible now.
+
+        With `wait`, it is waited for what others have set aside; where no one has, BudgetReached.
+        """
+        if isinstance(request, UNPRICED):
+            return Ticket(request.role, None)
+        tokens = Usage(0, *estimate(request, self._thinking)) if self._counts_money else NOTHING
+        usd = self._cost(request.role, tokens)
+        with self._changed:
+            while refused := self.reserve(usd):
+                if not wait:
+                    return None
+                if not refused.may_pass:
+                    raise self._reached(refused.limit, usd)
+                self._changed.wait(WAIT_S)
+            self._use(request.role, tokens._replace(requests=1))
+        return Ticket(request.role, tokens)
+
+    def count_try(self, role: str) -> None:
+        """Count one more call before it is sent; BudgetReached where a limit allows none."""
+        with self._changed:
+            if refused := self.reserve(0.0):
+                raise self._reached(refused.limit, 0.0)
+            self._use(role, Usage(1))
+
+    def add_used(self, role: str, tokens_in: int, tokens_out: int) -> None:
+        """Count the tokens of a reply that was paid for and gave no response."""
+        with self._changed:
+            self._use(role, Usage(0, tokens_in, tokens_out))
+            self.settle_usd(0.0, self._cost(role, Usage(0, tokens_in, tokens_out)))
+
+    def settle(self, ticket: Ticket, response: Response | None) -> None:
+        """Replace what was set aside by what a response did cost. None: it was stopped before it ended."""
+        role, reserved = ticket
+        if reserved is None:
+            return
+        used = _used(reserved, response) if response is not None else NOTHING
+        with self._changed:
+            change = Usage(0, used.tokens_in - reserved.tokens_in, used.tokens_out - reserved.tokens_out)
+            if change != NOTHING:
+                self._use(role, change)
+            self.settle_usd(self._cost(role, reserved), self._cost(role, used))
+
+    def reserve(self, usd: float) -> Refused | None:
+        """Count a try, with what it may cost at most; else the limit that it would break."""
+        limits, owner = self.limits, self._owner
+        if limits.max_requests is not None and self.requests >= limits.max_requests:
+            count = f"{owner}'s budget of {limits.max_requests:,} requests"
+            return Refused(count if owner else f"--max-requests {limits.max_requests}", may_pass=False)
+        if limits.max_usd is not None and self.usd + self.reserved_usd + usd > limits.max_usd + ROUNDING:
+            limit = f"{owner}'s budget of ${limits.max_usd:g}" if owner else f"--max-usd {limits.max_usd:g}"
+            return Refused(limit, may_pass=self.reserved_usd > ROUNDING)
+        refused = self._shared.reserve(usd) if self._shared is not None else None
+        if refused is None:
+            self.requests += 1
+            self.reserved_usd += usd
+        return refused
+
+    def settle_usd(self, reserved: float, usd: float) -> None:
+        self.usd += usd
+        self.reserved_usd = max(0.0, self.reserved_usd - reserved)
+        if self._shared is not None:
+            self._shared.settle_usd(reserved, usd)
+        else:
+            self._changed.notify_all()
+
+    def _use(self, role: str, usage: Usage) -> None:
+        self._usage[role] = self._usage.get(role, NOTHING).plus(usage)
+        self._save(role)
+
+    def _save(self, role: str) -> None:
+        self._store(role, self._earlier.get(role, NOTHING).plus(self._usage[role]))
+
+    def _count_earlier(self, usage: Mapping[str, Usage], sign: int) -> None:
+        for role, used in usage.items():
+            self._add(sign * used.requests, sign * self._cost(role, used))
+
+    def _add(self, requests: int, usd: float) -> None:
+        self.requests += requests
+        self.usd += usd
+        if isinstance(self._shared, Gate):
+            self._shared._add(requests, usd)
+
+    def _cost(self, role: str, usage: Usage) -> float:
+        return self._prices.get(role, self._default_price).usd(usage.tokens_in, usage.tokens_out)
+
+    def _reached(self, limit: str, usd: float) -> BudgetReached:
+        spent = f", ${self.usd:.4f}" if self.usd else ""
+        next_one = f"; the next may cost up to ${usd:.4f}" if usd and "$" in f"{limit}{spent}" else ""
+        return BudgetReached(
+            f"stopped at {limit}. Over all its starts the run has sent {self.requests:,} requests{spent}"
+            f"{next_one}: raise the limit, or leave it out, to resume."
+        )
+
+
+class RoleGate(NamedTuple):
+    """A gate, for the model of one role: it counts what the model sends beyond one try for each request."""
+
+    gate: Gate
+    role: str
+
+    def count_try(self) -> None:
+        self.gate.count_try(self.role)
+
+    def add_used(self, tokens_in: int, tokens_out: int) -> None:
+        self.gate.add_used(self.role, tokens_in, tokens_out)
+
+
+def _used(reserved: Usage, response: Response) -> Usage:
+    """The tokens of a response: those that it reports, else an estimate, if it is an answer."""
+    failed = response.status == "error"
+    tokens_in = response.tokens_in or (0 if failed else reserved.tokens_in)
+    tokens_out = response.tokens_out or 0
+    if not tokens_out and reserved.tokens_out and not failed:
+        tokens_out = min(reserved.tokens_out, estimate_tokens(response.text))
+    return Usage(0, tokens_in, tokens_out)
+
+
+def estimate(request: Request, thinking: Mapping[str, int] | None = None) -> tuple[int, int]:
+    """An estimate of the tokens that a request reads, and the most it may write; with what a model may think,
+    by role."""
+    match request:
+        case Generate():
+            prompt = request.prompt
+            texts = [prompt] if isinstance(prompt, str) else [message.content for message in prompt]
+            thought = (thinking or {}).get(request.role, 0) if not isinstance(prompt, str) else 0
+            return sum(map(estimate_tokens, texts)), request.sampling.max_tokens + thought
+        case LogLikelihood() | StringLikelihood():
+            return estimate_tokens(request.prefix + request.continuation), 0
+        case Embed():
+            return estimate_tokens(request.text), 0
+        case Rank():
+            return estimate_tokens(request.query + request.document), 0

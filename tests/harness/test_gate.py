@@ -1,0 +1,172 @@
+"""Limits: stop in time, whatever is still on its way, failed, or was asked in an earlier start."""
+
+from __future__ import annotations
+
+import re
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import evenkeel as ek
+from evenkeel.errors import BudgetReached
+from evenkeel.harness.gate import Gate, Ticket, estimate
+from evenkeel.harness.limits import Limits
+from evenkeel.journal.journal import Journal
+from evenkeel.journal.writer import Usage
+from evenkeel.types import Generate, Response, Sampling
+from loopback import Loopback
+
+pytestmark = pytest.mark.slow
+
+
+def ask(number: int) -> Generate:
+    return Generate(prompt=f"{number} words to read here", sampling=Sampling(max_tokens=100))
+
+
+def admit(gate: Gate, number: int) -> Ticket:
+    ticket = gate.admit(ask(number), wait=True)
+    assert ticket is not None
+    return ticket
+
+
+class Spent:
+    """What a gate stores."""
+
+    def __init__(self, gate: Gate) -> None:
+        self.usage = Usage()
+        gate.resume({}, self.store)
+
+    def store(self, role: str, usage: Usage) -> None:
+        self.usage = usage
+
+
+def test_requests_under_way_count_with_the_most_they_may_write() -> None:
+    gate = Gate(Limits(max_usd=250e-6, price_in=1.0, price_out=1.0))
+    spent = Spent(gate)
+    tickets = [ticket for n in range(10) if (ticket := gate.admit(ask(n), wait=False))]
+    assert len(tickets) == 2
+    assert spent.usage.tokens_out == 200  # a kill must not make them free
+    for ticket in tickets:
+        gate.settle(ticket, Response(status="ok", tokens_in=5, tokens_out=10))
+    assert spent.usage == Usage(2, 10, 20)
+    assert sum(gate.admit(ask(n), wait=False) is not None for n in range(10)) == 2
+
+
+@pytest.mark.parametrize(
+    ("response", "tokens_in", "tokens_out"),
+    [
+        (Response(status="error", reason="HTTP 500"), 0, 0),
+        (Response(status="error", reason="no text", tokens_in=7, tokens_out=9), 7, 9),
+        (Response(status="ok", text="four words or so"), estimate(ask(1))[0], 4),
+        (None, 0, 0),
+    ],
+)
+def test_a_reply_costs_what_it_reports_or_an_estimate(
+    response: Response | None, tokens_in: int, tokens_out: int
+) -> None:
+    gate = Gate(Limits(max_usd=1.0, price_in=1.0))
+    spent = Spent(gate)
+    gate.settle(admit(gate, 1), response)
+    assert spent.usage == Usage(1, tokens_in, tokens_out)
+
+
+def test_every_try_and_every_paid_reply_counts() -> None:
+    gate = Gate(Limits(max_requests=3, max_usd=1.0, price_in=1.0, price_out=2.0))
+    ticket = admit(gate, 1)
+    for _ in range(2):
+        gate.add_used("model", 1000, 500)
+        gate.count_try("model")
+    gate.add_used("model", 1000, 500)
+    with pytest.raises(BudgetReached, match="has sent 3 requests"):
+        gate.count_try("model")
+    gate.settle(ticket, Response(status="error", reason="no text"))
+    assert gate.usd == pytest.approx(3 * 0.002)
+    with pytest.raises(BudgetReached):
+        admit(gate, 2)
+
+
+def test_runs_that_share_a_limit_wait_for_each_other_and_end_together() -> None:
+    """The second waits while the first may leave money over, and goes on with what is left."""
+    shared = Gate(Limits(max_usd=300e-6), owner="the suite")
+    first, second = (Gate(Limits(price_out=1.0), shared=shared) for _ in range(2))
+    tickets = [admit(first, 1), admit(first, 2), admit(first, 3)]
+    assert second.admit(ask(4), wait=False) is None
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(admit, second, 4)
+        first.settle(tickets[0], Response(status="ok", tokens_in=1, tokens_out=10))
+        with pytest.raises(TimeoutError):
+            waiting.result(0.1)  # 90 of the 100 that it may need
+        first.settle(tickets[1], Response(status="ok", tokens_in=1, tokens_out=10))
+        second.settle(waiting.result(30), Response(status="ok", tokens_in=1, tokens_out=100))
+    first.settle(tickets[2], Response(status="ok", tokens_in=1, tokens_out=100))
+    assert (shared.requests, shared.usd, shared.reserved_usd) == (4, pytest.approx(220e-6), pytest.approx(0))
+    with pytest.raises(BudgetReached, match=re.escape("the suite's budget of $0.0003")):
+        admit(second, 5)
+
+
+def test_threads_together_never_pass_a_shared_limit() -> None:
+    shared = Gate(Limits(max_requests=100, max_usd=1.0), owner="the suite")
+
+    def spend(number: int) -> int:
+        gate, sent = Gate(Limits(price_out=1.0), shared=shared), 0
+        with pytest.raises(BudgetReached):
+            while True:
+                ticket = admit(gate, number)
+                sent += 1
+                gate.settle(ticket, Response(status="ok", tokens_in=1, tokens_out=100))
+        return sent
+
+    with ThreadPoolExecutor(4) as pool:
+        assert sum(pool.map(spend, range(4))) == shared.requests == 100
+
+
+def test_earlier_starts_count_once_however_often_they_are_read() -> None:
+    shared = Gate(Limits(max_requests=10), owner="the suite")
+    gate = Gate(Limits(price_out=1.0), shared=shared)
+    gate.count_try("model")  # a trial, before the run's folder is open
+    for _ in range(2):
+        gate.resume({"model": Usage(4, 0, 1_000_000)})
+    assert (gate.requests, gate.usd, shared.requests, shared.usd) == (5, 1.0, 5, 1.0)
+
+
+@pytest.mark.parametrize("limit", [{"max_requests": 5}, {"max_usd": 0.002, "price_out": 10.0}])
+def test_a_runs_budget_holds_over_all_its_starts(
+    questions: Path, tmp_path: Path, limit: dict[str, Any]
+) -> None:
+    settings: dict[str, Any] = {
+        "data": questions, "levels": "1", "repeats": 5, "embedder": "openai:embed", "concurrency": 1,
+        "max_tokens": 64,         "out": tmp_path / "run", "progress": False,
+    }  # fmt: skip
+    with Loopback(words=30) as server:
+        for start in range(3):
+            with pytest.raises(BudgetReached):
+                ek.run("mirae", "openai:loop", base_url=server.url, **settings, **limit)
+            if not start:
+                asked = server.requests
+                assert 0 < asked <= 6  # one of them may be a probe
+        assert server.requests <= asked + 2
+        ek.run("mirae", "openai:loop", base_url=server.url, **settings)
+
+
+class Broken(Loopback):
+    """A server whose first replies lack the last brace, and are paid for all the same."""
+
+    def _answer(self, path: str, body: Any, key: str) -> bytes:
+        reply = super()._answer(path, body, key)
+        return reply[:-1] if path.endswith("/chat/completions") and self.requests <= 8 else reply
+
+
+def test_replies_that_cannot_be_used_count(questions: Path, tmp_path: Path) -> None:
+    with Broken(words=30, record=True) as server, pytest.raises(BudgetReached):
+        ek.run(
+            "mirae", "openai:loop", base_url=server.url, data=questions, levels="1", repeats=5,
+            embedder="openai:embed", max_tokens=64, concurrency=2, out=tmp_path / "run", progress=False,
+            max_usd=0.002, price_out=10.0,
+        )  # fmt: skip
+    with closing(Journal(tmp_path / "run" / "journal.sqlite")) as journal:
+        usage = journal.usage()["model"]
+    assert usage.requests == sum(body["path"].endswith("/chat/completions") for body in server.bodies)
+    assert usage.tokens_out * 10.0 / 1e6 <= 0.002
