@@ -136,9 +136,11 @@ def test_every_ability_and_setting_has_its_figure(
     # All prompts together, whose mix depends on the rates that were asked: 20 noisy ones of which 2 are lost,
     # 4 without the answer, 9 integrations, 3 from false documents.
     assert run.summary["published"].value == 34 / 36
-    # The headline has each ability once, at its hardest published setting: 4, 4, 3 and 3 questions.
-    assert run.headline == run.summary["macro_published"]
-    assert run.headline.value == (0.5 + 1 + 1 + 1) / 4
+    # The headline has each ability once, at its hardest published setting: 4, 4, 3 and 3 questions. Where no
+    # document has the answer, all are answered from memory, which only the published check counts as right.
+    assert run.headline == run.summary["macro_lenient"]
+    assert run.headline.value == (0.5 + 0 + 1 + 1) / 4
+    assert run.summary["macro_published"].value == (0.5 + 1 + 1 + 1) / 4
     assert (run.headline.n, run.headline.clusters) == (14, 10)
     assert run.headline.method == "mean of 4 abilities: Wilson score"
     assert sum(run.headline.statuses.values()) == 39  # all that was asked, at whatever setting

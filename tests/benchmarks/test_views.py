@@ -150,7 +150,7 @@ def asked(reply: str, ability: str = "noise", fake: str | None = None) -> Record
             correct=0.0,
         ),
     )
-    values, detail = measure(sample, reply)
+    values, detail = measure(sample, Response(status="ok", text=reply))
     numbers = {name: None if value is None else float(value) for name, value in values.items()}
     return recorded(Rgb, sample, [reply], numbers, detail)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from evenkeel.page.layout import Column, Layout, Note
 from evenkeel.page.metrics import Metric
@@ -60,16 +61,24 @@ def test_a_verdict_says_what_is_uncertain(headline: Figure, sentence: str) -> No
     assert of(headline) == sentence
 
 
-def test_a_macro_average_of_uneven_parts_is_not_a_count() -> None:
+def test_a_macro_average_is_not_a_share_of_prompts() -> None:
     layout = Layout(
         metrics=(Metric("right", "Accuracy", "share", "higher", mean_over="ability"),),
         question="?",
         verdict="Right in {}",
     )
     headline = figure(0.5, 0.4, 0.6)
-    parts = {f"right/ability={n}": figure(0.5, 0.4, 0.6, n=n, scope={"ability": str(n)}) for n in (2, 6)}
+    parts = {f"right/ability={n}": figure(0.5, 0.4, 0.6, scope={"ability": n}) for n in ("one", "two")}
     summary = {"right": headline, **parts}
-    assert verdict(layout, summary, {"model": headline}).startswith("Right in 50% of 8 prompts")
+    expected = "Right in 50%, averaged over two abilities (95% interval 40% to 60%)."
+    assert verdict(layout, summary, {"model": headline}) == expected
+    del summary["right/ability=two"]
+    assert verdict(layout, summary, {"model": headline}).startswith("Right in 4 of 8 prompts (")
+
+
+def test_remarks_on_the_figures_follow() -> None:
+    layout = replace(RIGHT, remarks=lambda summary: [f"It was asked {summary['right'].n} times."])
+    assert of(figure(0.5, 0.4, 0.6), layout).endswith(" (95% interval 40% to 60%). It was asked 8 times.")
 
 
 def test_the_best_of_several_methods_is_described() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from evenkeel.page.format import FLOOR, TOO_WIDE, counted, counts, interval, number
@@ -14,6 +15,7 @@ WIDE: dict[Unit, float] = {"share": 0.25, "cosine": 0.25, "score": 25}
 """Intervals wider than this are of too few samples."""
 TEST_RUN = "so treat this as a test run"
 """How the verdict on a figure in doubt ends."""
+NUMBERS = {2: "two", 3: "three", 4: "four", 5: "five", 6: "six"}
 COUNTED = 100
 """Up to so many samples a share is given as a count: 1 of 8 prompts."""
 
@@ -53,22 +55,26 @@ def verdict(
 
 
 def _amount(figure: Figure, layout: Layout, summary: Summary) -> str:
-    """`1 of 8 prompts`, `63% of 1,200 prompts`, `0.87`."""
+    """`1 of 8 prompts`, `63% of 1,200 prompts`, `33%, averaged over four abilities`, `0.87`."""
     value = figure.value or 0.0
     if figure.unit != "share":
         return number(value, figure.unit)
+    parts = _parts(layout, summary)
+    if parts > 1:
+        plural = re.sub("y$", "ie", layout.metrics[0].mean_over) + "s"
+        return f"{number(value, 'share')}, averaged over {NUMBERS.get(parts, parts)} {plural}"
     samples = counted(figure.n, layout.counted[0])
     count = value * figure.n
-    if figure.n <= COUNTED and abs(count - round(count)) < 1e-6 and _even_parts(layout, summary):
+    if figure.n <= COUNTED and abs(count - round(count)) < 1e-6:
         return f"{round(count)} of {samples}"
     return f"{number(value, 'share')} of {samples}"
 
 
-def _even_parts(layout: Layout, summary: Summary) -> bool:
-    """Whether every sample counts the same: a macro-average may be over parts of different sizes."""
+def _parts(layout: Layout, summary: Summary) -> int:
+    """How many parts the headline is the mean of: each counts as much as another, whatever its size."""
     metric = layout.metrics[0]
-    parts = {f.n for f in summary.values() if f.metric == metric.name and set(f.scope) == {metric.mean_over}}
-    return not metric.mean_over or len(parts) <= 1
+    scopes = [figure.scope for figure in summary.values() if figure.metric == metric.name]
+    return sum(set(scope) == {metric.mean_over} for scope in scopes)
 
 
 def baseline_words(layout: Layout, summary: Summary) -> str:

@@ -26,6 +26,8 @@ from msgspec import Meta, Struct
 
 from evenkeel.benchmarks.rgb import files, page, predictions, view
 from evenkeel.benchmarks.rgb.files import RgbDetail, RgbInputs, RgbSample
+from evenkeel.benchmarks.rgb.groups import Questions
+from evenkeel.benchmarks.rgb.metrics import METRICS
 from evenkeel.benchmarks.rgb.selection import (
     DATA,
     NOISE_RATES,
@@ -156,7 +158,7 @@ class Rgb(Benchmark):
     Inputs = RgbInputs
     Detail = RgbDetail | None
     layout = page.LAYOUT
-    metrics = page.METRICS
+    metrics = METRICS
     starter = Starter(STARTER_SHA256, make_starter)
     usage: ClassVar[Mapping[str, Sequence[str]]] = {
         "run": (
@@ -183,6 +185,7 @@ class Rgb(Benchmark):
         "noise_rates": "0,0.6",
         "max_tokens": 24,
     }
+    layout_for = staticmethod(page.layout_for)
     notes = staticmethod(page.notes)
     in_short = staticmethod(view.in_short)
     setting = staticmethod(view.setting)
@@ -205,8 +208,13 @@ class Rgb(Benchmark):
         """`limit` questions of each data set, at every setting that its kind has an ability for, as often as
         repeats are asked for."""
         datasets = self._datasets(data)
+        questions = Questions(
+            (f"{dataset.name}-{instance.id}", instance.query, dataset.kind != "int")
+            for dataset in datasets
+            for instance in dataset.instances
+        )
         return [
-            self._sample(dataset, instance, setting, index, repeat)
+            self._sample(dataset, instance, setting, index, repeat, questions)
             for setting in self.options.settings
             for dataset in datasets
             if dataset.kind == DATA[setting.ability]
@@ -247,7 +255,13 @@ class Rgb(Benchmark):
         return datasets
 
     def _sample(
-        self, dataset: files.Dataset, instance: files.Instance, setting: Setting, index: int, repeat: int
+        self,
+        dataset: files.Dataset,
+        instance: files.Instance,
+        setting: Setting,
+        index: int,
+        repeat: int,
+        questions: Questions,
     ) -> RgbSample:
         selection = select(instance, setting, order=self.options.doc_order, index=index)
         tags = setting.tags(dataset.lang)
@@ -257,11 +271,12 @@ class Rgb(Benchmark):
         variant = f"repeat{repeat + 1}" if repeat else ""
         return Sample(
             id=f"{dataset.name}-{instance.id}-{setting.name}{variant and f'-{variant}'}",
-            group=f"{dataset.name}-{instance.id}",
+            group=questions.group(instance.query),
             tags=tags,
             inputs=RgbInputs(
                 dataset=dataset.name,
                 instance=instance.id,
+                joins=questions.joined(instance.query) if dataset.kind == "int" else (),
                 query=instance.query,
                 answer=instance.raw_answer,
                 fake=instance.raw_fake,
@@ -295,7 +310,7 @@ class Rgb(Benchmark):
     def score(self, answered: Sequence[Answered[RgbInputs]]) -> Scoring:
         from evenkeel.benchmarks.rgb import judging, scoring
 
-        counted = [item for item in answered if self.answers.counts(item.responses[0])]
+        counted = [item for item in answered if self._counts(item)]
         if self.options.judge:
             judged = yield from judging.ask(counted, lambda kind: self._judge_prompts[kind])
         else:
@@ -303,8 +318,10 @@ class Rgb(Benchmark):
         settings = scoring.headline_settings(item.sample for item in answered)
         scores = []
         for item in answered:
-            measured, detail = scoring.measure(item.sample, item.responses[0].text)
+            measured, detail = scoring.measure(item.sample, item.responses[0])
             score = self.scored(item, **measured)
+            if self._counts(item) and not score.answered:
+                score = scoring.empty_reply(score, measured)
             values = score.values | {"lacks_documents": float(bool(item.sample.inputs.note))}
             if verdict := judged.get(item.sample.id):
                 detail = msgspec.structs.replace(detail, judge=verdict.status, evaluation=verdict.evaluation)
@@ -312,9 +329,20 @@ class Rgb(Benchmark):
                 values |= scoring.judge_values(verdict, values, labels)
             values |= scoring.headline_values(score.tags, values, settings)
             scores.append(
-                msgspec.structs.replace(score, values=values, detail=detail if score.answered else None)
+                msgspec.structs.replace(
+                    score,
+                    values=values,
+                    links=item.sample.inputs.joins,
+                    detail=detail if score.answered else None,
+                )
             )
         return scores
+
+    def _counts(self, item: Answered[RgbInputs]) -> bool:
+        """Whether there is an answer. The published scripts count an empty one that they recorded."""
+        response = item.responses[0]
+        recorded = item.sample.inputs.temperature is not None
+        return self.answers.counts(response) or (recorded and response.status == "ok")
 
     def summarise(self, scores: Sequence[Score]) -> Summary:
         from evenkeel.benchmarks.rgb.figures import summarise
@@ -333,8 +361,8 @@ class Rgb(Benchmark):
 
     @classmethod
     def asked(cls, inputs: RgbInputs) -> Any:
-        """Without what a judge is asked, or said, about the answer."""
-        return super().asked(msgspec.structs.replace(inputs, judge=None, evaluation=None))
+        """Without what a judge is asked, or said, about the answer, and which other files were read."""
+        return super().asked(msgspec.structs.replace(inputs, joins=(), judge=None, evaluation=None))
 
     @classmethod
     def builder(cls) -> Any:

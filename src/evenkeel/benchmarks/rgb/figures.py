@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import re
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 from evenkeel import analysis as stats
 from evenkeel.analysis import combined
 from evenkeel.analysis.figures import changes, scopes
-from evenkeel.benchmarks.rgb.page import METRICS
+from evenkeel.analysis.links import group_of, independent_groups, numbered
+from evenkeel.analysis.repeats import Repeated, repeat_figures
+from evenkeel.benchmarks.rgb.metrics import METRICS
+from evenkeel.benchmarks.rgb.page import LINKED
 from evenkeel.benchmarks.rgb.scoring import CHECKS
 from evenkeel.page.metrics import unit_of
 from evenkeel.types import Figure, Score, Summary
 
 JUDGES = (*CHECKS, "judge")
 NOISE_TAGS = ("noise", "integration_noise")
+REPEAT = re.compile(r"-repeat\d+$")
+"""Ends the id of a further answer to a prompt."""
 
 
 def summarise(scores: Sequence[Score]) -> Summary:
@@ -28,7 +34,8 @@ def summarise(scores: Sequence[Score]) -> Summary:
     )
     breakdown = {name: right if name in CHECKS else [(), *by_setting] for name in names}
     shares = stats.summarise(scores, breakdown, units={name: unit_of(METRICS, name) for name in names})
-    return _macro_figures(scores) | shares | _corrections(scores) | _noise_changes(scores)
+    computed = _corrections(scores) | _noise_changes(scores) | _repeats(scores)
+    return _macro_figures(scores) | shares | computed
 
 
 # The headline: the mean of the abilities
@@ -53,19 +60,24 @@ def _macro_figures(scores: Sequence[Score]) -> Summary:
 
 
 def _macro_figure(asked: Sequence[Score], members: Sequence[Score], macro: str) -> Figure:
+    """Of all abilities that were asked, or none: two checks never average different ones."""
     known = [(score, value) for score in members if (value := score.values[macro]) is not None]
     answered = [str(score.tags["ability"]) for score, _ in known]
-    asked_of = dict.fromkeys(str(score.tags["ability"]) for score in members)
-    lost = [ability for ability in asked_of if ability not in answered]
-    groups = [score.group for score, _ in known]
+    checked = {str(score.tags["ability"]) for score in members}
+    leading = [score for score in asked if any(name.startswith("macro_") for name in score.values)]
+    abilities = dict.fromkeys(str(score.tags["ability"]) for score in leading)
+    lost = [ability for ability in abilities if ability not in answered]
+    groups = [group_of(score) for score, _ in known]
     if lost or not known:
-        method = f"none: nothing answered for {', '.join(lost)}" if lost else stats.NOTHING
-        interval = stats.Interval(None, None, None, method, len(known), len(set(groups)))
+        reason = "nothing answered for" if checked.issuperset(lost) else "not checked:"
+        method = f"none: {reason} {', '.join(lost)}" if lost else stats.NOTHING
+        interval = stats.Interval(None, None, None, method, len(known), independent_groups(groups))
     else:
         terms = combined.macro_terms([value for _, value in known], groups, answered)
         interval = combined.interval(terms, "share")
         if len(terms) > 1:
-            interval = interval._replace(method=f"mean of {len(terms)} abilities: {interval.method}")
+            over = f" over {LINKED}" if numbered(groups)[1] else ""
+            interval = interval._replace(method=f"mean of {len(terms)} abilities{over}: {interval.method}")
     statuses: Counter[str] = Counter()
     for score in asked:
         statuses.update(score.statuses)
@@ -103,3 +115,13 @@ def _noise_changes(scores: Sequence[Score]) -> Summary:
                 if figures and tag == "noise":
                     summary[stats.scope_name(name, scope)] = [*figures.values()][-1]
     return summary
+
+
+def _repeats(scores: Sequence[Score]) -> Summary:
+    """How often all answers to a prompt are right by the lenient check, where it was asked several times."""
+    prompts: defaultdict[str, list[Score]] = defaultdict(list)
+    for score in scores:
+        if "lenient" in score.values:
+            prompts[REPEAT.sub("", score.sample_id)].append(score)
+    repeated = [Repeated.of(answers, "lenient") for answers in prompts.values()]
+    return repeat_figures(repeated, (), ("setting",))

@@ -61,8 +61,9 @@ class Prompts(Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError("the text 'closed' lacks {QUERY}")
 
     def messages(self, query: str, docs: Sequence[str], *, closed: bool) -> tuple[Message, ...]:
-        """`closed` asks for what is known; a search that found nothing is asked about like any other."""
-        if closed:
+        """`closed` asks for what is known. A search that found nothing is asked about like any other; where
+        there is no text `closed`, as published: there no documents are no documents."""
+        if closed or not (docs or self.closed):
             return (Message("user", fill(self.closed or self.instruction, QUERY=query, DOCS="")),)
         question = fill(self.instruction, QUERY=query, DOCS="\n".join(docs))
         return (Message("system", self.system), Message("user", question))
@@ -290,6 +291,8 @@ class RgbInputs(Struct, frozen=True, kw_only=True, omit_defaults=True):
     repeat: int = 0
     variant: str = ""
     """Which of several answers to the question at the setting: `repeat3`; the first has none."""
+    joins: tuple[str, ...] = ()
+    """The groups of the questions that it was made from by joining them."""
     prompts: Prompts | None = None
     """Where they are not those of this package: a run's folder is scored again without their file."""
     judge: JudgePrompt | None = None

@@ -1,165 +1,56 @@
-"""How RGB is shown: metrics, pictures, tables, notes, and what to be careful about."""
+"""How RGB is shown: pictures, tables, notes, and what to be careful about."""
 
 from __future__ import annotations
 
-from evenkeel.benchmarks.rgb.selection import ABILITIES, REFERENCE
+from functools import partial
+
+from msgspec.structs import replace
+
+from evenkeel.benchmarks.rgb.metrics import METRICS
+from evenkeel.benchmarks.rgb.selection import ABILITIES, REFERENCE, Ability
+from evenkeel.page.format import counted, number
 from evenkeel.page.layout import Bars, Column, Curve, Layout, Note, Table
-from evenkeel.page.metrics import Metric, scope_of
+from evenkeel.page.metrics import scope_of
 from evenkeel.types import RunSpec, Summary
 
-METRICS = (
-    Metric(
-        "macro_published",
-        "Accuracy (published check)",
-        "share",
-        "higher",
-        "The share of answers that contain the expected answer word for word, which is the published check; "
-        "averaged over the abilities, each at its hardest published setting.",
-        "The check looks for the answer as a part of the text: an answer that is named only to be denied "
-        "counts as given.",
-        main=True,
-        mean_over="ability",
-        parts=tuple(ABILITIES),
-    ),
-    Metric(
-        "macro_lenient",
-        "Accuracy (lenient check)",
-        "share",
-        "higher",
-        "The same, where the expected answer also counts in another spelling or as another form of a number "
-        "or a date (the lenient check).",
-        "Where no document has the answer only a rejection is right; the check makes errors of its own.",
-        mean_over="ability",
-    ),
-    Metric(
-        "published",
-        "right by the published check, of all prompts",
-        "share",
-        "higher",
-        "Answers with every part of the right answer and without the rejection phrase; at noise 1 a "
-        "rejection is right too (`all_rate`).",
-        "Over all prompts together it depends on which rates were asked: compare settings.",
-    ),
-    Metric(
-        "lenient",
-        "right by the lenient check, of all prompts",
-        "share",
-        "higher",
-        "Answers that give every part of the right answer, in any spelling; at noise 1, rejections.",
-        "Over all prompts together it depends on which rates were asked: compare settings.",
-    ),
-    Metric(
-        "rejected_*",
-        "declined where the documents hold no answer",
-        "share",
-        "higher",
-        "Answers that decline, of the prompts whose documents do not hold the answer (of a judge, Rej*).",
-        "The published check sees only the exact phrase that the prompt asks for.",
-    ),
-    Metric(
-        "detected_*",
-        "errors detected, of prompts with a false document",
-        "share",
-        "higher",
-        "Answers that report an error, of the prompts with at least one false document (ED; of a judge, "
-        "ED*).",
-        "A model that always reports errors detects all of them: see false_alarms_*.",
-    ),
-    Metric(
-        "false_alarms_*",
-        "errors reported, of prompts without a false document",
-        "share",
-        "lower",
-        "Answers that report an error although no document is false.",
-        "It needs prompts without a false document: --correct-rate 1, say.",
-    ),
-    *(
-        Metric(
-            f"corrected_{check}",
-            "detected errors corrected",
-            "share",
-            "higher",
-            f"Of the errors detected by the {by}, the share whose answer is right after all (CR).",
-            caution,
-            ratio_to=f"detected_{check}",
-        )
-        for check, by, caution in (
-            ("published", "published check", "A rejection after a report counts as a correction here."),
-            ("lenient", "lenient check", "Few detections make it uncertain."),
-            ("judge", "judge", "Whether the answer is right is decided by the published label."),
-        )
-    ),
-    Metric(
-        "noise_change_*",
-        "accuracy with noise minus without, same questions",
-        "share",
-        "higher",
-        "Accuracy at a rate of noise minus that at the lowest rate, each question compared with itself; "
-        "without a scope, that of the highest rate.",
-        "Noise 1 is left out, because a rejection is right there.",
-    ),
-    Metric(
-        "states_fake",
-        "answers that name the false answer",
-        "share",
-        "lower",
-        "Answers from false documents that name the false answer.",
-        "An answer that quotes the false statement in order to correct it counts too.",
-    ),
-    Metric(
-        "known_*",
-        "known without documents",
-        "share",
-        "higher",
-        "Right answers without any document: what the model knows by itself.",
-        "A lucky guess counts as knowledge, and the data may be in what the model was trained on.",
-    ),
-    Metric(
-        "judge_unparsed",
-        "verdicts that could not be read",
-        "share",
-        "lower",
-        "The judge's verdicts that could not be read, of those that arrived.",
-        "They are left out of the judge's figures, which then rest on the answers that are easy to judge.",
-    ),
-    Metric(
-        "lacks_documents",
-        "prompts that lack documents",
-        "share",
-        "lower",
-        "Prompts with fewer documents than asked for, or none with the answer where one should have it.",
-        "It is a property of the data and the rates, not of the model.",
-    ),
-)
-ABILITY_WORDS = {
+ABILITY_WORDS: dict[Ability, str] = {
     "noise": "noise robustness: right among irrelevant documents",
     "rejection": "negative rejection: declined where no document has the answer",
     "integration": "information integration: right from several documents",
     "counterfactual": "counterfactual robustness: right despite false documents",
 }
+PUBLISHED_REJECTION = "negative rejection: declined, or right from memory, where no document has the answer"
+"""What `all_rate` is at noise 1: the published check counts both."""
+CHECK_WORDS = {
+    "published": (
+        "The published check, which looks for the exact words, gives {}.",
+        "The published check, which also counts an answer from memory or one that is only named, gives {}.",
+    ),
+    "lenient": (
+        "The lenient check, which counts neither an answer from memory nor one that is only named, gives {}.",
+        "The lenient check, which also accepts other wordings, gives {}.",
+    ),
+}
+"""The sentence on the check that does not lead: where it gives less, and where it gives more."""
+LINKED = "linked questions"
+"""What the headline's interval is over where integration questions join plain ones."""
+MANY_DECLINED = 0.9
+"""The share declined from which a model is said to decline."""
+OUTCOMES = ("right", "wrong", "declined", "cut_off")
+REPEATED = ("right_every_time", "right_sometimes", "right_never")
 CHECK_ACCURACY = (
     "The lenient check makes errors of its own: on replies that language models wrote and labelled, none of "
     "them from a real run, its precision and recall are between 0.85 and 1 (docs/rgb.md)."
 )
-CURVES = (
-    ("Noise: accuracy by the share of noise, published check", "published", "noise"),
-    ("Noise: accuracy by the share of noise, lenient check", "lenient", "noise"),
-    ("Accuracy where the answer is scattered over documents", "published", "integration_noise"),
-)
-"""Title, metric, and the tag along which it is drawn."""
 
 
 def _table(title: str, rows: str, *columns: Column) -> Table:
     return Table(title=title, rows=rows, metrics=columns, total=False)
 
 
-def _by_check(name: str, *more: str) -> tuple[Column, ...]:
-    return tuple(Column(f"{name}{check}", check) for check in ("published", "lenient", *more))
-
-
-def _errors(check: str, by: str) -> Table:
+def _errors(check: str) -> Table:
     return _table(
-        f"Errors in the documents, {by}",
+        f"Errors in the documents, {check}{'' if check == 'judge' else ' check'}",
         "setting",
         Column(f"detected_{check}", "detected"),
         Column(f"corrected_{check}", "of these, corrected"),
@@ -167,23 +58,45 @@ def _errors(check: str, by: str) -> Table:
     )
 
 
-LAYOUT = Layout(
-    metrics=METRICS,
-    question="Does the answer survive bad retrieval?",
-    name="Retrieval robustness (RGB)",
-    verdict="Right in {} at the hardest settings",
-    correct=("published", "known_published"),
-    # By ability, which no metric of its own declares.
-    facts=(
-        *(Column(f"macro_published/ability={ability}", words) for ability, words in ABILITY_WORDS.items()),
-        Column("macro_lenient", "accuracy by the lenient check"),
-        Column("noise_change_published", "accuracy with the most noise minus with the least, same questions"),
-        Column("detected_published", "errors detected"),
-        Column("corrected_published", "of these, corrected"),
-        Column("false_alarms_published", "errors reported though no document is false"),
-        Column("states_fake", "answers that name the false answer"),
-    ),
-    pictures=(
+def _facts(lead: str, other: str) -> tuple[Column, ...]:
+    """The figures beside the headline; by ability, which no metric of its own declares."""
+    words = ABILITY_WORDS | ({"rejection": PUBLISHED_REJECTION} if lead == "published" else {})
+    return (
+        *(Column(f"macro_{lead}/ability={ability}", text) for ability, text in words.items()),
+        Column(f"macro_{other}", f"accuracy by the {other} check"),
+        *(
+            [Column("rejected_published", "declined where no document has the answer, by the exact phrase")]
+            if lead == "published"
+            else []
+        ),
+        Column("right_every_time", "right every time, of prompts asked several times"),
+        Column("right_minus_wrong", "right minus wrong, in points, where the documents hold the answer"),
+        Column("outcome_declined", "declined though the documents hold the answer"),
+        Column("no_answer_from_memory", "right from memory where no document has the answer"),
+        Column("no_answer_invented", "invented where no document has the answer"),
+        Column(f"noise_change_{lead}", "accuracy with the most noise minus with the least, same questions"),
+        Column("states_fake", "false answer named, where a document is false"),
+        Column(f"detected_{lead}", "errors detected"),
+        Column(f"corrected_{lead}", "of these, corrected"),
+        Column(f"false_alarms_{lead}", "errors reported though no document is false"),
+    )
+
+
+def _pictures(lead: str, other: str) -> tuple[Curve, ...]:
+    """The abilities first: they are what the headline is the mean of."""
+    curves = (
+        (f"Noise: accuracy by the share of noise, {lead} check", lead, "noise"),
+        (f"Noise: accuracy by the share of noise, {other} check", other, "noise"),
+        (f"Accuracy where the answer is scattered over documents, {lead} check", lead, "integration_noise"),
+    )
+    return (
+        Bars(
+            title=f"Accuracy by ability, {lead} check",
+            metric=f"macro_{lead}",
+            along="ability",
+            x_title="ability",
+            y_title="answers right",
+        ),
         *(
             Curve(
                 title=title,
@@ -193,50 +106,126 @@ LAYOUT = Layout(
                 x_title="share of documents that hold no part of the answer",
                 y_title="answers right",
             )
-            for title, metric, tag in CURVES
+            for title, metric, tag in curves
+        ),
+        Curve(
+            title="pass^k: how often k answers to a prompt are all right",
+            metric="pass_hat",
+            along="k",
+            x_title="k",
+            y_title="all k right",
         ),
         Bars(
-            title="Accuracy by the position of the document with the answer",
-            metric="published",
+            title=f"Accuracy by the position of the document with the answer, {lead} check",
+            metric=lead,
             along="position",
             lines="lang",
             x_title="position",
             y_title="answers right",
         ),
-    ),
-    tables=(
-        _table("Every ability and setting", "setting", *_by_check("")),
-        _table("Declined where the documents hold no answer", "setting", *_by_check("rejected_", "judge")),
-        _errors("published", "published check"),
-        _errors("lenient", "lenient check"),
-        _errors("judge", "judge"),
-        _table("Known without documents", "setting", *_by_check("known_")),
+    )
+
+
+def _tables(lead: str, other: str) -> tuple[Table, ...]:
+    def by_check(name: str, *more: str) -> tuple[Column, ...]:
+        return tuple(Column(f"{name}{check}", check) for check in (lead, other, *more))
+
+    return (
+        _table(
+            "Every ability and setting",
+            "setting",
+            *by_check(""),
+            Column("right_minus_wrong", "right minus wrong"),
+        ),
+        _table(
+            "What became of the answers, where the documents hold the answer",
+            "setting",
+            *(Column(f"outcome_{name}", name.replace("_", " ")) for name in OUTCOMES),
+        ),
+        _table(
+            "Prompts asked several times",
+            "setting",
+            *(Column(name, name.replace("_", " ")) for name in REPEATED),
+        ),
+        _table("Declined where no document has the answer", "setting", *by_check("rejected_", "judge")),
+        *(_errors(check) for check in (lead, other, "judge")),
+        _table("Known without documents", "setting", *by_check("known_")),
         Table(
-            title="By language, published check",
+            title=f"By language, {lead} check",
             rows="setting",
-            metric="published",
+            metric=lead,
             columns="lang",
             several=True,
             total=False,
         ),
-    ),
-    cautions=(
-        "Where no document has the answer, the published check also counts a right answer; the lenient one "
-        "counts only a rejection.",
-        CHECK_ACCURACY,
-        "The published order has the document with the answer at the same position in every prompt; "
-        "--doc-order balanced varies it.",
-    ),
-    citation="Chen, Lin, Han and Sun, Benchmarking Large Language Models in Retrieval-Augmented Generation, "
-    "AAAI 2024, https://github.com/chen700564/RGB",
-)
+    )
+
+
+def _remarks(lead: str, other: str, summary: Summary) -> list[str]:
+    """Where the checks differ, and where a model does nothing but decline."""
+    remarks = []
+    first, second = summary.get(f"macro_{lead}"), summary.get(f"macro_{other}")
+    limits = [each for figure in (first, second) if figure for each in (figure.low, figure.high)]
+    bounds = [limit for limit in limits if limit is not None]
+    apart = len(bounds) == 4 and (bounds[1] < bounds[2] or bounds[3] < bounds[0])
+    if apart and second and second.value is not None:
+        gives_more = bounds[1] < bounds[2]
+        remarks.append(CHECK_WORDS[other][gives_more].format(number(second.value, "share")))
+    declined = summary.get("outcome_declined")
+    if declined and declined.value is not None and declined.value >= MANY_DECLINED:
+        share = "all" if declined.value == 1 else f"{number(declined.value, 'share')} of"
+        prompts = f"{share} {counted(declined.n, 'prompts')}" if declined.n > 1 else "the only prompt"
+        remarks.append(f"It declined {prompts} whose documents hold the answer.")
+    return remarks
+
+
+def _layout(lead: str, other: str) -> Layout:
+    return Layout(
+        metrics=tuple(sorted(METRICS, key=lambda metric: metric.name != f"macro_{lead}")),
+        question="Does the answer survive bad retrieval?",
+        name="Retrieval robustness (RGB)",
+        verdict="Right in {}",
+        remarks=partial(_remarks, lead, other),
+        correct=(lead, f"known_{lead}"),
+        facts=_facts(lead, other),
+        pictures=_pictures(lead, other),
+        tables=_tables(lead, other),
+        cautions=(
+            "Where no document has the answer, the published check also counts a right answer; the lenient "
+            "one counts only a rejection.",
+            CHECK_ACCURACY,
+            "The published order has the document with the answer at the same position in every prompt; "
+            "--doc-order balanced varies it.",
+        ),
+        citation="Chen, Lin, Han and Sun, Benchmarking Large Language Models in Retrieval-Augmented "
+        "Generation, AAAI 2024, https://github.com/chen700564/RGB",
+    )
+
+
+LAYOUT, PUBLISHED_LAYOUT = _layout("lenient", "published"), _layout("published", "lenient")
+
+
+def layout_for(spec: RunSpec, summary: Summary) -> Layout:
+    """The lenient check leads, except where the published figure is what the run is for: recorded prediction
+    files, and the published data with the published prompts.
+
+    Where integration questions join plain ones, what is counted is to how many independent ones they amount.
+    """
+    source = spec.data.get("source")
+    published = source == "published" and spec.options.get("prompts") == "published"
+    layout = PUBLISHED_LAYOUT if published or source == "recorded" else LAYOUT
+    headline = summary.get(layout.headline)
+    if headline and LINKED in headline.method:
+        return replace(layout, counted=("prompts", "independent questions"))
+    return layout
 
 
 def notes(spec: RunSpec, summary: Summary) -> list[Note]:
     scopes = [scope_of(name) for name in summary]
     options, recorded = spec.options, spec.data.get("source") == "recorded"
+    headline = layout_for(spec, summary).headline
     listed = _headline_notes(
-        {s["ability"]: s["setting"] for metric, s in scopes if metric == LAYOUT.headline and "setting" in s}
+        {s["ability"]: s["setting"] for metric, s in scopes if metric == headline and "setting" in s}
     )
     asked = "" if recorded else f"Asked with {_named(options.get('prompts'))} prompts. "
     if judge := options.get("judge"):
@@ -257,6 +246,13 @@ def notes(spec: RunSpec, summary: Summary) -> list[Note]:
                 "answer: see their samples.",
                 warning=True,
             )
+        )
+    lenient = summary.get("lenient")
+    if recorded and lenient and lenient.coverage < 1:
+        empty = round((1 - lenient.coverage) * sum(lenient.statuses.values()))
+        replies = "1 recorded reply is" if empty == 1 else f"{empty:,} recorded replies are"
+        listed.append(
+            Note(f"{replies} empty: wrong by the published check, and left out by the lenient one.")
         )
     if recorded and any(scope.get("ability") == "counterfactual" for _, scope in scopes):
         listed.append(

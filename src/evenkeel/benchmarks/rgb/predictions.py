@@ -22,6 +22,7 @@ from evenkeel.benchmarks.rgb.files import (
     language,
     read_lines,
 )
+from evenkeel.benchmarks.rgb.groups import Questions
 from evenkeel.benchmarks.rgb.selection import Setting, ability_of
 from evenkeel.files.cache import slug
 from evenkeel.harness.benchmark import Recorded
@@ -155,7 +156,24 @@ def combine(recordings: Sequence[Recorded]) -> Recorded | None:
     if len(models) > 1 or len({sample.id for sample in samples}) < len(samples):
         return None
     responses = [response for recording in recordings for response in recording.responses]
-    return Recorded(models.pop(), _numbered(samples), responses)
+    return Recorded(models.pop(), _numbered(_grouped(samples)), responses)
+
+
+def _grouped(samples: Sequence[Sample]) -> list[Sample]:
+    """The samples of several files by their questions, as in a run."""
+    integration = [sample.tags["ability"] == "integration" for sample in samples]
+    questions = Questions(
+        (sample.group, sample.inputs.query, not is_joined)
+        for sample, is_joined in zip(samples, integration, strict=True)
+    )
+    return [
+        replace(
+            sample,
+            group=questions.group(sample.inputs.query),
+            inputs=replace(sample.inputs, joins=questions.joined(sample.inputs.query) if is_joined else ()),
+        )
+        for sample, is_joined in zip(samples, integration, strict=True)
+    ]
 
 
 def _numbered(samples: Sequence[Sample]) -> list[Sample]:

@@ -6,12 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, cast
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from evenkeel.benchmarks.rgb.check.lenient import Verdict, lenient
 from evenkeel.benchmarks.rgb.files import RgbDetail, RgbSample
 from evenkeel.benchmarks.rgb.selection import REFERENCE, Ability, Setting
 from evenkeel.text.answer_search.mention import Answer, parts
-from evenkeel.types import Tag
+from evenkeel.types import Response, Score, Tag
 
 if TYPE_CHECKING:
     from evenkeel.benchmarks.rgb.judging import Judgement
@@ -165,6 +166,20 @@ def has_false_document(sample: RgbSample) -> bool:
     return setting.ability == "counterfactual" and setting.false_documents > 0
 
 
+def holds_answer(sample: RgbSample) -> bool:
+    """Whether the documents hold the right answer. Of recorded answers the rates decide."""
+    inputs, setting = sample.inputs, setting_of(sample)
+    if inputs.kinds or not inputs.docs:
+        return "positive" in inputs.kinds
+    match setting.ability:
+        case "integration":
+            return True
+        case "counterfactual":
+            return setting.correct > 0
+        case _:
+            return setting.noise < 1
+
+
 def lenient_verdict(sample: RgbSample, text: str) -> Verdict | None:
     """The lenient check of an answer; None for a counterfactual question without its false answer."""
     inputs, fake = sample.inputs, parts(sample.inputs.fake)
@@ -175,20 +190,19 @@ def lenient_verdict(sample: RgbSample, text: str) -> Verdict | None:
     return lenient(text, parts(inputs.answer), fake=fake, noise=noise, query=inputs.query)
 
 
-def measure(sample: RgbSample, text: str) -> tuple[Values, RgbDetail]:
+def measure(sample: RgbSample, response: Response) -> tuple[Values, RgbDetail]:
     """The values of an answer under both checks.
 
     The lenient check needs the false answer of a counterfactual question, which the published files of
     predictions do not have.
     """
-    inputs, answer, fake = sample.inputs, parts(sample.inputs.answer), parts(sample.inputs.fake)
-    labels = published(text, answer, str(sample.tags["lang"]), inputs.noise)
+    inputs, answer = sample.inputs, parts(sample.inputs.answer)
+    labels = published(response.text, answer, str(sample.tags["lang"]), inputs.noise)
     checks: dict[str, Published | Verdict] = {"published": labels}
     detail = RgbDetail(labels.label, labels.factlabel)
-    states_fake: Values = {}
-    if verdict := lenient_verdict(sample, text):
+    verdict = lenient_verdict(sample, response.text)
+    if verdict is not None:
         checks["lenient"] = verdict
-        states_fake = {"states_fake": verdict.states_fake} if fake else {}
     prefix = "known_" if setting_of(sample).closed_book else ""
     values: Values = {f"{prefix}{name}": check.right for name, check in checks.items()}
     if is_rejection(sample):
@@ -196,13 +210,47 @@ def measure(sample: RgbSample, text: str) -> tuple[Values, RgbDetail]:
     if is_detection(sample):
         reported = "detected" if has_false_document(sample) else "false_alarms"
         values |= {f"{reported}_{name}": check.detected for name, check in checks.items()}
-        values |= states_fake
     if is_detection(sample) and has_false_document(sample):
         # Correction is a share of the detected errors: a sample without one is outside of it, not wrong.
         values |= {
             f"corrected_{name}": check.corrected if check.detected else None for name, check in checks.items()
         }
+        if verdict is not None:
+            values["states_fake"] = verdict.states_fake
+    if verdict is not None:
+        values |= outcomes(sample, verdict, cut_off=response.status == "truncated")
     return values, detail
+
+
+def outcomes(sample: RgbSample, verdict: Verdict, *, cut_off: bool) -> Values:
+    """What became of an answer, by the lenient check: one of the outcomes is 1, the others are 0.
+
+    Where the documents hold the answer: right, else declined, else cut off before it said either, else wrong;
+    and right minus wrong, as CRAG scores (Yang and others, 2024), +100 for right, −100 for wrong, 0 for
+    declined and cut off. Where they do not: declined (which is `rejected_lenient`), else the right answer
+    from memory, else cut off, else invented.
+    """
+    if holds_answer(sample):
+        order = {"right": verdict.right, "declined": verdict.rejected, "cut_off": cut_off, "wrong": True}
+        outcome = next(name for name, applies in order.items() if applies)
+        values: Values = {f"outcome_{name}": float(name == outcome) for name in order}
+        values["right_minus_wrong"] = {"right": 100.0, "wrong": -100.0}.get(outcome, 0.0)
+        return values
+    if is_rejection(sample):
+        order = {"from_memory": verdict.given, "cut_off": cut_off, "invented": True}
+        outcome = "" if verdict.rejected else next(name for name, applies in order.items() if applies)
+        return {f"no_answer_{name}": float(name == outcome) for name in order}
+    return {}
+
+
+def empty_reply(score: Score, measured: Values) -> Score:
+    """The score of an empty reply that was recorded: the published scripts take it for an answer that has no
+    part of the right one. The lenient check, which reads words, has none to read."""
+    values = {
+        name: float(value) if name.endswith("published") and value is not None else None
+        for name, value in measured.items()
+    }
+    return replace(score, values=values, statuses={"ok": 1}, answered=1, failures=())
 
 
 def judge_values(verdict: Judgement, values: Values, labels: Published) -> Values:

@@ -10,7 +10,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from evenkeel.benchmarks.rgb.files import RgbRecord
-from evenkeel.benchmarks.rgb.page import METRICS
+from evenkeel.benchmarks.rgb.metrics import METRICS
 from evenkeel.benchmarks.rgb.scoring import CHECKS, ERRORS, REJECTIONS, lenient_verdict, published_matches
 from evenkeel.page.examples import shortened
 from evenkeel.page.view import (

@@ -1,0 +1,232 @@
+"""Every metric of RGB: what is computed, and what to be careful about."""
+
+from __future__ import annotations
+
+from evenkeel.benchmarks.rgb.selection import ABILITIES
+from evenkeel.page.metrics import Metric
+
+_ACCURACY = (
+    Metric(
+        "macro_lenient",
+        "Accuracy (lenient check)",
+        "share",
+        "higher",
+        "The share of answers that give every part of the expected answer, in any usual spelling of words, "
+        "numbers and dates, or that decline where no document has the answer; averaged over the abilities "
+        "asked, each at its hardest published setting or the nearest to it.",
+        "The lenient check makes errors of its own.",
+        main=True,
+        mean_over="ability",
+        parts=tuple(ABILITIES),
+    ),
+    Metric(
+        "macro_published",
+        "Accuracy (published check)",
+        "share",
+        "higher",
+        "The share of answers that contain every part of the expected answer as a substring, in any case, "
+        "and not the rejection phrase; where no document has the answer, the phrase is right as well; "
+        "averaged over the same abilities and settings.",
+        "A substring is found in a longer word or number (70 in 170) and in an answer that is named only to "
+        "be denied; an answer in other words is not found.",
+        main=True,
+        mean_over="ability",
+        parts=tuple(ABILITIES),
+    ),
+    Metric(
+        "published",
+        "right by the published check, of all prompts",
+        "share",
+        "higher",
+        "Answers that contain every part of the right answer as a substring and not the rejection phrase; at "
+        "noise 1, of every ability, answers with the phrase are right too (`all_rate`).",
+        "Over all prompts together it depends on which rates were asked: compare settings.",
+    ),
+    Metric(
+        "lenient",
+        "right by the lenient check, of all prompts",
+        "share",
+        "higher",
+        "Answers that give every part of the right answer, in any usual spelling; at noise 1 only answers "
+        "that decline, except in integration, whose documents have the answer at every rate.",
+        "Over all prompts together it depends on which rates were asked: compare settings.",
+    ),
+)
+_OUTCOMES = (
+    *(
+        Metric(
+            f"outcome_{outcome}",
+            f"{words}, of prompts whose documents hold the answer",
+            "share",
+            better,
+            f"Answers that {meaning}, by the lenient check, of those to prompts with a document that has the "
+            "answer. The four outcomes (right, wrong, declined, cut off) add up to 1.",
+            "Over all prompts together it depends on which rates were asked: compare settings.",
+        )
+        for outcome, words, better, meaning in (
+            ("right", "right", "higher", "are right"),
+            ("wrong", "wrong", "lower", "are neither right nor decline, and were not cut off"),
+            ("declined", "declined", None, "decline and are not right"),
+            ("cut_off", "cut off", "lower", "were cut off before they were right or declined"),
+        )
+    ),
+    Metric(
+        "right_minus_wrong",
+        "right minus wrong, of prompts whose documents hold the answer",
+        "points",
+        "higher",
+        "The mean of +100 for a right answer, −100 for a wrong one and 0 for one that declines or was cut "
+        "off (as CRAG scores), by the lenient check.",
+        "A model that declines everything has 0, and one that is wrong as often as right has 0 too.",
+    ),
+    *(
+        Metric(
+            f"no_answer_{outcome}",
+            f"{words} where no document has the answer",
+            "share",
+            better,
+            f"Answers that {meaning}, by the lenient check, of those to prompts of negative rejection. With "
+            "rejected_lenient these shares add up to 1.",
+            "A right answer from memory is no error, but it does not come from the documents.",
+        )
+        for outcome, words, better, meaning in (
+            ("from_memory", "right from memory", None, "do not decline and give the right answer"),
+            ("invented", "invented", "lower", "do not decline, are not right and were not cut off"),
+            ("cut_off", "cut off", "lower", "were cut off before they declined or were right"),
+        )
+    ),
+)
+_REPEATS = (
+    Metric(
+        "pass_hat",
+        "pass^k: k answers to a prompt all right",
+        "share",
+        "higher",
+        "With --repeats: C(c, k) / C(n, k) for c answers of n that are right by the lenient check, averaged "
+        "over prompts; k is its tag.",
+        "Prompts with fewer than k answers are left out.",
+    ),
+    *(
+        Metric(
+            f"right_{often}",
+            f"right {words}, of prompts asked several times",
+            "share",
+            better,
+            f"With --repeats: prompts of which {meaning} right by the lenient check.",
+            "The more repeats, the fewer prompts are right, or wrong, every time.",
+        )
+        for often, words, better, meaning in (
+            ("every_time", "every time", "higher", "all answers are"),
+            ("sometimes", "sometimes", None, "some answers, but not all, are"),
+            ("never", "never", "lower", "no answer is"),
+        )
+    ),
+)
+_REJECTION_AND_ERRORS = (
+    Metric(
+        "rejected_*",
+        "declined where no document has the answer",
+        "share",
+        "higher",
+        "Answers that decline, of those to prompts of negative rejection: by the published check those with "
+        "the rejection phrase to the letter, by the lenient check in any words, by a judge those that it "
+        "takes for declining (Rej*).",
+        "The published check sees only the exact phrase that the prompt asks for.",
+    ),
+    Metric(
+        "detected_*",
+        "errors detected, of prompts with a false document",
+        "share",
+        "higher",
+        "Answers that report an error, of those to prompts with at least one false document (ED; of a judge, "
+        "ED*): by the published check those with its phrase to the letter, by the lenient one in any words.",
+        "A model that always reports errors detects all of them: see false_alarms_*.",
+    ),
+    Metric(
+        "false_alarms_*",
+        "errors reported, of prompts without a false document",
+        "share",
+        "lower",
+        "Answers that report an error, of those to counterfactual prompts with documents of which none is "
+        "false.",
+        "It needs prompts without a false document: --correct-rate 1, say.",
+    ),
+    *(
+        Metric(
+            f"corrected_{check}",
+            "detected errors corrected",
+            "share",
+            "higher",
+            f"Of the errors detected by the {by}, the share whose answer {right} (CR).",
+            caution,
+            ratio_to=f"detected_{check}",
+        )
+        for check, by, right, caution in (
+            (
+                "published",
+                "published check",
+                "lacks no part of the right one, or declines",
+                "A rejection after a report counts as a correction here.",
+            ),
+            (
+                "lenient",
+                "lenient check",
+                "is right by the lenient check",
+                "Few detections make it uncertain.",
+            ),
+            (
+                "judge",
+                "judge",
+                "has every part of the right one by the published check",
+                "Whether the answer is right is decided by the published label.",
+            ),
+        )
+    ),
+    Metric(
+        "states_fake",
+        "answers that name the false answer",
+        "share",
+        "lower",
+        "Answers that name the false answer, of those to prompts with at least one false document.",
+        "An answer that quotes the false statement in order to correct it counts too.",
+    ),
+)
+METRICS = (
+    *_ACCURACY,
+    *_OUTCOMES,
+    *_REPEATS,
+    *_REJECTION_AND_ERRORS,
+    Metric(
+        "noise_change_*",
+        "accuracy with noise minus without, same questions",
+        "share",
+        "higher",
+        "Accuracy at a rate of noise minus that at the lowest rate asked, each question against itself; "
+        "without a scope, that of noise robustness at its highest rate.",
+        "Noise 1 is left out, because a rejection is right there.",
+    ),
+    Metric(
+        "known_*",
+        "known without documents",
+        "share",
+        "higher",
+        "Right answers, by either check, to prompts without any document: what the model knows by itself.",
+        "A lucky guess counts as knowledge, and the data may be in what the model was trained on.",
+    ),
+    Metric(
+        "judge_unparsed",
+        "verdicts that could not be read",
+        "share",
+        "lower",
+        "The judge's verdicts that could not be read, of those that arrived.",
+        "They are left out of the judge's figures, which then rest on the answers that are easy to judge.",
+    ),
+    Metric(
+        "lacks_documents",
+        "prompts that lack documents",
+        "share",
+        "lower",
+        "Prompts with fewer documents than asked for, or none with the answer where one should have it.",
+        "It is a property of the data and the rates, not of the model.",
+    ),
+)
