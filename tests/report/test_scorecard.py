@@ -30,7 +30,7 @@ def stored(
 ) -> Run:
     """A finished run; multiview's has no model under test, and the model is one of its judges."""
     metric = {
-        "mirae": "mean_similarity", "miron": "lev_score", "rgb": "macro_published", "multiview": "accuracy",
+        "mirae": "mean_similarity", "miron": "lev_score", "rgb": "macro_lenient", "multiview": "accuracy",
     }  # fmt: skip
     values = {metric[benchmark]: DRAWS.uniform(0.4, 0.9, (12, 2))}
     if benchmark == "miron":
@@ -218,8 +218,8 @@ def test_a_run_of_one_ability_says_so_wherever_it_is_shown(tmp_path: Path) -> No
             ek.run("rgb", f"openai:{name}", ability="noise", out=tmp_path / name, **settings)
             for name in ("a", "b")
         ]
-    assert runs[0].verdict.startswith("Right in 7 of 7 prompts at the hardest settings (noise only)")
+    assert runs[0].verdict.startswith("Right in 7 of 7 prompts (noise only)")
     [entry] = scorecard(runs[:1]).entries
     assert entry.name == "a, noise only"
     assert {listed.part for listed in ek.list_runs(runs[0].path.parent)} == {"noise only"}
-    assert "Accuracy (published check), noise only: no clear difference" in repr(ek.compare(*runs))
+    assert "Accuracy (lenient check), noise only: no clear difference" in repr(ek.compare(*runs))
