@@ -4,8 +4,9 @@ Published (sarahlc888/multiview): triplets of documents under a stated criterion
 orders correctly (the first part of `scoring`), the kinds of methods (`methods`, by name: `names`), its
 triplet files (`public_format`), and how a judge builds triplets (`make/`).
 
-Added: judges asked in both orders, log-probabilities of letters, chance, difficulty, gains by the instruction
-and intervals for triplets that share documents (the rest of `scoring`), pictures, and the starter set.
+Added: judges asked in both orders, log-probabilities of letters, accuracy both ways where the same documents
+are asked under two criteria, chance, difficulty, gains by the instruction and intervals for triplets that
+share documents (the rest of `scoring`), and the starter set.
 
 How a sample becomes a figure: no model is asked about a triplet when the run begins; `score` has each method
 order all of them.
@@ -36,7 +37,7 @@ from evenkeel.harness.benchmark import Benchmark, Data, Recorded, Scoring
 from evenkeel.types import Answered, Capability, Records, Request, RunSpec, Sample, Score, Summary, Tag
 
 DEFAULT = ("bm25",)
-STARTER_SHA256 = {"en": "77724533a83b04f90f2bc510ab885a8f070a3a357045d213618b93b662d9f6b4"}
+STARTER_SHA256 = {"en": "b65a7257374341977b165c706699b8c87e9729fc798dbb5a81419e67a4ecb4b6"}
 
 
 class MultiviewOptions(Struct, frozen=True, kw_only=True):
@@ -171,23 +172,21 @@ class Multiview(Benchmark):
         return ()
 
     def score(self, answered: Sequence[Answered[Triplet]]) -> Scoring:
-        from evenkeel.benchmarks.multiview.projection import Placed, place
-        from evenkeel.benchmarks.multiview.scoring import difficulties, measure
+        from evenkeel.benchmarks.multiview.scoring import both_ways, difficulties, measure, opposite_pairs
 
         samples = [item.sample for item in answered]
         triplets = [sample.inputs for sample in samples]
         outcomes = {}
         for method in self.methods:
             outcomes[method.name] = yield from order(method, triplets)
-        # The pictures show the documents as the first method sees them that embeds texts as they are.
-        embedder = next((m for m in self.methods if m.kind == "embed" and not m.options), None)
-        documents: list[Placed] = [()] * len(triplets)
-        if embedder:
-            documents = yield from place(embedder.role, triplets)
+        right = {
+            index: {name: both_ways(of_method, pairs) for name, of_method in outcomes.items()}
+            for index, pairs in opposite_pairs(triplets).items()
+        }
         return [
-            measure(sample, dict(zip(outcomes, each, strict=True)), difficulty, placed)
-            for sample, difficulty, placed, *each in zip(
-                samples, difficulties(triplets), documents, *outcomes.values(), strict=True
+            measure(sample, dict(zip(outcomes, each, strict=True)), difficulty, right.get(index, {}))
+            for index, (sample, difficulty, *each) in enumerate(
+                zip(samples, difficulties(triplets), *outcomes.values(), strict=True)
             )
         ]
 

@@ -79,15 +79,6 @@ class Triplet(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.task.partition("__")[0]
 
 
-class PlacedDocument(Struct, frozen=True):
-    """Where a document lies in pictures of its set, and what is known of it."""
-
-    views: dict[str, str]
-    """Its labels, by view."""
-    positions: dict[str, tuple[float, float]]
-    """By projection: `pca`."""
-
-
 class MultiviewDetail(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What is stored of how the methods ordered one triplet, by the name of the method."""
 
@@ -95,8 +86,6 @@ class MultiviewDetail(Struct, frozen=True, kw_only=True, omit_defaults=True):
     margins: dict[str, float] = {}
     scores: dict[str, tuple[float, float]] = {}
     """Of the positive and of the negative, by methods that score each."""
-    documents: tuple[PlacedDocument, ...] = ()
-    """The documents of this triplet that are labelled and in no triplet before it."""
 
 
 def read_triplets(*paths: Path) -> list[Triplet]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 
+from msgspec.structs import replace
+
 from evenkeel.benchmarks.multiview.files import model_name
 from evenkeel.benchmarks.multiview.names import models_and_options
 from evenkeel.page.format import share, tag_value
-from evenkeel.page.layout import Bars, Column, Layout, Note, Points, Table
+from evenkeel.page.layout import Bars, Column, Layout, Note, Table
 from evenkeel.page.metrics import Metric, units
 from evenkeel.types import RunSpec, Summary
 
@@ -34,9 +36,17 @@ def blocks(summary: Summary) -> list[str]:
 METRICS = (
     Metric(
         "accuracy", "Triplet accuracy", "share", "higher", chance=0.5, main=True,
-        meaning="How often a method picks the document that is more like the anchor under the criterion.",
+        meaning="How often a method picks the document that is more like the anchor under the criterion; of "
+        "a judge, which is asked in both orders, a triplet counts ½ where it is right in one of them.",
         caution="A tie is not correct, and on triplets that were built against BM25 one half is not its "
         "chance level.",
+    ),
+    Metric(
+        "both_ways", "Accuracy both ways", "share", "higher", chance=0.25, main=True,
+        meaning="How often a method is right under both of two criteria that give opposite answers for the "
+        "same documents; of a judge, each of the two orders counts ½.",
+        caution="A method that does not read the criterion has 0, and a tie is not right; guessing means a "
+        "toss for each criterion.",
     ),
     Metric(
         "accuracy_macro", "mean of the tasks' accuracies", "share", "higher", chance=0.5, main=True,
@@ -55,7 +65,8 @@ METRICS = (
     ),
     Metric(
         "ties", "ties", "share", "lower", main=True,
-        meaning="The share of picks that are ties: both documents have the same score, or a judge says so.",
+        meaning="The share of triplets on which a method does not choose: the documents' scores differ by "
+        "less than 1e-9, or a judge says tie; ½ where it does in one of two orders.",
         caution="Ties are never correct, so that a method that often ties has a low accuracy without being "
         "wrong: see minus_chance.",
     ),
@@ -98,22 +109,28 @@ LAYOUT = Layout(
     blocks=blocks,
     pictures=(
         Bars(title="Methods by task", metric="accuracy", along="task", lines="method", y_title="accuracy"),
-        Points(
-            title="The same documents, coloured by each view: principal components",
-            items="documents",
-            position="pca",
-            colour="views",
-            split="docset",
-            x_title="first component of the embeddings",
-            y_title="second component",
+        Bars(
+            title="Right under both criteria, by document set",
+            metric="both_ways",
+            along="docset",
+            lines="method",
+            y_title="accuracy both ways",
         ),
     ),
     tables=(
         Table(title="Accuracy by task", rows="method", metric="accuracy", columns="task", total=False),
         Table(
+            title="Accuracy both ways, by document set",
+            rows="method",
+            metric="both_ways",
+            columns="docset",
+            total=False,
+        ),
+        Table(
             title="Accuracy, ties and flips",
             rows="method",
             metrics=(
+                Column("both_ways", "both ways"),
                 Column("accuracy", "accuracy"),
                 Column("minus_first", "minus the first"),
                 Column("ties", "ties"),
@@ -148,6 +165,8 @@ LAYOUT = Layout(
         "Easy triplets are those that BM25 orders correctly; the others, ties included, are hard.",
         "A triplet with a failed or unreadable verdict is left out, and lowers the coverage.",
         "A judge is asked in both orders: a triplet counts one half where it is right in one of them.",
+        "Both ways: the same documents are asked about under two criteria with opposite answers. A method "
+        "that does not read the criterion is right under one of them at most.",
         "With logprobs, a judge's bias towards a letter is removed by summing over both orders.",
         "A judge that built the triplets has seen them: compare methods with another one.",
         "BM25 is Lucene's, with k1 = 1.5 and b = 0.75 and without stop words; it counts words over the "
@@ -156,6 +175,14 @@ LAYOUT = Layout(
     citation="the idea of triplets under a stated criterion: https://github.com/sarahlc888/multiview; "
     "these triplets, methods and prompts are Evenkeel's own.",
 )
+
+BOTH_WAYS = replace(
+    LAYOUT,
+    metrics=tuple(sorted(METRICS, key=lambda metric: metric.name != "both_ways")),
+    verdict="Right under both criteria in {}",
+    counted=("pairs", "independent pairs"),
+)
+"""The page of a run with documents that are asked about both ways."""
 
 
 def notes(spec: RunSpec, summary: Summary) -> list[Note]:

@@ -5,10 +5,10 @@ Triplets that share a document are linked, so that intervals and tests allow for
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from hashlib import sha256
-from itertools import chain
+from itertools import chain, combinations
 from typing import Literal, TypeAlias, TypeVar
 
 from msgspec.structs import replace
@@ -16,16 +16,18 @@ from msgspec.structs import replace
 from evenkeel import analysis as stats
 from evenkeel.analysis import combined
 from evenkeel.analysis.links import group_of
-from evenkeel.benchmarks.multiview.files import MultiviewDetail, Triplet
+from evenkeel.benchmarks.multiview.files import ROLES, MultiviewDetail, Triplet
 from evenkeel.benchmarks.multiview.methods import Outcome, by_bm25
 from evenkeel.benchmarks.multiview.page import UNITS
-from evenkeel.benchmarks.multiview.projection import Placed
 from evenkeel.types import Figure, Sample, Score, Summary
 
 BY_TRIPLET = ("accuracy", "ties", "flips", "cut_by_model")
 """The metrics that are means over triplets."""
+HEADLINES = ("both_ways", "accuracy")
+"""The metrics that can lead, the second where no documents are asked about both ways."""
 
 Difficulty: TypeAlias = Literal["easy", "hard"]
+Pairs: TypeAlias = Sequence[tuple[int, int]]
 Members: TypeAlias = Mapping[str, Sequence[Score]]
 """By method, its values on each triplet under the names of the metrics."""
 Key = TypeVar("Key")
@@ -37,9 +39,10 @@ Key = TypeVar("Key")
 def values_of(outcome: Outcome) -> dict[str, float | None]:
     """Accuracy and ties of one triplet: the share of such picks over the orders in which it was asked.
 
-        accuracy = picks of the positive / picks, so 1 or 0, or ½ where a judge is right in one order only
+        accuracy = picks of the positive / picks,  ties = ties / picks
 
-    A tie is not correct. A triplet that was not answered in every order has no value: a failure or an answer
+    Each is 1 or 0, and of a judge, which is asked in two orders, ½ where it holds in one of them. A tie is
+    not correct. A triplet that was not answered in every order has no value: a failure or an answer
     that cannot be read is neither right nor wrong, and one order alone shows a judge's bias to a position.
     """
     picks = outcome.picks
@@ -63,19 +66,74 @@ def difficulties(triplets: Sequence[Triplet]) -> list[Difficulty]:
     return ["easy" if outcome.picks == ("positive",) else "hard" for outcome in by_bm25(triplets)]
 
 
+def opposite_pairs(triplets: Sequence[Triplet]) -> dict[int, Pairs]:
+    """The triplets that ask about the same documents under two criteria with opposite answers, in pairs.
+
+    Of one such pair the anchor is the same, and the positive of either is the negative of the other. The
+    pairs are listed by the first triplet about their documents.
+    """
+    same_documents: defaultdict[Hashable, list[int]] = defaultdict(list)
+    links = [tuple(map(_document, triplet.documents)) for triplet in triplets]
+    for index, of_triplet in enumerate(links):
+        same_documents[_asked_about(of_triplet)].append(index)
+    pairs = {
+        indices[0]: [
+            (first, second)
+            for first, second in combinations(indices, 2)
+            if links[first][1] == links[second][2] and triplets[first].criterion != triplets[second].criterion
+        ]
+        for indices in same_documents.values()
+    }
+    return {index: of_documents for index, of_documents in pairs.items() if of_documents}
+
+
+def _asked_about(documents: Sequence[str]) -> Hashable:
+    """The same for triplets with the same anchor and the same two candidates, whichever is the positive."""
+    return documents[0], frozenset(documents[1:])
+
+
+def both_ways(outcomes: Sequence[Outcome], pairs: Pairs) -> float | None:
+    """How often a method is right under both criteria of a pair: 1 or 0 for a method with one pick.
+
+    A judge has two picks for a triplet. What it was shown in one order under one criterion is compared with
+    what it was shown in the same order under the other, and the two orders count one half each:
+
+        both_ways = ½ Σ over the orders of [right under the first criterion and under the second]
+
+    Such two prompts differ in the criterion alone. So whoever does not read it answers both alike, is right
+    in one of them at most, and has 0, also where it always picks the candidate that is shown first. A tie is
+    not right. There is no value where any of the answers is missing. With more than two criteria it is the
+    mean over the pairs.
+    """
+    values = []
+    for first, second in pairs:
+        picks, others = outcomes[first].picks, outcomes[second].picks
+        if None in picks or None in others:
+            return None
+        # The first pick of a judge is that with the positive shown first, which is the other's negative.
+        same_order = list(zip(picks, reversed(others), strict=True))
+        values.append(same_order.count(("positive", "positive")) / len(same_order))
+    return sum(values) / len(values)
+
+
 def measure(
     sample: Sample[Triplet],
     outcomes: Mapping[str, Outcome],
     difficulty: Difficulty,
-    documents: Placed = (),
+    right_both_ways: Mapping[str, float | None],
 ) -> Score[MultiviewDetail]:
-    """The score of a triplet: `accuracy@METHOD` and so on; `accuracy` alone where there is one method."""
+    """The score of a triplet: `accuracy@METHOD` and so on; `accuracy` alone where there is one method.
+
+    `right_both_ways` has `both_ways` by method, of the first triplet of each pair.
+    """
     triplet = sample.inputs
     values: dict[str, float | None] = {"built_against_bm25": float(triplet.hard_for == "bm25")}
     for name, outcome in outcomes.items():
         metrics = values_of(outcome)
+        if name in right_both_ways:
+            metrics["both_ways"] = right_both_ways[name]
         if len(outcomes) == 1:
-            values["accuracy"] = metrics["accuracy"]
+            values |= {metric: metrics[metric] for metric in HEADLINES if metric in metrics}
         values |= {f"{metric}@{name}": value for metric, value in metrics.items()}
     statuses: Counter[str] = Counter(chain.from_iterable(each.statuses for each in outcomes.values()))
     return Score(
@@ -95,7 +153,6 @@ def measure(
             picks={name: outcome.picks for name, outcome in outcomes.items()},
             margins={name: o.margin for name, o in outcomes.items() if o.margin is not None},
             scores={name: o.scores for name, o in outcomes.items() if o.scores is not None},
-            documents=documents,
         ),
     )
 
@@ -122,27 +179,69 @@ def summarise(
     # BM25 itself is right on every easy triplet and on no hard one.
     not_bm25 = [score for score in by_method if score.tags["method"] not in bm25]
     summary = {
-        **stats.summarise(by_method, dict.fromkeys(BY_TRIPLET, dimensions), units=UNITS),
+        **_with_coverage_of_flips(
+            stats.summarise(by_method, dict.fromkeys(BY_TRIPLET, dimensions), units=UNITS)
+        ),
         **stats.summarise(not_bm25, {"accuracy": [("difficulty", "method")]}, units=UNITS),
         **stats.summarise(scores, {"built_against_bm25": [("task",)]}, units=UNITS),
+        **stats.summarise(
+            list(chain.from_iterable(map(_pair_scores, members.values()))),
+            {"both_ways": [("method",), ("docset", "method")]},
+            units=UNITS,
+        ),
         **macro_averages(members),
         **against_chance(members),
         **instruction_gains(members, blind or {}),
         **differences(members),
     }
-    return {"accuracy": _headline(by_method, summary, methods), **summary}
+    names = {stats.scope_name(metric, {"method": methods[0]}): metric for metric in HEADLINES}
+    headlines = [metric for name, metric in names.items() if name in summary]
+    return {
+        **{metric: _headline(metric, by_method, summary, methods) for metric in headlines},
+        **summary,
+    }
 
 
-def _headline(by_method: Sequence[Score], summary: Summary, methods: Sequence[str]) -> Figure:
-    """The method's accuracy, and no value where there are several methods: they have no figure in common.
+def _with_coverage_of_flips(summary: Summary) -> Summary:
+    """Flips have the coverage of the accuracy: a tie leaves a triplet without a flip, but it is answered."""
+    return {
+        name: replace(figure, coverage=summary[stats.scope_name("accuracy", figure.scope)].coverage)
+        if figure.metric == "flips"
+        else figure
+        for name, figure in summary.items()
+    }
 
-    The coverage is that of all methods, so that a failure of any of them is seen.
+
+def _pair_scores(scores: Iterable[Score]) -> list[Score]:
+    """For each pair of criteria, both ways, what a method was asked and answered under both."""
+    about: defaultdict[Hashable, list[Score]] = defaultdict(list)
+    for score in scores:
+        if len(score.links) == len(ROLES):
+            about[_asked_about(score.links)].append(score)
+    pairs = []
+    for of_documents in about.values():
+        statuses: Counter[str] = Counter()
+        for score in of_documents:
+            statuses.update(score.statuses)
+        answered = sum(score.answered for score in of_documents)
+        pairs += [
+            replace(score, statuses=dict(statuses), answered=answered)
+            for score in of_documents
+            if "both_ways" in score.values
+        ]
+    return pairs
+
+
+def _headline(metric: str, by_method: Sequence[Score], summary: Summary, methods: Sequence[str]) -> Figure:
+    """The method's figure, and no value where there are several methods: they have no figure in common.
+
+    The coverage is that of all methods over all triplets, so that a failure of any of them is seen.
     """
     statuses: Counter[str] = Counter()
     for score in by_method:
         statuses.update(score.statuses)
     coverage = sum(score.answered for score in by_method) / statuses.total()
-    figures = [summary[stats.scope_name("accuracy", {"method": method})] for method in methods]
+    figures = [summary[stats.scope_name(metric, {"method": method})] for method in methods]
     figure = figures[0]
     if len(figures) > 1:
         figure = replace(

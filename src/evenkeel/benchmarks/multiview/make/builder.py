@@ -27,7 +27,7 @@ from evenkeel.benchmarks.multiview.make.criteria import (
     readable,
     task_name,
 )
-from evenkeel.benchmarks.multiview.make.generator import COPIES, TRIPLETS, compose, compose_documents
+from evenkeel.benchmarks.multiview.make.generator import DOCSETS, TRIPLETS, compose, compose_documents
 from evenkeel.benchmarks.multiview.make.labels import label_triplets
 from evenkeel.benchmarks.multiview.make.sets import ChosenSet, choose_set, document_sets
 from evenkeel.benchmarks.multiview.make.triplets import judge_triplets, validate
@@ -208,7 +208,7 @@ class MultiviewBuilder:
         seed = self.options.seed
         triplets = compose(seed, self.options.number)
         files = {"triplets.jsonl": encode_triplets(triplets)}
-        for docset in COPIES:
+        for docset in DOCSETS:
             documents = compose_documents(docset, seed)
             files[f"documents_{docset}.jsonl"] = LINES.encode_lines(
                 {"id": d.id, "text": d.text, **d.views} for d in documents

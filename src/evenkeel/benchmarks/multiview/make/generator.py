@@ -1,10 +1,12 @@
-"""The starter set: documents with two independent views each, and triplets whose truth is known.
+"""The starter set: documents with two independent views each, asked under both of them.
 
     math      word problems: the arithmetic that solves them × the setting of their story
     stories   short stories: their plot × their setting
 
-For every view the negative shares the *other* view with the anchor. On the deep views (arithmetic, plot)
-whatever looks alike therefore misleads; on the settings it leads. The words are data (`bank/`).
+One document shares the first view with the anchor, another the second. Under either criterion one of the two
+is the positive and the other the negative, so that a method that does not read the criterion is right under
+one of them at most. A setting is never named, and documents of one setting are told from different corners
+of it, in words of their own (facets). The words are data (`bank/`).
 """
 
 from __future__ import annotations
@@ -24,19 +26,20 @@ from evenkeel.make.documents import Document
 from evenkeel.make.grammar import between, capitalised, fill, pick, seeded, shuffled
 
 GENERATOR = "evenkeel-multiview"
-VERSION = 1
+VERSION = 2
 """Goes up whenever the code or a bank changes the texts of a seed."""
 
-COPIES = {"math": 3, "stories": 4}
-"""Documents for each pair of views: 10 × 10 × 3 problems and 8 × 8 × 4 stories."""
+DOCSETS = ("math", "stories")
+UNDERDOG = "underdog wins"
+"""The plot whose hero is the less experienced of the two."""
 TRIPLETS = 30
 """Triplets for each view: as many as a small model judges in a minute or two on a laptop."""
 
 
-class MathSetting(Struct, frozen=True, forbid_unknown_fields=True):
-    """Where a word problem happens, and the words of that place by slot (`box`, `boxes`, `make`, `made`…)."""
+class MathFacet(Struct, frozen=True, forbid_unknown_fields=True):
+    """A corner of a setting, and its words by slot (`box`, `boxes`, `make`, `made`…)."""
 
-    people: tuple[str, ...]
+    people: tuple[str, str]
     items: tuple[str, str, str]
     words: dict[str, str]
     scenes: tuple[str, ...]
@@ -44,25 +47,27 @@ class MathSetting(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class MathBank(Struct, frozen=True, forbid_unknown_fields=True):
-    settings: dict[str, MathSetting]
+    settings: dict[str, tuple[MathFacet, ...]]
     wordings: dict[str, tuple[str, ...]]
     """For each arithmetic structure its templates."""
 
 
-class StorySetting(Struct, frozen=True, forbid_unknown_fields=True):
-    """Where a story happens, and what a plot can be made of there."""
+class StoryFacet(Struct, frozen=True, forbid_unknown_fields=True):
+    """A corner of a setting, and what a plot can be made of there."""
 
-    people: tuple[str, ...]
-    things: tuple[str, ...]
-    nooks: tuple[str, ...]
-    events: tuple[str, ...]
-    jobs: tuple[str, ...]
+    people: tuple[str, str]
+    """The more experienced first."""
+    thing: str
+    nooks: tuple[str, str, str]
+    event: str
+    job: str
+    contest: str
     crowd: str
     scenes: tuple[str, ...]
 
 
 class StoryBank(Struct, frozen=True, forbid_unknown_fields=True):
-    settings: dict[str, StorySetting]
+    settings: dict[str, tuple[StoryFacet, ...]]
     wordings: dict[str, tuple[tuple[str, ...], ...]]
     """For each plot its beats in their order, each with several templates that may be mixed."""
 
@@ -84,10 +89,10 @@ def views(docset: str) -> tuple[Criterion, Criterion]:
 
 
 class Composed(NamedTuple):
-    """A document, and the wordings of the bank in it, except its scene."""
+    """A document, and what no document like it in one view may share: its wordings and its facet."""
 
     document: Document
-    wordings: frozenset[str]
+    parts: frozenset[str]
 
 
 def compose_documents(docset: str, seed: int = 0) -> list[Document]:
@@ -96,49 +101,46 @@ def compose_documents(docset: str, seed: int = 0) -> list[Document]:
 
 
 def _composed(docset: str, seed: int) -> list[Composed]:
+    """A document for each kind in each facet of each setting."""
     deep, surface = views(docset)
     bank: MathBank | StoryBank = math_bank() if docset == "math" else story_bank()
-    drafts: list[tuple[str, Sequence[str], dict[str, str]]] = []
+    drafts: list[tuple[str, frozenset[str], dict[str, str]]] = []
     for kind, setting in product(bank.wordings, bank.settings):
         rng = _rng(seed, docset, kind, setting)
         texts = _problems(kind, setting, rng) if docset == "math" else _stories(kind, setting, rng)
         labels = {deep.name: kind, surface.name: setting}
-        drafts += [(text, wordings, labels) for text, wordings in texts]
+        for number, (text, wordings) in enumerate(texts):
+            drafts.append((text, frozenset([*wordings, f"{setting}/{number}"]), labels))
     return [
-        Composed(Document(f"{docset}-{number:03}", text, views=labels), frozenset(wordings))
-        for number, (text, wordings, labels) in enumerate(shuffled(drafts, _rng(seed, docset)), 1)
+        Composed(Document(f"{docset}-{number:03}", text, views=labels), parts)
+        for number, (text, parts, labels) in enumerate(shuffled(drafts, _rng(seed, docset)), 1)
     ]
 
 
-def _problems(structure: str, setting_name: str, rng: random.Random) -> list[tuple[str, Sequence[str]]]:
-    """Problems of one structure in one setting, each with its wording: no two begin with the same scene."""
-    setting = math_bank().settings[setting_name]
-    templates = shuffled(math_bank().wordings[structure], rng)[: COPIES["math"]]
-    scenes = shuffled(setting.scenes, rng)[: COPIES["math"]]
+def _problems(structure: str, setting: str, rng: random.Random) -> list[tuple[str, Sequence[str]]]:
+    """A problem of one structure for each facet of a setting, with its wording."""
+    facets = math_bank().settings[setting]
+    templates = shuffled(math_bank().wordings[structure], rng)[: len(facets)]
     texts: list[tuple[str, Sequence[str]]] = []
-    for scene, template in zip(scenes, templates, strict=True):
-        values: dict[str, object] = {**setting.words, **numbers(structure, rng)}
-        values["who"], values["mate"], *_ = shuffled(setting.people, rng)
-        values["items"], values["items2"], values["items3"] = shuffled(setting.items, rng)
-        problem = fill(template, values)
-        texts.append((capitalised(f"{scene} {pick(setting.asides, rng)} {problem}"), [template]))
+    for facet, template in zip(facets, templates, strict=True):
+        values: dict[str, object] = {**facet.words, **numbers(structure, rng)}
+        values["who"], values["mate"] = shuffled(facet.people, rng)
+        values["items"], values["items2"], values["items3"] = shuffled(facet.items, rng)
+        sentences = (pick(facet.scenes, rng), pick(facet.asides, rng), fill(template, values))
+        texts.append((capitalised(" ".join(sentences)), [template]))
     return texts
 
 
-def _stories(plot: str, setting_name: str, rng: random.Random) -> list[tuple[str, Sequence[str]]]:
-    """Stories of one plot in one setting, each with its wordings: no two begin with the same scene."""
-    setting = story_bank().settings[setting_name]
-    scenes = shuffled(setting.scenes, rng)[: COPIES["stories"]]
-    beats_by_scene = [[pick(options, rng) for options in story_bank().wordings[plot]] for _ in scenes]
+def _stories(plot: str, setting: str, rng: random.Random) -> list[tuple[str, Sequence[str]]]:
+    """A story of one plot for each facet of a setting, with its wordings."""
     texts: list[tuple[str, Sequence[str]]] = []
-    for scene, beats in zip(scenes, beats_by_scene, strict=True):
-        values = {"crowd": setting.crowd}
-        values["hero"], values["other"], *_ = shuffled(setting.people, rng)
-        values["nook1"], values["nook2"], values["nook3"], *_ = shuffled(setting.nooks, rng)
-        values["thing"] = pick(setting.things, rng)
-        values["event"] = pick(setting.events, rng)
-        values["job"] = pick(setting.jobs, rng)
-        texts.append((capitalised(f"{scene} {fill(' '.join(beats), values)}"), beats))
+    for facet in story_bank().settings[setting]:
+        beats = [pick(options, rng) for options in story_bank().wordings[plot]]
+        values = {name: getattr(facet, name) for name in ("thing", "event", "job", "contest", "crowd")}
+        people = reversed(facet.people) if plot == UNDERDOG else shuffled(facet.people, rng)
+        values["hero"], values["other"] = people
+        values["nook1"], values["nook2"], values["nook3"] = shuffled(facet.nooks, rng)
+        texts.append((capitalised(f"{pick(facet.scenes, rng)} {fill(' '.join(beats), values)}"), beats))
     return texts
 
 
@@ -178,19 +180,25 @@ def numbers(structure: str, rng: random.Random) -> Mapping[str, int]:
 
 
 def compose(seed: int = 0, triplets: int = TRIPLETS) -> list[Triplet]:
-    """The triplets of all four tasks: each document set under its deep view and under its surface view."""
+    """The triplets of all four tasks: the same documents under the deep view, then under the surface view."""
     composed = []
-    for docset in COPIES:
+    for docset in DOCSETS:
         documents = _composed(docset, seed)
         deep, surface = views(docset)
-        for view, other, hard_for in ((deep, surface, "bm25"), (surface, deep, "")):
-            rng = _rng(seed, docset, "triplets", view.name)
-            for anchor in shuffled(documents, rng)[:triplets]:
-                positive = pick(_sharing_only(view, other, anchor, documents), rng)
-                negative = pick(_sharing_only(other, view, anchor, documents), rng)
-                chosen = (anchor.document, positive, negative)
-                labels = [document.views for document in chosen]
-                composed.append(make_triplet(docset, view, chosen, labels=labels, hard_for=hard_for))
+        rng = _rng(seed, docset, "triplets")
+        chosen = [
+            (
+                anchor.document,
+                pick(_sharing_only(deep, surface, anchor, documents), rng),
+                pick(_sharing_only(surface, deep, anchor, documents), rng),
+            )
+            for anchor in shuffled(documents, rng)[:triplets]
+        ]
+        for view, order in ((deep, (0, 1, 2)), (surface, (0, 2, 1))):
+            for three in chosen:
+                anchor, positive, negative = (three[index] for index in order)
+                labels = [document.views for document in (anchor, positive, negative)]
+                composed.append(make_triplet(docset, view, (anchor, positive, negative), labels=labels))
     return composed
 
 
@@ -199,15 +207,16 @@ def _sharing_only(
 ) -> list[Document]:
     """The documents like the anchor in one view, unlike it in the other, and in other words.
 
-    Without the last, a positive could be the same sentence with other nouns.
+    Without the last, a positive could be the same sentence with other nouns, or the same place in the same
+    words.
     """
     labels = anchor.document.views
     return [
         document
-        for document, wordings in documents
+        for document, parts in documents
         if document.views[view.name] == labels[view.name]
         and document.views[other.name] != labels[other.name]
-        and not wordings & anchor.wordings
+        and not parts & anchor.parts
     ]
 
 
