@@ -132,7 +132,8 @@ def compare(
     tags = [by] if isinstance(by, str) else by
     opened = [load_run(run) for run in runs]
     comparison, _, _ = compare_values(opened, names, by=tags)
-    marks = reference_marks(comparison.benchmark, comparison.headline, reference_runs(reference))
+    own = reference_runs(reference)
+    marks = reference_marks(comparison.benchmark, comparison.headline, own, opened)
     return msgspec.structs.replace(comparison, references=marks)
 
 

@@ -42,6 +42,8 @@ class Reference(Struct, frozen=True, kw_only=True):
     figures: Summary
     """By the names that a run's summary has."""
     published: bool = True
+    only_beside: dict[str, str] = {}
+    """Tags: it is shown only beside runs whose samples all have these."""
 
 
 @cache
@@ -65,12 +67,22 @@ def fetched_references(benchmark: str) -> tuple[Reference, ...]:
     return tuple(listed)
 
 
-def references(benchmark: str, own: Iterable[Run] = ()) -> list[Reference]:
-    """The references of a benchmark: a user's own runs first, then the published ones."""
+def references(benchmark: str, own: Iterable[Run] = (), beside: Iterable[Run] = ()) -> list[Reference]:
+    """The references of a benchmark: a user's own runs first, then those published ones that may be shown
+    beside some runs."""
     runs = [run for run in own if run.spec.benchmark == benchmark]
+    scopes = [figure.scope for run in beside for figure in run.summary.values()]
     return [
         *(reference for run in runs for reference in _of_run(run)),
-        *(each for each in published_references() if each.benchmark == benchmark),
+        *(
+            each
+            for each in published_references()
+            if each.benchmark == benchmark
+            and all(
+                {scope[tag] for scope in scopes if tag in scope} <= {value}
+                for tag, value in each.only_beside.items()
+            )
+        ),
         *fetched_references(benchmark),
     ]
 
@@ -86,13 +98,15 @@ def reference_runs(folders: Sequence[str | Path]) -> list[Run]:
     return runs
 
 
-def reference_marks(benchmark: str, metric: str, own: Iterable[Run] = ()) -> tuple[Mark, ...]:
+def reference_marks(
+    benchmark: str, metric: str, own: Iterable[Run] = (), beside: Iterable[Run] = ()
+) -> tuple[Mark, ...]:
     """What a benchmark's references have of a metric."""
     return tuple(
         Mark(figure.value, each.name, "published", each.about, each.source)
         if each.published
         else Mark(figure.value, each.name, "own")
-        for each in references(benchmark, own)
+        for each in references(benchmark, own, beside)
         if (figure := each.figures.get(metric)) and figure.value is not None
     )
 

@@ -151,3 +151,5 @@ class Note(NamedTuple):
     warning: bool = False
     doubt: str = ""
     """Why the headline is in doubt, in a few words for the verdict."""
+    involved: tuple[str, ...] = ()
+    """The subjects that took part in making the data, which the verdict does not put first."""

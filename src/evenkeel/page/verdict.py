@@ -16,6 +16,8 @@ WIDE: dict[Unit, float] = {"share": 0.25, "cosine": 0.25, "score": 25}
 TEST_RUN = "so treat this as a test run"
 """How the verdict on a figure in doubt ends."""
 NUMBERS = {2: "two", 3: "three", 4: "four", 5: "five", 6: "six"}
+ROUNDING = 1e-9
+"""Values that differ by less are equal."""
 COUNTED = 100
 """Up to so many samples a share is given as a count: 1 of 8 prompts."""
 
@@ -30,28 +32,57 @@ def verdict(
 ) -> str:
     """`Right in 1 of 8 prompts; 8 of 12 answers were cut off, so treat this as a test run.`
 
-    `headlines` has the headline of each subject by its name; of several, the best one is described.
+    `headlines` has the headline of each subject by its name; of several, the highest is described, or those
+    that tie, without the subjects that took part in making the data.
     """
     scored = {name: figure for name, figure in headlines.items() if figure.value is not None}
     if not scored:
         reason = next(iter(headlines.values())).method.removeprefix("none: ")
         return f"There is no score: {reason}."
-    sign = -1 if layout.metrics[0].better == "lower" else 1
-    best = max(scored, key=lambda name: sign * (scored[name].value or 0.0))
-    figure = scored[best]
+    involved = {name for note in notes for name in note.involved if name in headlines}
+    leading = _leading({name: scored[name] for name in scored if name not in involved} or scored, layout)
+    figure = max(leading.values(), key=_width)
     text = (layout.verdict or f"{layout.headline_title} {{}}").format(_amount(figure, layout, summary))
     if part := layout.part(summary):
         text = f"{text} ({part})"
     if len(headlines) > 1:
-        text = f"Best of {len(headlines)} {subjects}: {best}, {text[:1].lower()}{text[1:]}"
+        left_out = sorted(involved - set(leading))
+        text = f"{_names(leading, len(headlines), left_out, layout, subjects)}, {text[:1].lower()}{text[1:]}"
     doubts = [*_request_doubts(summary[layout.headline]), *(note.doubt for note in notes if note.doubt)]
     doubts += _few(figure, layout)
     if doubts:
         listed = " and ".join(filter(None, (", ".join(doubts[:-1]), doubts[-1])))
         text = f"{text}{baseline_words(layout, summary)}; {listed}, {TEST_RUN}."
     else:
-        text = f"{text} (95% interval {interval(figure)}){baseline_words(layout, summary)}."
+        limits = list(dict.fromkeys(map(interval, leading.values())))
+        widest = "the widest " if len(limits) > 1 else ""
+        text = f"{text} ({widest}95% interval {interval(figure)}){baseline_words(layout, summary)}."
     return " ".join((text, *(layout.remarks(summary) if layout.remarks else ())))
+
+
+def _leading(scored: Mapping[str, Figure], layout: Layout) -> dict[str, Figure]:
+    """The subjects with the best value: more than one where they tie."""
+    values = [figure.value or 0.0 for figure in scored.values()]
+    best = min(values) if layout.metrics[0].better == "lower" else max(values)
+    return {name: each for name, each in scored.items() if abs((each.value or 0.0) - best) < ROUNDING}
+
+
+def _width(figure: Figure) -> float:
+    """How wide the interval is; without one, nothing is known."""
+    return float("inf") if figure.low is None or figure.high is None else figure.high - figure.low
+
+
+def _names(
+    leading: Mapping[str, Figure], total: int, left_out: Sequence[str], layout: Layout, subjects: str
+) -> str:
+    """`Highest of 3 methods: bm25`; `All 3 methods tie`; who made the data is named, and left out."""
+    if len(leading) == total:
+        return f"Both {subjects} tie" if total == 2 else f"All {total} {subjects} tie"
+    end = "Lowest" if layout.metrics[0].better == "lower" else "Highest"
+    without = f" (without {', '.join(left_out)}, which helped to make the data)" if left_out else ""
+    *others, last = leading
+    tied = f"{', '.join(others)} and {last} (a tie)" if others else last
+    return f"{end} of {total} {subjects}{without}: {tied}"
 
 
 def _amount(figure: Figure, layout: Layout, summary: Summary) -> str:

@@ -46,7 +46,7 @@ def render(run: Run, *others: Run, reference: Sequence[str | Path] = ()) -> str:
     several = len(runs) > 1
     of_run = f", of {next(iter(runs))}" if several else ""
     own = reference_runs(reference)
-    listed = references(run.spec.benchmark, own)
+    listed = references(run.spec.benchmark, own, distinct)
     drawn = [_shown(picture) for picture in pictures.draw(runs, layout, of_run, listed)]
     return render_template(
         "report/page.html",

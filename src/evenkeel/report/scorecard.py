@@ -184,7 +184,7 @@ def marks_of(run: Run, layout: Layout, own: Sequence[Run] = ()) -> tuple[Mark, .
     figure = run.summary.get(layout.baseline.metric) if layout.baseline else None
     if layout.baseline and figure and figure.value is not None:
         marks.append(Mark(figure.value, layout.baseline.title, "baseline"))
-    return (*marks, *reference_marks(run.spec.benchmark, metric.name, own))
+    return (*marks, *reference_marks(run.spec.benchmark, metric.name, own, [run]))
 
 
 def _identity_notes(model: str, runs: Sequence[Run]) -> list[str]:

@@ -29,7 +29,7 @@ from evenkeel.benchmarks.multiview import files
 from evenkeel.benchmarks.multiview.files import MultiviewDetail, Triplet
 from evenkeel.benchmarks.multiview.methods import check_annotations, order
 from evenkeel.benchmarks.multiview.names import forms, parse_methods
-from evenkeel.benchmarks.multiview.page import LAYOUT, notes
+from evenkeel.benchmarks.multiview.page import LAYOUT, layout_for, notes
 from evenkeel.benchmarks.multiview.view import view
 from evenkeel.errors import UsageError
 from evenkeel.files.datasets import Starter
@@ -108,6 +108,7 @@ class Multiview(Benchmark):
         "limit": 2,
     }
     notes = staticmethod(notes)
+    layout_for = staticmethod(layout_for)
     view = staticmethod(view)
 
     def __init__(self, options: MultiviewOptions, *, seed: int = 0) -> None:

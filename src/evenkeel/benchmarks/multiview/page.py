@@ -106,6 +106,7 @@ LAYOUT = Layout(
     name="Similarity by criterion (multiview)",
     verdict="Right in {}",
     counted=("triplets", "independent triplets"),
+    correct=("accuracy",),
     blocks=blocks,
     pictures=(
         Bars(title="Methods by task", metric="accuracy", along="task", lines="method", y_title="accuracy"),
@@ -185,6 +186,11 @@ BOTH_WAYS = replace(
 """The page of a run with documents that are asked about both ways."""
 
 
+def layout_for(spec: RunSpec, summary: Summary) -> Layout:
+    """Accuracy both ways leads wherever documents are asked about both ways."""
+    return BOTH_WAYS if "both_ways" in summary else LAYOUT
+
+
 def notes(spec: RunSpec, summary: Summary) -> list[Note]:
     """How many triplets are independent, and where BM25 is at a disadvantage by construction."""
     texts = []
@@ -235,7 +241,7 @@ def builder_notes(spec: RunSpec) -> list[Note]:
                     "chose those that it orders correctly. Its accuracy here is too high; compare it on "
                     "triplets that another model or a person built."
                 )
-                notes.append(Note(text, warning=True))
+                notes.append(Note(text, warning=True, involved=tuple(methods)))
     readers = [method for method, (_, options) in _methods(spec).items() if "annotations" in options]
     if readers and (builders := spec.data.get("built_by")):
         text = f"{', '.join(readers)}: reads summaries that the builder of the triplets wrote"
