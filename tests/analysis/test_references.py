@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 
+import evenkeel as ek
 from evenkeel import analysis
 from evenkeel.analysis.references import fetched_references, published_references, references
 from evenkeel.benchmarks.mirae.recorded import read_recording
 from evenkeel.files.datasets import cached_path, published_set
 from evenkeel.types import Score, Summary
+from triplets import store, triplet
 
 RESULTS = "MIRAE_claude_haiku_results_english.json"
 SCOPES: list[tuple[str, ...]] = [(), ("level",), ("domain",), ("level", "domain")]
@@ -52,6 +54,18 @@ def test_multiview_references_are_the_published_counts() -> None:
         "Qwen3-Embedding-8B without instructions": "13.44%",
     }
     assert all(figure.n == 253 for figure in accuracies.values())
+
+
+def test_published_figures_of_a_task_are_shown_beside_that_task_alone(tmp_path: Path) -> None:
+    runs = {}
+    for task in ("gsm8k__arithmetic", "tools__use"):
+        data = store(tmp_path / f"{task}.jsonl", [triplet(n, task=task) for n in range(3)])
+        runs[task] = ek.run("multiview", data=data, out=tmp_path / task)
+    same, other = runs.values()
+    assert len(references("multiview", beside=[same])) == 5
+    assert references("multiview", beside=[other]) == references("multiview", beside=[same, other]) == []
+    assert "Gemini Flash" in (same.path / "report.html").read_text()
+    assert "Gemini Flash" not in (other.path / "report.html").read_text()
 
 
 def test_every_reference_has_a_source_and_a_date() -> None:

@@ -1,26 +1,25 @@
-"""multiview's figures over tasks, against guessing, by difficulty and by instruction; and its pictures."""
+"""multiview's figures over tasks, against guessing, by difficulty, by instruction and both ways."""
 
 from __future__ import annotations
 
 import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable
 from itertools import combinations
 from pathlib import Path
 from random import Random
 
-import numpy as np
 import pytest
 from msgspec.structs import replace
 
 import evenkeel as ek
-from evenkeel.benchmarks.multiview import projection
-from evenkeel.benchmarks.multiview.files import PlacedDocument, Triplet
-from evenkeel.benchmarks.multiview.scoring import difficulties, summarise
+from evenkeel.benchmarks.multiview.files import Pick, Triplet
+from evenkeel.benchmarks.multiview.methods import Outcome
+from evenkeel.benchmarks.multiview.scoring import both_ways, difficulties, opposite_pairs, summarise
 from evenkeel.errors import UsageError
 from evenkeel.harness.registry import load_benchmark
-from evenkeel.types import Embed, Response, Score, Status
+from evenkeel.types import Score, Status
 from loopback import Loopback
 from scripted import Scripted
 from triplets import interval, named, store, triplet
@@ -175,31 +174,111 @@ def test_an_instruction_is_measured_beside_the_same_embedder_without_it() -> Non
     assert named("instruction_gain", "embed:openai:y+instruct") not in summary  # no embed:openai:y in the run
 
 
-# Pictures
+# Both ways
 
 
-def labelled(number: int, category: str = "") -> Triplet:
-    roles = ("anchor", "positive", "negative")
-    labels = {role: {"use": category or f"{role} use", "age": "old"} for role in roles}
-    return triplet(number, labels=labels)
+def asked_both_ways(number: int, task: str = "tools__age") -> list[Triplet]:
+    """The same documents under two criteria with opposite answers."""
+    texts = {"anchor": f"anchor {number}", "positive": f"use {number}", "negative": f"age {number}"}
+    swapped = {**texts, "positive": texts["negative"], "negative": texts["positive"]}
+    return [triplet(number, **texts), triplet(number, task=task, **swapped)]
 
 
-def placed(triplets: Sequence[Triplet]) -> list[tuple[PlacedDocument, ...]]:
-    """The documents in the plane, by random vectors."""
-    steps = projection.place("embed:x", triplets)
-    requests = next(steps)
-    rng = np.random.default_rng(0)
-    vectors = (rng.normal(size=8).astype("<f4").tobytes() for _ in requests)
-    assert all(isinstance(request, Embed) for request in requests)
-    with pytest.raises(StopIteration) as stopped:
-        steps.send([Response(status="ok", vector=vector) for vector in vectors])
-    documents: list[tuple[PlacedDocument, ...]] = stopped.value.value
-    return documents
+def shown(prompt: str) -> tuple[str, str, str]:
+    """The criterion and the two candidates that a judge is shown."""
+    found = re.search(r"Criterion: (.*)\n[\s\S]*First candidate:\n(.*)[\s\S]*Second candidate:\n(.*)", prompt)
+    assert found
+    return found[1], found[2], found[3]
 
 
-def test_every_labelled_document_is_placed_once() -> None:
-    triplets = [labelled(0), labelled(1), replace(labelled(1), task="tools__age"), triplet(2), labelled(3)]
-    documents = placed(triplets)
-    assert [len(each) for each in documents] == [3, 3, 0, 0, 3]
-    assert documents[0][1].views == {"use": "positive use", "age": "old"}
-    assert placed(triplets) == documents
+def by_criterion(prompt: str) -> str:
+    criterion, first, _ = shown(prompt)
+    return json.dumps({"more_alike": "first" if first.startswith(criterion) else "second"})
+
+
+def use_alone(prompt: str) -> str:
+    return json.dumps({"more_alike": "first" if shown(prompt)[1].startswith("use") else "second"})
+
+
+def always_first(prompt: str) -> str:
+    return json.dumps({"more_alike": "first"})
+
+
+def criterion_if_use_is_first(prompt: str) -> str:
+    return by_criterion(prompt) if shown(prompt)[1].startswith("use") else json.dumps({"more_alike": "tie"})
+
+
+@pytest.mark.parametrize(
+    ("rule", "both_ways", "accuracy"),
+    [
+        (by_criterion, 1.0, 1.0),
+        (use_alone, 0.0, 0.5),
+        (always_first, 0.0, 0.5),
+        (criterion_if_use_is_first, 0.5, 0.5),
+    ],
+)
+def test_only_a_judge_that_reads_the_criterion_is_right_both_ways(
+    rule: Callable[[str], str], both_ways: float, accuracy: float, tmp_path: Path
+) -> None:
+    data = store(tmp_path / "t.jsonl", [each for n in range(8) for each in asked_both_ways(n)])
+    with Scripted(rule) as server:
+        run = ek.run("multiview", data=data, method=[JUDGE], base_url=server.url, out=tmp_path / "run")
+    figure = run.summary["both_ways"]
+    assert (figure.value, figure.n, figure.coverage) == (both_ways, 8, 1.0)
+    assert run.headline == figure
+    assert run.summary[named("both_ways", JUDGE)].statuses == {"ok": 32}
+    assert run.summary[f"both_ways/docset=tools,method={JUDGE}"].value == both_ways
+    assert run.summary["accuracy"].value == accuracy
+    values = [record.score.values for record in run.records()]
+    assert sum("both_ways" in each for each in values) == 8  # one of each pair
+    assert run.verdict.startswith(f"Right under both criteria in {8 * both_ways:.0f} of 8 pairs, where guess")
+    results = json.loads((run.path / "export" / "results.json").read_text())
+    assert list(results["methods"][JUDGE]) == ["correct", "ties", "total", "accuracy"]
+
+
+def outcome(*picks: Pick | None) -> Outcome:
+    return Outcome(picks, ("ok",) * len(picks))
+
+
+def test_a_pair_is_right_where_both_criteria_are_in_the_same_order() -> None:
+    right, wrong, tie = (outcome(pick) for pick in ("positive", "negative", "tie"))
+    assert [both_ways([right, each], [(0, 1)]) for each in (right, wrong, tie)] == [1, 0, 0]
+    assert both_ways([right, outcome(None)], [(0, 1)]) is None
+    # Under the other criterion the candidate that is shown first here is shown last.
+    half = outcome("positive", "negative")
+    assert both_ways([half, outcome("negative", "positive")], [(0, 1)]) == 0.5
+    assert both_ways([half, half], [(0, 1)]) == 0
+    assert both_ways([right, right, wrong], [(0, 1), (0, 2)]) == 0.5
+
+
+def test_pairs_have_two_criteria_and_opposite_answers() -> None:
+    first, second = asked_both_ways(1)
+    assert opposite_pairs([first, triplet(2), second]) == {0: [(0, 2)]}
+    assert opposite_pairs([second, first, replace(second, task="t__size", criterion="size")]) == {
+        0: [(0, 1), (1, 2)]
+    }
+    assert opposite_pairs([first, replace(first, criterion="age")]) == {}
+    assert opposite_pairs([first, replace(second, criterion=first.criterion)]) == {}
+    assert opposite_pairs([first, replace(second, anchor="another")]) == {}
+
+
+def test_flips_are_covered_as_far_as_the_accuracy() -> None:
+    """A tie is an answer, though it leaves a triplet without a flip."""
+    values: dict[str, float | None] = {"accuracy@m": 0.0, "ties@m": 1.0, "flips@m": None}
+    tied = [replace(score(n, m="tie"), values=values) for n in range(2)]
+    picked_twice = [replace(score(n, m="positive"), values={**values, "flips@m": 0.0}) for n in range(2, 6)]
+    flips = summarise([*tied, *picked_twice], ["m"])[named("flips", "m")]
+    assert (flips.n, flips.coverage) == (4, 1.0)
+
+
+def test_a_judge_that_built_the_triplets_is_not_put_first(tmp_path: Path) -> None:
+    data = store(tmp_path / "t.jsonl", [triplet(n, built_by="openai:loop") for n in range(4)])
+    with Scripted(
+        lambda prompt: json.dumps({"more_alike": "first" if "good" in shown(prompt)[1] else "second"})
+    ) as server:
+        run = ek.run(
+            "multiview", data=data, method=["bm25", JUDGE], base_url=server.url, out=tmp_path / "run"
+        )
+    assert run.summary[named("accuracy", JUDGE)].value == 1
+    without = f"Highest of 2 methods (without {JUDGE}, which helped to make the data): bm25, right in 0 of 4"
+    assert run.verdict.startswith(without)

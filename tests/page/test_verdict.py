@@ -81,10 +81,27 @@ def test_remarks_on_the_figures_follow() -> None:
     assert of(figure(0.5, 0.4, 0.6), layout).endswith(" (95% interval 40% to 60%). It was asked 8 times.")
 
 
-def test_the_best_of_several_methods_is_described() -> None:
+def test_the_highest_of_several_methods_is_described_and_ties_are_named() -> None:
     best, other = figure(0.9, 0.85, 0.95), figure(0.5, 0.45, 0.55)
     text = verdict(RIGHT, {"right": best}, {"bm25": other, "judge": best})
-    assert text.startswith("Best of 2 methods: judge, right in 90% of 8 prompts")
+    assert text.startswith("Highest of 2 methods: judge, right in 90% of 8 prompts")
+    wide = figure(0.9, 0.8, 1.0)
+    text = verdict(RIGHT, {"right": best}, {"a": best, "b": other, "c": wide})
+    assert text.startswith("Highest of 3 methods: a and c (a tie), right in 90% of 8 prompts (the widest 95%")
+    assert verdict(RIGHT, {"right": best}, {"a": best, "b": best}).startswith(
+        "Both methods tie, right in 90%"
+    )
+    text = verdict(RIGHT, {"right": best}, dict.fromkeys("abc", best))
+    assert text.startswith("All 3 methods tie, right in 90% of 8 prompts (95% interval")
+
+
+def test_who_made_the_data_is_not_put_first() -> None:
+    best, other = figure(0.9, 0.85, 0.95), figure(0.5, 0.45, 0.55)
+    notes = [Note("judge built these triplets", involved=("judge",))]
+    text = verdict(RIGHT, {"right": best}, {"bm25": other, "embed": other, "judge": best}, notes=notes)
+    made = "(without judge, which helped to make the data)"
+    assert text.startswith(f"Highest of 3 methods {made}: bm25 and embed (a tie), right in 4 of 8 prompts")
+    assert verdict(RIGHT, {"right": best}, {"judge": best}, notes=notes).startswith("Right in 90%")
 
 
 def test_a_baseline_and_a_doubt_of_the_benchmark_are_said() -> None:

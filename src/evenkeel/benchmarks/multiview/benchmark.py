@@ -37,7 +37,7 @@ from evenkeel.harness.benchmark import Benchmark, Data, Recorded, Scoring
 from evenkeel.types import Answered, Capability, Records, Request, RunSpec, Sample, Score, Summary, Tag
 
 DEFAULT = ("bm25",)
-STARTER_SHA256 = {"en": "b65a7257374341977b165c706699b8c87e9729fc798dbb5a81419e67a4ecb4b6"}
+STARTER_SHA256 = {"en": "94e2b6767d0e650c349e0c8d33118b1a8b3864d61fa8fd740ca8d0d54d86359d"}
 
 
 class MultiviewOptions(Struct, frozen=True, kw_only=True):
