@@ -260,7 +260,7 @@ def ordered() -> Record:
     )  # fmt: skip
     sample = Sample(id="t", group="t", tags={"task": inputs.task}, inputs=inputs)
     (outcome,) = by_bm25([inputs])
-    score = measure_triplet(sample, {"bm25": outcome}, "hard")
+    score = measure_triplet(sample, {"bm25": outcome}, "hard", {})
     return stored(Multiview, Record(sample=sample, answers=(), score=score))
 
 

@@ -17,7 +17,12 @@ pytestmark = pytest.mark.slow
 
 FOLDER = Path(__file__).parents[2] / "notebooks"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.ipynb"))
-PICTURES = {"quickstart": ["charts"], "rgb": ["chart"], "miron": ["chart"], "multiview": ["chart", "both-ways"]}
+PICTURES = {
+    "quickstart": ["charts"],
+    "rgb": ["chart"],
+    "miron": ["chart"],
+    "multiview": ["chart", "both-ways"],
+}
 SHORTER = {"mirae": ('"max_tokens": 24', '"max_tokens": 8'), "rgb": ("max_tokens=24", "max_tokens=8")}
 """What is changed for the tests: there the time of the model is nearly all of it."""
 PROMISED = {

@@ -40,13 +40,14 @@ def verdict(
         reason = next(iter(headlines.values())).method.removeprefix("none: ")
         return f"There is no score: {reason}."
     involved = {name for note in notes for name in note.involved if name in headlines}
-    leading = _leading({name: scored[name] for name in scored if name not in involved} or scored, layout)
+    others = {name: each for name, each in scored.items() if name not in involved}
+    leading = _leading(others or scored, layout)
     figure = max(leading.values(), key=_width)
     text = (layout.verdict or f"{layout.headline_title} {{}}").format(_amount(figure, layout, summary))
     if part := layout.part(summary):
         text = f"{text} ({part})"
     if len(headlines) > 1:
-        left_out = sorted(involved - set(leading))
+        left_out = sorted(involved) if others else ()
         text = f"{_names(leading, len(headlines), left_out, layout, subjects)}, {text[:1].lower()}{text[1:]}"
     doubts = [*_request_doubts(summary[layout.headline]), *(note.doubt for note in notes if note.doubt)]
     doubts += _few(figure, layout)
