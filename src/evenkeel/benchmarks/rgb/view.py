@@ -40,6 +40,14 @@ DECISIONS = {
     "corrected": "corrects it",
 }
 """What a check decides beside the answer's being right: the beginnings of the metrics, in words."""
+OUTCOME_WORDS = {
+    "outcome_declined": "declined",
+    "outcome_cut_off": "cut off",
+    "rejected_lenient": "declined",
+    "no_answer_from_memory": "from memory",
+    "no_answer_invented": "invented",
+    "no_answer_cut_off": "cut off",
+}
 
 
 def in_short(inputs: Mapping[str, Any], tags: Mapping[str, Tag]) -> tuple[str, str]:
@@ -98,14 +106,22 @@ def view(record: RgbRecord, related: Sequence[RgbRecord] = ()) -> View:
 
 
 def _label(record: RgbRecord) -> str:
-    """`Right by both checks`, `Wrong by the published check`, or both words where the checks differ."""
+    """`Right by both checks`, `Wrong by the published check`, or both words where the checks differ; and the
+    outcome, where it says more: `Wrong by both checks: declined`."""
     words = {check: word for check in CHECKS if (word := _right(record, check))}
     if not words:
         return str(record.sample.tags.get("setting", "")) or "not scored"
     by = [f"{word} by the {check} check" for check, word in words.items()]
     both = len(words) > 1 and len(set(words.values())) == 1
     label = f"{words['published']} by both checks" if both else ", ".join(by)
-    return label.capitalize()
+    return ": ".join(filter(None, (label.capitalize(), _outcome(record))))
+
+
+def _outcome(record: RgbRecord) -> str:
+    """What became of the answer, where it is more than right or wrong."""
+    values = record.score.values
+    names = [name for name, word in OUTCOME_WORDS.items() if values.get(name)]
+    return OUTCOME_WORDS[names[0]] if names else ""
 
 
 def _right(record: RgbRecord, check: str) -> str:
