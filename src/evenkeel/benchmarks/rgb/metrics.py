@@ -2,9 +2,29 @@
 
 from __future__ import annotations
 
-from evenkeel.benchmarks.rgb.selection import ABILITIES
-from evenkeel.page.metrics import Metric
+from typing import TypeAlias
 
+from evenkeel.benchmarks.rgb.selection import ABILITIES
+from evenkeel.page.metrics import Better, Metric
+
+_Rows: TypeAlias = tuple[tuple[str, str, Better | None, str], ...]
+"""The end of a name, its words, which direction is better, and what the answers do."""
+_OUTCOMES: _Rows = (
+    ("right", "right", "higher", "are right"),
+    ("wrong", "wrong", "lower", "are neither right nor decline, and were not cut off"),
+    ("declined", "declined", None, "decline and are not right"),
+    ("cut_off", "cut off", "lower", "were cut off before they were right or declined"),
+)
+_WITHOUT_ANSWER: _Rows = (
+    ("from_memory", "right from memory", None, "do not decline and give the right answer"),
+    ("invented", "invented", "lower", "do not decline, are not right and were not cut off"),
+    ("cut_off", "cut off", "lower", "were cut off before they declined or were right"),
+)
+_HOW_OFTEN: _Rows = (
+    ("every_time", "every time", "higher", "all answers are"),
+    ("sometimes", "sometimes", None, "some answers, but not all, are"),
+    ("never", "never", "lower", "no answer is"),
+)
 _ACCURACY = (
     Metric(
         "macro_lenient",
@@ -12,8 +32,8 @@ _ACCURACY = (
         "share",
         "higher",
         "The share of answers that give every part of the expected answer, in any usual spelling of words, "
-        "numbers and dates, or that decline where no document has the answer; averaged over the abilities "
-        "asked, each at its hardest published setting or the nearest to it.",
+        "numbers and dates; where no document has the answer, of those that decline; averaged over the "
+        "abilities asked, each at its hardest published setting or the nearest to it.",
         "The lenient check makes errors of its own.",
         main=True,
         mean_over="ability",
@@ -52,7 +72,7 @@ _ACCURACY = (
         "Over all prompts together it depends on which rates were asked: compare settings.",
     ),
 )
-_OUTCOMES = (
+_BECAME = (
     *(
         Metric(
             f"outcome_{outcome}",
@@ -63,12 +83,7 @@ _OUTCOMES = (
             "answer. The four outcomes (right, wrong, declined, cut off) add up to 1.",
             "Over all prompts together it depends on which rates were asked: compare settings.",
         )
-        for outcome, words, better, meaning in (
-            ("right", "right", "higher", "are right"),
-            ("wrong", "wrong", "lower", "are neither right nor decline, and were not cut off"),
-            ("declined", "declined", None, "decline and are not right"),
-            ("cut_off", "cut off", "lower", "were cut off before they were right or declined"),
-        )
+        for outcome, words, better, meaning in _OUTCOMES
     ),
     Metric(
         "right_minus_wrong",
@@ -89,11 +104,7 @@ _OUTCOMES = (
             "rejected_lenient these shares add up to 1.",
             "A right answer from memory is no error, but it does not come from the documents.",
         )
-        for outcome, words, better, meaning in (
-            ("from_memory", "right from memory", None, "do not decline and give the right answer"),
-            ("invented", "invented", "lower", "do not decline, are not right and were not cut off"),
-            ("cut_off", "cut off", "lower", "were cut off before they declined or were right"),
-        )
+        for outcome, words, better, meaning in _WITHOUT_ANSWER
     ),
 )
 _REPEATS = (
@@ -115,11 +126,7 @@ _REPEATS = (
             f"With --repeats: prompts of which {meaning} right by the lenient check.",
             "The more repeats, the fewer prompts are right, or wrong, every time.",
         )
-        for often, words, better, meaning in (
-            ("every_time", "every time", "higher", "all answers are"),
-            ("sometimes", "sometimes", None, "some answers, but not all, are"),
-            ("never", "never", "lower", "no answer is"),
-        )
+        for often, words, better, meaning in _HOW_OFTEN
     ),
 )
 _REJECTION_AND_ERRORS = (
@@ -193,7 +200,7 @@ _REJECTION_AND_ERRORS = (
 )
 METRICS = (
     *_ACCURACY,
-    *_OUTCOMES,
+    *_BECAME,
     *_REPEATS,
     *_REJECTION_AND_ERRORS,
     Metric(

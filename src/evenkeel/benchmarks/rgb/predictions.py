@@ -18,7 +18,6 @@ from evenkeel.benchmarks.rgb.files import (
     Lang,
     RgbInputs,
     RgbRecord,
-    check_answer,
     language,
     read_lines,
 )
@@ -26,7 +25,7 @@ from evenkeel.benchmarks.rgb.groups import Questions
 from evenkeel.benchmarks.rgb.selection import Setting, ability_of
 from evenkeel.files.cache import slug
 from evenkeel.harness.benchmark import Recorded
-from evenkeel.text.answer_search.mention import RawAnswer
+from evenkeel.text.answer_search.mention import RawAnswer, check_answer
 from evenkeel.types import Response, Sample
 
 if TYPE_CHECKING:
