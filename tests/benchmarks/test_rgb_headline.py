@@ -98,7 +98,7 @@ def test_a_verdict_on_four_abilities_is_an_average(asked: Callable[..., ek.Run])
 
 def test_a_verdict_on_one_ability_names_it(asked: Callable[..., ek.Run]) -> None:
     run = asked(right, ability="noise")
-    assert run.verdict.startswith("Right in 10 of 10 prompts (noise only); there are only 10 prompts")
+    assert run.verdict.startswith("Right in 10 of 10 prompts, noise only; there are only 10 prompts")
 
 
 def test_a_model_that_declines_everything_is_said_to(asked: Callable[..., ek.Run]) -> None:

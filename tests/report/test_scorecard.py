@@ -218,7 +218,7 @@ def test_a_run_of_one_ability_says_so_wherever_it_is_shown(tmp_path: Path) -> No
             ek.run("rgb", f"openai:{name}", ability="noise", out=tmp_path / name, **settings)
             for name in ("a", "b")
         ]
-    assert runs[0].verdict.startswith("Right in 7 of 7 prompts (noise only)")
+    assert runs[0].verdict.startswith("Right in 7 of 7 prompts, noise only")
     [entry] = scorecard(runs[:1]).entries
     assert entry.name == "a, noise only"
     assert {listed.part for listed in ek.list_runs(runs[0].path.parent)} == {"noise only"}

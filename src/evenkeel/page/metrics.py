@@ -93,7 +93,9 @@ def part_words(metric: Metric, parts: Iterable[str]) -> str:
     """Which parts of a macro-average there are, where it is not all: `noise only`."""
     there = set(parts)
     present = [part for part in metric.parts if part in there]
-    return f"{' and '.join(present)} only" if present and len(present) < len(metric.parts) else ""
+    if not present or len(present) == len(metric.parts):
+        return ""
+    return f"{' and '.join(filter(None, (', '.join(present[:-1]), present[-1])))} only"
 
 
 def unit_of(metrics: Sequence[Metric], name: str) -> Unit:

@@ -45,7 +45,7 @@ def verdict(
     figure = max(leading.values(), key=_width)
     text = (layout.verdict or f"{layout.headline_title} {{}}").format(_amount(figure, layout, summary))
     if part := layout.part(summary):
-        text = f"{text} ({part})"
+        text = f"{text}, {part}"
     if len(headlines) > 1:
         left_out = sorted(involved) if others else ()
         text = f"{_names(leading, len(headlines), left_out, layout, subjects)}, {text[:1].lower()}{text[1:]}"
