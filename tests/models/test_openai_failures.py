@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from aiohttp import web
 
-from evenkeel.errors import BudgetReached, ModelUnreachable, UsageError
+from evenkeel.errors import BudgetReached, DataError, ModelUnreachable, UsageError
 from evenkeel.models.openai.throttle import Throttle
 from evenkeel.models.openai.transport import requested_wait
 from evenkeel.models.registry import load_model
@@ -234,11 +234,10 @@ def test_an_error_beside_choices_is_an_error() -> None:
     assert "the provider went away" in reason
 
 
-def test_half_a_character_in_a_prompt_is_one_error() -> None:
-    with Loopback() as server:
-        requests = [chat("fine"), chat("half \ud83d"), chat("fine too")]
-        responses = answers(model_of(server, concurrency=1), requests)
-    assert sorted(response.status for response in responses.values()) == ["error", "ok", "ok"]
+def test_half_a_character_in_a_prompt_is_named() -> None:
+    with Loopback() as server, pytest.raises(DataError, match="half a character"):
+        answers(model_of(server), [chat("half \ud83d")])
+    assert server.requests == 0
 
 
 @pytest.mark.parametrize(

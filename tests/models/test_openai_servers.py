@@ -74,7 +74,7 @@ def test_a_server_that_comes_back_is_asked_again(monkeypatch: pytest.MonkeyPatch
         def requests() -> Iterator[Request]:
             """Goes on until the server that comes back has answered, however long that takes."""
             for number, request in enumerate(chats(200_000)):
-                if broken.statuses[500] >= servers.FAILURES:
+                if broken.statuses[500] >= servers.FAILURES_LEFT_OUT:
                     broken.behaviour.always = 0
                 if broken.statuses[200] and number > 100:
                     return

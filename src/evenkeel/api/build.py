@@ -71,7 +71,7 @@ def build(
         refs = model_refs(builder, name, builder.helpers.get("model"), model_args, base_url)
         gate = gate_for(limits, refs, builder, watching)
         models = open_models(engine, builder, name, refs)
-        probe(builder, models, watching)
+        probe(builder, models, watching, gate)
         built = _execute(builder, models, target / "journal.sqlite", gate, watching)
         paths = [target / file for file in built.files]
         if taken := [path for path in paths if resolved(path) in sources]:

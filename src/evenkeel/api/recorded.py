@@ -65,8 +65,9 @@ def score(
         spec = make_spec(name, loaded, models, about)
         setup = Setup(loaded, spec, recorded.samples, models)
         folder = Path(out) if out else new_folder(RUNS, name, recorded.model)
-        probe(loaded, models, watching)
-        return execute(setup, folder, Gate(), fresh=fresh, reuse=None, progress=watching)
+        gate = Gate()
+        probe(loaded, models, watching, gate)
+        return execute(setup, folder, gate, fresh=fresh, reuse=None, progress=watching)
 
 
 def _combined(benchmark: Benchmark, paths: Sequence[Path], lang: str | None) -> Recorded:

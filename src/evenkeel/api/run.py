@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from evenkeel.api.batch import batched_roles, note_batches, with_batches
+from evenkeel.api.earlier import EarlierStart
 from evenkeel.api.permission import Permitted
 from evenkeel.api.setup import Setup, gate_for, identities, model_refs, prepare, with_sampling
 from evenkeel.errors import BudgetReached, EvenkeelError, ModelUnreachable, RunConflict, UsageError, place_of
@@ -85,10 +86,13 @@ def run(
     refs = model_refs(loaded, name, model, with_sampling(model, model_args, top_p, top_k), base_url)
     roles = batched_roles(loaded, name, refs) if batch else frozenset()
     gate = gate_for(limits, refs, loaded, watching, batched=roles)
+    earlier = EarlierStart(Path(out)) if out and not fresh else None
+    if earlier is not None:
+        gate.resume(earlier.usage())
     with load_engine(engine, engine_args, concurrency=concurrency) as running:
         setup = prepare(
             running, loaded, name, refs, data=data, column=column, lang=lang, limit=limit, label=label,
-            progress=watching,
+            gate=gate, earlier=earlier, progress=watching,
         )  # fmt: skip
         folder = Path(out) if out else new_folder(RUNS, name, setup.spec.subject)
         return execute(

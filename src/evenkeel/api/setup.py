@@ -15,14 +15,15 @@ from typing import Any, get_origin
 from msgspec import Struct
 
 import evenkeel
+from evenkeel.api.earlier import EarlierStart
 from evenkeel.errors import CapabilityError, DataError, EvenkeelError, MissingExtra, UsageError, place_of
 from evenkeel.files import datasets
 from evenkeel.files.remote.sources import HUB, naming_source, parse_columns
 from evenkeel.harness.benchmark import Benchmark, Data
-from evenkeel.harness.gate import Gate
+from evenkeel.harness.gate import Gate, RoleGate
 from evenkeel.harness.ledger import assigned_ledger
 from evenkeel.harness.limits import Limits
-from evenkeel.harness.model import Model, SupportsPromptLogprobs, addresses_of
+from evenkeel.harness.model import CountsTries, Model, SupportsPromptLogprobs, addresses_of
 from evenkeel.harness.progress import Progress, watch
 from evenkeel.harness.registry import benchmark_name, load_benchmark
 from evenkeel.harness.spec import FORMAT
@@ -50,6 +51,10 @@ class Setup(Struct, frozen=True):
     samples: list[Sample]
     models: dict[str, Model]
 
+    def is_answered(self, earlier: EarlierStart) -> bool:
+        """Whether an earlier start of the same run leaves nothing to ask of its model."""
+        return earlier.answers(self.spec, self.models["model"].identity(), self.benchmark, self.samples)
+
 
 def prepare(
     engine: Engine,
@@ -62,18 +67,32 @@ def prepare(
     lang: str | Sequence[str] | None,
     limit: int | None,
     label: str | None,
+    gate: Gate,
+    earlier: EarlierStart | None,
     progress: Progress,
 ) -> Setup:
     """Open the models, read the samples, try out what the models must be able to do."""
     if "model" in benchmark.roles and "model" not in refs:
         raise UsageError(f"{name} needs a model to ask: --model SPEC; `evenkeel list models` lists them.")
+
+    def set_up(benchmark: Benchmark) -> Setup:
+        needed = {role: ref for role, ref in refs.items() if role in benchmark.roles}
+        models = open_models(engine, benchmark, name, needed)
+        samples, source = read_samples(benchmark, name, data, lang, limit, column)
+        spec = make_spec(name, benchmark, models, source, limit=limit, label=label)
+        return Setup(benchmark, spec, samples, models)
+
+    if earlier is not None and "loglikelihood" in benchmark.roles.get("model", ()):
+        # Nobody is tried out where nothing is left to ask, also of a run that continued without.
+        for candidate in filter(None, (benchmark, benchmark.without(frozenset({"loglikelihood"})))):
+            with contextlib.suppress(CapabilityError):
+                if (setup := set_up(candidate)).is_answered(earlier):
+                    return setup
     while True:
         try:
-            needed = {role: ref for role, ref in refs.items() if role in benchmark.roles}
-            models = open_models(engine, benchmark, name, needed)
-            samples, source = read_samples(benchmark, name, data, lang, limit, column)
-            probe(benchmark, models, progress)
-            probe_languages(benchmark, models, samples)
+            setup = set_up(benchmark)
+            probe(setup.benchmark, setup.models, progress, gate)
+            probe_languages(setup.benchmark, setup.models, setup.samples)
         except CapabilityError as error:
             less = benchmark.without(error.lacking)
             if less is None:
@@ -81,14 +100,17 @@ def prepare(
             progress.note(f"{error} The run continues without.")
             benchmark = less
         else:
-            spec = make_spec(name, benchmark, models, source, limit=limit, label=label)
-            return Setup(benchmark, spec, samples, models)
+            return setup
 
 
-def probe(benchmark: Benchmark | Builder, models: Mapping[str, Model], progress: Progress) -> None:
-    """Have every model tried out for what its role needs."""
+def probe(
+    benchmark: Benchmark | Builder, models: Mapping[str, Model], progress: Progress, gate: Gate
+) -> None:
+    """Have every model tried out for what its role needs; trials count as requests of the run."""
     for role, model in models.items():
         watch(model, progress)
+        if isinstance(model, CountsTries):
+            model.count_with(RoleGate(gate, role))
         model.probe(frozenset(benchmark.roles[role]))
 
 

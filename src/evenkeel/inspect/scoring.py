@@ -17,6 +17,7 @@ import msgspec
 from evenkeel.api.run import summarise
 from evenkeel.api.setup import model_refs, open_models, probe
 from evenkeel.harness.dispatcher import by_role
+from evenkeel.harness.gate import Gate
 from evenkeel.harness.model import Model
 from evenkeel.harness.progress import Progress
 from evenkeel.harness.registry import load_benchmark, record_type
@@ -68,7 +69,7 @@ class Session:
         self.benchmark = load_benchmark(name, raw["options"], seed=raw["seed"])
         refs = model_refs(self.benchmark, name)
         self._helpers = open_models(WithoutInspect(), self.benchmark, name, refs)
-        probe(self.benchmark, self._helpers, Progress())
+        probe(self.benchmark, self._helpers, Progress(), Gate())
         self._responses: dict[tuple[str, bytes], Response] = {}
         self._questions: dict[str, Question] = {}
 

@@ -14,6 +14,8 @@ import msgspec
 from evenkeel.errors import DataError
 from evenkeel.types import Embed, Generate, LogLikelihood, Rank, Request, StringLikelihood
 
+HALF_A_CHARACTER = "its text holds half a character (a lone surrogate), which JSON cannot. Remove it."
+
 _encode = msgspec.json.Encoder().encode
 
 
@@ -40,7 +42,7 @@ def make_key(model: bytes, request: Request) -> Key:
     try:
         digest = hashlib.sha256(content(request)).digest()
     except UnicodeEncodeError:
-        raise DataError("a request", "its text holds half a character (a lone surrogate): fix it.") from None
+        raise DataError("a request", HALF_A_CHARACTER) from None
     return Key(hashlib.sha256(model + digest + request.repeat.to_bytes(8, "big")).digest(), digest)
 
 

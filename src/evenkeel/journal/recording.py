@@ -9,9 +9,9 @@ import contextlib
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
@@ -22,6 +22,9 @@ from evenkeel.journal.key import make_key
 from evenkeel.journal.writer import Usage
 from evenkeel.types import Request, Response, Sample
 
+R = TypeVar("R")
+State: TypeAlias = tuple[tuple[int, int], ...]
+
 
 class Recording:
     """The answers of one model, or of whichever answered alone."""
@@ -30,7 +33,7 @@ class Recording:
         self.path = path
         self._model = model
         self._stack = contextlib.ExitStack()
-        self._connection = self._stack.enter_context(reading(path))
+        self._open()
 
     def find(self, request: Request) -> Response | None:
         """The answer to a request; None where there is none that can be read."""
@@ -40,74 +43,95 @@ class Recording:
         query = (
             "SELECT CAST(status AS BLOB), CAST(body AS BLOB) FROM responses WHERE digest = ? AND repeat = ?"
         )
-        try:
-            rows = self._connection.execute(query, (digest, request.repeat)).fetchall()
-        except sqlite3.DatabaseError:  # a damaged page
-            return None
+
+        def rows_of(connection: sqlite3.Connection) -> list[Any]:
+            try:
+                return connection.execute(query, (digest, request.repeat)).fetchall()
+            except sqlite3.DatabaseError:  # a damaged page
+                return []
+
+        rows = self._read(rows_of)
         if len(rows) > 1:
             raise RunConflict("the recording holds several models' answers and no spec.json that says which.")
         return decode(*rows[0]) if rows else None
 
     def find_keys(self, keys: Sequence[bytes]) -> dict[bytes, Response]:
         """The answers that are there under some keys and can be read."""
-        with _reading_errors(self.path):
-            return find(self._connection, keys)
+        return self._read(lambda connection: find(connection, keys))
 
     def samples(self, kind: Any) -> list[Sample]:
         """The samples of the run, in their order."""
-        with _reading_errors(self.path):
-            rows = self._connection.execute(
-                "SELECT CAST(body AS BLOB) FROM samples ORDER BY rowid"
-            ).fetchall()
+        query = "SELECT CAST(body AS BLOB) FROM samples ORDER BY rowid"
+        rows = self._read(lambda connection: connection.execute(query).fetchall())
         decoder = msgspec.json.Decoder(kind)
         return [decoder.decode(body) for (body,) in rows]
 
     def usage(self) -> dict[str, Usage]:
         """What was asked of the model of each role, over all starts of the run."""
-        with _reading_errors(self.path):
-            return read_usage(self._connection)
+        return self._read(read_usage)
 
     def pace(self) -> float | None:
         """Answers per second, from the first to the last; None where that cannot be said."""
-        with _reading_errors(self.path):
-            query = "SELECT COUNT(*) - 1, MAX(at) - MIN(at) FROM responses"
-            ((count, seconds),) = self._connection.execute(query).fetchall()
+        query = "SELECT COUNT(*) - 1, MAX(at) - MIN(at) FROM responses"
+        ((count, seconds),) = self._read(lambda connection: connection.execute(query).fetchall())
         return float(count / seconds) if seconds else None
+
+    def _read(self, query: Callable[[sqlite3.Connection], R]) -> R:
+        """What a query gives. A journal that was at rest, and is written by now, is opened anew: SQLite would
+        not notice."""
+        with _reading_errors(self.path):
+            result = query(self._connection)
+            while self._at_rest is not None and self._at_rest != _state(self.path):
+                self._stack.close()
+                self._open()
+                result = query(self._connection)
+        return result
+
+    def _open(self) -> None:
+        self._connection, self._at_rest = self._stack.enter_context(reading(self.path))
 
     def close(self) -> None:
         self._stack.close()
 
 
 @contextlib.contextmanager
-def reading(path: Path) -> Iterator[sqlite3.Connection]:
-    """A connection to an existing journal of this version that leaves nothing where it lies."""
+def reading(path: Path) -> Iterator[tuple[sqlite3.Connection, State | None]]:
+    """A connection to an existing journal of this version that leaves nothing where it lies; with the state
+    of a journal that nobody writes, for as long as it stays so."""
     if not path.is_file():
         raise RunConflict(f"{path}: there is no journal here.")
     refuse_links(path)
     with contextlib.ExitStack() as stack:
         with _reading_errors(path):
-            uri = _uri(path, stack)
+            uri, state = _uri(path, stack)
             connection = sqlite3.connect(uri, uri=True, timeout=30, check_same_thread=False)
             stack.enter_context(contextlib.closing(connection))
             harden(connection)
             connection.execute("PRAGMA query_only = ON")
             check(connection, path)
-        yield connection
+        yield connection, state
 
 
-def _uri(path: Path, stack: contextlib.ExitStack) -> str:
+def _uri(path: Path, stack: contextlib.ExitStack) -> tuple[str, State | None]:
     """How to open a journal: as it changes, where a process writes it; else as a file that stays as it is,
     for which SQLite needs no files beside it."""
     if lock.is_written(path.parent):
-        return f"{path.resolve().as_uri()}?mode=ro"
-    log = path.with_name(f"{path.name}-wal")
+        return f"{path.resolve().as_uri()}?mode=ro", None
+    state, log = _state(path), path.with_name(f"{path.name}-wal")
     if not log.is_file() or not log.stat().st_size:
-        return f"{path.resolve().as_uri()}?mode=ro&immutable=1"
+        return f"{path.resolve().as_uri()}?mode=ro&immutable=1", state
     # A process was killed before it could fold its log in. That is done on a copy.
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="evenkeel-")))
     for file in (path, log):
         shutil.copyfile(file, folder / file.name)
-    return f"{(folder / path.name).resolve().as_uri()}?mode=rw"
+    return f"{(folder / path.name).resolve().as_uri()}?mode=rw", state
+
+
+def _state(path: Path) -> State:
+    """What changes when a journal is written: its size and time, and those of its log."""
+    files = [path, path.with_name(f"{path.name}-wal")]
+    statuses = [file.stat() if file.is_file() else None for file in files]
+    return tuple((status.st_size, status.st_mtime_ns) if status else (0, 0) for status in statuses)
 
 
 @contextlib.contextmanager

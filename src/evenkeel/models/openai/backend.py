@@ -29,19 +29,10 @@ from evenkeel.models.openai.protocol import (
     read_scores,
     read_vectors,
 )
-from evenkeel.models.openai.retry import (
-    Call,
-    Client,
-    Fate,
-    RequestFailed,
-    Sender,
-    ServerHealth,
-    fate_of,
-    is_wrong_address,
-)
-from evenkeel.models.openai.servers import Server, Servers
+from evenkeel.models.openai.retry import Call, Client, Fate, RequestFailed, fate_of
+from evenkeel.models.openai.servers import Server, ServerHealth, is_wrong_address
 from evenkeel.models.openai.source import Answer, Batch, Source
-from evenkeel.models.openai.transport import BROKEN, NO_CONNECTION
+from evenkeel.models.openai.transport import BROKEN
 from evenkeel.models.presets import batch_preset
 from evenkeel.options import identity_options
 from evenkeel.types import (
@@ -154,7 +145,7 @@ class OpenAI:
         """The same in the data's languages, by examples of it: a server may spell English and no other."""
         self._require_logprobs(partial(language_problem, self._dialect, examples))
 
-    def _require_logprobs(self, find_problem: Callable[[Sender], Awaitable[str]]) -> None:
+    def _require_logprobs(self, find_problem: Callable[[Client], Awaitable[str]]) -> None:
         """Try out every server. One that does not answer is not asked later either, unless all are so."""
         for server in list(self._servers):
             try:
@@ -174,13 +165,13 @@ class OpenAI:
                 )
 
     async def _probe_server(
-        self, server: Server, find_problem: Callable[[Sender], Awaitable[str]], outbox: Outbox[str]
+        self, server: Server, find_problem: Callable[[Client], Awaitable[str]], outbox: Outbox[str]
     ) -> None:
-        async with self._connect(server, 1, Relay(outbox, self._progress)) as client:
+        async with self._client([server], outbox, concurrency=1, trial=True) as client:
             outbox.put(await self._probe_problem(find_problem, client, server.endpoint.shown))
 
     async def _probe_problem(
-        self, find_problem: Callable[[Sender], Awaitable[str]], client: Sender, address: str
+        self, find_problem: Callable[[Client], Awaitable[str]], client: Client, address: str
     ) -> str:
         """A server that answers, and fails here, has no log-probabilities; a chat-only server has no such
         path, but one without such a model names the model."""
@@ -232,29 +223,25 @@ class OpenAI:
         for server in self._servers:
             server.endpoint.require_key()
 
-    def _client(self, outbox: Outbox[Any]) -> Client | Servers:
-        relay, concurrency = Relay(outbox, self._progress), self._options.concurrency
-        if len(self._servers) == 1:
-            return self._connect(self._servers[0], concurrency, relay)
-        connect = partial(self._connect, concurrency=concurrency, relay=relay)
-        return Servers(self._servers, connect, health=self._health, relay=relay)
-
-    def _connect(self, server: Server, concurrency: int, relay: Relay) -> Client:
+    def _client(
+        self, servers: Sequence[Server], outbox: Outbox[Any], concurrency: int, *, trial: bool = False
+    ) -> Client:
         return Client(
-            server.endpoint,
+            servers,
+            health=servers[0].health if len(servers) == 1 else self._health,
             dialect=self._dialect,
-            health=server.health,
-            relay=relay,
+            relay=Relay(outbox, self._progress),
             counter=self._counter,
             concurrency=concurrency,
             timeout=self._options.timeout,
             retries=self._options.retries,
+            trial=trial,
         )
 
     async def _answer_all(self, requests: Iterable[Request], outbox: Outbox[Answer]) -> None:
         source = Source(requests, self._options.embed_batch)
         at_once = self._options.concurrency * len(self._servers)
-        async with self._client(outbox) as client:
+        async with self._client(self._servers, outbox, self._options.concurrency) as client:
             workers = [asyncio.create_task(self._work(client, source, outbox)) for _ in range(at_once)]
             try:
                 done, _ = await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
@@ -267,7 +254,7 @@ class OpenAI:
         if source.error is not None:
             raise source.error
 
-    async def _work(self, client: Sender, source: Source, outbox: Outbox[Answer]) -> None:
+    async def _work(self, client: Client, source: Source, outbox: Outbox[Answer]) -> None:
         """One of the workers that share the stream; each has one job at a time."""
         while True:
             await outbox.room()
@@ -288,7 +275,7 @@ class OpenAI:
 
     async def _answer_one(
         self,
-        client: Sender,
+        client: Client,
         request: Generate | LogLikelihood | StringLikelihood,
     ) -> Response:
         if isinstance(request, StringLikelihood):
@@ -311,20 +298,20 @@ class OpenAI:
         if isinstance(first, Rank):
             documents = [request.document for request in batch if isinstance(request, Rank)]
             body = partial(self._dialect.rank_body, first.query, documents)
-            return Call(RERANK, body, lambda data: read_scores(data, count), priced=False, extra=True)
+            return Call(RERANK, body, lambda data: read_scores(data, count), priced=False, extra_call=True)
         texts = [request.text for request in batch if isinstance(request, Embed)]
         body = partial(self._dialect.embed_body, texts)
-        return Call(EMBEDDINGS, body, lambda data: read_vectors(data, count), priced=False, extra=True)
+        return Call(EMBEDDINGS, body, lambda data: read_vectors(data, count), priced=False, extra_call=True)
 
-    async def _answer_batch(self, client: Sender, batch: Batch, outbox: Outbox[Answer]) -> None:
+    async def _answer_batch(self, client: Client, batch: Batch, outbox: Outbox[Answer]) -> None:
         parts: Sequence[Batch]
         try:
             responses = await client.send(self._batch_call(batch))
         except RequestFailed as failure:
-            if len(batch) == 1 or failure.error.kind == NO_CONNECTION:
+            if len(batch) == 1 or fate_of(failure.error) is not Fate.FAIL:
                 self._fail(failure, batch, outbox, client)
                 return
-            # One text that the server does not take must not fail its neighbours.
+            # One text that the server does not take must not fail its neighbours; a server that fails does.
             half = len(batch) // 2
             parts = [batch[:half], batch[half:]]
         else:
@@ -338,8 +325,14 @@ class OpenAI:
             await self._answer_batch(client, part, outbox)
 
     def _fail(
-        self, failure: RequestFailed, requests: Iterable[Request], outbox: Outbox[Answer], client: Sender
+        self, failure: RequestFailed, requests: Sequence[Request], outbox: Outbox[Answer], client: Client
     ) -> None:
         for request in requests:
             outbox.put((request, Response(status="error", reason=str(failure))))
-        self._health.failed(failure, under_way=client.under_way)
+        self._health.failed(
+            failure.error,
+            str(failure),
+            suspected=fate_of(failure.error) is not Fate.FAIL,
+            under_way=client.under_way,
+            requests=len(requests),
+        )

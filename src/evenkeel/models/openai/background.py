@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 from evenkeel.errors import EvenkeelError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Generator
+    from collections.abc import Callable, Coroutine, Generator, Iterator
 
     from evenkeel.harness.progress import Progress
 
@@ -98,49 +98,76 @@ class Relay:
 def iterate(produce: Callable[[Outbox[T]], Coroutine[Any, Any, None]]) -> Generator[T, None, None]:
     """Yield what `produce` puts into its outbox; then raise what it raised, if anything.
 
-    Leaving early (a break, an exception, Ctrl-C) cancels the producer and waits for its thread to end.
+    Leaving early cancels the producer and waits for its thread to end. After Ctrl-C, and whatever else is
+    thrown in, what was finished by then is yielded first.
     """
     queue: SimpleQueue[list[T] | Callable[[], object] | _Ended] = SimpleQueue()
-    ready = threading.Event()
-    cancel: Callable[[], object] = object
-
-    async def main() -> None:
-        nonlocal cancel
-        loop, task = asyncio.get_running_loop(), asyncio.current_task()
-        assert task is not None
-        cancel = lambda: loop.call_soon_threadsafe(task.cancel)  # noqa: E731
-        ready.set()
-        outbox = Outbox(queue)
-        try:
-            await produce(outbox)
-        finally:
-            outbox.flush()
-
-    def run() -> None:
-        error: BaseException | None = None
-        try:
-            asyncio.run(main())
-        except BaseException as raised:  # noqa: BLE001  # it is raised again in the reader's thread
-            error = _without_frames(raised)
-        finally:
-            ready.set()
-            queue.put(_Ended(error))
-
-    thread = threading.Thread(target=run, name="evenkeel-requests", daemon=True)
+    thread = _Producer(produce, queue)
     thread.start()
+    finished: Iterator[T] = iter(())
     try:
         while not isinstance(batch := _next(queue), _Ended):
             if isinstance(batch, list):
-                yield from batch
+                finished = iter(batch)
+                yield from finished
             else:
                 batch()
         if batch.error is not None:
             raise batch.error
+    except GeneratorExit:
+        raise
+    except BaseException:
+        thread.stop()
+        yield from finished
+        while not queue.empty():
+            if isinstance(batch := queue.get(), list):
+                yield from batch
+        raise
     finally:
-        ready.wait()
+        thread.stop()
+
+
+class _Producer(threading.Thread, Generic[T]):
+    """Runs a producer in an event loop of its own."""
+
+    def __init__(
+        self,
+        produce: Callable[[Outbox[T]], Coroutine[Any, Any, None]],
+        queue: SimpleQueue[list[T] | Callable[[], object] | _Ended],
+    ) -> None:
+        super().__init__(name="evenkeel-requests", daemon=True)
+        self._produce = produce
+        self._queue = queue
+        self._ready = threading.Event()
+        self._cancel: Callable[[], object] = object
+
+    def run(self) -> None:
+        error: BaseException | None = None
+        try:
+            asyncio.run(self._main())
+        except BaseException as raised:  # noqa: BLE001  # it is raised again in the reader's thread
+            error = _without_frames(raised)
+        finally:
+            self._ready.set()
+            self._queue.put(_Ended(error))
+
+    async def _main(self) -> None:
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        assert task is not None
+        self._cancel = lambda: loop.call_soon_threadsafe(task.cancel)
+        self._ready.set()
+        outbox = Outbox(self._queue)
+        try:
+            await self._produce(outbox)
+        finally:
+            outbox.flush()
+
+    def stop(self) -> None:
+        """End it, if it has not ended."""
+        self._ready.wait()
         with contextlib.suppress(RuntimeError):  # the loop is closed: it has ended by itself
-            cancel()
-        thread.join()
+            self._cancel()
+        self.join()
 
 
 def _without_frames(error: BaseException) -> BaseException:

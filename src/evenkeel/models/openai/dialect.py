@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from evenkeel.errors import DataError
+from evenkeel.journal.key import HALF_A_CHARACTER
 from evenkeel.models.presets import TOKENS
 from evenkeel.text.judge import without_bounds
 from evenkeel.types import Generate
@@ -177,7 +179,10 @@ class Dialect:
 
     def _encoded(self, body: dict[str, Any]) -> bytes:
         body = {name: value for name, value in body.items() if name not in self._refused}
-        return msgspec.json.encode({"model": self._model} | body | self._extra)
+        try:
+            return msgspec.json.encode({"model": self._model} | body | self._extra)
+        except UnicodeEncodeError:
+            raise DataError("a request", HALF_A_CHARACTER) from None
 
 
 def _sent_texts(body: bytes) -> str:

@@ -11,7 +11,7 @@ from evenkeel.models.boundary import find_boundary
 from evenkeel.models.local.vocabulary import byte_letters
 from evenkeel.models.openai.dialect import Dialect
 from evenkeel.models.openai.protocol import COMPLETIONS, Version, completion
-from evenkeel.models.openai.retry import Call, RequestFailed, Sender
+from evenkeel.models.openai.retry import Call, Client, RequestFailed
 from evenkeel.types import LogLikelihood, Logprobs, Response
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Echo(NamedTuple):
 
 
 async def loglikelihood(
-    client: Sender, dialect: Dialect, request: LogLikelihood, *, check: bool = False
+    client: Client, dialect: Dialect, request: LogLikelihood, *, check: bool = False
 ) -> Response:
     """The log-probabilities of a continuation, by the published rule; with `check`, only if sound."""
     prefix = request.prefix
@@ -56,11 +56,12 @@ async def loglikelihood(
     if isinstance(whole, Response):
         return whole
     body = partial(dialect.logprobs_body, prefix)
-    before = await client.send(Call(COMPLETIONS, body, lambda data: read_prefix(data, prefix), extra=True))
+    call = Call(COMPLETIONS, body, lambda data: read_prefix(data, prefix), extra_call=True)
+    before = await client.send(call)
     return before if isinstance(before, Response) else loglikelihood_after(before, whole, request)
 
 
-async def echo_problem(dialect: Dialect, client: Sender) -> str:
+async def echo_problem(dialect: Dialect, client: Client) -> str:
     """What is wrong with the server's prompt log-probabilities; empty if they are sound."""
 
     def problem(data: bytes) -> str:
@@ -74,7 +75,7 @@ async def echo_problem(dialect: Dialect, client: Sender) -> str:
 
 
 async def language_problem(
-    dialect: Dialect, examples: Mapping[str, Sequence[LogLikelihood]], client: Sender
+    dialect: Dialect, examples: Mapping[str, Sequence[LogLikelihood]], client: Client
 ) -> str:
     """The same for the data's languages. A language fails where most of its examples do."""
     for lang, requests in examples.items():

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections import deque
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ CLIMB_ROUNDS = 16
 class Throttle:
     """Limits how many tries run at once. It belongs to one event loop."""
 
-    def __init__(self, ceiling: int) -> None:
+    def __init__(self, ceiling: int, on_room: Callable[[], object] = object) -> None:
         self.limit = float(ceiling)
         self._ceiling = ceiling
         self._step = max(1.0, ceiling / CLIMB_ROUNDS)
@@ -34,9 +33,8 @@ class Throttle:
         """Tries that are under way."""
         self._replies = 0
         self._refused = 0.0
-        self._waiting: deque[asyncio.Future[None]] = deque()
-        self.on_room: Callable[[], object] = object
-        """Called where another request may be sent, for those who wait elsewhere."""
+        self._on_room = on_room
+        """Called where another request may be sent."""
         self._last_cut = -math.inf
         self._pause: asyncio.TimerHandle | None = None
 
@@ -45,17 +43,12 @@ class Throttle:
         """How many more requests may be sent now."""
         return int(self.limit) - self.active if self._pause is None else 0
 
-    async def enter(self) -> None:
-        """Wait until one more request may be sent."""
-        while self._pause is not None or self.active >= int(self.limit):
-            turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._waiting.append(turn)
-            await turn
+    def enter(self) -> None:
         self.active += 1
 
     def leave(self) -> None:
         self.active -= 1
-        self._wake()
+        self._on_room()
 
     @property
     def is_overloaded(self) -> bool:
@@ -88,15 +81,4 @@ class Throttle:
 
     def _resume(self) -> None:
         self._pause = None
-        self._wake()
-
-    def _wake(self) -> None:
-        self.on_room()
-        if not self._waiting or self._pause is not None:
-            return
-        room = int(self.limit) - self.active
-        while room > 0 and self._waiting:
-            turn = self._waiting.popleft()
-            if not turn.done():
-                turn.set_result(None)
-                room -= 1
+        self._on_room()

@@ -47,7 +47,6 @@ UNTRUSTED = "certificate not trusted"
 TIMEOUT = "timeout"
 BROKEN = "broken reply"
 PAGE = "web page"
-NOT_SENT = "not sent"
 """Kinds of failures without a status; those with one are `HTTP 404`."""
 
 USED_TOKENS = re.compile(rb'(?<!\\)"(prompt|completion|input|output)_tokens"\s*:\s*(\d{1,9})\b')

@@ -17,7 +17,8 @@ from evenkeel.harness.progress import Progress, watch
 from evenkeel.journal.key import make_key, model_digest
 from evenkeel.models.openai.background import Outbox, Relay, iterate
 from evenkeel.models.openai.batches.session import Access, Answer, Session, poll_limit
-from evenkeel.models.openai.retry import Client, ServerHealth
+from evenkeel.models.openai.retry import Client
+from evenkeel.models.openai.servers import Server, ServerHealth
 from evenkeel.types import Capability, Generate, Request
 
 ID_LENGTH = 32
@@ -84,9 +85,9 @@ class BatchModel:
     async def _answer_all(self, chats: dict[str, list[Generate]], outbox: Outbox[Answer]) -> None:
         access, relay = self._access, Relay(outbox, self._progress)
         async with Client(
-            access.endpoint,
-            dialect=access.dialect,
+            [Server(access.endpoint, self._health)],
             health=self._health,
+            dialect=access.dialect,
             relay=relay,
             counter=self._counter,
             concurrency=1,

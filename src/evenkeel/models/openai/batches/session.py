@@ -38,12 +38,10 @@ from evenkeel.models.openai.retry import (
     Client,
     Fate,
     RequestFailed,
-    ServerHealth,
     fate_of,
-    half_a_character,
-    is_wrong_address,
-    may_pass,
+    is_transient,
 )
+from evenkeel.models.openai.servers import ServerHealth, is_wrong_address
 from evenkeel.models.openai.transport import (
     BROKEN,
     CONNECTION_LOST,
@@ -163,14 +161,9 @@ class Session:
         return batches
 
     def _lines(self, names: list[str]) -> Iterator[tuple[str, bytes]]:
-        """The requests as lines of a batch, by name; one that cannot be written has failed."""
+        """The requests as lines of a batch, by name."""
         for name in names:
-            try:
-                body = self._body(name)
-            except UnicodeEncodeError:
-                self._end(name, RequestFailed(half_a_character(), 1))
-                continue
-            yield name, self._protocol.request(name, body, self.access.max_temperature)
+            yield name, self._protocol.request(name, self._body(name), self.access.max_temperature)
 
     def _body(self, name: str) -> bytes:
         return self._dialect.generate_body(self.pending[name][0])
@@ -215,11 +208,11 @@ class Session:
             done = 0
             for batch in list(waiting):
                 try:
-                    status = await self.client.insist(partial(self._look, batch))
+                    status = await self.client.call_with_retries(lambda *_, batch=batch: self._look(batch))
                 except RequestFailed as failure:
-                    if not may_pass(failure.error):
+                    if not is_transient(failure.error):
                         raise self._lost(batch, failure.error) from None
-                    self.health.failed(failure, under_way=0)
+                    self.health.failed(failure.error, str(failure), suspected=True, under_way=0)
                     continue
                 if status.ended:
                     failures |= await self._read(batch, status)
@@ -250,7 +243,9 @@ class Session:
         failures: dict[str, RequestError] = {}
         for path in status.results:
             try:
-                await self.client.insist(partial(self._read_file, path, batch, failures))
+                await self.client.call_with_retries(
+                    lambda *_, path=path: self._read_file(path, batch, failures)
+                )
             except RequestFailed as failure:
                 raise self._lost(batch, failure.error) from None
         was_read, batch.fetched = batch.fetched, True
@@ -315,7 +310,7 @@ class Session:
         for name, body in bodies.items():
             self._dialect.learn(open_failures[name], body)
         for name, error in open_failures.items():
-            again = self._body(name) != bodies[name] if name in bodies else may_pass(error)
+            again = self._body(name) != bodies[name] if name in bodies else is_transient(error)
             if last or not again:
                 self._end(name, RequestFailed(error, tries))
             elif self.counter is not None:
@@ -346,7 +341,7 @@ class Session:
     async def _insist(self, action: Callable[[], Awaitable[R]]) -> R:
         """What an action gives after as many tries as it takes."""
         try:
-            return await self.client.insist(action)
+            return await self.client.call_with_retries(lambda *_: action())
         except RequestFailed as failure:
             raise self._unreachable(failure.error) from None
 

@@ -1,0 +1,196 @@
+"""The path of a request: its key stays with it, nothing is sent twice, and what was received is stored."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+import evenkeel as ek
+from evenkeel.errors import BudgetReached, DataError, ModelUnreachable, UsageError
+from evenkeel.harness.dispatcher import Dispatcher
+from evenkeel.harness.gate import Gate
+from evenkeel.harness.limits import Limits
+from evenkeel.harness.progress import Progress
+from evenkeel.journal.journal import Journal
+from evenkeel.models.registry import load_model
+from evenkeel.types import Generate, Message, Request, Response, Sampling
+from loopback import Loopback
+from scripted import Scripted
+
+pytestmark = pytest.mark.slow
+
+
+def ask(number: int, **more: Any) -> Generate:
+    prompt = (Message("user", f"{number} words to read here"),)
+    return Generate(prompt=prompt, sampling=Sampling(max_tokens=100), **more)
+
+
+class PlugIn:
+    """A model of someone else's, which answers each request by a rule, a few at a time."""
+
+    capabilities = frozenset({"generate"})
+
+    def __init__(self, *, copies: bool = False, fails: int = -1, ahead: int = 4) -> None:
+        self.asked: Counter[Request] = Counter()
+        self._copies = copies
+        self._fails = fails
+        self._ahead = ahead
+
+    def identity(self) -> dict[str, Any]:
+        return {"spec": "plug:in"}
+
+    def probe(self, needs: frozenset[str]) -> None:
+        """Nothing to probe."""
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+    def answer(self, requests: Iterable[Request]) -> Iterator[tuple[Request, Response]]:
+        read: list[Request] = []
+        for request in requests:
+            self.asked[request] += 1
+            read.append(request)
+            if len(read) == self._ahead:
+                yield from map(self._answer, read)
+                read.clear()
+        yield from map(self._answer, read)
+
+    def _answer(self, request: Request) -> tuple[Request, Response]:
+        same = msgspec.json.decode(msgspec.json.encode(request), type=Generate) if self._copies else request
+        if isinstance(request, Generate) and request.prompt[0].content.startswith(f"{self._fails} "):  # type: ignore[union-attr]
+            return same, Response(status="error", reason="HTTP 500", tokens_in=5, tokens_out=5)
+        return same, Response(status="ok", text="a keel", tokens_in=5, tokens_out=5)
+
+
+def dispatch(
+    path: Path, model: Any, count: int, *, gate: Gate | None = None, progress: Progress | None = None
+) -> list[Response]:
+    requests = [ask(number) for number in range(count)]
+    with closing(Journal(path / "journal.sqlite")) as journal:
+        dispatcher = Dispatcher(
+            journal, {"model": model.identity()}, opener=lambda role: model, gate=gate or Gate(),
+            progress=progress or Progress(),
+        )  # fmt: skip
+        return dispatcher.answer(requests)
+
+
+def stored(path: Path, model: Any, count: int) -> int:
+    with closing(Journal(path / "journal.sqlite")) as journal:
+        dispatcher = Dispatcher(
+            journal, {"model": model.identity()}, opener=lambda role: model, gate=Gate(), progress=Progress()
+        )
+        return count - dispatcher.count_missing("model", [ask(number) for number in range(count)])
+
+
+def test_a_model_may_answer_with_an_equal_copy(tmp_path: Path) -> None:
+    model = PlugIn(copies=True)
+    gate = Gate(Limits(max_usd=0.0024, price_out=1.0))  # a few at once, so that each must be settled
+    responses = dispatch(tmp_path, model, 100, gate=gate)
+    assert [response.status for response in responses] == ["ok"] * 100
+    assert set(model.asked.values()) == {1}
+
+
+def test_an_answer_to_what_was_not_asked_is_an_error(tmp_path: Path) -> None:
+    class Confused(PlugIn):
+        def _answer(self, request: Request) -> tuple[Request, Response]:
+            return ask(-1), Response(status="ok", text="a keel")
+
+    with pytest.raises(UsageError, match="Confused answered a request that it was not asked"):
+        dispatch(tmp_path, Confused(), 3)
+
+
+def test_what_failed_is_not_sent_again_in_this_start_however_tight_the_limit(tmp_path: Path) -> None:
+    """Room for one request at a time: each waits until the one before is paid for."""
+    limits = Limits(max_usd=150e-6, price_out=1.0)
+    model = PlugIn(fails=3)
+    responses = dispatch(tmp_path, model, 8, gate=Gate(limits))
+    assert [response.status for response in responses] == ["ok"] * 3 + ["error"] + ["ok"] * 4
+    assert set(model.asked.values()) == {1}
+    healthy = PlugIn()  # the next start asks it again, and is not blocked
+    assert {response.status for response in dispatch(tmp_path, healthy, 8, gate=Gate(limits))} == {"ok"}
+    assert list(healthy.asked) == [ask(3)]
+
+
+def test_a_prompt_with_half_a_character_is_named(tmp_path: Path) -> None:
+    with closing(Journal(tmp_path / "journal.sqlite")) as journal:
+        dispatcher = Dispatcher(
+            journal, {"model": {}}, opener=lambda role: PlugIn(), gate=Gate(), progress=Progress()
+        )
+        with pytest.raises(DataError, match="half a character"):
+            dispatcher.answer([Generate(prompt="half \ud83d", sampling=Sampling())])
+
+
+class Interrupting(Progress):
+    """Interrupts as Ctrl-C would, at the first answer, when all others have been received."""
+
+    def answered(self, response: Response, *, usd: float) -> None:
+        deadline = time.monotonic() + 60
+        while any(thread.name == "evenkeel-requests" for thread in threading.enumerate()):
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        self.answered = Progress().answered  # type: ignore[method-assign]
+        raise KeyboardInterrupt
+
+
+def test_ctrl_c_loses_no_answer_that_was_received(tmp_path: Path) -> None:
+    with Loopback() as server:
+        model = load_model("openai:loop", base_url=server.url, concurrency=64)
+        with pytest.raises(KeyboardInterrupt):
+            dispatch(tmp_path, model, 64, progress=Interrupting())
+        assert server.requests == 64
+    assert stored(tmp_path, model, 64) == 64
+
+
+def test_a_model_that_only_thinks_is_stopped_after_twenty_replies(questions: Path, tmp_path: Path) -> None:
+    settings: dict[str, Any] = {"data": questions, "progress": False, "embedder": "openai:embed"}
+    with Scripted(lambda prompt: "<think>Let me see…") as server:
+        with pytest.raises(UsageError, match=r"ended inside their reasoning.*reasoning_tokens=8192"):
+            ek.run(
+                "mirae", "openai:loop", base_url=server.url, out=tmp_path / "run", concurrency=4, **settings
+            )
+        assert 20 <= server.requests < 40
+    first = iter(["A keel."])
+    with Scripted(lambda prompt: next(first, "<think>Let me see…")) as server:
+        run = ek.run(
+            "mirae", "openai:loop", base_url=server.url, out=tmp_path / "other", concurrency=1, **settings
+        )
+    assert run.headline.coverage < 0.1
+
+
+def test_every_call_counts_trials_and_embeddings_too(questions: Path, tmp_path: Path) -> None:
+    """Over all starts: what a server sees is never more than the limit."""
+    settings: dict[str, Any] = {"limit": 20, "progress": False, "out": tmp_path / "miron"}
+    with Loopback() as server:
+        for limit in (15, 30):
+            with pytest.raises(BudgetReached, match=f"requests {limit}"):
+                ek.run("miron", "openai:loop", base_url=server.url, max_requests=limit, **settings)
+            assert server.requests == limit
+    with Loopback() as server, pytest.raises(BudgetReached):
+        ek.run(
+            "mirae", "openai:loop", base_url=server.url, data=questions, levels="1", repeats=5, limit=1,
+            embedder="openai:embed", max_requests=5, out=tmp_path / "mirae", progress=False,
+        )  # fmt: skip
+    assert server.requests == 5
+
+
+def test_a_finished_run_tries_no_server_out(tmp_path: Path) -> None:
+    settings: dict[str, Any] = {"limit": 6, "progress": False}
+    for name, behaviour in (("full", {}), ("less", {"logprobs": "missing"})):
+        with Loopback(**behaviour) as server:
+            first = ek.run("miron", "openai:loop", base_url=server.url, out=tmp_path / name, **settings)
+            asked = server.requests
+            again = ek.run("miron", "openai:loop", base_url=server.url, out=tmp_path / name, **settings)
+            assert server.requests == asked
+        gone = ek.run("miron", "openai:loop", base_url=server.url, out=tmp_path / name, **settings)
+        assert first.summary == again.summary == gone.summary
+    with pytest.raises(ModelUnreachable):
+        settings = {**settings, "model_args": {"retries": 0}}
+        ek.run("miron", "openai:loop", base_url=server.url, out=tmp_path / "new", **settings)
