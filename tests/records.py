@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
+from msgspec.structs import replace
 
+from evenkeel.analysis import Interval, figure
+from evenkeel.benchmarks.rgb.files import RgbInputs
 from evenkeel.harness.folder import Run
 from evenkeel.harness.progress import Progress
 from evenkeel.harness.spec import FORMAT
@@ -53,3 +57,24 @@ def store(path: Path, records: Iterable[Record], benchmark: str = "unknown") -> 
     with RunFolder.open(path, spec, fresh=True) as folder, folder.writing("records.jsonl") as file:
         file.writelines(msgspec.json.encode(each) + b"\n" for each in records)
     return Run(path)
+
+
+def macro_run(path: Path, **abilities: Sequence[float | None]) -> Run:
+    """A run of RGB: whether each question was answered right, by ability."""
+    inputs = RgbInputs(
+        dataset="en", instance=0, query="Which city?", answer="Paris", fake="", noise=0.5, passages=2,
+        correct=0.0, docs=(), kinds=(), note="",
+    )  # fmt: skip
+    cells = [(ability, value) for ability, values in abilities.items() for value in values]
+    records = [
+        record(2 * number, inputs=inputs, tags={"ability": ability}, values={"macro_lenient": value})
+        for number, (ability, value) in enumerate(cells)
+    ]
+    run = store(path, records, "rgb")
+    parts = [None if None in values else np.mean(np.array(values, float)) for values in abilities.values()]
+    mean = None if None in parts else float(np.mean(np.array(parts, float)))
+    macro = figure([], "", Interval(mean, None, None, "", 0, 0), unit="share")
+    (path / "summary.json").write_bytes(
+        msgspec.json.encode({"macro_lenient": replace(macro, coverage=1.0)})
+    )
+    return run

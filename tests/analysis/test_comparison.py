@@ -11,10 +11,8 @@ import numpy as np
 import pytest
 
 import evenkeel as ek
-from evenkeel.analysis import Interval, figure
-from evenkeel.benchmarks.rgb.files import RgbInputs
 from evenkeel.errors import UsageError
-from records import record, store
+from records import macro_run
 from stored import NUMBERS, store_run
 
 RNG = np.random.default_rng(5)
@@ -122,11 +120,10 @@ def test_a_figure_that_a_run_withholds_is_not_compared(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changed", "named"),
     [
-        ({"options": {"temperature": 1.0}}, "Temperature: A 0.7, B 1.0"),
         ({"embedder": "other"}, "Embedder: A embed, B other"),
         (
             {"options": {"temperature": None, "words": "0123456789abcdef" * 4}},
-            "Temperature: A 0.7, B none; Words: A none, B 0123456789abcdef",
+            "Words: A none, B 0123456789abcdef",
         ),
         ({"lang": "ko"}, "they have no sample in common"),
     ],
@@ -139,6 +136,15 @@ def test_runs_that_were_asked_different_things_are_refused(
     with pytest.raises(UsageError, match="were asked differently") as caught:
         ek.compare(a, b)
     assert named in str(caught.value)
+
+
+def test_another_temperature_is_compared_and_noted(tmp_path: Path) -> None:
+    a = store_run(tmp_path / "a", headline(noisy(seed=1)))
+    b = store_run(tmp_path / "b", headline(noisy(seed=2)), options={"temperature": 1.0})
+    found = ek.compare(a, b)
+    assert found.differs == ("Temperature: A 0.7, B 1.0",)
+    assert found.differences[0].n == 60
+    assert "Temperature: A 0.7, B 1.0" in ek.gate(b, baseline=a).notes
 
 
 @pytest.mark.parametrize(
@@ -194,25 +200,6 @@ def test_what_depends_on_all_questions_is_compared_over_the_same_ones(tmp_path: 
     assert any(
         "45 prompts left out, because they depend on the other samples" in note for note in found.notes
     )
-
-
-def macro_run(path: Path, **abilities: list[float | None]) -> ek.Run:
-    """A run of RGB: whether each question was answered right, by ability."""
-    inputs = RgbInputs(
-        dataset="en", instance=0, query="Which city?", answer="Paris", fake="", noise=0.5, passages=2,
-        correct=0.0, docs=(), kinds=(), note="",
-    )  # fmt: skip
-    cells = [(ability, value) for ability, values in abilities.items() for value in values]
-    records = [
-        record(2 * number, inputs=inputs, tags={"ability": ability}, values={"macro_lenient": value})
-        for number, (ability, value) in enumerate(cells)
-    ]
-    run = store(path, records, "rgb")
-    parts = [None if None in values else np.mean(np.array(values, float)) for values in abilities.values()]
-    mean = None if None in parts else float(np.mean(np.array(parts, float)))
-    macro = figure([], "", Interval(mean, None, None, "", 0, 0), unit="share")
-    (path / "summary.json").write_bytes(msgspec.json.encode({"macro_lenient": macro}))
-    return run
 
 
 @pytest.mark.parametrize(

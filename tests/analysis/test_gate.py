@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import evenkeel as ek
 from commandline import evenkeel
 from evenkeel.analysis.gate import Gate, gate
 from evenkeel.errors import UsageError
+from records import macro_run
 from stored import NUMBERS, store_run
 
 QUESTIONS = np.random.default_rng(5).normal(0.8, 0.1, (40, 1))
@@ -216,3 +218,68 @@ def test_the_same_in_every_sample_passes_and_says_so(tmp_path: Path) -> None:
 def test_a_limit_that_nothing_could_fail_is_refused(tmp_path: Path, option: str, limit: float) -> None:
     with pytest.raises(UsageError, match=f"--{option.replace('_', '-')} is "):
         gate(tmp_path, tmp_path, **{option: limit})  # type: ignore[arg-type]
+
+
+# Means over parts
+
+
+def test_an_ability_of_five_questions_is_refused_by_its_name(tmp_path: Path) -> None:
+    """Its change has no test: the sign of the change would decide."""
+    for name in ("old", "new"):
+        macro_run(tmp_path / name, noise=[1.0, 0.0] * 6, integration=[1.0, 0.0, 1.0, 0.0, 1.0])
+    done = evenkeel("gate", tmp_path / "new", "--baseline", tmp_path / "old", "--metric", "macro_lenient")
+    assert done.code == 2
+    assert "integration has 5. The gate needs 6 questions of each ability" in " ".join(done.stderr.split())
+
+
+def test_an_ability_with_few_answers_in_common_does_not_pass(tmp_path: Path) -> None:
+    old = macro_run(tmp_path / "old", noise=[1.0, 0.0] * 6, integration=[0.0] * 8)
+    new = macro_run(tmp_path / "new", noise=[1.0, 0.0] * 6, integration=[1.0] * 5 + [None] * 3)
+    summary = (new.path / "summary.json").read_text().replace('"value":null', '"value":0.75')
+    (new.path / "summary.json").write_text(summary)
+    found = gate(new, old, metrics="macro_lenient", min_coverage=0)
+    assert not found.passed
+    assert "too few values in both runs for one ability" in found.checks[1].reason
+
+
+def test_a_pass_says_how_many_questions_would_show_the_allowed_drop(tmp_path: Path) -> None:
+    random = np.random.default_rng(3)
+    old, new = (
+        macro_run(tmp_path / name, noise=random.binomial(1, 0.6, 40).astype(float).tolist(),
+                  rejection=random.binomial(1, 0.6, 40).astype(float).tolist())
+        for name in ("old", "new")
+    )  # fmt: skip
+    reasons = [
+        gate(new, old, metrics="macro_lenient", max_drop=drop).checks[1].reason for drop in (0.0, 0.1)
+    ]
+    counts = [
+        re.search(r"about ([0-9,]+) questions would tell a drop of (\d+)% from none", r) for r in reasons
+    ]
+    few, many = (int(match[1].replace(",", "")) for match in reversed(counts) if match)
+    assert [match[2] for match in counts if match] == ["5", "10"]
+    assert many == pytest.approx(4 * few, rel=0.1)  # half the drop, four times the questions
+
+
+@pytest.mark.full
+def test_equal_models_pass_and_twice_the_detectable_drop_fails(tmp_path: Path) -> None:
+    """200 pairs of models that are right equally often, and 200 of which one lost twice what can be seen."""
+    random = np.random.default_rng(38)
+    easy = np.clip(
+        random.normal(0.65, 0.25, (4, 15)), 0.02, 0.98
+    )  # how often each question is answered right
+
+    def answered(name: str, lost: float = 0.0) -> ek.Run:
+        right = random.random((4, 15)) < easy - lost
+        parts = zip(("noise", "rejection", "integration", "counterfactual"), right, strict=True)
+        return macro_run(tmp_path / name, **{part: row.astype(float).tolist() for part, row in parts})
+
+    def outcomes(lost: float = 0.0) -> list[Gate]:
+        pairs = ((answered("new", lost), answered("old")) for _ in range(200))
+        return [gate(new, old, metrics="macro_lenient") for new, old in pairs]
+
+    equal = outcomes()
+    assert sum(not each.passed for each in equal) <= 0.05 * 200
+    sizes = [each.checks[1].difference.detectable for each in equal if each.checks[1].difference]
+    detectable = float(np.median([size for size in sizes if size]))
+    assert sum(not each.passed for each in outcomes(2 * detectable)) >= 0.95 * 200
+    assert 0.7 * 200 <= sum(not each.passed for each in outcomes(detectable)) <= 0.9 * 200

@@ -177,23 +177,24 @@ class Pair(NamedTuple):
         )
 
 
-def paired(names: tuple[str, str], runs: tuple[RunValues, RunValues]) -> Pair:
+def paired(names: tuple[str, str], runs: tuple[RunValues, RunValues], *, same_settings: bool = False) -> Pair:
     """The samples that both runs have; an error where the runs were asked different things.
 
-    Settings must be equal. Whether the data are is seen in the samples: those that both runs have must ask
-    the same, whatever file they came from and however many others there are. What recorded answers do not
-    state is unknown, and no difference.
+    Whether the data are equal is seen in the samples: those that both runs have must ask the same, whatever
+    file they came from and however many others there are. How they are asked (the prompt around a question,
+    the temperature) may differ and is noted, unless `same_settings` is wanted; how answers are scored may
+    not. What recorded answers do not state is unknown, and no difference.
     """
     first, second = runs
     positions = {score.sample_id: row for row, score in enumerate(second.scores)}
     common = [row for row, score in enumerate(first.scores) if score.sample_id in positions]
     others = [positions[first.scores[row].sample_id] for row in common]
     changes = _changes(first.run, second.run)
-    hidden = _options(first.run, "in_samples")
+    allowed = _options(first.run, "in_samples" if same_settings else "asking")
     reasons = [
         words
         for name, words in changes.items()
-        if not name.startswith(VISIBLE_IN_SAMPLES) and name not in hidden
+        if not name.startswith(VISIBLE_IN_SAMPLES) and name not in allowed
     ]
     if unlike := _unlike(first, second, common, others):
         reasons = [unlike, *changes.values()]

@@ -10,13 +10,14 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from evenkeel.analysis.comparability import Pair, layout_of
-from evenkeel.analysis.comparison import SIGNIFICANT, Difference, Test, compare_values
+from evenkeel.analysis.comparison import FEW_IN_A_PART, SIGNIFICANT, Difference, Test, compare_values
 from evenkeel.analysis.links import independent_groups
-from evenkeel.analysis.outcome import MIN_GROUPS
+from evenkeel.analysis.outcome import MIN_GROUPS, SMALL_DROP, groups_to_show, range_of
+from evenkeel.analysis.sample_values import Values
 from evenkeel.analysis.significance import holm, paired_test
 from evenkeel.errors import UsageError
 from evenkeel.harness.folder import Run, load_run
-from evenkeel.page.format import chance, counts, number, probability, share, signed
+from evenkeel.page.format import chance, counts, number, probability, share, signed, tag_name
 from evenkeel.page.grid import Cell, Content, Displayed, Grid, Overview
 from evenkeel.page.layout import Layout
 
@@ -160,7 +161,21 @@ def _overlap(name: str, pair: Pair, counted: tuple[str, str]) -> Overlap:
             f"from {overlap.groups:,} {groups}. The gate needs {share(MIN_OVERLAP)} and {MIN_GROUPS} "
             f"{groups}: {remedy}."
         )
+    if old.metric.mean_over:
+        _check_parts(name, old.taken(common), groups)
     return overlap
+
+
+def _check_parts(name: str, common: Values, groups: str) -> None:
+    """Refuse a mean over parts of which one is too small: it would decide by the sign of its change."""
+    sizes = {str(common.parts[part[0]]): independent_groups(common.groups[part]) for part in common.by_part()}
+    few = [f"{part} has {size:,}" for part, size in sizes.items() if size < MIN_GROUPS]
+    if few:
+        tag = tag_name(common.metric.mean_over)
+        raise UsageError(
+            f"'{name}' is a mean over each {tag}, and the runs have too few {groups} in common: "
+            f"{', '.join(few)}. The gate needs {MIN_GROUPS} {groups} of each {tag}: ask both runs more."
+        )
 
 
 def _check_coverage(differences: Sequence[Difference], floor: float) -> Check:
@@ -200,18 +215,21 @@ def _check(
     layout: Layout,
 ) -> Check:
     """One metric. Too few values in both runs do not pass, though both were asked enough samples."""
-    passed, reason = _judged(difference, allowed, worse, p)
     based_on, guessing = counts(difference, layout), chance(test.metric)
     # The denominator of a ratio depends on the run.
     few = not test.metric.ratio_to and difference.n < MIN_OVERLAP * overlap.larger
-    if difference.n and (few or difference.clusters < MIN_GROUPS):
-        passed = False
-        reason = (
-            f"has a value in both runs for only {based_on}, of {overlap.larger:,}: the gate needs "
-            f"{share(MIN_OVERLAP)} and {MIN_GROUPS} {layout.counted[1]}"
-        )
-    elif difference.n:
-        reason = f"{reason}; {based_on}{f' ({guessing})' if guessing else ''}"
+    if difference.method == FEW_IN_A_PART:
+        tag = tag_name(test.metric.mean_over)
+        needed = f"{MIN_GROUPS} {layout.counted[1]} of each {tag}"
+        passed, reason = False, f"has too few values in both runs for one {tag}: the gate needs {needed}"
+    elif difference.n and (few or difference.clusters < MIN_GROUPS):
+        needed = f"{share(MIN_OVERLAP)} and {MIN_GROUPS} {layout.counted[1]}"
+        reason = f"has a value in both runs for only {based_on}, of {overlap.larger:,}"
+        passed, reason = False, f"{reason}: the gate needs {needed}"
+    else:
+        passed, reason = _judged(test, difference, allowed, worse, p, layout)
+        if difference.n:
+            reason = f"{reason}; {based_on}{f' ({guessing})' if guessing else ''}"
     return Check(
         name=difference.metric,
         passed=passed,
@@ -223,8 +241,10 @@ def _check(
     )
 
 
-def _judged(difference: Difference, allowed: float, worse: Direction, p: float | None) -> tuple[bool, str]:
-    """Whether a change passes, and why. One for the worse of which nothing can be said does not pass."""
+def _judged(
+    test: Test, difference: Difference, allowed: float, worse: Direction, p: float | None, layout: Layout
+) -> tuple[bool, str]:
+    """Whether a change passes, and why. One that cannot be tested is refused: its sign decides nothing."""
     unit, low, high, amount = difference.unit, difference.low, difference.high, difference.difference
     if difference.value_a is None or difference.value_b is None or amount is None:
         return False, "has no sample with a value in both runs"
@@ -243,10 +263,23 @@ def _judged(difference: Difference, allowed: float, worse: Direction, p: float |
     if significant:
         return False, f"{change}): a significant {beyond}"
     if low is None or high is None:
-        passed = (amount if worse == "rise" else -amount) <= allowed
-        verdict = f"no {beyond}" if passed else f"a {beyond}, too few to tell"
-        return passed, f"{change}): {verdict} ({difference.method.removeprefix('none: ')})"
+        reason = difference.method.removeprefix("none: ")
+        if p is None:
+            raise UsageError(f"the change of '{difference.metric}' cannot be tested: {reason}.")
+        return True, f"{change}): no significant {beyond} ({reason})"
     detectable = ""
     if difference.detectable:
         detectable = f"; minimum detectable {number(allowed + difference.detectable, unit)} (80% power)"
-    return True, f"{change}): no significant {beyond}{detectable}"
+    return True, f"{change}): no significant {beyond}{detectable}{_needed(test, allowed, worse, layout)}"
+
+
+def _needed(test: Test, allowed: float, worse: Direction, layout: Layout) -> str:
+    """How many groups would tell a change of the allowed size from none, where there are fewer. Where none is
+    allowed, one of a twentieth of the unit's range."""
+    unit = test.difference.unit
+    size = allowed or SMALL_DROP * (range_of(unit) or 0.0)
+    count = groups_to_show(size, test.estimate, unit)
+    if count is None or count <= test.difference.clusters:
+        return ""
+    groups = layout.counted[1].removeprefix("independent ")
+    return f"; about {count:,} {groups} would tell a {worse} of {number(size, unit)} from none"

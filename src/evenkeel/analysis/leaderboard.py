@@ -112,7 +112,7 @@ def _boards(runs: Sequence[RunValues]) -> list[Leaderboard]:
         for group in groups:
             try:
                 for other in group:
-                    paired((names[other], names[run]), (other, run))
+                    paired((names[other], names[run]), (other, run), same_settings=True)
             except UsageError as error:
                 why = why or str(error)
             else:

@@ -19,6 +19,8 @@ MIN_GROUPS = 6
 """With five groups not even a change in each of them is significant by a sign test: 2 / 2⁵ > 0.05."""
 PRECISE = 0.15
 """Half the width of an interval, as a share of the unit's range, from which there are too few samples."""
+SMALL_DROP = 0.05
+"""The change that a gate says how many groups would show, where none is allowed: a share of the range."""
 SMALL = 0.1
 """The smallest difference that samples are planned for, as a share of the unit's range."""
 
@@ -45,7 +47,7 @@ def outcome_of(
         return "no clear difference"  # it is the same in every sample
     if low is None or high is None:
         return "too few to tell"
-    span = _range(unit)
+    span = range_of(unit)
     wide = span is not None and (high - low) / 2 > PRECISE * span
     return "too few to tell" if wide else "no clear difference"
 
@@ -57,19 +59,22 @@ def needed_groups(difference: float | None, estimate: Estimate | None, unit: Uni
     range where that is more. σ is that of the groups' differences; where it is not known, that of two
     independent values which are each at one end of the range as often as at the other: R / √2.
     """
-    span = _range(unit)
-    delta = max(abs(difference or 0.0), SMALL * (span or 0.0))
+    return groups_to_show(max(abs(difference or 0.0), SMALL * (range_of(unit) or 0.0)), estimate, unit)
+
+
+def groups_to_show(delta: float, estimate: Estimate | None, unit: Unit) -> int | None:
+    """The same for a difference of a given size δ; None where it cannot be said."""
     if estimate is not None and estimate.error:
         sigma = estimate.error * sqrt(estimate.clusters)
     else:
-        sigma = (span or 0.0) / sqrt(2)
+        sigma = (range_of(unit) or 0.0) / sqrt(2)
     if not delta or not sigma:
         return None
     quantiles = NORMAL.inv_cdf(1 - ALPHA / 2) + NORMAL.inv_cdf(POWER)
     return _rounded_up(max(MIN_GROUPS, (quantiles * sigma / delta) ** 2))
 
 
-def _range(unit: Unit) -> float | None:
+def range_of(unit: Unit) -> float | None:
     low, high = ENDS.get(unit) or RANGES.get(unit) or (0.0, 0.0)
     return high - low or None
 

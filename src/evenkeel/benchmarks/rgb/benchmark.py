@@ -361,8 +361,10 @@ class Rgb(Benchmark):
 
     @classmethod
     def asked(cls, inputs: RgbInputs) -> Any:
-        """Without what a judge is asked, or said, about the answer, and which other files were read."""
-        return super().asked(msgspec.structs.replace(inputs, joins=(), judge=None, evaluation=None))
+        """The question and its documents: without the prompt around them, what a judge is asked, or said, about
+        the answer, and which other files were read."""
+        about = {"joins": (), "prompts": None, "temperature": None, "judge": None, "evaluation": None}
+        return super().asked(msgspec.structs.replace(inputs, **about))
 
     @classmethod
     def builder(cls) -> Any:
