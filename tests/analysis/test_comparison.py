@@ -115,12 +115,13 @@ def test_a_figure_that_a_run_withholds_is_not_compared(tmp_path: Path) -> None:
     path.write_bytes(msgspec.json.encode(summary))
     [found] = ek.compare(runs[0], runs[1].path, metrics=["mean_similarity"]).differences
     assert (found.difference, found.p) == (None, None)
+    assert (found.outcome, found.reason) == ("not compared", "B has no value (by language)")
 
 
 @pytest.mark.parametrize(
     ("changed", "named"),
     [
-        ({"embedder": "other"}, "Embedder: A embed, B other"),
+        ({"embedder": "other"}, "differently: Embedder: A openai:embed, B openai:other. Compare"),
         (
             {"options": {"temperature": None, "words": "0123456789abcdef" * 4}},
             "Words: A none, B 0123456789abcdef",
@@ -218,6 +219,7 @@ def test_a_macro_average_is_compared_by_all_of_its_parts(
     [difference] = ek.compare(a, b, metrics="macro_lenient").differences
     assert difference.method == method
     assert (difference.value_a is None) == (None in rejections)
+    assert (difference.outcome == "not compared") == (None in rejections)
 
 
 def test_wrong_usage_is_named(tmp_path: Path) -> None:

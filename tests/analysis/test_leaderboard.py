@@ -41,8 +41,8 @@ def test_entries_that_do_not_differ_significantly_share_a_rank(tmp_path: Path) -
     assert ranks(board) == {"m1": 1, "m2": 1, "m0": 3, "m3": 4}
     assert [row.rank for row in board.rows] == [1, 1, 3, 4]
     assert {row.name: row.figure for row in board.rows} == {run.spec.subject: run.headline for run in runs}
-    assert "1 shared" in repr(board)
-    assert "share a rank" in repr(board)
+    assert "1 shared" in " ".join(board.footnotes)
+    assert "share a rank" in " ".join(board.footnotes)
     close = [store_model(tmp_path / f"c{n}", shift, n) for n, shift in enumerate((0.0, 0.009, 0.0, 0.0))]
     assert min(each.p or 1.0 for each in ek.compare(*close).differences) < 0.05  # before the correction
     assert {row.rank for row in ek.leaderboard(close)[0].rows} == {1}
@@ -155,3 +155,37 @@ def test_a_server_that_repeats_itself_is_named_where_runs_are_set_side_by_side(t
     said = "a: 100% of the prompts got the same text every time."
     assert said in ek.compare(*runs).notes
     assert ek.leaderboard(runs)[0].note == said
+
+
+def test_a_difference_that_only_the_correction_undoes_has_too_few_questions(tmp_path: Path) -> None:
+    """Alone the two differ with p = 0.03; of three pairs the correction makes 0.09 of it."""
+    steps = np.tile([0.0, 0.0107], 10).reshape(20, 1)
+    base = np.linspace(0.6, 0.8, 20).reshape(20, 1)
+    runs = [
+        store_run(tmp_path / name, {"mean_similarity": values}, model=name)
+        for name, values in (("a", base), ("b", base + steps - 0.0025), ("c", base + 0.9 * steps - 0.0024))
+    ]
+    assert ek.compare(*runs[:2]).differences[0].p == pytest.approx(0.03, abs=0.015)
+    assert ek.leaderboard(runs[:2])[0].lead.startswith("b is best")
+    [board] = ek.leaderboard(runs)
+    assert ("a", "b") in board.undecided
+    assert board.lead.startswith("Too few questions to rank")
+    assert "not after the correction for 3 pairs" in " ".join(board.footnotes)
+
+
+def test_a_board_can_be_by_another_metric(tmp_path: Path) -> None:
+    values = np.random.default_rng(1).normal(0.8, 0.02, (20, 3))
+    runs = [
+        store_run(
+            tmp_path / name, {"mean_similarity": values + up, "refusals": values - 0.5 + up}, model=name
+        )
+        for name, up in (("low", 0.0), ("high", 0.1))
+    ]
+    [board] = ek.leaderboard(runs, metric="refusals")
+    assert (board.metric, [row.name for row in board.rows]) == (
+        "refusals",
+        ["low", "high"],
+    )  # lower is better
+    assert [row.name for row in ek.leaderboard(runs, metric={"rgb": "refusals"})[0].rows] == ["high", "low"]
+    [left_out] = ek.leaderboard(runs, metric="speed")
+    assert "mirae has no metric 'speed'. Available: mean_similarity" in left_out.note

@@ -55,14 +55,14 @@ def test_two_runs_are_shown_metric_by_metric_with_nothing_cut_off(runs: Path) ->
     assert comparison.differences[0].different
 
 
-def test_runs_with_other_settings_are_refused_with_exit_code_2(tmp_path: Path) -> None:
-    for name, temperature in (("a", 0.7), ("b", 1.0)):
+def test_runs_with_another_instrument_are_refused_with_exit_code_2(tmp_path: Path) -> None:
+    for name, embedder in (("a", "embed"), ("b", "another")):
         values = {"mean_similarity": np.linspace(0, 1, 12).reshape(4, 3)}
-        store_run(tmp_path / name, values, options={"temperature": temperature})
+        store_run(tmp_path / name, values, embedder=embedder)
     a, b = tmp_path / "a", tmp_path / "b"
     for done in (evenkeel("compare", a, b), evenkeel("gate", b, "--baseline", a)):
         assert done.code == 2
-        assert "Temperature" in done.stderr
+        assert "Embedder: A openai:embed, B openai:another" in done.stderr
         assert "Traceback" not in done.stderr
 
 

@@ -226,15 +226,22 @@ def _unlike(first: RunValues, second: RunValues, common: Sequence[int], others: 
 
 def _changes(first: Run, second: Run) -> dict[str, str]:
     """What two runs were asked differently, in words by setting, except what is under test and what is not
-    recorded."""
+    recorded. Of another model in a role (an embedder, a judge) its spec is all that is said."""
     tested = ("models.model.",) if first.subject == "model" else ("models.", f"options.{first.subject}")
     unknown = [*_unrecorded(first), *_unrecorded(second)]
-    return {
-        name: _difference(name, *change)
+    changes = {
+        name: change
         for name, change in spec_changes(first.spec, second.spec).items()
         if not name.startswith(("subjects", *tested)) and name not in unknown
         if not all(value in UNSET for value in change)
     }
+    for role in dict.fromkeys(name.split(".")[1] for name in changes if name.startswith("models.")):
+        before, after = (run.spec.models.get(role, {}).get("spec") for run in (first, second))
+        if before != after:
+            about = f"models.{role}.", f"options.{role}."
+            changes = {name: each for name, each in changes.items() if not f"{name}.".startswith(about)}
+            changes[f"models.{role}.spec"] = (before, after)
+    return {name: _difference(name, *change) for name, change in changes.items()}
 
 
 def _options(run: Run, kind: str) -> list[str]:

@@ -32,7 +32,7 @@ from evenkeel.analysis.references import reference_marks, reference_runs
 from evenkeel.analysis.sample_values import RunValues, Values
 from evenkeel.analysis.significance import Tested, detectable, holm, paired_test
 from evenkeel.harness.folder import Run, load_run
-from evenkeel.page.format import counted
+from evenkeel.page.format import counted, tag_name
 from evenkeel.page.grid import Displayed, Overview
 from evenkeel.page.metrics import Metric, part_words, scope_of, title_of
 from evenkeel.page.scale import Mark
@@ -86,6 +86,8 @@ class Difference(Struct, frozen=True, kw_only=True):
     """Whether b is better or worse; `higher` or `lower` where neither direction of the metric is better."""
     needed: int | None = None
     """About how many groups would do, where there are too few to tell."""
+    reason: str = ""
+    """Why nothing was compared, where a side has no value."""
     part: str = ""
     """The parts of a macro-average that are compared, where they are not all: `noise only`."""
 
@@ -132,6 +134,8 @@ def compare(
     tags = [by] if isinstance(by, str) else by
     opened = [load_run(run) for run in runs]
     comparison, _, _ = compare_values(opened, names, by=tags)
+    if not reference:
+        return comparison
     own = reference_runs(reference)
     marks = reference_marks(comparison.benchmark, comparison.headline, own, opened)
     return msgspec.structs.replace(comparison, references=marks)
@@ -215,11 +219,27 @@ def compared(pair: Pair, name: str, other_name: str = "") -> Test:
         clusters=min(first.clusters, second.clusters), coverage_a=sides[0].coverage,
         coverage_b=sides[1].coverage, coverage=_pair_coverage(*sides),
         part=part_words(metric, parts) if whole else "",
+        reason="" if None not in (value_a, value_b) else _why_not(pair, (name, other_name or name), sides),
     )  # fmt: skip
     layout = pair.runs[0].layout
     left_out = f"{counted(int(unusable.sum()), layout.counted[0])} left out, because {reason}"
     note = f"{title_of(layout.metrics, name)}: {left_out}" if unusable.any() else ""
     return Test(difference, metric, estimate, note)
+
+
+def _why_not(pair: Pair, names: tuple[str, str], sides: tuple[Values, Values]) -> str:
+    """Why a metric of two runs is not compared: a figure that one of them gives as unknown, or no value."""
+    for side, run, name in zip("AB", pair.runs, names, strict=True):
+        if (figure := run.figure(name)) is not None and figure.value is None:
+            return f"{side} has no value ({figure.method.removeprefix('none: ')})"
+    metric = sides[0].metric
+    known = [{*side.parts[side.known]} for side in sides]
+    missing = sorted(
+        {*sides[0].parts[sides[0].about], *sides[1].parts[sides[1].about]} - (known[0] & known[1])
+    )
+    if metric.mean_over and missing:
+        return f"no value for {tag_name(metric.mean_over)} {missing[0]} in both"
+    return "no sample has a value in both"
 
 
 def _entering(sides: tuple[Values, Values]) -> list[Values]:

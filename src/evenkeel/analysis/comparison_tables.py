@@ -19,7 +19,7 @@ from evenkeel.page.format import (
 from evenkeel.page.grid import Cell, Content, Grid, Overview, Style
 from evenkeel.page.layout import Layout
 from evenkeel.page.metrics import scope_of, title_of, unit_of
-from evenkeel.page.scale import legend
+from evenkeel.page.scale import listed
 
 HEADS = ["B − A", "95% interval", "p"]
 
@@ -63,6 +63,8 @@ def answer(difference: Difference, layout: Layout, names: tuple[str, str] = ("A"
     """`B is worse`, `no clear difference`, `too few to tell, about 40 questions would do`."""
     if difference.outcome == "no clear difference":
         return difference.outcome
+    if difference.outcome == "not compared":
+        return f"{difference.outcome}: {difference.reason}"
     if difference.outcome == "too few to tell":
         groups = layout.counted[1].removeprefix("independent ")
         needed = f", about {difference.needed:,} {groups} would do" if difference.needed else ""
@@ -144,5 +146,7 @@ def footnote(comparison: Comparison) -> str:
         else "No test was possible: there are too few samples, or they do not differ.",
     ]
     if comparison.references:
-        words.append(f"{legend(comparison.references, unit_of(layout.metrics, comparison.headline))}.")
+        words.append(
+            f"For orientation: {listed(comparison.references, unit_of(layout.metrics, comparison.headline))}."
+        )
     return " ".join(words)

@@ -13,7 +13,9 @@ from evenkeel.page.metrics import Better
 from evenkeel.page.scale import ENDS
 from evenkeel.types import Unit
 
-Outcome: TypeAlias = Literal["better", "worse", "higher", "lower", "no clear difference", "too few to tell"]
+Outcome: TypeAlias = Literal[
+    "better", "worse", "higher", "lower", "no clear difference", "too few to tell", "not compared"
+]
 
 MIN_GROUPS = 6
 """With five groups not even a change in each of them is significant by a sign test: 2 / 2⁵ > 0.05."""
@@ -35,7 +37,10 @@ def outcome_of(
     unit: Unit,
     better: Better | None,
 ) -> Outcome:
-    """A significant difference has a direction. Of another one it depends on how wide its interval is."""
+    """A significant difference has a direction. Of another one it depends on how wide its interval is; where
+    a side has no value, nothing was compared."""
+    if difference is None:
+        return "not compared"
     if significant and difference:
         if better is None:
             return "higher" if difference > 0 else "lower"

@@ -111,6 +111,16 @@ def legend(marks: Sequence[Mark], unit: Unit) -> str:
     return "; ".join(parts)
 
 
+def listed(marks: Sequence[Mark], unit: Unit) -> str:
+    """Models elsewhere, where no line is drawn: `your reference: a 63%; published, on other prompts …`."""
+    parts = []
+    kinds: tuple[Kind, ...] = "own", "published"
+    for kind in kinds:
+        members = [f"{mark.label} {number(mark.value, unit)}" for mark in marks if mark.kind == kind]
+        parts += [f"{WORDS[kind].strip()} {', '.join(members)}"] if members else []
+    return "; ".join(parts)
+
+
 def source_link(source: str) -> tuple[str, str]:
     """The name of a source, `github.com/sarahlc888/multiview`, and its address, if it has one."""
     address = source.partition(" ")[0]

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from evenkeel.analysis.gate import Gate
 from evenkeel.analysis.leaderboard import SHARED, Leaderboard
 from evenkeel.files.cache import write_whole
-from evenkeel.page.format import counted, value
+from evenkeel.page.format import counted
 from evenkeel.page.grid import Cell, Content, Displayed, Grid, Overview
 from evenkeel.page.html import render
 from evenkeel.report.scorecard import link
@@ -79,7 +79,7 @@ class SuiteResult(Displayed, Struct, frozen=True, kw_only=True):
         outcome = ", ".join(f"{count} {state}" for state, count in states.items())
         spent = "" if self.usd is None else f" Spent so far: ${self.usd:,.4f}."
         boards = [board for board in self.boards if board.rows]
-        notes = [f"{board.title}: {board.note}" for board in self.boards if board.note]
+        notes = [f"{board.title}: {note}" for board in self.boards for note in board.footnotes]
         shared = [SHARED] if any(len(board.rows) > 1 for board in boards) else []
         return Overview(
             f"Leaderboard: {self.name}",
@@ -111,17 +111,7 @@ def _board(board: Leaderboard, folder: str) -> Grid:
         (rank, [Cell(row.name, link=link(Path(row.path), Path(folder) / PAGE)), *cells[1:]])
         for (rank, cells), row in zip(grid.rows, board.rows, strict=True)
     ]
-    return replace(grid, title=board.title, rows=rows, lead=_lead(board))
-
-
-def _lead(board: Leaderboard) -> str:
-    """`a is best (63%).`, `a and b do not differ significantly (63% to 65%).`; empty for a run alone."""
-    best = [row for row in board.rows if row.rank == 1]
-    if len(board.rows) < 2 or not best:
-        return ""
-    names = " and ".join(filter(None, (", ".join(row.name for row in best[:-1]), best[-1].name)))
-    amounts = " to ".join(dict.fromkeys(value(row.figure) for row in (best[-1], best[0])))
-    return f"{names} {'do not differ significantly' if len(best) > 1 else 'is best'} ({amounts})."
+    return replace(grid, title=board.title, rows=rows, lead=board.lead)
 
 
 def _unranked(result: SuiteResult) -> list[Grid]:

@@ -59,6 +59,8 @@ class BenchmarkEntry(Settings, frozen=True, kw_only=True, forbid_unknown_fields=
     """Its options by name; {model} is the spec of each model, {name} its name."""
     models: list[str] | None = None
     """The names of the models that it is run on; all by default."""
+    metric: Text | None = None
+    """The metric that its leaderboard is by; its headline by default."""
 
 
 class BudgetEntry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

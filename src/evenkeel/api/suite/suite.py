@@ -13,7 +13,7 @@ from evenkeel.analysis.gate import gate
 from evenkeel.analysis.leaderboard import leaderboard
 from evenkeel.api.launch import stored
 from evenkeel.api.plan import Plan, dry_run
-from evenkeel.api.suite.definition import BudgetEntry, SuiteFile, read_suite
+from evenkeel.api.suite.definition import BenchmarkEntry, BudgetEntry, SuiteFile, read_suite
 from evenkeel.api.suite.runs import PlannedRun, planned_runs
 from evenkeel.api.suite.scheduler import Scheduler, earlier_outcome
 from evenkeel.errors import EvenkeelError, UsageError
@@ -132,7 +132,9 @@ def _chosen(runs: Sequence[PlannedRun], patterns: Sequence[str]) -> list[Planned
 def _result(
     file: SuiteFile, root: Path, runs: list[SuiteRun], chosen: list[SuiteRun], ledger: Ledger | None
 ) -> SuiteResult:
-    boards = tuple(leaderboard([root / run.name for run in runs if run.ranked]))
+    entries = [each for each in file.definition.benchmarks if isinstance(each, BenchmarkEntry)]
+    metrics = {each.benchmark: each.metric for each in entries if each.metric}
+    boards = tuple(leaderboard([root / run.name for run in runs if run.ranked], metric=metrics))
     gates = tuple(_gates(file, root, runs, [run for run in chosen if run.ranked]))
     failed = [run for run in chosen if not run.ranked]
     unread = [board for board in boards if not board.benchmark]  # its note says what cannot be read, and why
