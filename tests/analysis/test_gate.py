@@ -249,9 +249,7 @@ def test_a_pass_says_how_many_questions_would_show_the_allowed_drop(tmp_path: Pa
                   rejection=random.binomial(1, 0.6, 40).astype(float).tolist())
         for name in ("old", "new")
     )  # fmt: skip
-    reasons = [
-        gate(new, old, metrics="macro_lenient", max_drop=drop).checks[1].reason for drop in (0.0, 0.1)
-    ]
+    reasons = [gate(new, old, metrics="macro_lenient", max_drop=drop).checks[1].reason for drop in (0.0, 0.1)]
     counts = [
         re.search(r"about ([0-9,]+) questions would tell a drop of (\d+)% from none", r) for r in reasons
     ]

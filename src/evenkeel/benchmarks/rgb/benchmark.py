@@ -361,7 +361,7 @@ class Rgb(Benchmark):
 
     @classmethod
     def asked(cls, inputs: RgbInputs) -> Any:
-        """The question and its documents: without the prompt around them, what a judge is asked, or said, about
+        """The question and its documents: without the prompt around them, what a judge is asked or said about
         the answer, and which other files were read."""
         about = {"joins": (), "prompts": None, "temperature": None, "judge": None, "evaluation": None}
         return super().asked(msgspec.structs.replace(inputs, **about))
