@@ -11,11 +11,14 @@ import numpy as np
 import pytest
 
 import evenkeel as ek
+from evenkeel.analysis import Interval, figure
+from evenkeel.benchmarks.miron.files import MironInputs
 from evenkeel.errors import UsageError
-from records import macro_run
+from records import macro_run, record, store
 from stored import NUMBERS, store_run
 
 RNG = np.random.default_rng(5)
+MIRON = MironInputs(prefix="The", target=" end", category="Facts", kind="fact", clean_id="")
 QUESTIONS = RNG.normal(0.8, 0.1, (20, 1))
 
 
@@ -254,3 +257,24 @@ def test_of_several_runs_each_pair_is_compared(tmp_path: Path) -> None:
     more = ek.compare(*runs, metrics=["mean_similarity", "drift"])
     assert len(more.differences) == 12
     assert more.differences[1].p_holm > (found.differences[1].p_holm or 0)  # type: ignore[operator]
+
+
+def test_a_weighted_mean_is_compared_by_its_weights(tmp_path: Path) -> None:
+    """Bits per byte: Σ bits / Σ bytes in both runs, and in their difference."""
+    sizes = [1.0, 3.0] * 6
+    runs = []
+    for name, ratios in (("a", [2.0, 1.0] * 6), ("b", [2.5, 0.5] * 6)):
+        records = [
+            record(2 * n, inputs=MIRON, tags={"category": "Facts", "lang": "en"},
+                   values={"bits_per_byte": ratio, "target_bytes": size})
+            for n, (ratio, size) in enumerate(zip(ratios, sizes, strict=True))
+        ]  # fmt: skip
+        run = store(tmp_path / name, records, "miron")
+        mean = float(np.average(ratios, weights=sizes))
+        figures = {"bits_per_byte": figure([], "", Interval(mean, None, None, "", 0, 0), unit="bits")}
+        (run.path / "summary.json").write_bytes(msgspec.json.encode(figures))
+        runs.append(run)
+    [found] = ek.compare(*runs, metrics="bits_per_byte").differences
+    assert (found.value_a, found.value_b) == pytest.approx((5 / 4, 1.0))
+    assert found.difference == pytest.approx(-1 / 4)  # each counted once it would be 0
+    assert found.method == "paired t over groups"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from evenkeel.benchmarks.miron.baseline import with_baseline
+from evenkeel.benchmarks.miron.baseline import against_copying, with_baseline
 from evenkeel.benchmarks.miron.benchmark import Miron, MironOptions
 from evenkeel.benchmarks.miron.files import Example, MironDetail, MironInputs, make_sample
 from evenkeel.benchmarks.miron.scoring import (
@@ -20,6 +20,7 @@ from evenkeel.benchmarks.miron.scoring import (
     matches,
     quadrant,
     rescaled_scores,
+    summarise,
     target_confidence,
     without_longer,
 )
@@ -274,6 +275,42 @@ def test_a_rescaled_score_is_what_is_left_of_copyings_errors() -> None:
     assert english.low < 40 < (english.high or 0) <= 100
     assert figures["rescaled_score/lang=ru"].value == pytest.approx(100 * (1 - (50 + 70) / (40 + 60)))
     assert (figures["rescaled_score"].n, figures["rescaled_score"].coverage) == (15, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("score", "words"),
+    [(90.0, "Better than copying: 75.0 "), (60.0, "No significant difference"), (30.0, "Worse than copying")],
+)
+def test_the_verdict_says_what_separates_a_model_from_copying(score: float, words: str) -> None:
+    scores = [
+        Score(
+            sample_id=str(n), group=str(n), tags={"category": "Morphology", "lang": "ru"}, statuses={"ok": 1},
+            values={"lev_score": score + shift, "copy_score": 60.0, "exact_match": float(n < 3)},
+            answered=1, parts={"generated": "ok"},
+        )
+        for n, shift in enumerate([-2.0, 0.0, 2.0] * 4)
+    ]  # fmt: skip
+    first, second = against_copying(summarise(scores))
+    assert first.startswith(words)
+    assert "from copying (0) to all right (100), 95% interval" in first
+    assert second.startswith("25% of continuations are the target, letter for letter")
+
+
+def test_bits_per_byte_are_all_bits_over_all_bytes() -> None:
+    """Two bits for one byte and one bit for three: 3/4, and not the mean of 2 and 1/3."""
+    scores = [
+        Score(
+            sample_id=str(n), group=str(n), tags={"category": "Facts", "lang": "en"}, statuses={"ok": 1},
+            values={"target_confidence": 50, "bits_per_byte": ratio, "target_bytes": size, "lev_score": 0},
+            answered=1, parts={"logprobs": "ok", "generated": "ok"},
+        )
+        for n, (ratio, size) in enumerate([(2.0, 1.0), (1 / 3, 3.0)] * 5)
+    ]  # fmt: skip
+    figure = summarise(scores)["bits_per_byte/category=Facts,lang=en"]
+    assert figure.value == pytest.approx(3 / 4)
+    assert (figure.method, figure.n) == ("log t over groups", 10)
+    assert figure.low is not None
+    assert figure.low < 3 / 4 < (figure.high or 0)
 
 
 # Typos

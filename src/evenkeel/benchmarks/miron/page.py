@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from evenkeel.benchmarks.miron import strings
+from evenkeel.benchmarks.miron.baseline import against_copying
 from evenkeel.page.layout import Bars, Column, Curve, Layout, Note, Points, Table
 from evenkeel.page.metrics import Metric
 from evenkeel.types import RunSpec, Summary
@@ -220,6 +221,7 @@ QUADRANTS = {
     ),
 }
 
+
 LAYOUT = Layout(
     metrics=METRICS,
     question="Is a base model robust to its own tokenizer?",
@@ -227,6 +229,7 @@ LAYOUT = Layout(
     verdict="Continuations score {} of 100",
     correct=("accepted_match",),
     baseline=Column("copy_score", "copying a word of the prefix"),
+    remarks=against_copying,
     counted=("examples", "originals"),
     facts=(
         *(Column(each.name, each.title) for each in METRICS[1:] if each.main and "*" not in each.name),
@@ -240,6 +243,13 @@ LAYOUT = Layout(
             along="category",
             lines="lang",
             y_title="Levenshtein score",
+        ),
+        Bars(
+            title="Between copying a word of the prefix (0) and all right (100), by category",
+            metric="rescaled_score",
+            along="category",
+            lines="lang",
+            y_title="rescaled score",
         ),
         Curve(
             title="Confidence by the number of tokens of the target",
@@ -279,19 +289,23 @@ LAYOUT = Layout(
             title="By category and language",
             rows="category",
             columns="lang",
-            metrics=(Column("lev_score", "score"), Column("target_confidence", "confidence")),
+            metrics=(
+                Column("lev_score", "score"),
+                Column("rescaled_score", "rescaled"),
+                Column("exact_match", "exact"),
+                Column("target_confidence", "confidence"),
+            ),
         ),
         Table(
-            title="Score compared with copying the rarest word of the prefix",
+            title="What copying the rarest word of the prefix scores",
             rows="category",
             columns="lang",
-            metrics=(Column("copy_score", "copy"), Column("rescaled_score", "rescaled")),
+            metrics=(Column("copy_score", "copy"),),
         ),
         Table(
             title="Other measures",
             rows="category",
             metrics=(
-                Column("exact_match", "exact"),
                 Column("accepted_match", "right"),
                 Column("bits_per_byte", "bits/byte"),
                 Column("target_tokens", "tokens"),
@@ -329,8 +343,8 @@ LAYOUT = Layout(
         "number of words, or at a line break.",
         "Text goes to the model as it is: no chat template, and a start token only where the model's own "
         "tokenizer puts one.",
-        "A Levenshtein score gives most of its points to a wrong form of the right word: see what copying a "
-        "word of the prefix scores, and the rescaled score.",
+        "A Levenshtein score gives most of its points to a wrong form of the right word. The rescaled score, "
+        "which is 0 for copying a word of the prefix, and the exact match separate a model from copying.",
     ),
     citation="MIRON: base models and their tokenizers, https://huggingface.co/datasets/apsua/MIRON_Benchmark",
 )
