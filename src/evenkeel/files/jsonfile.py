@@ -79,7 +79,7 @@ def decode_line(path: Path, line: bytes, number: int) -> Any:
 def convert(path: Path, raw: Any, kind: Any, *, line: int | None = None) -> Any:
     """Decoded JSON as `kind`, or a DataError that says what was expected where."""
     try:
-        return msgspec.convert(raw, kind)
+        return msgspec.convert(raw, kind, str_keys=True)  # a key of JSON is a text, also where it counts
     except msgspec.ValidationError as error:
         fault = explain(error, raw)
         raise DataError(path, f"{fault.problem}.", line=line, where=fault.field) from None
