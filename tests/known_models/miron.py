@@ -43,6 +43,8 @@ def _continuations(samples: list[Sample], right: float) -> dict[str, str]:
             accepted = {sample.inputs.target.strip().casefold()}
             accepted |= {answer.strip().casefold() for answer in sample.inputs.accepted}
             given[sample.id] = next(
-                other.inputs.target for other in rest if other.inputs.target.strip().casefold() not in accepted
+                other.inputs.target
+                for other in rest
+                if other.inputs.target.strip().casefold() not in accepted
             )
     return given

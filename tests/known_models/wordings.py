@@ -40,9 +40,7 @@ def _joined(parts: Parts, word: str = " and ") -> str:
 
 # English
 
-_MONTHS = (
-    "January February March April May June July August September October November December".split()
-)
+_MONTHS = "January February March April May June July August September October November December".split()
 _ONES = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
     "seventeen eighteen nineteen"
@@ -193,6 +191,5 @@ def _chinese(name: str) -> Wording:
 
 
 WORDINGS = {
-    wording.name: wording
-    for wording in (*map(_english, _ENGLISH_ANSWERS), *map(_chinese, _ZH_ANSWERS))
+    wording.name: wording for wording in (*map(_english, _ENGLISH_ANSWERS), *map(_chinese, _ZH_ANSWERS))
 }
