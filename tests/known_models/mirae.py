@@ -73,10 +73,11 @@ def replies(right: float, facts: Sequence[Fact] = FACTS) -> dict[str, list[str]]
     """The replies to each question, by the question: of `REPEATS` the share that is right, in mixed order."""
     listed: dict[str, list[str]] = {}
     for number, fact in enumerate(facts):
-        turns = in_chance_order(range(REPEATS), lambda turn, fact=fact: f"{fact.question}{turn}")
+        turns = in_chance_order([f"{fact.question}{turn}" for turn in range(REPEATS)], str)
         count = round(right * REPEATS)
         other: Literal["yes", "no"] = "no" if fact.expected == "yes" else "yes"
-        said = {turn: fact.expected if place < count else other for place, turn in enumerate(turns)}
+        places = [turns.index(f"{fact.question}{turn}") for turn in range(REPEATS)]
+        said = [fact.expected if place < count else other for place in places]
         listed[fact.question] = [
             FORMS[(number + turn) % len(FORMS)]
             .replace("<said>", said[turn].capitalize())

@@ -10,10 +10,11 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from evenkeel import api
 from evenkeel.benchmarks.rgb.benchmark import Rgb, RgbOptions
-from evenkeel.benchmarks.rgb.files import RgbSample, parts
+from evenkeel.benchmarks.rgb.files import RgbSample
 from evenkeel.files.datasets import data_file
 from evenkeel.harness.benchmark import Data
 from evenkeel.harness.folder import Run
+from evenkeel.text.answer_search.mention import parts
 from known_models.server import KnownModel, Rule, in_chance_order, share_of
 from known_models.wordings import Wording
 
@@ -29,7 +30,7 @@ class Dial(NamedTuple):
     rejects: float
     """Declined, where no document has the answer; the others get an invented answer."""
     declines: float = 0.0
-    """Of the prompts that are not answered rightly though they could be: declined instead of answered wrongly."""
+    """Of the other prompts whose documents have the answer: declined instead of answered wrongly."""
     reports: float = 1.0
     """Of the right answers to prompts with false documents: those that report the error."""
 
@@ -124,8 +125,7 @@ def _wrong_parts(
     right = next(answer for i, answer in answers if i == instance)
     others = [answer for i, answer in answers if i != instance and len(answer) == len(right)]
     index = [i for i, _ in answers].index(instance)
-    shared = {part for part in right}
-    return list(next(a for a in others[index % len(others) :] + others if not shared & set(a)))
+    return list(next(a for a in others[index % len(others) :] + others if not set(right) & set(a)))
 
 
 def play(

@@ -40,12 +40,15 @@ def _joined(parts: Parts, word: str = " and ") -> str:
 
 # English
 
-_MONTHS = "January February March April May June July August September October November December".split()
+_MONTHS = (
+    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
+    "November", "December",
+)  # fmt: skip
 _ONES = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
-    "seventeen eighteen nineteen"
-).split()
-_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+    "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
+)  # fmt: skip
+_TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
 
 
 def number_words(number: int) -> str:
@@ -105,7 +108,7 @@ _ENGLISH_ANSWERS: dict[str, tuple[str, ...]] = {
         "According to the documents, it was <answer>.",
         "It's <answer>, as the second document reports.",
         "From what I can see in the sources, <answer> is what you are looking for.",
-        "That would be <answer>. The documents also mention some other details, though none of them matter here.",
+        "That would be <answer>. The documents mention other details too, but none of them matters here.",
     ),
     "markdown": (
         "**Answer:** <answer>",
@@ -114,16 +117,16 @@ _ENGLISH_ANSWERS: dict[str, tuple[str, ...]] = {
     ),
     "other forms": ("It was <answer>.", "The documents give <answer>."),
     "reasoning in tags": (
-        "<think>The question is about one thing. Document 1 is not about it, and document 2 does not mention it "
-        "either. Another one does.</think>\n\n<answer>",
+        "<think>The question is about one thing. Document 1 is not about it, and document 2 does not "
+        "mention it either. Another one does.</think>\n\n<answer>",
         "<think>Let me look. Not the first one. I cannot find it in the third either... wait, here it is."
         "</think>It is <answer>.",
     ),
     "reasoning aloud": (
         "Let me go through the documents one by one. The first does not mention it. The next one is about "
         "something else. The last one answers the question directly.\n\nTherefore, the answer is <answer>.",
-        "I need to find what the question asks for. Some of the documents are irrelevant, and one of them has "
-        "it. So the final answer is: <answer>.",
+        "I need to find what the question asks for. Some documents have insufficient information, and one "
+        "has it. So the final answer is: <answer>.",
     ),
 }
 
