@@ -1,17 +1,18 @@
 """Labelled replies, and how often the lenient check of RGB is right on them.
 
-Language models wrote the replies and their labels; none was sampled from a real run. `labelled/` has them by
-language and in two parts: `learned`, from which the weights are learned, and `heldout`, by other writers or
-set aside before anything was tuned, on which the check is only measured.
+`labelled/` has them by kind and language: `heldout`, written and labelled by language models that did not
+know the rules; `plain`, right answers in many wordings, and `plain_other`, replies that decline, report an
+error or are wrong, in the words of current models; `real`, replies of a small model to the starter sets. The
+last three were labelled by reading before the check was applied to them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from evenkeel.analysis.intervals import wilson
 from evenkeel.benchmarks.rgb.check.lenient import lenient
@@ -19,24 +20,34 @@ from evenkeel.benchmarks.rgb.files import Lang
 from evenkeel.files.jsonfile import read_json_lines
 from evenkeel.text.answer_search.mention import RawAnswer, parts
 
-Part: TypeAlias = Literal["learned", "heldout"]
+Part: TypeAlias = Literal["heldout", "plain", "plain_other", "real"]
 DECISIONS = {"rejected": "rejection", "right": "right answer", "detected": "error detection"}
 LANGUAGES: dict[Lang, str] = {"en": "English", "zh": "Chinese"}
 FOLDER = Path(__file__).parent / "labelled"
 
 
-class Labelled(Struct, frozen=True, forbid_unknown_fields=True):
-    """A reply with the labels that a language model gave it."""
+class Labelled(Struct, frozen=True):
+    """A reply with its labels."""
 
-    id: str
-    style: str
     query: str
     answer: RawAnswer
-    fake: RawAnswer
     reply: str
     right: bool
     rejected: bool
     detected: bool
+    fake: RawAnswer = []
+
+
+class Read(Struct, frozen=True):
+    """A reply that was labelled by reading."""
+
+    query: str = field(name="question")
+    answer: RawAnswer
+    reply: str
+    right: bool
+    rejected: bool = field(name="declined")
+    detected: bool = field(name="reports_error")
+    fake: RawAnswer | None = None
 
 
 class Accuracy(NamedTuple):
@@ -47,14 +58,16 @@ class Accuracy(NamedTuple):
     high: float
 
     def __str__(self) -> str:
-        return f"{self.value:.2f} [{self.low:.2f}, {self.high:.2f}]"
+        return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}]"
 
 
-def labelled(lang: Lang, part: Part) -> list[Labelled]:
-    return list(read_json_lines(FOLDER / f"{lang}.{part}.jsonl", Labelled))
+def labelled(lang: Lang, part: Part) -> list[Labelled] | list[Read]:
+    if part == "heldout":
+        return list(read_json_lines(FOLDER / f"{lang}.heldout.jsonl", Labelled))
+    return list(read_json_lines(FOLDER / f"{part}.{lang}.jsonl", Read))
 
 
-def precision_recall(rows: Sequence[Labelled]) -> dict[str, tuple[Accuracy, Accuracy]]:
+def precision_recall(rows: Sequence[Labelled | Read]) -> dict[str, tuple[Accuracy | None, Accuracy | None]]:
     """Of each decision: precision TP/(TP + FP) and recall TP/(TP + FN), with Wilson's intervals."""
     verdicts = [lenient(row.reply, parts(row.answer), fake=parts(row.fake), query=row.query) for row in rows]
     figures = {}
@@ -69,5 +82,16 @@ def precision_recall(rows: Sequence[Labelled]) -> dict[str, tuple[Accuracy, Accu
     return figures
 
 
-def _accuracy(hits: int, n: int) -> Accuracy:
-    return Accuracy(hits / n, *wilson(hits / n, n))
+def table(languages: Iterable[Lang], part: Part) -> list[str]:
+    """The lines of a table of precision and recall, as docs/rgb.md has it."""
+    figures = {lang: precision_recall(labelled(lang, part)) for lang in languages}
+    heads = [f"{LANGUAGES[lang]} {what}" for lang in figures for what in ("precision", "recall")]
+    lines = [f"| | {' | '.join(heads)} |", f"|{' --- |' * (1 + len(heads))}"]
+    for decision, title in DECISIONS.items():
+        cells = [str(accuracy or "–") for lang in figures for accuracy in figures[lang][decision]]
+        lines.append(f"| {title} | {' | '.join(cells)} |")
+    return lines
+
+
+def _accuracy(hits: int, n: int) -> Accuracy | None:
+    return Accuracy(hits / n, *wilson(hits / n, n)) if n else None

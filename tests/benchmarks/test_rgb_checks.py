@@ -15,10 +15,11 @@ from evenkeel.benchmarks.rgb.files import read_instances
 from evenkeel.benchmarks.rgb.page import CHECK_ACCURACY
 from evenkeel.benchmarks.rgb.scoring import Published, published, published_rates
 from evenkeel.text.answer_search.mention import parts
-from rgb_labelled import DECISIONS, LANGUAGES, labelled, precision_recall
+from rgb_labelled import LANGUAGES, Part, labelled, precision_recall, table
 
 TABLE: list[dict[str, Any]] = json.loads(Path(__file__).with_name("rgb_answers.json").read_bytes())
 """Answers with their labels, all written by language models."""
+PARTS: tuple[Part, ...] = ("heldout", "plain", "plain_other", "real")
 
 
 def test_the_published_check_labels_the_table_as_published() -> None:
@@ -28,7 +29,7 @@ def test_the_published_check_labels_the_table_as_published() -> None:
 
 
 def test_the_lenient_check_labels_nearly_all_of_the_table() -> None:
-    """Its classifier may err, but not in more than one of twenty of these traps."""
+    """Its rules may err, but not in more than one of ten of these traps."""
     errors = []
     for row in TABLE:
         verdict = lenient(
@@ -38,22 +39,26 @@ def test_the_lenient_check_labels_nearly_all_of_the_table() -> None:
         decided = {name: getattr(verdict, name) for name in ("right", "rejected", "detected", "states_fake")}
         if decided | {"parts": list(verdict.parts)} != {name: row[name] for name in (*decided, "parts")}:
             errors.append(f"{row['lang']} {row['trap']}: {row['text']}")
-    assert len(errors) <= len(TABLE) // 20, errors
+    assert len(errors) <= len(TABLE) // 10, errors
 
 
 # The labelled replies, and how often the lenient check is right on them
 
 
-def test_the_documented_accuracy_is_that_of_the_replies_held_out() -> None:
-    figures = [precision_recall(labelled(lang, "heldout")) for lang in LANGUAGES]
+def test_the_documented_accuracy_is_that_of_the_labelled_replies() -> None:
     page = (Path(__file__).parents[2] / "docs" / "rgb.md").read_text(encoding="utf-8")
-    for decision, title in DECISIONS.items():
-        cells = [str(accuracy) for language in figures for accuracy in language[decision]]
-        assert f"| {title} | {' | '.join(cells)} |" in page
-    values = [accuracy.value for language in figures for pair in language.values() for accuracy in pair]
-    assert min(values) >= 0.85  # as the report says
-    for text in (page, CHECK_ACCURACY):
-        assert "language models" in text
+    for part in PARTS:
+        assert "\n".join(table(LANGUAGES, part)) in page, part
+    assert "language models" in page
+    assert "language models" in CHECK_ACCURACY
+
+
+def test_nearly_every_plain_right_answer_is_right() -> None:
+    for lang in LANGUAGES:
+        precision, recall = precision_recall(labelled(lang, "plain"))["right"]
+        assert recall is not None
+        assert recall.value >= 0.995
+        assert precision == (1.0, precision.low, 1.0) if precision else False
 
 
 # Published

@@ -45,10 +45,10 @@ class Opinion(Struct):
 
 
 def lenient_check(text: str) -> Any:
-    """The lenient check of an answer, and the sentence that the page quotes."""
+    """The lenient check of an answer, and the words that the page quotes."""
     answer = (("Silverton", "University of California San Diego", "21"), ("0", "一"))
     verdict = lenient(text, answer, fake=(("Glenmore",),), query="Who won 21 games?")
-    return verdict.telling_sentence("rejected")
+    return dict(verdict.words)
 
 
 hidden = Redaction(["sk-abcdef0123456789abcdef", "aaaaaaaaaaaaaaaaaaaaaaaaaaaa", "short pw"])

@@ -63,7 +63,7 @@ def recorded(answered: Iterable[Answered[RgbInputs]]) -> dict[str, Judgement]:
         kind = judged_as(item.sample)
         if evaluation is None or not kind:
             continue
-        if kind == "rejection" and "addressed" not in evaluation and "identified" in evaluation:
+        if kind == "rejection" and "addressed" not in evaluation and "identif" in evaluation:
             # The other script judged it, and what it was asked is not whether the answer declines.
             judgements[item.sample.id] = Judgement(None, "unparsed")
         else:

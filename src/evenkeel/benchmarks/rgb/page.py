@@ -39,8 +39,8 @@ MANY_DECLINED = 0.9
 OUTCOMES = ("right", "wrong", "declined", "cut_off")
 REPEATED = ("right_every_time", "right_sometimes", "right_never")
 CHECK_ACCURACY = (
-    "The lenient check makes errors of its own: on replies that language models wrote and labelled, none of "
-    "them from a real run, its precision and recall are between 0.85 and 1 (docs/rgb.md)."
+    "The lenient check makes errors of its own: on hard replies that language models wrote and labelled, its "
+    "precision and recall are between 0.8 and 1, on plain answers above 0.99 (docs/rgb.md)."
 )
 
 

@@ -190,9 +190,9 @@ def _lenient_reasons(record: RgbRecord) -> list[str]:
     if verdict is None:
         return []
     texts = [
-        f"{DECISIONS[decision]} ('{shortened(verdict.telling_sentence(decision), 160)}')"
-        for decision, is_decided in (("rejected", verdict.rejected), ("detected", verdict.detected))
-        if is_decided
+        f"{DECISIONS[decision]} ('{shortened(words, 160)}')"
+        for decision, words in verdict.words.items()
+        if decision in DECISIONS
     ]
     for match, part in zip(verdict.matches, parts(inputs.answer), strict=True):
         given = f"'{shortened(part[match.alternative])}' is named" if match else ""
@@ -202,8 +202,8 @@ def _lenient_reasons(record: RgbRecord) -> list[str]:
         for match, part in zip(verdict.false, parts(inputs.fake), strict=True)
         if match
     ]
-    if all(verdict.matches) and not verdict.given:
-        texts.append("but does not give it as its answer")
+    if "denied" in verdict.words:
+        texts.append(f"but does not give it as its answer ('{shortened(verdict.words['denied'], 160)}')")
     return texts
 
 

@@ -96,13 +96,25 @@ def given(
     """
     rival_targets = [target(other, query) for others in rivals for other in others]
     for number, alternative in enumerate(part):
-        for sought in (target(spelling, query) for spelling in spellings(alternative)):
+        for sought in (target(spelling, query) for spelling in asked_spellings(alternative, query)):
             masked = _masked(sought, text, rival_targets, equal=equal)
             place = next(mentions(sought, masked), None)
             place = place or _surname(sought, masked, query) or _number_alone(sought, masked, query)
             if place is not None:
                 return Match(number, *place)
     return None
+
+
+@lru_cache(maxsize=4096)
+def asked_spellings(alternative: str, query: str) -> tuple[str, ...]:
+    """The spellings of an answer, and those that the question allows: 宁波 for 宁波市 where a city (城市) is
+    asked for, 弗莱明 for 亚历山大·弗莱明 where a person is."""
+    listed = spellings(alternative)
+    if re.search(f"·[{HAN}]{{2,}}$", alternative) and asks_for_person(query):
+        listed = (*listed, alternative.rpartition("·")[2])
+    if re.fullmatch(f"[{HAN}]{{3,}}", alternative) and alternative[-1] in query:
+        listed = (*listed, alternative[:-1])
+    return listed
 
 
 def _masked(sought: Target, text: Sequence[Word], rivals: Iterable[Target], *, equal: bool) -> Sequence[Word]:
@@ -117,7 +129,8 @@ def _masked(sought: Target, text: Sequence[Word], rivals: Iterable[Target], *, e
 
 
 def _number_alone(sought: Target, text: Sequence[Word], query: str) -> tuple[int, int] | None:
-    """Where an answer of a number and its unit is given by the number alone, at the end of a clause."""
+    """Where an answer of a number and its unit is given by the number alone: before the end of a clause, a
+    preposition or a word of the question."""
     number, *unit = sought.words or (None,)
     if number is None or not number.number or not 0 < len(unit) < 4:
         return None
@@ -125,6 +138,8 @@ def _number_alone(sought: Target, text: Sequence[Word], query: str) -> tuple[int
         return None
     for start, end in mentions(target(number.cased, query), text):
         if end == len(text) or text[end].clause != text[start].clause:
+            return start, end
+        if text[end].text in SPELLING.prepositions or text[end].text in (sought.asked or ()):
             return start, end
     return None
 
@@ -135,11 +150,14 @@ def _surname(sought: Target, text: Sequence[Word], query: str) -> tuple[int, int
         return None
     if sought.han or any(True for _ in mentions(sought, text)):
         return None
-    surname = target(sought.words[-1].cased, query)
+    known_by = sought.words[0 if sought.words[1].text in SPELLING.particles else -1]
+    surname = target(known_by.cased, query)
     allowed = {word.text for word in sought.words} | set(SPELLING.titles) | (sought.asked or frozenset())
     for start, end in mentions(surname, text):
         before = text[start - 1] if start and text[start - 1].clause == text[start].clause else None
         after = text[end] if end < len(text) and text[end].clause == text[start].clause else None
+        if before is None and after is None:
+            return start, end
         named = before is not None and before.cased[:1].isupper() and before.text not in allowed
         if text[start].cased[:1].isupper() and not named and not (after and after.cased[:1].isupper()):
             return start, end

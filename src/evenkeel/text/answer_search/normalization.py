@@ -17,7 +17,9 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from evenkeel.files.package_data import read_json
+from evenkeel.text.answer_search.clock import DATE, DATE_END, clock_times
 from evenkeel.text.answer_search.korean import HANGUL, arabic
+from evenkeel.text.answer_search.places import other_names
 from evenkeel.text.word_splitting import normalized
 
 HAN = r"\u3400-\u9fff"
@@ -25,8 +27,6 @@ LOOK_BACK = 200
 """As many characters before a word or phrase are read for what it means there."""
 LONGEST_NUMBER = 100
 """Characters of the longest number that is read as one; a longer run of digits stays as it is."""
-DATE, DATE_END = "\u27e6", "\u27e7"
-"""Around each part of a date in the text that `digits` returns."""
 
 
 # Words
@@ -72,7 +72,7 @@ _TOKEN = re.compile(
     rf"{DATE}(?P<date>[^{DATE_END}]+){DATE_END}"
     rf"|(?P<number>(?:(?<![^\s(:])-)?\d+(?:\.\d+)*)"
     rf"|(?P<word>[{HAN}%‰]|[{HANGUL}]+|(?:(?![{HAN}{HANGUL}])[^\W\d_])+)"
-    rf"|(?P<end>{_SENTENCE_END})|(?P<pause>[,:()\"“”、—])",
+    rf"|(?P<end>{_SENTENCE_END})|(?P<pause>[,:()\"“”、—]|(?<=\s)[–-](?=\s))",
 )
 _LETTER, _LETTER_OR_DIGIT = rf"[^\W\d_{HAN}{HANGUL}]", rf"[^\W_{HAN}{HANGUL}]"
 _GLUED = {
@@ -173,12 +173,13 @@ _LIKE_ASCII = str.maketrans({"\u0130": "i", "\u0131": "i", "\u017f": "s", "\u212
 def digits(text: str) -> str:
     """A text with its numbers as plain digits and the parts of its dates marked."""
     text = re.sub(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?!\d)", lambda m: m[0].replace(",", ""), text)
-    text = re.sub(r"(?<![\d.,:/-])(?<!\d )[1-9]\d{0,2}(?: \d{3})+(?![\d.,:/-]|\s?\d)", _ungrouped, text)
+    text = re.sub(r"(?<![\d.,:/-])(?<!\d )[1-9]\d{0,2}(?: \d{3})+(?![.,:/-]?\d|\s?\d)", _ungrouped, text)
     if _HANGUL.search(text):
         text = arabic(text)
     text = _HAN_NUMBER.sub(_han_number, text)
     text = re.sub(r"百分之(\d+(?:\.\d+)?)", r"\1%", text)
     text = re.sub(r"千分之(\d+(?:\.\d+)?)", r"\1‰", text)
+    text = clock_times(text)
     if _MONTH_START.search(text):
         text = _ORDINAL_DAY.sub(lambda m: str(1 + _NUMBERS.ordinals.index(_folded(m["day"]))), text)
         patterns = _DATES
@@ -284,6 +285,13 @@ _ROMAN = {"i": 1, "ii": 2, "iii": 3, "iv": 4, "v": 5, "vi": 6, "vii": 7, "viii":
 _REGNAL = re.compile(rf"(?<=[a-z] )({'|'.join(_ROMAN).upper()})$")
 _ORDINAL = re.compile(r"(?<![\d.])(\d{1,2})(?:st|nd|rd|th)\b")
 _LENGTH = re.compile(r"(?P<number>\d+(?:\.\d+)?) ?(?P<unit>k?m)")
+_PLURAL = re.compile(r"(?P<number>\d+(?:\.\d+)?) (?P<unit>[a-z]{2,}[^s\W])s")
+"""4 years, which is also a 4-year contract."""
+_PLACE = re.compile(
+    r"(?P<name>[A-Z][^\W\d]+(?: [A-Z][^\W\d]+)?), [A-Z][^,\d]*"  # Nairobi, Kenya
+    r"|(?:the )?(?P<water>[A-Z]\w+(?: [A-Z]\w+)?) (?:Ocean|River|Desert)"
+)
+_DYNASTY = re.compile(f"(?P<name>[{HAN}])[朝代]")
 _COUNTED = re.compile(r"(?P<number>\d+)(?P<counter>[人名位个项枚])")
 
 
@@ -302,6 +310,13 @@ def spellings(answer: str) -> tuple[str, ...]:
         number = Decimal(length["number"][:LONGEST_NUMBER])
         is_km = length["unit"] == "km"
         listed.append(f"{_decimal(number * 1000)} m" if is_km else f"{_decimal(number / 1000)} km")
+    if plural := _PLURAL.fullmatch(figures):
+        listed.append(f"{plural['number']} {plural['unit']}")
+    if place := _PLACE.fullmatch(answer):
+        listed.append(place["name"] or place["water"])
+    if dynasty := _DYNASTY.fullmatch(answer):
+        listed += [f"{dynasty['name']}{ending}" for ending in "朝代"]
+    listed += other_names(answer)
     if counted := _COUNTED.fullmatch(figures):
         listed += [f"{counted['number']}{counter}" for counter in "人名位个"]
     return tuple(dict.fromkeys(listed))

@@ -28,6 +28,10 @@ class Spelling(Struct, frozen=True, forbid_unknown_fields=True):
     """Answers that count only as a clause by themselves: "no" is also in "no information"."""
     copula: tuple[str, ...]
     """What may be before an answer that counts only alone."""
+    particles: tuple[str, ...]
+    """What follows a first name by which a person is known: Rembrandt van Rijn."""
+    prepositions: tuple[str, ...]
+    """What may follow a number that is given without its unit."""
     after_alone: tuple[str, ...]
     """What may be behind an answer of one Han character."""
     persons: tuple[str, ...]
@@ -40,10 +44,17 @@ SPELLING = read_json(__package__, "spelling.json", type=Spelling)
 def simplified(text: str) -> str:
     """A text with its traditional characters as simplified ones, and units and scores in one spelling."""
     if not text.isascii():
-        text = text.translate(_simplification()).replace("比一", "比1")
+        text = simplified_characters(text).replace("比一", "比1")
     text = re.sub(r"(?<=[\d一二三四五六七八九十])(?: to |\s?比\s?)(?=[\d一二三四五六七八九十])", "-", text)
     text = re.sub(r"(?<![\w.,])(\d+(?:\.\d+)?)k(?![A-Za-z\d_])", r"\1 thousand ", text, flags=re.IGNORECASE)
+    text = re.sub(r"(?<![上下前后])半年", "6个月", text)
+    text = re.sub(r"\bhalf a year\b", "6 months", text, flags=re.IGNORECASE)
     return _units().sub(lambda match: SPELLING.units[match[0].lower()], text)
+
+
+def simplified_characters(text: str) -> str:
+    """A text with every traditional character as a simplified one, and as long as before."""
+    return text.translate(_simplification())
 
 
 @lru_cache(maxsize=1024)

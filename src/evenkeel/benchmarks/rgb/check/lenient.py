@@ -1,20 +1,23 @@
-"""The lenient check: what a careful reader would say of an answer.
+"""The lenient check: what a careful reader would say of an answer, by rules that docs/rgb.md lists.
 
-The right answer and the false one are sought word by word (`mention`). What the reply does with them, and
-whether it declines or reports an error, is read from its wording (`classifier`).
+The right answer and the false one are sought word by word (`text/answer_search`). An answer that is
+mentioned is right unless the reply denies it or declines; whether it does, and whether it reports an error,
+is read from the word classes of its clauses (`wording`, `rules`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from evenkeel.benchmarks.rgb.check.classifier import Decisions, Flags, decide, telling_sentence
+from evenkeel.benchmarks.rgb.check.quotation import quotation
+from evenkeel.benchmarks.rgb.check.rules import Decisions, Span, decide
 from evenkeel.benchmarks.rgb.check.wording import Reading, read
 from evenkeel.models.reasoning import split_reasoning
 from evenkeel.text.answer_search.mention import (
     Answer,
     Match,
+    asked_spellings,
     ends,
     given,
     mentions,
@@ -23,7 +26,7 @@ from evenkeel.text.answer_search.mention import (
     target,
     text_words,
 )
-from evenkeel.text.answer_search.normalization import Word, spellings
+from evenkeel.text.answer_search.normalization import Word
 
 
 class Verdict(NamedTuple):
@@ -39,26 +42,19 @@ class Verdict(NamedTuple):
     """It says that the documents are in error."""
     given: bool
     """All parts are given as the answer, not only named."""
+    states_fake: bool
+    """It names the false answer too, if only to report it."""
     matches: Sequence[Match | None]
     """Where each part of the right answer is."""
     false: Sequence[Match | None]
     """The same of the false answer."""
-    reading: Reading
-    flags: Flags
+    words: Mapping[str, str]
+    """The words of the reply that decided: that it is `rejected`, `detected`, that its answer is `denied`."""
 
     @property
     def corrected(self) -> bool:
         """An error was reported and the right answer given."""
         return self.detected and self.right and all(self.parts)
-
-    @property
-    def states_fake(self) -> bool:
-        """It names the false answer too, if only to report it."""
-        return self.flags.states_fake
-
-    def telling_sentence(self, decision: str) -> str:
-        """The words of the sentence that speaks most for a decision, `rejected` or `detected`."""
-        return telling_sentence(self.reading, self.flags, decision)
 
 
 def lenient(
@@ -67,47 +63,64 @@ def lenient(
     """The verdict on one answer.
 
     The answer is sought in the whole text, in any spelling of its words, numbers and dates. Whether it is
-    given as the answer or only named, whether the reply declines and whether it reports an error, a
-    classifier decides from the wording around it. Of a text without end, its two ends are read.
+    given as the answer or denied, whether the reply declines and whether it reports an error, rules decide
+    from the wording of the clauses. Of a text without end, its two ends are read.
     """
-    reading, matches, false = read_reply(prediction, answer, fake, query)
-    flags = Flags(bool(false) and all(false), any(matches), bool(matches) and all(matches))
-    decisions = decide(reading, flags) if reading.letters else Decisions(False, False, False)
-    # Of an answer in other words than the right one's, the classifier sees nothing to doubt.
-    right = flags.all_parts and (decisions.right or "G" not in reading.letters)
+    text = visible_text(prediction)
+    listed, query = text_words(text), plain_query(query)
+    answer, fake = simplified_answer(answer), simplified_answer(fake)
+    reading = read(listed, query, _spans(fake, listed, "K", query) | _spans(answer, listed, "G", query))
+    matches = [given(part, listed, fake, query) for part in answer]
+    false = [given(part, listed, answer, query, equal=True) for part in fake]
+    decisions = decide(reading, query, mentioned=bool(matches) and all(matches))
+    rejected = decisions.rejected is not None
     return Verdict(
-        parts=tuple(int(bool(match) and (right or not decisions.rejected)) for match in matches),
-        right=decisions.rejected if noise == 1 else right,
-        rejected=decisions.rejected,
-        detected=decisions.detected,
-        given=right,
+        parts=tuple(int(bool(match) and (decisions.right or not rejected)) for match in matches),
+        right=rejected if noise == 1 else decisions.right,
+        rejected=rejected,
+        detected=decisions.detected is not None,
+        given=decisions.right,
+        states_fake=bool(false) and all(false),
         matches=matches,
         false=false,
-        reading=reading,
-        flags=flags,
+        words=_Words(text, reading, decisions),
     )
 
 
-def read_reply(
-    prediction: str, answer: Answer, fake: Answer, query: str
-) -> tuple[Reading, list[Match | None], list[Match | None]]:
-    """The classes of a reply, and where each part of the right answer and of the false one is in it."""
+def visible_text(prediction: str) -> str:
+    """A reply without its reasoning; a block of reasoning that is not closed stays."""
     text = ends(prediction)
     answer_text, _, closed = split_reasoning(text)
-    listed = text_words(answer_text if closed else text)  # a block that is not closed stays
-    query = plain_query(query)
-    answer, fake = simplified_answer(answer), simplified_answer(fake)
-    spans = _spans(fake, listed, "K", query) | _spans(answer, listed, "G", query)
-    matches = [given(part, listed, fake, query) for part in answer]
-    false = [given(part, listed, answer, query, equal=True) for part in fake]
-    return read(listed, query, spans), matches, false
+    return answer_text if closed else text
+
+
+class _Words(Mapping[str, str]):
+    """The words of each decision, looked up only when somebody reads them."""
+
+    def __init__(self, text: str, reading: Reading, decisions: Decisions) -> None:
+        spans = {name: getattr(decisions, name) for name in ("rejected", "detected", "denied")}
+        self._text, self._reading = text, reading
+        self._spans: dict[str, Span] = {name: span for name, span in spans.items() if span}
+
+    def __getitem__(self, name: str) -> str:
+        span = self._spans[name]
+        tokens = self._reading.tokens[span.start : span.end]
+        return quotation(self._text, self._reading.words, tokens[0].start, tokens[-1].end)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._spans)
+
+    def __len__(self) -> int:
+        return len(self._spans)
 
 
 def _spans(answer: Answer, listed: Sequence[Word], letter: str, query: str) -> dict[int, tuple[int, str]]:
     """The mentions of an answer: the end and the letter of the longest by its start."""
     spans: dict[int, tuple[int, str]] = {}
     alternatives = [alternative for part in answer for alternative in part]
-    for spelling in (spelling for alternative in alternatives for spelling in spellings(alternative)):
+    for spelling in (
+        spelling for alternative in alternatives for spelling in asked_spellings(alternative, query)
+    ):
         for start, end in mentions(target(spelling, query), listed):
             spans[start] = max(spans.get(start, (0, letter)), (end, letter))
     return spans

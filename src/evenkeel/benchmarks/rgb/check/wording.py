@@ -1,8 +1,8 @@
 """A reply as a row of word classes: negation, documents, knowing, error, the right answer, and so on.
 
-Each word, phrase or Han character becomes one letter, so that the classifier learns patterns of classes
-instead of phrases: "none of the passages gives", "the text does not say" and
-文中没有提到 are all a negation before a verb of stating.
+Each word, phrase or Han character becomes one letter, so that a rule is about classes and not about phrases:
+"none of the passages gives", "the text does not say" and 文中没有提到 are all a negation before a verb of
+stating. `phrases.json` has the phrases of each class.
 """
 
 from __future__ import annotations
@@ -20,6 +20,10 @@ from evenkeel.text.answer_search.spelling import simplified
 
 LETTERS = {
     "content": "w",
+    "beaten": "<",
+    "losing": ">",
+    "further": "D",
+    "belief": "L",
     "not_negating": "z",
     "negation": "n",
     "declining": "A",
@@ -43,6 +47,7 @@ LETTERS = {
     "some": "o",
     "ordinal": "P",
     "contrast": "b",
+    "until": "U",
     "concession": "g",
     "regardless": "R",
     "nominated": "N",
@@ -60,6 +65,8 @@ one, `Q` a word or a name of the question, `J` a word that asks for the same kin
 (who, when), `H` a noun of that kind (name, date), `O` a word of another kind, `M` another name in Latin
 letters, `w` any other word, `#` another number, `,` and `.` the ends of clauses and sentences. A word that is
 in several classes is of the first."""
+SAYING = frozenset("nlvAeyhCTNzfk<>DL")
+"""Letters by which decisions are taken: words of the question, as in a title, say nothing."""
 _HAN = re.compile(f"[{HAN}]")
 
 
@@ -109,6 +116,7 @@ def read(listed: Sequence[Word], query: str, answers: Mapping[int, tuple[int, st
     """The classes of a text's words. `answers` has the end and the letter of an answer by its start."""
     lexicon, asked_kinds = _lexicon(), kinds(query)
     asked, asked_characters = _asked(query)
+    repeated = _repeated(listed, query)
     tokens: list[Token] = []
     position = 0
     while position < len(listed):
@@ -119,11 +127,15 @@ def read(listed: Sequence[Word], query: str, answers: Mapping[int, tuple[int, st
         end, letter = answers.get(position, (0, ""))
         if not letter:
             end, letter = _classified(listed, position, lexicon)
+            if letter in SAYING and all(repeated[position:end]):
+                letter = "Q"
+            elif letter in ("l", "e", "A") and _begins_name(listed, position, end):
+                letter = "w"
         if letter[:1].isdigit():
             same = letter[0] in (asked_kinds or "0")  # a name is asked for by "which", too
-            letter = ("H" if letter[1:] else "J") if same else "Q" if _form(word.text) in asked else "O"
-        if letter in ("", "w") or (letter == "k" and _form(word.text) in asked):
-            if _form(word.text) in asked or word.text in asked_characters:
+            letter = ("H" if letter[1:] else "J") if same else "Q" if form(word.text) in asked else "O"
+        if letter in ("", "w") or (letter == "k" and form(word.text) in asked):
+            if form(word.text) in asked or word.text in asked_characters:
                 letter = "Q"
             letter = letter or ("#" if word.number else "w")
         if letter == "w" and end == position + 1 and _is_name(listed, position):
@@ -133,6 +145,24 @@ def read(listed: Sequence[Word], query: str, answers: Mapping[int, tuple[int, st
         tokens.append(Token(letter, position, end))
         position = end
     return Reading(tokens, listed)
+
+
+def _repeated(listed: Sequence[Word], query: str) -> list[bool]:
+    """Whether each word repeats the question: two words of it in a row, or three Han characters."""
+    pairs = _runs(query)
+    repeated = [False] * len(listed)
+    texts = [word.text for word in listed] if pairs else []
+    for start in range(len(texts) - 1):
+        length = 3 if _HAN.match(texts[start]) else 2
+        if tuple(texts[start : start + length]) in pairs:
+            repeated[start : start + length] = [True] * len(texts[start : start + length])
+    return repeated
+
+
+@lru_cache(maxsize=1024)
+def _runs(query: str) -> frozenset[tuple[str, ...]]:
+    texts = [word.text for word in words(query)]
+    return frozenset(tuple(texts[start : start + length]) for start in range(len(texts)) for length in (2, 3))
 
 
 @lru_cache(maxsize=1024)
@@ -149,12 +179,20 @@ def _classified(
     """The end and the letter of the longest phrase that begins here; no letter where it is in no class."""
     letters, longest = lexicon
     word = listed[position]
-    for length in range(longest.get(word.text, 1), 1, -1):
+    for length in range(min(longest.get(word.text, 1), len(listed) - position), 1, -1):
         phrase = listed[position : position + length]
         letter = letters.get(tuple(w.text for w in phrase))
         if letter and phrase[-1].clause == word.clause:
             return position + length, letter
     return position + 1, letters.get((word.text,)) or letters.get((_base(word.text),), "")
+
+
+def _begins_name(listed: Sequence[Word], position: int, end: int) -> bool:
+    """Whether a phrase is the beginning of a name: "Unknown Tides", but not "Unknown Reason"."""
+    if end == len(listed) or listed[end].clause != listed[position].clause:
+        return False
+    capitals = listed[position].cased[:1].isupper() and listed[end].cased[:1].isupper()
+    return capitals and not _classified(listed, end, _lexicon())[1]
 
 
 def _is_name(listed: Sequence[Word], position: int) -> bool:
@@ -169,15 +207,28 @@ def _is_name(listed: Sequence[Word], position: int) -> bool:
     return after is None or after.clause != word.clause or after.cased[:1].isupper()
 
 
+def asked_forms(query: str) -> frozenset[str]:
+    """The content words and the Han characters of a question."""
+    forms, characters = _asked(query)
+    return forms | characters
+
+
 @lru_cache(maxsize=1024)
 def _asked(query: str) -> tuple[frozenset[str], frozenset[str]]:
     """The words of a question that are in no class of function words, and its Han characters."""
-    letters = _lexicon()[0]
-    texts = [word.text for word in words(simplified(plain(query)))]
-    content = {
-        _form(text) for text in texts if not _HAN.match(text) and letters.get((text,), "w") not in "xmWdn"
-    }
-    return frozenset(content), frozenset(text for text in texts if _HAN.match(text))
+    listed = words(simplified(plain(query)))
+    content, characters = set(), set()
+    position = 0
+    while position < len(listed):
+        end, letter = _classified(listed, position, _lexicon())
+        for text in (word.text for word in listed[position:end]):
+            if _HAN.match(text):
+                if letter not in tuple("xmWB") and not letter.isdigit():
+                    characters.add(text)
+            elif _lexicon()[0].get((text,), "w") not in "xmWdn":
+                content.add(form(text))
+        position = end
+    return frozenset(content), frozenset(characters)
 
 
 @lru_cache(maxsize=8192)
@@ -195,7 +246,7 @@ def _base(word: str) -> str:
 
 
 @lru_cache(maxsize=8192)
-def _form(word: str) -> str:
+def form(word: str) -> str:
     """A word without the ending of a verb or of a plural: hosts, hosted and hosting are host."""
     word = PHRASES.irregular.get(word, word)
     if not word.isascii():
