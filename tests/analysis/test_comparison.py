@@ -142,6 +142,20 @@ def test_runs_that_were_asked_different_things_are_refused(
     assert named in str(caught.value)
 
 
+def test_why_there_is_no_test_is_said(tmp_path: Path) -> None:
+    values = noisy(seed=1)
+    same, one, other, none = (
+        store_run(tmp_path / name, headline(cells))
+        for name, cells in (("s", values), ("1", values[:1]), ("2", values[:1] - 0.1), ("n", values * np.nan))
+    )
+    again = store_run(tmp_path / "again", headline(values))
+    assert "There is nothing to test: no value differs." in repr(ek.compare(same, again))
+    assert "No test was possible: there are too few samples." in repr(ek.compare(one, other))
+    missing = " ".join(repr(ek.compare(same, none)).split())
+    assert "not compared: B has no value (nothing to count)" in missing
+    assert "Nothing was compared." in missing
+
+
 def test_another_temperature_is_compared_and_noted(tmp_path: Path) -> None:
     a = store_run(tmp_path / "a", headline(noisy(seed=1)))
     b = store_run(tmp_path / "b", headline(noisy(seed=2)), options={"temperature": 1.0})

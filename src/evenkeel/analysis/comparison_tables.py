@@ -138,15 +138,20 @@ def footnote(comparison: Comparison) -> str:
     """What the columns mean, and how many samples are behind them."""
     layout = benchmark_class(comparison.benchmark).layout
     largest = max(comparison.differences, key=lambda difference: difference.n)
-    methods = dict.fromkeys(each.method for each in comparison.differences if each.p is not None)
-    words = [
-        f"Compared on up to {counts(largest, layout)}.",
-        f"p-values: {', '.join(methods)}, corrected for all rows (Holm); intervals are not corrected."
-        if methods
-        else "No test was possible: there are too few samples, or they do not differ.",
-    ]
+    words = [f"Compared on up to {counts(largest, layout)}.", _tests(comparison.differences)]
     if comparison.references:
         words.append(
             f"For orientation: {listed(comparison.references, unit_of(layout.metrics, comparison.headline))}."
         )
     return " ".join(words)
+
+
+def _tests(differences: Sequence[Difference]) -> str:
+    """Where the p-values are from, or why there are none."""
+    methods = dict.fromkeys(each.method for each in differences if each.p is not None)
+    if methods:
+        return f"p-values: {', '.join(methods)}, corrected for all rows (Holm); intervals are not corrected."
+    amounts = [each.difference for each in differences if each.difference is not None]
+    if amounts and not any(amounts):
+        return "There is nothing to test: no value differs."
+    return "No test was possible: there are too few samples." if amounts else "Nothing was compared."
