@@ -7,14 +7,13 @@ import gzip
 import hashlib
 import re
 import shutil
-from html import escape
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
 import pytest
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from msgspec.structs import replace
 from rich.console import Console
 
