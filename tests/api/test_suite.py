@@ -114,6 +114,13 @@ def test_runs_of_different_servers_go_side_by_side(tmp_path: Path, questions: Pa
     assert ["401" in run.problem for run in result.runs] == [True, True]
 
 
+def test_a_leaderboard_is_by_the_metric_that_the_file_names(tmp_path: Path, questions: Path) -> None:
+    by_metric = SMALL.replace("benchmark: mirae,", "benchmark: mirae, metric: refusals,")
+    with serving(one={}) as servers:
+        [board] = outcome(write_suite(tmp_path, servers, by_metric)).boards
+    assert (board.metric, board.rows[0].figure.metric) == ("refusals", "refusals")
+
+
 def test_runs_of_one_server_take_turns(tmp_path: Path, questions: Path) -> None:
     """The second begins after the first has printed its last line."""
     with Loopback(always=401) as server:
