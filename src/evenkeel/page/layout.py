@@ -56,17 +56,12 @@ class Points(Struct, frozen=True, kw_only=True):
 
     A name is that of a value, a detail or a tag of a sample's score. Where the colour is a mapping (views
     and their labels), each of its keys has a panel. `split` is a tag with a row for each of its values.
-
-    Where a sample has several points, `items` is the detail that lists them. Each has `positions` by name, of
-    which `position` is drawn, and the colour.
     """
 
     title: str
-    x: str = ""
-    y: str = ""
+    x: str
+    y: str
     colour: str
-    items: str = ""
-    position: str = ""
     split: str = ""
     x_title: str = ""
     y_title: str = ""

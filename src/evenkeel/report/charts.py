@@ -121,31 +121,20 @@ def points(records: Iterable[Record], spec: Points) -> tuple[Chart | None, str]:
     without = 0
     for record in records:
         row = str(record.score.tags.get(spec.split, "")) if spec.split else ""
-        for x, y, colour in _coordinates(record, spec):
-            if x is None or y is None or colour is None:
-                without += 1
-                continue
-            colours = colour if isinstance(colour, dict) else {"": colour}
-            rows.setdefault(row, []).append({"x": x, "y": y, **{f"by {k}": v for k, v in colours.items()}})
+        x, y, colour = (field_of(record, name) for name in (spec.x, spec.y, spec.colour))
+        if x is None or y is None or colour is None:
+            without += 1
+            continue
+        colours = colour if isinstance(colour, dict) else {"": colour}
+        rows.setdefault(row, []).append({"x": x, "y": y, **{f"by {k}": v for k, v in colours.items()}})
     total = sum(map(len, rows.values()))
     rows = {row: samples[:: -(-len(samples) // MOST_POINTS)] for row, samples in rows.items()}
     charts = [_panels(samples, spec, row) for row, samples in rows.items() if len(samples) > 2]
     if not charts:
         return None, ""
     drawn = sum(map(len, rows.values()))
-    thinned = drawn < total or (without and spec.items)
-    note = f"Showing {drawn:,} of {total + without:,} {spec.items or 'samples'}." if thinned else ""
+    note = f"Showing {drawn:,} of {total + without:,} samples." if drawn < total else ""
     return (charts[0] if len(charts) == 1 else {"vconcat": charts, "resolve": OWN_COLOURS}), note
-
-
-def _coordinates(record: Record, spec: Points) -> list[tuple[Any, Any, Any]]:
-    """x, y and the colour of each point of a sample."""
-    if not spec.items:
-        return [(field_of(record, spec.x), field_of(record, spec.y), field_of(record, spec.colour))]
-    items = field_of(record, spec.items) or ()
-    return [
-        (*item["positions"].get(spec.position, (None, None)), item[spec.colour] or None) for item in items
-    ]
 
 
 def _panels(samples: list[dict[str, Any]], spec: Points, row: str) -> Chart:
