@@ -191,7 +191,7 @@ def _chosen(samples: Samples, layout: Layout) -> list[int]:
     listed = ", ".join(f"{count:,} {name}" for name, count in counts.items() if count)
     show.text(f"{counted(len(samples), 'samples')}{': ' if listed else ''}{listed}", "soft")
     if samples.decided_by:
-        show.text(f"Right or wrong is the answer of {samples.decided_by}, which no other method exceeds.", "soft")
+        show.text(f"Right or wrong is the answer of {samples.decided_by}, which no method exceeds.", "soft")
     # The address has the labels that were chosen, so that no number can be in them.
     pills, search, order = st.columns([4, 4, 2], vertical_alignment="bottom")
     view = pills.pills(

@@ -85,7 +85,7 @@ def sample_table(run: Run) -> SampleTable | None:
 def _note(samples: Samples, shown: int) -> str:
     sentences = ["Select a row for details."]
     if samples.decided_by:
-        sentences.append(f"Right or wrong is the answer of {samples.decided_by}, which no other method exceeds.")
+        sentences.append(f"Right or wrong is the answer of {samples.decided_by}, which no method exceeds.")
     if shown < len(samples):
         sentences.append(f"These are the first {shown:,} of {len(samples):,} samples.")
     if shown > MOST_VIEWS:
