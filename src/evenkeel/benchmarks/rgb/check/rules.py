@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
 
-from evenkeel.benchmarks.rgb.check.wording import LETTERS, Reading, asked_forms, form
+from evenkeel.benchmarks.rgb.check.wording import LETTERS, Reading, asked_forms, asks_yes_or_no, form
 from evenkeel.files.package_data import read_json
 
 CLASSES = LETTERS | {
@@ -30,12 +30,13 @@ GROUPS = {
     "any": "[^n]",
     "neutral": "[^nGKM]",
     "plain": "[^nGKMeyT]",
-    "small": "[mxBjpwO]",
-    "opening": "[bxmrHJpBiwaT]",
+    "own": "[^nGKMd]",
+    "small": "[mxBjpwOS]",
+    "opening": "[bxmrHJpBiwaTS]",
     "modifier": "[xBmjQwH#]",
     "aside": "[^ndKf]",
     "value": "[MKGx#wB]",
-    "leading": "[bgxmrt]",
+    "leading": "[bgxmrtS]",
     "naming": "[QHJxm]",
 }
 """Groups of classes that may be between those of a rule."""
@@ -77,7 +78,7 @@ class Decisions(NamedTuple):
 
 def decide(reading: Reading, query: str, *, mentioned: bool) -> Decisions:
     """The decisions on a reply. `mentioned`: it has all parts of the right answer."""
-    return _Reply(clauses(reading, query)).decide(mentioned=mentioned)
+    return _Reply(clauses(reading, query), yes_or_no=asks_yes_or_no(query)).decide(mentioned=mentioned)
 
 
 def clauses(reading: Reading, query: str) -> list[Clause]:
@@ -105,8 +106,9 @@ def clauses(reading: Reading, query: str) -> list[Clause]:
 class _Reply:
     """The clauses of a reply, and what each of them does."""
 
-    def __init__(self, listed: Sequence[Clause]) -> None:
+    def __init__(self, listed: Sequence[Clause], *, yes_or_no: bool) -> None:
         self.clauses = listed
+        self.yes_or_no = yes_or_no
         self.letters = [clause.letters for clause in listed]
         self.errors = self._errors()
         self.tiers = [self._tier(number) for number in range(len(listed))]
@@ -150,6 +152,8 @@ class _Reply:
                 spans.append(self._span(number, "error"))
             elif self._find("factual_error", letters):
                 spans.append(self._span(number, "factual_error"))
+            elif self._find("error_in_the_matter", letters) and not about_documents:
+                spans.append(self._span(number, "error_in_the_matter"))
             elif self._find("error_alone", letters) and self._is_about_documents(number):
                 spans.append(self._span(number, "error_alone"))
         return spans or self._contradictions(everything)
@@ -196,7 +200,7 @@ class _Reply:
         """The tier of rules by which a clause declines, or nothing."""
         letters = self.letters[number]
         reported = any(self._covers(span, number) for span in self.errors)
-        if reported and not re.search("[Alv]", letters):
+        if (reported and not re.search("[Alv]", letters)) or (self.yes_or_no and letters == "n"):
             return ""
         if self._find("refuses", letters) and not re.search("[fe]", letters):
             return "refuses"
@@ -240,15 +244,19 @@ class _Reply:
         return [n for n in numbers if self.tiers[n]]
 
     def _without_answer(self) -> Span | None:
-        """The negation, or the documents, of a reply in which nothing could be an answer."""
+        """The negation or the apology of a reply in which nothing could be an answer."""
         everything = ".".join(self.letters)
-        if re.search("[GKM#eyuT]", everything) or any(map(self._may_answer, range(len(self.letters)))):
+        if (
+            self.yes_or_no
+            or re.search("[GKM#eyuT]", everything)
+            or any(map(self._may_answer, range(len(self.letters))))
+        ):
             return None
         return next(
             (
                 Span(clause.start, clause.start + len(clause.letters))
                 for clause in self.clauses
-                if re.search("n|^[xm]*d", clause.letters) and not self._find("not_declining", clause.letters)
+                if re.search("[nS]", clause.letters) and not self._find("not_declining", clause.letters)
             ),
             None,
         )
@@ -274,7 +282,7 @@ class _Reply:
         if number > first and letters[0] in "bgr" and re.search("[uB][^d]*[GKMw]|^[^c]*[GK]", letters):
             return True
         whole = self.clauses[number].repeats >= WHOLE_QUESTION
-        return whole and "d" not in letters and bool(re.search("[GKM#]", letters))
+        return whole and "d" not in letters and bool(re.search("[GKM]", letters))
 
     def _may_answer(self, number: int) -> bool:
         """Whether a clause gives some answer, in a reply that declines only what may be a detail."""
@@ -289,11 +297,11 @@ class _Reply:
             return False
         if self._find("concludes", letters):
             return True
-        if "d" in letters and not re.match("[xm]*d[#m]?[cx]", letters):
+        if "d" in letters and not re.match("[xmS]*d[#m]?[cx]", letters):
             return False
         if repeats >= WHOLE_QUESTION:
             return True
-        first = number == 0 and re.match("[xm]*[jQHJ]+[xQ]*[BwxQ]*[KGM#]", letters)
+        first = number == 0 and re.match("[xmS]*[jQHJ]+[xQ]*[BwxQ]*[KGM#]", letters)
         return bool(first) and (repeats >= HALF_QUESTION or letters[0] == "j")
 
     def _gives(self, number: int, declining: Sequence[int]) -> bool:
@@ -305,7 +313,9 @@ class _Reply:
             return any(self.letters[n][0] in "bgr" for n in range(declining[-1] + 1, number + 1))
         if number < declining[0] and not re.search("[cN]", letters):
             opposed = number + 1 == declining[0] and self.letters[number + 1][0] == "b"
-            return not opposed and bool(re.search("[QHJja][^nd]*G|^[xmB]*G", letters))
+            return not opposed and bool(
+                re.search("[QHJja][^nd]*G|G[^nd]*[QHJj]|^[xmB]*G[xw#]{0,2}$", letters)
+            )
         return False
 
     # Denying

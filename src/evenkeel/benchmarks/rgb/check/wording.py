@@ -24,6 +24,7 @@ LETTERS = {
     "losing": ">",
     "further": "D",
     "belief": "L",
+    "apology": "S",
     "not_negating": "z",
     "negation": "n",
     "declining": "A",
@@ -205,6 +206,14 @@ def _is_name(listed: Sequence[Word], position: int) -> bool:
         return True
     after = listed[position + 1] if position + 1 < len(listed) else None
     return after is None or after.clause != word.clause or after.cased[:1].isupper()
+
+
+@lru_cache(maxsize=1024)
+def asks_yes_or_no(query: str) -> bool:
+    """Whether a question has no word that asks for something: "no" is an answer to it."""
+    listed = words(query)
+    letters = [_classified(listed, position, _lexicon())[1] for position in range(len(listed))]
+    return bool(letters) and not any(letter == "W" or letter.isdigit() for letter in letters)
 
 
 def asked_forms(query: str) -> frozenset[str]:
