@@ -276,8 +276,8 @@ def test_what_a_model_answered_is_not_asked_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"translate": "ko"}, "translate needs a model"),
-        ({"questions": "q.txt", "padding": "elaborate"}, "needs a model that writes it"),
+        ({"translate": "ko"}, "translate needs a --model"),
+        ({"questions": "q.txt", "padding": "elaborate"}, "needs a --model that writes it"),
         ({"lang": "tlh"}, "unknown language 'tlh'"),
         ({"questions": "q.txt", "model": "openai:x", "translate": "en"}, "are in that language already"),
     ],

@@ -47,9 +47,9 @@ from evenkeel.types import (
 )
 
 STARTER_SHA256 = {
-    "en": "4047a252e5312a234b4a8bdcbd5abafe538dde372eff0b2153a430452ab8422e",
-    "ko": "b33e319e7fc86d74fac14db9924d0a5dada7168cbe8803b13bc9b75766ea6227",
-    "zh": "d845c5d2d7854323831d6dcfa8cd8b5167aeaa509a8e30dfb13373b65584b8ce",
+    "en": "d2ba57c6dc83105da4521dffbb4ab319ea490482703ad41f55b8d1cbb0dfa641",
+    "ko": "36f0692700f32fed738243f418535b6bcc520c954d4baea257f9d54ae454c850",
+    "zh": "ad83f6e118960683256de68e2ac6a0ebe17ee17a3c41f04786d97a88eac80458",
 }
 
 

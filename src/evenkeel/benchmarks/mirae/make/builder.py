@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -12,7 +13,7 @@ from msgspec import Meta, Struct
 from evenkeel.benchmarks.mirae.files import LANGUAGES
 from evenkeel.benchmarks.mirae.make import generator
 from evenkeel.benchmarks.mirae.make.questions import UserQuestion, read_user_questions
-from evenkeel.benchmarks.mirae.make.texts import PADDINGS, Padding, cut_to_levels, neutral
+from evenkeel.benchmarks.mirae.make.texts import PADDINGS, Padding, Source, cut_to_levels, neutral
 from evenkeel.benchmarks.mirae.make.writer import LONGEST, Writer, Written
 from evenkeel.errors import UsageError
 from evenkeel.make.builder import Built, parse_languages
@@ -46,7 +47,7 @@ class BuildOptions(Struct, frozen=True, kw_only=True):
     padding: Annotated[
         Literal["neutral", "elaborate", "both"] | None,
         Meta(
-            description="What follows a question: elaborate adds demands, neutral an unrelated text, both "
+            description="What follows a question: elaborate adds demands, neutral unrelated stories, both "
             "writes two rows of each question. Default: elaborate; neutral for your questions without a "
             "--model."
         ),
@@ -103,19 +104,21 @@ class MiraeBuilder:
         numbers = {question.line: number for number, question in enumerate(questions, 1)}
         files: dict[str, bytes] = {}
         failures: list[str] = []
-        for lang in (options.lang, *parse_languages(options.translate, LANGUAGES)):
-            translated = questions
+        translated = {options.lang: questions}
+        for lang in parse_languages(options.translate, LANGUAGES):
+            translated[lang], faults = yield from self._writer.translate(questions, lang)
+            failures += faults
+        surrounded: dict[str, Written] = {} if options.by_model else self._surround(translated)
+        for lang, in_lang in translated.items():
             made_by: dict[str, Any] = {"generator": generator.GENERATOR, "seed": options.seed}
             if lang != options.lang:
-                translated, faults = yield from self._writer.translate(questions, lang)
-                failures += faults
                 made_by["translated_by"] = _name(options.model)
             rows = []
             for padding in options.paddings:
                 if options.by_model:
-                    written = yield from self._writer.write_levels(translated, lang, padding)
+                    written = yield from self._writer.write_levels(in_lang, lang, padding)
                 else:
-                    written = self._surround(translated, lang)
+                    written = surrounded[lang]
                 failures += written.failures
                 rows += [
                     generator.row(
@@ -143,17 +146,27 @@ class MiraeBuilder:
             )
         return Built(files, notes=[], failures=failures)
 
-    def _surround(self, questions: Sequence[UserQuestion], lang: str) -> Written:
-        """Levels without a model: the question and an unrelated text, in all languages the same."""
-        written = Written({}, [])
-        for question in questions:
-            rng = seeded(generator.GENERATOR, generator.VERSION, self.options.seed, question.line)
+    def _surround(self, translated: Mapping[str, Sequence[UserQuestion]]) -> dict[str, Written]:
+        """Levels without a model: the question and unrelated stories, in all languages the same."""
+        written = {lang: Written({}, []) for lang in translated}
+        by_line: defaultdict[int, dict[str, UserQuestion]] = defaultdict(dict)
+        for lang, questions in translated.items():
+            for question in questions:
+                by_line[question.line][lang] = question
+        for line, in_languages in by_line.items():
+            key = (generator.GENERATOR, generator.VERSION, self.options.seed, line)
+            sources = {
+                lang: Source(question.text, neutral(lang, seeded(*key)))
+                for lang, question in in_languages.items()
+            }
             try:
-                texts = cut_to_levels(question.text, neutral(lang, rng), lang, self._counter.count)
+                texts = cut_to_levels(sources, self._counter.count)
             except UsageError as error:
-                written.failures.append(f"line {question.line}, {lang}: {error}")
+                for lang in in_languages:
+                    written[lang].failures.append(f"line {line}, {lang}: {error}")
             else:
-                written.levels[question] = texts
+                for lang, question in in_languages.items():
+                    written[lang].levels[question] = texts[lang]
         return written
 
 

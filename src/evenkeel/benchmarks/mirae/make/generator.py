@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Collection, Mapping, Sequence
+from statistics import fmean
 from typing import Any
 
 from evenkeel.benchmarks.mirae.files import LANGUAGES, TARGETS
@@ -10,6 +12,7 @@ from evenkeel.benchmarks.mirae.make.texts import (
     PADDINGS,
     Count,
     Padding,
+    Source,
     bank_text,
     cut_to_levels,
     elaborated,
@@ -34,16 +37,16 @@ def compose(
 ) -> dict[str, Any]:
     """The question set of a seed, in the published file format; `questions` keeps only those ids.
 
-    Every language has the same texts. Each is cut by its own length, so that a level is as long in all.
+    Every language has the same texts, cut after the same sentence.
     """
     chosen = [number for number in question_ids() if questions is None or number in questions]
     rows = []
     for padding in paddings:
         for number in chosen:
             bank = bank_text(language, f"{number:02}")
-            rng = seeded(GENERATOR, VERSION, seed, number)
-            text = elaborated(language, number, rng) if padding == "elaborate" else neutral(language, rng)
-            levels = cut_to_levels(bank.header["question"], text, language, counter.count)
+            key = (GENERATOR, VERSION, seed, number)
+            sources = {lang: _source(lang, number, padding, seeded(*key)) for lang in LANGUAGES}
+            levels = cut_to_levels(sources, counter.count)[language]
             rows.append(
                 row(number, bank.header["domain"], padding, levels, counter.count, expected=bank.expected)
             )
@@ -51,6 +54,11 @@ def compose(
     return question_file(
         rows, language=LANGUAGES[language], asked=len(chosen), counter=counter, made_by=made_by
     )
+
+
+def _source(lang: str, number: int, padding: Padding, rng: random.Random) -> Source:
+    text = elaborated(lang, number, rng) if padding == "elaborate" else neutral(lang, rng)
+    return Source(bank_text(lang, f"{number:02}").header["question"], text)
 
 
 def question_file(
@@ -64,6 +72,11 @@ def question_file(
     """Questions in the published file format, with how they came about."""
     ranges = {f"level_{level}": f"~{target} tokens" for level, target in enumerate(TARGETS, start=1)}
     ranges["level_1"] += " (baseline)"
+    measured = {
+        f"level_{level}": round(fmean(fields[f"level_{level}_tokens"] for fields in rows))
+        for level in range(1, len(TARGETS) + 1)
+        if rows
+    }
     successful = len({fields["question_id"] for fields in rows})
     return {
         "metadata": {
@@ -72,6 +85,7 @@ def question_file(
             "total_questions": successful,
             "augmentation_status": {"successful": successful, "total_questions": asked},
             "level_token_ranges": ranges,
+            "level_mean_tokens": measured,
             **made_by,
             "token_counter": counter.name,
         },

@@ -1,21 +1,23 @@
 """The texts that prompts are made of, and how a prompt of a length is cut from one.
 
 A language is a folder `bank/<code>/`. `07.txt` is what somebody writes after asking question 7, so that the
-question and the first so many sentences of it are a prompt that elaborates the question. `neutral-1.txt` has
-nothing to do with any question. A file has a header, then paragraphs with one sentence a line:
+question and the first so many sentences of it are a prompt that elaborates the question. `neutral-1.txt` is a
+story that has nothing to do with any question. A file has a header, then paragraphs with one sentence a line:
 
     domain: FACTUAL
     question: At what temperature does pure water boil …?
     expected: 100 ; 373 | 373.15     the right answer: parts, each with its alternatives
     withheld: 100 | 373              words that the text must not give away
     names.pupil: Mina | Tom          one of them is written in the slot {pupil}
+    names.tongue/mate: Turkish / Emre | Polish / Marek      slots whose values belong together
     free: 5-9                        paragraphs whose order among each other does not matter
 
     A sentence of the first paragraph.
     ~
     A sentence of another variant of the first paragraph.
 
-The files of the languages are parallel, line by line.
+The files of the languages are parallel, line by line, and all are cut after the same sentence, so that a
+level asks the same in every language.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from itertools import accumulate
+from statistics import fmean
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
 from evenkeel.benchmarks.mirae.files import LANGUAGES, TARGETS
@@ -60,9 +63,11 @@ class Text(NamedTuple):
     def draw(self, rng: random.Random) -> list[list[str]]:
         """The paragraphs with names, variants and order chosen: in each language the same."""
         slots = sorted(key for key in self.header if key.startswith("names."))
-        names = {
-            slot.removeprefix("names."): pick(self.header[slot].split("|"), rng).strip() for slot in slots
-        }
+        names: dict[str, str] = {}
+        for key in slots:
+            values = pick(self.header[key].split("|"), rng).split("/")
+            together = key.removeprefix("names.").split("/")
+            names |= {slot: value.strip() for slot, value in zip(together, values, strict=True)}
         drawn = [[fill(sentence, names) for sentence in pick(variants, rng)] for variants in self.paragraphs]
         first, last = map(int, self.header["free"].split("-"))
         return [*drawn[: first - 1], *shuffled(drawn[first - 1 : last], rng), *drawn[last:]]
@@ -93,43 +98,62 @@ def elaborated(lang: str, question_id: int, rng: random.Random) -> list[list[str
 
 
 def neutral(lang: str, rng: random.Random) -> list[list[str]]:
-    """A text that has to do with no question, and says so."""
-    (first, *others), *paragraphs = bank_text(lang, pick(neutral_names(), rng)).draw(rng)
-    return [[f"{LABELS[lang]}{GAPS[lang]}{first}", *others], *paragraphs]
+    """Stories that have to do with no question, and say so, in an order that the seed decides."""
+    paragraphs: list[list[str]] = []
+    for name in shuffled(neutral_names(), rng):
+        (first, *others), *following = bank_text(lang, name).draw(rng)
+        paragraphs += [[f"{LABELS[lang]}{GAPS[lang]}{first}", *others], *following]
+    return paragraphs
 
 
-def cut_to_levels(question: str, paragraphs: Sequence[Sequence[str]], lang: str, count: Count) -> list[str]:
-    """The question alone, then at each level with as many sentences as come nearest to its length.
+class Source(NamedTuple):
+    """What prompts are cut from in one language."""
 
-    No level is shorter than the one before, and none is longer than the longest length.
-    """
-    sizes = [count(sentence) for paragraph in paragraphs for sentence in paragraph]
-    breaks = {at: count("\n\n") for at in accumulate((len(p) for p in paragraphs[:-1]), initial=0)}
-    lengths = list(
-        accumulate((size + breaks.get(at, 0) for at, size in enumerate(sizes)), initial=count(question))
-    )
-    texts, used = [question], 0
-    for level, target in enumerate(TARGETS[1:], start=2):
-        fitting = [n for n in range(used + 1, len(lengths)) if lengths[n] <= TARGETS[-1]]
-        used = min(fitting, key=lambda n: abs(lengths[n] - target), default=used)
-        if abs(lengths[used] - target) > TOLERANCE * target:
-            raise UsageError(
-                f"level {level} would have {lengths[used]} tokens instead of about {target}: the question is "
-                f"too {'long' if lengths[used] > target else 'short'} for it."
+    question: str
+    paragraphs: Sequence[Sequence[str]]
+
+    def prompt(self, number: int, gap: str) -> str:
+        """The question and the first so many sentences."""
+        blocks = [self.question]
+        for paragraph in self.paragraphs:
+            if number <= 0:
+                break
+            blocks.append(gap.join(paragraph[:number]))
+            number -= len(paragraph)
+        return "\n\n".join(blocks)
+
+    def lengths(self, count: Count) -> list[int]:
+        """The tokens of the prompt with each number of sentences, from none."""
+        sizes = [count(sentence) for paragraph in self.paragraphs for sentence in paragraph]
+        breaks = {at: count("\n\n") for at in accumulate((len(p) for p in self.paragraphs[:-1]), initial=0)}
+        return list(
+            accumulate(
+                (size + breaks.get(at, 0) for at, size in enumerate(sizes)), initial=count(self.question)
             )
-        text = _first_sentences(question, paragraphs, used, GAPS[lang])
-        if count(text) > TARGETS[-1]:  # which is a little more than the sum of its sentences
+        )
+
+
+def cut_to_levels(sources: Mapping[str, Source], count: Count) -> dict[str, list[str]]:
+    """In each language the question alone, then at each level with as many sentences as come nearest to its
+    length: the same number in all languages, whose mean length it is.
+
+    No level is shorter than the one before, and none is longer in the mean than the longest length.
+    """
+    means = [fmean(lengths) for lengths in zip(*(s.lengths(count) for s in sources.values()), strict=True)]
+    texts = {lang: [source.question] for lang, source in sources.items()}
+    used = 0
+    for level, target in enumerate(TARGETS[1:], start=2):
+        fitting = [n for n in range(used + 1, len(means)) if means[n] <= TARGETS[-1]]
+        used = min(fitting, key=lambda n: abs(means[n] - target), default=used)
+        if abs(means[used] - target) > TOLERANCE * target:
+            raise UsageError(
+                f"level {level} would have {means[used]:.0f} tokens instead of about {target}: the question "
+                f"is too {'long' if means[used] > target else 'short'} for it."
+            )
+        prompts = {lang: source.prompt(used, GAPS[lang]) for lang, source in sources.items()}
+        if fmean(map(count, prompts.values())) > TARGETS[-1]:  # a little more than the sum of its sentences
             used -= 1
-            text = _first_sentences(question, paragraphs, used, GAPS[lang])
-        texts.append(text)
+            prompts = {lang: source.prompt(used, GAPS[lang]) for lang, source in sources.items()}
+        for lang, prompt in prompts.items():
+            texts[lang].append(prompt)
     return texts
-
-
-def _first_sentences(question: str, paragraphs: Sequence[Sequence[str]], number: int, gap: str) -> str:
-    blocks = [question]
-    for paragraph in paragraphs:
-        blocks.append(gap.join(paragraph[:number]))
-        number -= len(paragraph)
-        if number <= 0:
-            break
-    return "\n\n".join(blocks)
