@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from evenkeel.text.answer_search.denial import stated_answer
 from evenkeel.text.answer_search.korean import is_noun_ending
 from evenkeel.text.answer_search.mention import Match, find_answer, parts
 from evenkeel.text.answer_search.normalization import plain, words
@@ -123,6 +124,26 @@ def test_a_reply_says_yes_or_no_with_its_first_words_or_its_conclusion(reply: st
 )
 def test_an_expected_answer_may_be_yes_or_no(answer: str, side: bool | None) -> None:
     assert polarity(answer) is side
+
+
+@pytest.mark.parametrize(
+    ("reply", "stated"),
+    [
+        ("It is not Paris.", False), ("It isn't actually Paris.", False), ("Rome rather than Paris.", False),
+        ("Not Rome but Paris.", True), ("Not only Paris but Lyon too.", True),
+        ("It is not far from Paris.", True), ("Some say it is not Paris. It is Paris.", True), ("不是Paris。", False),
+        ("不是罗马，是Paris。", True),
+        ("Paris가 아닙니다.", False), ("로마가 아니라 Paris입니다.", True), ("Paris입니다. 아니요.", True),
+        ("not Paris, " * 30, False),
+    ],
+)  # fmt: skip
+def test_an_answer_that_is_denied_where_it_is_named_is_not_stated(reply: str, stated: bool) -> None:
+    assert [match is not None for match in stated_answer(reply, parts("Paris"))] == [stated]
+
+
+def test_a_denial_of_something_else_denies_no_answer() -> None:
+    reply = "Century years are exceptions if not divisible by 400."
+    assert stated_answer(reply, parts("400")) != [None]
 
 
 def test_a_number_too_long_to_be_one_stays_as_it_is() -> None:

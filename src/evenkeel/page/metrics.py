@@ -38,6 +38,9 @@ class Metric(Displayed, Struct, frozen=True):
     value, which is not the same as 0."""
     weight: str = ""
     """The value that weighs samples: the figure is Σ w v / Σ w, as bits per byte is Σ bits / Σ bytes."""
+    within_sample: bool = False
+    """A share within each sample, of its answers or their pairs: the mean of such shares is no share of the
+    samples."""
     mean_over: str = ""
     """A tag: the figure is the mean of the means of its values, each counted once (a macro-average)."""
     parts: Sequence[str] = ()

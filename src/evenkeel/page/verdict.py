@@ -91,6 +91,8 @@ def _amount(figure: Figure, layout: Layout, summary: Summary) -> str:
     value = figure.value or 0.0
     if figure.unit != "share":
         return number(value, figure.unit)
+    if layout.metrics[0].within_sample:
+        return number(value, "share")
     parts = _parts(layout, summary)
     if parts > 1:
         plural = re.sub("y$", "ie", layout.metrics[0].mean_over) + "s"

@@ -26,7 +26,7 @@ from msgspec import Meta, Struct
 
 from evenkeel.benchmarks.mirae import files, recorded
 from evenkeel.benchmarks.mirae.files import Asked, MiraeDetail, MiraeInputs, Question
-from evenkeel.benchmarks.mirae.page import LAYOUT, notes
+from evenkeel.benchmarks.mirae.page import LAYOUT, layout_for, notes
 from evenkeel.benchmarks.mirae.view import view
 from evenkeel.errors import UsageError, listed
 from evenkeel.files.datasets import Starter
@@ -110,6 +110,7 @@ class Mirae(Benchmark):
     Detail = MiraeDetail | None
     layout = LAYOUT
     metrics = LAYOUT.metrics
+    layout_for = staticmethod(layout_for)
     notes = staticmethod(notes)
     view = staticmethod(view)
     starter = Starter(STARTER_SHA256, make_starter)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from evenkeel.models.reasoning import split_reasoning
-from evenkeel.text.answer_search.mention import Answer, find_answer, text_words
+from evenkeel.text.answer_search.denial import stated_answer
+from evenkeel.text.answer_search.mention import Answer, text_words
 from evenkeel.text.answer_search.yes_no import polarity, yes_or_no
 from evenkeel.types import Response
 
@@ -24,7 +25,7 @@ def given_words(text: str, expected: Answer, question: str) -> list[str] | None:
         return None
     listed = text_words(visible)
     words = []
-    for part, match in zip(expected, find_answer(visible, expected, question), strict=True):
+    for part, match in zip(expected, stated_answer(visible, expected, question), strict=True):
         sides = {side for alternative in part if (side := polarity(alternative)) is not None}
         said = yes_or_no(visible) if len(sides) == 1 else None
         if said is not None:

@@ -56,6 +56,7 @@ JUDGED = (
         "other (groups as in Kuhn, Gal & Farquhar 2023); the mean over prompts.",
         caution="It is what the judge says. Long answers seldom entail each other in every detail.",
         main=True,
+        within_sample=True,
     ),
     Metric(
         "judged_meanings",
@@ -120,6 +121,7 @@ EXPECTED = (
         "higher",
         meaning="The share of the answers to one of those prompts that are right; the mean over prompts.",
         caution="A request that failed is no answer; a refusal is one that is not right.",
+        within_sample=True,
     ),
     Metric(
         "pass_hat_k",
@@ -206,6 +208,7 @@ ADDED = (
         "has a declining phrase in its first 300 characters and fewer than 150 tokens after it.",
         caution="Texts are recognised by a short list of phrases in each language, not by a reader.",
         main=True,
+        within_sample=True,
     ),
     Metric(
         "cut_by_embedder",
@@ -215,6 +218,7 @@ ADDED = (
         meaning="The share of answers whose ends do not count in the cosines.",
         caution="An embedder on a server may not say what it cut: the figure is then unknown, not 0.",
         main=True,
+        within_sample=True,
     ),
     Metric(
         "cut_by_max_tokens",
@@ -225,6 +229,7 @@ ADDED = (
         caution="They are scored as far as they go, as the published script does; of recorded answers it is "
         "unknown.",
         main=True,
+        within_sample=True,
     ),
     Metric(
         "estimated_tokens",

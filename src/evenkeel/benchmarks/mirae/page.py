@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from itertools import combinations
 
+import msgspec
+
 from evenkeel.benchmarks.mirae.files import LANGUAGES
 from evenkeel.benchmarks.mirae.metrics import ADDED, EXPECTED, JUDGED, METRICS
+from evenkeel.page.format import counted, number
 from evenkeel.page.layout import Column, Curve, Layout, Note, Table
 from evenkeel.page.metrics import scope_of
 from evenkeel.types import RunSpec, Summary
@@ -22,15 +25,35 @@ MULTILINGUAL = "sbert:sentence-transformers/paraphrase-multilingual-MiniLM-L12-v
 FLOOR = "chance floor: other questions of the same language, domain and level"
 NOMINAL, ESTIMATED = "nominal lengths of the levels", "estimated lengths of the prompts"
 """What a trend is fitted over."""
+NOT_JUDGED = "Contradictions between answers were not looked for: --judge SPEC has a model look for them."
+"""The last sentence of a verdict by texts alone."""
 LEVELS_TITLE = "level (1: about 30 tokens, 7: about 2,000)"
 
 LAYOUT = Layout(
     metrics=METRICS,
     question="Does it say the same thing when asked again, and when the prompt grows?",
     name="Consistency (MIRAE)",
-    verdict="Repeated answers have a similarity of {}",
+    verdict="The texts of repeated answers have a similarity of {} (SBERT cosine)",
+    remarks=lambda summary: [*_known_answers(summary), NOT_JUDGED],
+    correct=("right_every_time",),
     baseline=Column("chance_floor", "comparing answers to different questions"),
     pictures=(
+        Curve(
+            title="Pairs of answers with the same meaning, says the judge, by prompt length",
+            metric="same_meaning",
+            along="level",
+            lines="lang",
+            x_title=LEVELS_TITLE,
+            y_title="pairs of answers with the same meaning",
+        ),
+        Curve(
+            title="Right every time, by prompt length",
+            metric="right_every_time",
+            along="level",
+            lines="lang",
+            x_title=LEVELS_TITLE,
+            y_title="prompts whose answer is known",
+        ),
         Curve(
             title="Similarity of the answers' texts by prompt length",
             metric="mean_similarity",
@@ -107,6 +130,13 @@ LAYOUT = Layout(
             ),
         ),
         Table(
+            title="Tokens of the prompts by language, estimated",
+            rows="level",
+            metric="prompt_tokens",
+            columns="lang",
+            several=True,
+        ),
+        Table(
             title="Neutral and demanding padding",
             rows="padding",
             total=False,
@@ -139,6 +169,32 @@ LAYOUT = Layout(
     ),
     citation="MIRAE: the consistency of answers as prompts grow, https://github.com/greatgompang/MIRAE",
 )
+
+
+def layout_for(spec: RunSpec, summary: Summary) -> Layout:
+    """With a judge, what it says of the meanings leads."""
+    if JUDGED[0].name not in summary:
+        return LAYOUT
+    others = tuple(metric for metric in METRICS if metric is not JUDGED[0])
+    return msgspec.structs.replace(
+        LAYOUT,
+        metrics=(JUDGED[0], *others),
+        verdict="{} of the pairs of answers to a prompt mean the same, says the judge",
+        baseline=None,
+        remarks=_known_answers,
+        facts=tuple(Column(metric.name, metric.title) for metric in others if metric.main),
+    )
+
+
+def _known_answers(summary: Summary) -> list[str]:
+    """How often questions with a known answer are answered right, in a sentence; none without any."""
+    names = ("right_every_time", "right_sometimes", "right_never")
+    figures = [summary[name] for name in names if name in summary]
+    if len(figures) < len(names) or any(figure.value is None for figure in figures):
+        return []
+    every, sometimes, never = (number(figure.value or 0.0, "share") for figure in figures)
+    prompts = f"{counted(figures[0].n, 'prompts')} whose answer is known"
+    return [f"Of {prompts}, {every} got it every time, {sometimes} sometimes and {never} never."]
 
 
 def notes(spec: RunSpec, summary: Summary) -> list[Note]:
