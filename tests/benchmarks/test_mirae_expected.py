@@ -222,3 +222,15 @@ def test_an_empty_expected_answer_is_refused_with_its_line(tmp_path: Path, answe
     path.write_bytes(msgspec.json.encode(row))
     with pytest.raises(DataError, match=r"line 1.*'expected'"):
         read_questions(path, "en")
+
+
+# What a person reads
+
+
+def test_the_verdict_counts_prompts_that_are_right_every_time() -> None:
+    texts = [["Paris."] * 4, ["Paris.", "Rome."] * 2, ["Rome."] * 4, ["Paris."] * 4]
+    _, summary = summary_of([prompt(str(number), each) for number, each in enumerate(texts)])
+    assert Mirae.layout.remarks is not None
+    known, judged = Mirae.layout.remarks(summary)
+    assert known == "Of 4 prompts whose answer is known, 50% got it every time, 25% sometimes and 25% never."
+    assert judged.startswith("Contradictions between answers were not looked for")

@@ -153,8 +153,15 @@ def test_an_unread_verdict_is_not_a_score(tmp_path: Path) -> None:
     assert none.values["judged_meanings"] is None
     assert "meanings not judged: unparsed" in none.failures[0]
     assert none.values["mean_similarity"] is not None
+    assert run.headline == run.summary["same_meaning"]
+    assert run.headline.value == pytest.approx((1 + 0.6) / 2)
+    assert run.verdict.startswith("80% of the pairs of answers to a prompt mean the same, says the judge")
+    assert "not looked for" not in run.verdict
     figure = run.summary["judged_meanings"]
     assert (figure.value, figure.n) == (1.5, 2)
     assert figure.coverage == pytest.approx(10 / 15)
+    alone = ek.score("mirae", path, out=tmp_path / "alone")
+    assert alone.headline == alone.summary["mean_similarity"]
+    assert alone.verdict.endswith("were not looked for: --judge SPEC has a model look for them.")
     # Four pairs at level 1, of which three appear again at level 2; London; Rome, which is asked twice.
     assert server.requests == 4 + 1 + 2

@@ -131,8 +131,8 @@ def test_an_expected_answer_may_be_yes_or_no(answer: str, side: bool | None) -> 
     [
         ("It is not Paris.", False), ("It isn't actually Paris.", False), ("Rome rather than Paris.", False),
         ("Not Rome but Paris.", True), ("Not only Paris but Lyon too.", True),
-        ("It is not far from Paris.", True), ("Some say it is not Paris. It is Paris.", True), ("不是Paris。", False),
-        ("不是罗马，是Paris。", True),
+        ("It is not far from Paris.", True), ("Some say it is not Paris. It is Paris.", True),
+        ("不是Paris。", False), ("不是罗马，是Paris。", True),
         ("Paris가 아닙니다.", False), ("로마가 아니라 Paris입니다.", True), ("Paris입니다. 아니요.", True),
         ("not Paris, " * 30, False),
     ],

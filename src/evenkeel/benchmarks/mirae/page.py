@@ -33,7 +33,7 @@ LAYOUT = Layout(
     metrics=METRICS,
     question="Does it say the same thing when asked again, and when the prompt grows?",
     name="Consistency (MIRAE)",
-    verdict="The texts of repeated answers have a similarity of {} (SBERT cosine)",
+    verdict="The texts of repeated answers have a similarity (SBERT cosine) of {}",
     remarks=lambda summary: [*_known_answers(summary), NOT_JUDGED],
     correct=("right_every_time",),
     baseline=Column("chance_floor", "comparing answers to different questions"),
@@ -118,7 +118,7 @@ LAYOUT = Layout(
             title="Right k times in a row (pass^k)",
             rows="k",
             total=False,
-            metrics=(Column("pass_hat_k", "all questions"),),
+            metrics=(Column("pass_hat_k", "prompts whose answer is known"),),
         ),
         Table(
             title="Meanings among the answers, says the judge",

@@ -1,8 +1,8 @@
 """An answer that a text states, and does not deny right where it names it.
 
 "It is not Rome but Paris." names Rome and denies it. A denial is a word next to the answer in its clause:
-before it in English and Chinese (not, never, rather than; 不是, 并非), after it in Korean (아니다). One that is
-farther away denies something else: "century years not divisible by 400" gives 400.
+before it in English and Chinese (not, never, rather than; 不是, 并非), after it in Korean (아니다). One that
+is farther away denies something else: "century years not divisible by 400" gives 400.
 """
 
 from __future__ import annotations

@@ -127,7 +127,7 @@ class MiraeBuilder:
                         padding,
                         texts,
                         self._counter.count,
-                        expected=[list(part) for part in each.expected],
+                        expected=each.expected,
                     )
                     for each, texts in written.levels.items()
                 ]

@@ -20,7 +20,6 @@ from evenkeel.benchmarks.mirae.make.texts import (
     question_ids,
 )
 from evenkeel.make.grammar import seeded
-from evenkeel.text.answer_search.mention import RawAnswer
 from evenkeel.text.token_estimate import APPROXIMATE, TokenCounter
 
 GENERATOR = "evenkeel-mirae"
@@ -100,12 +99,12 @@ def row(
     texts: Sequence[str],
     count: Count,
     *,
-    expected: RawAnswer | None = None,
+    expected: Sequence[Sequence[str]] = (),
 ) -> dict[str, Any]:
     """One question with its levels in the published format, what surrounds it, and the right answer."""
     fields: dict[str, Any] = {"question_id": question_id, "domain": domain, "padding": padding}
     if expected:
-        fields["expected"] = expected
+        fields["expected"] = [list(part) for part in expected]
     for level, text in enumerate(texts, start=1):
         fields |= {f"level_{level}_text": text, f"level_{level}_tokens": count(text)}
     return fields
