@@ -21,6 +21,7 @@ from evenkeel.errors import DataError, UsageError
 from evenkeel.files.datasets import data_file
 from evenkeel.harness.benchmark import Data
 from evenkeel.types import Sample
+from stored import store_run
 
 pytestmark = pytest.mark.slow
 
@@ -139,6 +140,15 @@ def test_the_figures_of_a_matrix_are_those_of_its_upper_triangle() -> None:
         }
     )
     assert similarity(matrix[:1, :1]) is None
+
+
+# Stored runs
+
+
+def test_a_stored_run_is_read_by_the_former_name_of_an_option(tmp_path: Path) -> None:
+    run = store_run(tmp_path / "run", {"mean_similarity": np.ones((2, 1))}, options={"samples": 3})
+    assert b'"samples":3' in (run.path / "spec.json").read_bytes().replace(b" ", b"")
+    assert run.spec.options == {"repeats": 3}
 
 
 # Questions and samples

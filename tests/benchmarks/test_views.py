@@ -111,6 +111,20 @@ def prompt(level: int, answers: Sequence[str], value: float) -> Record:
     return recorded(Mirae, sample, answers, {"mean_similarity": value}, detail)
 
 
+def test_a_question_with_a_known_answer_shows_which_answers_give_it() -> None:
+    record = prompt(1, ["The Moon.", "The Sun.", "The Moon."], 0.8)
+    inputs = replace(record.sample.inputs, expected=(("Moon", "lunar"),))
+    detail = replace(record.score.detail, right={0: ["Moon"], 2: ["Moon"]})
+    record = replace(
+        record, sample=replace(record.sample, inputs=inputs), score=replace(record.score, detail=detail)
+    )
+    view = Mirae.view(record)
+    assert text(view, "expected answer").body == "Moon or lunar"
+    assert text(view, "Answer 1").heading == "Answer 1, right (Moon)"
+    assert text(view, "Answer 2").heading.startswith("Answer 2, not right")
+    assert Mirae.in_short({"question_text": "Why?", "expected": [["Moon", "lunar"]]}, {}) == ("Why?", "Moon")
+
+
 def test_answers_are_marked_where_they_differ_from_the_nearest_one() -> None:
     answers = ["The Sun pulls the sea.", "The Moon pulls the sea.", "I'm sorry, but I can't help with that."]
     records = [prompt(2, ["Well."] * 3, 0.2), prompt(1, answers, 0.8)]

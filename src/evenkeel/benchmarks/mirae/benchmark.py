@@ -149,7 +149,7 @@ class Mirae(Benchmark):
 
     @classmethod
     def in_short(cls, inputs: Mapping[str, Any], tags: Mapping[str, Tag]) -> tuple[str, str]:
-        return inputs["question_text"], ""
+        return inputs["question_text"], "; ".join(part[0] for part in inputs.get("expected", ()))
 
     @classmethod
     def setting(cls, inputs: Mapping[str, Any], tags: Mapping[str, Tag]) -> str:

@@ -12,8 +12,8 @@ PUBLISHED = (
         "higher",
         meaning="The mean cosine of the embeddings of all pairs of answers to one prompt; 1 where all are "
         "the same text.",
-        caution="It is of texts, not of what they claim: yes and no to the same question have a cosine of "
-        "about 0.9. It does not begin at 0: answers to different questions have a cosine too.",
+        caution="It is of texts, not of what they claim: yes and no in whole sentences have cosines "
+        "above 0.9. It does not begin at 0: answers to different questions have a cosine too.",
         main=True,
     ),
     Metric(

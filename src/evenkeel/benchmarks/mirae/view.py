@@ -4,7 +4,7 @@ levels."""
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -33,6 +33,7 @@ MOST_COMPARED = 10
 
 def view(record: MiraeRecord, related: Sequence[MiraeRecord] = ()) -> View:
     prompt, values = record.sample.inputs.question_text, record.score.values
+    expected = "; ".join(" or ".join(part) for part in record.sample.inputs.expected)
     levels = related_facts(
         "the same question at every level",
         ("sample", "language", "level", "similarity", "first answer"),
@@ -54,6 +55,7 @@ def view(record: MiraeRecord, related: Sequence[MiraeRecord] = ()) -> View:
         label_of(values, LAYOUT.metrics[0], "mean cosine"),
         (
             Text("prompt", prompt),
+            *([Text("expected answer", expected)] if expected else []),
             *_answers(record),
             *_heat_map(record),
             *levels,
@@ -79,6 +81,10 @@ def _answers(record: MiraeRecord) -> list[Text]:
         answer, number = record.answers[number], number + 1
         if answer.text and (answer.status == "refused" or refuses(answer.text, lang)):
             text = replace(text, heading=f"{text.heading}, refusal", kind="refusal")
+        if (right := _right(record)) is not None and answer.status != "error":
+            words = right.get(number - 1)
+            found = f", right ({', '.join(words)})" if words else ", not right"
+            text = replace(text, heading=f"{text.heading}{found}")
         if number - 1 == nearest:
             heading = f"{text.heading}, nearest to the others"
             text = replace(text, heading=heading, kind=text.kind or "nearest")
@@ -92,6 +98,11 @@ def _answers(record: MiraeRecord) -> list[Text]:
             text = replace(text, spans=marked(result.ranges, "differs", title), note=note)
         texts.append(text)
     return texts
+
+
+def _right(record: MiraeRecord) -> Mapping[int, Sequence[str]] | None:
+    """The answers that give what is expected, with the words that do; None where nothing is."""
+    return record.score.detail.right if record.score.detail else None
 
 
 def _nearest(record: MiraeRecord) -> int | None:
