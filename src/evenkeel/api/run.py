@@ -12,7 +12,7 @@ from typing import Any
 from evenkeel.api.batch import batched_roles, note_batches, with_batches
 from evenkeel.api.earlier import EarlierStart
 from evenkeel.api.permission import Permitted
-from evenkeel.api.setup import Setup, gate_for, identities, model_refs, prepare, with_sampling
+from evenkeel.api.setup import ASSIGNED_GATE, Setup, gate_for, identities, model_refs, prepare, with_sampling
 from evenkeel.errors import BudgetReached, EvenkeelError, ModelUnreachable, RunConflict, UsageError, place_of
 from evenkeel.files.cache import slug
 from evenkeel.harness.benchmark import Benchmark
@@ -85,7 +85,7 @@ def run(
     loaded = load_benchmark(benchmark, benchmark_options, seed=seed)
     refs = model_refs(loaded, name, model, with_sampling(model, model_args, top_p, top_k), base_url)
     roles = batched_roles(loaded, name, refs) if batch else frozenset()
-    gate = gate_for(limits, refs, loaded, watching, batched=roles)
+    gate = ASSIGNED_GATE.get() or gate_for(limits, refs, loaded, watching, batched=roles)
     earlier = EarlierStart(Path(out)) if out and not fresh else None
     if earlier is not None:
         gate.resume(earlier.usage())

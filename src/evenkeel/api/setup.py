@@ -7,6 +7,7 @@ import platform
 import subprocess
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
+from contextvars import ContextVar
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -21,7 +22,6 @@ from evenkeel.files import datasets
 from evenkeel.files.remote.sources import HUB, naming_source, parse_columns
 from evenkeel.harness.benchmark import Benchmark, Data
 from evenkeel.harness.gate import Gate, RoleGate
-from evenkeel.harness.ledger import assigned_ledger
 from evenkeel.harness.limits import Limits
 from evenkeel.harness.model import CountsTries, Model, SupportsPromptLogprobs, addresses_of
 from evenkeel.harness.progress import Progress, watch
@@ -41,6 +41,8 @@ ABILITIES = {
 """The words for a capability whose name is not a verb."""
 EXAMPLES = 3
 """Texts of each language that a server is tried out with."""
+ASSIGNED_GATE: ContextVar[Gate | None] = ContextVar("assigned_gate", default=None)
+"""The gate of the run that this thread executes, where it shares limits with others."""
 
 
 class Setup(Struct, frozen=True):
@@ -194,7 +196,7 @@ def gate_for(
     require_prices(limits, unknown)
     if limits.max_usd is not None and (lines := shown_prices(prices, refs)):
         progress.note(f"--max-usd counts, in dollars per million tokens: {'; '.join(lines)}.")
-    return Gate(limits, prices, thinking_by_role(refs), shared=assigned_ledger())
+    return Gate(limits, prices, thinking_by_role(refs))
 
 
 def data_problem(benchmark: str | Path, data: str | Path) -> str:

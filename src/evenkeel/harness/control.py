@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import _thread
 import contextlib
+import ctypes
 import os
 import signal
 import stat
@@ -128,7 +129,7 @@ def obeying(folder: Path | None) -> Iterator[None]:
         left_alone = not orphaned and bool(parent) and str(os.getppid()) != parent
         orphaned = orphaned or left_alone
         if (folder is not None and _take_stop(folder)) or left_alone:
-            _interrupt_main_thread()
+            interrupt(threading.main_thread())
 
     with _every_so_often(look, "evenkeel-stop") if folder is not None else contextlib.nullcontext():
         yield
@@ -161,8 +162,7 @@ class _Controlled(Progress):
     def __init__(self, folder: Path, progress: Progress) -> None:
         self._folder = folder
         self._progress = progress
-        self._in_main_thread = threading.current_thread() is threading.main_thread()
-        """No other thread can be interrupted: a run there is stopped by whoever began it."""
+        self._thread = threading.current_thread()
         self._state = RunProgress(started=_now())
         self._before = 0
         self._begun = time.monotonic()
@@ -202,8 +202,8 @@ class _Controlled(Progress):
             self._written = state
             with contextlib.suppress(StorageError):  # a full disk is reported by what the run itself writes
                 write_whole(self._folder / PROGRESS, msgspec.json.encode(self._now(state)))
-        if self._in_main_thread and _take_stop(self._folder):
-            _interrupt_main_thread()
+        if _take_stop(self._folder):
+            interrupt(self._thread)
 
     def _now(self, state: RunProgress) -> RunProgress:
         new, left = state.done - self._before, state.total - state.done
@@ -227,10 +227,18 @@ def _take_stop(folder: Path) -> bool:
     return True
 
 
-def _interrupt_main_thread() -> None:
-    """As Ctrl-C does, also where the main thread waits in a system call."""
-    if hasattr(signal, "pthread_kill") and (ident := threading.main_thread().ident) is not None:
-        signal.pthread_kill(ident, signal.SIGINT)
+def interrupt(thread: threading.Thread) -> None:
+    """Raise KeyboardInterrupt in a thread of this process: in the main thread as Ctrl-C does, also where it
+    waits in a system call; in another when it next runs Python, as whatever waits in a run does twice a
+    second."""
+    if thread.ident is None:
+        return
+    if thread is not threading.main_thread():
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(
+            ctypes.c_ulong(thread.ident), ctypes.py_object(KeyboardInterrupt)
+        )
+    elif hasattr(signal, "pthread_kill"):
+        signal.pthread_kill(thread.ident, signal.SIGINT)
     else:  # Windows
         _thread.interrupt_main()
 

@@ -17,7 +17,6 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from evenkeel.errors import BudgetReached
-from evenkeel.harness.ledger import Ledger
 from evenkeel.harness.limits import ROUNDING, Limits, Price, Refused
 from evenkeel.journal.writer import Usage
 from evenkeel.text.token_estimate import estimate_tokens
@@ -48,7 +47,7 @@ class Gate:
         prices: Mapping[str, Price] | None = None,
         thinking: Mapping[str, int] | None = None,
         *,
-        shared: Gate | Ledger | None = None,
+        shared: Gate | None = None,
         owner: str = "",
     ) -> None:
         self.limits = limits = limits or Limits()
@@ -69,9 +68,7 @@ class Gate:
         self._usage: dict[str, Usage] = {}
         """By role: what this start has used, and set aside."""
         self._store: Callable[[str, Usage], None] = lambda role, usage: None
-        self._changed: threading.Condition = (
-            shared._changed if isinstance(shared, Gate) else threading.Condition()
-        )
+        self._changed: threading.Condition = shared._changed if shared else threading.Condition()
 
     def resume(self, usage: Mapping[str, Usage], store: Callable[[str, Usage], None] | None = None) -> None:
         """Count from what earlier starts used, by role, here and in shared limits. Called again, it replaces
@@ -166,7 +163,7 @@ class Gate:
     def _add(self, requests: int, usd: float) -> None:
         self.requests += requests
         self.usd += usd
-        if isinstance(self._shared, Gate):
+        if self._shared is not None:
             self._shared._add(requests, usd)
 
     def _cost(self, role: str, usage: Usage) -> float:

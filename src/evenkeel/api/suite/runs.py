@@ -21,10 +21,11 @@ from evenkeel.errors import UsageError, suggestion
 from evenkeel.files import configuration, datasets
 from evenkeel.files.cache import slug
 from evenkeel.files.remote.sources import is_elsewhere
+from evenkeel.harness.gate import Gate
 from evenkeel.harness.limits import Limits
 from evenkeel.harness.registry import benchmark_class, load_benchmark
 from evenkeel.models.presets import NO_KEY
-from evenkeel.models.prices import is_local, prices_by_role
+from evenkeel.models.prices import is_local, prices_by_role, thinking_by_role
 from evenkeel.models.registry import (
     backend,
     check_spec,
@@ -56,13 +57,19 @@ class PlannedRun(Struct, frozen=True, kw_only=True):
     task: Task
     servers: frozenset[str]
     """What it keeps busy: the addresses of servers, this machine. Runs with one in common take turns."""
+    gate: Gate
+    """What counts its requests, and shares the suite's budget."""
+    is_free: bool
+    """Whether no model of it is on a server."""
     step: int
     """Which of the file's benchmarks it is of."""
 
 
-def planned_runs(file: SuiteFile, allowed: Collection[str] = ()) -> list[PlannedRun]:
+def planned_runs(
+    file: SuiteFile, allowed: Collection[str] = (), budget: Gate | None = None
+) -> list[PlannedRun]:
     """All runs of a suite, in the order of its benchmarks, then its models; `allowed` are hosts that any key
-    may be sent to."""
+    may be sent to, `budget` is the gate of all runs together."""
     models = _models(file, allowed)
     runs: dict[str, PlannedRun] = {}
 
@@ -75,7 +82,7 @@ def planned_runs(file: SuiteFile, allowed: Collection[str] = ()) -> list[Planned
     for step, raw in enumerate(file.definition.benchmarks):
         entry = BenchmarkEntry(benchmark=raw) if isinstance(raw, str) else raw
         for name in _models_of(file, step, entry, models):
-            run = _planned(file, step, entry, name, models.get(name), hashes, allowed)
+            run = _planned(file, step, entry, name, models.get(name), hashes, allowed, budget)
             if (other := runs.setdefault(run.name.casefold(), run)) is not run:
                 raise file.error(
                     f"two runs would be called '{run.name}': one of benchmark {other.step + 1} and one of "
@@ -152,6 +159,7 @@ def _planned(
     model: ModelEntry | None,
     hashes: Callable[..., list[str]],
     allowed: Collection[str],
+    budget: Gate | None,
 ) -> PlannedRun:
     definition, benchmark = file.definition, entry.benchmark
     settings = _merged([definition.defaults, entry, model])
@@ -165,10 +173,10 @@ def _planned(
             settings |= {"model": ref.spec, "model_args": ref.args}
         for each in refs.values():
             _check(each, allowed)
-        if all(map(is_local, refs.values())):
+        if is_free := all(map(is_local, refs.values())):
             settings = {key: value for key, value in settings.items() if key not in PRICES}
-        prices = Limits.of(None, None, *(settings.get(each) for each in PRICES))
-        unpriced = prices_by_role(prices, refs, loaded.roles)[1]
+        limits = Limits.of(None, None, *(settings.get(each) for each in PRICES))
+        prices, unpriced = prices_by_role(limits, refs, loaded.roles)
         settings |= options
         refuse_keys(settings)
         langs = parse_langs(settings.get("lang"))
@@ -193,6 +201,8 @@ def _planned(
             identity=identity,
         ),
         servers=_servers(refs),
+        gate=Gate(limits, prices, thinking_by_role(refs), shared=budget),
+        is_free=is_free,
         step=step,
     )
 

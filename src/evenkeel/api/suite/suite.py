@@ -14,16 +14,16 @@ from evenkeel.analysis.leaderboard import leaderboard
 from evenkeel.api.launch import stored
 from evenkeel.api.plan import Plan, dry_run
 from evenkeel.api.suite.definition import BenchmarkEntry, BudgetEntry, SuiteFile, read_suite
+from evenkeel.api.suite.execution import Execution, count_earlier, earlier_outcome
 from evenkeel.api.suite.runs import PlannedRun, planned_runs
-from evenkeel.api.suite.scheduler import Scheduler, earlier_outcome
 from evenkeel.errors import EvenkeelError, UsageError
 from evenkeel.files import lock
 from evenkeel.harness.folder import Run, shared_layout
-from evenkeel.harness.ledger import Ledger
+from evenkeel.harness.gate import Gate
+from evenkeel.harness.limits import Limits
 from evenkeel.report.suite import SuiteGate, SuiteResult, SuiteRun, write_leaderboards
 from evenkeel.report.terminal.runs import RunsWatcher, runs_watcher
 
-BUDGET = "budget.sqlite"
 UNREACHED = 3
 """The exit code of a run whose model was not reached."""
 
@@ -55,21 +55,18 @@ def suite(
     are patterns of the names of runs (`rgb-*`). A key is sent only to its provider and to `allow_hosts`.
     `evenkeel suite --init` writes a file to begin with.
     """
-    definition, planned, root = _read(Path(file), out, allow_hosts)
+    definition, planned, root, budget = _read(Path(file), out, allow_hosts)
     chosen = _chosen(planned, [only] if isinstance(only, str) else only)
-    budget = definition.definition.budget
     root.mkdir(parents=True, exist_ok=True)
     if (root / "spec.json").exists():
         raise UsageError(f"{root} is the folder of a run: choose another --out for the suite.")
     with lock.writing(root):
-        ledger = Ledger(root / BUDGET) if budget != BudgetEntry() else None
-        if ledger is not None:
-            ledger.begin(max_usd=budget.usd, max_requests=budget.requests)
+        for run in planned:
+            count_earlier(root, run)
         parallel, watcher = definition.definition.parallel, runs_watcher(progress)
-        scheduler = Scheduler(root, chosen, parallel=parallel, ledger=ledger, watcher=watcher)
-        carried_out = scheduler.carry_out()
-        runs = [carried_out.get(run.name) or earlier_outcome(root, run) for run in planned]
-        result = _result(definition, root, runs, list(carried_out.values()), ledger)
+        outcomes = Execution(root, chosen, parallel=parallel, budget=budget, watcher=watcher).execute()
+        runs = [outcomes.get(run.name) or earlier_outcome(root, run) for run in planned]
+        result = _result(definition, root, runs, list(outcomes.values()), budget)
         write_leaderboards(result)
         return result
 
@@ -82,7 +79,7 @@ def plan_suite(
     allow_hosts: Sequence[str] = (),
 ) -> list[PlannedCost]:
     """What each run of a suite would ask, and what that would cost. Nothing is asked or written."""
-    _, planned, root = _read(Path(file), out, allow_hosts)
+    _, planned, root, _ = _read(Path(file), out, allow_hosts)
     states = {"waiting": "new", "finished": "finished"}
     return [
         PlannedCost(
@@ -102,11 +99,14 @@ def _plan(run: PlannedRun) -> Plan:
 
 def _read(
     path: Path, out: str | Path | None, allow_hosts: Sequence[str]
-) -> tuple[SuiteFile, list[PlannedRun], Path]:
-    """A suite's file, its runs, and its folder, in which no run of an earlier call is another."""
+) -> tuple[SuiteFile, list[PlannedRun], Path, Gate | None]:
+    """A suite's file, its runs, its folder, in which no run of an earlier call is another, and its budget."""
     file = read_suite(path)
     root = Path(out) if out else file.out
-    runs = planned_runs(file, allow_hosts)
+    entry, budget = file.definition.budget, None
+    if entry != BudgetEntry():
+        budget = Gate(Limits(max_requests=entry.requests, max_usd=entry.usd), owner="the suite")
+    runs = planned_runs(file, allow_hosts, budget)
     for run in runs:
         begun = (root / run.name / "spec.json").is_file()
         if begun and (process := stored(root / run.name)) and process.task.identity != run.task.identity:
@@ -116,7 +116,7 @@ def _read(
                 "benchmarks",
                 run.step,
             )
-    return file, runs, root
+    return file, runs, root, budget
 
 
 def _chosen(runs: Sequence[PlannedRun], patterns: Sequence[str]) -> list[PlannedRun]:
@@ -130,7 +130,7 @@ def _chosen(runs: Sequence[PlannedRun], patterns: Sequence[str]) -> list[Planned
 
 
 def _result(
-    file: SuiteFile, root: Path, runs: list[SuiteRun], chosen: list[SuiteRun], ledger: Ledger | None
+    file: SuiteFile, root: Path, runs: list[SuiteRun], chosen: list[SuiteRun], budget: Gate | None
 ) -> SuiteResult:
     entries = [each for each in file.definition.benchmarks if isinstance(each, BenchmarkEntry)]
     metrics = {each.benchmark: each.metric for each in entries if each.metric}
@@ -147,7 +147,7 @@ def _result(
         runs=tuple(runs),
         boards=boards,
         gates=gates,
-        usd=ledger.read().usd if ledger is not None and file.definition.budget.usd is not None else None,
+        usd=budget.usd if budget is not None and budget.limits.max_usd is not None else None,
         exit_code=code,
     )
 
