@@ -8,6 +8,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -120,6 +121,33 @@ def test_a_leaderboard_is_by_the_metric_that_the_file_names(tmp_path: Path, ques
     with serving(one={}) as servers:
         [board] = outcome(write_suite(tmp_path, servers, by_metric)).boards
     assert (board.metric, board.rows[0].figure.metric) == ("refusals", "refusals")
+
+
+NEW_TYPES = """
+import sys
+from msgspec import Struct
+import evenkeel as ek
+from evenkeel.api.suite import execution
+
+def structs():
+    return set(execution._subclasses(Struct))
+
+build = execution.build_types
+known = set()
+execution.build_types = lambda benchmarks: (build(benchmarks), known.update(structs()))
+result = ek.suite(sys.argv[1], progress=False)
+print(result.exit_code, sorted(cls.__qualname__ for cls in structs() - known))
+"""
+
+
+def test_threads_read_no_type_that_was_not_built_before(tmp_path: Path, questions: Path) -> None:
+    with serving(one={}, two={}) as servers:
+        rgb = "  - {benchmark: rgb, limit: 1, lang: en, options: {ability: noise, noise_rates: '0'}}\n"
+        path = write_suite(tmp_path, servers, SMALL + rgb)
+        done = subprocess.run(
+            [sys.executable, "-c", NEW_TYPES, path], capture_output=True, text=True, check=True
+        )
+    assert done.stdout == "0 []\n"
 
 
 def test_runs_of_one_server_take_turns(tmp_path: Path, questions: Path) -> None:

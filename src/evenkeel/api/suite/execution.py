@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+import pkgutil
 import signal
 import subprocess
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Protocol
 
@@ -29,6 +31,7 @@ from evenkeel.harness.control import PARENT_VARIABLE, interrupt, read_progress
 from evenkeel.harness.folder import Run
 from evenkeel.harness.gate import Gate
 from evenkeel.harness.progress import Progress
+from evenkeel.harness.registry import benchmark_class, record_type, sample_type
 from evenkeel.harness.spec import LOG, STARTED, STOP, STOPPED
 from evenkeel.journal.recording import Recording
 from evenkeel.journal.writer import Usage
@@ -43,6 +46,18 @@ STOP_SECONDS = 20.0
 LEFT_SECONDS = 30.0
 """How long the child of an earlier call, which was killed, may take to notice that."""
 PROBLEM_CHARACTERS = 600
+PACKAGES = (
+    "analysis",
+    "benchmarks",
+    "files",
+    "harness",
+    "journal",
+    "models.openai",
+    "page",
+    "report",
+    "text",
+)
+"""Where the types are that a run on servers reads."""
 INTERRUPTED = (129, 130, 143)
 """Exit codes of a child that a signal, or `evenkeel.stop`, ended."""
 
@@ -83,6 +98,7 @@ class Execution:
     def execute(self) -> dict[str, SuiteRun]:
         """Execute what is not finished. Interrupted, it stops all runs and raises the interrupt."""
         try:
+            build_types([run.task.benchmark for run in self._waiting])
             self._wait_for_earlier()
             for run in list(self._waiting):
                 outcome = earlier_outcome(self._root, run)
@@ -265,6 +281,27 @@ class _Child:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+
+
+def build_types(benchmarks: Iterable[str]) -> None:
+    """Have msgspec build what it knows of every type that a run may read, before threads do: it does so when a
+    type is first used, and two threads that use one for the first time at once crash the process (0.22)."""
+    for name in PACKAGES:
+        package = import_module(f"evenkeel.{name}")
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            with contextlib.suppress(ImportError):  # of an extra
+                import_module(module.name)
+    classes = map(benchmark_class, dict.fromkeys(benchmarks))
+    types = [kind(cls) for cls in classes for kind in (record_type, sample_type)]
+    for each in (*types, *_subclasses(msgspec.Struct)):
+        with contextlib.suppress(TypeError, NameError, AttributeError):  # a type that nothing is read into
+            msgspec.json.Decoder(each)
+
+
+def _subclasses(cls: type) -> Iterator[type]:
+    for each in cls.__subclasses__():
+        yield each
+        yield from _subclasses(each)
 
 
 def outcome_of(run: PlannedRun, state: State, problem: str = "", code: int = 0) -> SuiteRun:
