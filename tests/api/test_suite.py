@@ -187,7 +187,8 @@ def test_a_stop_of_one_run_ends_that_run_alone(tmp_path: Path, questions: Path) 
         result = outcome(path)
         stopping.join()
     assert [run.state for run in result.runs] == ["stopped", "finished"]
-    assert [each.state for each in ek.started(tmp_path / "runs" / "suite")] == ["stopped", "finished"]
+    states = {each.name: each.state for each in ek.started(tmp_path / "runs" / "suite")}
+    assert states == {"mirae-one": "stopped", "mirae-two": "finished"}
 
 
 def test_ctrl_c_stops_all_runs_and_says_how_to_go_on(tmp_path: Path, questions: Path) -> None:

@@ -284,8 +284,8 @@ class _Child:
 
 
 def build_types(benchmarks: Iterable[str]) -> None:
-    """Have msgspec build what it knows of every type that a run may read, before threads do: it does so when a
-    type is first used, and two threads that use one for the first time at once crash the process (0.22)."""
+    """Have msgspec build what it knows of every type that a run may read, before threads do: it does so when
+    a type is first used, and two threads that use one for the first time at once crash the process (0.22)."""
     for name in PACKAGES:
         package = import_module(f"evenkeel.{name}")
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
@@ -299,9 +299,10 @@ def build_types(benchmarks: Iterable[str]) -> None:
 
 
 def _subclasses(cls: type) -> Iterator[type]:
-    for each in cls.__subclasses__():
-        yield each
-        yield from _subclasses(each)
+    subclass: type
+    for subclass in cls.__subclasses__():
+        yield subclass
+        yield from _subclasses(subclass)
 
 
 def outcome_of(run: PlannedRun, state: State, problem: str = "", code: int = 0) -> SuiteRun:
