@@ -21,6 +21,7 @@ from typing import Protocol
 
 import msgspec
 
+from evenkeel.api.earlier import EarlierStart
 from evenkeel.api.launch import Started, Task, launch, record, stored
 from evenkeel.api.run import run as run_benchmark
 from evenkeel.api.setup import ASSIGNED_GATE
@@ -33,8 +34,6 @@ from evenkeel.harness.gate import Gate
 from evenkeel.harness.progress import Progress
 from evenkeel.harness.registry import benchmark_class, record_type, sample_type
 from evenkeel.harness.spec import LOG, STARTED, STOP, STOPPED
-from evenkeel.journal.recording import Recording
-from evenkeel.journal.writer import Usage
 from evenkeel.page.format import share
 from evenkeel.report.suite import State, SuiteRun
 from evenkeel.report.terminal.runs import RunsWatcher
@@ -263,7 +262,7 @@ class _Child:
         if (code := self._process.poll()) is None:
             return None
         run = self._run
-        run.gate.resume(_stored_usage(self._folder))
+        run.gate.resume(EarlierStart(self._folder).usage())
         if code == 0:
             return outcome_of(run, "finished")
         if code == 1 and (problem := _low_coverage(self._folder, run.task.min_coverage)):
@@ -330,14 +329,7 @@ def earlier_outcome(root: Path, run: PlannedRun) -> SuiteRun:
 
 def count_earlier(root: Path, run: PlannedRun) -> None:
     """Count what earlier calls have spent on a run."""
-    run.gate.resume(_stored_usage(root / run.name))
-
-
-def _stored_usage(folder: Path) -> dict[str, Usage]:
-    if not (folder / "journal.sqlite").is_file():
-        return {}
-    with contextlib.closing(Recording(folder / "journal.sqlite")) as journal:
-        return journal.usage()
+    run.gate.resume(EarlierStart(root / run.name).usage())
 
 
 def _low_coverage(folder: Path, floor: float) -> str:
