@@ -23,6 +23,8 @@ Capability: TypeAlias = Literal["generate", "loglikelihood", "stringlikelihood",
 
 Tag: TypeAlias = str | int
 
+LARGE_RESPONSE_CHARACTERS = 2**18
+
 Unit: TypeAlias = Literal[
     "cosine", "share", "score", "points", "tokens", "count", "nats", "bits", "signed_bits", "correlation",
     "agreement", "variance", "deviations",
@@ -160,6 +162,11 @@ class Response(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The model that answered, as the server's reply names it."""
     fingerprint: str = ""
     """The version of the model's server, as its reply names it (`system_fingerprint`)."""
+
+    @property
+    def is_large(self) -> bool:
+        """Whether many such responses would fill the memory."""
+        return len(self.text) + len(self.reasoning) > LARGE_RESPONSE_CHARACTERS
 
 
 T = TypeVar("T")

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 from aiohttp import web
 
-from evenkeel.models.openai.transport import ERROR_BODY, LARGEST_REPLY
+from evenkeel.models.openai.transport import ERROR_BODY, LARGEST_REPLY_BYTES
 from models.hostile import Hostile, chat, failing, model_of, one, packed, says, socket_buffers
 
 pytestmark = pytest.mark.slow
@@ -21,12 +21,12 @@ def test_a_reply_without_end_is_cut_off() -> None:
         return await server.endless(request)
 
     server = Hostile(respond)
-    assert failing(server, retries=0)[0].startswith("broken reply: it has more than 67,108,864 bytes")
-    assert server.sent < LARGEST_REPLY + 2 * socket_buffers()
+    assert failing(server, retries=0)[0].startswith("broken reply: it has more than 3,145,728 bytes")
+    assert server.sent < LARGEST_REPLY_BYTES + 2 * socket_buffers()
 
 
 def test_a_decompression_bomb_is_cut_off() -> None:
-    bomb = gzip.compress(says("a" * 2 * LARGEST_REPLY))
+    bomb = gzip.compress(says("a" * 2 * LARGEST_REPLY_BYTES))
     assert failing(packed(bomb, "gzip"), retries=0)[0].startswith("broken reply: it has more than")
 
 

@@ -91,6 +91,8 @@ class Journal:
         """File an answer. One that comes later under the same key takes its place."""
         self.empty = False
         self._writer.put((keyed, response))
+        if response.is_large:
+            self._writer.flush()
 
     def put_usage(self, role: str, usage: Usage) -> None:
         """Store what was asked of the model of a role so far, whether or not an answer came of it."""

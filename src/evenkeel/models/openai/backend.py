@@ -265,7 +265,10 @@ class OpenAI:
                 if isinstance(job, list):
                     await self._answer_batch(client, job, outbox)
                 else:
-                    outbox.put((job, await self._answer_one(client, job)))
+                    response = await self._answer_one(client, job)
+                    outbox.put((job, response))
+                    if response.is_large:
+                        await outbox.taken()
             except RequestFailed as failure:
                 self._fail(failure, job if isinstance(job, list) else [job], outbox, client)
             except BudgetReached as error:  # what the other workers have under way is answered first
@@ -298,10 +301,24 @@ class OpenAI:
         if isinstance(first, Rank):
             documents = [request.document for request in batch if isinstance(request, Rank)]
             body = partial(self._dialect.rank_body, first.query, documents)
-            return Call(RERANK, body, lambda data: read_scores(data, count), priced=False, extra_call=True)
+            return Call(
+                RERANK,
+                body,
+                lambda data: read_scores(data, count),
+                priced=False,
+                results=count,
+                extra_call=True,
+            )
         texts = [request.text for request in batch if isinstance(request, Embed)]
         body = partial(self._dialect.embed_body, texts)
-        return Call(EMBEDDINGS, body, lambda data: read_vectors(data, count), priced=False, extra_call=True)
+        return Call(
+            EMBEDDINGS,
+            body,
+            lambda data: read_vectors(data, count),
+            priced=False,
+            results=count,
+            extra_call=True,
+        )
 
     async def _answer_batch(self, client: Client, batch: Batch, outbox: Outbox[Answer]) -> None:
         parts: Sequence[Batch]
@@ -336,3 +353,9 @@ class OpenAI:
             under_way=client.under_way,
             requests=len(requests),
         )
+
+
+def _call_with_many(
+    path: str, body: Callable[[], bytes], results: int, read: Callable[[bytes], list[Response]]
+) -> Call[list[Response]]:
+    return Call(path, body, read, priced=False, results=results, extra_call=True)

@@ -65,6 +65,12 @@ class Outbox(Generic[T]):
         while self._queue.qsize() >= UNREAD_BATCHES:
             await asyncio.sleep(PAUSE_S)
 
+    async def taken(self) -> None:
+        """Wait until the reader has all that was put: of large items few are to be in memory."""
+        self.flush()
+        while not self._queue.empty():
+            await asyncio.sleep(PAUSE_S)
+
 
 class Relay:
     """Reports to a watcher, in the reader's thread, what its producer is waiting for."""

@@ -32,6 +32,8 @@ FINISH_STATUS: dict[str, Status] = {
 TEXT_PARTS = ("text", "output_text")
 THINKING_PARTS = ("thinking", "reasoning", "thought")
 PART_FIELDS = ("text", "thinking", "summary", "content")
+MOST_PARTS = 1000
+"""Parts of a message that are looked at."""
 DEEPEST = 4
 """Lists and objects inside each other in which thinking is looked for."""
 
@@ -265,7 +267,7 @@ def _thinking(value: Any, depth: int = 0) -> str:
         return ""
     if isinstance(value, list):
         separator = "" if depth else "\n"  # the parts of one thought are one text
-        return separator.join(filter(None, (_thinking(part, depth + 1) for part in value)))
+        return separator.join(filter(None, (_thinking(part, depth + 1) for part in value[:MOST_PARTS])))
     if isinstance(value, dict):
         return next(filter(None, (_thinking(value.get(name), depth + 1) for name in PART_FIELDS)), "")
     return ""

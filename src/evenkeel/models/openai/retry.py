@@ -112,6 +112,8 @@ class Call(NamedTuple, Generic[R]):
     read: Callable[[bytes], R]
     priced: bool = True
     """Whether its tokens are paid for."""
+    results: int = 0
+    """Of a call with many texts: how many; its reply may be larger."""
     extra_call: bool = False
     """Whether no request was counted for its first try: it has many texts, or is a second call."""
 
@@ -226,7 +228,7 @@ class Client:
         throttle, sent_at = connection.throttle, self._clock()
         throttle.enter()
         try:
-            reply = await connection.transport.send("POST", call.path, body)
+            reply = await connection.transport.send("POST", call.path, body, results=call.results)
             connection.heard()
             throttle.count(refused=FATES.get(reply.status) is Fate.SLOW_DOWN)
             try:

@@ -32,8 +32,11 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 CONNECT_S = 10.0
-LARGEST_REPLY = 2**26
-"""Bytes of a reply, or of a line of a file, after decompression: 64 vectors of 12,288 numbers take 25 MB."""
+LARGEST_REPLY_BYTES = 3 * 2**20
+"""Of a reply, or of a line of a file, after decompression, since many are read at once: 128,000 tokens of
+reasoning, escaped and sent twice, take less than 3 MB."""
+LARGEST_RESULT_BYTES = 2**19
+"""More for each text of a call with many: a vector of 12,288 numbers takes 280 kB."""
 ERROR_BODY = 2**16
 """Bytes of an error's body that are read."""
 FILE_S = 3600.0
@@ -221,9 +224,11 @@ class Transport:
         method: str,
         path: str,
         body: bytes | io.BytesIO | aiohttp.FormData | None = None,
+        *,
+        results: int = 0,
     ) -> Reply:
-        """Send a body and read the reply, whatever its status, without any secret in it. A file or a form may
-        take FILE_S."""
+        """Send a body and read the reply, whatever its status, without any secret in it; one with many
+        results may be larger. A file or a form may take FILE_S."""
         data = body() if isinstance(body, aiohttp.FormData) else body
         headers = {"Content-Type": data.content_type} if isinstance(data, aiohttp.Payload) else None
         timeout = self._request_time if isinstance(body, bytes | None) else self._file_time
@@ -231,7 +236,7 @@ class Transport:
             async with self._http.request(
                 method, self._url(path), data=data, headers=headers, timeout=timeout, allow_redirects=False
             ) as reply:
-                return await self._read(reply)
+                return await self._read(reply, LARGEST_REPLY_BYTES + results * LARGEST_RESULT_BYTES)
         except (aiohttp.ClientError, OSError) as error:
             raise self._failure(error) from None
 
@@ -242,14 +247,14 @@ class Transport:
                 self._url(path), timeout=self._file_time, allow_redirects=False
             ) as reply:
                 if reply.status != 200:
-                    raise (await self._read(reply)).failure()
+                    raise (await self._read(reply, 0)).failure()
                 rest = b""
                 async for chunk in reply.content.iter_any():
                     *ended, rest = (rest + chunk).split(b"\n")
                     for line in ended:
                         yield self._endpoint.redacted(line)
-                    if len(rest) > LARGEST_REPLY:
-                        raise _too_large()
+                    if len(rest) > LARGEST_REPLY_BYTES:
+                        raise _too_large(LARGEST_REPLY_BYTES)
                 yield self._endpoint.redacted(rest)
         except (aiohttp.ClientError, OSError) as error:
             raise self._failure(error) from None
@@ -257,9 +262,9 @@ class Transport:
     def _url(self, path: str) -> URL:
         return self._urls.get(path) or self._urls.setdefault(path, self._endpoint.url(path))
 
-    async def _read(self, reply: aiohttp.ClientResponse) -> Reply:
+    async def _read(self, reply: aiohttp.ClientResponse, largest: int) -> Reply:
         ok = reply.status == 200
-        limit = LARGEST_REPLY if ok else ERROR_BODY
+        limit = largest if ok else ERROR_BODY
         content = reply.content
         parts = [await content.readany()]
         while not content.at_eof() and sum(map(len, parts)) <= limit:
@@ -268,7 +273,7 @@ class Transport:
         if len(data) > limit:
             reply.close()  # the rest is not read
             if ok:
-                raise _too_large()
+                raise _too_large(limit)
         redacted = self._endpoint.redacted
         return Reply(
             reply.status,
@@ -296,8 +301,8 @@ class Transport:
         return RequestError(CONNECTION_LOST, type(error).__name__)
 
 
-def _too_large() -> RequestError:
-    return RequestError(BROKEN, f"it has more than {LARGEST_REPLY:,} bytes")
+def _too_large(limit: int) -> RequestError:
+    return RequestError(BROKEN, f"it has more than {limit:,} bytes")
 
 
 def _os_reason(cause: Exception) -> str:
