@@ -80,7 +80,7 @@ class Behaviour:
     """The key without which there is a 401."""
     echo_key: bool = False
     """Put the key received into every error and every answer."""
-    logprobs: Literal["sound", "missing", "zero", "null", "equal", "positive"] = "sound"
+    logprobs: Literal["sound", "missing", "zero", "null", "equal", "positive", "huge"] = "sound"
     bos: str = ""
     """A special token in front of an echoed prompt (vLLM)."""
     min_tokens: int = 0
@@ -293,7 +293,7 @@ class Loopback:
         prompt_tokens = len(tokens)
         tokens += [" end"] * (body.max_tokens or 0)
         values: list[float | None] = [None, *(logprob(token) for token in tokens[1:])]
-        made_up = {"zero": 0.0, "null": None, "equal": -1.0, "positive": 0.5}
+        made_up = {"zero": 0.0, "null": None, "equal": -1.0, "positive": 0.5, "huge": -1e308}
         if behaviour.logprobs in made_up:
             values = [made_up[behaviour.logprobs]] * len(tokens)
         logprobs = {"tokens": tokens, "token_logprobs": values}

@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import evenkeel as ek
 from engines.plugin import Scripted
-from evenkeel.errors import UsageError
+from evenkeel.errors import ModelUnreachable, UsageError
+from evenkeel.models.engines import pool
 from evenkeel.models.engines.worker import Worker
 from evenkeel.types import Generate, ModelRef, Request, Response, Sampling
 
@@ -77,3 +79,24 @@ def test_another_model_or_version_is_refused(shout: bool, version: str, problem:
     other = make_worker({"spec": "scripted", "shout": shout}, version=version)
     with pytest.raises(UsageError, match=problem):
         other.start()
+
+
+class DeadCluster:
+    """Ray, as far as a pool sees it, when the last node has died."""
+
+    exceptions = SimpleNamespace(RayError=RuntimeError)
+
+    def wait(self, refs: list[Any], **_: Any) -> tuple[list[Any], list[Any]]:
+        return [], refs
+
+    def nodes(self) -> list[dict[str, Any]]:
+        return [{"Alive": False, "Resources": {"CPU": 8}}, {"Alive": True, "Resources": {}}]
+
+
+def test_a_cluster_without_a_node_ends_the_run_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool, "NO_NODE_S", 0.0)
+    worker = SimpleNamespace(start=SimpleNamespace(remote=object))
+    workers = pool.Pool(DeadCluster(), lambda: worker, 2, spec="hf:tiny")
+    request = Generate(prompt="a", sampling=Sampling())
+    with pytest.raises(ModelUnreachable, match=r"no node of the Ray cluster is left.*ray start"):
+        list(workers.answers([request]))

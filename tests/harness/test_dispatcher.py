@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from aiohttp import web
 
 import evenkeel as ek
 from evenkeel.errors import BudgetReached, DataError, ModelUnreachable, UsageError
@@ -21,6 +22,7 @@ from evenkeel.harness.limits import Limits
 from evenkeel.harness.progress import Progress
 from evenkeel.journal.journal import Journal
 from evenkeel.models.registry import load_model
+from evenkeel.report.formats.subjects import sampling
 from evenkeel.types import Generate, Message, Request, Response, Sampling
 from loopback import Loopback
 from scripted import Scripted
@@ -191,3 +193,30 @@ def test_a_finished_run_tries_no_server_out(tmp_path: Path, behaviour: dict[str,
     assert first.summary == again.summary
     with pytest.raises(ModelUnreachable):
         ek.run("miron", "openai:loop", base_url=server.url, model_args={"retries": 0}, fresh=True, **settings)
+
+
+class Router(Loopback):
+    """A server that refuses a temperature, and whose replies come from several backends."""
+
+    def _answer(self, path: str, body: Any, key: str) -> bytes:
+        if body.temperature is not None:
+            raise web.HTTPBadRequest(text='{"error": {"message": "temperature is not supported"}}')
+        reply = msgspec.json.decode(super()._answer(path, body, key))
+        model = f"embed-{self.requests % 2}" if path.endswith("embeddings") else "loop"
+        return msgspec.json.encode({**reply, "model": model, "provider": f"host-{self.requests % 2}"})
+
+
+def test_several_backends_are_noted_and_a_refused_setting_is_not_exported(
+    questions: Path, tmp_path: Path
+) -> None:
+    with Router() as server:
+        run = ek.run(
+            "mirae", "openai:loop", base_url=server.url, data=questions, levels="1-2", concurrency=1,
+            embedder="openai:embed?embed_batch=1", out=tmp_path / "run", progress=False,
+        )  # fmt: skip
+    notes = run.spec.provenance["notes"]
+    assert any("backends" in note and "from host-0, from host-1" in note for note in notes["model"])
+    assert any("2 models: embed-0, embed-1" in note for note in notes["embedder"])
+    assert "temperature" in run.spec.options
+    assert "temperature" not in sampling(run.spec)
+    assert sampling(run.spec)["max_tokens"] == run.spec.options["max_tokens"]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import subprocess
+import sys
 import zlib
 from collections.abc import Callable
 
@@ -11,7 +13,7 @@ import pytest
 from aiohttp import web
 
 from evenkeel.models.openai.transport import ERROR_BODY, LARGEST_REPLY_BYTES
-from models.hostile import Hostile, chat, failing, model_of, one, packed, says, socket_buffers
+from models.hostile import Hostile, chat, failing, fixed, model_of, one, packed, says, socket_buffers
 
 pytestmark = pytest.mark.slow
 
@@ -57,3 +59,24 @@ def test_a_reply_that_drips_has_no_more_time_than_any() -> None:
             await asyncio.sleep(0.02)
 
     assert failing(Hostile(respond), retries=0, timeout=0.5)[0] == "timeout: no reply within 0.5 s"
+
+
+CLIENT = """
+import resource, sys
+from evenkeel.models.registry import load_model
+from evenkeel.types import Generate, Message, Sampling
+requests = [Generate(prompt=(Message("user", str(n)),), sampling=Sampling()) for n in range(64)]
+model = load_model("openai:loop", base_url=sys.argv[1], concurrency=64, retries=0)
+statuses = {response.status for _, response in model.answer(requests)}
+print(*statuses, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+"""
+
+
+def test_replies_of_the_largest_size_fit_into_memory() -> None:
+    """At 64 connections, whose replies come at the same time."""
+    with fixed(says("a" * (LARGEST_REPLY_BYTES - 1000))) as server:
+        command = [sys.executable, "-c", CLIENT, server.url]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+    status, megabytes = done.stdout.split()
+    assert status == "ok"
+    assert int(megabytes) < 500

@@ -12,8 +12,10 @@ from typing import Any
 
 import msgspec
 import pytest
+from aiohttp import web
 
 import evenkeel as ek
+from evenkeel.errors import ModelUnreachable
 from evenkeel.models.openai.protocol import read_vectors
 from evenkeel.models.registry import load_model
 from evenkeel.models.vectors import usable, vector_problem
@@ -171,3 +173,23 @@ def test_a_vector_of_no_number_is_unparsed_and_its_neighbours_stay(right: list[R
     with Numbering(numberless) as server:
         responses = embed(server, TEXTS)
     assert [response.status for response in responses] == ["ok", "ok", "unparsed", *["ok"] * 5]
+
+
+@pytest.mark.parametrize("status", [500, 429])
+def test_a_server_that_fails_is_not_asked_for_halves_of_a_batch(status: int) -> None:
+    texts = [Embed(text=f"text {number}") for number in range(64)]
+    with Loopback(always=status) as server, pytest.raises(ModelUnreachable, match=f"HTTP {status}"):
+        answers(model_of(server, retries=1), texts)
+    assert server.requests == 2
+
+
+def test_a_text_that_is_refused_costs_no_other() -> None:
+    class Picky(Loopback):
+        def _embeddings(self, body: Any) -> bytes:
+            if "text 5" in body.input:
+                raise web.HTTPBadRequest(text='{"error": {"message": "text 5 is too long"}}')
+            return super()._embeddings(body)
+
+    with Picky() as server:
+        responses = answers(model_of(server), [Embed(text=f"text {number}") for number in range(8)])
+    assert [request.text for request, answer in responses.items() if answer.status != "ok"] == ["text 5"]

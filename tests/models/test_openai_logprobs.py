@@ -79,6 +79,7 @@ def test_a_first_token_without_a_value_is_not_scored_as_something() -> None:
         ("null", "null"),
         ("equal", "all equal"),
         ("positive", "not log-probabilities"),
+        ("huge", "not log-probabilities"),
     ],
 )
 def test_unsound_log_probabilities_are_found_by_the_probe(logprobs: str, reason: str) -> None:

@@ -45,7 +45,7 @@ def test_a_dry_run_shows_dollars_and_the_date(questions: Path, tmp_path: Path) -
         )
         return " ".join(done.stdout.split())  # lines are broken between words
 
-    assert "The cost is at most about $0.0" in shown()
+    assert "The cost is at most about $0.3" in shown()
     assert f"{GROQ} $0.15 in, $0.6 out ({REPORTED})" in shown()
     plan = ek.dry_run("mirae", GROQ, data=questions)
     assert plan.usd == pytest.approx(
@@ -63,7 +63,7 @@ def test_a_dry_run_shows_dollars_and_the_date(questions: Path, tmp_path: Path) -
 def test_tokens_for_thinking_are_counted_too(questions: Path) -> None:
     plain, thinking = (
         ek.dry_run("mirae", GROQ, data=questions, limit=1, model_args=args)
-        for args in ({}, {"reasoning_tokens": "1000"})
+        for args in ({"reasoning_tokens": "1"}, {"reasoning_tokens": "1001"})
     )
     more = thinking.tokens_out["generate"] - plain.tokens_out["generate"]
     assert more == 1000 * plain.requests["generate"]
@@ -114,3 +114,20 @@ def test_a_mistake_in_a_price_is_named_with_its_place(
     monkeypatch.setenv("EVENKEEL_CONFIG", str(path))
     with pytest.raises(DataError, match=r"evenkeel.toml, \[prices.*at least 0"):
         price_of(ModelRef(GROQ))
+
+
+def test_a_model_that_thinks_is_named_and_counted_with_an_allowance(questions: Path) -> None:
+    plans = {
+        spec: ek.dry_run("mirae", spec, data=questions, limit=1, model_args=args)
+        for spec, args in (
+            ("openai:gpt-4o", {}),
+            ("openai:o3-mini", {}),
+            ("openai:gpt-5", {"reasoning_tokens": 100}),
+        )
+    }
+    plain, thinking, given = plans.values()
+    count = plain.requests["generate"]
+    assert thinking.tokens_out["generate"] - plain.tokens_out["generate"] == 8192 * count
+    assert given.tokens_out["generate"] - plain.tokens_out["generate"] == 100 * count
+    assert "openai:o3-mini thinks before it answers" in str(thinking.overview().lines)
+    assert [plan.thinking for plan in plans.values()] == [(), ("openai:o3-mini",), ()]

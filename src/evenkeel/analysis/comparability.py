@@ -12,7 +12,7 @@ from evenkeel.analysis.sample_values import RunValues, Values, split_name, tag_o
 from evenkeel.errors import UsageError, suggestion
 from evenkeel.harness.folder import Run, shared_layout
 from evenkeel.harness.registry import benchmark_class
-from evenkeel.harness.spec import spec_changes
+from evenkeel.harness.spec import refused_settings, spec_changes
 from evenkeel.options import describe
 from evenkeel.page.examples import shortened
 from evenkeel.page.format import counted
@@ -228,7 +228,7 @@ def _changes(first: Run, second: Run) -> dict[str, str]:
     """What two runs were asked differently, in words by setting, except what is under test and what is not
     recorded. Of another model in a role (an embedder, a judge) its spec is all that is said."""
     tested = ("models.model.",) if first.subject == "model" else ("models.", f"options.{first.subject}")
-    unknown = [*_unrecorded(first), *_unrecorded(second)]
+    unknown = [name for run in (first, second) for name in (*_unrecorded(run), *_refused(run))]
     changes = {
         name: change
         for name, change in spec_changes(first.spec, second.spec).items()
@@ -255,6 +255,11 @@ def _unrecorded(run: Run) -> list[str]:
     recorded = run.spec.data.get("source") == "recorded"
     stated = {f"options.{name}" for name in run.spec.options}
     return [name for name in _options(run, "asking") if name not in stated] if recorded else []
+
+
+def _refused(run: Run) -> list[str]:
+    """The options that were not sent, since the server refused them; a note of the run says so."""
+    return [f"options.{name}" for name in refused_settings(run.spec)]
 
 
 def unknown_settings(name: str, run: Run) -> list[str]:

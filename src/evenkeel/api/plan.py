@@ -35,7 +35,8 @@ from evenkeel.models.prices import (
     shown_prices,
     thinking_by_role,
 )
-from evenkeel.models.registry import check_spec, sent_keys
+from evenkeel.models.reasoning import ALLOWANCE, thinks
+from evenkeel.models.registry import check_spec, on_server, sent_keys, split_spec
 from evenkeel.page.grid import Displayed, Grid, Overview
 from evenkeel.types import (
     KIND_NEEDS,
@@ -67,6 +68,8 @@ class Plan(Displayed, Struct, frozen=True):
     """The prices that were used: known ones with their date or file, or those given."""
     unpriced: tuple[str, ...] = ()
     """Models whose price is not known, so that no cost can be named."""
+    thinking: tuple[str, ...] = ()
+    """Models that are known to think, and were given no tokens for it: an allowance is counted."""
     keys: tuple[str, ...] = ()
     """Which environment variable's key would be sent to which host."""
 
@@ -92,6 +95,11 @@ class Plan(Displayed, Struct, frozen=True):
         else:
             cost = ["Runs locally: free."] if self.local else []
         cost += [f"Dollars per million tokens: {line}." for line in self.prices]
+        cost += [
+            f"{name} thinks before it answers: {ALLOWANCE:,} tokens of thinking are counted for each answer. "
+            f"Give it as many: reasoning_tokens={ALLOWANCE}."
+            for name in self.thinking
+        ]
         cost += [f"Key: {key}." for key in self.keys]
         estimated = ["Tokens are estimated; every answer is counted at its full length."] if rows else []
         return Overview("What a run would ask", cost, [grid] if rows else [], estimated)
@@ -115,6 +123,14 @@ def dry_run(benchmark: str | Path, model: str | None = None, **settings: Any) ->
     data, column = settings.get("data", "starter"), settings.get("column", ())
     samples, _ = read_samples(loaded, name, data, settings.get("lang"), settings.get("limit"), column)
     batched = batched_roles(loaded, name, refs) if settings.get("batch") else frozenset()
+    thinking = thinking_by_role(refs)
+    thinkers = {
+        role: split_spec(ref.spec)[0]
+        for role, ref in refs.items()
+        if role not in thinking and "generate" in loaded.roles.get(role, ()) and on_server(ref.spec)
+        if thinks(ref.spec)
+    }
+    thinking |= dict.fromkeys(thinkers, ALLOWANCE)
     prices, unpriced = prices_by_role(limits, refs, loaded.roles, batched=batched)
     require_prices(limits, unpriced)
     named = bool(model) or "model" not in loaded.roles
@@ -125,10 +141,11 @@ def dry_run(benchmark: str | Path, model: str | None = None, **settings: Any) ->
         prices = prices if named and not unpriced else {}
         shown = shown_prices(prices, refs)
     return msgspec.structs.replace(
-        count_requests(loaded, samples, prices, thinking_by_role(refs)),
+        count_requests(loaded, samples, prices, thinking),
         local=named and all(is_local(each) for each in refs.values()),
         prices=tuple(shown),
         unpriced=tuple(unpriced),
+        thinking=tuple(dict.fromkeys(thinkers.values())),
         keys=tuple(dict.fromkeys(str(key) for each in refs.values() for key in sent_keys(each))),
     )
 

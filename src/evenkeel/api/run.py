@@ -247,7 +247,9 @@ def _finish(
     folder.write_summary(summary)
     notes = {**folder.spec.provenance.get("notes", {}), **dispatcher.notes()}
     size = (folder.path / "records.jsonl").stat().st_size
-    folder.add_provenance(records_bytes=size, **({"notes": notes} if notes else {}))
+    refused = {**folder.spec.provenance.get("refused", {}), **dispatcher.refused()}
+    found = {"notes": notes, "refused": refused}
+    folder.add_provenance(records_bytes=size, **{name: value for name, value in found.items() if value})
     run = Run(folder.path)
     publish(benchmark, folder, spec, run)
     try:

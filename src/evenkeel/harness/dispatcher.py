@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from evenkeel.errors import EvenkeelError, UsageError
 from evenkeel.harness.gate import Gate, RoleGate, Ticket
-from evenkeel.harness.model import CountsTries, HasNotes, Model, addresses_of
+from evenkeel.harness.model import CountsTries, HasNotes, MayRefuse, Model, addresses_of
 from evenkeel.harness.progress import Progress, watch
 from evenkeel.journal.journal import LOOKUP, Journal
 from evenkeel.journal.key import Key, Keyed, make_key, model_digest
@@ -103,6 +103,12 @@ class Dispatcher:
         for role, versions in self._versions.items():
             noted[role] = [*noted.get(role, ()), *_version_notes(versions)]
         return {role: notes for role, notes in noted.items() if notes}
+
+    def refused(self) -> dict[str, list[str]]:
+        """By role, the settings that the servers refused, so that they were not sent."""
+        asked = self._asked.items()
+        refused = {role: model.refused() for role, model in asked if isinstance(model, MayRefuse)}
+        return {role: names for role, names in refused.items() if names}
 
     def _ask(self, role: str, requests: Callable[[], Iterator[Request]], keys: list[Key]) -> None:
         title, total = self._title(role), len({key.key for key in keys})
@@ -267,7 +273,7 @@ def _version_notes(versions: set[tuple[str, str]]) -> Iterator[str]:
     """Where a server's replies name more than one model, or more than one version of its software."""
     for what, names in (
         ("models", {model for model, _ in versions}),
-        ("system fingerprints", {fingerprint for _, fingerprint in versions}),
+        ("backends (system fingerprint, provider)", {fingerprint for _, fingerprint in versions}),
     ):
         if len(names) > 1:
             listed = sorted(name or "none" for name in names)

@@ -61,6 +61,14 @@ class HasNotes(Protocol):
 
 
 @runtime_checkable
+class MayRefuse(Protocol):
+    """A model whose server may refuse a setting, which is then left out."""
+
+    def refused(self) -> list[str]:
+        """The settings that were refused so far: `temperature`, `top_p`."""
+
+
+@runtime_checkable
 class SupportsPromptLogprobs(Protocol):
     """A model whose log-probabilities come from elsewhere, and may be sound in one language and no other."""
 

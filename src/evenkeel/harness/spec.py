@@ -80,6 +80,7 @@ class _Provenance(Struct):
     platform: str = ""
     packages: dict[str, str] = {}
     notes: dict[str, list[str]] = {}
+    refused: dict[str, list[str]] = {}
     servers: dict[str, list[str]] = {}
     samples: int = 0
     records_bytes: int = 0
@@ -139,6 +140,12 @@ def spec_changes(stored: RunSpec, current: RunSpec) -> dict[str, tuple[Any, Any]
     old, new = (_flat({**to_jsonable(spec), "provenance": None}) for spec in (stored, current))
     names = [name for name in {**old, **new} if old.get(name) != new.get(name)]
     return {name: (old.get(name), new.get(name)) for name in names}
+
+
+def refused_settings(spec: RunSpec) -> list[str]:
+    """The settings that the server of the model under test refused: they were not sent."""
+    refused: dict[str, list[str]] = spec.provenance.get("refused", {})
+    return refused.get("model", [])
 
 
 def served_at(spec: RunSpec) -> dict[str, list[str]]:

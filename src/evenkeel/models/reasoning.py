@@ -10,6 +10,14 @@ TAGS = re.compile(
     r"|(?P<close></(?:seed:)?(?:think|thinking|thought|reasoning)>|\[/THINK\]|◁/think▷|<\|END_THINKING\|>)",
     re.IGNORECASE,
 )
+THINKERS = re.compile(
+    r"\b(?:o[134]|gpt-5|gpt-oss|deepseek-r\d|qwq|qwen3|gemini-(?:2\.5|3)|magistral|grok-4|glm-(?:4\.[5-9]|5)"
+    r"|minimax-m\d)\b|reasoner|reasoning|thinking",
+    re.IGNORECASE,
+)
+NOT_THINKING = re.compile(r"non-reasoning|no-?think|instruct|-chat\b|embed|rerank|flash-lite", re.IGNORECASE)
+ALLOWANCE = 8192
+"""Tokens that a model is counted to think with where nothing else is said."""
 FIRST_CHARACTERS = "`<[◁"
 """What every tag, and every mark of a channel, begins with."""
 THINK = "<think>"
@@ -23,6 +31,11 @@ FINAL = re.compile(r"<\|channel\|>final(?:[^<]|<\|constrain\|>)*<\|message\|>")
 MARK = re.compile(r"<\|(?:start|end|return|call|channel|message|constrain)\|>")
 BARE = re.compile(r"\s*analysis(?=[^\W\da-z_])")
 BARE_FINAL = "assistantfinal"
+
+
+def thinks(name: str) -> bool:
+    """Whether a model is known to think before it answers, by its name."""
+    return THINKERS.search(name) is not None and NOT_THINKING.search(name) is None
 
 
 def split_reasoning(content: str, *, cut: bool = False) -> tuple[str, str, bool]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -21,6 +22,8 @@ SHARES = 4
 FEWEST = 16
 """Requests that a worker is sent at once, at least."""
 WAIT_S = 1.0
+NO_NODE_S = 30.0
+"""Without a node that could start a worker, after which the run ends."""
 MOST_LOSSES = 6
 """Workers that were lost without an answer between them, after which the run ends."""
 LOST = "two worker processes ended before they had answered this"
@@ -51,6 +54,7 @@ class Pool:
         self._again: deque[tuple[list[Request], int]] = deque()
         """Requests of lost workers, and how many were lost with them."""
         self._losses = 0
+        self._alone_since = time.monotonic()
         for _ in range(size):
             self._start_worker()
 
@@ -67,11 +71,24 @@ class Pool:
             if self._idle and not self._tasks:
                 return
             ready, _ = self._ray.wait([*self._tasks, *self._starting], num_returns=1, timeout=WAIT_S)
+            self._check_nodes(waiting=not ready and not self._tasks)
             for ref in ready:
                 if ref in self._starting:
                     self._receive_start(ref)
                 else:
                     yield from self._receive_answers(ref)
+
+    def _check_nodes(self, *, waiting: bool) -> None:
+        """End the run where workers are waited for that no node is left to start."""
+        if not waiting or any(
+            node["Alive"] and node["Resources"].get("CPU", 0) >= 1 for node in self._ray.nodes()
+        ):
+            self._alone_since = time.monotonic()
+        elif time.monotonic() - self._alone_since >= NO_NODE_S:
+            raise ModelUnreachable(
+                f"no node of the Ray cluster is left for '{self._spec}'. Start one (`ray start "
+                "--address=HEAD:6379` on a machine that has the model's files), then run the same command."
+            )
 
     def _start_worker(self, worker: Any = None) -> None:
         worker = worker or self._start()

@@ -13,7 +13,7 @@ from typing import Any
 from evenkeel import __version__
 from evenkeel.errors import EvenkeelError, ModelUnreachable, UsageError
 from evenkeel.files.remote.telemetry import switch_off_telemetry
-from evenkeel.harness.model import Model, Noted
+from evenkeel.harness.model import HasNotes, Model
 from evenkeel.models.local.batching import failing_alone
 from evenkeel.types import ModelRef, Request, Response
 
@@ -79,7 +79,7 @@ class Worker:
         return model
 
     def notes(self) -> list[str]:
-        return self._model.notes() if isinstance(self._model, Noted) else []
+        return self._model.notes() if isinstance(self._model, HasNotes) else []
 
 
 @contextmanager

@@ -114,6 +114,9 @@ class OpenAI:
     def notes(self) -> list[str]:
         return self._dialect.notes()
 
+    def refused(self) -> list[str]:
+        return self._dialect.refused()
+
     def watch(self, progress: Progress) -> None:
         """Report retries to this watcher from now on."""
         self._progress = progress

@@ -90,6 +90,10 @@ class Dialect:
             for name, message in self._refused.items()
         ]
 
+    def refused(self) -> list[str]:
+        """The settings that the server refused, and that were not sent."""
+        return [name for name in self._refused if name in OPTIONAL]
+
     def use_completion_tokens(self) -> None:
         self._token_field = "max_completion_tokens"
 

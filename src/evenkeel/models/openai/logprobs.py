@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
@@ -20,6 +19,8 @@ if TYPE_CHECKING:
 Spans: TypeAlias = list[tuple[int, int]]
 
 PROBE = "The capital of France is Paris, and the capital of Italy is Rome."
+LEAST_LOGPROB = -1e5
+"""A softmax over 32-bit logits gives no less, but for minus infinity."""
 OUTSIDE = (-1, -1)
 """The span of a token that is not in the text, such as `<s>`."""
 SPELLING = "the server's tokens do not spell the prompt"
@@ -147,6 +148,9 @@ def _response(whole: Echo, start: int, *, merged: bool, before: Echo, request: L
     echoes = [whole] if before is whole else [whole, before]
     counts = [echo.tokens_in for echo in echoes if echo.tokens_in is not None]
     tokens_in = sum(counts) if len(counts) == len(echoes) else None
+    if before.version.model != whole.version.model:
+        named = [echo.version.model or "a model without a name" for echo in (whole, before)]
+        raise Unsound(f"its two calls were answered by {' and by '.join(named)}")
     model, fingerprint = whole.version
     return Response(status="ok", logprobs=logprobs, tokens_in=tokens_in, model=model, fingerprint=fingerprint)
 
@@ -182,7 +186,7 @@ def _sound(logprobs: Sequence[float | None]) -> list[float]:
     values = [value for value in logprobs if value is not None]
     if len(values) < len(logprobs):
         raise Unsound("the server returned null for the log-probability of a token")
-    if not all(math.isfinite(value) and value <= 0 for value in values):
+    if not all(LEAST_LOGPROB <= value <= 0 for value in values):
         raise Unsound("the server returned values that are not log-probabilities")
     return values
 

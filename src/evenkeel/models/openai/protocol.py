@@ -83,6 +83,8 @@ class _Served(Struct):
 
     model: Any = None
     system_fingerprint: Any = None
+    provider: Any = None
+    """Of a router such as OpenRouter: who answered."""
     error: Any = None
     usage: msgspec.Raw = NO_USAGE
 
@@ -119,7 +121,7 @@ class _Score(Struct):
     """Its name in Text Embeddings Inference."""
 
 
-class _Scores(Struct):
+class _Scores(_Served, kw_only=True):
     results: list[_Score]
 
 
@@ -157,7 +159,8 @@ class Version(NamedTuple):
 
 
 def _version(reply: _Served) -> Version:
-    return Version(_name(reply.model), _name(reply.system_fingerprint))
+    fingerprint, provider = _name(reply.system_fingerprint), _name(reply.provider)
+    return Version(_name(reply.model), f"{fingerprint} from {provider}".strip() if provider else fingerprint)
 
 
 def _name(value: Any) -> str:
@@ -345,16 +348,17 @@ def read_scores(data: bytes, count: int) -> list[Response]:
     scores, problem = _in_order(items, count, needs_index=True)
     if problem:
         return [Response(status="unparsed", reason=problem)] * count
-    return [_score_response(item) for item in scores]
+    version = _version(reply) if isinstance(reply, _Scores) else Version("", "")
+    return [_score_response(item, version) for item in scores]
 
 
-def _score_response(item: _Score) -> Response:
+def _score_response(item: _Score, version: Version) -> Response:
     score = item.score if item.relevance_score is None else item.relevance_score
     if type(score) not in (int, float):
         return Response(status="unparsed", reason="the score is not a number")
     if not -LARGEST_SCORE <= score <= LARGEST_SCORE:  # nor is infinity, or what is not a number
         return Response(status="unparsed", reason="the score is out of range")
-    return Response(status="ok", rank=float(score))
+    return Response(status="ok", rank=float(score), model=version.model, fingerprint=version.fingerprint)
 
 
 def _in_order(items: list[V], count: int, *, needs_index: bool = False) -> tuple[list[V], str]:

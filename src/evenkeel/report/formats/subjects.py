@@ -11,7 +11,7 @@ from evenkeel.files.datasets import published_sets
 from evenkeel.files.remote.sources import HUB, parts_of
 from evenkeel.harness.folder import Run
 from evenkeel.harness.registry import load_stored
-from evenkeel.harness.spec import served_at
+from evenkeel.harness.spec import refused_settings, served_at
 from evenkeel.page.layout import Layout
 from evenkeel.page.metrics import scope_name
 from evenkeel.types import Figure, RunSpec, Summary
@@ -111,7 +111,8 @@ def sampling(spec: RunSpec) -> dict[str, Any]:
     identity = spec.models.get("model", {}).get("identity", {})
     settings = {name: spec.options.get(name) for name in ("temperature", "max_tokens")}
     settings |= {name: identity.get(name) for name in ("top_p", "top_k")}
-    return {name: value for name, value in settings.items() if value is not None}
+    refused = refused_settings(spec)
+    return {name: value for name, value in settings.items() if value is not None and name not in refused}
 
 
 def seed_of(spec: RunSpec) -> dict[str, str]:

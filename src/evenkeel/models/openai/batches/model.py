@@ -50,6 +50,9 @@ class BatchModel:
     def notes(self) -> list[str]:
         return self._live.notes() if isinstance(self._live, HasNotes) else []
 
+    def refused(self) -> list[str]:
+        return self._access.dialect.refused()
+
     def watch(self, progress: Progress) -> None:
         self._progress = progress
         watch(self._live, progress)
