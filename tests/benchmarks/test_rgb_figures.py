@@ -194,10 +194,10 @@ def test_repeats_are_asked_apart_and_the_headline_is_their_mean(tmp_path: Path) 
     assert run.headline.value == pytest.approx(1 / 3)
     assert (run.headline.n, run.headline.clusters) == (12, 4)
     # One answer of three is right: 1/3, C(1, 2) / C(3, 2) = 0, and never all.
-    passes = [run.summary[f"pass_hat/k={k}"] for k in (1, 2, 3)]
+    passes = [run.summary[f"pass_hat_k/k={k}"] for k in (1, 2, 3)]
     assert [figure.value for figure in passes] == pytest.approx([1 / 3, 0, 0])
     assert {(figure.n, figure.clusters, figure.coverage) for figure in passes} == {(4, 4, 1.0)}
-    assert run.summary["pass_hat/k=1,setting=noise 0.8"].value == pytest.approx(1 / 3)
+    assert run.summary["pass_hat_k/k=1,setting=noise 0.8"].value == pytest.approx(1 / 3)
     often = [run.summary[f"right_{name}"].value for name in ("every_time", "sometimes", "never")]
     assert often == [0, 1, 0]
     assert undeclared(run) == []

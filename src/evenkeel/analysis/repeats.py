@@ -77,7 +77,7 @@ def repeat_figures(prompts: Sequence[Repeated], *tags: tuple[str, ...]) -> Summa
                     pass_hat_k(prompt.right, prompt.answers, k) if prompt.answers >= k else None
                     for prompt in members
                 ]
-                summary[scope_name("pass_hat", {"k": k, **scope})] = _mean(members, chances)
+                summary[scope_name("pass_hat_k", {"k": k, **scope})] = _mean(members, chances)
             for name in SHARES:
                 summary[scope_name(name, scope)] = _mean(members, [_is(name, prompt) for prompt in members])
     return summary

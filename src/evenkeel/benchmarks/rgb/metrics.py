@@ -109,7 +109,7 @@ _BECAME = (
 )
 _REPEATS = (
     Metric(
-        "pass_hat",
+        "pass_hat_k",
         "pass^k: k answers to a prompt all right",
         "share",
         "higher",

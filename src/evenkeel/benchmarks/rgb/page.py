@@ -110,7 +110,7 @@ def _pictures(lead: str, other: str) -> tuple[Curve, ...]:
         ),
         Curve(
             title="pass^k: how often k answers to a prompt are all right",
-            metric="pass_hat",
+            metric="pass_hat_k",
             along="k",
             x_title="k",
             y_title="all k right",
