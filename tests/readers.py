@@ -29,8 +29,8 @@ from evenkeel.benchmarks.rgb.predictions import read_predictions
 from evenkeel.files.remote.sources import local, naming_source
 from evenkeel.files.tables import read_rows
 from evenkeel.harness.folder import Run
+from evenkeel.harness.folder.spec import FORMAT
 from evenkeel.harness.registry import benchmark_names
-from evenkeel.harness.spec import FORMAT
 from evenkeel.journal.journal import Journal
 from evenkeel.journal.key import Keyed, make_key, model_digest
 from evenkeel.make.documents import read_documents

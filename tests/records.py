@@ -13,9 +13,9 @@ from msgspec.structs import replace
 from evenkeel.analysis import Interval, figure
 from evenkeel.benchmarks.rgb.files import RgbInputs
 from evenkeel.harness.folder import Run
+from evenkeel.harness.folder.spec import FORMAT
+from evenkeel.harness.folder.writer import RunFolder
 from evenkeel.harness.progress import Progress
-from evenkeel.harness.spec import FORMAT
-from evenkeel.harness.writing import RunFolder
 from evenkeel.types import Record, Response, RunSpec, Sample, Score, Tag
 
 

@@ -13,9 +13,9 @@ from evenkeel.analysis import summarise
 from evenkeel.benchmarks.mirae.files import MiraeInputs
 from evenkeel.benchmarks.mirae.page import METRICS
 from evenkeel.harness.folder import Run
+from evenkeel.harness.folder.spec import FORMAT
+from evenkeel.harness.folder.writer import RunFolder
 from evenkeel.harness.registry import benchmark_class
-from evenkeel.harness.spec import FORMAT
-from evenkeel.harness.writing import RunFolder
 from evenkeel.page.metrics import declaration, units
 from evenkeel.types import Record, RunSpec, Sample, Score, Unit
 

@@ -10,8 +10,8 @@ import pytest
 from evenkeel.errors import RunConflict, StorageError
 from evenkeel.files.lock import LOCK
 from evenkeel.harness.folder import Run
-from evenkeel.harness.spec import FORMAT
-from evenkeel.harness.writing import RunFolder
+from evenkeel.harness.folder.spec import FORMAT
+from evenkeel.harness.folder.writer import RunFolder
 from evenkeel.types import RunSpec
 from killing import contents
 

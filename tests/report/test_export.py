@@ -19,8 +19,8 @@ from evenkeel.errors import DataError, StorageError, UsageError
 from evenkeel.files.columns import cells, columns, titles
 from evenkeel.files.frame import CHUNK
 from evenkeel.harness.folder import Run
-from evenkeel.harness.spec import FORMAT
-from evenkeel.harness.writing import RunFolder
+from evenkeel.harness.folder.spec import FORMAT
+from evenkeel.harness.folder.writer import RunFolder
 from evenkeel.page.format import harmless
 from evenkeel.report.export import export
 from evenkeel.types import Logprobs, Record, Response, RunSpec, Sample, Score, Tag

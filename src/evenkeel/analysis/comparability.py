@@ -11,8 +11,8 @@ import numpy as np
 from evenkeel.analysis.sample_values import RunValues, Values, split_name, tag_order
 from evenkeel.errors import UsageError, suggestion
 from evenkeel.harness.folder import Run, shared_layout
+from evenkeel.harness.folder.spec import refused_settings, spec_changes
 from evenkeel.harness.registry import benchmark_class
-from evenkeel.harness.spec import refused_settings, spec_changes
 from evenkeel.options import describe
 from evenkeel.page.examples import shortened
 from evenkeel.page.format import counted

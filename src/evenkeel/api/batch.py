@@ -8,9 +8,9 @@ from pathlib import Path
 
 from evenkeel.errors import EvenkeelError, UsageError
 from evenkeel.harness.benchmark import Benchmark
+from evenkeel.harness.folder.layout import how_to_resume
 from evenkeel.harness.model import Model
 from evenkeel.harness.progress import Progress
-from evenkeel.harness.spec import how_to_resume
 from evenkeel.models.presets import batch_preset, presets
 from evenkeel.models.registry import on_server, split_spec
 from evenkeel.types import ModelRef

@@ -16,13 +16,13 @@ from evenkeel.files.cache import drafts_in, resolved, storage_errors, write_whol
 from evenkeel.files.remote.sources import local, named, naming_source, parse_columns
 from evenkeel.harness.control import controlled
 from evenkeel.harness.dispatcher import Dispatcher
+from evenkeel.harness.folder.layout import STARTED
 from evenkeel.harness.gate import Gate
 from evenkeel.harness.limits import Limits
 from evenkeel.harness.model import Model
 from evenkeel.harness.progress import Progress
 from evenkeel.harness.registry import benchmark_name, chosen_class
 from evenkeel.harness.scoring import complete
-from evenkeel.harness.spec import STARTED
 from evenkeel.journal.journal import Journal
 from evenkeel.make.builder import Builder, Built
 from evenkeel.models.engines.engine import load_engine

@@ -10,7 +10,8 @@ from typing import Any
 
 from evenkeel.errors import EvenkeelError
 from evenkeel.harness.benchmark import Benchmark
-from evenkeel.harness.spec import member, read_spec, spec_changes
+from evenkeel.harness.folder.layout import run_file
+from evenkeel.harness.folder.spec import read_spec, spec_changes
 from evenkeel.journal.journal import LOOKUP
 from evenkeel.journal.key import make_key, model_digest
 from evenkeel.journal.recording import Recording
@@ -26,7 +27,7 @@ class EarlierStart:
         self._spec: RunSpec | None = None
         self._journal: Path | None = None
         with contextlib.suppress(EvenkeelError):
-            self._journal = member(folder, "journal.sqlite")
+            self._journal = run_file(folder, "journal.sqlite")
             self._spec = read_spec(folder)
 
     def usage(self) -> dict[str, Usage]:

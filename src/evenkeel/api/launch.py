@@ -32,6 +32,7 @@ from evenkeel.files.jsonfile import read_json
 from evenkeel.files.lock import process_began
 from evenkeel.files.remote.sources import is_elsewhere, parse_columns, without_secrets
 from evenkeel.harness.control import PARENT_VARIABLE, VARIABLE, clear_control
+from evenkeel.harness.folder.layout import CONTROL, LOG, STARTED, STOP, STOPPED, run_file
 from evenkeel.harness.limits import Limits
 from evenkeel.harness.registry import (
     RUN_ARGUMENTS,
@@ -40,7 +41,6 @@ from evenkeel.harness.registry import (
     current_names,
     load_benchmark,
 )
-from evenkeel.harness.spec import CONTROL, LOG, STARTED, STOP, STOPPED, member
 from evenkeel.models.registry import check_spec, split_spec, with_args
 from evenkeel.options import parse
 from evenkeel.page.format import FLOOR, visible
@@ -121,7 +121,7 @@ class Started(Struct, frozen=True, kw_only=True, omit_defaults=True):
         """The last lines that it printed, with control characters made visible; empty of a process at a
         terminal."""
         try:
-            path = member(Path(self.path), LOG)
+            path = run_file(Path(self.path), LOG)
             if path is None:
                 return ""
             with path.open("rb") as file:
@@ -319,7 +319,7 @@ def launch(
 def stored(folder: Path) -> Started | None:
     """What is stored of the process of a folder; None where it has none that can be read."""
     with contextlib.suppress(OSError, DataError):
-        if (file := member(folder, STARTED)) is not None:
+        if (file := run_file(folder, STARTED)) is not None:
             process: Started = read_json(file, Started)
             settings = current_names(process.task.benchmark, process.task.settings)
             task = msgspec.structs.replace(process.task, settings=settings)

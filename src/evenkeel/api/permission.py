@@ -16,8 +16,8 @@ from typing import Any
 from evenkeel.api.setup import with_base_url
 from evenkeel.errors import EvenkeelError, RunConflict, UsageError
 from evenkeel.harness.dispatcher import Refusal
+from evenkeel.harness.folder.spec import served_at
 from evenkeel.harness.model import Model
-from evenkeel.harness.spec import served_at
 from evenkeel.models.engines.engine import Engine
 from evenkeel.models.registry import BACKENDS
 from evenkeel.types import ModelRef, RunSpec

@@ -19,14 +19,15 @@ from evenkeel.harness.benchmark import Benchmark
 from evenkeel.harness.control import controlled
 from evenkeel.harness.dispatcher import TITLES, Dispatcher
 from evenkeel.harness.folder import Run
+from evenkeel.harness.folder.layout import how_to_resume, run_file
+from evenkeel.harness.folder.spec import read_spec
+from evenkeel.harness.folder.writer import RunFolder
 from evenkeel.harness.gate import Gate
 from evenkeel.harness.limits import Limits
 from evenkeel.harness.progress import Progress
 from evenkeel.harness.registry import benchmark_name, load_benchmark, load_stored, sample_type
 from evenkeel.harness.runner import ask, check_loss, publish, score_samples
 from evenkeel.harness.scoring import UNCAUGHT
-from evenkeel.harness.spec import how_to_resume, member, read_spec
-from evenkeel.harness.writing import RunFolder
 from evenkeel.journal.journal import Journal
 from evenkeel.journal.recording import Recording
 from evenkeel.models.engines.engine import load_engine
@@ -116,7 +117,7 @@ def rescore(
     target = Path(path)
     spec = Run(target).spec
     loaded = load_stored(spec)
-    if member(target, "journal.sqlite") is None:
+    if run_file(target, "journal.sqlite") is None:
         raise RunConflict(f"{path} has no journal.sqlite: there are no stored answers to score.")
     with (
         load_engine() as running,
@@ -197,7 +198,7 @@ def execute(
         for role in batched:
             stack.callback(models[role].close)
         other = Path(reuse) if reuse and Path(reuse).resolve() != path.resolve() else None
-        if other is not None and member(other, "spec.json") is not None:
+        if other is not None and run_file(other, "spec.json") is not None:
             read_spec(other)  # a run of another format is refused
         recording = Recording(other / "journal.sqlite") if other else None
         if recording is not None:
@@ -207,7 +208,7 @@ def execute(
         progress = stack.enter_context(controlled(path, progress))
         journal = stack.enter_context(contextlib.closing(Journal(folder.journal)))
         stack.callback(progress.finish)
-        if journal.empty and not journal.holds_samples() and member(path, "records.jsonl") is not None:
+        if journal.empty and not journal.holds_samples() and run_file(path, "records.jsonl") is not None:
             raise RunConflict(
                 f"{path} has results, and its journal is empty. Put back the journal, start over with "
                 "--fresh (everything is asked again), or choose another --out."

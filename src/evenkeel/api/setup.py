@@ -21,12 +21,12 @@ from evenkeel.errors import CapabilityError, DataError, EvenkeelError, MissingEx
 from evenkeel.files import datasets
 from evenkeel.files.remote.sources import HUB, naming_source, parse_columns
 from evenkeel.harness.benchmark import Benchmark, Data
+from evenkeel.harness.folder.spec import FORMAT
 from evenkeel.harness.gate import Gate, RoleGate
 from evenkeel.harness.limits import Limits
 from evenkeel.harness.model import CountsTries, Model, SupportsPromptLogprobs, addresses_of
 from evenkeel.harness.progress import Progress, watch
 from evenkeel.harness.registry import benchmark_name, load_benchmark
-from evenkeel.harness.spec import FORMAT
 from evenkeel.make.builder import Builder
 from evenkeel.models.engines.engine import Engine
 from evenkeel.models.prices import prices_by_role, require_prices, shown_prices, thinking_by_role

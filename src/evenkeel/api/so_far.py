@@ -13,9 +13,10 @@ from evenkeel.api.run import summarise
 from evenkeel.api.setup import identities
 from evenkeel.errors import EvenkeelError, UsageError
 from evenkeel.harness.benchmark import Benchmark
+from evenkeel.harness.folder.layout import run_file
+from evenkeel.harness.folder.spec import read_spec
 from evenkeel.harness.registry import load_stored, sample_type
 from evenkeel.harness.scoring import score_portion
-from evenkeel.harness.spec import member, read_spec
 from evenkeel.journal.key import make_key, model_digest
 from evenkeel.journal.recording import Recording
 from evenkeel.page.layout import Layout
@@ -54,7 +55,7 @@ def so_far(path: str | Path) -> SoFar | None:
     """What a run has that a process is writing: `ek.so_far("runs/today").headline`. None where it has not
     begun, or no model answers its samples."""
     folder = Path(path)
-    if member(folder, "spec.json") is None or member(folder, "journal.sqlite") is None:
+    if run_file(folder, "spec.json") is None or run_file(folder, "journal.sqlite") is None:
         return None
     spec = read_spec(folder)
     benchmark = load_stored(spec)
@@ -81,7 +82,7 @@ def so_far(path: str | Path) -> SoFar | None:
 
 def pace(path: str | Path) -> float | None:
     """How many answers per second a run got: `ek.pace("runs/yesterday")`. None where that is not known."""
-    journal = member(Path(path), "journal.sqlite")
+    journal = run_file(Path(path), "journal.sqlite")
     if journal is None:
         return None
     with contextlib.closing(Recording(journal)) as recording:

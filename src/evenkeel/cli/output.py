@@ -56,7 +56,7 @@ def show_run(run: Run, *, min_coverage: float, json: bool) -> int:
 
 def check_coverage(run: Run, floor: float) -> int:
     """1, with an error, where a coverage is below the floor or a file of the run could not be written."""
-    from evenkeel.harness.spec import how_to_resume
+    from evenkeel.harness.folder.layout import how_to_resume
 
     for problem in run.problems:
         say_error(f"{run.path}: {problem}")

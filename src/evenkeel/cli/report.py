@@ -41,7 +41,7 @@ def report_command(runs: tuple[Path, ...], out: Path | None, reference: tuple[Pa
     """
     from evenkeel.files.cache import write_whole
     from evenkeel.harness.folder import load_run
-    from evenkeel.harness.spec import member
+    from evenkeel.harness.folder.layout import run_file
     from evenkeel.report.html_page import render
 
     loaded = [load_run(run) for run in runs]
@@ -49,7 +49,7 @@ def report_command(runs: tuple[Path, ...], out: Path | None, reference: tuple[Pa
         raise UsageError("these runs are of different benchmarks: report them one by one.")
     target = out or (loaded[0].path / "report.html" if len(runs) == 1 else Path("report.html"))
     if out is None and len(runs) == 1:
-        member(loaded[0].path, target.name)  # a link is refused
+        run_file(loaded[0].path, target.name)  # a link is refused
     write_whole(target, render(*loaded, reference=reference))
     say(f"Report: {target}")
 

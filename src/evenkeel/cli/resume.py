@@ -24,14 +24,14 @@ def resume_command(ctx: click.Context, run: Path) -> None:
     from evenkeel.api.launch import resumable
     from evenkeel.cli.data import build_and_show
     from evenkeel.cli.run import run_and_show, storing
-    from evenkeel.harness.control import assigned_folder, obeying
+    from evenkeel.harness.control import assigned_folder, interrupt_on_stop_file
 
     task, folder = resumable(run).task, run.resolve()
     os.chdir(task.directory)
     assigned = assigned_folder()
     if assigned and signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # by whoever began this process
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    with obeying(assigned):
+    with interrupt_on_stop_file(assigned):
         if task.kind == "build":
             ctx.exit(build_and_show(task.benchmark, out=folder, progress=storing(task), **task.settings))
         ctx.exit(run_and_show(task, out=folder))

@@ -24,8 +24,8 @@ from msgspec import Struct
 from evenkeel.errors import DataError, StorageError, UsageError
 from evenkeel.files import lock
 from evenkeel.files.cache import write_whole
+from evenkeel.harness.folder.layout import PROGRESS, STOP, STOPPED, run_file
 from evenkeel.harness.progress import Progress
-from evenkeel.harness.spec import PROGRESS, STOP, STOPPED, member
 from evenkeel.types import Response
 
 VARIABLE = "EVENKEEL_CONTROL"
@@ -63,7 +63,7 @@ def read_progress(path: str | Path) -> RunProgress | None:
     """How far a run is: `ek.read_progress("runs/today")`. None where no process is writing it."""
     folder = Path(path)
     try:
-        file = member(folder, PROGRESS) if lock.is_written(folder) else None
+        file = run_file(folder, PROGRESS) if lock.is_written(folder) else None
         return msgspec.json.decode(file.read_bytes(), type=RunProgress) if file else None
     except (OSError, DataError, ValueError, RecursionError):
         return None  # gone in the meantime, or not ours
@@ -118,7 +118,7 @@ def _every_so_often(look: Callable[[], None], name: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def obeying(folder: Path | None) -> Iterator[None]:
+def interrupt_on_stop_file(folder: Path | None) -> Iterator[None]:
     """While the block runs, a file `stop` in the folder interrupts the main thread, and so does the end of
     the process that this one depends on."""
     parent = os.environ.get(PARENT_VARIABLE, "")

@@ -14,9 +14,9 @@ from evenkeel.files.cache import distinct_slug
 from evenkeel.harness.benchmark import Benchmark
 from evenkeel.harness.dispatcher import Dispatcher
 from evenkeel.harness.folder import Run
+from evenkeel.harness.folder.layout import run_file
+from evenkeel.harness.folder.writer import RunFolder
 from evenkeel.harness.scoring import FAILURE, UNCAUGHT, Scored, score_portion
-from evenkeel.harness.spec import member
-from evenkeel.harness.writing import RunFolder
 from evenkeel.types import KIND_NEEDS, Answered, Request, RunSpec, Sample, Score
 
 CHUNK = 25_000  # requests scored at a time: large enough for bulk work, small enough for memory
@@ -31,7 +31,7 @@ def ask(benchmark: Benchmark, samples: Sequence[Sample], dispatcher: Dispatcher)
 
 def check_loss(benchmark: Benchmark, samples: Sequence[Sample], dispatcher: Dispatcher, folder: Path) -> None:
     """Refuse to score a run again whose journal lacks answers that its results may still hold."""
-    if "model" not in benchmark.roles or member(folder, "records.jsonl") is None:
+    if "model" not in benchmark.roles or run_file(folder, "records.jsonl") is None:
         return
     requests = chain.from_iterable(_requests(benchmark, sample) for sample in samples)
     if missing := dispatcher.count_missing("model", requests):

@@ -14,7 +14,8 @@ from msgspec import Struct
 
 from evenkeel.errors import UsageError
 from evenkeel.files.cache import file_sha256
-from evenkeel.harness.spec import member, read_spec
+from evenkeel.harness.folder.layout import run_file
+from evenkeel.harness.folder.spec import read_spec
 from evenkeel.journal.journal import refuse_links
 from evenkeel.journal.key import make_key, model_digest
 from evenkeel.journal.recording import Recording
@@ -59,7 +60,7 @@ class Replay:
 
     def _model_digest(self) -> bytes | None:
         """The digest of the recorded run's model, where its spec is beside the journal."""
-        if member(self.path.parent, "spec.json") is None:
+        if run_file(self.path.parent, "spec.json") is None:
             return None
         model = read_spec(self.path.parent).models.get("model")
         return model_digest(model["identity"]) if model else None

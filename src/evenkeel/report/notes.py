@@ -8,8 +8,8 @@ from itertools import chain, repeat
 from pathlib import Path
 
 from evenkeel.harness.folder import Run, load_run
+from evenkeel.harness.folder.spec import served_at
 from evenkeel.harness.registry import benchmark_class
-from evenkeel.harness.spec import served_at
 from evenkeel.page.format import capitalised, counted
 from evenkeel.page.layout import MOST_MAIN, Note
 from evenkeel.text.answers import IN_REASONING, is_blank

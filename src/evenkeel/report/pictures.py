@@ -12,7 +12,7 @@ from msgspec import Struct
 from evenkeel.analysis.comparability import run_names
 from evenkeel.analysis.references import Reference
 from evenkeel.harness.folder import Run, load_run, shared_layout
-from evenkeel.harness.spec import served_at
+from evenkeel.harness.folder.spec import served_at
 from evenkeel.page import format as text
 from evenkeel.page.grid import Content, Displayed, DisplayedList, Grid
 from evenkeel.page.html import render

@@ -20,8 +20,8 @@ from evenkeel.analysis.references import reference_marks, reference_runs
 from evenkeel.errors import UsageError
 from evenkeel.files.cache import write_whole
 from evenkeel.harness.folder import Run, load_run, shared_layout
+from evenkeel.harness.folder.spec import served_at
 from evenkeel.harness.registry import benchmark_class, benchmark_names
-from evenkeel.harness.spec import served_at
 from evenkeel.page.format import counted, counts, statuses
 from evenkeel.page.grid import Cell, Content, Displayed, Grid, Overview, coverage_cell
 from evenkeel.page.html import render as render_template

@@ -30,10 +30,10 @@ from evenkeel.errors import BudgetReached, EvenkeelError, StorageError, place_of
 from evenkeel.files import lock
 from evenkeel.harness.control import PARENT_VARIABLE, interrupt, read_progress
 from evenkeel.harness.folder import Run
+from evenkeel.harness.folder.layout import LOG, STARTED, STOP, STOPPED
 from evenkeel.harness.gate import Gate
 from evenkeel.harness.progress import Progress
 from evenkeel.harness.registry import benchmark_class, record_type, sample_type
-from evenkeel.harness.spec import LOG, STARTED, STOP, STOPPED
 from evenkeel.page.format import share
 from evenkeel.report.suite import State, SuiteRun
 from evenkeel.report.terminal.runs import RunsWatcher

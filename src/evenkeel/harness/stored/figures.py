@@ -12,7 +12,7 @@ from evenkeel.errors import EvenkeelError, UsageError
 from evenkeel.files.columns import Cell
 from evenkeel.files.frame import frame_of
 from evenkeel.harness.folder import Run, load_run
-from evenkeel.harness.spec import member
+from evenkeel.harness.folder.layout import run_file
 from evenkeel.harness.stored.listing import run_folders
 from evenkeel.page.metrics import scope_name
 
@@ -74,7 +74,7 @@ def _folders(pattern: str) -> Iterator[Path]:
 
 def _rows(run: Run) -> Iterator[dict[str, Any]]:
     spec = run.spec
-    if member(run.path, "summary.json") is None:
+    if run_file(run.path, "summary.json") is None:
         return
     about = {
         "run": str(run.path),

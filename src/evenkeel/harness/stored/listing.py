@@ -17,7 +17,7 @@ from msgspec import Struct
 from evenkeel.errors import EvenkeelError, UsageError, place_of
 from evenkeel.files import lock
 from evenkeel.harness.folder import Run, load_run
-from evenkeel.harness.spec import member
+from evenkeel.harness.folder.layout import run_file
 from evenkeel.types import Figure
 
 State: TypeAlias = Literal["finished", "running", "unfinished", "broken"]
@@ -98,7 +98,7 @@ def _listed(root: Path, path: Path) -> ListedRun | None:
             created=str(run.spec.provenance.get("created", "")),
         )
         state: State = "running" if lock.is_written(path) else "unfinished"
-        if state == "running" or member(path, "summary.json") is None:
+        if state == "running" or run_file(path, "summary.json") is None:
             return msgspec.structs.replace(listed, state=state)
         return msgspec.structs.replace(listed, state="finished", **_result(run))
     except EvenkeelError as error:

@@ -19,7 +19,7 @@ from evenkeel.files.cache import write_whole
 from evenkeel.files.jsonfile import read_bytes, read_json_lines
 from evenkeel.files.lock import writing_file
 from evenkeel.harness.folder import Run
-from evenkeel.harness.spec import MARKS, member
+from evenkeel.harness.folder.layout import MARKS, run_file
 from evenkeel.types import Record, Response, RunSpec, Tag, to_jsonable
 
 LONGEST = 10_000
@@ -120,6 +120,6 @@ def read_marks(run: Run) -> list[Mark]:
 
 def _file(folder: Path) -> Path | None:
     """The file of marks, or None where there is none yet."""
-    if (path := member(folder, MARKS)) is None and (folder / MARKS).exists():
+    if (path := run_file(folder, MARKS)) is None and (folder / MARKS).exists():
         raise DataError(folder / MARKS, "this is not a file.")
     return path

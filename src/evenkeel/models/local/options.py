@@ -8,7 +8,7 @@ from msgspec import Meta, Struct
 
 from evenkeel.options import RUNTIME, identity_options
 
-LATER = ("rank_template", "top_p", "top_k")
+OMIT_IF_UNSET = ("rank_template", "top_p", "top_k")
 """Options that came after the first runs were stored."""
 
 Dtype: TypeAlias = Annotated[
@@ -53,4 +53,4 @@ def chosen_options(options: Struct) -> dict[str, Any]:
     """The options that enter a model's identity: later ones only where they are chosen, so that the identity
     of all other runs stays what it was before there was such a choice."""
     values = identity_options(options)
-    return {name: value for name, value in values.items() if name not in LATER or value}
+    return {name: value for name, value in values.items() if name not in OMIT_IF_UNSET or value}

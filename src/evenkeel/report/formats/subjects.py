@@ -10,8 +10,8 @@ from evenkeel.files.cache import slug
 from evenkeel.files.datasets import published_sets
 from evenkeel.files.remote.sources import HUB, parts_of
 from evenkeel.harness.folder import Run
+from evenkeel.harness.folder.spec import refused_settings, served_at
 from evenkeel.harness.registry import load_stored
-from evenkeel.harness.spec import refused_settings, served_at
 from evenkeel.page.layout import Layout
 from evenkeel.page.metrics import scope_name
 from evenkeel.types import Figure, RunSpec, Summary

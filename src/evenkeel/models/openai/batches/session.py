@@ -22,7 +22,7 @@ import msgspec
 
 from evenkeel.errors import BatchesPending, EvenkeelError, ModelUnreachable, UsageError
 from evenkeel.files.jsonfile import shallow
-from evenkeel.harness.spec import BATCHES, how_to_resume
+from evenkeel.harness.folder.layout import BATCHES, how_to_resume
 from evenkeel.models.openai.batches.protocols import (
     PROTOCOLS,
     Result,

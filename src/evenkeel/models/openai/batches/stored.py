@@ -16,7 +16,7 @@ from msgspec import Meta, Struct
 from evenkeel.errors import DataError
 from evenkeel.files.cache import write_whole
 from evenkeel.files.jsonfile import read_json
-from evenkeel.harness.spec import BATCHES, member
+from evenkeel.harness.folder.layout import BATCHES, run_file
 
 FORMAT = 2
 BATCH_ID = re.compile(r"[A-Za-z0-9_.-]{1,200}")
@@ -57,7 +57,7 @@ class StoredBatches:
 
 def read_batches(folder: Path) -> list[Batch]:
     """The batches of a run; none where there is no such file."""
-    if (path := member(folder, BATCHES)) is None:
+    if (path := run_file(folder, BATCHES)) is None:
         if (folder / BATCHES).exists():  # what was submitted is not known then
             raise DataError(folder / BATCHES, "this is not a file. Remove it to submit anew.")
         return []

@@ -15,8 +15,9 @@ from msgspec import Struct
 from evenkeel.errors import DataError, EvenkeelError, MissingExtra
 from evenkeel.files.jsonfile import read_json, read_json_lines
 from evenkeel.harness.benchmark import Benchmark
+from evenkeel.harness.folder.layout import how_to_resume, run_file
+from evenkeel.harness.folder.spec import read_spec, spec_file
 from evenkeel.harness.registry import benchmark_class, benchmark_names, record_type
-from evenkeel.harness.spec import how_to_resume, member, read_spec, spec_file
 from evenkeel.page.format import counts, interval, interval_words, share, statuses, value, visible
 from evenkeel.page.grid import Displayed, Overview
 from evenkeel.page.layout import Layout
@@ -101,7 +102,7 @@ class Run(Displayed):
     @cached_property
     def layout(self) -> Layout:
         """What is shown of it: its headline is the metric that its benchmark chooses for such a run."""
-        summary = self.summary if member(self.path, "summary.json") else {}
+        summary = self.summary if run_file(self.path, "summary.json") else {}
         return self._benchmark.layout_for(self.spec, summary)
 
     @property
@@ -158,7 +159,7 @@ class Run(Displayed):
     def _result(self, name: str) -> Path:
         """A file that a finished run has; its spec must be of a format that is known here."""
         _ = self.spec
-        if (path := member(self.path, name)) is None:
+        if (path := run_file(self.path, name)) is None:
             raise DataError(
                 self.path,
                 f"this run is not finished: resume it with {how_to_resume(self.path)}, or rescore it.",

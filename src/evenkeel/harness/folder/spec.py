@@ -1,12 +1,7 @@
-"""What lies in a run's folder, and the run's spec.
-
-A folder may come from a stranger. What is read from it is data: its shape is checked, and no link in it is
-followed.
-"""
+"""A run's spec, as it is read from its folder. It may come from a stranger: its shape is checked."""
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,50 +11,14 @@ from msgspec import Struct
 
 from evenkeel.errors import DataError, UsageError
 from evenkeel.files.jsonfile import convert, depth, read_json
+from evenkeel.harness.folder.layout import run_file
 from evenkeel.harness.registry import benchmark_class, benchmark_names, current_names
 from evenkeel.options import describe, parse
 from evenkeel.types import RunSpec, to_jsonable
 
 FORMAT = 2
-PROGRESS = "progress.json"
-STOP, STOPPED = "stop", "stopped"
-CONTROL = (PROGRESS, STOP, STOPPED)
-"""Files of a run that is being written, which `harness/control.py` explains."""
-STARTED, LOG = "started.json", "log"
-"""What its process was begun with, and what one without a terminal printed: `api/launch.py`."""
-MARKS = "marks.jsonl"
-"""What people say of the scores: it outlives the run's own files."""
-BATCHES = "batches.json"
-"""The batches that were handed in, which `models/openai/batches/stored.py` explains."""
-RESULTS = ("records.jsonl", "summary.json", "report.html", "export")
-FILES = ("spec.json", "journal.sqlite", *RESULTS, BATCHES, *CONTROL, STARTED)
-LOGS = ("journal.sqlite-wal", "journal.sqlite-shm")
-LARGEST = {"spec.json": 2**24, "summary.json": 2**28, PROGRESS: 2**16, STARTED: 2**24, MARKS: 2**26}
-"""Bytes of a file that is read as a whole."""
 DEEPEST = 8
 """Levels of lists and objects in a spec."""
-
-
-def member(folder: Path, name: str) -> Path | None:
-    """A file of a run by its name, or None where there is none. A link is refused: it may lead anywhere."""
-    path = folder / name
-    for part in (path, *path.parents):
-        if part == folder:
-            break
-        if part.is_symlink():
-            raise DataError(part, "this is a link. The files of a run must lie in its own folder.")
-    if not path.is_file():
-        return None
-    if path.stat().st_size > LARGEST.get(name, path.stat().st_size):
-        raise DataError(path, f"this file is larger than {LARGEST[name] >> 20} MiB.")
-    return path
-
-
-def how_to_resume(folder: Path) -> str:
-    """The command that resumes a run, for a message; it is short where the folder has the settings."""
-    if (folder / STARTED).is_file():
-        return f"`{shlex.join(['evenkeel', 'resume', str(folder)])}`"
-    return f"the same command and --out {folder}"
 
 
 class _Model(Struct):
@@ -97,7 +56,7 @@ class _Parts(Struct):
 
 def spec_file(folder: Path) -> Path:
     """The spec of a run, or an error that says that the folder is none."""
-    if (path := member(folder, "spec.json")) is None:
+    if (path := run_file(folder, "spec.json")) is None:
         raise DataError(folder, "this is not a run's folder: it has no spec.json.")
     return path
 

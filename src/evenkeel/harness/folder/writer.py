@@ -13,19 +13,8 @@ from evenkeel.errors import DataError, RunConflict, StorageError
 from evenkeel.files import lock
 from evenkeel.files.cache import drafts_in, replacing, storage_errors
 from evenkeel.files.jsonfile import read_json
-from evenkeel.harness.spec import (
-    BATCHES,
-    FILES,
-    LOG,
-    LOGS,
-    MARKS,
-    STARTED,
-    STOP,
-    STOPPED,
-    read_spec,
-    shown,
-    spec_changes,
-)
+from evenkeel.harness.folder.layout import BATCHES, FILES, LOG, LOGS, MARKS, STARTED, STOP, STOPPED
+from evenkeel.harness.folder.spec import read_spec, shown, spec_changes
 from evenkeel.types import RunSpec, Summary, to_jsonable
 
 
