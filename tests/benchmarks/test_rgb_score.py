@@ -177,6 +177,20 @@ def test_a_judged_file_of_rejections_is_not_one_of_noise_robustness(tmp_path: Pa
     ]  # fmt: skip
 
 
+def test_verdicts_of_the_script_for_errors_are_no_verdicts_on_rejections(tmp_path: Path) -> None:
+    verdicts = ["The question is not addressed.", "NO, the model fail to identify the factual errors."]
+    path = write(
+        tmp_path / "prediction_en_gpt_temp0.7_noise1.0_passage5_correct0.0_chatgpt.json",
+        [
+            {"id": n, "query": f"Who is {n}?", "ans": "Ada", "label": [-1], "docs": ["a"], "noise_rate": 1.0,
+             "prediction": REJECTION, "factlabel": 0, "evaluation": verdict}
+            for n, verdict in enumerate(verdicts)
+        ],
+    )  # fmt: skip
+    run = ek.score("rgb", path, out=tmp_path / "run")
+    assert [record.score.values["rejected_judge"] for record in run.records()] == [1.0, None]
+
+
 def test_noise_1_asked_for_two_abilities_is_exported_once(rgb_files: Path, tmp_path: Path) -> None:
     run = ask(rgb_files / "en.json", tmp_path / "run", rejecting, noise_rates="0.8,1")
     assert values(run, "published") == {"noise 0.8": 0, "noise 1": 1, "no answer in the documents": 1}

@@ -69,9 +69,10 @@ def lenient(
     text = visible_text(prediction)
     listed, query = text_words(text), plain_query(query)
     answer, fake = simplified_answer(answer), simplified_answer(fake)
-    reading = read(listed, query, _spans(fake, listed, "K", query) | _spans(answer, listed, "G", query))
     matches = [given(part, listed, fake, query) for part in answer]
     false = [given(part, listed, answer, query, equal=True) for part in fake]
+    spans = _spans(fake, false, listed, "K", query) | _spans(answer, matches, listed, "G", query)
+    reading = read(listed, query, spans)
     decisions = decide(reading, query, mentioned=bool(matches) and all(matches))
     rejected = decisions.rejected is not None
     return Verdict(
@@ -114,13 +115,21 @@ class _Words(Mapping[str, str]):
         return len(self._spans)
 
 
-def _spans(answer: Answer, listed: Sequence[Word], letter: str, query: str) -> dict[int, tuple[int, str]]:
+def _spans(
+    answer: Answer, matches: Sequence[Match | None], listed: Sequence[Word], letter: str, query: str
+) -> dict[int, tuple[int, str]]:
     """The mentions of an answer: the end and the letter of the longest by its start."""
     spans: dict[int, tuple[int, str]] = {}
-    alternatives = [alternative for part in answer for alternative in part]
-    for spelling in (
-        spelling for alternative in alternatives for spelling in asked_spellings(alternative, query)
-    ):
-        for start, end in mentions(target(spelling, query), listed):
+    targets = [
+        target(spelling, query)
+        for part in answer
+        for alternative in part
+        for spelling in asked_spellings(alternative, query)
+    ]
+    # What was found in another way, as a surname alone is, is marked wherever it is.
+    found = [listed[match.start : match.end] for match in matches if match]
+    targets += [target(" ".join(word.cased for word in words), query) for words in found]
+    for sought in dict.fromkeys(targets):
+        for start, end in mentions(sought, listed):
             spans[start] = max(spans.get(start, (0, letter)), (end, letter))
     return spans

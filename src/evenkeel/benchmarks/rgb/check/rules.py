@@ -1,45 +1,18 @@
 """What a reply does, by rules over the word classes of its clauses: decline, report an error, deny an answer.
 
-`rules.json` has the rules in tiers. A rule is a row of classes as `wording` names them, a/b for one of two;
-`any*5` is up to five tokens that are no negation, and the other groups below are counted in the same way.
-Every rule looks at one clause; `decide` says how clauses count together. Each decision keeps the tokens that
-it was taken by.
+`rules.json` has the rules in tiers (`patterns` reads them). Every rule looks at one clause; `decide` says how
+clauses count together. Each decision keeps the tokens that it was taken by.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import cache
 from typing import NamedTuple
 
-from evenkeel.benchmarks.rgb.check.wording import LETTERS, Reading, asked_forms, asks_yes_or_no, form
-from evenkeel.files.package_data import read_json
+from evenkeel.benchmarks.rgb.check.patterns import rules
+from evenkeel.benchmarks.rgb.check.wording import Reading, asked_forms, asks_yes_or_no, form
 
-CLASSES = LETTERS | {
-    "right": "G",
-    "false": "K",
-    "asked": "Q",
-    "asked_for": "J",
-    "asked_kind": "H",
-    "other_kind": "O",
-    "name": "M",
-    "number": "#",
-}
-GROUPS = {
-    "any": "[^n]",
-    "neutral": "[^nGKM]",
-    "plain": "[^nGKMeyT]",
-    "own": "[^nGKMd]",
-    "small": "[mxBjpwOS]",
-    "opening": "[bxmrHJpBiwaTS]",
-    "modifier": "[xBmjQwH#]",
-    "aside": "[^ndKf]",
-    "value": "[MKGx#wB]",
-    "leading": "[bgxmrtS]",
-    "naming": "[QHJxm]",
-}
-"""Groups of classes that may be between those of a rule."""
 WHOLE_QUESTION, HALF_QUESTION = 0.7, 0.35
 """Shares of the question's words that a clause repeats: from which it answers, and with which it may."""
 
@@ -212,7 +185,8 @@ class _Reply:
         for tier in ("not_known", "not_said"):
             if self._find(tier, letters):
                 return "" if named else tier
-        return "not_there" if self._find("not_there", letters) and not self.errors else ""
+        own = re.search("p[^n]*n[^n]*[HJQ]", letters)
+        return "not_there" if self._find("not_there", letters) and (own or not self.errors) else ""
 
     def _is_detail(self, number: int) -> bool:
         """Whether a clause declines something else than what was asked."""
@@ -273,7 +247,7 @@ class _Reply:
         letters = self.letters[number]
         if self._is_taken(number) or "n" in letters:
             return False
-        if number == 0 and self._find("answer_alone", letters) and not self.clauses[0].repeats:
+        if number == 0 and self._leads() and not self.clauses[0].repeats:
             return True
         if number == 0 and re.fullmatch("w{1,4}", letters) and self._ends_sentence(0):
             return len(self.letters) > 1
@@ -284,12 +258,20 @@ class _Reply:
         whole = self.clauses[number].repeats >= WHOLE_QUESTION
         return whole and "d" not in letters and bool(re.search("[GKM]", letters))
 
+    def _leads(self) -> bool:
+        """Whether a reply begins with an answer alone, not a label ("Status:") or the number of a list."""
+        letters = self.letters[0]
+        if not self._find("answer_alone", letters) or self.letters.count("#") > 1:
+            return False
+        label = letters == "M" and not self._ends_sentence(0) and self.letters[1][0] not in "bg"
+        return not label or not self.tiers[1] or self._is_detail(1)
+
     def _may_answer(self, number: int) -> bool:
         """Whether a clause gives some answer, in a reply that declines only what may be a detail."""
         letters, repeats = self.letters[number], self.clauses[number].repeats
         if self._is_taken(number):
             return False
-        if number == 0 and (self._find("answer_alone", letters) or re.fullmatch("w{1,6}", letters)):
+        if number == 0 and (self._leads() or re.fullmatch("w{1,6}", letters)):
             return True
         if number == len(self.letters) - 1 and self._find("answer_at_last", letters):
             return True
@@ -341,9 +323,10 @@ class _Reply:
             if beside and whole and "G" not in letters and self._find("another_in_its_place", letters):
                 return self._span(number, "another_in_its_place")
         for number in range(given[-1] + 1, len(self.letters)):
-            letters = self.letters[number]
-            if re.match("r?a?[^ney]*K", letters) and letters[0] in "ra" and "d" not in letters:
-                return Span(self.clauses[number].start, self.clauses[number].start + len(letters))
+            letters, before = self.letters[number], self.letters[number - 1]
+            labelled = re.fullmatch("[QHaxmr]+", before) and not self._ends_sentence(number - 1)
+            if self._find("concludes_otherwise", letters) or (labelled and re.match("[KM]", letters)):
+                return self._span(number, "concludes_otherwise")
         return None
 
     # Clauses and rules
@@ -375,26 +358,3 @@ class _Reply:
         match = self._find(tier, clause.letters) if len(clause.letters) > LONG_CLAUSE else None
         start, end = match.span() if match else (0, len(clause.letters))
         return Span(clause.start + start, clause.start + max(end, start + 1))
-
-
-@cache
-def rules() -> dict[str, re.Pattern[str]]:
-    """The rules of each tier as one pattern of letters."""
-    tiers = read_json(__package__, "rules.json", type=dict[str, tuple[str, ...]])
-    return {tier: re.compile("|".join(map(_pattern, listed))) for tier, listed in tiers.items()}
-
-
-def _pattern(rule: str) -> str:
-    parts = []
-    for item in rule.split():
-        names, _, most = item.partition("*")
-        if names in ("begin", "end"):
-            parts.append("^" if names == "begin" else "$")
-            continue
-        group = GROUPS.get(names)
-        if group is None:
-            letters = [CLASSES[name] for name in names.split("/") if name != "end"]
-            group = f"[{''.join(map(re.escape, letters))}]"
-            group = f"(?:{group}|$)" if "end" in names.split("/") else group
-        parts.append(f"{group}{{0,{most}}}" if most else group)
-    return "".join(parts)
