@@ -36,9 +36,10 @@ def verdict(
     that tie, without the subjects that took part in making the data.
     """
     scored = {name: figure for name, figure in headlines.items() if figure.value is not None}
+    remarks = layout.remarks(summary) if layout.remarks else []
     if not scored:
         reason = next(iter(headlines.values())).method.removeprefix("none: ")
-        return f"There is no score: {reason}."
+        return " ".join((f"There is no score: {reason}.", *remarks))
     involved = {name for note in notes for name in note.involved if name in headlines}
     others = {name: each for name, each in scored.items() if name not in involved}
     leading = _leading(others or scored, layout)
@@ -58,7 +59,7 @@ def verdict(
         limits = list(dict.fromkeys(map(interval, leading.values())))
         widest = "the widest " if len(limits) > 1 else ""
         text = f"{text} ({widest}95% interval {interval(figure)}){baseline_words(layout, summary)}."
-    return " ".join((text, *(layout.remarks(summary) if layout.remarks else ())))
+    return " ".join((text, *remarks))
 
 
 def _leading(scored: Mapping[str, Figure], layout: Layout) -> dict[str, Figure]:

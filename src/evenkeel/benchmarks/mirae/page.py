@@ -34,7 +34,7 @@ LAYOUT = Layout(
     question="Does it say the same thing when asked again, and when the prompt grows?",
     name="Consistency (MIRAE)",
     verdict="The texts of repeated answers have a similarity (SBERT cosine) of {}",
-    remarks=lambda summary: [*_known_answers(summary), NOT_JUDGED],
+    remarks=lambda summary: [*_known_answers(summary), *_not_judged(summary)],
     correct=("right_every_time",),
     baseline=Column("chance_floor", "comparing answers to different questions"),
     pictures=(
@@ -195,6 +195,12 @@ def _known_answers(summary: Summary) -> list[str]:
     every, sometimes, never = (number(figure.value or 0.0, "share") for figure in figures)
     prompts = f"{counted(figures[0].n, 'prompts')} whose answer is known"
     return [f"Of {prompts}, {every} got it every time, {sometimes} sometimes and {never} never."]
+
+
+def _not_judged(summary: Summary) -> list[str]:
+    """That contradictions were not looked for, where answers were compared at all."""
+    figures = (figure for name, figure in summary.items() if scope_of(name)[0] == METRICS[0].name)
+    return [NOT_JUDGED] if any(figure.value is not None for figure in figures) else []
 
 
 def notes(spec: RunSpec, summary: Summary) -> list[Note]:
