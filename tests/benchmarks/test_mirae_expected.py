@@ -94,6 +94,18 @@ def test_a_right_reply_is_right_in_every_language(number: int, place: int, lang:
     assert not any(given_words(REPLIES[other][place], expected(lang, number), question) for other in others)
 
 
+def test_replies_in_the_wording_of_models_are_read_right() -> None:
+    rows = msgspec.json.decode((Path(__file__).parent / "mirae_replies.json").read_bytes())
+    wrong = []
+    for row in rows:
+        question = bank_text(row["lang"], f"{row['question']:02}").header["question"]
+        words = given_words(row["reply"], expected(row["lang"], row["question"]), question)
+        if (words is not None) != row["right"]:
+            wrong.append(row)
+    assert len(rows) == 60
+    assert wrong == []
+
+
 def test_the_starter_set_has_an_answer_to_every_closed_question() -> None:
     for lang in LANGUAGES:
         known = [number for number in question_ids() if bank_text(lang, f"{number:02}").expected]

@@ -46,7 +46,9 @@ def simplified(text: str) -> str:
     if not text.isascii():
         text = simplified_characters(text).replace("比一", "比1")
     text = re.sub(r"(?<=[\d一二三四五六七八九十])(?: to |\s?比\s?)(?=[\d一二三四五六七八九十])", "-", text)
-    text = re.sub(r"(?<![\w.,])(\d+(?:\.\d+)?)k(?![A-Za-z\d_])", r"\1 thousand ", text, flags=re.IGNORECASE)
+    text = re.sub(
+        r"(?<![A-Za-z\d_.,])(\d+(?:\.\d+)?)k(?![A-Za-z\d_])", r"\1 thousand ", text, flags=re.IGNORECASE
+    )
     text = re.sub(r"(?<![上下前后])半年", "6个月", text)
     text = re.sub(r"\bhalf a year\b", "6 months", text, flags=re.IGNORECASE)
     return _units().sub(lambda match: SPELLING.units[match[0].lower()], text)
