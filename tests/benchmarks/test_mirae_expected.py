@@ -174,14 +174,14 @@ def test_pass_hat_k_is_averaged_over_questions() -> None:
     for k in range(1, 6):
         truth = sum(comb(count, k) for count in rights.values()) / comb(5, k) / 3
         assert summary[f"pass_hat_k/k={k}"].value == pytest.approx(truth)
-        assert summary[f"pass_hat_k/level=1,k={k}"].value == pytest.approx(truth)
+        assert summary[f"pass_hat_k/k={k},level=1"].value == pytest.approx(truth)
     assert "pass_hat_k/k=6" not in summary
 
 
 def test_a_failed_request_is_no_answer_and_a_refusal_is_not_right() -> None:
     (score,), summary = summary_of([prompt("a", ["Paris.", "Paris.", None, "Paris."])])
-    assert (score.values["right_rate"], score.values["right_every_time"]) == (1, 1)
-    assert "pass_hat_k/k=4" not in summary
+    assert (score.values["right_rate"], score.values["right_every_time"]) == (1, None)
+    assert (summary["pass_hat_k/k=3"].value, summary["pass_hat_k/k=4"].value) == (1, None)
     (score,), _ = summary_of([prompt("a", ["Paris.", "I cannot help with that."])])
     assert score.values["right_sometimes"] == 1
     (score,), _ = summary_of([prompt("a", ["Paris.", None])])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from evenkeel.analysis.repeats import SHARES
 from evenkeel.models.reasoning import split_reasoning
 from evenkeel.text.answer_search.denial import stated_answer
 from evenkeel.text.answer_search.mention import Answer, text_words
@@ -48,14 +49,12 @@ def right_answers(
 
 
 def rates(responses: Sequence[Response], right: Mapping[int, Sequence[str]]) -> dict[str, float | None]:
-    """How often the answers to a prompt are right. A request that failed is no answer; a refusal, and a text
-    with nothing in it, is one that is not right."""
+    """How often the answers to a prompt are right. A request that failed is no answer, and without it nobody
+    knows whether every answer is; a refusal, and a text with nothing in it, is one that is not right."""
     number, count = sum(response.status != "error" for response in responses), len(right)
-    if number < MIN_ANSWERS:
-        return dict.fromkeys(("right_rate", "right_every_time", "right_sometimes", "right_never"))
+    kind = SHARES[0] if count == number else SHARES[1] if count else SHARES[2]
+    complete = number == len(responses) and number >= MIN_ANSWERS
     return {
-        "right_rate": count / number,
-        "right_every_time": float(count == number),
-        "right_sometimes": float(0 < count < number),
-        "right_never": float(count == 0),
+        "right_rate": count / number if number >= MIN_ANSWERS else None,
+        **{name: float(name == kind) if complete else None for name in SHARES},
     }

@@ -9,7 +9,7 @@ import msgspec
 
 from evenkeel import analysis
 from evenkeel.analysis.figures import scopes
-from evenkeel.analysis.repeats import pass_hat_k
+from evenkeel.analysis.repeats import Repeated, repeat_figures
 from evenkeel.benchmarks.mirae.files import LEVELS, METRICS, TARGETS
 from evenkeel.benchmarks.mirae.page import ESTIMATED, FLOOR, LAYOUT, NOMINAL, are_identical, unread_languages
 from evenkeel.benchmarks.mirae.scoring import probe_sentences
@@ -21,9 +21,6 @@ BY_LANG: list[tuple[str, ...]] = [("lang",), ("lang", "level")]
 BY_DOMAIN: list[tuple[str, ...]] = [("domain",), ("level", "domain"), ("lang", "domain")]
 BY_PADDING: list[tuple[str, ...]] = [("padding",), ("padding", "level")]
 CHANCE = ("chance_floor", "corrected_similarity")
-PASS = "pass_hat_k"
-MOST_K = 8
-"""The largest k for which pass^k is computed."""
 TREND, DRIFT = "trend_per_doubling", "drift"
 
 
@@ -40,7 +37,8 @@ def summarise(scores: Sequence[Score]) -> Summary:
     units = {name: unit_of(LAYOUT.metrics, name) for name in metrics}
     summary = analysis.summarise(scores, breakdown, units=units)
     summary.update(_trends(scores))
-    summary.update(_pass_hat_k(scores))
+    known = [_repeated(score) for score in scores if score.values.get("right_rate") is not None]
+    summary.update(repeat_figures(known, *BY_LEVEL, *BY_LANG))
     # The probe is one measurement of the embedder, not one of every prompt: no interval over questions.
     size = len(probe_sentences()["en"])
     answers = max((score.answered for score in scores), default=1) or 1
@@ -83,22 +81,10 @@ def _by_language(summary: Summary) -> Summary:
     }
 
 
-def _pass_hat_k(scores: Sequence[Score]) -> Summary:
-    """pass^k of the questions whose answer is known: of all, by level and by language."""
-    drawn = []
-    for score in scores:
-        if (rate := score.values.get("right_rate")) is not None:
-            number = sum(score.statuses.values()) - score.statuses.get("error", 0)
-            drawn += [
-                msgspec.structs.replace(
-                    score,
-                    tags={**score.tags, "k": k},
-                    values={PASS: pass_hat_k(round(rate * number), number, k)},
-                )
-                for k in range(1, min(number, MOST_K) + 1)
-            ]
-    by = [("k",), ("level", "k"), ("lang", "k"), ("lang", "level", "k")]
-    return analysis.summarise(drawn, {PASS: by}, units={PASS: "share"}) if drawn else {}
+def _repeated(score: Score) -> Repeated:
+    """How many answers to a prompt give what is expected; a request that failed is no answer."""
+    answers = sum(score.statuses.values()) - score.statuses.get("error", 0)
+    return Repeated(score, round((score.values["right_rate"] or 0.0) * answers), answers)
 
 
 def _trends(scores: Sequence[Score]) -> Summary:
