@@ -287,7 +287,9 @@ class Client:
     async def _choose(self, failed: set[Connection]) -> Connection:
         """The server with the most room, of those that are there and have not failed this request."""
         while True:
-            candidates = self._others(failed) or self._others(set()) or self._connections
+            candidates = self._connections
+            if len(candidates) > 1:
+                candidates = self._others(failed) or self._others(set()) or candidates
             connection = max(candidates, key=lambda each: each.throttle.room)
             if connection.throttle.room > 0:
                 return connection
