@@ -38,7 +38,7 @@ class Limits(Struct, frozen=True, kw_only=True):
 
     max_requests: Annotated[
         Count | None,
-        Meta(description="Stop after this many requests; those that try a server out first are extra."),
+        Meta(description="Stop after this many requests, retries, trials and embeddings included."),
     ] = None
     max_usd: Annotated[
         Annotated[float, Meta(gt=0)] | None,
