@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from aiohttp import web
 
 import evenkeel as ek
 from commandline import evenkeel
@@ -129,3 +130,30 @@ def test_a_page_that_fails_does_not_lose_the_run(
     assert "coverage 100%" in done.stdout
     assert not (tmp_path / "run" / "report.html").exists()
     assert ek.load_run(tmp_path / "run").headline.coverage == 1.0
+
+
+class BeforeFirst(Loopback):
+    """Notes what was in a folder when the first request came."""
+
+    folder = Path()
+    names: list[str] | None = None
+
+    async def _reply(self, request: web.BaseRequest, path: str, data: bytes) -> web.StreamResponse | None:
+        if self.names is None:
+            self.names = sorted(path.name for path in self.folder.iterdir())
+        return await super()._reply(request, path, data)
+
+
+@pytest.mark.parametrize(("benchmark", "name"), [("mirae", "spec.json"), ("miron", "started.json")])
+def test_the_settings_are_stored_before_the_first_request(benchmark: str, name: str, tmp_path: Path) -> None:
+    """Also before those with which a server is tried out."""
+    with BeforeFirst() as server:
+        server.folder = tmp_path / "run"
+        arguments = ["--embedder", f"openai:embed?base_url={server.url}"] if benchmark == "mirae" else []
+        done = evenkeel(
+            "run", benchmark, "--model", "openai:loop", "--base-url", server.url, "--limit", 1,
+            "--lang", "en", *arguments, "--out", server.folder,
+        )  # fmt: skip
+    assert done.code in (0, 1)
+    assert server.names is not None
+    assert {"started.json", name} <= set(server.names)

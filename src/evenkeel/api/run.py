@@ -14,12 +14,12 @@ from evenkeel.api.earlier import EarlierStart
 from evenkeel.api.permission import Permitted
 from evenkeel.api.setup import ASSIGNED_GATE, Setup, gate_for, identities, model_refs, prepare, with_sampling
 from evenkeel.errors import BudgetReached, EvenkeelError, ModelUnreachable, RunConflict, UsageError, place_of
-from evenkeel.files.cache import slug
+from evenkeel.files.cache import slug, storage_errors
 from evenkeel.harness.benchmark import Benchmark
 from evenkeel.harness.control import controlled
 from evenkeel.harness.dispatcher import TITLES, Dispatcher
 from evenkeel.harness.folder import Run
-from evenkeel.harness.folder.layout import how_to_resume, run_file
+from evenkeel.harness.folder.layout import STARTED, how_to_resume, is_unused, run_file
 from evenkeel.harness.folder.spec import read_spec
 from evenkeel.harness.folder.writer import RunFolder
 from evenkeel.harness.gate import Gate
@@ -90,15 +90,26 @@ def run(
     earlier = EarlierStart(Path(out)) if out and not fresh else None
     if earlier is not None:
         gate.resume(earlier.usage())
-    with load_engine(engine, engine_args, concurrency=concurrency) as running:
+    folder = Path(out) if out else None
+    with (
+        load_engine(engine, engine_args, concurrency=concurrency) as running,
+        contextlib.ExitStack() as stack,
+    ):
+
+        def choose_folder(spec: RunSpec) -> None:
+            nonlocal folder
+            folder = folder or new_folder(RUNS, name, spec.subject)
+            stack.enter_context(_announced(folder, watching))
+
         setup = prepare(
             running, loaded, name, refs, data=data, column=column, lang=lang, limit=limit, label=label,
-            gate=gate, earlier=earlier, progress=watching,
+            gate=gate, earlier=earlier, progress=watching, before_asking=choose_folder,
         )  # fmt: skip
-        folder = Path(out) if out else new_folder(RUNS, name, setup.spec.subject)
         return execute(
-            setup, folder, gate, fresh=fresh, reuse=reuse, progress=watching, batched=roles, wait=wait
-        )
+            setup, folder or new_folder(RUNS, name, setup.spec.subject), gate,
+            fresh=fresh, reuse=reuse, progress=watching, batched=roles, wait=wait,
+        )  # fmt: skip
+    raise AssertionError("unreachable")
 
 
 def rescore(
@@ -160,6 +171,24 @@ def new_folder(root: Path, *names: str) -> Path:
             folder.mkdir(parents=True)
             return folder
     raise AssertionError("unreachable")
+
+
+@contextlib.contextmanager
+def _announced(folder: Path, progress: Progress) -> Iterator[None]:
+    """Have a new folder's settings stored before the first request, with which servers are tried out: a run
+    that is killed then can be resumed, and one that ends before it has begun leaves no folder."""
+    with storage_errors(folder / STARTED):
+        is_new = is_unused(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+    if is_new:
+        progress.began(folder)
+    try:
+        yield
+    finally:
+        if is_new and not (folder / "spec.json").exists() and is_unused(folder):
+            (folder / STARTED).unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                folder.rmdir()
 
 
 @contextlib.contextmanager

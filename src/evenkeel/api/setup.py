@@ -6,7 +6,7 @@ import contextlib
 import platform
 import subprocess
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from importlib import metadata
@@ -72,8 +72,9 @@ def prepare(
     gate: Gate,
     earlier: EarlierStart | None,
     progress: Progress,
+    before_asking: Callable[[RunSpec], None],
 ) -> Setup:
-    """Open the models, read the samples, try out what the models must be able to do."""
+    """Open the models, read the samples, try out what the models must be able to do, which may ask them."""
     if "model" in benchmark.roles and "model" not in refs:
         raise UsageError(f"{name} needs a model to ask: --model SPEC; `evenkeel list models` lists them.")
 
@@ -93,6 +94,7 @@ def prepare(
     while True:
         try:
             setup = set_up(benchmark)
+            before_asking(setup.spec)
             probe(setup.benchmark, setup.models, progress, gate)
             probe_languages(setup.benchmark, setup.models, setup.samples)
         except CapabilityError as error:

@@ -203,12 +203,15 @@ class _Thread(Progress):
         self._folder = folder
         self._run = run
         self._ended: SuiteRun | None = None
+        self._has_log = False
         self._thread = threading.Thread(target=self._execute, name=f"evenkeel-{run.name}", daemon=True)
         self._thread.start()
 
     def began(self, folder: Path) -> None:
         record(folder, self._run.task, os.getpid())
-        (folder / LOG).unlink(missing_ok=True)  # never written through a link
+        if not self._has_log:
+            (folder / LOG).unlink(missing_ok=True)  # never written through a link
+        self._has_log = True
 
     def note(self, text: str) -> None:
         with contextlib.suppress(OSError), (self._folder / LOG).open("a", encoding="utf-8") as file:

@@ -42,6 +42,11 @@ def run_file(folder: Path, name: str) -> Path | None:
     return path
 
 
+def is_unused(folder: Path) -> bool:
+    """Whether a folder is not there, or holds no more than the settings of a run that has not begun."""
+    return not folder.exists() or all(path.name == STARTED for path in folder.iterdir())
+
+
 def how_to_resume(folder: Path) -> str:
     """The command that resumes a run, for a message; it is short where the folder has the settings."""
     if (folder / STARTED).is_file():

@@ -13,7 +13,17 @@ from evenkeel.errors import DataError, RunConflict, StorageError
 from evenkeel.files import lock
 from evenkeel.files.cache import drafts_in, replacing, storage_errors
 from evenkeel.files.jsonfile import read_json
-from evenkeel.harness.folder.layout import BATCHES, FILES, LOG, LOGS, MARKS, STARTED, STOP, STOPPED
+from evenkeel.harness.folder.layout import (
+    BATCHES,
+    FILES,
+    LOG,
+    LOGS,
+    MARKS,
+    STARTED,
+    STOP,
+    STOPPED,
+    is_unused,
+)
 from evenkeel.harness.folder.spec import read_spec, shown, spec_changes
 from evenkeel.types import RunSpec, Summary, to_jsonable
 
@@ -35,7 +45,7 @@ class RunFolder:
         """Begin a run, or resume it if its spec is the same. One process at a time."""
         with storage_errors(path / "spec.json"):
             path.mkdir(parents=True, exist_ok=True)
-            is_new = not any(path.iterdir())
+            is_new = is_unused(path)
         with lock.writing(path):
             folder = cls(path, spec)
             folder._is_new = is_new
