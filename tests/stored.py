@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from evenkeel.analysis import summarise
 from evenkeel.benchmarks.mirae.files import MiraeInputs
-from evenkeel.benchmarks.mirae.page import METRICS
+from evenkeel.benchmarks.mirae.metrics import METRICS
 from evenkeel.harness.folder import Run
 from evenkeel.harness.folder.spec import FORMAT
 from evenkeel.harness.folder.writer import RunFolder
