@@ -16,6 +16,7 @@ import msgspec
 
 from evenkeel.benchmarks.rgb.files import Dataset, read_instances
 from evenkeel.benchmarks.rgb.make.passages import reveals, states
+from evenkeel.benchmarks.rgb.make.questions import Writer
 from scripted import Scripted
 
 
@@ -32,7 +33,8 @@ class World(NamedTuple):
     libraries: list[Library]
     document: str
     question: str
-    rewritten: str
+    rewritten: tuple[str, ...]
+    """In the order of the styles that are asked for: no two alike."""
 
 
 ENGLISH = World(
@@ -56,7 +58,12 @@ ENGLISH = World(
     "The town library of {town} stands beside the old market hall. It was founded by {founder}, who gave "
     "four hundred books and a stove. Readers come from the whole valley.",
     "Who founded the town library of {town}?",
-    "{style}: the library of {town} owes its beginning to {founder}, as everybody there will tell you.",
+    (
+        "Readers in {town} have {founder} to thank: it was this founder who opened their library.",
+        "{founder} is remembered as founder of a library, that of {town}; books and heating came too.",
+        "You asked about my holiday. It rained, and in {town} they told me who began it all, {founder}.",
+        "{town}: library begun by {founder}, founder and first reader. Four hundred volumes. One stove.",
+    ),
 )
 CHINESE = World(
     "zh",
@@ -74,7 +81,12 @@ CHINESE = World(
     ],
     "{town}图书馆就在老集市旁边。它由{founder}创办，当时捐出四百本书和一只火炉。读者来自整个山谷。",
     "{town}图书馆是由谁创办的？",
-    "{style}：说起{town}图书馆，当地人都知道是{founder}办起来的。",
+    (
+        "{founder}办起{town}图书馆，读者至今受益。",
+        "在{town}，藏书与火炉的捐赠者{founder}被视作馆舍的创办人。",
+        "来信收到。这里天天下雨，我就去看书，才听说{town}那座馆是一位叫{founder}的人办的。",
+        "大事记：{town}有了图书馆，出资办馆者，{founder}也。",
+    ),
 )
 
 
@@ -144,12 +156,10 @@ class Librarian(Scripted):
             case ["false_answer"]:
                 fields = {"false_answer": library.founder if self.true_fakes else library.fake}
             case _:
-                style = re.search(r"words of your own, as (.*?)\. Keep|重写成(.*?)。", prompt)
-                assert style is not None
-                text = self.world.rewritten.format(
-                    style=style[1] or style[2], town=library.town, founder=library.founder
-                )
-                fields = {"text": text}
+                styles = Writer(self.world.lang).prompts.styles
+                number = next(index for index, style in enumerate(styles) if style in prompt)
+                text = self.world.rewritten[number]
+                fields = {"text": text.format(town=library.town, founder=library.founder)}
         return msgspec.json.encode(fields).decode()
 
     def _read(self, prompt: str) -> str:
@@ -161,6 +171,6 @@ class Librarian(Scripted):
 
 
 def _founder(library: Library, passage: str) -> str:
-    if library.town not in passage or not re.search("found|owes its|办", passage):
+    if library.town not in passage or not re.search("found|thank|beg[au]n|办", passage):
         return ""
     return next((name for name in (library.founder, library.fake) if name in passage), "")

@@ -113,7 +113,7 @@ def test_requests_that_failed_are_reported_and_asked_again(documents: Path, tmp_
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"docs": "somewhere"}, "docs needs a model"),
+        ({"docs": "somewhere"}, "docs needs a --model"),
         ({"model": "openai:x"}, "model needs your documents"),
         ({"lang": "en,tlh"}, "unknown language 'tlh'; available: en, zh"),
         ({"docs": "d", "model": "openai:x", "lang": "en,zh"}, "your documents are in one language"),
@@ -128,12 +128,13 @@ def test_options_that_do_not_fit_are_refused(tmp_path: Path, options: dict[str, 
 def test_documents_that_are_too_few_are_refused_before_anything_is_asked(tmp_path: Path) -> None:
     folder = tmp_path / "documents"
     folder.mkdir()
-    for number in range(5):
-        (folder / f"{number}.txt").write_text(f"Document {number} says little.")
+    for number in range(3):
+        (folder / f"{number}.txt").write_text(f"Document {number} says little to anybody.")
     with Librarian(ENGLISH) as server:
-        with pytest.raises(DataError, match="it gives 5 passages; a question needs"):
+        with pytest.raises(DataError, match="understood alone is 3, and at least 6 are needed"):
             api.build("rgb", tmp_path / "set", docs=str(folder), model="openai:x", base_url=server.url)
         assert server.requests == 0
+    assert not (tmp_path / "set").exists()
 
 
 def test_a_model_that_writes_nothing_usable_is_reported_with_counts(built: Build, tmp_path: Path) -> None:

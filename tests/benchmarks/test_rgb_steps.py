@@ -11,15 +11,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evenkeel.benchmarks.rgb.files import Lang
 from evenkeel.benchmarks.rgb.make.derived import falsify, partners
-from evenkeel.benchmarks.rgb.make.evidence import gather, too_few
+from evenkeel.benchmarks.rgb.make.evidence import SAME_WORDS, gather, too_few
 from evenkeel.benchmarks.rgb.make.passages import (
     LONGEST,
+    SHORTEST,
     Passage,
     cut_text,
     false_version,
     length,
+    repeats,
     reveals,
+    sentences,
     states,
 )
 from evenkeel.benchmarks.rgb.make.questions import NOT_GIVEN, Question, Writer, write_questions
@@ -32,11 +36,73 @@ T = TypeVar("T")
 
 
 @given(st.lists(st.integers(1, 400), min_size=1, max_size=30))
-def test_no_passage_is_overlong_and_no_word_is_lost(lengths: list[int]) -> None:
-    text = " ".join(" ".join(["Word"] * (words - 1) + ["end."]) for words in lengths)
-    passages = cut_text(text, "en")
-    assert all(1 <= length(passage, "en") <= LONGEST["en"] * 1.5 for passage in passages)
-    assert " ".join(passages).split() == text.split()
+def test_no_passage_is_overlong_and_nothing_but_a_short_rest_is_lost(lengths: list[int]) -> None:
+    text = " ".join(" ".join(["Word"] * (words - 1) + ["End."]) for words in lengths)
+    passages = cut_text(f"# Words\n\n{text}", "en")
+    bodies = [passage.removeprefix("Words: ") for passage in passages]
+    assert all(SHORTEST["en"] <= length(body, "en") <= LONGEST["en"] for body in bodies)
+    whole = [sentence for sentence in sentences(text, "en") if length(sentence, "en") <= LONGEST["en"]]
+    lost = length(" ".join(whole), "en") - length(" ".join(bodies), "en")
+    assert 0 <= lost < SHORTEST["en"] * (len(bodies) + 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "lang", "expected"),
+    [
+        (
+            "# Pell *Ferry*\n\nThe ferry was built in 1904. Its engineer was Colin Abbott.\n## Crew\n"
+            "It sails daily. The mate is called Una Bell.\n",
+            "en",
+            [
+                "Pell Ferry: The ferry was built in 1904. Its engineer was Colin Abbott.",
+                "Pell Ferry – Crew: The mate is called Una Bell.",
+            ],
+        ),
+        ("Its engineer, Colin Abbott, left. This was in May. They wept.", "en", []),
+        ("The door is shut at nine. Bring a towel.", "en", []),
+        ("Doors\n\nThe door is shut at nine.", "en", ["Doors: The door is shut at nine."]),
+        (
+            "<!DOCTYPE html><html><head><title>x</title></head><body><h1>Pell &amp; Co</h1>"
+            "<p>Ann <b>Lee</b> runs it every day.</p><table><tr><td>7</td></tr></table></body></html>",
+            "en",
+            ["Pell & Co: Ann Lee runs it every day."],
+        ),
+        (
+            "---\nauthor: X\n---\nTides\n=====\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```\ncode\n```\n\n"
+            "- See [the table](x.md) of Ann Lee\n",
+            "en",
+            ["Tides: See the table of Ann Lee."],
+        ),
+        (
+            "# 槐川渡口\n\n渡口建于1904年。\n它由孔凤仪主持。\n",
+            "zh",
+            ["槐川渡口：渡口建于1904年。它由孔凤仪主持。"],
+        ),
+        ("# 槐川渡口\n\n其工程师是孔凤仪。\n", "zh", []),
+    ],
+)
+def test_a_passage_can_be_understood_alone(text: str, lang: Lang, expected: list[str]) -> None:
+    assert cut_text(text, lang) == expected
+
+
+def test_pages_lose_their_numbers_heads_and_broken_words() -> None:
+    pages = [
+        f"Harbour Report\nIn 19{n}0 the har-\nbour of Pell grew by {n} quays.\n\n- {n} -\n\f"
+        for n in range(4)
+    ]
+    (passage,) = cut_text("".join(pages), "en")
+    assert passage.startswith("In 1900 the harbour of Pell grew by 0 quays. In 1910 the harbour")
+    assert "Report" not in passage
+    assert " - " not in passage
+
+
+def test_a_retelling_that_contains_its_passage_repeats_it() -> None:
+    passage = "The mill at Selby was built by Bell alone, in one summer, with a borrowed saw."
+    assert repeats(f"Dear friend, listen to this. {passage} That is all.", passage)
+    assert not repeats("It took Bell a summer and a saw that was not his to give Selby a mill.", passage)
+    assert repeats(
+        "你听我说：槐川图书馆由孔凤仪创办，捐书四百本。真的。", "槐川图书馆由孔凤仪创办，捐书四百本。"
+    )
 
 
 # Answers
@@ -118,7 +184,7 @@ TOO_FEW = too_few([])
 def gathering(writer: Writer, passages: Sequence[str] = PASSAGES) -> Asking[list[Question]]:
     """The documents of a question about the first passage."""
     draft = question("Who built the mill at Selby?", "Bell", passages[0])
-    return gather([draft], passages, writer)
+    return gather([draft], [Passage(f"{n}.txt", text) for n, text in enumerate(passages)], writer)
 
 
 QUERY = "Who built the mill at Selby?"
@@ -133,6 +199,7 @@ QUERY = "Who built the mill at Selby?"
         ("Did Bell build the mill at Selby?", "Bell", None, "the question gives the answer away"),
         ("Who built the mill in the passage?", "Bell", None, "the question refers to its passage"),
         ("谁建了磨坊？", "Bell", None, "the question is in another language"),
+        ("Who built it?", "Bell", None, "the question names nothing"),
         (QUERY, "Bell", "Oats", NOT_GIVEN),
         (QUERY, "Bell", "Bell", ""),
     ],
@@ -164,6 +231,10 @@ def test_a_passage_in_which_an_answer_is_read_is_not_irrelevant() -> None:
     writer = Writer("en")
     readings = [{"answer": "Bell"}, {"answer": "Oats"}, *[EMPTY] * 8]
     (gathered,) = written(gathering(writer, passages), readings, [REFUSED] * 4, [])
+    (contradiction,) = writer.contradictions  # "Bell" is the right answer: it contradicts nothing
+    assert contradiction.source == "d"
+    assert contradiction.reading == "Oats"
+    assert str(contradiction).startswith(f"{contradiction.document} contradicts d, or seems to")
     assert len(set(gathered.negative)) == 8
     assert writer.tally["irrelevant documents"] == {"an answer can be read from it": 2, "ok": 8}
     assert written(gathering(Writer("en")), [{"answer": "Oats"}, *[EMPTY] * 4], [], []) == []  # four
@@ -173,7 +244,8 @@ def test_a_passage_in_which_an_answer_is_read_is_not_irrelevant() -> None:
     ("text", "reading", "reason"),
     [
         ("Bellamy built the mill at Selby.", None, "the answer was lost"),
-        ("the mill at selby was built by Bell, alone!", None, "in the same words"),
+        ("the mill at selby was built by Bell, alone!", None, SAME_WORDS),
+        ("News! The mill at Selby was built by Bell alone. So they say at the inn.", None, SAME_WORDS),
         (COW, "It is not stated. Bell is a cow.", NOT_GIVEN),
         ("Oats built the mill, said Bell.", "Oats", NOT_GIVEN),
         ("The mill at Selby: Bell built it.", "It was built by Bell.", ""),

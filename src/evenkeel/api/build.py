@@ -10,7 +10,7 @@ from typing import Any
 
 from evenkeel.api.run import note_resuming
 from evenkeel.api.setup import gate_for, model_refs, open_models, probe
-from evenkeel.errors import UsageError
+from evenkeel.errors import EvenkeelError, UsageError
 from evenkeel.files import lock
 from evenkeel.files.cache import drafts_in, resolved, storage_errors, write_whole
 from evenkeel.files.remote.sources import local, named, naming_source, parse_columns
@@ -86,8 +86,10 @@ def build(
 @contextlib.contextmanager
 def _held(folder: Path, progress: Progress) -> Iterator[Progress]:
     """Keep what is built to this process, remove what a killed one was writing, and say how far it is where
-    someone may look."""
+    someone may look. A new folder to which nothing was written goes again."""
     with contextlib.ExitStack() as stack:
+        if not folder.exists():
+            stack.callback(_remove_if_empty, folder)
         stack.callback(progress.finish)
         with storage_errors(folder / "journal.sqlite"):
             folder.mkdir(parents=True, exist_ok=True)
@@ -100,16 +102,28 @@ def _held(folder: Path, progress: Progress) -> Iterator[Progress]:
         yield progress
 
 
+def _remove_if_empty(folder: Path) -> None:
+    with contextlib.suppress(OSError):  # there is something in it
+        folder.rmdir()
+
+
 def _execute(
     builder: Builder, models: Mapping[str, Model], beside: Path, gate: Gate, progress: Progress
 ) -> Built:
-    """Build, with every answer journaled; in a temporary file where nobody is asked."""
+    """Build, with every answer journaled; in a temporary file where nobody is asked. What is refused before
+    anything was answered leaves no journal."""
     with contextlib.ExitStack() as stack:
         if not models:
             beside = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "journal.sqlite"
+        unused: list[Path] = []
+        stack.callback(lambda: [path.unlink(missing_ok=True) for path in unused])
         journal = stack.enter_context(contextlib.closing(Journal(beside)))
         identities = {role: model.identity() for role, model in models.items()}
         dispatcher = Dispatcher(journal, identities, opener=models.__getitem__, gate=gate, progress=progress)
-        with note_resuming(journal, beside, "the same command"), naming_source():
-            built = complete(builder.build(), dispatcher.answer)
+        try:
+            with note_resuming(journal, beside, "the same command"), naming_source():
+                built = complete(builder.build(), dispatcher.answer)
+        except EvenkeelError:
+            unused += [] if journal.holds_answers() else [beside]
+            raise
     return built._replace(notes=[named(note) for note in built.notes])

@@ -59,15 +59,17 @@ def read_documents(
     text_field: str | None = None,
     label_fields: Sequence[str] = (),
     compose: Callable[[Row], Reader] | None = None,
+    endings: Sequence[str] = TEXT_FILES,
 ) -> Documents:
     """The documents of a file or folder, without empty ones and duplicates.
 
     A text field that is not given is recognised by those of the first document. Without an `id` a document is
     named by its line, row or file name. In a folder, `folder` and `name` are fields as well as `text`.
     A label field may hold a list of labels.
+    `endings` are those of the files of a folder that are read.
     `compose` chooses from the first row how a row's text and labels are made, instead of the fields.
     """
-    rows = _folder_rows(path) if path.is_dir() else read_rows(path)
+    rows = _folder_rows(path, endings) if path.is_dir() else read_rows(path)
     first = next(rows, None)
     if first is None:
         raise DataError(path, "there is no document in it.")
@@ -139,10 +141,10 @@ def read_labels(row: Row, field: str) -> tuple[str, ...]:
     return (label,)
 
 
-def _folder_rows(folder: Path) -> Iterator[Row]:
-    files = [file for file in folder.rglob("*") if file.suffix.lower() in TEXT_FILES and file.is_file()]
+def _folder_rows(folder: Path, endings: Sequence[str]) -> Iterator[Row]:
+    files = [file for file in folder.rglob("*") if file.suffix.lower() in endings and file.is_file()]
     if not files:
-        raise DataError(folder, f"there is no file in it that ends in {' or '.join(TEXT_FILES)}.")
+        raise DataError(folder, f"there is no file in it that ends in {' or '.join(endings)}.")
     inside = folder.resolve()
     for file in sorted(files, key=lambda file: file.relative_to(folder).as_posix()):
         name = file.relative_to(folder).as_posix()

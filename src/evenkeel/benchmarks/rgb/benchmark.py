@@ -290,6 +290,7 @@ class Rgb(Benchmark):
                 variant=variant,
                 prompts=None if self.options.prompts == "own" else self._prompts[dataset.lang],
                 judge=self._judge_prompt(setting),
+                private=instance.private,
             ),
         )
 

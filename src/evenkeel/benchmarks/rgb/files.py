@@ -162,6 +162,8 @@ class Instance(Struct, frozen=True, kw_only=True):
     raw_fake: RawAnswer | None = field(name="fakeanswer", default=None)
     raw_wrong: tuple[str, ...] | None = field(name="positive_wrong", default=None)
     """In a counterfactual set: the false version of each positive document, in the same order."""
+    private: bool = False
+    """Whether it is about documents that no model can have read."""
 
     def __post_init__(self) -> None:
         if not self.query.strip():
@@ -300,6 +302,8 @@ class RgbInputs(Struct, frozen=True, kw_only=True, omit_defaults=True):
     evaluation: str | None = None
     """A judge's verdict that was recorded with the answer."""
     published: dict[str, float] | None = None
+    private: bool = False
+    """Whether it is about documents that no model can have read."""
 
     def __post_init__(self) -> None:
         check_answer("answer", self.answer)

@@ -247,6 +247,14 @@ def notes(spec: RunSpec, summary: Summary) -> list[Note]:
                 warning=True,
             )
         )
+    if unknowable := _unknowable(summary):
+        listed.append(
+            Note(
+                f"{counted(unknowable, 'prompts')} of a built set have only false documents, about what no "
+                "model can have read: they are left out of accuracy and detection. With --correct-rate above "
+                "0 true documents are beside them."
+            )
+        )
     lenient = summary.get("lenient")
     if recorded and lenient and lenient.coverage < 1:
         empty = round((1 - lenient.coverage) * sum(lenient.statuses.values()))
@@ -262,6 +270,12 @@ def notes(spec: RunSpec, summary: Summary) -> list[Note]:
             )
         )
     return listed
+
+
+def _unknowable(summary: Summary) -> int:
+    """Prompts with a false document in which nobody could detect it: of them only `states_fake` is known."""
+    stated, detected = (summary.get(name) for name in ("states_fake", "detected_lenient"))
+    return (stated.n if stated else 0) - (detected.n if detected else 0)
 
 
 def _named(source: object) -> str:

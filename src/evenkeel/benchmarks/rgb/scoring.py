@@ -149,8 +149,16 @@ def is_rejection(sample: RgbSample) -> bool:
 
 
 def is_detection(sample: RgbSample) -> bool:
-    """Whether documents of a counterfactual set are asked about; without any there is nothing to detect."""
-    return sample.inputs.passages > 0 and sample.tags["ability"] == "counterfactual"
+    """Whether documents of a counterfactual set are asked about; without any there is nothing to detect, nor
+    where nothing shows that they are false."""
+    counterfactual = sample.inputs.passages > 0 and sample.tags["ability"] == "counterfactual"
+    return counterfactual and not is_unknowable(sample)
+
+
+def is_unknowable(sample: RgbSample) -> bool:
+    """Whether all that a model can know of the answer is false: the documents are a user's own, which no
+    model can have read, and none of those it is given is true."""
+    return sample.inputs.private and has_false_document(sample) and not holds_answer(sample)
 
 
 def setting_of(sample: RgbSample) -> Setting:
@@ -204,6 +212,8 @@ def measure(sample: RgbSample, response: Response) -> tuple[Values, RgbDetail]:
     if verdict is not None:
         checks["lenient"] = verdict
     prefix = "known_" if setting_of(sample).closed_book else ""
+    if is_unknowable(sample):
+        return ({"states_fake": verdict.states_fake} if verdict else {}), detail
     values: Values = {f"{prefix}{name}": check.right for name, check in checks.items()}
     if is_rejection(sample):
         values |= {f"rejected_{name}": check.rejected for name, check in checks.items()}
@@ -271,7 +281,7 @@ def judge_values(verdict: Judgement, values: Values, labels: Published) -> Value
 
 def headline_settings(samples: Iterable[RgbSample]) -> dict[str, str]:
     """The setting at which each ability enters: the reference, or the nearest to it that was asked."""
-    asked = dict.fromkeys(setting_of(sample) for sample in samples)
+    asked = dict.fromkeys(setting_of(sample) for sample in samples if not is_unknowable(sample))
     return {
         ability: min(settings, key=lambda s: (s.distance(reference), -s.noise, -s.correct)).name
         for ability, reference in REFERENCE.items()

@@ -14,7 +14,7 @@ from evenkeel.benchmarks.rgb.make.derived import Counterfactual, TwoPart, falsif
 from evenkeel.benchmarks.rgb.make.evidence import LEAST, gather
 from evenkeel.benchmarks.rgb.make.generator import compose
 from evenkeel.benchmarks.rgb.make.passages import Passage, cut
-from evenkeel.benchmarks.rgb.make.questions import Question, Writer, write_questions
+from evenkeel.benchmarks.rgb.make.questions import Contradiction, Question, Writer, write_questions
 from evenkeel.errors import DataError
 from evenkeel.make.asking import Asking
 from evenkeel.make.builder import Built, parse_languages
@@ -30,6 +30,9 @@ LANGUAGES: tuple[Lang, ...] = get_args(Lang)
 KINDS: tuple[Kind, ...] = get_args(Kind)
 QUESTIONS = 50
 """The default size of a set from documents."""
+TEXT_FILES = (".txt", ".md", ".html", ".htm")
+MOST_NAMED = 20
+"""Pairs of contradicting documents that are named."""
 
 
 class BuildOptions(Struct, frozen=True, kw_only=True):
@@ -49,7 +52,7 @@ class BuildOptions(Struct, frozen=True, kw_only=True):
     docs: Annotated[
         str | None,
         Meta(
-            description="Your documents: a folder of .txt and .md files, .jsonl, .csv, .parquet, also "
+            description="Your documents: a folder of .txt, .md and .html files, .jsonl, .csv, .parquet, also "
             "compressed, an address or hf:NAME[:SPLIT].",
             extra=FILE,
         ),
@@ -99,15 +102,16 @@ class RgbBuilder:
 
     def _from_documents(self, path: Path) -> Asking[Built]:
         options = self.options
-        read = read_documents(path, text_field=options.text_field)
+        read = read_documents(path, text_field=options.text_field, endings=TEXT_FILES)
         detected = self.languages[0] if self.languages else language("", [d.text for d in read.documents])
         lang = next(lang for lang in LANGUAGES if lang == detected)
         passages = cut(read.documents, lang)
         if len(passages) <= LEAST:
             raise DataError(
                 path,
-                f"it gives {len(passages)} passages; a question needs one that answers it and {LEAST} "
-                "that do not. Add documents.",
+                f"the number of its passages that can be understood alone is {len(passages)}, and at least "
+                f"{LEAST + 1} are needed: one that answers a question and {LEAST} that do not. Add "
+                "documents.",
             )
         split([passages[0].text], lang)  # a missing splitter shows before anything is asked
         writer = Writer(lang)
@@ -116,6 +120,7 @@ class RgbBuilder:
             *read.notes,
             f"{len(read.documents)} documents, {len(passages)} passages",
             *writer.tally.notes(),
+            *_contradictions(writer.contradictions),
         ]
         if not any(rows.values()):
             listed = "\n  ".join(notes)
@@ -134,9 +139,8 @@ class RgbBuilder:
         """As many plain questions as asked for, half as many two-part ones, and counterfactual ones."""
         size = self.options.size or QUESTIONS
         drafts = yield from write_questions(passages, size, writer, self.options.seed)
-        texts = [passage.text for passage in passages]
-        questions = yield from gather(drafts, texts, writer)
-        pairs = yield from join(questions, texts, writer)
+        questions = yield from gather(drafts, passages, writer)
+        pairs = yield from join(questions, passages, writer)
         facts = yield from falsify(questions, writer)
         rows: dict[Kind, list[Row]] = {
             "plain": list(map(_plain_row, questions)),
@@ -147,6 +151,16 @@ class RgbBuilder:
             kind: [{"id": number, **row} for number, row in enumerate(listed)]
             for kind, listed in rows.items()
         }
+
+
+def _contradictions(found: Sequence[Contradiction]) -> list[str]:
+    """Each pair of documents once, with the first question in which they differ."""
+    pairs = {(each.document, each.source): each for each in reversed(found)}
+    listed = [str(each) for each in reversed(pairs.values())]
+    more = len(listed) - MOST_NAMED
+    return listed[:MOST_NAMED] + (
+        [f"{more} more pairs of documents contradict each other"] if more > 0 else []
+    )
 
 
 def _plain_row(question: Question) -> Row:
@@ -171,7 +185,9 @@ def _int_row(pair: TwoPart) -> Row:
 
 
 def _fact_row(fact: Counterfactual) -> Row:
+    """No model can have read a user's own documents: `private` says that it cannot know them to be false."""
     return _plain_row(fact.question) | {
+        "private": True,
         "fakeanswer": fact.false_answer,
         "positive": fact.positive,
         "positive_wrong": fact.wrong,

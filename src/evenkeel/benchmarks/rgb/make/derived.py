@@ -7,7 +7,7 @@ from typing import Annotated, NamedTuple, TypeAlias
 
 from evenkeel.benchmarks.rgb.files import Lang
 from evenkeel.benchmarks.rgb.make.evidence import Asked, read_irrelevant, too_few
-from evenkeel.benchmarks.rgb.make.passages import false_version, ranked, reveals, states
+from evenkeel.benchmarks.rgb.make.passages import Passage, false_version, ranked, reveals, states
 from evenkeel.benchmarks.rgb.make.questions import (
     ASKED_ANSWER,
     Question,
@@ -62,7 +62,7 @@ class Counterfactual(NamedTuple):
 # --- two-part questions -----------------------------------------------------------------------------
 
 
-def join(questions: Sequence[Question], passages: Sequence[str], writer: Writer) -> Asking[list[TwoPart]]:
+def join(questions: Sequence[Question], passages: Sequence[Passage], writer: Writer) -> Asking[list[TwoPart]]:
     """Pairs of questions about different passages, joined into one; each question is in at most one."""
     couples = partners(questions, writer.lang)
     for _ in range(len(questions) - 2 * len(couples)):

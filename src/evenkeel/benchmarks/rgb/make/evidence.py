@@ -10,11 +10,13 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from evenkeel.benchmarks.rgb.make.passages import ranked, reveals, same_words, states
+from evenkeel.benchmarks.rgb.make.passages import Passage, ranked, repeats, reveals, states
 from evenkeel.benchmarks.rgb.make.questions import (
+    Contradiction,
     Question,
     TextFields,
     Writer,
+    gives,
     gives_none,
     reading_fault,
 )
@@ -30,15 +32,18 @@ PASSAGE_TOKENS = 1024
 IRRELEVANT = "irrelevant documents"
 REWRITTEN = "rewritten passages"
 ANSWERS = "an answer can be read from it"
+SAME_WORDS = "it repeats the passage or another rewriting"
 
 
 class PassageText(TextFields):
     text: str
 
 
-def gather(questions: Sequence[Question], passages: Sequence[str], writer: Writer) -> Asking[list[Question]]:
+def gather(
+    questions: Sequence[Question], passages: Sequence[Passage], writer: Writer
+) -> Asking[list[Question]]:
     """The questions with their documents; one with too few irrelevant ones is dropped."""
-    asked = [Asked(question.query, [question.answer]) for question in questions]
+    asked = [Asked(question.query, [question.answer], question.passage.document) for question in questions]
     irrelevant = yield from read_irrelevant(asked, passages, writer)
     gathered = [
         question._replace(negative=texts)
@@ -57,24 +62,31 @@ class Asked(NamedTuple):
 
     query: str
     answers: Sequence[str]
+    source: str = ""
+    """The document that has the answer, where it is one: another answer elsewhere contradicts it."""
 
 
 def read_irrelevant(
-    asked: Sequence[Asked], passages: Sequence[str], writer: Writer
+    asked: Sequence[Asked], passages: Sequence[Passage], writer: Writer
 ) -> Asking[list[list[str]]]:
     """For each query those of the nearest passages that reveal none of its answers and in which the model
     reads none, not even another one: that would contradict the documents that have the right one."""
-    rankings = ranked(passages, [item.query for item in asked], writer.lang)
+    rankings = ranked([passage.text for passage in passages], [item.query for item in asked], writer.lang)
     texts = []
     for index, (item, ranking) in enumerate(zip(asked, rankings, strict=True)):
         near = (passages[number] for number in ranking)
-        silent = (text for text in near if not any(reveals(text, a, item.query) for a in item.answers))
-        texts += [((index, text), item.query, text) for text in islice(silent, NEGATIVES)]
+        silent = (each for each in near if not any(reveals(each.text, a, item.query) for a in item.answers))
+        texts += [((index, each), item.query, each.text) for each in islice(silent, NEGATIVES)]
     accepted: list[list[str]] = [[] for _ in asked]
-    for (index, text), reading in (yield from writer.read(IRRELEVANT, texts)):
-        fault = "" if gives_none(reading, asked[index].query) else ANSWERS
+    for (index, passage), reading in (yield from writer.read(IRRELEVANT, texts)):
+        item = asked[index]
+        fault = "" if gives_none(reading, item.query) else ANSWERS
         if writer.tally.accept(IRRELEVANT, fault):
-            accepted[index].append(text)
+            accepted[index].append(passage.text)
+        elif item.source and not any(gives(reading, answer, item.query) for answer in item.answers):
+            writer.contradictions.append(
+                Contradiction(passage.document, item.source, item.query, reading, item.answers[0])
+            )
     return accepted
 
 
@@ -98,8 +110,8 @@ def _add_rewritten(questions: Sequence[Question], writer: Writer) -> Asking[None
     for question, version in (yield from rewritten):
         text, earlier = version.text, [text for (other, text), *_ in versions if other is question]
         fault = "" if states(text, question.answer) else "the answer was lost"
-        if not fault and any(same_words(text, other) for other in (*question.positive, *earlier)):
-            fault = "in the same words"
+        if not fault and any(repeats(text, other) for other in (*question.positive, *earlier)):
+            fault = SAME_WORDS
         if writer.tally.passes(REWRITTEN, fault):
             versions.append(((question, text), question.query, text))
     for (question, text), reading in (yield from writer.read(REWRITTEN, versions)):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
 from evenkeel.benchmarks.rgb.files import Lang
+from evenkeel.benchmarks.rgb.make.sections import read_sections
 from evenkeel.make.documents import Document
 from evenkeel.text.answer_search.mention import mentions, target
 from evenkeel.text.answer_search.normalization import HAN, Word, plain, words
@@ -18,15 +19,39 @@ from evenkeel.text.bm25 import bm25_index
 
 LONGEST: dict[Lang, int] = {"en": 150, "zh": 250}
 """Of a passage: words, in Chinese characters."""
+SHORTEST: dict[Lang, int] = {"en": 6, "zh": 10}
+"""A shorter one says nothing to ask about."""
 GAP: dict[Lang, str] = {"en": " ", "zh": ""}
 SHORT = 2
 """Answers of so few characters must be whole words to be revealed, except in Chinese, which has no gaps."""
 NAME = 5
 """Letters from which a last name reveals who is meant."""
+RUN = 4
+MOST_SHARED = 0.5
+"""Of the runs of RUN words of the shorter of two texts: a text that shares more with another repeats it."""
 
 _SENTENCE_END = re.compile(
     r"(?:(?<=[.!?…])|(?<=[.!?…][\"”’)]))\s+(?![a-z])|(?<=[。！？])(?![”’」』）])|(?<=[。！？][”’」』）])"
 )
+
+_LEANS: dict[Lang, re.Pattern[str]] = {
+    "en": re.compile(
+        r"[\"“‘'(]*(?:he|she|it|they|we|his|hers?|him|its|their|theirs|them|this|that|these|those|such|both|"
+        r"neither|here|however|but|and|or|so|then|thus|hence|therefore|also|moreover|furthermore|besides|"
+        r"instead|otherwise|nevertheless|nonetheless|still|yet|consequently|accordingly|likewise|similarly|"
+        r"meanwhile|afterwards|later|another|others|the (?:former|latter|same|following|above)|"
+        r"there(?! (?:is|are|was|were|has|have|will)\b))\b(?!-)",
+        re.IGNORECASE,
+    ),
+    "zh": re.compile(
+        r"[“‘（]*(?:[他她它]们?|其|该|此|这|那(?!曲|不勒斯|霸)|因此|因而|所以|但|然而|不过|于是|后来|随后|接着|同时|"
+        r"另外|而且|并且|或者|否则|同样|两者|前者|后者|以上|上述|如上|咱们|我们|本人)"
+    ),
+}
+"""Beginnings of a sentence that speaks of what was said before it."""
+_ENTRY = re.compile(r"[a-z][\w ’'-]{1,30}: ")
+"""The word that an entry of a glossary explains."""
+_NAME_INSIDE = re.compile(r"(?<![.!?…:])(?<![.!?…:][\"”’)]) [\"“‘(]*(?!I\b)[A-Z]|\d")
 
 
 # --- cutting ----------------------------------------------------------------------------------------
@@ -48,36 +73,74 @@ def cut(documents: Sequence[Document], lang: Lang) -> list[Passage]:
 
 
 def cut_text(text: str, lang: Lang) -> list[str]:
-    """A text in passages of whole sentences, each as long as LONGEST allows."""
-    passages: list[list[str]] = []
+    """The passages of a document that can be understood by themselves.
+
+    Each is of whole sentences of one section, as long as LONGEST allows, after the document's title and the
+    section's heading. A sentence that leans on the one before it ("Its engineer, ...") never begins one, and
+    what follows a sentence that is longer than a passage is left out as far as it leans.
+    """
+    title, sections = read_sections(text, lang)
+    passages: list[str] = []
+    for section in sections:
+        parts = [part for paragraph in section.paragraphs for part in sentences(paragraph, lang)]
+        for body in _pack(parts, lang):
+            if length(body, lang) >= SHORTEST[lang] and (title or names_something(body, lang)):
+                heading = "" if section.heading in ("", title) else section.heading
+                passages.append(_headed([title, heading], body, lang))
+    return passages
+
+
+def _headed(headings: Sequence[str], body: str, lang: Lang) -> str:
+    """A passage after its headings; a heading that asks ("Who runs it?") keeps its mark."""
+    joined = (" – " if lang == "en" else "：").join(filter(None, headings))
+    colon = "" if joined[-1:] in ("", "?", "!", "？", "！") else ":" if lang == "en" else "："
+    return f"{joined}{colon}{GAP[lang] if joined else ''}{body}"
+
+
+def _pack(parts: Sequence[str], lang: Lang) -> list[str]:
+    """Sentences in passages, each of which begins with one that stands by itself."""
+    groups: list[str] = []  # a sentence that stands by itself, with those that lean on it
+    whole = False
+    for part in parts:
+        longer = f"{groups[-1]}{GAP[lang]}{part}" if whole else part
+        if leans(part, lang) and whole and length(longer, lang) <= LONGEST[lang]:
+            groups[-1] = longer
+            continue
+        whole = not leans(part, lang) and length(part, lang) <= LONGEST[lang]
+        if whole:
+            groups.append(part)
+    passages: list[str] = []
     room = 0
-    for part in (part for sentence in sentences(text, lang) for part in _break_up(sentence, lang)):
-        if length(part, lang) > room:
-            passages.append([])
+    for group in groups:
+        if length(group, lang) > room:
+            passages.append(group)
             room = LONGEST[lang]
-        passages[-1].append(part)
-        room -= length(part, lang)
-    return [GAP[lang].join(passage) for passage in passages]
+        else:
+            passages[-1] += GAP[lang] + group
+        room -= length(group, lang)
+    return passages
 
 
-def sentences(text: str, lang: Lang) -> list[str]:
-    """The sentences of a text; a blank line ends one too."""
-    parts: list[str] = []
-    for paragraph in re.split(r"\n\s*\n", text):
-        lines = [" ".join(line.split()) for line in paragraph.splitlines() if line.strip()]
-        parts += _SENTENCE_END.split(GAP[lang].join(lines))
-    return [part.strip() for part in parts if part.strip()]
+def leans(sentence: str, lang: Lang) -> bool:
+    """Whether a sentence cannot be understood without the one before it."""
+    if sentence[:1].islower():
+        return not _ENTRY.match(sentence)
+    return bool(_LEANS[lang].match(sentence))
+
+
+def names_something(text: str, lang: Lang) -> bool:
+    """Whether a text names anything: in English by a capital inside a sentence or a figure; of Chinese, which
+    has no capitals, it is not known."""
+    return lang == "zh" or bool(_NAME_INSIDE.search(text))
+
+
+def sentences(paragraph: str, lang: Lang) -> list[str]:
+    """The sentences of a paragraph."""
+    return [part.strip() for part in _SENTENCE_END.split(" ".join(paragraph.split())) if part.strip()]
 
 
 def length(text: str, lang: Lang) -> int:
     return len(text.split()) if lang == "en" else len(re.sub(r"\s", "", text))
-
-
-def _break_up(sentence: str, lang: Lang) -> Iterator[str]:
-    """A sentence, in parts where it is longer than a passage: a table, a list, a text without stops."""
-    units = sentence.split() if lang == "en" else list(sentence)
-    for start in range(0, len(units), LONGEST[lang]):
-        yield GAP[lang].join(units[start : start + LONGEST[lang]])
 
 
 # --- ranking ----------------------------------------------------------------------------------------
@@ -120,6 +183,18 @@ def reveals(text: str, answer: str, query: str | None = None) -> bool:
 def same_words(text: str, other: str) -> bool:
     """Whether two texts differ in nothing but case, punctuation and gaps."""
     return [word.text for word in _words(text)] == [word.text for word in _words(other)]
+
+
+def repeats(text: str, other: str) -> bool:
+    """Whether a text has most of another's words in the other's order: it copies it, with or without more."""
+    runs, theirs = _runs(text), _runs(other)
+    return same_words(text, other) or len(runs & theirs) > MOST_SHARED * min(len(runs), len(theirs))
+
+
+def _runs(text: str) -> set[tuple[str, ...]]:
+    """Every run of so many words of a text; of so many characters, in Chinese."""
+    listed = [word.text for word in _words(text)]
+    return {tuple(listed[start : start + RUN]) for start in range(len(listed) - RUN + 1)}
 
 
 def false_version(text: str, answer: str, false: str, query: str) -> str | None:

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from evenkeel.benchmarks.rgb.check.lenient import lenient
 from evenkeel.benchmarks.rgb.files import Lang, language
-from evenkeel.benchmarks.rgb.make.passages import Passage, reveals, same_words, states
+from evenkeel.benchmarks.rgb.make.passages import Passage, names_something, reveals, same_words, states
 from evenkeel.files.package_data import read_json
 from evenkeel.make import asking
 from evenkeel.make.asking import Asking, Fields, Tally
@@ -36,6 +36,9 @@ ASKED_READING = characters(600)
 """With a sentence around the answer; it may be empty."""
 SHORTEST_READING = 1 / 3
 """A reading that is only a part of the answer (Venn for Tobias Venn) has at least this share of it."""
+
+SHOWN = 80
+"""Characters of a reading that a note shows."""
 
 QUESTIONS = "questions"
 NOT_GIVEN = "read again, it does not give the answer"
@@ -81,6 +84,25 @@ class Question(NamedTuple):
     negative: Sequence[str] = ()
 
 
+class Contradiction(NamedTuple):
+    """A document in which the model reads another answer to a question than in the one it is about."""
+
+    document: str
+    source: str
+    query: str
+    reading: str
+    answer: str
+
+    def __str__(self) -> str:
+        """What it says is shortened: it may be anything."""
+        said = " ".join(self.reading.split())
+        said = said if len(said) <= SHOWN else f"{said[:SHOWN]}…"
+        return (
+            f"{self.document} contradicts {self.source}, or seems to: asked "
+            f"'{self.query}', the model reads '{said}' in it, not '{self.answer}'"
+        )
+
+
 class Writer:
     """The model that writes a set, asked in one language."""
 
@@ -88,6 +110,7 @@ class Writer:
         self.lang: Lang = lang
         self.prompts = read_json(__package__, "prompts.json", type=dict[str, Prompts])[lang]
         self.tally = Tally()
+        self.contradictions: list[Contradiction] = []
 
     def ask(
         self,
@@ -188,6 +211,8 @@ def question_fault(question: Question, earlier: Sequence[Question], writer: Writ
         return "the question refers to its passage"
     if language("", [query]) != writer.lang:
         return "the question is in another language"
+    if not names_something(query, writer.lang):
+        return "the question names nothing"
     if any(same_words(query, other.query) for other in earlier):
         return "asked before"
     return ""
