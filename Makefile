@@ -49,7 +49,7 @@ full: $(READY)
 core:
 	test -x $(CORE)/bin/python || $(PYTHON) -m venv $(CORE)
 	$(CORE)/bin/pip install -q -c constraints.txt -e '.[frames,words,app,data]' \
-	  altair bm25s html5lib hypothesis jsonschema lemminflect psutil pymorphy3 pytest pytest-xdist scipy
+	  bm25s html5lib hypothesis jsonschema lemminflect psutil pymorphy3 pytest pytest-xdist scipy
 	OMP_NUM_THREADS=1 $(CORE)/bin/pytest -n auto --dist worksteal -m "not slow and not full"
 
 # The known vulnerabilities of every pinned version; pip-audit has an environment of its own.

@@ -21,7 +21,6 @@ HEAVY = (
     "transformers",
     "sentence_transformers",
     "streamlit",
-    "altair",
     "ray",
     "numpy",
     "aiohttp",
@@ -75,7 +74,6 @@ def test_every_function_has_an_example_in_its_help() -> None:
 
 
 OPTIONAL = (
-    "altair",
     "jsonschema",
     "narwhals",
     "pandas",

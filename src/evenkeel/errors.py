@@ -11,7 +11,6 @@
     ├── DataUnreachable           3   a published data set could not be fetched
     ├── BatchesPending            0   batches were submitted and are not waited for; nothing is scored yet
     ├── StorageError              1   the disk is full or the run's folder cannot be written
-    ├── DrawingError              1   a chart could not be drawn
     └── BudgetReached             1   a limit on requests or money was met; answers are saved
 
 The message is for a person: what was wrong, where, and what to do next, as it was written where it was
@@ -129,10 +128,6 @@ class DataUnreachable(EvenkeelError):
     """A published data set could not be fetched; its notes say which files to place by hand, and where."""
 
     exit_code = 3
-
-
-class DrawingError(EvenkeelError):
-    """A chart could not be drawn."""
 
 
 class BatchesPending(EvenkeelError):

@@ -39,6 +39,15 @@ def test_a_value_without_an_interval_is_marked_and_the_reason_given() -> None:
     assert "━" not in Scale(alone).text()
 
 
+def test_a_table_for_a_paper_has_its_intervals_and_no_command_of_a_name() -> None:
+    rows: list[tuple[str, list[Content]]] = [("50 % \\input{x} & a_b", [FIGURE]), ("all", [FIGURE])]
+    latex = Grid("", "ability", ["accuracy"], rows).to_latex().splitlines()
+    assert latex[0] == r"\begin{tabular}{lr}"
+    assert latex[4].startswith(r"50 \% \textbackslash{}input\{x\} \& a\_b & 50\% [")
+    assert latex[5] == r"\midrule"
+    assert latex[-2:] == [r"\bottomrule", r"\end{tabular}"]
+
+
 def test_a_line_is_broken_between_words_and_a_path_stays_whole() -> None:
     path = f"/folder{'/part' * 40}"
     lines = printed(lambda console: show_line(console, f"{'word ' * 30}{path}")).splitlines()

@@ -7,8 +7,11 @@ import gzip
 import hashlib
 import re
 import shutil
+import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import msgspec
 import numpy as np
@@ -26,11 +29,11 @@ from evenkeel.page.layout import Bars, Curve, Table
 from evenkeel.page.metrics import scope_name
 from evenkeel.page.tables import all_figures, arrange
 from evenkeel.page.view_html import view_html
-from evenkeel.report import charts, pictures
+from evenkeel.report import charts
 from evenkeel.report.html_page import render
-from evenkeel.report.pictures import Drawn
 from evenkeel.report.samples import table as samples
 from evenkeel.report.samples.table import SCRIPT
+from evenkeel.report.svg import NARROW, PALETTE, WIDE, draw
 from evenkeel.report.terminal.tables import show_run, show_side_by_side, split
 from evenkeel.types import Figure, Unit
 from loopback import Loopback
@@ -88,7 +91,6 @@ def test_pictures_and_tables_are_shown_in_a_notebook_without_a_script(run: ek.Ru
     pictures, grids = ek.charts(run, other), ek.tables(run)
     html = pictures._repr_html_()
     assert html.count("<svg") == len(pictures) > 0
-    assert pictures[0].to_png().startswith(b"\x89PNG")
     assert all(escape(text.visible(each.title)) in html for each in pictures)
     assert "&lt;b&gt;other" in html
     found = Elements(html + grids._repr_html_())
@@ -263,7 +265,7 @@ def contrast(one: tuple[float, ...], other: tuple[float, ...]) -> float:
 
 
 def test_every_line_has_contrast_on_the_light_and_the_dark_page() -> None:
-    for colour in charts.PALETTE:
+    for colour in PALETTE:
         drawn = tuple(bytes.fromhex(colour[1:]))
         assert contrast(drawn, (255, 255, 255)) >= 3
         assert contrast(drawn, (0x14, 0x18, 0x1C)) >= 3
@@ -304,19 +306,26 @@ def levels(unit: Unit) -> dict[str, Figure]:
     return {scope_name("m", each.scope): each for each in figures}
 
 
-def marks(svg: str) -> dict[str, int]:
-    """How often each kind of mark is in a picture."""
-    kinds = re.findall(r'aria-roledescription="([a-z ]+)"', svg)
-    return {
-        kind: kinds.count(kind) for kind in kinds if kind not in ("axis", "title") and "container" not in kind
-    }
+def marks(svg: str) -> Counter[str]:
+    """How often each kind of mark is in a picture, those of the legend included."""
+    return Counter(re.findall(r"<(circle|polygon|polyline|rect)", svg))
+
+
+def labels(svg: str) -> list[str]:
+    return re.findall("<text[^>]*>([^<]*)</text>", svg)
+
+
+def drawn(chart: charts.Chart | None, width: int = 1000) -> str:
+    assert chart is not None
+    return draw(chart, width)
 
 
 def test_a_curve_has_a_band_a_line_and_a_legend_entry_for_each_language() -> None:
     spec = Curve(title="t", metric="m", along="level", lines="lang", y_title="<i>similarity")
-    svg = charts.to_svg(charts.curve({"run": levels("cosine")}, spec) or {})
-    assert marks(svg) == {"area mark": 2, "line mark": 2, "point": 4, "legend": 1}
-    assert all(f">{text}</text>" in svg for text in ("en", "ko", "level", "&lt;i&gt;similarity"))
+    svg = drawn(charts.curve({"run": levels("cosine")}, spec))
+    # The legend has a point for each line and a patch of the band.
+    assert marks(svg) == {"polygon": 2, "polyline": 2, "circle": 4 + 2, "rect": 1}
+    assert {"en", "ko", "level", "&lt;i&gt;similarity", "95% interval"} <= {*labels(svg)}
 
 
 def without_intervals(summary: dict[str, Figure], *names: str) -> dict[str, Figure]:
@@ -327,33 +336,101 @@ def without_intervals(summary: dict[str, Figure], *names: str) -> dict[str, Figu
 
 def test_a_point_without_an_interval_is_hollow_and_breaks_the_band() -> None:
     spec = Curve(title="t", metric="m", along="level", lines="lang")
-    chart = charts.curve({"run": without_intervals(levels("cosine"), "m/level=2,lang=ko")}, spec) or {}
-    svg = charts.to_svg(chart)
-    # en has its band; of ko, the only point with an interval has a whisker.
-    assert marks(svg) == {"area mark": 2, "rule mark": 1, "line mark": 2, "point": 4, "legend": 1}
-    drawn = re.findall(r'aria-roledescription="point"[^>]*', svg)
-    assert ["fill=" in point for point in drawn] == [True, True, True, False]
-    assert charts.hollow_note(chart) == "Hollow: a value without an interval (fewer than two groups)."
-    assert not charts.hollow_note(charts.curve({"run": levels("cosine")}, spec) or {})
+    svg = drawn(charts.curve({"run": without_intervals(levels("cosine"), "m/level=2,lang=ko")}, spec))
+    # en has its band; of ko, the only point with an interval has a line.
+    assert marks(svg)["polygon"] == 1
+    assert svg.count('opacity="0.4"') == 1
+    assert len(re.findall('<circle[^>]*fill="#ffffff"', svg)) == 2  # the point, and its legend
+    assert "interval not known: fewer than two groups" in labels(svg)
+    assert "interval not known" not in drawn(charts.curve({"run": levels("cosine")}, spec))
 
 
-def test_a_bar_without_an_interval_is_hollow_and_has_no_whisker() -> None:
+def test_a_bar_without_an_interval_ends_in_a_hollow_point() -> None:
     spec = Bars(title="t", metric="m", along="level", lines="lang")
-    svg = charts.to_svg(
-        charts.bars({"run": without_intervals(levels("share"), "m/level=2,lang=ko")}, spec) or {}
+    summary = without_intervals(levels("share"), "m/level=2,lang=ko")
+    svg = drawn(charts.bars({"run": summary}, spec))
+    assert marks(svg) == {"rect": 4 + 2, "circle": 2}
+
+
+def test_bars_of_shares_end_at_all_and_a_dashed_line_is_where_guessing_is() -> None:
+    spec = Bars(title="t", metric="m", along="level", lines="lang")
+    svg = drawn(charts.bars({"run": levels("share")}, spec, chance=0.25, chance_words="chance 25%"))
+    assert svg.count('stroke-dasharray="5 4"') == 2  # the line, and its legend
+    assert {"0%", "100%", "chance 25%", "95% interval"} <= {*labels(svg)}
+
+
+def test_an_axis_of_numbers_is_a_scale() -> None:
+    summary = {
+        scope_name("m", {"noise": noise}): replace(
+            levels("share")["m/level=1,lang=en"], scope={"noise": noise}
+        )
+        for noise in ("0.0", "0.2", "0.8")
+    }
+    spec = Curve(title="t", metric="m", along="noise", x_unit="share")
+    svg = drawn(charts.curve({"run": summary}, spec))
+    (line,) = re.findall('<polyline points="([^"]*)"', svg)
+    first, second, third = (float(point.split(",")[0]) for point in line.split())
+    assert third - first == pytest.approx(4 * (second - first), abs=0.3)
+    assert {"0%", "20%", "80%"} <= {*labels(svg)}
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+def test_a_picture_is_at_most_420_pixels_high_in_one_type_size(width: int) -> None:
+    many = {
+        scope_name("m", {"level": f"a rather long name of a row {row}"}): replace(
+            levels("share")["m/level=1,lang=en"], scope={"level": f"a rather long name of a row {row}"}
+        )
+        for row in range(charts.MOST_BARS)
+    }
+    specs = (
+        charts.bars({"run": many}, Bars(title="t", metric="m", along="level", y_title="y")),
+        charts.curve(
+            {f"run {n}": levels("score") for n in range(6)},
+            Curve(title="t", metric="m", along="level", lines="lang"),
+        ),
     )
-    assert marks(svg) == {"bar": 4, "rule mark": 3, "legend": 1}
+    for chart in specs:
+        svg = drawn(chart, width)
+        (height,) = re.findall(r'<svg[^>]* height="(\d+)"', svg)
+        assert int(height) <= 420
+        assert svg.count("font-size") == 1
 
 
-def test_bars_have_whiskers_and_a_dashed_line_where_guessing_is() -> None:
-    spec = Bars(title="t", metric="m", along="level", lines="lang")
-    chart = charts.bars({"run": levels("share")}, spec, chance=0.25)
-    svg = charts.to_svg(chart or {})
-    assert marks(svg) == {"bar": 4, "rule mark": 5, "legend": 1}
-    assert svg.count('stroke-dasharray="5,4"') == 1
-    assert svg.count('stroke="#1c2126"') == 5
-    assert chart is not None
-    assert chart["height"] == 2 * (2 * 18 + 12)
+def test_a_page_has_variables_and_a_file_has_plain_colours(run: ek.Run) -> None:
+    picture = ek.charts(run)[0]
+    assert "var(--soft, currentColor)" in picture.wide
+    assert "var(" not in picture.to_svg()
+    assert ElementTree.fromstring(picture.to_svg()).tag == "{http://www.w3.org/2000/svg}svg"
+
+
+def test_a_png_and_a_pdf_need_cairosvg_and_say_so(run: ek.Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    picture = ek.charts(run)[0]
+    monkeypatch.setitem(sys.modules, "cairosvg", None)
+    for write in (picture.to_png, picture.to_pdf):
+        with pytest.raises(ek.errors.MissingExtra, match="pip install cairosvg"):
+            write()
+
+
+def test_a_png_and_a_pdf_are_written_by_cairosvg(run: ek.Run) -> None:
+    pytest.importorskip("cairosvg")
+    picture = ek.charts(run)[0]
+    assert picture.to_png().startswith(b"\x89PNG")
+    assert picture.to_pdf().startswith(b"%PDF")
+
+
+def test_the_docs_write_a_figure_and_a_table_for_a_paper(
+    run: ek.Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "integrations.md").read_text(encoding="utf-8")
+    (code,) = re.findall("```python\n([^`]*to_latex[^`]*)```", page)
+    assert len(code.strip().splitlines()) == 4
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(run.path, tmp_path / "runs" / "yesterday")
+    exec(code, {"ek": ek, "Path": Path})
+    assert (tmp_path / "figure.svg").read_text(encoding="utf-8").startswith("<svg")
+    table = (tmp_path / "table.tex").read_text(encoding="utf-8")
+    assert table.startswith("\\begin{tabular}")
+    assert text.interval(run.headline, short=True) in table
 
 
 def test_a_question_that_decides_the_interval_is_named(tmp_path: Path) -> None:
@@ -363,17 +440,6 @@ def test_a_question_that_decides_the_interval_is_named(tmp_path: Path) -> None:
     assert "texts (SBERT cosine): 1 question in 20 decides this interval." in page
     steady = store_run(tmp_path / "steady", {"mean_similarity": np.linspace(0.4, 0.9, 20).reshape(20, 1)})
     assert "decides this interval" not in render(steady)
-
-
-def test_a_page_without_its_charts_says_why_and_has_the_figures(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run = store_run(tmp_path / "run", {"mean_similarity": np.array([[0.5, 0.6], [0.7, 0.9], [0.1, 0.2]])})
-    monkeypatch.setattr(pictures, "draw", lambda *_: [Drawn("Similarity", {"mark": 7}, "")])
-    page = render(run)
-    assert "The chart could not be drawn: " in page
-    assert "<svg" not in page
-    assert f"<strong>{text.value(run.headline)}</strong>" in page
 
 
 def test_the_filters_count_as_the_sentence_does(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ through here, or through a result's own renderer, which escapes them.
 from __future__ import annotations
 
 import contextlib
-import copy
 import os
 from collections.abc import Callable, Iterator, Mapping
 from html import escape
@@ -61,12 +60,7 @@ def metric(entry: Metric) -> None:
 
 def picture(drawn: Drawn) -> None:
     """A picture of a run with its title and its note."""
-    text(drawn.title)
-    ink = {"ink": {"color": "#e4e7ea" if st.context.theme.type == "dark" else "#1c2126"}}
-    chart = {**copy.deepcopy(drawn.chart), "config": {"style": ink}}  # Streamlit changes what it is given
-    st.vega_lite_chart(spec=chart, height="content", alt=visible(drawn.title))
-    if drawn.note:
-        text(drawn.note, "soft")
+    block(drawn._repr_html_())
 
 
 def text(words: str, tone: Tone = "plain") -> None:

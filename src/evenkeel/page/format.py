@@ -282,6 +282,18 @@ def as_markdown(text: str) -> str:
     return "".join(f"\\{mark}" if mark in "\\`*_{}[]()#+!|~>@" else mark for mark in line)
 
 
+LATEX = {
+    **{mark: f"\\{mark}" for mark in "&%$#_{}"},
+    **{"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"},
+    **{"–": "--", "−": "$-$", "○": r"$\circ$", "⚠": "!", "\n": " ", "<": "$<$", ">": "$>$"},
+}
+
+
+def as_latex(text: str) -> str:
+    """A text for a table of LaTeX: nothing in it is read as a command."""
+    return "".join(LATEX.get(mark, mark) for mark in visible(text))
+
+
 def as_json(value: Any) -> str:
     """A value as JSON to be read, with every character that a terminal would obey as a \\u escape."""
     text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()

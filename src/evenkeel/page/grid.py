@@ -13,6 +13,7 @@ from evenkeel.page.format import (
     FLOOR,
     NO_INTERVAL,
     TOO_WIDE,
+    as_latex,
     as_markdown,
     beside,
     bound,
@@ -147,8 +148,23 @@ class Grid(Displayed, Struct, frozen=True):
 
         marks = [":--" if index < self.left else "--:" for index in range(1 + len(self.columns))]
         lines = [row([self.corner, *self.columns]), f"| {' | '.join(marks)} |"]
-        lines += [row([name, *map(_markdown_cell, cells)]) for name, cells in self.rows]
+        lines += [row([name, *map(_text_cell, cells)]) for name, cells in self.rows]
         return "\n".join(lines)
+
+    def to_latex(self) -> str:
+        """A table for a paper, with its intervals; it needs the LaTeX package booktabs."""
+
+        def row(texts: Sequence[str]) -> str:
+            return f"{' & '.join(map(as_latex, texts))} \\\\"
+
+        columns = "".join("l" if index < max(1, self.left) else "r" for index in range(1 + len(self.columns)))
+        body = []
+        for name, cells in self.rows:
+            body += ["\\midrule"] if name == "all" else []
+            body.append(row([name, *map(_text_cell, cells)]))
+        head = row([self.corner, *self.columns])
+        lines = [f"\\begin{{tabular}}{{{columns}}}", "\\toprule", head, "\\midrule", *body]
+        return "\n".join([*lines, "\\bottomrule", "\\end{tabular}"])
 
 
 class Overview(Struct, frozen=True):
@@ -239,7 +255,7 @@ def plain_cell(content: Content) -> str:
     return content if isinstance(content, str) else value(content)
 
 
-def _markdown_cell(content: Content) -> str:
+def _text_cell(content: Content) -> str:
     details = beside(content) if isinstance(content, Figure) else []
     return " ".join((plain_cell(content), *details))
 

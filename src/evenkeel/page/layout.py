@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias
 from msgspec import Struct
 
 from evenkeel.page.metrics import Metric, declaration, part_words
-from evenkeel.types import Figure, Summary
+from evenkeel.types import Figure, Summary, Unit
 
 MOST_MAIN = 10
 """Figures beside the headline on the first screen of a report."""
@@ -44,6 +44,8 @@ class Curve(Struct, frozen=True, kw_only=True):
     along: str
     lines: str = ""
     x_title: str = ""
+    x_unit: Unit = "count"
+    """How the numbers of the tag are written."""
     y_title: str = ""
 
 
@@ -54,15 +56,13 @@ class Bars(Curve, frozen=True, kw_only=True):
 class Points(Struct, frozen=True, kw_only=True):
     """A point for each sample: two of its numbers, coloured by a third thing.
 
-    A name is that of a value, a detail or a tag of a sample's score. Where the colour is a mapping (views
-    and their labels), each of its keys has a panel. `split` is a tag with a row for each of its values.
+    A name is that of a value, a detail or a tag of a sample's score.
     """
 
     title: str
     x: str
     y: str
     colour: str
-    split: str = ""
     x_title: str = ""
     y_title: str = ""
 

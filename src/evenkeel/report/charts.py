@@ -47,6 +47,7 @@ class CurveChart(Struct, frozen=True, kw_only=True):
     """Lines along a tag, with their intervals as bands."""
 
     x_title: str
+    x_unit: Unit
     y_title: str
     unit: Unit
     series: tuple[Series, ...]
@@ -54,31 +55,28 @@ class CurveChart(Struct, frozen=True, kw_only=True):
     """What the axis of the values covers."""
 
 
-class BarChart(CurveChart, frozen=True, kw_only=True):
+class BarChart(Struct, frozen=True, kw_only=True):
     """Bars in rows, with their intervals as whiskers; a dashed line is where guessing would be."""
 
+    title: str
+    unit: Unit
+    series: tuple[Series, ...]
+    domain: tuple[float, float]
     chance: float | None = None
     chance_words: str = ""
 
 
-class Panel(NamedTuple):
-    """Points in one frame, by the category that colours them."""
-
-    title: str
-    categories: Mapping[str, Sequence[tuple[float, float]]]
-
-
 class PointChart(Struct, frozen=True, kw_only=True):
-    """Samples as points."""
+    """Samples as points, by the category that colours them."""
 
     x_title: str
     y_title: str
     x_unit: Unit
     y_unit: Unit
-    panels: tuple[Panel, ...]
+    categories: Mapping[str, Sequence[tuple[float, float]]]
 
 
-Chart: TypeAlias = CurveChart | PointChart
+Chart: TypeAlias = CurveChart | BarChart | PointChart
 
 
 def curve(summaries: Mapping[str, Summary], spec: Curve) -> CurveChart | None:
@@ -88,6 +86,7 @@ def curve(summaries: Mapping[str, Summary], spec: Curve) -> CurveChart | None:
         return None
     return CurveChart(
         x_title=spec.x_title or spec.along,
+        x_unit=spec.x_unit,
         y_title=spec.y_title,
         unit=unit,
         series=series,
@@ -105,8 +104,7 @@ def bars(
         return None
     low, high = _domain(series, unit)
     return BarChart(
-        x_title=spec.x_title,
-        y_title=spec.y_title,
+        title=spec.y_title,
         unit=unit,
         series=series,
         domain=(min(0.0, low), high),
@@ -115,13 +113,15 @@ def bars(
     )
 
 
-def points(records: Iterable[Record], spec: Points, metrics: Sequence[Metric]) -> tuple[PointChart | None, str]:
+def points(
+    records: Iterable[Record], spec: Points, metrics: Sequence[Metric]
+) -> tuple[PointChart | None, str]:
     """Samples as points, and what is to be said of them; no chart where too few have both numbers.
 
     Where there are very many they are thinned evenly.
     """
     samples = [
-        (x, y, colour)
+        (float(x), float(y), str(colour))
         for record in records
         if (x := field_of(record, spec.x)) is not None
         and (y := field_of(record, spec.y)) is not None
@@ -130,13 +130,21 @@ def points(records: Iterable[Record], spec: Points, metrics: Sequence[Metric]) -
     if len(samples) < 3:
         return None, ""
     drawn = samples[:: -(-len(samples) // MOST_POINTS)]
-    note = f"Showing {len(drawn):,} of {len(samples):,} samples." if len(drawn) < len(samples) else ""
+    note = "Each point is a sample."
+    if len(drawn) < len(samples):
+        note += f" Showing {len(drawn):,} of {len(samples):,} samples."
+    names = _category_names([colour for _, _, colour in drawn])
+    categories: dict[str, list[tuple[float, float]]] = {
+        name: [] for name in sorted({*names}, key=lambda name: (name == OTHER, name))
+    }
+    for (x, y, _), name in zip(drawn, names, strict=True):
+        categories[name].append((x, y))
     chart = PointChart(
         x_title=spec.x_title or spec.x,
         y_title=spec.y_title or spec.y,
         x_unit=_unit(metrics, spec.x),
         y_unit=_unit(metrics, spec.y),
-        panels=tuple(_panels(drawn)),
+        categories=categories,
     )
     return chart, note
 
@@ -144,22 +152,6 @@ def points(records: Iterable[Record], spec: Points, metrics: Sequence[Metric]) -
 def _unit(metrics: Sequence[Metric], name: str) -> Unit:
     metric = declaration(metrics, name)
     return metric.unit if metric else "count"
-
-
-def _panels(samples: Sequence[tuple[float, float, Any]]) -> Iterable[Panel]:
-    """A panel for each thing to colour by: a mapping has one for each of its keys."""
-    colours = [colour if isinstance(colour, dict) else {"": colour} for _, _, colour in samples]
-    for key in dict.fromkeys(name for colour in colours for name in colour):
-        members = [(x, y, c[key]) for (x, y, _), c in zip(samples, colours, strict=True) if key in c]
-        names = _category_names([str(name) for _, _, name in members])
-        categories: dict[str, list[tuple[float, float]]] = {name: [] for name in sorted({*names}, key=_last)}
-        for (x, y, _), name in zip(members, names, strict=True):
-            categories[name].append((float(x), float(y)))
-        yield Panel(visible(f"by {key}") if key else "", categories)
-
-
-def _last(name: str) -> tuple[bool, str]:
-    return name == OTHER, name
 
 
 def _category_names(values: Sequence[str]) -> list[str]:
@@ -180,8 +172,10 @@ def field_of(record: Record, name: str) -> Any:
 
 
 def _domain(series: Sequence[Series], unit: Unit) -> tuple[float, float]:
-    """All of a share; otherwise from the lowest interval to the highest with a margin, and at least a tenth of
-    the unit's range."""
+    """All of a share; otherwise from the lowest interval to the highest with a margin.
+
+    That is at least a tenth of the unit's range.
+    """
     ends = [
         end
         for each in series

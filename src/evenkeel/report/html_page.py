@@ -9,15 +9,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from markupsafe import Markup
 from msgspec.structs import replace
 
 from evenkeel.analysis.comparability import run_names
 from evenkeel.analysis.comparison import compare
 from evenkeel.analysis.references import orientation_table, reference_runs, references
-from evenkeel.errors import DrawingError, UsageError
+from evenkeel.errors import UsageError
 from evenkeel.harness.folder import Run, shared_layout
-from evenkeel.page import format as text
 from evenkeel.page.examples import shortened
 from evenkeel.page.format import counts
 from evenkeel.page.grid import Cell, Content, Grid, Overview, coverage_cell
@@ -47,7 +45,6 @@ def render(run: Run, *others: Run, reference: Sequence[str | Path] = ()) -> str:
     of_run = f", of {next(iter(runs))}" if several else ""
     own = reference_runs(reference)
     listed = references(run.spec.benchmark, own, distinct)
-    drawn = [_shown(picture) for picture in pictures.draw(runs, layout, of_run, listed)]
     return render_template(
         "report/page.html",
         title=_title(layout, list(runs)),
@@ -57,7 +54,7 @@ def render(run: Run, *others: Run, reference: Sequence[str | Path] = ()) -> str:
         headline=None if several or len(run.headlines) > 1 else run.headline,
         overview=_scales(runs, layout, own),
         notes=_notes(runs),
-        charts=drawn,
+        charts=pictures.draw(runs, layout, of_run, listed),
         differences=_differences(distinct) if several else None,
         main=_main_figures(runs, layout),
         meanings=layout.main_meanings(run.summary),
@@ -156,7 +153,7 @@ def render_tokenizers(tokenizers: Any, comparison: Any) -> str:
     `tokenizers` is the module that a benchmark gives, and `comparison` what its `compare` found.
     """
     summaries = comparison.named
-    drawn = [(each.title, charts.bars(summaries, each)) for each in tokenizers.PICTURES]
+    drawn = {each.title: charts.bars(summaries, each) for each in tokenizers.PICTURES}
     return render_template(
         "report/tokenizers.html",
         title="Tokenizers",
@@ -164,23 +161,8 @@ def render_tokenizers(tokenizers: Any, comparison: Any) -> str:
         names=dict(zip(summaries, comparison.summaries, strict=True)),
         illustrations=comparison.illustrations,
         spaces_shown=spaces_shown,
-        charts={
-            title: _shown(pictures.Drawn(title, chart, charts.hollow_note(chart)))
-            for title, chart in drawn
-            if chart
-        },
+        charts={title: pictures.Drawn(title, chart, "") for title, chart in drawn.items() if chart},
         grids=tokenizers.grids(comparison),
         notes=comparison.notes,
         cautions=tokenizers.CAUTIONS,
     )
-
-
-def _shown(drawn: pictures.Drawn) -> dict[str, Any]:
-    """A picture for the template; where it cannot be drawn, the page says why and has the figures."""
-    svg, small, note = "", "", drawn.note
-    try:
-        # vl-convert draws the SVG from numbers, our titles and the data's tags, which it escapes.
-        svg, small = Markup(drawn.to_svg()), Markup(charts.to_svg(charts.narrow(drawn.chart)))
-    except DrawingError as error:
-        note = f"{note} {text.capitalised(str(error))} Its figures are in the tables.".strip()
-    return {"title": drawn.title, "svg": svg, "small": small, "note": note}

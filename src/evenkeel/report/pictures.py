@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from evenkeel.analysis.comparability import run_names
 from evenkeel.analysis.references import Reference
+from evenkeel.errors import MissingExtra
 from evenkeel.harness.folder import Run, load_run, shared_layout
 from evenkeel.harness.folder.spec import served_at
 from evenkeel.page import format as text
@@ -20,6 +21,7 @@ from evenkeel.page.layout import Bars, Curve, Layout, Picture, Points
 from evenkeel.page.metrics import declaration
 from evenkeel.page.tables import arrange, values_of
 from evenkeel.report import charts as drawing
+from evenkeel.report import svg
 from evenkeel.types import RunSpec
 
 
@@ -28,31 +30,53 @@ class Drawn(Displayed, Struct, frozen=True):
 
     title: str
     chart: drawing.Chart
-    """A Vega-Lite specification."""
+    """What it shows: every value with its interval."""
     note: str
 
-    def to_svg(self) -> str:
-        """The picture as on the page."""
-        return drawing.to_svg(self.chart)
+    def to_svg(self, width: int = svg.WIDE) -> str:
+        """The picture as a file, in plain colours."""
+        return svg.draw(self.chart, width)
 
-    def to_png(self) -> bytes:
-        return drawing.to_png(self.chart)
+    def to_png(self, width: int = svg.WIDE) -> bytes:
+        """The same as PNG on white, twice as large; the package cairosvg must be installed."""
+        convert = _cairosvg("to_png()").svg2png
+        return bytes(convert(self.to_svg(width).encode(), scale=2, background_color="white"))
+
+    def to_pdf(self, width: int = svg.WIDE) -> bytes:
+        """The same as PDF; the package cairosvg must be installed."""
+        return bytes(_cairosvg("to_pdf()").svg2pdf(self.to_svg(width).encode()))
+
+    @property
+    def wide(self) -> Markup:
+        """The same for a page, in its colours; every text in it is escaped."""
+        return Markup(svg.draw(self.chart, svg.WIDE, "page"))
+
+    @property
+    def narrow(self) -> Markup:
+        """The same for a phone."""
+        return Markup(svg.draw(self.chart, svg.NARROW, "page"))
 
     def __repr__(self) -> str:
         return text.visible(f"<Drawn {self.title}>")
 
     def _repr_html_(self) -> str:
-        """The picture as SVG with its title and note, in the colours of the notebook."""
-        # vl-convert draws the SVG from numbers, our titles and the data's tags, which it escapes.
-        svg = Markup(self.to_svg())
-        return render("report/picture.html", title=self.title, svg=svg, note=self.note)
+        """The picture with its title and note, in the colours of the notebook."""
+        return render("report/picture.html", drawn=self)
+
+
+def _cairosvg(what: str) -> Any:
+    try:
+        import cairosvg
+    except ImportError:
+        raise MissingExtra(what, package="cairosvg", install="pip install cairosvg") from None
+    return cairosvg
 
 
 def charts(*runs: Run | str | Path) -> DisplayedList[Drawn]:
     """The pictures of a run, or of several of one benchmark in the same pictures.
 
-    `ek.charts("runs/yesterday")` shows them in a notebook; `[0].chart` is the Vega-Lite specification of
-    the first.
+    `ek.charts("runs/yesterday")` shows them in a notebook; `[0].to_svg()` is the first as a file,
+    `to_png()` and `to_pdf()` need the package cairosvg.
     """
     loaded = list({each.path.resolve(): each for each in map(load_run, runs)}.values())
     named = dict(zip(run_names(loaded), loaded, strict=True))
@@ -95,20 +119,17 @@ def _draw(
     match picture:
         case Bars():
             metric = declaration(layout.metrics, picture.metric)
-            guessing = text.chance(metric)
-            title = f"{picture.title} (dashed: {guessing})" if guessing else picture.title
-            chart = drawing.bars(summaries, picture, metric.chance if metric else None)
-            return title, chart, drawing.hollow_note(chart) if chart else ""
+            guess = metric.chance if metric else None
+            return picture.title, drawing.bars(summaries, picture, guess, text.chance(metric)), ""
         case Curve():
             if drawing.curve(summaries, picture) is not None:
                 for each in references:
                     if values_of(each.figures, picture.metric, picture.along):
                         name = f"{each.name}, {'published' if each.published else 'reference'}"
                         summaries[name] = each.figures
-            chart = drawing.curve(summaries, picture)
-            return picture.title, chart, drawing.hollow_note(chart) if chart else ""
+            return picture.title, drawing.curve(summaries, picture), ""
         case Points():
-            return f"{picture.title}{of_run}", *drawing.points(first.records(), picture)
+            return f"{picture.title}{of_run}", *drawing.points(first.records(), picture, layout.metrics)
 
 
 def settings_of(spec: RunSpec) -> list[tuple[str, str]]:

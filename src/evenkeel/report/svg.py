@@ -1,36 +1,31 @@
-"""Charts as SVG text: curves with bands, bars with whiskers, points; drawn for a width, in one type size.
-
-On a page the colours are variables of its style, so that one picture serves light and dark. Elsewhere they
-are plain, since converters do not read variables. All text is escaped: names come from data.
-"""
+"""Charts as SVG: curves with bands, bars with whiskers, points; a legend explains every mark."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from math import ceil, floor, log10
-from typing import Literal, NamedTuple, TypeAlias
-from unicodedata import east_asian_width
+from typing import Literal, NamedTuple
 
-from markupsafe import escape
-
-from evenkeel.report.charts import BarChart, Chart, CurveChart, Panel, PointChart, Position, Series
+from evenkeel.analysis.intervals import RANGES
+from evenkeel.report.canvas import Axis, Canvas, Colours, axis, shorten, text_width, tick_text, wrapped
+from evenkeel.report.charts import BarChart, Chart, CurveChart, PointChart, Position, Series
 from evenkeel.types import Unit
 
-Colours: TypeAlias = Literal["page", "plain"]
 PALETTE = (
     *("#3b7dd8", "#c2571a", "#2e8b57", "#a05bb5", "#d0406a", "#80801f"),
     *("#2b9090", "#96713a", "#c95f9b", "#6a78d8", "#5f9426", "#76818c"),
 )
 """Each has a contrast of at least 3 : 1 on the light page and on the dark one."""
-PLAIN = {"--ink": "#1c2126", "--soft": "#5a646e", "--line": "#d6dbe0", "--paper": "#ffffff"}
-"""What the page's variables are where there is no page."""
-TYPE_SIZE = 13
+WIDE, NARROW = 1000, 340
+"""Pixels of a chart on a page, and on a phone's."""
 LINE_HEIGHT = 20
+AXIS_TITLE = 22
+"""Pixels between the legend and the topmost line of a plot."""
 LEGEND_SYMBOL = 24
-CURVE_HEIGHT, POINTS_HEIGHT, MOST_HEIGHT = 260, 300, 420
-MOST_BAR, LEAST_BAR, BAR_GAP = 16.0, 5.0, 2.0
+CURVE_HEIGHT, POINTS_HEIGHT, LEAST_PLOT, MOST_HEIGHT = 260, 300, 160, 420
+MOST_BAR, LEAST_BAR, BAR_GAP, ROW_GAP = 16.0, 5.0, 2.0, 8.0
 DASHES = "5 4"
-DECIMALS: dict[Unit, int] = {"share": 0, "score": 0, "points": 0, "tokens": 0}
+ROW_NAMES = 0.36
+"""The share of a chart's width that the names of its rows may take."""
 
 
 def draw(chart: Chart, width: int, colours: Colours = "plain") -> str:
@@ -44,113 +39,6 @@ def draw(chart: Chart, width: int, colours: Colours = "plain") -> str:
         case PointChart():
             _draw_points(canvas, chart)
     return canvas.svg()
-
-
-class Canvas:
-    """What has been drawn, and how far down."""
-
-    def __init__(self, width: int, colours: Colours) -> None:
-        self.width, self.colours = width, colours
-        self.y = 4.0
-        self._marks: list[str] = []
-
-    def colour(self, name: str) -> str:
-        if not name.startswith("--"):
-            return name
-        return PLAIN[name] if self.colours == "plain" else f"var({name})"
-
-    def mark(self, kind: str, **attributes: object) -> None:
-        self._marks.append(_element(kind, attributes))
-
-    def line(self, x1: float, y1: float, x2: float, y2: float, colour: str, **more: object) -> None:
-        self.mark("line", x1=x1, y1=y1, x2=x2, y2=y2, stroke=self.colour(colour), **more)
-
-    def text(self, x: float, y: float, words: str, *, anchor: str = "start", colour: str = "--soft") -> None:
-        attributes = {"x": x, "y": y, "text-anchor": anchor, "fill": self.colour(colour)}
-        self._marks.append(_element("text", attributes, words))
-
-    def svg(self) -> str:
-        height = ceil(self.y)
-        attributes: dict[str, object] = {
-            "xmlns": "http://www.w3.org/2000/svg",
-            "viewBox": f"0 0 {self.width} {height}",
-            "width": self.width,
-            "height": height,
-            "font-family": "system-ui, sans-serif",
-            "font-size": TYPE_SIZE,
-        }
-        return _element("svg", attributes, "", inside="".join(self._marks))
-
-
-def _element(kind: str, attributes: dict[str, object], words: str = "", inside: str = "") -> str:
-    listed = "".join(
-        f' {name.replace("_", "-")}="{escape(_written(value))}"' for name, value in attributes.items()
-    )
-    content = inside or str(escape(words))
-    return f"<{kind}{listed}>{content}</{kind}>" if content else f"<{kind}{listed}/>"
-
-
-def _written(value: object) -> str:
-    return f"{value:.1f}".removesuffix(".0") if isinstance(value, float) else str(value)
-
-
-# Axes
-
-
-class Axis(NamedTuple):
-    """A scale from numbers to pixels, with the numbers that are written beside it."""
-
-    low: float
-    high: float
-    start: float
-    """The pixel of the lowest number."""
-    end: float
-    ticks: tuple[float, ...]
-
-    def at(self, value: float) -> float:
-        share = (value - self.low) / (self.high - self.low) if self.high > self.low else 0.5
-        return self.start + share * (self.end - self.start)
-
-
-def axis(domain: tuple[float, float], start: float, end: float, most: int) -> Axis:
-    """An axis over a domain that is widened to round numbers, with at most so many of them."""
-    low, high = domain
-    step = _round_step((high - low) / max(1, most - 1))
-    first, last = floor(low / step + 1e-9), ceil(high / step - 1e-9)
-    ticks = tuple(round(number * step, 10) for number in range(first, last + 1))
-    return Axis(ticks[0], ticks[-1], start, end, ticks)
-
-
-def _round_step(least: float) -> float:
-    """The smallest of 1, 2 and 5 times a power of ten that is not below this."""
-    if least <= 0:
-        return 1.0
-    power = 10.0 ** floor(log10(least))
-    return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= least * (1 - 1e-9))
-
-
-def tick_text(value: float, unit: Unit, step: float) -> str:
-    """`80 %` of shares, otherwise as many decimals as tell two ticks apart."""
-    if unit == "share":
-        decimals = 0 if step >= 0.01 - 1e-9 else 1
-        return f"{100 * value:.{decimals}f}%"
-    decimals = max(DECIMALS.get(unit, 0), -floor(log10(step) + 1e-9)) if step < 1 else 0
-    return f"{value:,.{decimals}f}"
-
-
-def text_width(words: str) -> float:
-    """About how many pixels a text takes: the reader's font is not known."""
-    return sum(TYPE_SIZE if east_asian_width(letter) in "WF" else 0.56 * TYPE_SIZE for letter in words)
-
-
-def shorten(words: str, width: float) -> str:
-    """A text that fits into so many pixels."""
-    if text_width(words) <= width:
-        return words
-    kept = words
-    while kept and text_width(kept) + TYPE_SIZE > width:
-        kept = kept[:-1]
-    return f"{kept.rstrip()}…"
 
 
 # Legend
@@ -167,13 +55,15 @@ class Key(NamedTuple):
 def _draw_legend(canvas: Canvas, keys: Sequence[Key]) -> None:
     x = 4.0
     for key in keys:
-        words = shorten(key.words, canvas.width - LEGEND_SYMBOL - 12)
-        needed = LEGEND_SYMBOL + 6 + text_width(words)
+        lines = wrapped(key.words, canvas.width - LEGEND_SYMBOL - 12)
+        needed = LEGEND_SYMBOL + 6 + max(map(text_width, lines))
         if x > 4 and x + needed > canvas.width:
             x, canvas.y = 4.0, canvas.y + LINE_HEIGHT
         _draw_key(canvas, key, x, canvas.y + LINE_HEIGHT / 2)
-        canvas.text(x + LEGEND_SYMBOL + 4, canvas.y + LINE_HEIGHT / 2 + 4.5, words)
-        x += needed + 18
+        for number, line in enumerate(lines):
+            canvas.y += LINE_HEIGHT if number else 0
+            canvas.text(x + LEGEND_SYMBOL + 4, canvas.y + LINE_HEIGHT / 2 + 4.5, line)
+        x += needed + 24
     canvas.y += LINE_HEIGHT + 6 if keys else 0
 
 
@@ -210,10 +100,10 @@ def _whisker(canvas: Canvas, low: float, high: float, y: float) -> None:
         canvas.line(x, y - 3, x, y + 3, "--ink", stroke_width=1.5)
 
 
-def _series_keys(series: Sequence[Series], kind: Literal["line", "bar"]) -> list[Key]:
-    if len(series) < 2:
-        return []
-    return [Key(kind, each.name, _palette(number)) for number, each in enumerate(series)]
+def _series_keys(series: Sequence[Series], kind: Literal["line", "bar"], alone: str) -> list[Key]:
+    """A mark for each series by its name; one alone is called what its values are."""
+    names = [each.name for each in series] if len(series) > 1 else [alone]
+    return [Key(kind, name, _palette(number)) for number, name in enumerate(names)]
 
 
 def _uncertain_keys(series: Sequence[Series], known: Key) -> Iterator[Key]:
@@ -233,20 +123,21 @@ def _palette(number: int) -> str:
 
 
 def _draw_curve(canvas: Canvas, chart: CurveChart) -> None:
-    band = Key("band", "95% interval", _palette(0))
-    _draw_legend(canvas, [*_series_keys(chart.series, "line"), *_uncertain_keys(chart.series, band)])
-    top, bottom = canvas.y + LINE_HEIGHT, canvas.y + LINE_HEIGHT + CURVE_HEIGHT
+    several = len(chart.series) > 1
+    band = Key("band", "95% interval", "--soft" if several else _palette(0))
+    keys = [*_series_keys(chart.series, "line", chart.y_title), *_uncertain_keys(chart.series, band)]
+    _draw_legend(canvas, keys)
+    top = canvas.y + AXIS_TITLE
+    bottom = max(top + LEAST_PLOT, min(top + CURVE_HEIGHT, MOST_HEIGHT - 46.0))
     values = axis(chart.domain, bottom, top, most=6)
-    left = _value_axis(canvas, values, chart, canvas.y + 12)
-    places = _along(chart, left + 14, canvas.width - 18.0)
-    _position_axis(canvas, places, bottom, chart.x_title)
+    left = _value_axis(canvas, values, chart.y_title if several else "", chart.unit)
+    places = _places(chart, left + 14, canvas.width - 24.0)
+    _place_axis(canvas, places, bottom, chart)
     for number, each in enumerate(chart.series):
-        for run in _with_interval(each.positions):
-            edge = [(places[p.x], values.at(_bound(p.high))) for p in run]
-            edge += [(places[p.x], values.at(_bound(p.low))) for p in reversed(run)]
-            canvas.mark("polygon", points=_path(edge), fill=_palette(number), opacity=0.18)
+        for stretch in _with_interval(each.positions):
+            _draw_band(canvas, values, places, stretch, _palette(number))
     for number, each in enumerate(chart.series):
-        line = [(places[p.x], values.at(p.y)) for p in each.positions]
+        line = [(places[position.x], values.at(position.y)) for position in each.positions]
         canvas.mark("polyline", points=_path(line), fill="none", stroke=_palette(number), stroke_width=2)
         for position, (x, y) in zip(each.positions, line, strict=True):
             if position.low is None:
@@ -255,19 +146,37 @@ def _draw_curve(canvas: Canvas, chart: CurveChart) -> None:
                 canvas.mark("circle", cx=x, cy=y, r=3.5, fill=_palette(number))
 
 
-def _value_axis(canvas: Canvas, values: Axis, chart: CurveChart, title_at: float) -> float:
-    """The vertical axis with its lines across; where its labels end."""
-    step = values.ticks[1] - values.ticks[0] if len(values.ticks) > 1 else 1.0
-    labels = [tick_text(tick, chart.unit, step) for tick in values.ticks]
+def _draw_band(
+    canvas: Canvas,
+    values: Axis,
+    places: dict[float | str, float],
+    stretch: Sequence[tuple[float | str, float, float]],
+    colour: str,
+) -> None:
+    """The intervals of neighbours; a single one is a line, along which no band can be drawn."""
+    if len(stretch) == 1:
+        [(x, low, high)] = stretch
+        canvas.line(
+            places[x], values.at(low), places[x], values.at(high), colour, stroke_width=2, opacity=0.4
+        )
+        return
+    edge = [(places[x], values.at(high)) for x, _, high in stretch]
+    edge += [(places[x], values.at(low)) for x, low, _ in reversed(stretch)]
+    canvas.mark("polygon", points=_path(edge), fill=colour, opacity=0.18)
+
+
+def _value_axis(canvas: Canvas, values: Axis, title: str, unit: Unit) -> float:
+    """The vertical axis with its title above it and lines across; where its labels end."""
+    labels = [tick_text(tick, unit, values.step) for tick in values.ticks]
     left = 8 + max(map(text_width, labels))
-    canvas.text(4, title_at, shorten(chart.y_title, canvas.width - 8))
+    canvas.text(4, canvas.y + 8, shorten(title, canvas.width - 8))
     for tick, label in zip(values.ticks, labels, strict=True):
         canvas.line(left + 6, values.at(tick), canvas.width - 4.0, values.at(tick), "--line")
         canvas.text(left, values.at(tick) + 4.5, label, anchor="end")
     return left
 
 
-def _along(chart: CurveChart, start: float, end: float) -> dict[float | str, float]:
+def _places(chart: CurveChart, start: float, end: float) -> dict[float | str, float]:
     """Where each position is: numbers on their scale, anything else at equal distances."""
     positions = list(dict.fromkeys(p.x for each in chart.series for p in each.positions))
     numbers = [x for x in positions if not isinstance(x, str)]
@@ -278,38 +187,38 @@ def _along(chart: CurveChart, start: float, end: float) -> dict[float | str, flo
     return {x: start + number * step for number, x in enumerate(positions)}
 
 
-def _position_axis(canvas: Canvas, places: dict[float | str, float], bottom: float, title: str) -> None:
+def _place_axis(canvas: Canvas, places: dict[float | str, float], bottom: float, chart: CurveChart) -> None:
     """The labels below a curve; one that would touch its neighbour is left out."""
     free = 0.0
     for x, place in places.items():
-        words = x if isinstance(x, str) else f"{x:g}"
+        words = x if isinstance(x, str) else f"{x:.0%}" if chart.x_unit == "share" else f"{x:g}"
         half = text_width(words) / 2
-        place_of_text = min(max(place, half), canvas.width - half)
-        if place_of_text - half >= free:
-            canvas.text(place_of_text, bottom + 18, words, anchor="middle")
-            free = place_of_text + half + 6
-    canvas.text(canvas.width / 2, bottom + 38, shorten(title, canvas.width - 8), anchor="middle")
-    canvas.y = bottom + 46
+        middle = min(max(place, half), canvas.width - half)
+        if middle - half >= free:
+            canvas.text(middle, bottom + 18, words, anchor="middle")
+            free = middle + half + 6
+    _title_below(canvas, bottom, chart.x_title)
 
 
-def _with_interval(positions: Iterable[Position]) -> Iterator[list[Position]]:
-    """The runs of neighbours whose intervals are known: a band is broken where one is not."""
-    run: list[Position] = []
+def _title_below(canvas: Canvas, bottom: float, title: str) -> None:
+    canvas.y = bottom + 38
+    for line in wrapped(title, canvas.width - 16):
+        canvas.text(canvas.width / 2, canvas.y, line, anchor="middle")
+        canvas.y += 17
+    canvas.y -= 9
+
+
+def _with_interval(positions: Iterable[Position]) -> Iterator[list[tuple[float | str, float, float]]]:
+    """Neighbours whose intervals are known, with their limits: a band is broken where one is not."""
+    stretch: list[tuple[float | str, float, float]] = []
     for position in positions:
-        if position.low is None or position.high is None:
-            if run:
-                yield run
-            run = []
-        else:
-            run.append(position)
-    if run:
-        yield run
-
-
-def _bound(value: float | None) -> float:
-    if value is None:
-        raise ValueError("a position without an interval has no band")
-    return value
+        if position.low is not None and position.high is not None:
+            stretch.append((position.x, position.low, position.high))
+        elif stretch:
+            yield stretch
+            stretch = []
+    if stretch:
+        yield stretch
 
 
 def _path(points: Iterable[tuple[float, float]]) -> str:
@@ -319,95 +228,112 @@ def _path(points: Iterable[tuple[float, float]]) -> str:
 # Bars
 
 
+class Rows(NamedTuple):
+    """How the rows of a bar chart are arranged."""
+
+    names: tuple[str, ...]
+    left: float
+    """Where the bars begin."""
+    head: float
+    """The space above the bars of a row for its name: 0 where the name is beside them."""
+    bar: float
+    bars: int
+    gap: float
+    """Between two rows."""
+
+    @property
+    def height(self) -> float:
+        return self.head + self.bars * (self.bar + BAR_GAP) + self.gap
+
+
+def _rows(chart: BarChart, width: int, space: float) -> Rows:
+    """Names beside the bars where they fit, else above them, as long as the picture is not too high."""
+    names = tuple(dict.fromkeys(row_name(p) for each in chart.series for p in each.positions))
+    widest, count = max(map(text_width, names)), len(chart.series)
+    gap = min(ROW_GAP, space / len(names) / 4)
+    room = space / len(names) - gap
+    least = count * (LEAST_BAR + BAR_GAP)
+    above = widest > ROW_NAMES * width and room >= LINE_HEIGHT + least
+    head = LINE_HEIGHT if above else 0.0
+    bar = max(LEAST_BAR, min(MOST_BAR, (room - head) / count - BAR_GAP))
+    return Rows(names, 8.0 if above else min(widest, ROW_NAMES * width) + 16, head, bar, count, gap)
+
+
+def row_name(position: Position) -> str:
+    return position.x if isinstance(position.x, str) else f"{position.x:g}"
+
+
 def _draw_bars(canvas: Canvas, chart: BarChart) -> None:
-    keys = _series_keys(chart.series, "bar")
+    keys = _series_keys(chart.series, "bar", chart.title)
     keys += _uncertain_keys(chart.series, Key("whisker", "95% interval"))
     if chart.chance is not None:
         keys.append(Key("dashed", chart.chance_words))
     _draw_legend(canvas, keys)
-    rows = list(dict.fromkeys(p.x for each in chart.series for p in each.positions))
-    count = len(chart.series)
-    space = MOST_HEIGHT - canvas.y - 48
-    # The name of a row is above its bars, where a phone has room for it.
-    size = max(LEAST_BAR, min(MOST_BAR, (space / len(rows) - LINE_HEIGHT) / count - BAR_GAP))
-    top = canvas.y
-    bottom = top + len(rows) * (LINE_HEIGHT + count * (size + BAR_GAP)) + 6
-    values = axis(chart.domain, 8.0, canvas.width - 24.0, most=6 if canvas.width > 500 else 4)
-    step = values.ticks[1] - values.ticks[0] if len(values.ticks) > 1 else 1.0
+    rows = _rows(chart, canvas.width, MOST_HEIGHT - canvas.y - 52)
+    top, bottom = canvas.y, canvas.y + len(rows.names) * rows.height
+    values = axis(chart.domain, rows.left, canvas.width - 24.0, most=6 if canvas.width > 500 else 5)
     for tick in values.ticks:
         canvas.line(values.at(tick), top, values.at(tick), bottom, "--line")
-        canvas.text(values.at(tick), bottom + 16, tick_text(tick, chart.unit, step), anchor="middle")
-    canvas.text(canvas.width / 2, bottom + 36, shorten(chart.y_title, canvas.width - 8), anchor="middle")
-    for row in rows:
-        label = row if isinstance(row, str) else f"{row:g}"
-        canvas.text(8, canvas.y + 15, shorten(label, canvas.width - 16.0), colour="--ink")
-        canvas.y += LINE_HEIGHT
+        words = tick_text(tick, chart.unit, values.step)
+        canvas.text(values.at(tick), bottom + 16, words, anchor="middle")
+    for index, name in enumerate(rows.names):
+        y = top + index * rows.height
+        if rows.head:
+            canvas.text(8, y + 15, shorten(name, canvas.width - 16.0), colour="--ink")
+        else:
+            middle = y + (rows.height - rows.gap) / 2 + 4.5
+            words = shorten(name, rows.left - 12)
+            canvas.text(rows.left - 8, middle, words, anchor="end", colour="--ink")
         for number, each in enumerate(chart.series):
             for position in each.positions:
-                if position.x == row:
-                    _draw_bar(canvas, values, position, size, _palette(number))
-            canvas.y += size + BAR_GAP
+                if row_name(position) == name:
+                    _draw_bar(canvas, values, position, y + rows.head, rows.bar, _palette(number))
+            y += rows.bar + BAR_GAP
     if chart.chance is not None:
         x = values.at(chart.chance)
         canvas.line(x, top, x, bottom, "--ink", stroke_dasharray=DASHES, stroke_width=1.5)
-    canvas.y = bottom + 44
+    _title_below(canvas, bottom - 2, chart.title)
 
 
-def _draw_bar(canvas: Canvas, values: Axis, position: Position, size: float, colour: str) -> None:
+def _draw_bar(canvas: Canvas, values: Axis, position: Position, top: float, size: float, colour: str) -> None:
     zero, end = values.at(max(0.0, values.low)), values.at(position.y)
-    y = canvas.y + size / 2
-    canvas.mark(
-        "rect", x=min(zero, end), y=canvas.y, width=max(abs(end - zero), 1.0), height=size, fill=colour,
-        opacity=0.75,
-    )  # fmt: skip
+    x, length = min(zero, end), max(abs(end - zero), 1.0)
+    canvas.mark("rect", x=x, y=top, width=length, height=size, fill=colour, opacity=0.75)
+    middle = top + size / 2
     if position.low is None or position.high is None:
-        _hollow(canvas, end, y, colour)
+        _hollow(canvas, end, middle, colour)
     else:
-        _whisker(canvas, values.at(position.low), values.at(position.high), y)
+        _whisker(canvas, values.at(position.low), values.at(position.high), middle)
 
 
 # Points
 
 
 def _draw_points(canvas: Canvas, chart: PointChart) -> None:
-    for panel in chart.panels:
-        if panel.title:
-            canvas.text(4, canvas.y + 14, shorten(panel.title, canvas.width - 8.0), colour="--ink")
-            canvas.y += LINE_HEIGHT
-        _draw_panel(canvas, chart, panel)
-
-
-def _draw_panel(canvas: Canvas, chart: PointChart, panel: Panel) -> None:
-    names = list(panel.categories)
-    if len(names) > 1:
-        _draw_legend(canvas, [Key("point", name, _palette(i)) for i, name in enumerate(names)])
-    points = [point for listed in panel.categories.values() for point in listed]
-    top, bottom = canvas.y + LINE_HEIGHT, canvas.y + LINE_HEIGHT + POINTS_HEIGHT
-    vertical = axis(_spread(y for _, y in points), bottom, top, most=6)
-    step = vertical.ticks[1] - vertical.ticks[0]
-    labels = [tick_text(tick, chart.y_unit, step) for tick in vertical.ticks]
-    left = 8 + max(map(text_width, labels))
-    canvas.text(4, canvas.y + 12, shorten(chart.y_title, canvas.width - 8.0))
-    for tick, label in zip(vertical.ticks, labels, strict=True):
-        canvas.line(left + 6, vertical.at(tick), canvas.width - 4.0, vertical.at(tick), "--line")
-        canvas.text(left, vertical.at(tick) + 4.5, label, anchor="end")
-    along = axis(
-        _spread(x for x, _ in points), left + 14, canvas.width - 24.0, most=6 if canvas.width > 500 else 4
-    )
-    width = along.ticks[1] - along.ticks[0]
+    names = list(chart.categories)
+    _draw_legend(canvas, [Key("point", name, _palette(i)) for i, name in enumerate(names)])
+    points = [point for listed in chart.categories.values() for point in listed]
+    top = canvas.y + AXIS_TITLE
+    bottom = max(top + LEAST_PLOT, min(top + POINTS_HEIGHT, MOST_HEIGHT - 46.0))
+    vertical = axis(_spread((y for _, y in points), chart.y_unit), bottom, top, most=6)
+    left = _value_axis(canvas, vertical, chart.y_title, chart.y_unit)
+    most = 6 if canvas.width > 500 else 5
+    along = axis(_spread((x for x, _ in points), chart.x_unit), left + 14, canvas.width - 24.0, most)
     for tick in along.ticks:
-        words = tick_text(tick, chart.x_unit, width)
+        words = tick_text(tick, chart.x_unit, along.step)
         canvas.text(along.at(tick), bottom + 18, words, anchor="middle")
-    canvas.text(canvas.width / 2, bottom + 38, shorten(chart.x_title, canvas.width - 8.0), anchor="middle")
     for number, name in enumerate(names):
-        for x, y in panel.categories[name]:
+        for x, y in chart.categories[name]:
             canvas.mark(
                 "circle", cx=along.at(x), cy=vertical.at(y), r=3.5, fill=_palette(number), opacity=0.75
             )
-    canvas.y = bottom + 46
+    _title_below(canvas, bottom, chart.x_title)
 
 
-def _spread(values: Iterable[float]) -> tuple[float, float]:
+def _spread(values: Iterable[float], unit: Unit) -> tuple[float, float]:
+    """From the least to the most, or all of a share or a score."""
     listed = list(values)
     low, high = min(listed), max(listed)
+    least, most = RANGES.get(unit, (low, high)) if unit in ("share", "score") else (low, high)
+    low, high = min(low, least), max(high, most)
     return (low, high) if high > low else (low - 0.5, high + 0.5)

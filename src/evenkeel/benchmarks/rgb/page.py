@@ -94,7 +94,6 @@ def _pictures(lead: str, other: str) -> tuple[Curve, ...]:
             title=f"Accuracy by ability, {lead} check",
             metric=f"macro_{lead}",
             along="ability",
-            x_title="ability",
             y_title="answers right",
         ),
         *(
@@ -104,6 +103,7 @@ def _pictures(lead: str, other: str) -> tuple[Curve, ...]:
                 along=tag,
                 lines="lang",
                 x_title="share of documents that hold no part of the answer",
+                x_unit="share",
                 y_title="answers right",
             )
             for title, metric, tag in curves
@@ -120,7 +120,6 @@ def _pictures(lead: str, other: str) -> tuple[Curve, ...]:
             metric=lead,
             along="position",
             lines="lang",
-            x_title="position",
             y_title="answers right",
         ),
     )
