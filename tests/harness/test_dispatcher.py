@@ -25,7 +25,7 @@ from evenkeel.harness.progress import Progress
 from evenkeel.journal.journal import Journal
 from evenkeel.models.registry import load_model
 from evenkeel.report.formats.subjects import sampling
-from evenkeel.types import Generate, Message, Request, Response, Sampling
+from evenkeel.types import Capability, Generate, Message, Request, Response, Sampling
 from loopback import Loopback
 from scripted import Scripted
 
@@ -40,7 +40,7 @@ def ask(number: int, **more: Any) -> Generate:
 class PlugIn:
     """A model of someone else's, which answers each request by a rule, a few at a time."""
 
-    capabilities = frozenset({"generate"})
+    capabilities: frozenset[Capability] = frozenset({"generate"})
 
     def __init__(self, *, copies: bool = False, fails: int = -1, ahead: int = 4) -> None:
         self.asked: Counter[Request] = Counter()
@@ -51,7 +51,7 @@ class PlugIn:
     def identity(self) -> dict[str, Any]:
         return {"spec": "plug:in"}
 
-    def probe(self, needs: frozenset[str]) -> None:
+    def probe(self, needs: frozenset[Capability]) -> None:
         """Nothing to probe."""
 
     def close(self) -> None:
