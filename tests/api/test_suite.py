@@ -172,6 +172,22 @@ def test_all_runs_together_keep_within_the_budget(tmp_path: Path, questions: Pat
         assert sum(server.requests for server in servers.values()) == 18
 
 
+@pytest.mark.full
+def test_a_child_keeps_within_what_is_left_of_the_budget(tmp_path: Path, questions: Path) -> None:
+    """The first run asks eight times and has its answers embedded in one request, which is all there is."""
+    folder = tiny_model(tmp_path / "tiny")
+    with serving(one={}) as servers:
+        more = "budget: {requests: 9}\n"
+        again = SMALL.replace("benchmark: mirae,", "benchmark: mirae, name: again,").lstrip("\n")
+        path = write_suite(tmp_path, servers, SMALL + again, more)
+        text = re.sub(r'"openai:one", base_url: "[^"]*", args: {[^}]*}', f'"hf:{folder}"', path.read_text())
+        path.write_text(text)
+        first, second = outcome(path).runs
+        assert servers["one"].requests == 1
+    assert (first.state, second.state) == ("finished", "failed")
+    assert "the suite's budget is spent" in second.problem
+
+
 def test_a_stop_of_one_run_ends_that_run_alone(tmp_path: Path, questions: Path) -> None:
     def stop() -> None:
         until(lambda: servers["one"].requests)

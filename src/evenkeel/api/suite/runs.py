@@ -58,7 +58,7 @@ class PlannedRun(Struct, frozen=True, kw_only=True):
     servers: frozenset[str]
     """What it keeps busy: the addresses of servers, this machine. Runs with one in common take turns."""
     gate: Gate
-    """What counts its requests, and shares the suite's budget."""
+    """What counts its requests, and shares the suite's budget, unless all its models are on this machine."""
     is_free: bool
     """Whether no model of it is on a server."""
     step: int
@@ -201,7 +201,7 @@ def _planned(
             identity=identity,
         ),
         servers=_servers(refs),
-        gate=Gate(limits, prices, thinking_by_role(refs), shared=budget),
+        gate=Gate(limits, prices, thinking_by_role(refs), shared=None if is_free else budget),
         is_free=is_free,
         step=step,
     )
