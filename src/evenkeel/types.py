@@ -238,6 +238,11 @@ Records: TypeAlias = Callable[[], Iterator[Record[InputsT, DetailT]]]
 """Reads the records of a run from the start, one at a time: a run may be larger than memory."""
 
 
+def no_interval_reason(method: str) -> str:
+    """What follows `none: ` in the method of a figure or a test, where there is no interval."""
+    return method.removeprefix("none: ") if method.startswith("none: ") else ""
+
+
 class Figure(Struct, frozen=True, kw_only=True):
     """One number of a summary, with its interval and what it is computed from."""
 
@@ -265,6 +270,16 @@ class Figure(Struct, frozen=True, kw_only=True):
     scope: dict[str, str] = {}
     """The tags that it is confined to. Metric and scope make its key in summary.json, and are not repeated
     there: `page.metrics` writes and reads that key."""
+
+    @property
+    def reason(self) -> str:
+        """Why it has no interval, or no value; empty where it has an interval."""
+        return no_interval_reason(self.method)
+
+    @property
+    def linked(self) -> bool:
+        """Whether its samples share something: `clusters` is how many independent ones they amount to."""
+        return "linked" in self.method
 
 
 Summary: TypeAlias = dict[str, Figure]

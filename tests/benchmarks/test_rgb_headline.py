@@ -13,7 +13,7 @@ from evenkeel.benchmarks.rgb.benchmark import Rgb
 from evenkeel.benchmarks.rgb.files import DocKind, RgbInputs, load_prompts
 from evenkeel.benchmarks.rgb.scoring import measure
 from evenkeel.page.layout import Bars
-from evenkeel.page.verdict import verdict
+from evenkeel.page.verdict import judge
 from evenkeel.types import Figure, Response, Sample, Status, Summary
 from rgb_rules import REJECTION, Item, ask, exported, false, given, plain, right, scattered, write
 from stored import undeclared
@@ -127,7 +127,7 @@ def figure(value: float, low: float, high: float, metric: str = "") -> Figure:
 def test_checks_that_differ_are_said_to(published: Figure, remark: str) -> None:
     lenient = figure(0.82, 0.77, 0.86, metric="macro_lenient")
     summary: Summary = {"macro_lenient": lenient, "macro_published": published}
-    text = verdict(Rgb.layout, summary, {"model": lenient})
+    text = judge(Rgb.layout, summary, {"model": lenient}).text
     assert text == f"Right in 82 of 100 prompts (95% interval 77% to 86%).{remark}"
 
 

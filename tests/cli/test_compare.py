@@ -40,7 +40,7 @@ def test_two_runs_are_shown_metric_by_metric_with_nothing_cut_off(runs: Path) ->
     pair = (runs / "first", runs / "damaged")
     done = evenkeel("compare", *pair)
     title = r"^Similarity of the answers' texts \(SBERT cosine\)"
-    row = rf"{title} +B is worse +0\.\d+ +0\.\d+ +-0\.\d+ +\[-\.\d+, -\.\d+\] +< 0\.001"
+    row = rf"{title} +B is worse +0\.\d+ +0\.\d+ +-0\.\d+ +\[-0\.\d+, -0\.\d+\] +< 0\.001"
     assert re.search(row, done.output, re.MULTILINE)
     assert "Semantic entropy" in done.output
     words = " ".join(done.output.split())  # lines are wrapped

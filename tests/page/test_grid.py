@@ -24,7 +24,7 @@ def test_texts_below_figures_are_shown_wherever_a_table_is_drawn() -> None:
     grid = Grid("rgb", "figure", ["model"], rows)
     for drawn in (repr(grid), grid.to_markdown(), grid.to_html()):
         assert all(text in drawn for text in ("50%", "⚠ 80%", "2026", "–"))
-    assert "[20, 80]" in repr(grid)
+    assert "[20%, 80%]" in repr(grid)
 
 
 def test_a_value_without_an_interval_is_marked_and_the_reason_given() -> None:

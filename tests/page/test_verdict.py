@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from evenkeel.page.layout import Column, Layout, Note
 from evenkeel.page.metrics import Metric
-from evenkeel.page.verdict import verdict
+from evenkeel.page.verdict import judge
 from evenkeel.types import Figure, Unit
 
 RIGHT = Layout(metrics=(Metric("right", "Accuracy", "share", "higher"),), question="?", verdict="Right in {}")
@@ -27,7 +27,7 @@ def figure(value: float | None, low: float | None, high: float | None, **fields:
 
 
 def of(headline: Figure, layout: Layout = RIGHT, **settings: Any) -> str:
-    return verdict(layout, {layout.headline: headline}, {"model": headline}, **settings)
+    return judge(layout, {layout.headline: headline}, {"model": headline}, **settings).text
 
 
 @pytest.mark.parametrize(
@@ -71,9 +71,9 @@ def test_a_macro_average_is_not_a_share_of_prompts() -> None:
     parts = {f"right/ability={n}": figure(0.5, 0.4, 0.6, scope={"ability": n}) for n in ("one", "two")}
     summary = {"right": headline, **parts}
     expected = "Right in 50%, averaged over two abilities (95% interval 40% to 60%)."
-    assert verdict(layout, summary, {"model": headline}) == expected
+    assert judge(layout, summary, {"model": headline}) == (expected, ())
     del summary["right/ability=two"]
-    assert verdict(layout, summary, {"model": headline}).startswith("Right in 4 of 8 prompts (")
+    assert judge(layout, summary, {"model": headline}).text.startswith("Right in 4 of 8 prompts (")
 
 
 def test_remarks_on_the_figures_follow() -> None:
@@ -83,25 +83,25 @@ def test_remarks_on_the_figures_follow() -> None:
 
 def test_the_highest_of_several_methods_is_described_and_ties_are_named() -> None:
     best, other = figure(0.9, 0.85, 0.95), figure(0.5, 0.45, 0.55)
-    text = verdict(RIGHT, {"right": best}, {"bm25": other, "judge": best})
+    text = judge(RIGHT, {"right": best}, {"bm25": other, "judge": best}).text
     assert text.startswith("Highest of 2 methods: judge, right in 90% of 8 prompts")
     wide = figure(0.9, 0.8, 1.0)
-    text = verdict(RIGHT, {"right": best}, {"a": best, "b": other, "c": wide})
+    text = judge(RIGHT, {"right": best}, {"a": best, "b": other, "c": wide}).text
     assert text.startswith("Highest of 3 methods: a and c (a tie), right in 90% of 8 prompts (the widest 95%")
-    assert verdict(RIGHT, {"right": best}, {"a": best, "b": best}).startswith(
+    assert judge(RIGHT, {"right": best}, {"a": best, "b": best}).text.startswith(
         "Both methods tie, right in 90%"
     )
-    text = verdict(RIGHT, {"right": best}, dict.fromkeys("abc", best))
+    text = judge(RIGHT, {"right": best}, dict.fromkeys("abc", best)).text
     assert text.startswith("All 3 methods tie, right in 90% of 8 prompts (95% interval")
 
 
 def test_who_made_the_data_is_not_put_first() -> None:
     best, other = figure(0.9, 0.85, 0.95), figure(0.5, 0.45, 0.55)
     notes = [Note("judge built these triplets", involved=("judge",))]
-    text = verdict(RIGHT, {"right": best}, {"bm25": other, "embed": other, "judge": best}, notes=notes)
+    text = judge(RIGHT, {"right": best}, {"bm25": other, "embed": other, "judge": best}, notes=notes).text
     made = "(without judge, which helped to make the data)"
     assert text.startswith(f"Highest of 3 methods {made}: bm25 and embed (a tie), right in 4 of 8 prompts")
-    assert verdict(RIGHT, {"right": best}, {"judge": best}, notes=notes).startswith("Right in 90%")
+    assert judge(RIGHT, {"right": best}, {"judge": best}, notes=notes).text.startswith("Right in 90%")
 
 
 def test_a_baseline_and_a_doubt_of_the_benchmark_are_said() -> None:
@@ -115,7 +115,8 @@ def test_a_baseline_and_a_doubt_of_the_benchmark_are_said() -> None:
     headline = figure(38.1, 35.0, 41.0, unit=unit)
     summary = {"right": headline, "copy": figure(40.2, None, None, unit=unit)}
     notes = [Note("", doubt="all answers are the same text")]
-    assert verdict(layout, summary, {"model": headline}, notes=notes) == (
+    assert judge(layout, summary, {"model": headline}, notes=notes) == (
         "Scores 38.1 of 100, where copying gives 40.2; all answers are the same text, so treat this as a "
-        "test run."
+        "test run.",
+        ("all answers are the same text",),
     )

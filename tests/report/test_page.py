@@ -9,6 +9,7 @@ import re
 import shutil
 import sys
 from collections import Counter
+from html import unescape
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -30,6 +31,7 @@ from evenkeel.page.metrics import scope_name
 from evenkeel.page.tables import all_figures, arrange
 from evenkeel.page.view_html import view_html
 from evenkeel.report import charts
+from evenkeel.report.describe import describe
 from evenkeel.report.html_page import render
 from evenkeel.report.samples import table as samples
 from evenkeel.report.samples.table import SCRIPT
@@ -171,14 +173,39 @@ def test_the_page_begins_with_few_figures_and_has_all_further_down(run: ek.Run) 
 def test_the_terminal_table_lines_up_and_is_plain_when_piped(run: ek.Run) -> None:
     console = Console(width=100, file=None, record=True, force_terminal=False)
     with console.capture() as captured:
-        show_run(console, run, LAYOUT, min_coverage=0.95)
-        show_side_by_side(console, [run, run], LAYOUT)
+        show_run(console, describe(run), min_coverage=0.95)
+        show_side_by_side(console, describe(run, run))
     shown = captured.get()
     assert "\x1b" not in shown
     assert "<i>loop</i>␛[31m" in shown
     assert "coverage 100% (80 complete)" in shown
-    assert re.search(r"^ *1   0\.\d+ \[-?\.\d+, 1?\.\d+\]", shown, re.MULTILINE)
+    assert re.search(r"^ *1   0\.\d+ \[ *-?0\.\d+, [01]\.\d+\]", shown, re.MULTILINE)
     assert "±" not in shown
+
+
+@pytest.mark.parametrize("benchmark", ["mirae", "multiview"])
+def test_terminal_page_and_notebook_say_the_same_of_a_run(
+    run: ek.Run, benchmark: str, tmp_path: Path
+) -> None:
+    if benchmark == "multiview":
+        data = store(tmp_path / "t.jsonl", [triplet(n) for n in range(4)])
+        run = ek.run("multiview", data=data, method=["bm25"], out=tmp_path / "run")
+    described = describe(run)
+    console = Console(width=10_000, record=True, force_terminal=False)
+    with console.capture() as captured:
+        show_run(console, described, min_coverage=0.95)
+    page = re.sub(r"\s+", " ", unescape(re.sub("<[^>]*>", " ", render(run))))
+    notebook = re.sub(r"\s+", " ", unescape(re.sub("<[^>]*>", " ", run._repr_html_())))
+    shown = {"terminal": captured.get(), "page": page, "notebook": notebook}
+    facts = [run.verdict, *described.warnings]
+    assert described.warnings or benchmark == "multiview"
+    if described.headline is not None:
+        facts += [described.headline.value, described.headline.interval, described.headline.based_on]
+    for title, [figure] in described.main.rows if described.main else []:
+        assert isinstance(figure, Figure)
+        facts += [title, text.value(figure)]
+    for name, words in shown.items():
+        assert not [fact for fact in facts if text.visible(fact) not in words], name
 
 
 def figure(
@@ -193,16 +220,17 @@ def test_numbers_are_written_the_same_everywhere() -> None:
     assert text.value(figure(0.88491)) == "0.88"
     assert text.value(figure(None)) == "–"
     assert text.interval(figure(0.88, 0.87, 0.9)) == "0.87 to 0.90"
-    assert text.interval(figure(0.88, 0.87, 0.9), short=True) == "[.87, .90]"
+    assert text.interval(figure(0.88, 0.87, 0.9), short=True) == "[0.87, 0.90]"
     assert text.interval(figure(0.88)) == ""
     assert text.interval(figure(90, 2, 11_381, unit="tokens")) == "interval too wide"
     assert text.interval(figure(0.2, -1, 1, unit="correlation"), short=True) == "interval too wide"
-    assert text.interval(figure(-0.1, -0.2, 1.0), short=True) == "[-.20, 1.00]"
+    assert text.interval(figure(-0.1, -0.2, 1.0), short=True) == "[-0.20, 1.00]"
     assert text.interval(figure(31, 30.8, 31.2, unit="tokens"), short=True) == "[31, 31]"
-    assert text.interval(figure(0.95, 0.757, 0.9912, unit="share"), short=True) == "[76, 99]"
-    assert text.interval(figure(0, 0, 0.0312, unit="share"), short=True) == "[0, 3]"
-    assert text.signed_bound(0.08, "share") == "+8"
-    assert text.signed_bound(-0.5, "cosine") == "-.50"
+    assert text.interval(figure(0.95, 0.757, 0.9912, unit="share"), short=True) == "[76%, 99%]"
+    assert text.interval(figure(0, 0, 0.0312, unit="share"), short=True) == "[0%, 3%]"
+    assert text.interval(figure(0.36, 0.056, 0.6), short=True) == "[0.06, 0.60]"
+    assert text.interval(figure(0.996, 0.9, 0.9991), short=True) == "[0.900, 0.999]"
+    assert text.interval(figure(0.05, 0.0026, 0.999, unit="share"), short=True) == "[0.3%, 99.9%]"
 
 
 def test_limits_are_aligned_in_a_column() -> None:
@@ -212,11 +240,11 @@ def test_limits_are_aligned_in_a_column() -> None:
         msgspec.structs.replace(figure(0.9, 0.8, 0.95, "share"), coverage=0.5),
     ]  # fmt: skip
     assert [str(cell) for cell in rich_cells(column)] == [
-        "  5% [ 1,  14]              ",
-        "100% [76, 100]              ",
-        "   –                        ",
-        " 50% ○                      ",
-        " 90% [80,  95] (50% covered)",
+        "  5% [ 1%,  14%]              ",
+        "100% [76%, 100%]              ",
+        "   –                          ",
+        " 50% ○                        ",
+        " 90% [80%,  95%] (50% covered)",
     ]
 
 

@@ -231,7 +231,7 @@ def _why_not(pair: Pair, names: tuple[str, str], sides: tuple[Values, Values]) -
     """Why a metric of two runs is not compared: a figure that one of them gives as unknown, or no value."""
     for side, run, name in zip("AB", pair.runs, names, strict=True):
         if (figure := run.figure(name)) is not None and figure.value is None:
-            return f"{side} has no value ({figure.method.removeprefix('none: ')})"
+            return f"{side} has no value ({figure.reason})"
     metric = sides[0].metric
     known = [{*side.parts[side.known]} for side in sides]
     missing = sorted(

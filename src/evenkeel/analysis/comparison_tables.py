@@ -14,7 +14,6 @@ from evenkeel.page.format import (
     says_nothing,
     share,
     signed,
-    signed_bound,
 )
 from evenkeel.page.grid import Cell, Content, Grid, Overview, Style
 from evenkeel.page.layout import Layout
@@ -66,8 +65,7 @@ def answer(difference: Difference, layout: Layout, names: tuple[str, str] = ("A"
     if difference.outcome == "not compared":
         return f"{difference.outcome}: {difference.reason}"
     if difference.outcome == "too few to tell":
-        groups = layout.counted[1].removeprefix("independent ")
-        needed = f", about {difference.needed:,} {groups} would do" if difference.needed else ""
+        needed = f", about {difference.needed:,} {layout.counted[1]} would do" if difference.needed else ""
         return f"{difference.outcome}{needed}"
     return f"{names[1]} is {difference.outcome}"
 
@@ -122,7 +120,7 @@ def _row(difference: Difference, layout: Layout) -> list[Content]:
     change = "–" if difference.difference is None else signed(difference.difference, unit)
     limits = ""
     if low is not None and high is not None:
-        limits = f"[{signed_bound(low, unit)}, {signed_bound(high, unit)}]"
+        limits = f"[{signed(low, unit)}, {signed(high, unit)}]"
         limits = TOO_WIDE if says_nothing(low, high, unit) else limits
     return [
         Cell(answer(difference, layout), style),

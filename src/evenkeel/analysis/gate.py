@@ -20,6 +20,7 @@ from evenkeel.harness.folder import Run, load_run
 from evenkeel.page.format import chance, counts, number, probability, share, signed, tag_name
 from evenkeel.page.grid import Cell, Content, Displayed, Grid, Overview
 from evenkeel.page.layout import Layout
+from evenkeel.types import no_interval_reason
 
 MIN_OVERLAP = 0.8
 """The share of the larger run's samples that the other must have too."""
@@ -110,7 +111,7 @@ def gate(
     names = list(dict.fromkeys(metrics or [layout.headline]))
     comparison, [pair], tests = compare_values([old, new], names)
     worse = [_direction(test, higher_is_worse=higher_is_worse) for test in tests]
-    overlaps = [_overlap(name, pair, layout.counted) for name in names]
+    overlaps = [_overlap(name, pair, layout) for name in names]
     corrected = holm(
         [_p_beyond(test, max_drop, direction) for test, direction in zip(tests, worse, strict=True)]
     )
@@ -143,7 +144,7 @@ def _direction(test: Test, *, higher_is_worse: bool) -> Direction:
     return "drop" if test.metric.better == "higher" else "rise"
 
 
-def _overlap(name: str, pair: Pair, counted: tuple[str, str]) -> Overlap:
+def _overlap(name: str, pair: Pair, layout: Layout) -> Overlap:
     """What two runs have in common; those that have too little to say anything about either are refused."""
     old, new = pair.sides(name)
     common = old.about & new.about
@@ -152,7 +153,7 @@ def _overlap(name: str, pair: Pair, counted: tuple[str, str]) -> Overlap:
         larger=max(int(run[name].about.sum()) for run in pair.runs),
         groups=independent_groups(old.groups[common]),
     )
-    samples, groups = counted
+    samples, groups = layout.counted[0], layout.groups
     if overlap.common < MIN_OVERLAP * overlap.larger or overlap.groups < MIN_GROUPS:
         alike = overlap.common >= MIN_OVERLAP * overlap.larger
         remedy = f"ask more {groups}" if alike else "ask both runs the same, with the same --limit"
@@ -220,10 +221,10 @@ def _check(
     few = not test.metric.ratio_to and difference.n < MIN_OVERLAP * overlap.larger
     if difference.method == FEW_IN_A_PART:
         tag = tag_name(test.metric.mean_over)
-        needed = f"{MIN_GROUPS} {layout.counted[1]} of each {tag}"
+        needed = f"{MIN_GROUPS} {layout.groups} of each {tag}"
         passed, reason = False, f"has too few values in both runs for one {tag}: the gate needs {needed}"
     elif difference.n and (few or difference.clusters < MIN_GROUPS):
-        needed = f"{share(MIN_OVERLAP)} and {MIN_GROUPS} {layout.counted[1]}"
+        needed = f"{share(MIN_OVERLAP)} and {MIN_GROUPS} {layout.groups}"
         reason = f"has a value in both runs for only {based_on}, of {overlap.larger:,}"
         passed, reason = False, f"{reason}: the gate needs {needed}"
     else:
@@ -263,7 +264,7 @@ def _judged(
     if significant:
         return False, f"{change}): a significant {beyond}"
     if low is None or high is None:
-        reason = difference.method.removeprefix("none: ")
+        reason = no_interval_reason(difference.method)
         if p is None:
             raise UsageError(f"the change of '{difference.metric}' cannot be tested: {reason}.")
         return True, f"{change}): no significant {beyond} ({reason})"
@@ -281,5 +282,4 @@ def _needed(test: Test, allowed: float, worse: Direction, layout: Layout) -> str
     count = groups_to_show(size, test.estimate, unit)
     if count is None or count <= test.difference.clusters:
         return ""
-    groups = layout.counted[1].removeprefix("independent ")
-    return f"; about {count:,} {groups} would tell a {worse} of {number(size, unit)} from none"
+    return f"; about {count:,} {layout.counted[1]} would tell a {worse} of {number(size, unit)} from none"

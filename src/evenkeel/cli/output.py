@@ -45,10 +45,10 @@ def show_run(run: Run, *, min_coverage: float, json: bool) -> int:
         return check_coverage(run, min_coverage)
     from rich.console import Console
 
-    from evenkeel.report.notes import notes_of
+    from evenkeel.report.describe import describe
     from evenkeel.report.terminal.tables import show_run
 
-    show_run(Console(), run, run.layout, min_coverage=min_coverage, notes=notes_of(run))
+    show_run(Console(), describe(run), min_coverage=min_coverage)
     if (run.path / "report.html").is_file():
         say(f"Report: {run.path / 'report.html'}")
     return check_coverage(run, min_coverage)

@@ -253,7 +253,7 @@ def _score(
     from rich.console import Console
 
     from evenkeel import api
-    from evenkeel.harness.folder import shared_layout
+    from evenkeel.report.describe import describe
     from evenkeel.report.notes import notes_of
     from evenkeel.report.terminal.progress import Watcher
     from evenkeel.report.terminal.tables import show_side_by_side
@@ -276,7 +276,7 @@ def _score(
     if json:
         click.echo(as_json({str(run.path): run.summary for run in runs}))
     else:
-        show_side_by_side(Console(), runs, shared_layout(runs))
+        show_side_by_side(Console(), describe(*runs))
         for run in runs:
             say(f"Report: {run.path / 'report.html'}")
     return max(check_coverage(run, FLOOR) for run in runs)

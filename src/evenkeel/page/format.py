@@ -90,39 +90,56 @@ def value(figure: Figure | None) -> str:
 
 
 def interval(figure: Figure | None, *, short: bool = False) -> str:
-    """`0.85 to 0.87`, or `[.85, .87]` where space is short; empty where it is unknown."""
+    """`0.85 to 0.87`, or `[0.85, 0.87]` where space is short; empty where it is unknown."""
     if figure is None or figure.value is None or figure.low is None or figure.high is None:
         return ""
     if says_nothing(figure.low, figure.high, figure.unit):
         return TOO_WIDE
-    if not short:
-        return f"{number(figure.low, figure.unit)} to {number(figure.high, figure.unit)}"
-    return f"[{bound(figure.low, figure.unit)}, {bound(figure.high, figure.unit)}]"
+    low, high = limits(figure)
+    return f"[{low}, {high}]" if short else f"{low} to {high}"
+
+
+def limits(figure: Figure) -> tuple[str, str]:
+    """Both ends of an interval, with the digits of the value: `0.06` and `0.60` beside 0.36."""
+    if figure.value is None or figure.low is None or figure.high is None:
+        return "", ""
+    places = len(number(figure.value, figure.unit).removesuffix("%").partition(".")[2])
+    return _limit(figure.low, figure.unit, places), _limit(figure.high, figure.unit, places)
+
+
+def _limit(amount: float, unit: Unit, places: int) -> str:
+    """An amount with so many decimals; more where it would otherwise be all or nothing."""
+    if unit == "share":
+        digits = f"{amount:.{places}%}"
+        all_or_nothing = not NONZERO.search(digits) or float(digits[:-1]) in (100.0, -100.0)
+        return number(amount, unit) if all_or_nothing else digits
+    digits = f"{amount:,.{places}f}"
+    return digits if NONZERO.search(digits) else digits.removeprefix("-")
 
 
 def no_interval(figure: Figure | None) -> str:
     """Why a value has no interval: `fewer than two groups`; empty where it has one, and without a value."""
     if figure is None or figure.value is None or (figure.low is not None and figure.high is not None):
         return ""
-    return figure.method.removeprefix("none: ") or "not known"
+    return figure.reason or figure.method or "not known"
 
 
 def interval_words(figure: Figure) -> str:
     """`95% interval 0.85 to 0.87`, `95% interval too wide`, `no 95% interval: fewer than two groups`."""
-    limits = interval(figure)
-    if limits == TOO_WIDE:
-        return f"95% {limits}"
-    reason = no_interval(figure) or figure.method.removeprefix("none: ")
-    return f"95% interval {limits}" if limits else f"no 95% interval: {reason}"
+    words = interval(figure)
+    if words == TOO_WIDE:
+        return f"95% {words}"
+    reason = no_interval(figure) or figure.reason
+    return f"95% interval {words}" if words else f"no 95% interval: {reason}"
 
 
 def beside(figure: Figure) -> list[str]:
     """What is shown beside a value: its interval or the mark for none, p-value, and coverage if partial."""
     if figure.value is None:
         return []
-    limits = interval(figure, short=True) or NO_INTERVAL
-    limits = f"({limits})" if limits == TOO_WIDE else limits
-    details = list(filter(None, (limits, p_value(figure))))
+    words = interval(figure, short=True) or NO_INTERVAL
+    words = f"({words})" if words == TOO_WIDE else words
+    details = list(filter(None, (words, p_value(figure))))
     parts = [*(f"{detail}," for detail in details[:-1]), *details[-1:]]
     return [*parts, f"({share(figure.coverage)} covered)"] if figure.coverage < 1 else parts
 
@@ -132,17 +149,6 @@ def says_nothing(low: float, high: float, unit: Unit) -> bool:
     if unit in WIDEST:
         return high - low > WIDEST[unit]
     return unit in ("tokens", "count", "bits", "nats") and low > 0 and high > TIMES * low
-
-
-def bound(amount: float, unit: Unit) -> str:
-    """One end of an interval beside its value, without the unit's sign: `76` for 76%, `.85`."""
-    digits = number(amount, unit)
-    return digits.removesuffix("%") if unit == "share" else re.sub(r"(?<![0-9])0[.]", ".", digits)
-
-
-def signed_bound(amount: float, unit: Unit) -> str:
-    """One end of the interval of a difference: `+8.0`, `-.012`."""
-    return _plus(amount, bound(amount, unit))
 
 
 def chance(metric: Metric | None) -> str:
@@ -162,12 +168,12 @@ class Counted(Protocol):
 def counts(figure: Counted, layout: Layout) -> str:
     """How many samples are behind a figure: `280 prompts from 40 questions`, `200 examples`, or, of
     linked samples, `48 triplets, as many as 41 independent ones`."""
-    samples, groups = layout.counted
+    samples = layout.counted[0]
     if figure.clusters == figure.n:
         return counted(figure.n, samples)
-    if groups == f"independent {samples}":
+    if layout.linked and layout.counted[1] == samples:
         return f"{counted(figure.n, samples)}, as many as {counted(figure.clusters, 'independent ones')}"
-    return f"{counted(figure.n, samples)} from {counted(figure.clusters, groups)}"
+    return f"{counted(figure.n, samples)} from {counted(figure.clusters, layout.groups)}"
 
 
 def counted(count: int, plural: str) -> str:

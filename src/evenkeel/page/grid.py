@@ -16,7 +16,7 @@ from evenkeel.page.format import (
     as_latex,
     as_markdown,
     beside,
-    bound,
+    limits,
     no_interval,
     says_nothing,
     share,
@@ -286,9 +286,9 @@ def rich_cells(contents: Sequence[Content]) -> list[Text]:
     intervals = _intervals(figures)
     middle, end = max(map(len, intervals)), max(map(len, partial))
     texts = []
-    for number, limits, note in zip(values, intervals, partial, strict=True):
+    for number, words, note in zip(values, intervals, partial, strict=True):
         style = "dim" if number == "–" else ""
-        details = (f"{limits:<{middle}}", "dim"), (f"{note:<{end}}", "yellow")
+        details = (f"{words:<{middle}}", "dim"), (f"{note:<{end}}", "yellow")
         texts.append(Text.assemble((f"{number:>{width}}", style), *details))
     drawn = iter(texts)
     return [_rich_text(each) if isinstance(each, str | Cell | Scale) else next(drawn) for each in contents]
@@ -304,15 +304,15 @@ def _rich_text(content: Content) -> Text:
 
 def _intervals(figures: Sequence[Figure | None]) -> list[str]:
     """What is shown of each interval in a column, the ends of all below each other."""
-    limits = [_limits(figure) for figure in figures]
-    low, high = (max(map(len, side)) for side in zip(*limits, strict=True))
+    ends = [_limits(figure) for figure in figures]
+    low, high = (max(map(len, side)) for side in zip(*ends, strict=True))
     return [
         f" [{lower:>{low}}, {upper:>{high}}]"
         if lower
         else f" ({TOO_WIDE})"
         if figure is not None and figure.low is not None and figure.value is not None
         else f" {NO_INTERVAL}" * bool(no_interval(figure))
-        for figure, (lower, upper) in zip(figures, limits, strict=True)
+        for figure, (lower, upper) in zip(figures, ends, strict=True)
     ]
 
 
@@ -322,4 +322,4 @@ def _limits(figure: Figure | None) -> tuple[str, str]:
         return "", ""
     if says_nothing(figure.low, figure.high, figure.unit):
         return "", ""
-    return bound(figure.low, figure.unit), bound(figure.high, figure.unit)
+    return limits(figure)

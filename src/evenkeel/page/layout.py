@@ -89,6 +89,9 @@ class Layout(Struct, frozen=True, kw_only=True):
     has counts. Default: the headline, where it is a share."""
     counted: tuple[str, str] = ("prompts", "questions")
     """The words for samples and for the groups they fall into."""
+    linked: bool = False
+    """Whether samples share something across these groups: what is counted is then how many independent ones
+    they amount to."""
     facts: tuple[Column, ...] = ()
     """Figures shown beside the headline where the run has them. Default: the metrics declared as `main`."""
     pictures: tuple[Picture, ...] = ()
@@ -113,6 +116,11 @@ class Layout(Struct, frozen=True, kw_only=True):
         metric = self.metrics[0]
         scopes = (each.scope for each in summary.values() if each.metric == metric.name)
         return part_words(metric, (scope[metric.mean_over] for scope in scopes if metric.mean_over in scope))
+
+    @property
+    def groups(self) -> str:
+        """The words for what counts as one: `questions`, `independent triplets`."""
+        return f"independent {self.counted[1]}" if self.linked else self.counted[1]
 
     @property
     def headline(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from evenkeel.page.format import FLOOR, TOO_WIDE, counted, counts, interval, number
 from evenkeel.page.layout import Layout, Note
@@ -13,8 +14,6 @@ CUT_OFF = 0.05
 """The share of answers that were cut off from which a figure is in doubt."""
 WIDE: dict[Unit, float] = {"share": 0.25, "cosine": 0.25, "score": 25}
 """Intervals wider than this are of too few samples."""
-TEST_RUN = "so treat this as a test run"
-"""How the verdict on a figure in doubt ends."""
 NUMBERS = {2: "two", 3: "three", 4: "four", 5: "five", 6: "six"}
 ROUNDING = 1e-9
 """Values that differ by less are equal."""
@@ -22,14 +21,21 @@ COUNTED = 100
 """Up to so many samples a share is given as a count: 1 of 8 prompts."""
 
 
-def verdict(
+class Verdict(NamedTuple):
+    """A sentence on a run, and what speaks against its headline: where anything does, it is a test run."""
+
+    text: str
+    doubts: tuple[str, ...] = ()
+
+
+def judge(
     layout: Layout,
     summary: Summary,
     headlines: Mapping[str, Figure],
     *,
     subjects: str = "methods",
     notes: Sequence[Note] = (),
-) -> str:
+) -> Verdict:
     """`Right in 1 of 8 prompts; 8 of 12 answers were cut off, so treat this as a test run.`
 
     `headlines` has the headline of each subject by its name; of several, the highest is described, or those
@@ -38,8 +44,9 @@ def verdict(
     scored = {name: figure for name, figure in headlines.items() if figure.value is not None}
     remarks = layout.remarks(summary) if layout.remarks else []
     if not scored:
-        reason = next(iter(headlines.values())).method.removeprefix("none: ")
-        return " ".join((f"There is no score: {reason}.", *remarks))
+        first = next(iter(headlines.values()))
+        reason = first.reason or first.method
+        return Verdict(" ".join((f"There is no score: {reason}.", *remarks)), (reason,))
     involved = {name for note in notes for name in note.involved if name in headlines}
     others = {name: each for name, each in scored.items() if name not in involved}
     leading = _leading(others or scored, layout)
@@ -54,12 +61,12 @@ def verdict(
     doubts += _few(figure, layout)
     if doubts:
         listed = " and ".join(filter(None, (", ".join(doubts[:-1]), doubts[-1])))
-        text = f"{text}{baseline_words(layout, summary)}; {listed}, {TEST_RUN}."
+        text = f"{text}{baseline_words(layout, summary)}; {listed}, so treat this as a test run."
     else:
         limits = list(dict.fromkeys(map(interval, leading.values())))
         widest = "the widest " if len(limits) > 1 else ""
         text = f"{text} ({widest}95% interval {interval(figure)}){baseline_words(layout, summary)}."
-    return " ".join((text, *remarks))
+    return Verdict(" ".join((text, *remarks)), tuple(doubts))
 
 
 def _leading(scored: Mapping[str, Figure], layout: Layout) -> dict[str, Figure]:
@@ -137,8 +144,7 @@ def _request_doubts(figure: Figure) -> list[str]:
 
 def _few(figure: Figure, layout: Layout) -> list[str]:
     """That there are too few samples to be sure, and where the true figure may be."""
-    linked = layout.counted[1].startswith("independent ")
-    samples = counted(figure.n, layout.counted[0]) if linked else counts(figure, layout)
+    samples = counted(figure.n, layout.counted[0]) if layout.linked else counts(figure, layout)
     samples = f"there {'is' if figure.n == 1 else 'are'} only {samples}"
     limits = interval(figure)
     if not limits or limits == TOO_WIDE:

@@ -38,9 +38,9 @@ def deciding_notes(run: Run) -> list[Note]:
     figures = [(layout.headline_title, run.headline), *layout.main_figures(run.summary)]
     return [
         Note(
-            f"{capitalised(title)}: {counted(figure.deciding, layout.counted[1])} in {figure.clusters:,} "
+            f"{capitalised(title)}: {counted(figure.deciding, layout.groups)} in {figure.clusters:,} "
             f"{'decides' if figure.deciding == 1 else 'decide'} this interval. "
-            f"Other {layout.counted[1]} may give a figure outside of it.",
+            f"Other {layout.groups} may give a figure outside of it.",
             warning=True,
         )
         for title, figure in figures[: 1 + MOST_MAIN]

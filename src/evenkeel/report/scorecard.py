@@ -28,7 +28,6 @@ from evenkeel.page.html import render as render_template
 from evenkeel.page.layout import MOST_MAIN, Layout
 from evenkeel.page.metrics import declaration, scope_name
 from evenkeel.page.scale import Mark, Scale, drawable, legend, sources
-from evenkeel.page.verdict import TEST_RUN
 from evenkeel.types import Figure
 
 LEAD = "Benchmarks measure different things: there is no overall score."
@@ -54,6 +53,8 @@ class Entry(Struct, frozen=True, kw_only=True):
     created: str
     verdict: str
     """One sentence on the run."""
+    doubts: tuple[str, ...] = ()
+    """What speaks against its headline: few samples, answers cut off."""
     headline: Line
     facts: list[Line]
     marks: tuple[Mark, ...] = ()
@@ -89,7 +90,7 @@ class Scorecard(Displayed, Struct, frozen=True, kw_only=True):
 
     def _test_run(self) -> list[str]:
         """A warning where figures are in doubt."""
-        doubted = {entry.benchmark for entry in self.entries if TEST_RUN in entry.verdict}
+        doubted = {entry.benchmark for entry in self.entries if entry.doubts}
         if not doubted:
             return []
         total = len({entry.benchmark for entry in self.entries})
@@ -168,6 +169,7 @@ def _entries(run: Run, layout: Layout, name: str, own: Sequence[Run], *, alone: 
                 path=str(run.path),
                 created=str(run.spec.provenance.get("created", "")),
                 verdict=run.verdict,
+                doubts=run.doubts,
                 # Under one metric in every entry, so that methods have their figures in one row.
                 headline=Line(metric=layout.headline, title=layout.headline_title, figure=figure),
                 facts=facts,

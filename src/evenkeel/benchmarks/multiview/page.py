@@ -105,7 +105,8 @@ LAYOUT = Layout(
     question="Does a similarity method follow the stated criterion?",
     name="Similarity by criterion (multiview)",
     verdict="Right in {}",
-    counted=("triplets", "independent triplets"),
+    counted=("triplets", "triplets"),
+    linked=True,
     correct=("accuracy",),
     blocks=blocks,
     pictures=(
@@ -181,7 +182,7 @@ BOTH_WAYS = replace(
     LAYOUT,
     metrics=tuple(sorted(METRICS, key=lambda metric: metric.name != "both_ways")),
     verdict="Right under both criteria in {}",
-    counted=("pairs", "independent pairs"),
+    counted=("pairs", "pairs"),
 )
 """The page of a run with documents that are asked about both ways."""
 
@@ -196,7 +197,7 @@ def notes(spec: RunSpec, summary: Summary) -> list[Note]:
     texts = []
     triplets = sum(figure.n for figure in summary.values() if figure.metric == "built_against_bm25")
     linked = [f for f in summary.values() if f.metric == "accuracy" and set(f.scope) == {"method"}]
-    if fewest := min((f.clusters for f in linked if "linked" in f.method), default=0):
+    if fewest := min((f.clusters for f in linked if f.linked), default=0):
         texts.append(
             f"Triplets share documents: for intervals and tests these {triplets:,} amount to {fewest:,} "
             "independent ones."

@@ -214,8 +214,8 @@ def layout_for(spec: RunSpec, summary: Summary) -> Layout:
     published = source == "published" and spec.options.get("prompts") == "published"
     layout = PUBLISHED_LAYOUT if published or source == "recorded" else LAYOUT
     headline = summary.get(layout.headline)
-    if headline and LINKED in headline.method:
-        return replace(layout, counted=("prompts", "independent questions"))
+    if headline and headline.linked:
+        return replace(layout, linked=True)
     return layout
 
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -18,7 +19,7 @@ from evenkeel.harness.benchmark import Benchmark
 from evenkeel.harness.folder.layout import how_to_resume, run_file
 from evenkeel.harness.folder.spec import read_spec, spec_file
 from evenkeel.harness.registry import benchmark_class, benchmark_names, record_type
-from evenkeel.page.format import counts, interval, interval_words, share, statuses, value, visible
+from evenkeel.page.format import interval, interval_words, share, value, visible
 from evenkeel.page.grid import Displayed, Overview
 from evenkeel.page.layout import Layout
 from evenkeel.page.metrics import scope_name, scope_of
@@ -26,8 +27,10 @@ from evenkeel.types import Figure, Record, RunSpec, Sample, Score, Summary
 
 if TYPE_CHECKING:
     from evenkeel.files.frame import DataFrame
-    from evenkeel.harness.stored.marks import Mark, Verdict
+    from evenkeel.harness.stored.marks import Mark
+    from evenkeel.harness.stored.marks import Verdict as MarkVerdict
     from evenkeel.harness.stored.samples import Samples
+    from evenkeel.page.verdict import Verdict
 
 
 class ScoredLine(Struct, frozen=True):
@@ -84,7 +87,9 @@ class Run(Displayed):
         """The scores of the records alone, in less time: answers and details are not decoded."""
         return self._lines(ScoredLine)
 
-    def mark(self, sample_id: str, verdict: Verdict = "wrong", metric: str = "", comment: str = "") -> Mark:
+    def mark(
+        self, sample_id: str, verdict: MarkVerdict = "wrong", metric: str = "", comment: str = ""
+    ) -> Mark:
         """Say that a sample's score, or one value of it, is wrong or right; "" takes that back.
 
         Marks are kept in marks.jsonl in the run's folder, each with the inputs, answers and values.
@@ -113,12 +118,22 @@ class Run(Displayed):
     @property
     def verdict(self) -> str:
         """One plain sentence: how good it is, and whether to trust the figure."""
-        from evenkeel.page.verdict import verdict
+        return self._verdict.text
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """Why it is no more than a test run: few samples, answers cut off. Empty where nothing speaks against
+        its headline."""
+        return self._verdict.doubts
+
+    @cached_property
+    def _verdict(self) -> Verdict:
+        from evenkeel.page.verdict import judge
 
         names = self.subjects or (self.spec.subject,)
         notes = self._benchmark.notes(self.spec, self.summary)
         headlines = dict(zip(names, self.headlines.values(), strict=True))
-        return verdict(self.layout, self.summary, headlines, subjects=f"{self.subject}s", notes=notes)
+        return judge(self.layout, self.summary, headlines, subjects=f"{self.subject}s", notes=notes)
 
     @property
     def coverages(self) -> dict[str, float]:
@@ -231,25 +246,9 @@ class Run(Displayed):
         return pandas.DataFrame(self.frame().to_dict(as_series=False))
 
     def overview(self) -> Overview:
-        """The headline with its interval and coverage, and the benchmark's first table."""
-        from evenkeel.page.tables import arrange
-
-        try:
-            notes = self._benchmark.notes(self.spec, self.summary)
-            layout, figure = self.layout, self.headline
-            several = len(self.headlines) > 1  # the table has a figure for each
-        except EvenkeelError as error:  # not finished, or not a run of this version
-            return Overview(str(self.path), [str(error)])
-        lines = [
-            self.verdict,
-            *([] if several else [interval_words(figure)]),
-            f"over {counts(figure, layout)}, coverage {share(figure.coverage)} ({statuses(figure)})",
-            *(f"⚠ {note.text}" for note in notes if note.warning),
-            f"Report: {self.path / 'report.html'}",
-        ]
-        title = f"{layout.headline_title} of {self.spec.subject}" + ("" if several else f": {value(figure)}")
-        grids = [grid for table in layout.tables if (grid := arrange(self.summary, table))]
-        return Overview(title, lines, grids[:1])
+        """What a notebook shows: `describe` of the report, which is named here since imports point down."""
+        overview: Overview = resolve_name("evenkeel.report.describe:run_overview")(self)
+        return overview
 
     def __repr__(self) -> str:
         """One line: what it is, where it is, and its headline if it is finished."""

@@ -2,52 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from rich.cells import cell_len
 from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from evenkeel.analysis.comparability import run_names
-from evenkeel.harness.folder import Run
-from evenkeel.page.format import (
-    capitalised,
-    chance,
-    counts,
-    interval,
-    interval_words,
-    p_value,
-    statuses,
-    value,
-    visible,
-)
+from evenkeel.page.format import capitalised, interval, interval_words, p_value, value, visible
 from evenkeel.page.grid import STYLES, Grid, coverage_cell, missing_note, rich_cells, show_line, show_table
-from evenkeel.page.layout import MOST_MAIN, Layout, Note
-from evenkeel.page.scale import Scale, drawable, legend
-from evenkeel.page.tables import arrange, side_by_side
-from evenkeel.report.scorecard import marks_of
+from evenkeel.report.describe import Description
 from evenkeel.types import Figure
 
 GAP = 3
 """Spaces between two columns of figures."""
 
 
-def show_run(
-    console: Console, run: Run, layout: Layout, *, min_coverage: float, notes: Sequence[Note] = ()
-) -> None:
+def show_run(console: Console, described: Description, *, min_coverage: float) -> None:
     """A run's headline, its further facts, what to know about them, and its tables."""
+    run, layout = described.first, described.layout
     console.print()
-    console.print(Text(visible(run.verdict), style="bold"))
+    for verdict in described.verdicts.values():
+        console.print(Text(visible(verdict), style="bold"))
     console.print(Text(f"{layout.headline_title} of {visible(run.spec.subject)}"))
+    main = described.main.rows if described.main else []
     lines = [
-        *_headline(run, layout, min_coverage),
-        *(
-            _fact(title, figure)
-            for title, figure in layout.main_figures(run.summary)[:MOST_MAIN]
-            if figure.value is not None
-        ),
-        *(Text(visible(note.text), style="yellow" if note.warning else "dim") for note in notes),
+        *_headline(described, min_coverage),
+        *(_fact(title, cells[0]) for title, cells in main if isinstance(cells[0], Figure)),
+        *(Text(visible(note.text), style="yellow" if note.warning else "dim") for note in described.notes),
     ]
     for line in lines:
         console.print(Padding(line, (0, 0, 0, 2), expand=False))
@@ -55,52 +35,43 @@ def show_run(
     for block in layout.blocks(run.summary) if layout.blocks else ():
         console.print(Text(visible(block)), soft_wrap=True)
         console.print()
-    grids = [grid for table in layout.tables if (grid := arrange(run.summary, table))]
-    for grid in grids:
+    for grid in described.grids:
         _show_grid(console, grid)
         console.print()
-    if grids:
-        show_line(console, f"In brackets: 95% intervals. {missing_note(grids)}", "dim")
+    if described.grids:
+        show_line(console, f"In brackets: 95% intervals. {missing_note(described.grids)}", "dim")
 
 
-def show_side_by_side(console: Console, runs: Sequence[Run], layout: Layout) -> None:
+def show_side_by_side(console: Console, described: Description) -> None:
     """One column for each run."""
-    summaries = {name: run.summary for name, run in zip(run_names(runs), runs, strict=True)}
-    for table in layout.tables[:1]:
-        grid = side_by_side(summaries, table)
+    for grid in described.beside:
         _show_grid(console, grid)
         if grid.missing:
             show_line(console, grid.missing, "dim")
 
 
-def _headline(run: Run, layout: Layout, floor: float) -> list[Text]:
-    figure, headlines = run.headline, list(run.headlines.values())
-    guessing = chance(layout.metrics[0])
-    if len(headlines) == 1:
-        details = ", ".join(filter(None, (f"  {interval_words(figure)}", guessing)))
-        lines = [Text.assemble((value(figure), "bold"), details), *_line(run, layout)]
+def _headline(described: Description, floor: float) -> list[Text]:
+    headline, guessing = described.headline, described.chance
+    if headline is not None:
+        details = ", ".join(filter(None, (f"  {headline.interval}", guessing)))
+        lines = [Text.assemble((headline.value, "bold"), details)]
+        if headline.scale and headline.figure.value is not None:
+            lines.append(Text(headline.scale.text()))
+            lines += [Text(described.scales.note, style="dim")] if described.scales.note else []
     else:
-        names = [visible(name) for name in run.spec.subjects]
+        names = [visible(each.name) for each in described.headlines]
         width = max(map(cell_len, names))
+        cells = rich_cells([each.figure for each in described.headlines])
         lines = [
             Text.assemble(f"{name}{' ' * (width - cell_len(name))}  ", cell)
-            for name, cell in zip(names, rich_cells(headlines), strict=True)
+            for name, cell in zip(names, cells, strict=True)
         ]
         lines += [Text(capitalised(guessing), style="dim")] if guessing else []
-    coverage = coverage_cell(figure.coverage, floor=floor)
-    basis = f"over {counts(figure, layout)}, coverage "
+    basis = described.basis
+    coverage = coverage_cell(basis.coverage, floor=floor)
     style = STYLES[coverage.style]
-    return [*lines, Text.assemble(basis, (coverage.text, style), f" ({statuses(figure)})")]
-
-
-def _line(run: Run, layout: Layout) -> list[Text]:
-    """The headline on a line from worst to best, and what its marks are."""
-    if not drawable(run.headline) or run.headline.value is None:
-        return []
-    marks = marks_of(run, layout)
-    line = Scale(run.headline, marks, lower_is_better=layout.metrics[0].better == "lower")
-    words = legend(marks, run.headline.unit)
-    return [Text(line.text()), *([Text(words, style="dim")] if words else [])]
+    words = (f"over {basis.based_on}, coverage ", (coverage.text, style), f" ({basis.endings})")
+    return [*lines, Text.assemble(*words)]
 
 
 def _fact(title: str, figure: Figure) -> Text:

@@ -1,0 +1,274 @@
+"""Runs described once: terminal, page, app, notebook and Markdown show this, each to the depth it chooses.
+
+Nothing is computed before it is asked for: a line at the terminal reads no records for a picture.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from evenkeel.analysis.comparability import run_names
+from evenkeel.analysis.comparison import compare
+from evenkeel.analysis.references import Reference, orientation_table, reference_runs, references
+from evenkeel.errors import EvenkeelError, UsageError
+from evenkeel.harness.folder import Run, load_run, shared_layout
+from evenkeel.page.examples import shortened
+from evenkeel.page.format import chance, counts, interval_words, share, statuses, value
+from evenkeel.page.grid import Cell, Content, Grid, Overview, coverage_cell
+from evenkeel.page.layout import MOST_MAIN, Layout, Note
+from evenkeel.page.scale import Mark, Scale, drawable, legend, sources
+from evenkeel.page.tables import all_figures, arrange, side_by_side
+from evenkeel.report.notes import notes_of
+from evenkeel.report.scorecard import marks_of
+from evenkeel.types import Figure
+
+if TYPE_CHECKING:
+    from evenkeel.report.pictures import Drawn
+
+
+class Headline(Struct, frozen=True, kw_only=True):
+    """The figure that leads, in words and on a line from worst to best."""
+
+    title: str
+    name: str
+    """What it is of: the model, or one of the methods."""
+    figure: Figure
+    scale: Scale | None
+    based_on: str
+
+    @property
+    def value(self) -> str:
+        return value(self.figure)
+
+    @property
+    def interval(self) -> str:
+        return interval_words(self.figure)
+
+    @property
+    def coverage(self) -> float:
+        return self.figure.coverage
+
+    @property
+    def endings(self) -> str:
+        """How its requests ended."""
+        return statuses(self.figure)
+
+
+class Description:
+    """All that is said of a run; with others of its benchmark, of all of them.
+
+    What is of one run alone (its tables, its samples) is of the first, and `of_run` says so.
+    """
+
+    def __init__(self, runs: Sequence[Run], reference: Sequence[str | Path] = ()) -> None:
+        distinct = list({each.path.resolve(): each for each in runs}.values())
+        self.runs = dict(zip(run_names(distinct), distinct, strict=True))
+        self.first = distinct[0]
+        self.several = len(distinct) > 1
+        self.of_run = f", of {next(iter(self.runs))}" if self.several else ""
+        self._reference = reference
+
+    @cached_property
+    def layout(self) -> Layout:
+        return shared_layout(list(self.runs.values()))
+
+    @property
+    def title(self) -> str:
+        title, names = self.layout.name or self.layout.headline_title, list(self.runs)
+        if len(names) == 1:
+            return f"{title}: {names[0]}"
+        return f"{title}: {len(names)} runs ({', '.join(shortened(name) for name in names)})"
+
+    @property
+    def verdicts(self) -> dict[str, str]:
+        """One sentence for each run, by its name where there are several."""
+        return {name if self.several else "": run.verdict for name, run in self.runs.items()}
+
+    # The headline
+
+    @cached_property
+    def headlines(self) -> list[Headline]:
+        """The leading figure of each run, or of each of its subjects."""
+        listed = []
+        for name, run in self.runs.items():
+            figures = run.figures_of(self.layout.headline).values()
+            marks = marks_of(run, self.layout, self._own)
+            for subject, figure in zip(run.spec.subjects, figures, strict=True):
+                of_method = f"{name}: {subject}" if self.several else subject
+                listed.append(self._headline(name if len(figures) == 1 else of_method, figure, marks))
+        return listed
+
+    def _headline(self, name: str, figure: Figure, marks: tuple[Mark, ...] = ()) -> Headline:
+        line = Scale(figure, marks, lower_is_better=self.layout.metrics[0].better == "lower")
+        return Headline(
+            title=self.layout.headline_title,
+            name=name,
+            figure=figure,
+            scale=line if drawable(figure) else None,
+            based_on=counts(figure, self.layout),
+        )
+
+    @property
+    def basis(self) -> Headline:
+        """What the figures of the first run rest on; with several subjects, all of them together."""
+        return self._headline(next(iter(self.runs)), self.first.headline)
+
+    @property
+    def headline(self) -> Headline | None:
+        """The leading figure, where there is one alone."""
+        return self.headlines[0] if len(self.headlines) == 1 else None
+
+    @property
+    def chance(self) -> str:
+        """What guessing gives: `chance 50%`; empty where that is not known."""
+        return chance(self.layout.metrics[0])
+
+    @cached_property
+    def scales(self) -> Grid:
+        """A line from worst to best for each headline, with what is behind it, and what its marks are."""
+        rows: list[tuple[str, list[Content]]] = [
+            (each.name, [each.scale or "–", each.figure, each.based_on, coverage_cell(each.coverage)])
+            for each in self.headlines
+        ]
+        marks = marks_of(self.first, self.layout, self._own)
+        words = legend(marks, self.layout.metrics[0].unit)
+        return Grid(
+            "The runs" if self.several else self.layout.headline_title,
+            "run" if self.several else self.first.subject,
+            ["worst to best", self.layout.headline_title, "based on", "coverage"],
+            rows,
+            left=2,
+            note=f"{words}." if words else "",
+            links=sources(marks),
+        )
+
+    # Notes and figures
+
+    @cached_property
+    def notes(self) -> list[Note]:
+        """The notes of all runs; one that several have is there once."""
+        owners: dict[Note, list[str]] = {}
+        for name, run in self.runs.items():
+            for note in notes_of(run):
+                owners.setdefault(note, []).append(name)
+        return [
+            note if len(names) == len(self.runs) else note._replace(text=f"{', '.join(names)}: {note.text}")
+            for note, names in owners.items()
+        ]
+
+    @property
+    def warnings(self) -> list[str]:
+        return [note.text for note in self.notes if note.warning]
+
+    @cached_property
+    def main(self) -> Grid | None:
+        """The figures beside the headline, a column for each run."""
+        main = {
+            name: dict(self.layout.main_figures(run.summary)[:MOST_MAIN]) for name, run in self.runs.items()
+        }
+        titles = dict.fromkeys(title for figures in main.values() for title in figures)
+        rows: list[tuple[str, list[Content]]] = [
+            (title, [figures.get(title) for figures in main.values()])
+            for title in titles
+            if any(title in figures and figures[title].value is not None for figures in main.values())
+        ]
+        return Grid("Main figures", "figure", list(main), rows, left=1) if rows else None
+
+    @property
+    def meanings(self) -> list[tuple[str, str]]:
+        return self.layout.main_meanings(self.first.summary)
+
+    @cached_property
+    def differences(self) -> Overview | None:
+        """Every pair of runs, paired by sample; or why they cannot be paired."""
+        if not self.several:
+            return None
+        try:
+            return compare(*self.runs.values()).overview()
+        except UsageError as error:
+            return Overview("", [Cell(f"The runs cannot be paired: {error}", "warn")])
+
+    @cached_property
+    def grids(self) -> list[Grid]:
+        """The runs side by side, where there are several, and the tables of the first."""
+        tables = [grid for table in self.layout.tables if (grid := arrange(self.first.summary, table))]
+        if not self.several:
+            return tables
+        return [*self.beside, *(replace(grid, title=f"{grid.title}{self.of_run}") for grid in tables)]
+
+    @property
+    def beside(self) -> list[Grid]:
+        """The first table, with a column for each run."""
+        summaries = {name: run.summary for name, run in self.runs.items()}
+        return [side_by_side(summaries, table) for table in self.layout.tables[:1]]
+
+    @property
+    def figures(self) -> Grid:
+        return all_figures(self.first.summary, self.layout.metrics)
+
+    # References, pictures and settings
+
+    @cached_property
+    def _own(self) -> list[Run]:
+        return reference_runs(self._reference)
+
+    @cached_property
+    def _listed(self) -> list[Reference]:
+        return references(self.first.spec.benchmark, self._own, list(self.runs.values()))
+
+    @property
+    def references(self) -> Grid | None:
+        return orientation_table(self._listed, self.layout.headline, self.layout.headline_title)
+
+    @cached_property
+    def charts(self) -> list[Drawn]:
+        from evenkeel.report.pictures import draw
+
+        return draw(self.runs, self.layout, self.of_run, self._listed)
+
+    @property
+    def settings(self) -> list[tuple[str, list[tuple[str, str]]]]:
+        """What each run was asked with; after ` of ` and its name where there are several."""
+        from evenkeel.report.pictures import settings_of
+
+        return [
+            (f" of {name}" if self.several else "", settings_of(run.spec)) for name, run in self.runs.items()
+        ]
+
+    # As lines and tables
+
+    def overview(self) -> Overview:
+        """The first screen: verdict, headline, main figures, warnings, and the first table."""
+        title = f"{self.layout.headline_title} of {self.first.spec.subject}"
+        headline = self.headline
+        lines: list[Cell | str] = list(self.verdicts.values())
+        if headline is not None:
+            title = f"{title}: {headline.value}"
+            lines.append(headline.interval)
+        basis = self.basis
+        lines.append(f"over {basis.based_on}, coverage {share(basis.coverage)} ({basis.endings})")
+        lines += [Cell(f"⚠ {text}", "note") for text in self.warnings]
+        lines.append(f"Report: {self.first.path / 'report.html'}")
+        main = [self.main] if self.main else []
+        return Overview(title, lines, [*main, *self.grids[:1]])
+
+
+def describe(
+    run: Run | str | Path, *others: Run | str | Path, reference: Sequence[str | Path] = ()
+) -> Description:
+    """What is said of a run, or of several of one benchmark, with folders of reference runs beside them."""
+    return Description([load_run(each) for each in (run, *others)], reference)
+
+
+def run_overview(run: Run) -> Overview:
+    """A run in a notebook and as Markdown."""
+    try:
+        return describe(run).overview()
+    except EvenkeelError as error:  # not finished, or not a run of this version
+        return Overview(str(run.path), [str(error)])
