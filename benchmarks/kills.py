@@ -81,7 +81,7 @@ def main() -> None:
     logging.getLogger("aiohttp.server").setLevel(logging.CRITICAL)  # connections that a kill has cut
     chosen = random.Random(settings.seed)
     with tempfile.TemporaryDirectory() as parent, Timed(latency=settings.latency, words=100) as server:
-        whole, folder, log = (Path(parent) / name for name in ("whole", "run", "files"))
+        whole, log = (Path(parent) / name for name in ("whole", "files"))
 
         def run(out: Path) -> Killed:
             arguments = [
@@ -92,30 +92,40 @@ def main() -> None:
             return Killed(arguments, out, server)
 
         problems = kill_at_start(Path(parent), server, settings.at_start, chosen)
+        early = len(problems)
         server.sent.clear()
         run(whole).finish(log)
         asked, files = len(server.sent), int(log.read_text())
-        server.sent.clear()
-        killed = run(folder)
-        later = settings.kills - settings.at_start
+        later, kills = settings.kills - settings.at_start, 0
         share = asked // max(1, later)
-        for number in range(later):
-            if number % 3 == 2:
-                killed.kill_at_file(chosen.randint(1, files * 4 // 5))
-            else:
-                killed.kill_at_answer(chosen.randint(1, max(2, share)))
-        killed.finish()
-        lost = repeats(killed, server)
-        different = different_results(folder, whole)
-        unexpected = sorted(contents(folder).keys() - contents(whole).keys())
-    print(f"kills in the first 50 ms       {settings.at_start:,}, of which differ or fail: {len(problems)}")
+        lost: list[float] = []
+        different: list[str] = []
+        unexpected: list[str] = []
+        while kills < later:  # a run that ends before it is killed is followed by another
+            folder = Path(parent) / f"run-{kills}"
+            server.sent.clear()
+            killed = run(folder)
+            for number in range(later - kills):
+                if number % 3 == 2:
+                    killed.kill_at_file(chosen.randint(1, files * 2 // 5))
+                else:
+                    killed.kill_at_answer(chosen.randint(1, max(2, share)))
+                if (folder / "report.html").is_file():
+                    break
+            killed.finish()
+            kills += len(killed.kills)
+            lost += repeats(killed, server)
+            different += different_results(folder, whole)
+            unexpected += sorted(contents(folder).keys() - contents(whole).keys())
+            problems += killed.errors
+    print(f"kills in the first 50 ms       {settings.at_start:,}, of which differ or fail: {early}")
     print(f"answers                        {asked:,}")
-    print(f"kills                          {len(killed.kills):,} at {settings.connections} connections")
+    print(f"kills                          {kills:,} at {settings.connections} connections")
     print(f"answers sent and repeated      {len(lost):,}")
     print(f"  sent > {PROMISED_S * 1000:.0f} ms before the kill   {sum(one > PROMISED_S for one in lost):,}")
-    print(f"results that differ            {', '.join(different) or 'none'}")
-    print(f"files left over                {', '.join(unexpected) or 'none'}")
-    for error in (*problems, *killed.errors):
+    print(f"results that differ            {', '.join(dict.fromkeys(different)) or 'none'}")
+    print(f"files left over                {', '.join(dict.fromkeys(unexpected)) or 'none'}")
+    for error in problems:
         print(error, file=sys.stderr)
 
 
