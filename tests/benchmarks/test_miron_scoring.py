@@ -279,7 +279,11 @@ def test_a_rescaled_score_is_what_is_left_of_copyings_errors() -> None:
 
 @pytest.mark.parametrize(
     ("score", "words"),
-    [(90.0, "Better than copying: 75.0 "), (60.0, "No significant difference"), (30.0, "Worse than copying")],
+    [
+        (90.0, "Better than repeating a word of the prompt: 75.0 "),
+        (60.0, "No significant difference"),
+        (30.0, "Worse than repeating a word of the prompt"),
+    ],
 )
 def test_the_verdict_says_what_separates_a_model_from_copying(score: float, words: str) -> None:
     scores = [
@@ -292,7 +296,7 @@ def test_the_verdict_says_what_separates_a_model_from_copying(score: float, word
     ]  # fmt: skip
     first, second = against_copying(summarise(scores))
     assert first.startswith(words)
-    assert "from copying (0) to all right (100), 95% interval" in first
+    assert "on the scale from there (0) to all right (100), 95% interval" in first
     assert second.startswith("25% of continuations are the target, letter for letter")
 
 

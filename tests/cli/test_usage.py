@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from commandline import evenkeel, evenkeel_process, packages_without
 from evenkeel.cli.entry import COMMANDS
+from stored import store_run
 
 pytestmark = pytest.mark.slow
 
@@ -17,7 +20,6 @@ MIRAE = ("run", "mirae", "--model", "openai:x", "--base-url", "http://127.0.0.1:
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (("run", "mirae"), "Missing option '--model'"),
         (("run", "rgb", "openai:mock"), "run rgb --model SPEC [OPTIONS]"),
         (("run", "multiview", "--model", "x"), "takes no --model: --method"),
         (("run", "mirae", "--model", "gpt"), "unknown model 'gpt'. Available: embedded,"),
@@ -40,6 +42,13 @@ MIRAE = ("run", "mirae", "--model", "openai:x", "--base-url", "http://127.0.0.1:
         (("run", "mirae", "--model", "hf:/nowhere/at/all"), "/nowhere/at/all"),
         (("rnu",), "unknown command 'rnu'. Did you mean 'run'? Available: demo, run"),
         (("list", "rnus"), "Did you mean 'runs'?"),
+        (("metrics",), "Did you mean 'list metrics'?"),
+        (("run", "mirae", "--model", "gpt-4o-mini"), "Did you mean 'openai:gpt-4o-mini'?"),
+        (("run", "mirae", "--model", "claude-next"), "Did you mean 'anthropic:claude-next'?"),
+        (("run", "mirae", "--model", "org/model"), "Did you mean 'hf:org/model'?"),
+        (("run", "mirae"), "`evenkeel run mirae --model embedded`"),
+        (("run", "mirae"), "`evenkeel list models`"),
+        (("app", "--runs", "nosuch"), "--runs nosuch: there is no such folder."),
         (("doctor", "--base-url", "http://127.0.0.1:9/v1"), "go with --model SPEC"),
     ],
 )
@@ -57,6 +66,37 @@ def test_a_missing_key_names_the_variable(tmp_path: Path) -> None:
     done = evenkeel("run", "mirae", "--model", "openai:gpt-4o", "--out", tmp_path / "run", **environment)
     assert done.code == 2
     assert "OPENAI_API_KEY" in done.stderr
+    assert "--model-arg api_key_env=NAME" in done.stderr
+
+
+@pytest.mark.parametrize("command", [("compare",), ("export", "--to", "csv"), ("gate", "--baseline", ".")])
+def test_a_folder_of_runs_is_not_a_run_and_names_those_inside(
+    tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    for name in ("mirae", "rgb"):
+        (tmp_path / "demo" / name).mkdir(parents=True)
+        (tmp_path / "demo" / name / "spec.json").write_text("{}", encoding="utf-8")
+    done = evenkeel(command[0], tmp_path / "demo", *command[1:])
+    assert done.code == 2
+    assert f"Give one of the runs in it: {tmp_path / 'demo' / 'mirae'}, " in done.stderr
+
+
+def test_a_dead_server_is_asked_for_by_its_address(tmp_path: Path) -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        address = f"http://127.0.0.1:{unused.getsockname()[1]}/v1"
+    small = ("--limit", "1", "--levels", "1", "--model-arg", "retries=0", "--out", tmp_path / "run")
+    done = evenkeel("run", "mirae", "--model", "openai:m", "--base-url", address, *small)
+    assert done.code == 3
+    assert f"Is the server running at {address}?" in done.stderr
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_figure_that_is_not_there_is_named_with_the_closest(tmp_path: Path) -> None:
+    run = store_run(tmp_path / "run", {"mean_similarity": np.array([[0.5], [0.6], [0.7]])})
+    with pytest.raises(KeyError, match="no figure 'mean_similarty'. Did you mean 'mean_similarity'?"):
+        run.summary["mean_similarty"]
+    assert run.summary.get("mean_similarty") is None
 
 
 @pytest.mark.parametrize(

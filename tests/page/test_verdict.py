@@ -35,7 +35,8 @@ def of(headline: Figure, layout: Layout = RIGHT, **settings: Any) -> str:
     [
         (
             figure(0.125, 0.0, 0.2, statuses={"ok": 4, "truncated": 8}),
-            "Right in 1 of 8 prompts; 8 of 12 answers were cut off, so treat this as a test run.",
+            "Right in 1 of 8 prompts; 8 of the 12 answers to all prompts were cut off, so treat this as a "
+            "test run.",
         ),
         (
             figure(0.5, 0.2, 0.8, coverage=0.5, statuses={"ok": 4, "error": 4}),

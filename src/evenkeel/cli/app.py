@@ -6,11 +6,26 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from evenkeel.cli.options import examples
 from evenkeel.cli.output import say
+from evenkeel.errors import UsageError
 
 FOLDER = click.Path(file_okay=False, path_type=Path)
+
+
+def existing_runs(ctx: click.Context, option: click.Parameter, folder: Path) -> Path:
+    """A folder that a person names must be there; the usual one may come with the first run."""
+    named = ctx.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
+    if named and not folder.is_dir():
+        raise UsageError(
+            f"--runs {folder}: there is no such folder. It is the one that the runs' folders lie in; "
+            "without --runs it is 'runs' here."
+        )
+    return folder
+
+
 EXISTING = click.Path(exists=True, file_okay=False, path_type=Path)
 
 
@@ -25,7 +40,7 @@ EXISTING = click.Path(exists=True, file_okay=False, path_type=Path)
 )
 @click.option(
     "--runs", type=FOLDER, default="runs", show_default=True, envvar="EVENKEEL_APP_RUNS",
-    help="The folder of runs.",
+    callback=existing_runs, help="The folder of runs.",
 )  # fmt: skip
 @click.option(
     "--models", type=EXISTING, envvar="EVENKEEL_APP_MODELS", help="A folder of models to choose from."

@@ -44,6 +44,9 @@ COMMANDS = {
 }
 """By command: its module, in which it is `<command>_command`, and its line of help."""
 
+LISTS = ("benchmarks", "models", "metrics", "runs")
+"""What `list` lists: each is taken for a command by people who have not met it."""
+
 NOT_WRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO}
 """A disk that is full, fails or is read-only."""
 
@@ -78,7 +81,7 @@ class LazyGroup(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
         if cmd_name not in COMMANDS:
-            hint = suggestion(cmd_name, COMMANDS)
+            hint = suggestion(cmd_name, [*COMMANDS, *LISTS]).replace(f"'{cmd_name}'", f"'list {cmd_name}'")
             raise UsageError(f"unknown command '{cmd_name}'.{hint} Available: {', '.join(COMMANDS)}.")
         module = importlib.import_module(f"evenkeel.cli.{COMMANDS[cmd_name][0]}")
         command: click.Command = getattr(module, f"{cmd_name}_command")

@@ -127,6 +127,12 @@ def _make_run(name: str) -> click.Command:
     return click.command(name, RunCommand, help=text, epilog=epilog, options_metavar=metavar)(run)
 
 
+HOW_TO_NAME = (
+    "Which model? `evenkeel run {name} --model embedded` asks the small one that comes with Evenkeel, "
+    "`--model openai:NAME` one on a server; `evenkeel list models` lists all kinds."
+)
+
+
 class RunCommand(SectionedCommand):
     """A command that says how a model is given, to someone who gave it another way."""
 
@@ -136,7 +142,7 @@ class RunCommand(SectionedCommand):
             return super().parse_args(ctx, args)
         except click.MissingParameter:
             if not given or given[0].startswith("-"):
-                raise
+                raise click.UsageError(HOW_TO_NAME.format(name=self.name), ctx) from None
             raise click.UsageError(f"The model is an option: --model {given[0]}", ctx) from None
         except click.NoSuchOption as error:
             if error.option_name != "--model":

@@ -154,13 +154,26 @@ def check_spec(spec: str, args: Mapping[str, Any]) -> Struct:
         preset.spec(name)  # says what is missing
     if entry is None or bool(colon and name) != entry.named:
         known = backends()
-        hint = "" if scheme in known else suggestion(scheme, [*known, *presets()])
+        hint = "" if scheme in known else _meant(bare, [*known, *presets()])
         forms = [f"{scheme}:NAME" if entry.named else scheme for scheme, entry in known.items()]
         forms += [f"{name}:NAME" for name in presets() if name not in known]
         raise UsageError(f"unknown model '{spec}'.{hint} Available: {', '.join(forms)}.")
     _refuse_keys(bare, {key: str(value) for key, value in args.items() if value is not None})
     options: type[Struct] = backend_class(scheme).Options
     return parse(options, {**args, **in_spec}, of=f"the model '{bare}'")
+
+
+def _meant(bare: str, schemes: Iterable[str]) -> str:
+    """` Did you mean 'openai:gpt-4o-mini'?`: a name without its scheme, or a scheme that is misspelt."""
+    from evenkeel.models.prices import price_table
+
+    family = re.match("[a-z]+-", bare)
+    for provider, listing in price_table().providers.items():
+        if family and any(name.startswith(family[0]) for name in listing.models):
+            return f" Did you mean '{provider}:{bare}'?"
+    if "/" in bare and ":" not in bare:
+        return f" Did you mean 'hf:{bare}'?"
+    return suggestion(bare.partition(":")[0], schemes)
 
 
 def split_spec(spec: str) -> tuple[str, dict[str, str]]:

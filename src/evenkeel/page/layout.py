@@ -89,6 +89,8 @@ class Layout(Struct, frozen=True, kw_only=True):
     has counts. Default: the headline, where it is a share."""
     counted: tuple[str, str] = ("prompts", "questions")
     """The words for samples and for the groups they fall into."""
+    counting: str = ""
+    """Which samples the headline counts, where it is not all: `at the hardest setting of each ability`."""
     linked: bool = False
     """Whether samples share something across these groups: what is counted is then how many independent ones
     they amount to."""

@@ -137,15 +137,16 @@ def _request_doubts(figure: Figure) -> list[str]:
         missing = round((1 - figure.coverage) * total)
         doubts.append(f"{missing:,} of {counted(total, 'requests')} brought no usable answer")
     if cut > CUT_OFF * total:
-        share = f"all {cut:,}" if cut == total else f"{cut:,} of {total:,}"
-        doubts.append("the answer was cut off" if total == 1 else f"{share} answers were cut off")
+        of_all = f"the {total:,} answers to all prompts" if total > figure.n else f"{total:,} answers"
+        share = f"all {cut:,} answers" if cut == total else f"{cut:,} of {of_all}"
+        doubts.append("the answer was cut off" if total == 1 else f"{share} were cut off")
     return doubts
 
 
 def _few(figure: Figure, layout: Layout) -> list[str]:
     """That there are too few samples to be sure, and where the true figure may be."""
     samples = counted(figure.n, layout.counted[0]) if layout.linked else counts(figure, layout)
-    samples = f"there {'is' if figure.n == 1 else 'are'} only {samples}"
+    samples = f"there {'is' if figure.n == 1 else 'are'} only {samples} {layout.counting}".rstrip()
     limits = interval(figure)
     if not limits or limits == TOO_WIDE:
         return [samples]

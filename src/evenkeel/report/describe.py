@@ -111,7 +111,7 @@ class Description:
             name=name,
             figure=figure,
             scale=line if drawable(figure) else None,
-            based_on=counts(figure, self.layout),
+            based_on=f"{counts(figure, self.layout)} {self.layout.counting}".rstrip(),
         )
 
     @property

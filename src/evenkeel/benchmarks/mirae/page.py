@@ -27,6 +27,10 @@ NOMINAL, ESTIMATED = "nominal lengths of the levels", "estimated lengths of the 
 """What a trend is fitted over."""
 NOT_JUDGED = "Contradictions between answers were not looked for: --judge SPEC has a model look for them."
 """The last sentence of a verdict by texts alone."""
+PADDINGS = {
+    "elaborate": "sentences that add demands to the question",
+    "neutral": "sentences that add nothing but length",
+}
 LEVELS_TITLE = "level (1: about 30 tokens, 7: about 2,000)"
 
 LAYOUT = Layout(
@@ -85,7 +89,7 @@ LAYOUT = Layout(
             rows="level",
             columns="lang",
             metrics=(
-                Column("chance_floor", "chance floor"),
+                Column("chance_floor", "answers to other questions"),
                 Column("corrected_similarity", "corrected"),
             ),
         ),
@@ -95,7 +99,7 @@ LAYOUT = Layout(
             several=True,
             metrics=(
                 Column("mean_similarity", "published"),
-                Column("chance_floor", "chance floor"),
+                Column("chance_floor", "answers to other questions"),
                 Column("corrected_similarity", "corrected"),
             ),
         ),
@@ -137,7 +141,7 @@ LAYOUT = Layout(
             several=True,
         ),
         Table(
-            title="Neutral and demanding padding",
+            title="By what makes the prompts longer: nothing new (neutral), or further demands (elaborate)",
             rows="padding",
             total=False,
             metrics=(
@@ -217,10 +221,14 @@ def notes(spec: RunSpec, summary: Summary) -> list[Note]:
         facts.append(f"The trend is over the {NOMINAL}: the file has only the beginning of a prompt.")
     floors = [figure for name, figure in summary.items() if scope_of(name)[0] == "chance_floor"]
     if floors and all(floor.value is None for floor in floors):
-        facts.append("The chance floor is unknown: it needs three answered questions of a domain.")
+        facts.append(
+            "How alike answers to different questions are is unknown: it takes three answered questions of a "
+            "domain."
+        )
     paddings = dict.fromkeys(each.scope["padding"] for each in summary.values() if "padding" in each.scope)
     if paddings:
-        facts.append(f"Drift and trend are measured with this padding: {', '.join(paddings)}.")
+        kinds = "; ".join(f"{PADDINGS.get(name, name)} (padding: {name})" for name in paddings)
+        facts.append(f"What makes the longer prompts of this run longer: {kinds}.")
     return [*warnings, *map(Note, facts)]
 
 

@@ -50,18 +50,18 @@ def against_copying(summary: Summary) -> list[str]:
     """What separates a model from one that copies a word of the prefix, which the score alone does not: in
     Russian Morphology most of its points are for the stem.
 
-    `Better than copying: 34.0 from copying (0) to all right (100), 95% interval 28.1 to 39.5.`
+    `Better than repeating a word of the prompt: 34.0 on the scale from there (0) to all right (100), …`
     """
     rescaled, exact = summary.get("rescaled_score"), summary.get("exact_match")
     if rescaled is None or rescaled.value is None or exact is None or exact.value is None:
         return []
-    outcome = "No significant difference from copying"
+    outcome = "No significant difference from repeating a word of the prompt"
     if rescaled.low is not None and rescaled.low > 0:
-        outcome = "Better than copying"
+        outcome = "Better than repeating a word of the prompt"
     elif rescaled.high is not None and rescaled.high < 0:
-        outcome = "Worse than copying"
+        outcome = "Worse than repeating a word of the prompt"
     elif no_interval(rescaled):
-        outcome = "Compared with copying"
-    place = f"{number(rescaled.value, 'points')} from copying (0) to all right (100)"
+        outcome = "Compared with repeating a word of the prompt"
+    place = f"{number(rescaled.value, 'points')} on the scale from there (0) to all right (100)"
     exactly = f"{number(exact.value, 'share')} of continuations are the target, letter for letter"
     return [f"{outcome}: {place}, {interval_words(rescaled)}.", f"{exactly} ({interval_words(exact)})."]

@@ -39,7 +39,7 @@ PUBLISHED = (
 ADDED = (
     Metric(
         "rescaled_score",
-        "score between copying (0) and all right (100)",
+        "score between repeating a word of the prompt (0) and all right (100)",
         "points",
         "higher",
         meaning="100 · (1 − Σ (100 − lev_score) / Σ (100 − copy_score)) over the examples.",
@@ -49,7 +49,7 @@ ADDED = (
     ),
     Metric(
         "copy_score",
-        "score of copying the rarest word of the prefix",
+        "score of repeating the rarest word of the prompt",
         "score",
         None,
         meaning="The Levenshtein score of a word copied from the prefix: the word that the fewest "
@@ -203,20 +203,20 @@ METRICS = (*PUBLISHED, *ADDED, *strings.METRICS)
 DRIFTS = (Column("score_drift", "score"), Column("confidence_drift", "confidence"))
 
 QUADRANTS = {
-    "knows": ("Knows", "it writes a right continuation, with a probability of one half or more"),
+    "knows": ("Right and sure", "it writes a right continuation, with a probability of one half or more"),
     "doubts": (
-        "Doubts",
+        "Right and not sure",
         "it writes a right continuation, to which it gives less than one half: the rest goes to other "
         "continuations, or to other tokens of the same text",
     ),
     "slips": (
-        "Slips",
+        "Sure, and not right",
         "it writes another continuation, though it gives one half or more to the right ones: the text "
         "continues inside the word, or several answers share the probability, or the server does not take "
         "the likeliest token",
     ),
     "does_not_know": (
-        "Does not know",
+        "Neither right nor sure",
         "it writes another continuation, and gives less than one half to the right ones",
     ),
 }
@@ -228,9 +228,9 @@ LAYOUT = Layout(
     name="Tokenizer robustness (MIRON)",
     verdict="Continuations score {} of 100",
     correct=("accepted_match",),
-    baseline=Column("copy_score", "copying a word of the prefix"),
+    baseline=Column("copy_score", "repeating a word of the prompt"),
     remarks=against_copying,
-    counted=("examples", "originals"),
+    counted=("examples", "clean texts"),
     facts=(
         *(Column(each.name, each.title) for each in METRICS[1:] if each.main and "*" not in each.name),
         Column("tokens_and_target_confidence", "rank correlation of tokens and confidence"),
@@ -245,7 +245,7 @@ LAYOUT = Layout(
             y_title="Levenshtein score",
         ),
         Bars(
-            title="Between copying a word of the prefix (0) and all right (100), by category",
+            title="Between repeating a word of the prompt (0) and all right (100), by category",
             metric="rescaled_score",
             along="category",
             lines="lang",
@@ -297,7 +297,7 @@ LAYOUT = Layout(
             ),
         ),
         Table(
-            title="What copying the rarest word of the prefix scores",
+            title="What repeating the rarest word of the prompt scores",
             rows="category",
             columns="lang",
             metrics=(Column("copy_score", "copy"),),
@@ -313,9 +313,9 @@ LAYOUT = Layout(
             ),
         ),
         Table(
-            title="Knows, doubts, slips, does not know",
+            title="Is the text right, and was the model sure of it?",
             rows="category",
-            metrics=tuple(Column(name, title.lower()) for name, (title, _) in QUADRANTS.items()),
+            metrics=tuple(Column(each.name, each.title) for each in METRICS if each.name in QUADRANTS),
         ),
         *strings.TABLES,
         Table(title="What typos cost, by their number", rows="edits", metrics=DRIFTS),
@@ -344,7 +344,7 @@ LAYOUT = Layout(
         "Text goes to the model as it is: no chat template, and a start token only where the model's own "
         "tokenizer puts one.",
         "A Levenshtein score gives most of its points to a wrong form of the right word. The rescaled score, "
-        "which is 0 for copying a word of the prefix, and the exact match separate a model from copying.",
+        "which is 0 for repeating a word of the prompt, and the exact match separate a model from that.",
     ),
     citation="MIRON: base models and their tokenizers, https://huggingface.co/datasets/apsua/MIRON_Benchmark",
 )

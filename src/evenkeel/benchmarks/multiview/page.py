@@ -210,6 +210,10 @@ def notes(spec: RunSpec, summary: Summary) -> list[Note]:
     if tasks and any(models == ["bm25"] for models, _ in _methods(spec).values()):
         listed = ", ".join(map(tag_value, tasks))
         texts.append(f"Built to defeat BM25, so that its chance level is not one half: {listed}.")
+    if judged := [name for name, (_, options) in _methods(spec).items() if "logprobs" in options]:
+        texts.append(
+            f"{', '.join(judged)}: the model writes no answer; which document it finds more probable decides."
+        )
     return [*builder_notes(spec), *_cut_notes(summary), *map(Note, texts)]
 
 

@@ -82,16 +82,21 @@ def _facts(lead: str, other: str) -> tuple[Column, ...]:
     )
 
 
+SPELLING = {"lenient": "in any spelling", "published": "letter for letter"}
+"""What a check looks for, beside its name."""
+
+
 def _pictures(lead: str, other: str) -> tuple[Curve, ...]:
     """The abilities first: they are what the headline is the mean of."""
+    by_lead, by_other = (f"{SPELLING[check]} ({check} check)" for check in (lead, other))
     curves = (
-        (f"Noise: accuracy by the share of noise, {lead} check", lead, "noise"),
-        (f"Noise: accuracy by the share of noise, {other} check", other, "noise"),
-        (f"Accuracy where the answer is scattered over documents, {lead} check", lead, "integration_noise"),
+        (f"Noise: accuracy by the share of noise, {by_lead}", lead, "noise"),
+        (f"Noise: accuracy by the share of noise, {by_other}", other, "noise"),
+        (f"Accuracy where the answer is scattered over documents, {by_lead}", lead, "integration_noise"),
     )
     return (
         Bars(
-            title=f"Accuracy by ability, {lead} check",
+            title=f"Accuracy by ability, {by_lead}",
             metric=f"macro_{lead}",
             along="ability",
             y_title="answers right",
@@ -116,7 +121,7 @@ def _pictures(lead: str, other: str) -> tuple[Curve, ...]:
             y_title="all k right",
         ),
         Bars(
-            title=f"Accuracy by the position of the document with the answer, {lead} check",
+            title=f"Accuracy by the position of the document with the answer, {by_lead}",
             metric=lead,
             along="position",
             lines="lang",
@@ -184,6 +189,7 @@ def _layout(lead: str, other: str) -> Layout:
         question="Does the answer survive bad retrieval?",
         name="Retrieval robustness (RGB)",
         verdict="Right in {}",
+        counting="at the hardest setting of each ability",
         remarks=partial(_remarks, lead, other),
         correct=(lead, f"known_{lead}"),
         facts=_facts(lead, other),

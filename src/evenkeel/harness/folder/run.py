@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import Struct
 
-from evenkeel.errors import DataError, EvenkeelError, MissingExtra
+from evenkeel.errors import DataError, EvenkeelError, MissingExtra, listed, suggestion
 from evenkeel.files.jsonfile import read_json, read_json_lines
 from evenkeel.harness.benchmark import Benchmark
 from evenkeel.harness.folder.layout import how_to_resume, run_file
@@ -40,6 +40,14 @@ class ScoredLine(Struct, frozen=True):
     score: Score[msgspec.Raw]
 
 
+class Figures(dict[str, Figure]):
+    """Figures by name; one that is not there is named, with the closest that is."""
+
+    def __missing__(self, name: object) -> Figure:
+        known = suggestion(str(name), self) or f" The first of them: {listed(list(self)[:5])}."
+        raise KeyError(f"this run has no figure '{name}'.{known}")
+
+
 class Run(Displayed):
     """A finished run, read from its folder."""
 
@@ -62,7 +70,7 @@ class Run(Displayed):
             figures = read_json(path, dict[str, Figure])
         if not figures:
             raise DataError(path, "there are no figures in it: `evenkeel rescore` the run.")
-        summary = {}
+        summary = Figures()
         for name, figure in figures.items():
             metric, scope = scope_of(name)
             summary[name] = msgspec.structs.replace(figure, metric=metric, scope=scope)

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from evenkeel.errors import DataError, UsageError
+from evenkeel.errors import DataError, UsageError, listed
 from evenkeel.files.jsonfile import convert, depth, read_json
 from evenkeel.harness.folder.layout import run_file
 from evenkeel.harness.registry import benchmark_class, benchmark_names, current_names
@@ -57,7 +57,11 @@ class _Parts(Struct):
 def spec_file(folder: Path) -> Path:
     """The spec of a run, or an error that says that the folder is none."""
     if (path := run_file(folder, "spec.json")) is None:
-        raise DataError(folder, "this is not a run's folder: it has no spec.json.")
+        inside = sorted(path.parent.name for path in folder.glob("*/spec.json"))
+        runs = (
+            f" Give one of the runs in it: {listed(str(folder / name) for name in inside)}." if inside else ""
+        )
+        raise DataError(folder, f"this is not a run's folder: it has no spec.json.{runs}")
     return path
 
 

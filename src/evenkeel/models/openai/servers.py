@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from evenkeel.errors import ModelUnreachable
 from evenkeel.models.openai.throttle import Throttle
-from evenkeel.models.openai.transport import PAGE, RequestError, Transport
+from evenkeel.models.openai.transport import NO_CONNECTION, PAGE, RequestError, Transport
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -76,6 +76,8 @@ class ServerHealth:
             last = f" ({kinds}). The last one" if in_a_row > 1 else ""
             text = f"{problem} at {self._server}{last}: {reason}"
             hint = self._hint if is_wrong_address(error) else ""
+            if error.kind == NO_CONNECTION and not self.ever_answered:
+                hint = f"Is the server running at {self._server}? Start it, or give its address: --base-url."
             raise ModelUnreachable(f"{text.rstrip('.')}. {hint}" if hint else text)
 
 
