@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
+from collections import Counter
 from functools import cache
 from typing import Any
 
@@ -12,8 +13,9 @@ import pytest
 from msgspec import structs
 
 from evenkeel.benchmarks.rgb.benchmark import STARTER_SHA256, make_starter
-from evenkeel.benchmarks.rgb.make.facts import fact_row, relations_of
-from evenkeel.benchmarks.rgb.make.generator import SIZES, compose
+from evenkeel.benchmarks.rgb.make.facts import answers_of, fact_row, relations_of
+from evenkeel.benchmarks.rgb.make.generator import SIZES, compose, events_of
+from evenkeel.benchmarks.rgb.make.world import World, names_of
 from evenkeel.errors import UsageError
 from evenkeel.make.grammar import seeded
 
@@ -34,8 +36,12 @@ def parts(row: Row) -> list[tuple[list[str], list[str]]]:
     """What a row asks for: for each part its right spellings and the documents that say it."""
     if "answer1" in row:
         return [(row["answer1"], row["positive"][0]), (row["answer2"], row["positive"][1])]
-    answer = row["answer"]
-    return [([answer] if isinstance(answer, str) else answer[0], row["positive"])]
+    return [(spelled(row["answer"]), row["positive"])]
+
+
+def spelled(answer: str | list[list[str]]) -> list[str]:
+    """The right ways to write an answer of one part."""
+    return [answer] if isinstance(answer, str) else answer[0]
 
 
 def groups(row: Row) -> list[list[str]]:
@@ -93,14 +99,62 @@ def test_an_answer_is_stated_in_its_own_documents_alone(lang: str, kind: str) ->
 @every_language
 def test_a_false_version_is_its_original_with_the_false_answer(lang: str) -> None:
     for row in rows_of(lang, "fact"):
-        true, false = row["answer"], row["fakeanswer"]
+        true, false = (spelled(row[name])[0] for name in ("answer", "fakeanswer"))
         for one, other in zip(row["positive"], row["positive_wrong"], strict=True):
             assert re.sub(re.escape(true), "@", one, flags=re.I) == re.sub(
                 re.escape(false), "@", other, flags=re.I
             )
-            assert not states(one, [false]), row["query"]
-            assert not states(other, [true]), row["query"]
-        assert not any(states(text, [false]) for text in (row["query"], *row["negative"])), row["query"]
+            assert not states(one, spelled(row["fakeanswer"])), row["query"]
+            assert not states(other, spelled(row["answer"])), row["query"]
+        for text in (row["query"], *row["negative"]):
+            assert not states(text, spelled(row["fakeanswer"])), row["query"]
+
+
+@every_language
+def test_the_false_answers_of_a_set_were_written_for_their_facts(lang: str) -> None:
+    written = {fact.fake for relation in relations_of(lang).values() for fact in relation.facts if fact.fake}
+    assert all(spelled(row["fakeanswer"])[0] in written for row in rows_of(lang, "fact"))
+
+
+@pytest.mark.parametrize(
+    ("lang", "answer", "people", "accepted"),
+    [
+        ("en", "Mount Elbrus", False, "Elbrus"),
+        ("en", "J. M. Barrie", True, "James Barrie"),
+        ("en", "J. R. R. Tolkien", True, "J.R.R. Tolkien"),
+        ("en", "Antonín Dvořák", True, "Dvorak"),
+        ("zh", "史蒂芬孙", True, "斯蒂芬森"),
+        ("zh", "因他暖山", False, "茵他侬山"),
+        ("zh", "李渊", True, "唐高祖"),
+        ("zh", "克里斯托弗·诺兰", True, "诺兰"),
+    ],
+)
+def test_other_names_and_spellings_are_right_too(lang: str, answer: str, people: bool, accepted: str) -> None:
+    assert any(accepted in text for text in answers_of(lang).spellings(answer, people=people))
+
+
+@every_language
+@every_kind
+def test_a_sentence_in_which_nothing_is_filled_in_stays_rare(lang: str, kind: str) -> None:
+    rows = rows_of(lang, kind)
+    documents = [text for row in rows for group in (*groups(row), row["negative"]) for text in group]
+    fixed = {
+        text.removeprefix("?")
+        for bank in (events_of(lang), relations_of(lang))
+        for each in bank.values()
+        for form in each.forms
+        for text in form
+        if not {*"{["} & {*text}
+    }
+    uses = Counter(sentence for text in documents for sentence in fixed if sentence in text)
+    assert uses
+    assert sum(number for number in uses.values() if number >= 5) < 0.03 * len(documents)
+
+
+def test_no_place_has_a_name_that_stumbles() -> None:
+    world = World(names_of("en"), seeded("places"))
+    places = [world.name("town") for _ in range(500)]
+    assert not any(re.search("mm|nn(?=ess)|ww|rrigg|meremere", place) for place in places)
 
 
 @every_language

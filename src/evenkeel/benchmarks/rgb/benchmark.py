@@ -131,12 +131,12 @@ class RgbOptions(Struct, frozen=True, kw_only=True):
 
 
 STARTER_SHA256 = {
-    "en": "adc7aac9e73411e62f666c1af5a047b8cf1e6a8cf56298f03eba692fcc179389",
-    "en_int": "d5864cd6837ae3fd925fd9f1c9d99adc978e33505ba6e1b095d96afc2f5997d2",
-    "en_fact": "a5a5f3f59299e2919cb60cc86740fb7b3cde7c613b17954428bdb86a1e64deec",
-    "zh": "6f5e57397b45747bc2229a2a31970db67cbdaab26bd5340aef7082e8497a2a7d",
-    "zh_int": "a57d532fb4e2a803223174be6ae1d548ef82faaf2d18ee63e11cf7ed147fdd07",
-    "zh_fact": "d0e0277812f48156f9ddc52d1f1ea1a0903f12697a2bac0582cd6366579ae527",
+    "en": "a065ac847c5c5fdb65e1f2f701f8068ffcfc843ac7e38eeec4e2eb0149d8b66c",
+    "en_int": "5b201e219b84f639ea91e284bcc7195661da81ca90f1204391c58a278371960c",
+    "en_fact": "e832368f83f6300bad8db870caedac8ba38104988fdee70d49de75370cecfbae",
+    "zh": "de5a16f29ac1570ed9adcafcdc57cbf2d8951244554ce9051451e1747a071f08",
+    "zh_int": "4edbd6cdbe27adba5ed9885da59f6568331756c713f4217bcd4fd3381d50317c",
+    "zh_fact": "b09f5203a0391502e46c8d2e0d8c0db2c2a72c99604365126f5ffe647914bfa7",
 }
 
 

@@ -7,15 +7,18 @@ out with notes of their own; the others are rows of a table, in English and Chin
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from itertools import cycle, islice
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 from msgspec import Struct
 
 from evenkeel.benchmarks.rgb.make.world import (
+    Fixed,
     Slots,
     Table,
     Value,
@@ -26,12 +29,16 @@ from evenkeel.benchmarks.rgb.make.world import (
     write,
     write_document,
 )
+from evenkeel.files.package_data import read_json
 from evenkeel.make.grammar import fill, pick, shuffled
 
 POSITIVES = 6
 NEGATIVES = 12
 ATTEMPTS = 200
 """Other facts that are tried for irrelevant documents."""
+STEM = 3
+LAST_NAME = 5
+"""Letters from which the last name of a person is enough."""
 NEAR = 4
 """The false answer of a fact in a table is at most so many rows away from it."""
 
@@ -47,15 +54,40 @@ class Fact(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     fake: str = ""
     """The false answer; empty where the seed chooses one of `fakes`."""
     fakes: tuple[str, ...] = ()
+    spellings: dict[str, tuple[str, ...]] = {}
+    """Of the true answer and the false ones: further right ways to write them."""
     notes: tuple[str, ...]
     """Sentences about the subject, without the answer and without the false one."""
     more: dict[str, str] = {}
     """Further slots that the forms of the relation use."""
 
 
+class Answers(Struct, frozen=True, forbid_unknown_fields=True):
+    """What is known about answers beside the facts themselves."""
+
+    accepted: dict[str, tuple[str, ...]]
+    """By answer: other names and spellings that are right too."""
+    false: dict[str, dict[str, str]]
+    """By relation and subject: a false answer that somebody might believe."""
+
+    def spellings(self, answer: str, *, people: bool) -> tuple[str, ...]:
+        """Further right ways to write an answer: those listed, without accents, a mountain without its
+        `Mount` or 山, people by their last name where it is long enough to tell."""
+        plain = "".join(c for c in unicodedata.normalize("NFD", answer) if not unicodedata.combining(c))
+        found = [*self.accepted.get(answer, ()), plain, answer.removeprefix("Mount ")]
+        found.append(re.sub(r"\. (?=[A-Z]\.)", ".", answer))
+        stem = re.sub(r"(?:火山|[山峰河江])$", "", answer)
+        found += [stem] if len(stem) >= STEM else []
+        last = re.split(r"[ ·]", answer)[-1]
+        found += [last] if people and len(last) >= (LAST_NAME if last.isascii() else 2) else []
+        return tuple(dict.fromkeys(text for text in found if text != answer))
+
+
 class Relation(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Facts of one sort (capitals, authors, inventors) and the documents that state them."""
 
+    people: bool = False
+    """Whether the answers are people."""
     queries: tuple[str, ...]
     forms: tuple[Form, ...]
     """Documents that state the fact."""
@@ -70,11 +102,25 @@ class Relation(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 def relations_of(lang: str) -> dict[str, Relation]:
     """The relations of a language, by name, with the facts of their tables."""
     relations = read_folder(lang, "facts", Relation)
-    for name, table in read_tables().items():
-        if relation := relations.get(name):
-            facts = (*relation.facts, *_listed(relation, lang, table))
-            relations[name] = msgspec.structs.replace(relation, facts=facts)
+    answers = answers_of(lang)
+    tables = read_tables()
+    for name, relation in relations.items():
+        facts = (*relation.facts, *_listed(relation, lang, tables.get(name, {})))
+        false = answers.false.get(name, {})
+        facts = tuple(_completed(fact, false, answers, people=relation.people) for fact in facts)
+        relations[name] = msgspec.structs.replace(relation, facts=facts)
     return relations
+
+
+def answers_of(lang: str) -> Answers:
+    return read_json(__package__, "bank", lang, "answers.json", type=Answers)
+
+
+def _completed(fact: Fact, false: Mapping[str, str], answers: Answers, *, people: bool) -> Fact:
+    fake = false.get(fact.subject, fact.fake)
+    named = (fact.answer, *([fake] if fake else fact.fakes))
+    spellings = {answer: answers.spellings(answer, people=people) for answer in named}
+    return msgspec.structs.replace(fact, fake=fake, spellings=spellings)
 
 
 def _listed(relation: Relation, lang: str, table: Table) -> Iterator[Fact]:
@@ -93,18 +139,37 @@ def _alike(answer: str, other: str) -> bool:
     return states(other, _giveaways(answer)) or states(answer, _giveaways(other))
 
 
-def fact_row(relation: Relation, fact: Fact, lang: str, rng: random.Random) -> dict[str, Any]:
+def fact_row(
+    relation: Relation, fact: Fact, lang: str, rng: random.Random, fixed: Fixed | None = None
+) -> dict[str, Any]:
     """A question about a fact with a false answer, and its documents."""
-    gap = names_of(lang).gap
-    true, false = _versions(relation, fact, gap, rng)
+    writing = Writing(names_of(lang).gap, rng, fixed or Fixed())
+    true, false = _versions(relation, fact, writing)
     return {
         "query": write(pick(relation.queries, rng), _fact_slots(fact), rng),
-        "answer": fact.answer,
-        "fakeanswer": fact.fake,
+        "answer": _stored(_all_spellings(fact, fact.answer)),
+        "fakeanswer": _stored(_all_spellings(fact, fact.fake)),
         "positive": true,
         "positive_wrong": false,
-        "negative": _fact_negatives(relation, fact, gap, rng),
+        "negative": _fact_negatives(relation, fact, writing),
     }
+
+
+class Writing(NamedTuple):
+    """What documents of a set are written with."""
+
+    gap: str
+    rng: random.Random
+    fixed: Fixed
+
+
+def _all_spellings(fact: Fact, answer: str) -> list[str]:
+    return [answer, *fact.spellings.get(answer, ())]
+
+
+def _stored(spellings: Sequence[str]) -> str | list[list[str]]:
+    """An answer as the published format has it: a text, or one part with its alternatives."""
+    return spellings[0] if len(spellings) == 1 else [list(spellings)]
 
 
 def _fact_slots(fact: Fact, *, answer: str = "", note: str = "") -> Slots:
@@ -113,23 +178,29 @@ def _fact_slots(fact: Fact, *, answer: str = "", note: str = "") -> Slots:
     return {slot: Value((text,)) for slot, text in texts.items()}
 
 
-def _giveaways(name: str) -> list[str]:
-    """What gives an answer away: all of it, or the last name where that is long enough to tell."""
-    last = name.rpartition(" ")[2]
-    return [name, last] if len(last) >= 5 else [name]
+def _giveaways(*names: str) -> list[str]:
+    """What gives an answer away: all of a name, or the last name where that is long enough to tell."""
+    lasts = (name.rpartition(" ")[2] for name in names)
+    return [*names, *(last for last in lasts if len(last) >= LAST_NAME)]
 
 
-def _versions(relation: Relation, fact: Fact, gap: str, rng: random.Random) -> tuple[list[str], list[str]]:
+def _versions(relation: Relation, fact: Fact, writing: Writing) -> tuple[list[str], list[str]]:
     """True documents and their false versions: the same draws, once with each answer."""
-    forms = shuffled(relation.forms, rng)
-    # No note is used in two documents; the forms that cannot do without one come first.
+    gap, rng, fixed = writing
+    # Those with a sentence that the set has had too often come last; no note is used in two documents, and
+    # the forms that cannot do without one come first.
+    forms = fixed.deck(relation.forms, rng)
     needing = [index for need in ("{note}", "?{note}") for index, form in enumerate(forms) if need in form]
     notes = dict(zip(needing, shuffled(fact.notes, rng), strict=False))
-    general = cycle(shuffled(relation.general, rng))
+    true_names, false_names = (_giveaways(*_all_spellings(fact, text)) for text in (fact.answer, fact.fake))
     versions: list[tuple[str, str]] = []
     for index, form in enumerate(forms):
+        if len(versions) == POSITIVES:
+            break
         templates = [text for text in form if index in notes or text != "?{note}"]
-        templates.append(f"?{next(general)}")
+        if index not in notes and "{note}" in templates:
+            continue
+        templates = fixed.choose(templates)
         draws = rng.getrandbits(64)
         true, false = (
             write_document(
@@ -140,33 +211,35 @@ def _versions(relation: Relation, fact: Fact, gap: str, rng: random.Random) -> t
             )
             for answer in (fact.answer, fact.fake)
         )
-        if not states(true, _giveaways(fact.fake)) and not states(false, _giveaways(fact.answer)):
+        if not states(true, false_names) and not states(false, true_names):
             versions.append((true, false))
-    return [true for true, _ in versions[:POSITIVES]], [false for _, false in versions[:POSITIVES]]
+    return [true for true, _ in versions], [false for _, false in versions]
 
 
-def _fact_negatives(relation: Relation, fact: Fact, gap: str, rng: random.Random) -> list[str]:
+def _fact_negatives(relation: Relation, fact: Fact, writing: Writing) -> list[str]:
     """Documents about the subject without the answer, and about other subjects of the relation."""
-    forbidden = _giveaways(fact.answer) + _giveaways(fact.fake)
+    gap, rng, fixed = writing
+    forbidden = _giveaways(*_all_spellings(fact, fact.answer), *_all_spellings(fact, fact.fake))
     general = cycle(shuffled(relation.general, rng))
-    asides = [_fact_aside(fact, note, general, gap, rng) for note in fact.notes]
+    asides = [_fact_aside(fact, note, general, writing) for note in fact.notes]
     negatives = [text for text in asides if not states(text, forbidden)]
     others = cycle(shuffled([other for other in relation.facts if other.subject != fact.subject], rng))
-    forms = cycle(shuffled(relation.forms, rng))
+    forms = cycle(fixed.deck(relation.forms, rng))
     for other in islice(others, ATTEMPTS):
         if len(negatives) == NEGATIVES:
             break
         note = pick(other.notes, rng)
         if rng.random() < 0.7:
             slots = _fact_slots(other, answer=other.answer, note=note)
-            text = write_document((*next(forms), f"?{next(general)}"), slots, gap, rng)
+            text = write_document(fixed.choose(next(forms)), slots, gap, rng)
         else:
-            text = _fact_aside(other, note, general, gap, rng)
+            text = _fact_aside(other, note, general, writing)
         if text not in negatives and not states(text, forbidden):
             negatives.append(text)
     return shuffled(negatives, rng)
 
 
-def _fact_aside(fact: Fact, note: str, general: Iterator[str], gap: str, rng: random.Random) -> str:
+def _fact_aside(fact: Fact, note: str, general: Iterator[str], writing: Writing) -> str:
     """A note with one or two general sentences after it."""
-    return write_document((note, next(general), f"?{next(general)}"), _fact_slots(fact), gap, rng)
+    form = writing.fixed.choose((note, next(general), f"?{next(general)}"))
+    return write_document(form, _fact_slots(fact), writing.gap, writing.rng)

@@ -8,6 +8,7 @@ never the answer. The set `fact` is about well-known facts, with false versions 
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import cycle
@@ -16,8 +17,9 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 from msgspec import Struct
 
-from evenkeel.benchmarks.rgb.make.facts import Form, fact_row, relations_of
+from evenkeel.benchmarks.rgb.make.facts import Fact, Form, Relation, fact_row, relations_of
 from evenkeel.benchmarks.rgb.make.world import (
+    Fixed,
     Slots,
     Value,
     World,
@@ -33,7 +35,7 @@ from evenkeel.errors import UsageError
 from evenkeel.make.grammar import pick, seeded, shuffled
 
 GENERATOR = "evenkeel-rgb"
-VERSIONS = {"plain": 1, "int": 2, "fact": 3}
+VERSIONS = {"plain": 2, "int": 3, "fact": 4}
 """By kind of set: goes up whenever the code or a bank changes the texts of a seed."""
 
 SIZES = {"plain": 100, "int": 50, "fact": 60}
@@ -147,8 +149,9 @@ def _event_rows(lang: str, kind: str, key: str, size: int) -> list[dict[str, Any
     )
     rows: list[dict[str, Any]] = []
     queries: set[str] = set()
+    fixed = Fixed()
     for number in range(size):
-        world = World(names_of(lang), seeded(key, number))
+        world = World(names_of(lang), seeded(key, number), fixed)
         draw: Callable[[], Draft]
         if kind == "plain":
             draw = partial(_one_fact, next(every), world)
@@ -214,8 +217,8 @@ class Family:
         self.facts: list[Slots] = []
         for number in range(size):
             self.facts.append(self._fact(number))
-        self.forms = cycle(shuffled(event.forms, world.rng))
-        self.asides = cycle(shuffled(event.asides, world.rng))
+        self.forms = cycle(world.fixed.deck(event.forms, world.rng))
+        self.asides = cycle(world.fixed.deck(event.asides, world.rng))
         self.extras = cycle(shuffled(event.extras, world.rng))
 
     def _fact(self, number: int) -> Slots:
@@ -239,19 +242,18 @@ class Family:
     def part(self, fact: Slots, count: int) -> Part:
         return Part(answer_of(fact, self.event.answer), self.reports([fact] * count))
 
-    def reports(self, facts: Sequence[Slots], forms: Iterator[Form] | None = None) -> list[str]:
+    def reports(self, facts: Sequence[Slots], forms: Iterator[Sequence[str]] | None = None) -> list[str]:
         """For each fact a document that states it, in the forms of the event unless others are given."""
         return [self._document(next(forms or self.forms), fact) for fact in facts]
 
     def aside(self, fact: Slots) -> str:
         return self._document(next(self.asides), fact)
 
-    def _document(self, form: Form, fact: Slots) -> str:
-        """A form filled in, with none, one or two closing sentences."""
-        rng = self.world.rng
-        luck = rng.random()
-        closing = [next(self.extras) for _ in range((luck < 0.5) + (luck < 0.15))]
-        return write_document((*form, *closing), fact, self.world.names.gap, rng)
+    def _document(self, form: Sequence[str], fact: Slots) -> str:
+        """A form filled in, every third time with a closing sentence."""
+        rng, fixed = self.world.rng, self.world.fixed
+        closing = [f"?{next(self.extras)}"] if rng.random() < 2 / 3 else []
+        return write_document(fixed.choose((*form, *closing)), fact, self.world.names.gap, rng)
 
 
 def answer_of(fact: Slots, templates: Iterable[str]) -> list[str]:
@@ -297,7 +299,7 @@ def _compared_facts(event: Event, comparison: Comparison, world: World) -> Draft
         if len({fact[by].size for fact in asked}) == len(asked):
             break
     usable = [form for form in event.forms if comparison.slots <= stated_slots(form)]
-    forms = cycle(shuffled([*usable, *comparison.forms], world.rng))
+    forms = cycle(world.fixed.deck([*usable, *comparison.forms], world.rng))
     ranked = sorted(asked, key=lambda fact: fact[by].size)
     lowest, *between, highest = (
         (fact, family.reports([fact] * POSITIVES_COMPARED, forms)) for fact in ranked
@@ -329,12 +331,24 @@ def _two_events(one: Event, other: Event, world: World) -> Draft:
 
 
 def _fact_rows(lang: str, key: str, size: int) -> list[dict[str, Any]]:
-    facts = [(relation, fact) for relation in relations_of(lang).values() for fact in relation.facts]
+    facts = _dealt(relations_of(lang).values(), seeded(key))
     if size > len(facts):
         raise UsageError(f"There are {len(facts)} facts in '{lang}', not {size}: ask for fewer.")
     rows = []
-    for number, (relation, fact) in enumerate(shuffled(facts, seeded(key))[:size]):
+    fixed = Fixed()
+    for number, (relation, fact) in enumerate(facts[:size]):
         rng = seeded(key, number)
         fact = msgspec.structs.replace(fact, fake=fact.fake or pick(fact.fakes, rng))
-        rows.append({"id": number, **fact_row(relation, fact, lang, rng)})
+        rows.append({"id": number, **fact_row(relation, fact, lang, rng, fixed)})
     return rows
+
+
+def _dealt(relations: Iterable[Relation], rng: random.Random) -> list[tuple[Relation, Fact]]:
+    """All facts, one of each relation after another. Those whose false answer was written for them come
+    first: it is more plausible than that of a neighbour in a table."""
+    dealt: list[tuple[int, Relation, Fact]] = []
+    for relation in shuffled(relations, rng):
+        ranked = sorted(shuffled(relation.facts, rng), key=lambda fact: not fact.fake)
+        dealt += [(turn, relation, fact) for turn, fact in enumerate(ranked)]
+    dealt.sort(key=lambda item: (not item[2].fake, item[0]))
+    return [(relation, fact) for _, relation, fact in dealt]

@@ -9,6 +9,7 @@ import datetime
 import random
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import cycle
 from typing import NamedTuple, TypeAlias, TypeVar
@@ -63,6 +64,30 @@ def write(template: str, slots: Slots, rng: random.Random) -> str:
 def write_document(form: Iterable[str], slots: Slots, gap: str, rng: random.Random) -> str:
     """A document from the templates of its sentences."""
     return gap.join(sentences(form, values(slots, rng), rng))
+
+
+MOST = 3
+"""Documents of a set that may share a sentence in which nothing is filled in."""
+
+
+class Fixed:
+    """The sentences of a set in which nothing is filled in, and how often each was written."""
+
+    def __init__(self) -> None:
+        self.written: Counter[str] = Counter()
+
+    def deck(self, forms: Iterable[Sequence[str]], rng: random.Random) -> list[Sequence[str]]:
+        """Forms in a random order, those with a sentence of this sort that is used up last."""
+        return sorted(shuffled(forms, rng), key=lambda form: any(map(self._used_up, form)))
+
+    def choose(self, form: Iterable[str]) -> list[str]:
+        """A form without what is used up and may be left out; what remains counts as written."""
+        kept = [text for text in form if not (text.startswith("?") and self._used_up(text[1:]))]
+        self.written.update(text.removeprefix("?") for text in kept if "{" not in text)
+        return kept
+
+    def _used_up(self, text: str) -> bool:
+        return "{" not in text and self.written[text] >= MOST
 
 
 def spellings(template: str, slots: Slots) -> list[str]:
@@ -167,30 +192,43 @@ def read_tables() -> dict[str, Table]:
     return {path.stem: read_json(__package__, "bank", "tables", path.name, type=Table) for path in paths}
 
 
+DOUBLED = re.compile(
+    r"(?:m(?=minster|mere|mouth)|n(?=ness)|[lr](?=ley|rigg)|d(?=dale|den)|s(?=stead|stow)|"
+    r"h(?=ham|haven|holt|hurst)|w(?=wick|worth)|mere(?=mere)|haver(?=haven))",
+    re.IGNORECASE,
+)
+"""Where the two halves of a place name run into each other, as in Ilmminster."""
+
+
 class World:
     """The people, places, dates and figures of one question, invented as they are needed."""
 
-    def __init__(self, names: Names, rng: random.Random) -> None:
+    def __init__(self, names: Names, rng: random.Random, fixed: Fixed | None = None) -> None:
         self.names = names
         self.rng = rng
+        self.fixed = fixed or Fixed()
         self.decks = {rule: cycle(shuffled(names.rules[rule], rng)) for rule in names.once}
 
     def name(self, rule: str) -> str:
         """A new name of a kind."""
         deck = self.decks.get(rule)
         template = next(deck) if deck else pick(self.names.rules[rule], self.rng)
-        return fill(choose(template, self.rng), self.name)
+        text = fill(choose(template, self.rng), self.name)
+        return self.name(rule) if rule == "place" and DOUBLED.search(text) else text
 
     def value(self, spec: str, slots: Slots) -> Value:
         """A new value: a name by its rule, a figure by its range, or a template over what is known.
 
-        Figures are `year 1992 2023`, `number 40 900`, `decimal 1.2 9.6`, `score 26 38 3 9`
-        (won by 3 to 9), `date 1992 2023`, and `date opened -2`: in the year two before that of the slot
-        `opened`.
+        Figures are `year 1992 2023`, `year opened -1` (the year before that of the slot `opened`),
+        `number 40 900`, `decimal 1.2 9.6`, `score 26 38 3 9` (won by 3 to 9), `date 1992 2023`, and
+        `date opened -2`: in the year two before that of the slot `opened`.
         """
         if spec in self.names.rules:
             return text_value(self.name(spec))
         match spec.split():
+            case "year", slot, years if slot in slots:
+                year = slots[slot].size + int(years)
+                return Value((str(year),), size=year)
             case "year", low, high:
                 year = between(int(low), int(high), self.rng)
                 return Value((str(year),), size=year)
