@@ -115,8 +115,8 @@ def _execute(
     with contextlib.ExitStack() as stack:
         if not models:
             beside = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "journal.sqlite"
-        unused: list[Path] = []
-        stack.callback(lambda: [path.unlink(missing_ok=True) for path in unused])
+        leave = contextlib.ExitStack()  # what is to be done once the journal is closed
+        stack.enter_context(leave)
         journal = stack.enter_context(contextlib.closing(Journal(beside)))
         identities = {role: model.identity() for role, model in models.items()}
         dispatcher = Dispatcher(journal, identities, opener=models.__getitem__, gate=gate, progress=progress)
@@ -124,6 +124,7 @@ def _execute(
             with note_resuming(journal, beside, "the same command"), naming_source():
                 built = complete(builder.build(), dispatcher.answer)
         except EvenkeelError:
-            unused += [] if journal.holds_answers() else [beside]
+            if not journal.holds_answers():
+                leave.callback(beside.unlink, missing_ok=True)
             raise
     return built._replace(notes=[named(note) for note in built.notes])
