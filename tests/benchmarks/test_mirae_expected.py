@@ -102,7 +102,7 @@ def test_replies_in_the_wording_of_models_are_read_right() -> None:
         words = given_words(row["reply"], expected(row["lang"], row["question"]), question)
         if (words is not None) != row["right"]:
             wrong.append(row)
-    assert len(rows) == 60
+    assert len(rows) == 76
     assert wrong == []
 
 

@@ -47,9 +47,9 @@ from evenkeel.types import (
 )
 
 STARTER_SHA256 = {
-    "en": "d2ba57c6dc83105da4521dffbb4ab319ea490482703ad41f55b8d1cbb0dfa641",
-    "ko": "36f0692700f32fed738243f418535b6bcc520c954d4baea257f9d54ae454c850",
-    "zh": "ad83f6e118960683256de68e2ac6a0ebe17ee17a3c41f04786d97a88eac80458",
+    "en": "ba12509d68f977e431b7ba8fe1b1b336707b35c2d83c16d1bdfac646f13b5b6a",
+    "ko": "354f8b193c8355fc9f9a1ee04eba295cdfe4531a180f1cba62d8f6de810000ac",
+    "zh": "efdf87da9c8680c0ed5a63dfea8ff9754f101c9539e9687e91b3b01960be0754",
 }
 
 
