@@ -37,7 +37,7 @@ from evenkeel.harness.benchmark import Benchmark, Data, Recorded, Scoring
 from evenkeel.types import Answered, Capability, Records, Request, RunSpec, Sample, Score, Summary, Tag
 
 DEFAULT = ("bm25",)
-STARTER_SHA256 = {"en": "94e2b6767d0e650c349e0c8d33118b1a8b3864d61fa8fd740ca8d0d54d86359d"}
+STARTER_SHA256 = {"en": "7a82fa749f6a3418c37fa1291b3cde4c8473eb1e37a510b424220e1d4bd6706c"}
 
 
 class MultiviewOptions(Struct, frozen=True, kw_only=True):
