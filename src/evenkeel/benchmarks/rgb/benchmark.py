@@ -131,12 +131,12 @@ class RgbOptions(Struct, frozen=True, kw_only=True):
 
 
 STARTER_SHA256 = {
-    "en": "a065ac847c5c5fdb65e1f2f701f8068ffcfc843ac7e38eeec4e2eb0149d8b66c",
-    "en_int": "5b201e219b84f639ea91e284bcc7195661da81ca90f1204391c58a278371960c",
-    "en_fact": "e832368f83f6300bad8db870caedac8ba38104988fdee70d49de75370cecfbae",
-    "zh": "de5a16f29ac1570ed9adcafcdc57cbf2d8951244554ce9051451e1747a071f08",
-    "zh_int": "4edbd6cdbe27adba5ed9885da59f6568331756c713f4217bcd4fd3381d50317c",
-    "zh_fact": "b09f5203a0391502e46c8d2e0d8c0db2c2a72c99604365126f5ffe647914bfa7",
+    "en": "fb94c65e35c27c8fa0e01a00577fa0295cb961e6e742b7dbf92db091b14e2259",
+    "en_int": "eb5dee8f489331936276aa11047aecec28b7a63e81758e86735cda4026c76329",
+    "en_fact": "b991cdb29e0ff21f64bc5862bb20e6577234ad88e4ca8ea55373e3d24e29bdc5",
+    "zh": "cbed03d581638671c37a50beaf2d2805bcd567a9fd00a85d7fc2cfed503cd240",
+    "zh_int": "43e86f813c59509758005d3790767ca69b738c7f5b2edd4230a801961e2f2fa6",
+    "zh_fact": "c207c33944e9f67205ec990d67f2ce42f7fafda2d3eae245538755f86be75a06",
 }
 
 
