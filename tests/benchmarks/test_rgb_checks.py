@@ -29,7 +29,7 @@ def test_the_published_check_labels_the_table_as_published() -> None:
 
 
 def test_the_lenient_check_labels_nearly_all_of_the_table() -> None:
-    """Its rules may err, but not in more than one of ten of these traps."""
+    """Its rules may err, but not in more than one of twenty of these traps."""
     errors = []
     for row in TABLE:
         verdict = lenient(
@@ -39,7 +39,7 @@ def test_the_lenient_check_labels_nearly_all_of_the_table() -> None:
         decided = {name: getattr(verdict, name) for name in ("right", "rejected", "detected", "states_fake")}
         if decided | {"parts": list(verdict.parts)} != {name: row[name] for name in (*decided, "parts")}:
             errors.append(f"{row['lang']} {row['trap']}: {row['text']}")
-    assert len(errors) <= len(TABLE) // 10, errors
+    assert len(errors) <= len(TABLE) // 20, errors
 
 
 # The labelled replies, and how often the lenient check is right on them

@@ -127,6 +127,12 @@ DECLINES = {
         "The sources provided do not identify the director of the film.",
         "I was not able to find any mention of the director.",
         "The documents lack this information.",
+        "The passages cover the making of the shark only.",
+        "Director: —",
+        "Whoever directed it, the articles go no further than the poster.",
+        "Your guess is as good as mine.",
+        "Steven Spielberg is on the shortlist. Who directed it is not stated, so I can't answer.",
+        "As an AI language model, I can only rely on the passages, and they don't say who directed Jaws.",
     ],
     谁: [
         "文中没有提到。",
@@ -149,6 +155,11 @@ DECLINES = {
         "现有信息不足以判断导演是谁。",
         "所有文档都没有提及该片导演。",
         "文档提到了郭帆，但没有说明导演是谁。",
+        "这几段只讲了特效。",
+        "关于导演，全文只字未提。",
+        "这个真把我问住了。",
+        "导演：——",
+        "候选有郭帆和宁浩，导演到底是谁，光看这些定不下来。",
     ],
 }
 REPORTS = {
@@ -171,6 +182,12 @@ REPORTS = {
         "The statement that George Lucas directed Jaws is not true.",
         "The document misattributes the film to George Lucas.",
         "The documents' statement about the director is factually wrong.",
+        "Steven Spielberg. I'd take what the documents say with a grain of salt.",
+        "The passages tell a different story (George Lucas), but it is Steven Spielberg.",
+        "George Lucas is what the documents state, and yet it is Steven Spielberg.",
+        'The passage\'s "George Lucas" should read "Steven Spielberg".',
+        "Please disregard the documents, which name George Lucas: it was Steven Spielberg.",
+        "The article takes George Lucas for the director. In reality, Steven Spielberg was.",
     ],
     谁: [
         "文档中存在事实性错误。",
@@ -185,6 +202,9 @@ REPORTS = {
         "文檔存在錯誤，導演應為郭帆。",
         "文档所述不实，导演并不是宁浩。",
         "不是文档所说的宁浩，而是郭帆。",
+        "文档张冠李戴了，导演是郭帆。",
+        "这一点上文档的内容我持保留态度，导演是郭帆。",
+        "文档里的“宁浩”应改为“郭帆”。",
     ],
 }
 WRONG = {
@@ -199,6 +219,16 @@ WRONG = {
         "Steven Spielberg did not direct Jaws.",
         "Instead of Steven Spielberg, the studio hired George Lucas.",
         "George Lucas directed it; Steven Spielberg was only nominated.",
+        "I need to find what the question asks for. Some documents have insufficient information, and one "
+        "has it. So the final answer is: George Lucas.",
+        "I need to find what the question asks for. Some documents have insufficient information, and one "
+        "has it. So the final answer is: the shark itself.",
+        "Document 1 does not mention it. Document 2 is about sharks. Therefore, the answer is Ridley Scott.",
+        "Passage 1 says nothing on it, and passage 3 is irrelevant. So the answer is Ridley Scott.",
+        "The documents mention George Lucas. The others are irrelevant.",
+        "It was George Lucas; the rest do not mention it.",
+        "The answer is Ridley Scott. The other documents do not contain relevant information.",
+        "Ridley Scott is the director, but his fee is unknown.",
     ],
     谁: [
         "宁浩",
@@ -206,6 +236,10 @@ WRONG = {
         "是宁浩，不是郭帆。",
         "导演并非郭帆，而是宁浩。",
         "很多人以为是郭帆，其实是宁浩。",
+        "文档中提到的是宁浩，其他几篇与问题无关。",
+        "文档中提到的是张艺谋，其他几篇与问题无关。",
+        "文档一没有提到，文档二信息不足。因此，答案是张艺谋。",
+        "我需要找到问题所问的内容。有些文档信息不足，有一篇有。所以最终答案是：张艺谋。",
     ],
     何时: ["2019年通车。", "不是2017年，而是2019年。"],
 }

@@ -65,14 +65,14 @@ def plain(text: str) -> str:
     return re.sub(r"[^\S\n]+", " ", text).strip()
 
 
-_SENTENCE_END = r"[。!?;\n]+|(?<!\b[A-Za-z])\.(?=\s*$|\s+[^a-z0-9\s])"
+_SENTENCE_END = r"[。!?;\n]+|(?<!\b[A-Za-z])\.(?=\s*$|\s+[^a-z0-9\s])|(?<=[a-z]{4})(?<!prox)\.(?=\s+\d)"
 
 
 _TOKEN = re.compile(
     rf"{DATE}(?P<date>[^{DATE_END}]+){DATE_END}"
     rf"|(?P<number>(?:(?<![^\s(:])-)?\d+(?:\.\d+)*)"
     rf"|(?P<word>[{HAN}%‰]|[{HANGUL}]+|(?:(?![{HAN}{HANGUL}])[^\W\d_])+)"
-    rf"|(?P<end>{_SENTENCE_END})|(?P<pause>[,:()\"“”、—]|(?<=\s)[–-](?=\s))",
+    rf"|(?P<end>{_SENTENCE_END})|(?P<pause>[,:()、—]|(?<=\s)[–-](?=\s))",
 )
 _LETTER, _LETTER_OR_DIGIT = rf"[^\W\d_{HAN}{HANGUL}]", rf"[^\W_{HAN}{HANGUL}]"
 _GLUED = {

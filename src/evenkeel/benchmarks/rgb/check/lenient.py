@@ -7,11 +7,13 @@ is read from the word classes of its clauses (`wording`, `rules`).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from evenkeel.benchmarks.rgb.check.clauses import Span
 from evenkeel.benchmarks.rgb.check.quotation import quotation
-from evenkeel.benchmarks.rgb.check.rules import Decisions, Span, decide
+from evenkeel.benchmarks.rgb.check.rules import Decisions, decide
 from evenkeel.benchmarks.rgb.check.wording import Reading, read
 from evenkeel.models.reasoning import split_reasoning
 from evenkeel.text.answer_search.mention import (
@@ -27,6 +29,10 @@ from evenkeel.text.answer_search.mention import (
     text_words,
 )
 from evenkeel.text.answer_search.normalization import Word
+
+_BLANK = re.compile(r"(?<=[\w*])[ \t]*[:：→][* \t]{0,8}(?:[-–—?？∅…]{1,8}|\.{3})[ \t]*$", re.MULTILINE)
+_BLANK_CELL = re.compile(r"(?<=\w)[ \t]*\|[ \t]*(?:[✗❌✘?？—–]|-{1,2})[ \t]*(?=\|)")
+_CROSS = re.compile(r"(?<=[\w*])[ \t]{0,8}[❌✗✘][ \t]*(?=\||$)", re.MULTILINE)
 
 
 class Verdict(NamedTuple):
@@ -67,7 +73,7 @@ def lenient(
     from the wording of the clauses. Of a text without end, its two ends are read.
     """
     text = visible_text(prediction)
-    listed, query = text_words(text), plain_query(query)
+    listed, query = text_words(_marks_read(text)), plain_query(query)
     answer, fake = simplified_answer(answer), simplified_answer(fake)
     matches = [given(part, listed, fake, query) for part in answer]
     false = [given(part, listed, answer, query, equal=True) for part in fake]
@@ -93,6 +99,12 @@ def visible_text(prediction: str) -> str:
     text = ends(prediction)
     answer_text, _, closed = split_reasoning(text)
     return answer_text if closed else text
+
+
+def _marks_read(text: str) -> str:
+    """A text with marks that stand for words written out: "Year: ?" and "- 1998 ❌"."""
+    text = _BLANK_CELL.sub(": unknown", _BLANK.sub(": unknown", text))
+    return _CROSS.sub(" wrong", text)
 
 
 class _Words(Mapping[str, str]):

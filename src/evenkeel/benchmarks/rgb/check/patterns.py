@@ -14,6 +14,8 @@ from evenkeel.benchmarks.rgb.check.wording import LETTERS
 from evenkeel.files.package_data import read_json
 
 CLASSES = LETTERS | {
+    "stating": "cZ",
+    "meta": "mV",
     "right": "G",
     "false": "K",
     "asked": "Q",
@@ -26,16 +28,19 @@ CLASSES = LETTERS | {
 GROUPS = {
     "any": "[^n]",
     "neutral": "[^nGKM]",
-    "plain": "[^nGKMeyT]",
+    "plain": "[^nGKMeyXT]",
     "own": "[^nGKMd]",
-    "quiet": "[^nGdeyc]",
-    "small": "[mxBjpwOS]",
-    "opening": "[bxmrHJpBiwaTS]",
-    "modifier": "[xBmjQwH#]",
+    "quiet": "[^nGdeyXc]",
+    "small": "[mVxBjpwOS]",
+    "opening": "[bxmVrHJpBiwaTS]",
+    "modifier": "[xBmVjQwH#]",
     "aside": "[^ndKf]",
     "value": "[MKGx#wB]",
-    "leading": "[bgxmrtS]",
-    "naming": "[QHJxm]",
+    "leading": "[bgxmVrtS]",
+    "naming": "[QHJxmV]",
+    "reaching": "[^nvle]",
+    "unknowing": "[^nkcsaiHd]",
+    "subject": "[xmVrQH#ickBh]",
 }
 """Groups of classes that may be between those of a rule."""
 

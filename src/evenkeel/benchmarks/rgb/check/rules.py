@@ -10,32 +10,17 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from evenkeel.benchmarks.rgb.check.patterns import rules
-from evenkeel.benchmarks.rgb.check.wording import Reading, asked_forms, asks_yes_or_no, form
+from evenkeel.benchmarks.rgb.check.clauses import Clause, Span, clauses, find, quote
+from evenkeel.benchmarks.rgb.check.reports import errors
+from evenkeel.benchmarks.rgb.check.wording import HAN_WORD, Reading, asks_yes_or_no, kinds
 
+NUMERIC, NAMED = frozenset("134"), frozenset("02")
+"""The kinds of things, as `wording` numbers them, that are given as numbers (times, quantities, extents) and
+as names (persons, places)."""
 WHOLE_QUESTION, HALF_QUESTION = 0.7, 0.35
 """Shares of the question's words that a clause repeats: from which it answers, and with which it may."""
-
-
-LONG_CLAUSE = 16
-"""Tokens of a clause that is not quoted as a whole."""
-
-
-class Span(NamedTuple):
-    """Tokens of a reply by which something was decided, from the first to behind the last."""
-
-    start: int
-    end: int
-
-
-class Clause(NamedTuple):
-    """The letters of one clause, and where its tokens are."""
-
-    letters: str
-    start: int
-    sentence: int
-    repeats: float
-    """The share of the question's words that are in it."""
+MANY = 40
+"""Words by which the script of a reply is told."""
 
 
 class Decisions(NamedTuple):
@@ -51,39 +36,31 @@ class Decisions(NamedTuple):
 
 def decide(reading: Reading, query: str, *, mentioned: bool) -> Decisions:
     """The decisions on a reply. `mentioned`: it has all parts of the right answer."""
-    return _Reply(clauses(reading, query), yes_or_no=asks_yes_or_no(query)).decide(mentioned=mentioned)
+    reply = _Reply(clauses(reading, query), yes_or_no=asks_yes_or_no(query), values=_values(reading, query))
+    return reply.decide(mentioned=mentioned)
 
 
-def clauses(reading: Reading, query: str) -> list[Clause]:
-    """The clauses of a reply: between punctuation marks, and from a word of contrast on."""
-    asked = asked_forms(query)
-    listed: list[Clause] = []
-    start = sentence = 0
-    for position, token in enumerate([*reading.tokens, None]):
-        if token is None or token.letter in ".,bg":
-            if position > start:
-                tokens = reading.tokens[start:position]
-                repeated = {
-                    form(word.text)
-                    for part in tokens
-                    if part.letter in "QJH"
-                    for word in reading.words[part.start : part.end]
-                }
-                share = len(repeated) / max(1, len(asked))
-                listed.append(Clause("".join(part.letter for part in tokens), start, sentence, share))
-            start = position + (token is not None and token.letter in ".,")
-            sentence += token is not None and token.letter == "."
-    return listed
+def _values(reading: Reading, query: str) -> str:
+    """The letters of what could be an answer to a question of its kind."""
+    asked = kinds(query)
+    if asked and asked <= NUMERIC:
+        return "GK#"
+    if asked and asked <= NAMED and not any(HAN_WORD.match(word.text) for word in reading.words[:MANY]):
+        return "GKM"
+    return "GKM#w"
 
 
 class _Reply:
     """The clauses of a reply, and what each of them does."""
 
-    def __init__(self, listed: Sequence[Clause], *, yes_or_no: bool) -> None:
+    def __init__(self, listed: Sequence[Clause], *, yes_or_no: bool, values: str) -> None:
         self.clauses = listed
         self.yes_or_no = yes_or_no
         self.letters = [clause.letters for clause in listed]
-        self.errors = self._errors()
+        self.errors = errors(listed)
+        if self.errors:
+            values = values.replace("K", "")  # what is reported is no answer
+        self.values = re.compile(f"[{values}]")
         self.tiers = [self._tier(number) for number in range(len(listed))]
 
     def decide(self, *, mentioned: bool) -> Decisions:
@@ -96,15 +73,19 @@ class _Reply:
             right, denied = False, span
         declining: list[int] = []
         if right:
-            clear = [n for n in about_question if self.tiers[n] != "not_there"]
+            clear = [
+                n
+                for n in about_question
+                if self.tiers[n] != "not_there" or find("not_in_them", self.letters[n])
+            ]
             giving = [n for n in given if self._gives(n, clear)] if clear else given
-            if clear and answers and not giving:
+            if (clear and answers and not giving) or (giving and self._refuses_at_last(clear, giving)):
                 right, declining = False, clear
             elif clear and giving:
                 declining = [n for n in clear if self.tiers[n] == "refuses" and n < min(giving)]
         elif any(self.tiers):
             declining = self._declining(about_question)
-        rejected = self._span(declining[0], self.tiers[declining[0]]) if declining else None
+        rejected = quote(self.clauses[declining[0]], self.tiers[declining[0]]) if declining else None
         if not rejected and not right and not self.errors:
             rejected = self._without_answer()
         if not right and rejected and mentioned:
@@ -112,92 +93,57 @@ class _Reply:
         detected = self.errors[0] if self.errors else None
         return Decisions(rejected, detected, right, None if right else denied)
 
-    # Reporting an error
-
-    def _errors(self) -> list[Span]:
-        everything = ".".join(self.letters)
-        about_documents = "d" in everything or "K" in everything
-        spans = []
-        for number, letters in enumerate(self.letters):
-            if self._find("no_error", letters):
-                continue
-            if about_documents and self._find("error", letters):
-                spans.append(self._span(number, "error"))
-            elif self._find("factual_error", letters):
-                spans.append(self._span(number, "factual_error"))
-            elif self._find("error_in_the_matter", letters) and not about_documents:
-                spans.append(self._span(number, "error_in_the_matter"))
-            elif self._find("error_alone", letters) and self._is_about_documents(number):
-                spans.append(self._span(number, "error_alone"))
-        return spans or self._contradictions(everything)
-
-    def _is_about_documents(self, number: int) -> bool:
-        """Whether an error is one of the documents that the clauses around it speak of."""
-        sentence, short = self.clauses[number].sentence, len(self.letters[number]) <= 4
-        for other in range(max(0, number - 3), min(len(self.letters), number + 2)):
-            if other != number and re.search("[dK]", self.letters[other]):
-                same = self.clauses[other].sentence == sentence
-                if (same and (other == number - 1 or short)) or (short and other == number - 1):
-                    return True
-        return False
-
-    def _contradictions(self, everything: str) -> list[Span]:
-        """Reports without a word for an error: "the documents say Leeds, but it is York"."""
-        spans = []
-        for number, letters in enumerate(self.letters):
-            before = self.letters[number - 1] if number else ""
-            if re.search("[GK]", everything) and self._find("contradicts", letters):
-                spans.append(self._span(number, "contradicts"))
-            elif self._find("states", letters) and self._find("not_false", before):
-                spans.append(self._span(number, "states"))
-            elif "G" not in letters or "n" in letters:
-                continue
-            elif self._find("corrects", letters) and (
-                self._find("states_false", before) or ("K" in letters and "h" in letters)
-            ):
-                spans.append(self._span(number, "corrects"))
-            elif self._find("in_truth", letters) and self._states_before(number):
-                spans.append(self._span(number, "in_truth"))
-        return spans
-
-    def _states_before(self, number: int) -> bool:
-        """Whether the clauses before say what the documents state, and no answer of its own."""
-        earlier = self.letters[max(0, number - 4) : number]
-        return any(self._find("states", letters) for letters in earlier) and not any(
-            "G" in letters or "n" in letters for letters in earlier
-        )
-
     # Declining
 
     def _tier(self, number: int) -> str:
         """The tier of rules by which a clause declines, or nothing."""
         letters = self.letters[number]
         reported = any(self._covers(span, number) for span in self.errors)
-        if (reported and not re.search("[Alv]", letters)) or (self.yes_or_no and letters == "n"):
+        only_no = letters == "n" and (self.yes_or_no or not self._ends_sentence(number))
+        if (reported and not re.search("[Alv]", letters)) or only_no:
             return ""
-        if self._find("refuses", letters) and not re.search("[fe]", letters):
+        if find("finds_no_error", letters):
+            return ""
+        if find("refuses", letters) and not re.search("[fe]", letters):
             return "refuses"
-        if self._find("not_declining", letters):
+        if find("not_declining", letters):
             return ""
-        if re.search("[eCy]", letters) and not re.search("[lv]", letters):
+        if re.search("[eCyX]", letters) and not re.search("[lv]", letters):
             return ""
-        named = self.errors and not re.search("[pdHJil]", letters)
+        named = self.errors and not re.search("[pdHJilT]", letters)
         for tier in ("not_known", "not_said"):
-            if self._find(tier, letters):
+            if find(tier, letters):
                 return "" if named else tier
+        if self._sets_apart(number):
+            return ""
         own = re.search("p[^n]*n[^n]*[HJQ]", letters)
-        return "not_there" if self._find("not_there", letters) and (own or not self.errors) else ""
+        return "not_there" if find("not_there", letters) and (own or not self.errors) else ""
+
+    def _sets_apart(self, number: int) -> bool:
+        """Whether a clause sets apart what the one before has answered: "It lies on a river, not a canal"."""
+        if self.letters[number][0] != "n" or not number or self._ends_sentence(number - 1):
+            return False
+        before = self.clauses[number - 1]
+        return before.repeats >= WHOLE_QUESTION and "d" not in before.letters
 
     def _is_detail(self, number: int) -> bool:
         """Whether a clause declines something else than what was asked."""
         letters = self.letters[number]
-        if self._find("about_some_documents", letters):
+        if find("about_some_documents", letters) or find("about_other_documents", letters):
+            return True
+        if self._is_under_another_label(number):
             return True
         if re.search("[qaJ]", letters):
             return False
-        if self._find("about_a_detail", letters):
+        if find("about_a_detail", letters):
             return True
         return not re.search("[HQ]", letters) and bool(re.search("[wM]", letters))
+
+    def _is_under_another_label(self, number: int) -> bool:
+        """Whether a clause is "unknown" or "not stated" behind a label that is not what was asked for."""
+        if not number or self._ends_sentence(number - 1) or not find("unknown_alone", self.letters[number]):
+            return False
+        return number > 1 and bool(find("another_label", self.letters[number - 1]))
 
     def _declining(self, about_question: Sequence[int]) -> list[int]:
         """The clauses by which a reply without the right answer declines, unless it answers otherwise."""
@@ -215,24 +161,62 @@ class _Reply:
             return [] if any(self._answers(n, about_question[0]) for n in numbers) else plainly
         if any(self._may_answer(n) for n in numbers):
             return []
-        return [n for n in numbers if self.tiers[n]]
+        remarks = [n for n in numbers if self.tiers[n]]
+        if all(find("about_other_documents", self.letters[n]) for n in remarks):
+            # "The others do not mention it": one of them does.
+            return remarks if not any(self._has_value(n) for n in numbers if n not in remarks) else []
+        return [
+            n
+            for n in remarks
+            if self.tiers[n] != "not_said" or not find("beside_the_matter", self.letters[n])
+        ]
+
+    def _refuses_at_last(self, clear: Sequence[int], giving: Sequence[int]) -> bool:
+        """Whether a reply ends with a refusal, after it has named the right answer without giving it."""
+        last = [
+            n
+            for n in clear
+            if n > giving[-1] and (self.tiers[n] == "refuses" or self._declines_the_question(n))
+        ]
+        return bool(last) and not any(self._answers(n, clear[0]) for n in giving)
+
+    def _declines_the_question(self, number: int) -> bool:
+        """Whether what a clause declines is the question itself: "I can't tell", "who won is not said"."""
+        letters = self.letters[number]
+        before = self.letters[number - 1] if number and not self._ends_sentence(number - 1) else ""
+        if find("knows_nothing", letters):
+            return True
+        if re.search("[dn]", before) or not re.fullmatch("[dnlckxmVB]*", letters):
+            before = ""
+        both = before + letters
+        return "J" in both and "Q" in both and not re.search("[wMO#]", both)
 
     def _without_answer(self) -> Span | None:
-        """The negation or the apology of a reply in which nothing could be an answer."""
-        everything = ".".join(self.letters)
+        """The remark, the negation or the apology of a reply in which nothing could be an answer."""
+        open_kind = "w" in self.values.pattern
+        everything = ".".join(letters for letters in self.letters if not self._only_describes(letters))
+        values = "[GKM#]" if open_kind else self.values.pattern
         if (
             self.yes_or_no
-            or re.search("[GKM#eyuT]", everything)
+            or re.search(f"{values}|[eyXuT]", everything)
             or any(map(self._may_answer, range(len(self.letters))))
         ):
             return None
-        return next(
-            (
-                Span(clause.start, clause.start + len(clause.letters))
-                for clause in self.clauses
-                if re.search("[nS]", clause.letters) and not self._find("not_declining", clause.letters)
-            ),
-            None,
+        for number, clause in enumerate(self.clauses):
+            says_no = re.search("[nSA]", clause.letters) and not self._sets_apart(number)
+            if clause.letters == "n" and not self._ends_sentence(number):
+                continue  # "No, ..." says nothing by itself
+            if (says_no or self._only_describes(clause.letters)) and not find(
+                "not_declining", clause.letters
+            ):
+                return Span(clause.start, clause.start + len(clause.letters))
+        return None
+
+    def _only_describes(self, letters: str) -> bool:
+        """Whether a clause says what the documents are about, and no more: "they cover the race only"."""
+        open_kind = "w" in self.values.pattern
+        return bool(find("describes", letters)) and (
+            not open_kind or ("V" in letters and not re.search("[GKM#]", letters))
         )
 
     def _other_matter(self, number: int) -> bool:
@@ -247,21 +231,42 @@ class _Reply:
         letters = self.letters[number]
         if self._is_taken(number) or "n" in letters:
             return False
-        if number == 0 and self._leads() and not self.clauses[0].repeats:
+        if self._concludes(number):
+            return number > first
+        alone = "w" not in letters or self._ends_sentence(0)
+        if number == 0 and self._leads() and alone and not self.clauses[0].repeats:
             return True
         if number == 0 and re.fullmatch("w{1,4}", letters) and self._ends_sentence(0):
             return len(self.letters) > 1
+        if not self._has_value(number):
+            return False
         if re.search("u[^n]*(?:[GKM#]|Bw)|[GKM#][^n]*u|a[^nq]*[GKM#]", letters):
             return True
         if number > first and letters[0] in "bgr" and re.search("[uB][^d]*[GKMw]|^[^c]*[GK]", letters):
             return True
+        if self.clauses[number].repeats >= HALF_QUESTION and find("answers_in_its_words", letters):
+            return True
         whole = self.clauses[number].repeats >= WHOLE_QUESTION
         return whole and "d" not in letters and bool(re.search("[GKM]", letters))
+
+    def _concludes(self, number: int) -> bool:
+        """Whether a clause is the answer that a reply concludes with: "So the answer is: Rome"."""
+        letters = self.letters[number]
+        if not re.search("[GKM#w]", letters) or re.search("[dqWp]", letters):
+            return False
+        if find("answer_is", letters):
+            return True
+        labelled = number and not self._ends_sentence(number - 1) and not self.tiers[number - 1]
+        return bool(labelled) and bool(find("answer_label", self.letters[number - 1]))
+
+    def _has_value(self, number: int) -> bool:
+        """Whether a clause has something of the kind that is asked for."""
+        return bool(self.values.search(self.letters[number]))
 
     def _leads(self) -> bool:
         """Whether a reply begins with an answer alone, not a label ("Status:") or the number of a list."""
         letters = self.letters[0]
-        if not self._find("answer_alone", letters) or self.letters.count("#") > 1:
+        if not find("answer_alone", letters) or self.letters.count("#") > 1:
             return False
         label = letters == "M" and not self._ends_sentence(0) and self.letters[1][0] not in "bg"
         return not label or not self.tiers[1] or self._is_detail(1)
@@ -271,19 +276,23 @@ class _Reply:
         letters, repeats = self.letters[number], self.clauses[number].repeats
         if self._is_taken(number):
             return False
+        if self._concludes(number):
+            return True
         if number == 0 and (self._leads() or re.fullmatch("w{1,6}", letters)):
             return True
-        if number == len(self.letters) - 1 and self._find("answer_at_last", letters):
-            return True
-        if "n" in letters or not re.search("[GKM#w]", letters):
+        if "n" in letters or not self._has_value(number):
             return False
-        if self._find("concludes", letters):
+        if number == len(self.letters) - 1 and find("answer_at_last", letters):
             return True
-        if "d" in letters and not re.match("[xmS]*d[#m]?[cx]", letters):
+        if find("concludes", letters):
+            return True
+        if "d" in letters and not re.match("[xmVS]*d[#mV]?[cx]", letters):
             return False
         if repeats >= WHOLE_QUESTION:
             return True
-        first = number == 0 and re.match("[xmS]*[jQHJ]+[xQ]*[BwxQ]*[KGM#]", letters)
+        if number == 0 and find("answers_briefly", letters):
+            return True
+        first = number == 0 and re.match("[xmVS]*[jQHJ]+[xQ]*[BwxQ]*[KGM#]", letters)
         return bool(first) and (repeats >= HALF_QUESTION or letters[0] == "j")
 
     def _gives(self, number: int, declining: Sequence[int]) -> bool:
@@ -293,40 +302,45 @@ class _Reply:
             return True
         if number > declining[-1]:
             return any(self.letters[n][0] in "bgr" for n in range(declining[-1] + 1, number + 1))
-        if number < declining[0] and not re.search("[cN]", letters):
+        if number < declining[0] and not re.search("[cZN]", letters):
             opposed = number + 1 == declining[0] and self.letters[number + 1][0] == "b"
             return not opposed and bool(
-                re.search("[QHJja][^nd]*G|G[^nd]*[QHJj]|^[xmB]*G[xw#]{0,2}$", letters)
+                re.search("[QHJja][^nd]*G|G[^nd]*[QHJj]", letters)
+                or (re.search("^[xmVB]*G[xw#]{0,2}$", letters) and not self._lists(number))
             )
         return False
+
+    def _lists(self, number: int) -> bool:
+        """Whether a clause is one of a list in brackets or behind a colon: "(Ada Lock, Ben Moor)"."""
+        return number > 0 and not self._ends_sentence(number - 1)
 
     # Denying
 
     def _denial(self, number: int) -> Span | None:
         letters = self.letters[number]
-        if self._find("not_denied", letters) or not self._find("denied", letters):
+        if find("not_denied", letters) or not find("denied", letters):
             return None
-        return self._span(number, "denied")
+        return quote(self.clauses[number], "denied")
 
     def _gives_another(self, given: Sequence[int]) -> Span | None:
         """Where a reply gives the false answer first or at last, and the right one only beside it."""
         if not given:
             return None
-        doubt = re.compile("[neyhtTbrua]")
+        doubt = re.compile("[neyXhtTbrua]")
         for number, letters in enumerate(self.letters[: given[0]]):
             between = "".join(self.letters[number : given[0] + 1])
-            if number == 0 and self._find("other_answer", letters) and not doubt.search(between):
-                return self._span(0, "other_answer")
+            if number == 0 and find("other_answer", letters) and not doubt.search(between):
+                return quote(self.clauses[0], "other_answer")
         beside = not any(self.clauses[number].repeats for number in given)
         for number, letters in enumerate(self.letters):
             whole = self._ends_sentence(number) or self.letters[number + 1][0] == "b"
-            if beside and whole and "G" not in letters and self._find("another_in_its_place", letters):
-                return self._span(number, "another_in_its_place")
+            if beside and whole and "G" not in letters and find("another_in_its_place", letters):
+                return quote(self.clauses[number], "another_in_its_place")
         for number in range(given[-1] + 1, len(self.letters)):
             letters, before = self.letters[number], self.letters[number - 1]
-            labelled = re.fullmatch("[QHaxmr]+", before) and not self._ends_sentence(number - 1)
-            if self._find("concludes_otherwise", letters) or (labelled and re.match("[KM]", letters)):
-                return self._span(number, "concludes_otherwise")
+            labelled = re.fullmatch("[QHaxmVr]+", before) and not self._ends_sentence(number - 1)
+            if find("concludes_otherwise", letters) or (labelled and re.match("[KM]", letters)):
+                return quote(self.clauses[number], "concludes_otherwise")
         return None
 
     # Clauses and rules
@@ -348,13 +362,3 @@ class _Reply:
     def _covers(self, span: Span, number: int) -> bool:
         clause = self.clauses[number]
         return clause.start <= span.start < clause.start + len(clause.letters)
-
-    def _find(self, tier: str, letters: str) -> re.Match[str] | None:
-        return rules()[tier].search(letters)
-
-    def _span(self, number: int, tier: str) -> Span:
-        """The clause by which something was decided; of a long one, what the rule found in it."""
-        clause = self.clauses[number]
-        match = self._find(tier, clause.letters) if len(clause.letters) > LONG_CLAUSE else None
-        start, end = match.span() if match else (0, len(clause.letters))
-        return Span(clause.start + start, clause.start + max(end, start + 1))

@@ -32,6 +32,7 @@ LETTERS = {
     "lacking": "v",
     "disagreeing": "C",
     "error": "e",
+    "doubting": "X",
     "misstating": "y",
     "corrected": "h",
     "actually": "t",
@@ -39,12 +40,14 @@ LETTERS = {
     "answering": "a",
     "question": "q",
     "knowing": "k",
+    "discussing": "Z",
     "stating": "c",
     "sufficiency": "s",
     "information": "i",
     "documents": "d",
     "condition": "f",
     "whether": "F",
+    "other": "E",
     "some": "o",
     "ordinal": "P",
     "contrast": "b",
@@ -58,6 +61,7 @@ LETTERS = {
     "claim": "j",
     "asking": "W",
     "linking": "B",
+    "only": "V",
     "meta": "m",
     "function": "x",
 }
@@ -66,9 +70,9 @@ one, `Q` a word or a name of the question, `J` a word that asks for the same kin
 (who, when), `H` a noun of that kind (name, date), `O` a word of another kind, `M` another name in Latin
 letters, `w` any other word, `#` another number, `,` and `.` the ends of clauses and sentences. A word that is
 in several classes is of the first."""
-SAYING = frozenset("nlvAeyhCTNzfk<>DL")
+SAYING = frozenset("nlvAeyXhCTNzfk<>DL")
 """Letters by which decisions are taken: words of the question, as in a title, say nothing."""
-_HAN = re.compile(f"[{HAN}]")
+HAN_WORD = re.compile(f"[{HAN}]")
 
 
 class ByLanguage(Struct, frozen=True, forbid_unknown_fields=True):
@@ -154,7 +158,7 @@ def _repeated(listed: Sequence[Word], query: str) -> list[bool]:
     repeated = [False] * len(listed)
     texts = [word.text for word in listed] if pairs else []
     for start in range(len(texts) - 1):
-        length = 3 if _HAN.match(texts[start]) else 2
+        length = 3 if HAN_WORD.match(texts[start]) else 2
         if tuple(texts[start : start + length]) in pairs:
             repeated[start : start + length] = [True] * len(texts[start : start + length])
     return repeated
@@ -231,10 +235,10 @@ def _asked(query: str) -> tuple[frozenset[str], frozenset[str]]:
     while position < len(listed):
         end, letter = _classified(listed, position, _lexicon())
         for text in (word.text for word in listed[position:end]):
-            if _HAN.match(text):
-                if letter not in tuple("xmWB") and not letter.isdigit():
+            if HAN_WORD.match(text):
+                if letter not in tuple("xmVWB") and not letter.isdigit():
                     characters.add(text)
-            elif _lexicon()[0].get((text,), "w") not in "xmWdn":
+            elif _lexicon()[0].get((text,), "w") not in "xmVWdn":
                 content.add(form(text))
         position = end
     return frozenset(content), frozenset(characters)
