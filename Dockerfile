@@ -9,13 +9,13 @@ RUN useradd --create-home --uid 1000 evenkeel && install --directory --owner=eve
 WORKDIR /opt/evenkeel
 COPY pyproject.toml constraints.txt README.md LICENSE ./
 COPY src ./src
-RUN pip install --no-cache-dir -c constraints.txt '.[app]'
+RUN pip install --no-cache-dir -c constraints.txt .
 
 USER evenkeel
 WORKDIR /home/evenkeel
 ENV EVENKEEL_APP_RUNS=/runs EVENKEEL_APP_READ_ONLY=1 PYTHONUNBUFFERED=1
 EXPOSE 7860
-HEALTHCHECK CMD ["python", "-c", "from urllib.request import urlopen; urlopen('http://127.0.0.1:7860/_stcore/health')"]
+HEALTHCHECK CMD ["python", "-c", "from urllib.request import urlopen; urlopen('http://127.0.0.1:7860/explained')"]
 
 # A Space has another name than this machine: SPACE_HOST.
 CMD ["sh", "-c", "EVENKEEL_APP_ALLOW_HOST=${EVENKEEL_APP_ALLOW_HOST:-$SPACE_HOST} exec evenkeel app --host 0.0.0.0 --port 7860 --read-only --no-open"]

@@ -48,7 +48,7 @@ full: $(READY)
 # Another Python, without torch: make core PYTHON=python3.14 CORE=.venv-3.14
 core:
 	test -x $(CORE)/bin/python || $(PYTHON) -m venv $(CORE)
-	$(CORE)/bin/pip install -q -c constraints.txt -e '.[frames,words,app,data]' \
+	$(CORE)/bin/pip install -q -c constraints.txt -e '.[frames,words,data]' \
 	  bm25s html5lib hypothesis jsonschema lemminflect psutil pymorphy3 pytest pytest-xdist scipy
 	OMP_NUM_THREADS=1 $(CORE)/bin/pytest -n auto --dist worksteal -m "not slow and not full"
 
@@ -91,7 +91,7 @@ $(DEMO): pyproject.toml constraints.txt
 
 # Of every-eval-ever, which needs a later Python, tests take the schema out of the wheel.
 $(READY): $(DEMO)
-	$(BIN)/pip install -q -c constraints.txt -e '.[hf,sbert,words,app,data,dev]'
+	$(BIN)/pip install -q -c constraints.txt -e '.[hf,sbert,words,data,dev]'
 	$(BIN)/pip download -q --no-deps --only-binary :all: --python-version 3.12 -d $(VENV)/wheels \
 	  every-eval-ever==0.3.0 || echo "without every-eval-ever's wheel its schema is not tested" >&2
 	touch $(READY)

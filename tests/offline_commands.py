@@ -85,8 +85,11 @@ def visit_app() -> list[tuple[str, int, str]]:
             time.sleep(0.1)
         address = log.read_text().partition(" is at ")[2].split()[0]
         outcomes = []
-        for path in ("/", "/_stcore/health", "/_stcore/host-config"):
-            with urllib.request.urlopen(f"{address}{path}", timeout=PATIENCE) as reply:
+        browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+        browser.open(address, timeout=PATIENCE).close()
+        url = address.partition("/?")[0]
+        for path in ("/", "/new-run", "/explained", "/static/app.css"):
+            with browser.open(f"{url}{path}", timeout=PATIENCE) as reply:
                 outcomes.append((path, int(reply.status != 200), reply.read().decode()))
         return outcomes
     finally:

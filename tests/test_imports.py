@@ -20,7 +20,6 @@ HEAVY = (
     "torch",
     "transformers",
     "sentence_transformers",
-    "streamlit",
     "ray",
     "numpy",
     "aiohttp",

@@ -32,7 +32,6 @@ CORE = (
 """What must work in the smallest installation, without a network."""
 
 EXTRAS: dict[str, tuple[str, ...]] = {
-    "app": ("app --help",),
     "data": ("run rgb --help",),
     "frames": (RUN, "export run --to parquet"),
     "hf": ("run miron --model embedded --limit 1 --out run",),
@@ -43,7 +42,6 @@ EXTRAS: dict[str, tuple[str, ...]] = {
 """Commands that an extra makes possible, or at least must not break."""
 
 IMPORTS = {
-    "app": "streamlit",
     "data": "datasets, fsspec",
     "ray": "ray",
     "words": "jieba, kiwipiepy",

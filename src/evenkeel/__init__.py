@@ -10,8 +10,7 @@ What there is, under the names of the command line:
     run, score, rescore      ask a model; score answers recorded elsewhere; score a run's answers again
     suite                    benchmarks on several models from one file, and their leaderboards
     dry_run                  what a run would ask, and what that would cost
-    data_problem             why a benchmark cannot read a data set
-    build, review            make a data set, from a seed or from your own texts; look through it
+    build                    make a data set, from a seed or from your own texts
     compare, gate            runs against each other; a run against a baseline
     leaderboard              runs by their headline; those that do not differ significantly share a rank
     flips, compare_sample    the samples on which two runs differ; one of them in both
@@ -22,10 +21,8 @@ What there is, under the names of the command line:
     Run, load_run            a run's folder: figures, records, a data frame
     load_runs                the figures of many runs as one data frame
     list_runs, open_run      the runs below a folder with their states; one of them by its name
-    read_progress, so_far, stop  how far a run is, and its score so far; ask its process to stop
-    pace                     answers per second of an earlier run
+    read_progress, stop      how far a run is; ask its process to stop
     start, start_build, started  runs and builds as processes of their own
-    start_again, dismiss     resume one of them that stopped or failed; list it no longer
     MiraeOptions, RgbOptions, MironOptions, MultiviewOptions
     load_model               a model by its spec; it answers a stream of requests
     presets, try_model       well-known servers and which keys are set; what a model can do

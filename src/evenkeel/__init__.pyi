@@ -6,17 +6,13 @@ from .analysis.leaderboard import leaderboard as leaderboard
 from .api.build import build as build
 from .api.explained import explained as explained
 from .api.launch import (
-    dismiss as dismiss,
     start as start,
-    start_again as start_again,
     start_build as start_build,
     started as started,
 )
 from .api.plan import dry_run as dry_run
 from .api.recorded import score as score
 from .api.run import rescore as rescore, run as run
-from .api.setup import data_problem as data_problem
-from .api.so_far import pace as pace, so_far as so_far
 from .api.suite.suite import suite as suite
 from .api.trial import try_model as try_model
 from .benchmarks.mirae.benchmark import MiraeOptions as MiraeOptions
@@ -30,7 +26,6 @@ from .harness.folder import Run as Run, load_run as load_run
 from .harness.registry import list_benchmarks as list_benchmarks
 from .harness.stored.figures import load_runs as load_runs
 from .harness.stored.listing import list_runs as list_runs, open_run as open_run
-from .make.review import review as review
 from .models.presets import presets as presets
 from .models.registry import load_model as load_model
 from .options import describe as describe

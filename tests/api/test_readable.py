@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 import evenkeel as ek
+from evenkeel.api.setup import data_problem
 
 ROWS = {
     "miron": {"prefix": "a b", "target": " c", "category": "Logic"},
@@ -25,7 +26,7 @@ def write(folder: Path, benchmark: str) -> Path:
 @pytest.mark.parametrize("benchmark", ["mirae", "rgb", "miron", "multiview"])
 def test_a_benchmark_reads_its_data_and_no_others(benchmark: str, questions: Path, tmp_path: Path) -> None:
     paths = {"mirae": questions} | {name: write(tmp_path, name) for name in ROWS}
-    problems = {name: ek.data_problem(benchmark, path) for name, path in paths.items()}
+    problems = {name: data_problem(benchmark, path) for name, path in paths.items()}
     assert [name for name, problem in problems.items() if not problem] == [benchmark]
     others = {name: problem for name, problem in problems.items() if name != benchmark}
     assert all(str(paths[name]) in problem for name, problem in others.items())
@@ -34,12 +35,12 @@ def test_a_benchmark_reads_its_data_and_no_others(benchmark: str, questions: Pat
 def test_a_language_that_the_file_leaves_open_is_not_a_problem(questions: Path) -> None:
     content = msgspec.json.decode(questions.read_bytes())
     questions.write_bytes(msgspec.json.encode({"questions": content["questions"]}))
-    assert ek.data_problem("mirae", questions) == ""
+    assert data_problem("mirae", questions) == ""
     with pytest.raises(ek.UsageError, match="give --lang"):
         ek.dry_run("mirae", "embedded", data=questions)
 
 
 def test_data_that_is_not_there_is_a_problem(tmp_path: Path) -> None:
-    assert "absent" in ek.data_problem("rgb", tmp_path / "absent")
+    assert "absent" in data_problem("rgb", tmp_path / "absent")
     (tmp_path / "empty").mkdir()
-    assert "has no files" in ek.data_problem("rgb", tmp_path / "empty")
+    assert "has no files" in data_problem("rgb", tmp_path / "empty")

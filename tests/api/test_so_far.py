@@ -7,6 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 import evenkeel as ek
+from evenkeel.api.so_far import pace, so_far
 from scripted import Scripted
 
 
@@ -16,7 +17,7 @@ def test_what_is_answered_is_scored_and_the_rest_is_left_out(tmp_path: Path) -> 
             "rgb", "openai:m", base_url=server.url, lang="en", limit=4, ability="rejection",
             out=tmp_path / "run", progress=False,
         )  # fmt: skip
-    whole = ek.so_far(tmp_path / "run")
+    whole = so_far(tmp_path / "run")
     assert whole is not None
     assert whole.headline is not None
     figure = run.headline
@@ -27,13 +28,13 @@ def test_what_is_answered_is_scored_and_the_rest_is_left_out(tmp_path: Path) -> 
         connection.execute(
             "UPDATE responses SET at = 1000 + 5 * (rowid - (SELECT MIN(rowid) FROM responses))"
         )
-    part = ek.so_far(tmp_path / "run")
+    part = so_far(tmp_path / "run")
     assert part is not None
     assert (part.samples, part.answered) == (4, 3)
     assert {(each.answer, each.correct) for each in part.latest} == {("insufficient information", 1.0)}
-    assert ek.so_far(tmp_path) is None
-    assert ek.pace(tmp_path / "run") == 0.2
-    assert ek.pace(tmp_path) is None
+    assert so_far(tmp_path) is None
+    assert pace(tmp_path / "run") == 0.2
+    assert pace(tmp_path) is None
 
 
 def test_without_its_embedder_a_run_has_answers_and_no_score(tmp_path: Path) -> None:
@@ -42,7 +43,7 @@ def test_without_its_embedder_a_run_has_answers_and_no_score(tmp_path: Path) -> 
             "mirae", "openai:m", base_url=server.url, lang="en", limit=2, levels="1", repeats=2,
             embedder="openai:embed", out=tmp_path / "run", progress=False,
         )  # fmt: skip
-    part = ek.so_far(tmp_path / "run")
+    part = so_far(tmp_path / "run")
     assert part is not None
     assert part.headline is None
     assert [each.answer for each in part.latest] == ["Tides."] * 2

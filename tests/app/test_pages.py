@@ -1,237 +1,259 @@
-"""Runs, New run, Explore, Compare and the list of processes, driven without a browser."""
+"""The pages of the app, over HTTP without a browser: what they show, and that a stranger's run is text."""
 
 from __future__ import annotations
 
-import os
+import json
 import re
-import sqlite3
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+from urllib.parse import quote
 
+import html5lib
 import msgspec
 import pytest
 
 import evenkeel as ek
-from evenkeel.app import choose
-from evenkeel.files.lock import process_began
-from pages import page, press, settings_of, shown, write_rows
+from browsers import NASTY
+from evenkeel.app.routes import PAGES
+from evenkeel.page.format import visible
+from harness.test_canary import CANARY, Echo, leaks
 from scripted import Scripted
+from serving import Serving, address, serving
 
-pytestmark = pytest.mark.slow
-
-
-@pytest.fixture
-def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("EVENKEEL_APP_RUNS", str(tmp_path / "runs"))
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "runs" / "data").mkdir(parents=True)
-    return tmp_path / "runs"
-
-
-# New run
+OPTIONS: dict[str, Any] = {
+    "ability": "noise",
+    "noise_rates": "0",
+    "lang": "en",
+    "limit": 4,
+    "progress": False,
+}
 
 
-def test_only_data_that_the_benchmark_can_read_is_listed(runs: Path) -> None:
-    write_rows(runs / "data" / "mine")
-    write_rows(runs / "data" / "starter")
-    test = page("new_run")
-    assert test.selectbox[0].options[0] == "Consistency (MIRAE)"
-    assert test.selectbox(key="data-mirae").options == ["starter", "published", choose.UPLOAD]
-    test.selectbox[0].select("miron").run()
-    assert test.query_params["benchmark"] == "miron"
-    data = test.selectbox(key="data-miron")
-    assert data.options == ["starter", "published", "mine", "./starter", choose.UPLOAD]
-    assert data.value == "starter"
-    data.select("mine").run()
-    assert "2 requests, time unknown until the first answers, runs locally: free" in shown(test)
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two runs of hostile models with hostile answers, a third that cannot be compared, a broken one and one
+    that is not finished."""
+    folder = tmp_path_factory.mktemp("app") / "runs"
+    turn = iter(range(10**9))
+    with Scripted(lambda prompt: NASTY[next(turn) % len(NASTY)][:3000]) as server:
+        for name in ("one", "two"):
+            ek.run("rgb", f"openai:<b>{name}</b>", base_url=server.url, out=folder / name, **OPTIONS)
+        ek.run(
+            "rgb", "openai:other", base_url=server.url, out=folder / "other", **(OPTIONS | {"passages": 3})
+        )
+    ek.run("multiview", method="bm25", limit=3, out=folder / "suite" / "methods", progress=False)
+    for name, spec in (("broken", b"{"), ("unfinished", (folder / "one" / "spec.json").read_bytes())):
+        (folder / name).mkdir()
+        (folder / name / "spec.json").write_bytes(spec)
+    hostile = folder / NASTY[0].replace("/", "_")
+    shutil.copytree(folder / "one", hostile)
+    process = {"kind": "run", "benchmark": NASTY[1], "settings": {"model": NASTY[2]}, "directory": "/"}
+    (hostile / "started.json").write_text(json.dumps({"task": process, "created": NASTY[1], "pid": 1}))
+    (hostile / "summary.json").unlink()
+    (hostile / "log").write_text(NASTY[1])
+    return folder
 
 
-def test_a_data_file_is_uploaded_checked_and_counted(runs: Path, questions: Path) -> None:
-    test = page("new_run", benchmark="mirae")
-    test.selectbox(key="data-mirae").select(choose.UPLOAD).run()
-    assert "Choose the data first" in shown(test)
-    for content, problem in (
-        (b'{"prefix": "a", "target": "b"}', "cannot read this"),
-        (b"\x89PNG\0", "'../my <b>rows</b>.jsonl' is not a text file. Give JSON, CSV, text or Parquet."),
-    ):
-        uploader = test.file_uploader(key="data-mirae-upload")
-        uploader.set_value(("../my <b>rows</b>.jsonl", content, "text/plain")).run()
-        assert problem in shown(test)
-        assert not test.button, "nothing can be started with it"
-        assert not any((runs / "data" / "uploads").iterdir()), "what no benchmark reads is not offered"
-    uploader = test.file_uploader(key="data-mirae-upload")
-    uploader.set_value(("../../q u.json", questions.read_bytes(), "application/json")).run()
-    [path] = (runs / "data" / "uploads").glob("*.json")
-    assert "requests, time unknown until the first answers, runs locally: free" in shown(test)
-    assert [button.label for button in test.button] == ["Start the run"]
-    assert path.name.startswith("q_u-")
-    assert path.read_bytes() == questions.read_bytes()
-    assert f"uploads/{path.name}" in page("new_run").selectbox(key="data-mirae").options
+@pytest.fixture(scope="module")
+def app(runs: Path) -> Iterator[Serving]:
+    with serving(runs) as app:
+        yield app
 
 
-def test_an_upload_has_a_name_that_fits_and_is_written_through_no_link(runs: Path) -> None:
-    settings = settings_of(runs)
-    path = choose.save_upload(settings, "𠀀" * 300 + ".jso\u202en", b"1")
-    assert path.parent == settings.uploads
-    assert path.read_bytes() == b"1"
-    (runs / "data" / "uploads").rename(runs / "elsewhere")
-    (runs / "data" / "uploads").symlink_to(runs / "elsewhere")
-    with pytest.raises(ek.UsageError, match="is a link"):
-        choose.save_upload(settings, "a.json", b"2")
+def tree(page: str) -> Any:
+    return html5lib.parse(page, namespaceHTMLElements=False)
 
 
-def test_a_part_of_the_abilities_and_its_size_are_chosen(runs: Path) -> None:
-    test = page("new_run", benchmark="rgb")
-    abilities = next(group for group in test.button_group if group.key == "run-rgb-ability")
-    abilities.set_value(["rejection"]).run()
-    assert "5 requests, time unknown until the first answers, runs locally: free" in shown(test)
+def text_of(page: str) -> str:
+    return re.sub(r"\s+", " ", "".join(tree(page).itertext()))
 
 
-def test_the_expected_time_is_that_of_an_earlier_run_of_the_benchmark(compared: Path) -> None:
-    with sqlite3.connect(compared / "first" / "journal.sqlite") as journal:
-        journal.execute("UPDATE responses SET at = rowid")  # an answer each second
-    test = page("new_run", benchmark="multiview")
-    assert "at the pace of" not in shown(test), "of a run of RGB"
-    assert "embed:SPEC: cosine of the embeddings" in shown(test)
-    test = page(
-        "new_run", benchmark="rgb", **{"model-source": ek.presets()["openai"].title, "model-openai": "m"}
-    )
-    assert re.search("about [0-9]+ (s|min) at the pace of first", shown(test))
+# A stranger's folder
 
 
-# Processes
-
-
-def test_a_process_that_was_asked_to_stop_is_stopping(runs: Path) -> None:
-    task = {"kind": "run", "benchmark": "mirae", "settings": {}}
-    this_process = {"pid": os.getpid(), "began": process_began(os.getpid())}
-    (runs / "x").mkdir()
-    (runs / "x" / "started.json").write_bytes(
-        msgspec.json.encode({"task": task, "created": "x", **this_process})
-    )
-    test = press(page("explore", run="x"), "Stop")
-    [process] = ek.started(runs)
-    assert (process.state, process.active) == ("stopping", True)
-    assert "Stop" not in [button.label for button in test.run().button]
-    assert test.get("progress")[0].proto.text == "Stopping…"
-
-
-def test_what_failed_can_be_dismissed(runs: Path) -> None:
-    (runs / "x").mkdir()
-    task = {"kind": "run", "benchmark": "mirae", "settings": {}}
-    (runs / "x" / "started.json").write_bytes(msgspec.json.encode({"task": task, "created": "x"}))
-    [process] = ek.started(runs)
-    ek.dismiss(process)
-    assert ek.started(runs) == []
-    assert not (runs / "x").exists()
-
-
-# Runs and Explore
-
-
-def test_the_list_of_runs_begins_with_a_sentence_and_sorts_by_numbers(compared: Path) -> None:
-    ek.run("multiview", method=["bm25", "embed:embedded-embedder"], limit=1, out=compared / "methods")
-    (compared / "unfinished").mkdir()
-    (compared / "unfinished" / "spec.json").write_bytes((compared / "first" / "spec.json").read_bytes())
-    test = page("runs", benchmarks="Retrieval robustness (RGB)")
-    assert "5 runs of 1 model and 2 methods, 1 not finished. Newest result: Retrieval" in shown(test)
-    table = test.dataframe[0].value
-    assert table["Headline"].dtype.kind == "f", "as text 9 would come after 10"
-    assert set(table["Benchmark"]) == {
-        "Retrieval robustness (RGB)",
-        "Retrieval robustness (RGB), rejection only",
-    }
-    boards = page("runs", list="Leaderboards")
-    assert "Retrieval robustness (RGB): Accuracy (lenient check), rejection only" in shown(boards)
-    assert "Not ranked: 1 run " in shown(boards)
-
-
-def test_a_run_is_shown_on_its_scale_with_its_warnings(compared: Path) -> None:
-    records = compared / "first" / "records.jsonl"
-    cut = records.read_bytes().replace(b'"status":"ok"', b'"status":"truncated"')
-    cut = cut.replace(b'"statuses":{"ok":', b'"statuses":{"truncated":')
-    records.write_bytes(cut)
-    spec = msgspec.json.decode((compared / "first" / "spec.json").read_bytes())
-    spec["provenance"]["records_bytes"] = len(cut)
-    (compared / "first" / "spec.json").write_bytes(msgspec.json.encode(spec))
-    warned = shown(page("explore", run="first"))
-    assert "3 of 3 answers were cut off" in warned
-    assert "a larger “Longest answer (tokens)”" in warned
-    assert "on a line from 0% (worst) to 100% (best)" in warned
-    assert "were cut off" not in shown(page("explore", run="second"))
-
-
-def test_a_suites_name_for_a_model_is_shown(runs: Path) -> None:
-    with Scripted(lambda prompt: "I do not know.") as server:
-        suite = {
-            "models": [{"spec": "openai:m", "name": "my tuned one", "base_url": server.url}],
-            "benchmarks": [{"benchmark": "rgb", "limit": 2, "options": {"ability": "rejection"}}],
+def test_a_strangers_runs_are_text_on_every_page(app: Serving, runs: Path) -> None:
+    names = [path.name for path in runs.iterdir()]
+    addresses = [path for path in PAGES if path not in ("/events", "/samples")]
+    addresses += [address(path, run=name) for path in ("/run", "/sample", "/compare") for name in names]
+    addresses += [address("/new-run", like=name) for name in names]
+    addresses += [
+        "/compare?run=one&run=two",
+        "/scorecard?of=one",
+        *(f"/run?run={name}" for name in ("..", "/etc")),
+    ]
+    for each in addresses:
+        reply = app.visitor.get(each)
+        assert reply.status in (200, 422), each
+        assert "Traceback" not in reply.text
+        page = tree(reply.text)
+        assert {element.get("src") for element in page.iter("script")} <= {
+            "/static/app.js",
+            "/static/table.js",
         }
-        (runs.parent / "suite.yaml").write_bytes(msgspec.json.encode(suite))
-        ek.suite(runs.parent / "suite.yaml", out=runs / "suite", progress=False)
-    assert list(page("runs").dataframe[0].value["Model or method"]) == ["my tuned one"]
-    assert "Scorecard of my tuned one" in shown(page("scorecard"))
+        assert {element.get("src") for element in page.iter("img")} == {"/static/boat.svg"}, each
+        assert not [name for element in page.iter() for name in element.attrib if str(name).startswith("on")]
+        assert not [element for tag in ("iframe", "base", "object", "embed") for element in page.iter(tag)]
+        links = [element.get("href") or "" for element in page.iter("a")]
+        assert not [link for link in links if not link.startswith(("/", "#", "https://"))], each
 
 
-# Compare
+def test_a_hostile_answer_is_shown_as_it_is(app: Serving, runs: Path) -> None:
+    samples = ek.load_run(runs / "one").samples()
+    for sample in samples.index.ids:
+        reply = app.visitor.get(address("/sample", run="one", sample=sample))
+        record = samples.record(samples.row_of(sample) or 0)
+        answer = re.sub(r"\s+", " ", visible(record.answers[0].text)[:60])
+        assert answer.strip() in text_of(reply.text)
 
 
-def copy_run(source: Path, target: Path, created: str) -> None:
-    """The same run at another time."""
-    target.mkdir()
-    for path in source.iterdir():
-        if path.is_file():
-            (target / path.name).write_bytes(path.read_bytes())
-    stored = msgspec.json.decode((source / "spec.json").read_bytes())
-    stored["provenance"]["created"] = created
-    (target / "spec.json").write_bytes(msgspec.json.encode(stored))
+def test_names_that_lead_elsewhere_are_refused(app: Serving, runs: Path) -> None:
+    (runs.parent / "outside").mkdir(exist_ok=True)
+    for name in ("../outside", "/etc", "", "one/../../outside", "one\\..", ".hidden"):
+        for path in ("/run", "/sample", "/samples", "/events", "/compare"):
+            reply = app.visitor.get(address(path, run=name))
+            assert reply.status in (200, 422), (path, name)
+            if path != "/compare":
+                assert reply.status == 422
 
 
-@pytest.fixture
-def compared(runs: Path) -> Path:
-    """From old to new: two runs that were asked the same, and one with another option."""
-    with Scripted(lambda prompt: "I do not know.") as server:
-        for name, temperature in (("first", 0.2), ("other", 0.5)):
-            ek.run(
-                "rgb", "openai:m", base_url=server.url, lang="en", limit=3, ability="rejection",
-                temperature=temperature, out=runs / name, progress=False,
-            )  # fmt: skip
-    copy_run(runs / "first", runs / "second", "2099-01-01T00:00:00")
-    copy_run(runs / "other", runs / "third", "2099-01-02T00:00:00")
-    (runs / "other").rename(runs.parent / "unused")
-    return runs
+# What the pages show
 
 
-def test_the_newest_pair_that_can_be_compared_is_opened(compared: Path) -> None:
-    test = page("compare")
-    assert test.multiselect[0].value == ["second", "first"]
-    assert "2 runs compared" in shown(test)
-    assert str(compared) not in shown(test)
+def test_the_runs_are_listed_with_verdict_and_interval(app: Serving, runs: Path) -> None:
+    text = text_of(app.visitor.get("/").text)
+    run = ek.load_run(runs / "one")
+    assert run.verdict in text
+    assert "broken" in text
+    assert "unfinished" in text
+    only = app.visitor.get("/?benchmark=multiview").text
+    assert "suite/methods" in only
+    assert run.verdict not in text_of(only)
 
 
-def test_runs_that_cannot_be_compared_are_named_with_why(compared: Path) -> None:
-    test = page("compare", runs=["third", "first"])
-    assert test.multiselect[0].value == ["third", "first"]
-    assert "Temperature" in shown(test)
-    assert str(compared) not in shown(test)
-    ek.run("multiview", method="bm25", limit=1, out=compared / "other", progress=False)
-    test = page("compare", runs=["first", "other", "absent"])
-    assert "Only runs of one benchmark can be compared" in shown(test)
-    assert "Not a finished run: absent" in shown(test)
+def test_a_runs_page_is_its_report_with_the_data_of_all_samples(app: Serving, runs: Path) -> None:
+    page = app.visitor.get("/run?run=one").text
+    report = (runs / "one" / "report.html").read_text(encoding="utf-8")
+    headings = [heading.text for heading in tree(report).iter("h2")]
+    assert [heading.text for heading in tree(page).iter("h2")] == headings
+    run = ek.load_run(runs / "one")
+    assert run.verdict in text_of(page)
+    data = json.loads(app.visitor.get("/samples?run=one").text)
+    assert data["ids"] == run.samples().index.ids
+    assert data["source"] == "/sample?run=one"
+    part = app.visitor.get(address("/sample", run="one", sample=data["ids"][1]), Accept="text/x-part")
+    assert "<html" not in part.text
+    assert "The check is right" in part.text
 
 
-def test_a_stranger_sees_no_folder_of_the_machine(compared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("EVENKEEL_APP_READ_ONLY", "1")
-    records = compared / "first" / "records.jsonl"
-    records.write_bytes(b"x" * records.stat().st_size)
-    test = page("compare", runs=["second", "first"])
-    assert "first/records.jsonl, line 1: " in shown(test)
-    assert str(compared) not in shown(test)
-    records.unlink()
-    test = page("compare", runs=["second", "first"])
-    assert "Not a finished run: first" in shown(test)
-    assert str(compared) not in shown(test)
-    assert str(compared) not in page("explore").dataframe[0].proto.id
-    monkeypatch.setenv("EVENKEEL_APP_RUNS", str(compared / "absent"))
-    assert "The folder absent does not exist." in shown(page("runs"))
-    assert "needs two finished runs of one benchmark" in shown(page("compare"))
-    assert "needs a finished run" in shown(page("scorecard"))
+def test_a_page_shows_what_was_written_since(app: Serving, runs: Path) -> None:
+    """Pages are kept, and made anew when a file of the run has changed."""
+    copy = runs / "copied"
+    shutil.copytree(runs / "one", copy)
+    assert "Right in" in app.visitor.get("/run?run=copied").text
+    summary = (copy / "summary.json").read_text()
+    (copy / "summary.json").write_text(summary.replace("}", " }", 1))
+    records = json.loads((copy / "spec.json").read_text())
+    records["subjects"] = ["renamed"]
+    (copy / "spec.json").write_text(json.dumps(records))
+    assert "renamed" in app.visitor.get("/run?run=copied").text
+    shutil.rmtree(copy)
+    assert app.visitor.get("/run?run=copied").status == 422
+
+
+def test_only_runs_that_were_asked_the_same_are_offered(app: Serving) -> None:
+    page = app.visitor.get("/compare?run=one").text
+    assert 'href="/compare?run=one&amp;run=two"' in page
+    assert 'href="/compare?run=one&amp;run=other"' not in page
+    assert "Passages: A 5, B 3" in text_of(page)
+    compared = app.visitor.get("/compare?run=one&run=two")
+    assert compared.status == 200
+    assert "Differences, paired by sample" in compared.text
+    assert app.visitor.get("/compare?run=one&run=other").status == 422
+
+
+def test_a_sample_is_shown_in_both_runs(app: Serving, runs: Path) -> None:
+    sample = ek.load_run(runs / "one").samples().index.ids[0]
+    reply = app.visitor.get(f"/compare?run=one&run=two&sample={quote(sample)}")
+    assert reply.status == 200
+    assert ek.compare_sample(runs / "one", runs / "two", sample).title in text_of(reply.text)
+
+
+def test_a_leaderboard_ranks_what_can_be_ranked(app: Serving) -> None:
+    assert "nothing to rank" in app.visitor.get("/leaderboard?suite=suite").text
+    page = app.visitor.get("/leaderboard").text
+    assert "one" in page
+
+
+def test_a_scorecard_leads_to_its_reports(app: Serving) -> None:
+    page = app.visitor.get("/scorecard?of=one").text
+    assert 'href="/run?run=one"' in page
+    assert "Scorecard of" in page
+
+
+def test_every_metric_is_explained(app: Serving) -> None:
+    text = text_of(app.visitor.get("/explained?benchmark=rgb").text)
+    for metric in ek.explained("rgb"):
+        assert metric.meaning in text
+
+
+def test_tokenizers_are_compared(app: Serving) -> None:
+    pytest.importorskip("transformers")
+    reply = app.visitor.submit("/tokenizers", app.visitor.get("/tokenizers").text, {"specs": "embedded"})
+    assert reply.status == 200
+    assert "tokens" in reply.text
+    assert app.visitor.submit("/tokenizers", reply.text, {"specs": ""}).status == 422
+
+
+# Marks
+
+
+def test_a_mark_is_saved_and_shown_at_once(app: Serving, runs: Path) -> None:
+    run = ek.load_run(runs / "two")
+    sample = run.samples().index.ids[1]
+    page = app.visitor.get(address("/sample", run="two", sample=sample)).text
+    form = {"run": "two", "sample": sample, "verdict": "wrong", "comment": NASTY[0]}
+    part = app.visitor.submit("/run/mark", page, form, Accept="text/x-part")
+    assert part.status == 200
+    assert 'value="wrong" data-key="w" aria-pressed="true"' in part.text
+    [mark] = run.marks()
+    assert (mark.sample, mark.verdict, mark.comment) == (sample, "wrong", NASTY[0])
+    data = json.loads(app.visitor.get("/samples?run=two").text)
+    assert data["marks"] == {"1": "wrong"}
+    again = app.visitor.submit("/run/mark", page, form | {"verdict": "", "comment": ""})
+    assert again.status == 303, "without a script the page is opened anew"
+    assert run.marks() == []
+    assert app.visitor.submit("/run/mark", page, form | {"sample": "absent"}).status == 422
+    assert app.visitor.submit("/run/mark", page, form | {"verdict": "maybe"}).status == 422
+
+
+# Keys
+
+
+def test_a_key_is_on_no_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", CANARY)
+    monkeypatch.chdir(tmp_path)
+    with Echo() as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        made = [ek.run("rgb", "openai:m", out=tmp_path / name, **OPTIONS) for name in "ab"]
+        assert server.received > 3
+        with serving(tmp_path) as app:
+            asked = [*(path for path in PAGES if path != "/events"), "/run?run=a", "/sample?run=a"]
+            asked += ["/samples?run=a", "/compare?run=a&run=b", "/compare?run=a", "/new-run?like=a"]
+            pages = {path: app.visitor.get(path).text.encode() for path in asked}
+            form = {"benchmark": "rgb", "source": "openai", "name": "m", "size": "5", "lang": "en"}
+            review = app.visitor.submit("/new-run/review", app.visitor.get("/new-run").text, form)
+            assert review.status == 200
+            pages["review"] = review.text.encode()
+            pages["an error"] = app.visitor.get("/run?run=broken").text.encode()
+    assert b"[key]" in b"".join(pages.values()), "what the server repeated is on a page"
+    shown = {"run": made[0]._repr_html_(), "compare": ek.compare(*made)._repr_html_(), "repr": repr(made[0])}
+    pages |= {name: text.encode() for name, text in shown.items()}
+    assert {name: spelling for name, page in pages.items() if (spelling := leaks(page))} == {}
+
+
+def test_answers_in_the_data_of_samples_are_json(app: Serving) -> None:
+    reply = app.visitor.get("/samples?run=one")
+    assert reply.headers["content-type"].startswith("application/json")
+    assert msgspec.json.decode(reply.text)["count"] == 4

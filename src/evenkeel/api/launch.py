@@ -112,7 +112,7 @@ class Started(Struct, frozen=True, kw_only=True, omit_defaults=True):
         if self.kind == "run":
             finished = (folder / "summary.json").is_file()
         else:
-            finished = folder.is_dir() and any(_is_data(path) for path in folder.iterdir())
+            finished = folder.is_dir() and any(is_built(path) for path in folder.iterdir())
         if finished:
             return "finished"
         return "stopped" if (folder / STOPPED).is_file() else "failed"
@@ -192,7 +192,7 @@ def started(runs_folder: str | Path) -> list[Started]:
 def start_again(process: Started) -> Started:
     """Resume a run or a build that stopped or failed: the same settings, into the same folder.
 
-    What was answered is not asked again: `ek.start_again(ek.started("runs")[0])`.
+    What was answered is not asked again.
     """
     folder = Path(process.path)
     current = resumable(folder)
@@ -204,9 +204,8 @@ def start_again(process: Started) -> Started:
 def resumable(folder: Path) -> Started:
     """What is stored of the process of a folder, if this person began it here; everything that is started
     again from a folder is checked here."""
-    process = stored(folder)
-    launched = os.environ.get(VARIABLE) == str(folder.resolve())
-    if process is None or not (launched or _mark_of(folder, process.task).exists()):
+    process = own_process(folder)
+    if process is None:
         raise UsageError(
             f"{folder}: nothing shows that you began this here, and a folder may come from anyone, so its "
             f"settings are not used. Run the original command again, with --out {folder}."
@@ -216,9 +215,18 @@ def resumable(folder: Path) -> Started:
     return process
 
 
+def own_process(folder: Path) -> Started | None:
+    """What is stored of the process of a folder, if this person began it here; None of a folder that may come
+    from anyone."""
+    process = stored(folder)
+    launched = os.environ.get(VARIABLE) == str(folder.resolve())
+    if process is None or not (launched or _mark_of(folder, process.task).exists()):
+        return None
+    return process
+
+
 def dismiss(process: Started) -> None:
-    """List a run or a build that has ended no longer: `ek.dismiss(ek.started("runs")[0])`. What it wrote
-    stays."""
+    """List a run or a build that has ended no longer. What it wrote stays."""
     folder = Path(process.path)
     if process.active:
         raise UsageError(f"'{process.name}' is {process.state}: stop it first.")
@@ -327,7 +335,7 @@ def stored(folder: Path) -> Started | None:
     return None
 
 
-def _is_data(path: Path) -> bool:
+def is_built(path: Path) -> bool:
     """Whether a file of a build is what was built, and not what it writes on the way."""
     return path.is_file() and not (
         path.name.startswith(".") or path.name in (*CONTROL, STARTED, LOG) or "journal.sqlite" in path.name

@@ -202,10 +202,7 @@ def gate_for(
 
 
 def data_problem(benchmark: str | Path, data: str | Path) -> str:
-    """Why a benchmark cannot read a file or folder of data: `ek.data_problem("rgb", "my.jsonl")`.
-
-    Empty where it can.
-    """
+    """Why a benchmark cannot read a file or folder of data; empty where it can."""
     problem = ""
     for lang in (None, "en"):  # a file that does not state its language takes the one that is asked for
         try:

@@ -52,8 +52,8 @@ class SoFar(Struct, frozen=True, kw_only=True):
 
 
 def so_far(path: str | Path) -> SoFar | None:
-    """What a run has that a process is writing: `ek.so_far("runs/today").headline`. None where it has not
-    begun, or no model answers its samples."""
+    """What a run has that a process is writing. None where it has not begun, or no model answers its
+    samples."""
     folder = Path(path)
     if run_file(folder, "spec.json") is None or run_file(folder, "journal.sqlite") is None:
         return None
@@ -81,7 +81,7 @@ def so_far(path: str | Path) -> SoFar | None:
 
 
 def pace(path: str | Path) -> float | None:
-    """How many answers per second a run got: `ek.pace("runs/yesterday")`. None where that is not known."""
+    """How many answers per second a run got; None where that is not known."""
     journal = run_file(Path(path), "journal.sqlite")
     if journal is None:
         return None

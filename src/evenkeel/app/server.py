@@ -1,7 +1,8 @@
-"""The app's server: Streamlit's application behind a guard. `.streamlit/config.toml` has its settings."""
+"""The app's server: aiohttp over the same templates as the report. One module per page (`pages/`)."""
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import os
 import re
@@ -13,16 +14,20 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeAlias
 
+from aiohttp import web
 from msgspec import Struct
 
-from evenkeel.app.guard import Guard
-from evenkeel.errors import MissingExtra, UsageError
+from evenkeel.app.access import TOKEN, Access
+from evenkeel.app.rendering import with_problems
+from evenkeel.app.routes import add_routes
+from evenkeel.app.settings import SETTINGS, Settings
+from evenkeel.errors import UsageError
 
 Say: TypeAlias = Callable[[str], None]
 
-SCRIPT = Path(__file__).with_name("main.py")
 NAME = re.compile(r"[\w-]+(\.[\w-]+)*", re.ASCII)
-SHUTDOWN_S = 2
+LARGEST_UPLOAD_BYTES = 20 * 2**20
+SHUTDOWN_S = 2.0
 """How long open connections are waited for at the end."""
 
 
@@ -45,8 +50,8 @@ class Server(Struct, frozen=True, kw_only=True):
                 raise UsageError(f"--allow-host {name}: give a name, such as runs.example.org.")
         if not (self.read_only or self._on_loopback):
             raise UsageError(
-                f"--host {self.host} lets others in, and there is no password: add --read-only, so that they "
-                "see the runs and cannot start any with the keys of this environment."
+                f"--host {self.host} lets others in: add --read-only, so that they see the runs and cannot "
+                "start any with the keys of this environment."
             )
 
     @property
@@ -57,47 +62,48 @@ class Server(Struct, frozen=True, kw_only=True):
         except ValueError:
             return self.host == "localhost"
 
-    @property
-    def names(self) -> frozenset[str]:
-        return frozenset(name.lower() for name in (self.host, *self.allow_hosts))
-
     def url(self, port: int) -> str:
         host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)
         return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
-    def environment(self) -> dict[str, str]:
-        """What the app's pages read."""
-        folders = {"RUNS": self.runs, "MODELS": self.models, "DATA": self.data}
-        return {
-            **{f"EVENKEEL_APP_{name}": str(path.resolve()) if path else "" for name, path in folders.items()},
-            "EVENKEEL_APP_READ_ONLY": "1" if self.read_only else "",
-        }
+
+def application(server: Server) -> tuple[web.Application, str]:
+    """The app, and the token of its address; empty where it is read-only."""
+    names = frozenset(name.lower() for name in (server.host, *server.allow_hosts))
+    access = Access(names=names, read_only=server.read_only)
+    app = web.Application(
+        middlewares=[access.middleware, with_problems], client_max_size=LARGEST_UPLOAD_BYTES
+    )
+    app[SETTINGS] = Settings(
+        runs=server.runs.resolve(),
+        models=server.models.resolve() if server.models else None,
+        data=server.data.resolve() if server.data else None,
+        read_only=server.read_only,
+        form_token=access.form_token,
+    )
+    add_routes(app)
+    return app, access.token
 
 
 def serve(server: Server, say: Say) -> None:
     """Serve the app until Ctrl-C."""
-    try:
-        import uvicorn
-        from streamlit.starlette import App
-    except ImportError:
-        raise MissingExtra(
-            "the web app", package="streamlit", install="pip install 'evenkeel-bench[app]'"
-        ) from None
-    os.environ.update(server.environment())
+    if server.runs.exists() and not server.runs.is_dir():
+        raise UsageError(f"--runs {server.runs}: this is not a folder.")
+    if not server.runs.exists():
+        if server.read_only:
+            raise UsageError(f"--runs {server.runs} does not exist: a read-only app has nothing to show.")
+        say(f"{server.runs} does not exist yet: runs that you start in the app are stored there.")
+    app, token = application(server)
     with _listener(server.host, server.port) as listener:
         url = server.url(listener.getsockname()[1])
-        config = uvicorn.Config(
-            Guard(App(SCRIPT), names=server.names, read_only=server.read_only),
-            log_level="warning",
-            access_log=False,
-            server_header=False,
-            proxy_headers=False,
-            timeout_graceful_shutdown=SHUTDOWN_S,
-        )
-        say(f"Evenkeel is at {url} (Ctrl-C ends it)")
+        address = f"{url}/?{TOKEN}={token}" if token else url
+        say(f"Evenkeel is at {address} (Ctrl-C ends it)")
         if server.open_browser:
-            threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
-        uvicorn.Server(config).run(sockets=[listener])
+            threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+        web.run_app(
+            app, sock=listener, print=None, access_log=None, shutdown_timeout=SHUTDOWN_S,
+            loop=asyncio.new_event_loop(),
+        )  # fmt: skip
 
 
 def can_open_browser() -> bool:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
+from aiohttp import web
 from msgspec import Struct
 
 
@@ -15,18 +15,8 @@ class Settings(Struct, frozen=True):
     models: Path | None
     data: Path | None
     read_only: bool
-
-    @classmethod
-    def of_environment(cls) -> Settings:
-        def folder(name: str) -> Path | None:
-            return Path(text) if (text := os.environ.get(f"EVENKEEL_APP_{name}")) else None
-
-        return cls(
-            runs=folder("RUNS") or Path("runs"),
-            models=folder("MODELS"),
-            data=folder("DATA"),
-            read_only=os.environ.get("EVENKEEL_APP_READ_ONLY", "") not in ("", "0"),
-        )
+    form_token: str = ""
+    """What every form sends back."""
 
     @property
     def shown_runs(self) -> str:
@@ -46,9 +36,7 @@ class Settings(Struct, frozen=True):
             for folder in folders
             for listed in sorted(folder.iterdir())
             if not listed.name.startswith((".", "_")) and not listed.is_symlink()
-            for path in (
-                sorted(listed.iterdir()) if listed == self.uploads else (listed, listed / "accepted")
-            )
+            for path in (sorted(listed.iterdir()) if listed == self.uploads else (listed,))
             if path.exists() and not path.is_symlink() and is_plain_name(str(path.relative_to(folder)))
         }
 
@@ -70,3 +58,6 @@ class Settings(Struct, frozen=True):
 def is_plain_name(name: str) -> bool:
     """Whether the name of a file can be shown, and be part of a spec without becoming its arguments."""
     return "?" not in name and name.isprintable()
+
+
+SETTINGS: web.AppKey[Settings] = web.AppKey("settings", Settings)

@@ -37,7 +37,6 @@ EXTRAS = {
     "words": "Chinese and Korean word splitting, for BM25",
     "frames": "Parquet files and data frames, with polars",
     "data": "data sets of the Hub, addresses and compressed files (--data)",
-    "app": "the web app",
     "ray": "models on a Ray cluster: --engine ray",
 }
 

@@ -130,7 +130,7 @@ def find(
         return [_user_file(data, columns, tables=tables)]
     if columns:
         raise UsageError(f"--column goes with one file: {data} is a folder.")
-    # A build leaves its journal and settings beside the files that it made, a review its decisions.
+    # A build leaves its journal and settings beside the files that it made, earlier versions also decisions.
     ignored = (".", "journal.sqlite", "started.json", "review.jsonl")
     paths = sorted(p for p in path.iterdir() if p.is_file() and not p.name.startswith(ignored))
     # A clone of a repository has a README, a licence and descriptions beside its data.

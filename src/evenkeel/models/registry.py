@@ -111,14 +111,20 @@ def preset_of(spec: str) -> Preset | None:
     return find_preset(split_spec(spec)[0].partition(":")[0])
 
 
-def sent_keys(ref: ModelRef) -> list[SentKey]:
-    """Which keys the requests to a model carry, and to which hosts; none for a model on this machine."""
-    from evenkeel.models.openai.endpoint import sent_keys as keys_of
+def called_hosts(ref: ModelRef) -> list[tuple[str, SentKey | None]]:
+    """Every host that the requests to a model go to, with the key that they carry there; none for a model on
+    this machine."""
+    from evenkeel.models.openai.endpoint import called_hosts as hosts_of
 
     if not on_server(ref.spec):
         return []
     args = {**ref.args, **split_spec(ref.spec)[1]}
-    return keys_of(args.get("base_url"), args.get("api_key_env"), preset_of(ref.spec))
+    return hosts_of(args.get("base_url"), args.get("api_key_env"), preset_of(ref.spec))
+
+
+def sent_keys(ref: ModelRef) -> list[SentKey]:
+    """Which keys the requests to a model carry, and to which hosts; none for a model on this machine."""
+    return [key for _, key in called_hosts(ref) if key is not None]
 
 
 def load_model(spec: str, **args: Any) -> Model:

@@ -40,17 +40,21 @@ def render_tokenizers(tokenizers: Any, comparison: Any) -> str:
 
     `tokenizers` is the module that a benchmark gives, and `comparison` what its `compare` found.
     """
+    return render_template("report/tokenizers.html", **tokenizer_values(tokenizers, comparison))
+
+
+def tokenizer_values(tokenizers: Any, comparison: Any) -> dict[str, Any]:
+    """What the template of the page of tokenizers shows."""
     summaries = comparison.named
     drawn = {each.title: charts.bars(summaries, each) for each in tokenizers.PICTURES}
-    return render_template(
-        "report/tokenizers.html",
-        title="Tokenizers",
-        verdict=tokenizers.verdict(summaries),
-        names=dict(zip(summaries, comparison.summaries, strict=True)),
-        illustrations=comparison.illustrations,
-        spaces_shown=spaces_shown,
-        charts={title: pictures.Drawn(title, chart, "") for title, chart in drawn.items() if chart},
-        grids=tokenizers.grids(comparison),
-        notes=comparison.notes,
-        cautions=tokenizers.CAUTIONS,
-    )
+    return {
+        "title": "Tokenizers",
+        "verdict": tokenizers.verdict(summaries),
+        "names": dict(zip(summaries, comparison.summaries, strict=True)),
+        "illustrations": comparison.illustrations,
+        "spaces_shown": spaces_shown,
+        "charts": {title: pictures.Drawn(title, chart, "") for title, chart in drawn.items() if chart},
+        "grids": tokenizers.grids(comparison),
+        "notes": comparison.notes,
+        "cautions": tokenizers.CAUTIONS,
+    }

@@ -60,6 +60,11 @@ def open_run(folder: str | Path, name: str) -> Run:
 
     The name may come from anyone: one that leads out of the folder is refused.
     """
+    return load_run(path_of(folder, name))
+
+
+def path_of(folder: str | Path, name: str) -> Path:
+    """The folder of a run by its name; one that leads out of `folder` is refused."""
     parts = PurePosixPath(name).parts
     path = Path(folder)
     outside = not name or "\\" in name or "\0" in name or PurePosixPath(name).is_absolute() or ".." in parts
@@ -68,7 +73,7 @@ def open_run(folder: str | Path, name: str) -> Run:
         outside = outside or part.startswith(".") or path.is_symlink()
     if outside or not path.resolve().is_relative_to(Path(folder).resolve()):
         raise UsageError(f"{name!r} is not the name of a run below {folder}: see `evenkeel list runs`.")
-    return load_run(path)
+    return path
 
 
 def run_folders(root: Path) -> Iterator[Path]:

@@ -176,15 +176,23 @@ class SentKey(NamedTuple):
         return f"{self.variable} goes to {self.host}"
 
 
+def called_hosts(
+    base_url: str | None, api_key_env: str | None, preset: Preset | None
+) -> list[tuple[str, SentKey | None]]:
+    """Every host that a model's requests go to, with the key that they carry there; None where they carry
+    none."""
+    hosts: list[tuple[str, SentKey | None]] = []
+    for address, variable in _addresses(base_url, api_key_env, preset)[1]:
+        url = _parsed(address, "base_url")
+        host = f"{url.host}" if url.is_default_port() else f"{url.host}:{url.port}"
+        sent = bool(variable) and bool(os.environ.get(variable, "").strip())
+        hosts.append((host, SentKey(variable, host, _belongs(variable, address)) if sent else None))
+    return hosts
+
+
 def sent_keys(base_url: str | None, api_key_env: str | None, preset: Preset | None) -> list[SentKey]:
     """Which keys a model's requests carry, and where to; nothing for variables that are not set."""
-    keys = []
-    for address, variable in _addresses(base_url, api_key_env, preset)[1]:
-        if variable and os.environ.get(variable, "").strip():
-            url = _parsed(address, "base_url")
-            host = f"{url.host}" if url.is_default_port() else f"{url.host}:{url.port}"
-            keys.append(SentKey(variable, host, _belongs(variable, address)))
-    return keys
+    return [key for _, key in called_hosts(base_url, api_key_env, preset) if key is not None]
 
 
 def _belongs(variable: str, address: str) -> bool:

@@ -1,15 +1,17 @@
 // The table of samples on a run's page: filtered, sorted, a page at a time, with the details of one beside it.
 // Ids, tags and texts come from data files and models: they are written with textContent. Details were drawn
-// and escaped when the page was written. Nothing is loaded and nothing is sent.
+// and escaped when the page was written, or by the app, which gives them one by one.
 "use strict";
-(() => {
+(async () => {
   const PAGE = 25; // rows shown at a time
   const MOST_NAMES = 500; // options of a tag's list
   const TITLES = { wrong: "Wrong", right: "Right", "cut off": "Cut off", "no answer": "No answer", error: "Error" };
   const TEXTS = ["question", "setting", "expected", "answer"];
+  const PART = { headers: { Accept: "text/x-part" } }; // asks the app for the details alone, not for a page
   const wide = matchMedia("(min-width: 60rem)"); // details are beside the table, otherwise below their row
 
-  const data = JSON.parse(document.getElementById("samples-data").textContent);
+  const served = document.currentScript.dataset.source; // the app's; a report has its data in the page
+  const data = served ? await (await fetch(served)).json() : JSON.parse(document.getElementById("samples-data").textContent);
   const tags = data.columns.filter((column) => column.names);
   const outcomes = Object.fromEntries(Object.entries(data.outcomes).map(([name, rows]) => [name, new Set(rows)]));
   const state = { outcomes: new Set(), tags: new Map(), search: "", all: false, sort: null, down: false, page: 0, selected: null };
@@ -129,11 +131,40 @@
   function fill(row) {
     detail.replaceChildren();
     if (views.has(row)) detail.innerHTML = views.get(row); // escaped by the template that wrote it
+    else if (data.source) load(row);
     else {
       detail.append(make("p", { class: "ek-title" }, data.columns[0].values[row]));
       for (const name of TEXTS) detail.append(make("p", { class: "soft" }, name), make("p", {}, data.short[name][row] || "–"));
     }
     detail.scrollTop = 0;
+  }
+
+  // The app gives the details of one sample at a time, as HTML that its template has escaped.
+  async function load(row) {
+    detail.append(make("p", { class: "soft" }, "Loading…"));
+    const reply = await fetch(`${data.source}&sample=${encodeURIComponent(data.ids[row])}`, PART);
+    const text = await reply.text();
+    if (reply.ok) views.set(row, text);
+    if (state.selected === row) detail.innerHTML = text;
+  }
+
+  // What is chosen is in the app's address, so that it can be shared and reloaded.
+  function remember() {
+    if (!data.source) return;
+    const address = new URL(location.href);
+    const put = (name, value) => (value ? address.searchParams.set(name, value) : address.searchParams.delete(name));
+    put("sample", state.selected === null ? "" : data.ids[state.selected]);
+    put("show", [...state.outcomes].join(","));
+    put("search", state.search);
+    history.replaceState(null, "", address);
+  }
+
+  function recall() {
+    const asked = new URLSearchParams(location.search);
+    for (const name of (asked.get("show") || "").split(",")) if (outcomes[name]) state.outcomes.add(name);
+    state.search = search.value = asked.get("search") || "";
+    const row = data.ids.indexOf(asked.get("sample"));
+    return row < 0 ? null : row;
   }
 
   const lines = new Map(); // the rows of the table that are shown, by the numbers of their samples
@@ -145,6 +176,7 @@
       line.classList.toggle("selected", number === row);
       line.querySelector("button").setAttribute("aria-expanded", String(number === row));
     }
+    remember();
     if (row === null) return;
     fill(row);
     if (wide.matches) split.append(detail);
@@ -180,7 +212,9 @@
     const cut = outcomes["cut off"].has(row);
     const button = make("button", { type: "button", "aria-expanded": "false", "aria-controls": "sample-detail", "aria-label": `${words}${cut ? " (cut off)" : ""}, sample ${data.columns[0].values[row]}` }, sign);
     const toggle = () => select(state.selected === row ? null : row);
-    const head = make("th", { scope: "row", class: look }, button, ...(cut ? [make("small", { class: "soft" }, "cut off")] : []));
+    const marked = data.marks?.[row];
+    const said = marked ? [make("small", { class: "marked" }, `marked ${marked}`)] : [];
+    const head = make("th", { scope: "row", class: look }, button, ...said, ...(cut ? [make("small", { class: "soft" }, "cut off")] : []));
     const line = make("tr", { class: "sample", onclick: toggle, onkeydown: (event) => step(event, row) }, head);
     lines.set(row, line);
     for (const column of all) {
@@ -255,10 +289,46 @@
   document.getElementById("samples-table").replaceChildren(
     filters, status, split, make("div", { class: "pages" }, back, next));
   wide.addEventListener("change", draw);
+  const asked = data.source ? recall() : null;
   update();
-  unpacked(document.getElementById("samples-views").textContent).then((list) => {
+  if (asked !== null && rows.includes(asked)) {
+    state.page = Math.floor(rows.indexOf(asked) / PAGE);
+    state.selected = asked;
+    draw();
+  }
+  const packed = document.getElementById("samples-views");
+  if (packed) unpacked(packed.textContent).then((list) => {
     views = new Map(data.detailed.map((row, index) => [row, list[index]]));
     searched = null;
     select(state.selected);
+  });
+
+  // Marks and steps in the app: J and K go to the next and the previous sample, R and W press a button.
+  function go(by) {
+    const next = rows[rows.indexOf(state.selected) + by];
+    if (next === undefined) return;
+    state.page = Math.floor(rows.indexOf(next) / PAGE);
+    state.selected = next;
+    draw();
+  }
+
+  document.addEventListener("keydown", (event) => {
+    if (!data.source || event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input, select, textarea")) return;
+    if (event.key === "j") go(1);
+    else if (event.key === "k") go(-1);
+    else detail.querySelector(`button[data-key="${CSS.escape(event.key)}"]`)?.click();
+  });
+
+  detail.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const row = state.selected;
+    const body = new FormData(event.target, event.submitter);
+    const reply = await fetch(event.target.action, { method: "POST", body, ...PART });
+    const text = await reply.text();
+    if (reply.ok) {
+      views.set(row, text);
+      data.marks[row] = body.get("verdict");
+      draw();
+    } else detail.innerHTML = text;
   });
 })();

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -44,51 +44,76 @@ DIGITS = 5
 class SampleTable(NamedTuple):
     """What the template shows."""
 
-    data: Markup
-    views: Markup
-    """The details, compressed."""
-    script: Markup
-    script_hash: str
+    data: Markup = Markup("")
+    """Empty where the app serves it."""
+    views: Markup = Markup("")
+    """The details, compressed; empty where the app gives them one by one."""
+    script: Markup = Markup("")
+    """Empty where the app serves it as a file."""
+    script_hash: str = ""
     """As the content-security policy names the script."""
-    note: str
-    first: Grid
+    source: str = ""
+    """Where the app serves the data."""
+    note: str = ""
+    first: Grid | None = None
 
 
-def sample_table(run: Run) -> SampleTable | None:
-    """The table of a run's samples; None where there are none."""
+def sample_table(run: Run, *, source: str = "") -> SampleTable | None:
+    """The table of a run's samples; None where there are none.
+
+    In the app `source` is the address of `sample_data`, so that the page itself is small.
+    """
     samples = run.samples()
     shown = min(len(samples), MOST_ROWS)
     if not shown:
         return None
-    detailed = _detailed(samples, shown)
-    short = samples.in_short(range(shown))
+    first = _first(samples, samples.in_short(range(min(shown, FIRST))))
+    note = _note(samples, shown, all_detailed=bool(source))
+    if source:
+        return SampleTable(source=source, note=note, first=first)
     script = SCRIPT.read_text(encoding="utf-8")
-    data = {
+    detailed = _detailed(samples, shown)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return SampleTable(
+        data=_embedded(_data(run, samples, shown) | {"detailed": detailed}),
+        views=Markup(_packed(samples, detailed)),
+        script=Markup(script),
+        script_hash=f"sha256-{digest}",
+        note=note,
+        first=first,
+    )
+
+
+def sample_data(run: Run, *, source: str, marks: Mapping[str, str]) -> bytes:
+    """The data of the table as JSON. `source` is the address of a sample's details, and `marks` has what a
+    person said of samples, by their ids."""
+    samples = run.samples()
+    shown = min(len(samples), MOST_ROWS)
+    ids = samples.index.ids[:shown]
+    marked = {row: marks[sample] for row, sample in enumerate(ids) if sample in marks}
+    return msgspec.json.encode(
+        _data(run, samples, shown) | {"detailed": [], "source": source, "ids": ids, "marks": marked}
+    )
+
+
+def _data(run: Run, samples: Samples, shown: int) -> dict[str, Any]:
+    short = samples.in_short(range(shown))
+    return {
         "count": shown,
         "columns": _columns(run, samples, shown),
         "short": {name: [visible(getattr(each, name)) for each in short] for name in InShort._fields},
         "outcomes": {name: np.flatnonzero(rows[:shown]).tolist() for name, rows in samples.outcomes.items()},
         "correct": [None if value != value else value for value in samples.correct[:shown].tolist()],
-        "detailed": detailed,
     }
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    return SampleTable(
-        data=_embedded(data),
-        views=Markup(_packed(samples, detailed)),
-        script=Markup(script),
-        script_hash=f"sha256-{digest}",
-        note=_note(samples, shown),
-        first=_first(samples, short[:FIRST]),
-    )
 
 
-def _note(samples: Samples, shown: int) -> str:
+def _note(samples: Samples, shown: int, *, all_detailed: bool) -> str:
     sentences = ["Select a row for details."]
     if samples.decided_by:
         sentences.append(f"Right or wrong is the answer of {samples.decided_by}, which no method exceeds.")
     if shown < len(samples):
         sentences.append(f"These are the first {shown:,} of {len(samples):,} samples.")
-    if shown > MOST_VIEWS:
+    if shown > MOST_VIEWS and not all_detailed:
         sentences.append(f"{MOST_VIEWS:,} have details, wrong ones first; `evenkeel app` shows those of all.")
     return " ".join(sentences)
 

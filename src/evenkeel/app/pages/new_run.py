@@ -1,0 +1,243 @@
+"""Start a run: choose what to ask, see its size, its cost and every host that is called, then start it."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import quote, urlsplit
+
+from aiohttp import web
+from multidict import MultiMapping
+
+from evenkeel.api.launch import start as start_process
+from evenkeel.api.plan import dry_run
+from evenkeel.api.setup import data_problem, model_refs
+from evenkeel.api.trial import ModelTrial, try_model
+from evenkeel.app import fields
+from evenkeel.app.estimate import expected_time
+from evenkeel.app.rendering import html, in_thread, settings_of
+from evenkeel.app.rendering import page as render_page
+from evenkeel.app.run_form import (
+    AMOUNTS,
+    SERVER_EXAMPLE,
+    SIZES,
+    Chosen,
+    Filled,
+    chosen_of,
+    from_address,
+    from_run,
+    sealed,
+    unsealed,
+)
+from evenkeel.app.settings import Settings
+from evenkeel.errors import EvenkeelError, MissingExtra, UsageError
+from evenkeel.files.remote.sources import HUB, is_elsewhere
+from evenkeel.harness.registry import benchmark_class, benchmark_names, load_benchmark
+from evenkeel.harness.stored.listing import open_run
+from evenkeel.models.presets import NO_KEY, presets
+from evenkeel.models.registry import called_hosts, load_model, split_spec
+from evenkeel.types import ModelRef
+
+SHOWN = 2
+"""Options of a benchmark that are not folded."""
+HUB_HOST = "huggingface.co"
+SIGNS = {"ok": "✓", "not supported": "–", "unclear": "?", "failed": "✗"}
+
+
+class Call(NamedTuple):
+    """A host that a run would call."""
+
+    host: str
+    purpose: str
+    key: str
+    """The variable whose key goes there; empty where none does."""
+    foreign: bool = False
+    """Whether the key is another provider's."""
+
+
+async def page(request: web.Request) -> web.Response:
+    settings = settings_of(request)
+    if settings.read_only:
+        raise UsageError("this app is read-only: it shows runs, but cannot start any.")
+    return html(await in_thread(_begun, settings, request.query))
+
+
+def _begun(settings: Settings, query: MultiMapping[str]) -> str:
+    """The form as a link opens it: filled from a run, or with what a link may say."""
+    like = query.get("like", "")
+    filled = from_run(settings, open_run(settings.runs, like)) if like else from_address(settings, query)
+    return _form(settings, filled, like=like)
+
+
+async def again(request: web.Request) -> web.Response:
+    """The form as it was, from the page that follows it."""
+    settings, form = settings_of(request), await request.post()
+    return html(await in_thread(_form, settings, _filled(settings, form)))
+
+
+def _filled(settings: Settings, form: MultiMapping[Any]) -> Filled:
+    name = str(form.get("benchmark", ""))
+    options = {}
+    if name in benchmark_names():
+        options = fields.options_of(benchmark_class(name).Options, settings, form)
+    values = {key: value for key, value in form.items() if isinstance(value, str)}
+    return Filled(benchmark=name, values=values, options=options)
+
+
+def _form(settings: Settings, filled: Filled, problem: str = "", like: str = "") -> str:
+    names = benchmark_names()
+    name = filled.benchmark if filled.benchmark in names else names[0]
+    benchmark = benchmark_class(name)
+    shown, rest = fields.folded(fields.fields(benchmark.Options, settings, filled.options), SHOWN)
+    size = filled.values.get("size", "5")
+    sizes = SIZES if size in SIZES else {size: f"{size} questions per language", **SIZES}
+    return render_page(
+        settings, "new_run.html", "/new-run",
+        title="New run",
+        benchmark=name,
+        question=benchmark.layout.question,
+        about=benchmark.about.strip("\b\n"),
+        needs_model=benchmark.subject == "model",
+        titles=_titles(),
+        presets=presets(),
+        embedded_problem=_embedded_problem(),
+        folders=list(settings.model_folders()),
+        data_sets=[each for each, path in settings.data_sets().items() if not data_problem(name, path)],
+        sizes=sizes,
+        size=size,
+        values=filled.values,
+        variables=[NO_KEY, *sorted({preset.key for preset in presets().values() if preset.key})],
+        server_example=SERVER_EXAMPLE,
+        amounts=AMOUNTS,
+        shown=shown,
+        rest=rest,
+        problem=problem,
+        note=filled.note,
+        like=like,
+    )  # fmt: skip
+
+
+def _titles() -> dict[str, str]:
+    return {each: benchmark_class(each).layout.name or each for each in benchmark_names()}
+
+
+@cache
+def _embedded_problem() -> str:
+    """What the embedded model lacks on this machine; empty where it can be run."""
+    return _missing(ModelRef("embedded"))
+
+
+def _missing(ref: ModelRef) -> str:
+    """Why a model cannot be opened here. Nothing is loaded, and no one is asked."""
+    try:
+        load_model(ref.spec, **ref.args).close()
+    except MissingExtra as error:
+        return str(error)
+    return ""
+
+
+# The last look before the start
+
+
+async def review(request: web.Request) -> web.Response:
+    """What the run would ask, what it would cost, and whom it would call."""
+    settings, form = settings_of(request), await request.post()
+    try:
+        chosen = await in_thread(chosen_of, settings, form)
+        return html(await in_thread(_reviewed, settings, chosen, form))
+    except EvenkeelError as error:
+        return html(await in_thread(_form, settings, _filled(settings, form), str(error)), 422)
+
+
+async def test(request: web.Request) -> web.Response:
+    """Send the model a few small requests, and show what came of them on the same page."""
+    settings, form = settings_of(request), await request.post()
+    chosen = unsealed(settings, form)
+    trial: ModelTrial | str
+    try:
+        trial = await in_thread(try_model, chosen.model or "")
+    except EvenkeelError as error:
+        trial = str(error)
+    return html(await in_thread(_reviewed, settings, chosen, form, trial))
+
+
+def _reviewed(
+    settings: Settings, chosen: Chosen, form: MultiMapping[Any], trial: ModelTrial | str | None = None
+) -> str:
+    plan = dry_run(chosen.benchmark, **chosen.arguments)
+    refs = model_refs(load_benchmark(chosen.benchmark, chosen.options), chosen.benchmark, chosen.model)
+    requests = sum(plan.requests.values())
+    text, seal = sealed(settings, chosen)
+    return render_page(
+        settings, "review.html", "/new-run",
+        title="Start this run?",
+        facts=_facts(chosen),
+        plan=plan.overview(),
+        requests=requests,
+        time=expected_time(settings, chosen, requests),
+        calls=_calls(chosen, refs),
+        problems=[problem for ref in refs.values() if (problem := _missing(ref))],
+        trial=trial,
+        signs=SIGNS,
+        reviewed=text,
+        seal=seal,
+        repeated=_repeated(chosen, form),
+    )  # fmt: skip
+
+
+def _facts(chosen: Chosen) -> dict[str, str]:
+    """What was chosen, in the words of the form."""
+    facts = {
+        "Benchmark": _titles()[chosen.benchmark],
+        "Model": split_spec(chosen.model)[0] if chosen.model else "",
+        "Data": Path(chosen.data).name,
+        "Size": "all questions" if chosen.limit is None else f"{chosen.limit} questions per language",
+        "Languages": chosen.lang or "all",
+        "Seed": str(chosen.seed or ""),
+    }
+    facts |= {fields.title(name): str(value) for name, value in chosen.options.items()}
+    facts |= {AMOUNTS[name]: f"{value:g}" for name, value in chosen.amounts.items()}
+    return {title: text for title, text in facts.items() if text}
+
+
+def _repeated(chosen: Chosen, form: MultiMapping[Any]) -> list[tuple[str, str]]:
+    """The fields of the form, for the way back to it; an uploaded file by its path."""
+    left_out = ("token", "reviewed", "seal", "data")
+    kept = [(name, value) for name, value in form.items() if isinstance(value, str) and name not in left_out]
+    uploaded = [
+        (f"{fields.PREFIX}{name}", value) for name, value in chosen.options.items() if _was_file(form, name)
+    ]
+    names = {name for name, _ in uploaded}
+    return [pair for pair in kept if pair[0] not in names] + uploaded + [("data", chosen.data)]
+
+
+def _was_file(form: MultiMapping[Any], name: str) -> bool:
+    return isinstance(form.get(f"{fields.PREFIX}{name}-upload"), web.FileField)
+
+
+def _calls(chosen: Chosen, refs: dict[str, ModelRef]) -> list[Call]:
+    """Every host that the run would call, and which key goes where."""
+    calls = []
+    for role, ref in refs.items():
+        name = split_spec(ref.spec)[0]
+        for host, key in called_hosts(ref):
+            calls.append(
+                Call(host, f"{role} {name}", key.variable if key else "", bool(key and not key.belongs))
+            )
+        scheme, _, place = name.partition(":")
+        if scheme in ("hf", "sbert") and place and not Path(place).expanduser().exists():
+            calls.append(Call(HUB_HOST, f"weights of {place}, unless they are on this machine", ""))
+    if is_elsewhere(chosen.data):
+        host = HUB_HOST if chosen.data.startswith(HUB) else urlsplit(chosen.data).netloc
+        calls.append(Call(host, "data, unless it is on this machine", ""))
+    return calls
+
+
+async def start(request: web.Request) -> web.Response:
+    """Start exactly what was looked at."""
+    settings, form = settings_of(request), await request.post()
+    chosen = unsealed(settings, form)
+    settings.runs.mkdir(parents=True, exist_ok=True)
+    process = await in_thread(start_process, settings.runs, chosen.benchmark, **chosen.arguments)
+    raise web.HTTPSeeOther(f"/run?run={quote(process.name)}")

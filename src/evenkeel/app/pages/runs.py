@@ -1,0 +1,121 @@
+"""All runs: what each found, how far those are that are not finished, and what can be done with them."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from aiohttp import web
+from msgspec import Struct
+
+from evenkeel.api.launch import Started, started
+from evenkeel.app.progress import Watched, watched
+from evenkeel.app.rendering import html, in_thread, settings_of
+from evenkeel.app.rendering import page as render_page
+from evenkeel.app.settings import Settings
+from evenkeel.harness.folder import load_run
+from evenkeel.harness.registry import benchmark_class, benchmark_names
+from evenkeel.harness.stored.listing import ListedRun, list_runs
+from evenkeel.page.format import capitalised, counts, interval, value
+from evenkeel.types import Figure
+
+
+class Row(Struct, frozen=True, kw_only=True):
+    """A run in the list."""
+
+    name: str
+    state: str
+    benchmark: str
+    title: str
+    model: str
+    created: str
+    verdict: str = ""
+    headline: str = ""
+    interval: str = ""
+    based_on: str = ""
+    problem: str = ""
+    process: Watched | None = None
+
+
+async def page(request: web.Request) -> web.Response:
+    settings = settings_of(request)
+    rows = await in_thread(_rows, settings)
+    wanted = request.query.get("benchmark", "")
+    shown = [row for row in rows if wanted in ("", row.benchmark)]
+    benchmarks = {row.benchmark: row.title for row in rows if row.benchmark}
+    return html(
+        render_page(
+            settings, "runs.html", "/",
+            title="Runs", rows=shown, benchmarks=benchmarks, wanted=wanted, folder=settings.shown_runs,
+        )
+    )  # fmt: skip
+
+
+def _rows(settings: Settings) -> list[Row]:
+    """Every run, those that are being written first, then the newest."""
+    listed = list_runs(settings.runs) if settings.runs.is_dir() else []
+    processes = {Path(each.path): each for each in ([] if settings.read_only else started(settings.runs))}
+    rows = [_row(run, processes.pop(Path(run.path), None)) for run in listed]
+    # A process that has written nothing yet has no run to be listed.
+    rows += [_starting(process) for process in processes.values() if process.kind == "run"]
+    return sorted(rows, key=lambda row: row.state not in ("running", "starting"))
+
+
+def _row(run: ListedRun, process: Started | None) -> Row:
+    row: dict[str, Any] = {
+        "name": run.name,
+        "state": run.state,
+        "benchmark": run.benchmark,
+        "title": _title(run.benchmark) if run.benchmark else "",
+        "model": run.model,
+        "created": run.created[:16].replace("T", " "),
+        "problem": run.problem,
+    }
+    if run.state == "finished":
+        stamp = (Path(run.path) / "summary.json").stat().st_mtime_ns
+        return Row(**row, **_found(run.path, stamp))
+    if run.state in ("running", "unfinished"):
+        return Row(**row, process=watched(Path(run.path), process))
+    return Row(**row)
+
+
+@lru_cache(maxsize=4096)
+def _found(path: str, stamp: int) -> dict[str, str]:
+    """What a finished run found, in words; kept for as long as its summary is the same."""
+    run = load_run(path)
+    if run.subjects:
+        best = max(run.headlines.values(), key=_rank)
+        return _words(run.verdict, best, counts(best, run.layout))
+    return _words(run.verdict, run.headline, counts(run.headline, run.layout))
+
+
+def _rank(figure: Figure) -> float:
+    return figure.value if figure.value is not None else float("-inf")
+
+
+def _words(verdict: str, figure: Figure, based_on: str) -> dict[str, str]:
+    return {
+        "verdict": verdict,
+        "headline": value(figure),
+        "interval": interval(figure, short=True),
+        "based_on": based_on,
+    }
+
+
+def _starting(process: Started) -> Row:
+    return Row(
+        name=process.name,
+        state="starting" if process.active else process.state,
+        benchmark=process.task.benchmark,
+        title=_title(process.task.benchmark),
+        model=str(process.task.settings.get("model") or ""),
+        created=process.created[:16].replace("T", " "),
+        process=watched(Path(process.path), process),
+    )
+
+
+def _title(benchmark: str) -> str:
+    """`Consistency (MIRAE)` for `mirae`."""
+    known = benchmark in benchmark_names()
+    return (known and benchmark_class(benchmark).layout.name) or capitalised(benchmark)

@@ -1,0 +1,45 @@
+"""Tokenizers side by side on a benchmark's texts, without a model's weights."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aiohttp import web
+
+from evenkeel.app.rendering import html, in_thread, settings_of
+from evenkeel.app.rendering import page as render_page
+from evenkeel.app.settings import Settings
+from evenkeel.errors import UsageError
+from evenkeel.harness.registry import benchmark_class, benchmark_names
+from evenkeel.report.html_page import tokenizer_values
+
+
+async def page(request: web.Request) -> web.Response:
+    settings = settings_of(request)
+    if settings.read_only:
+        raise UsageError("this app is read-only: it shows runs, but loads no tokenizer.")
+    return html(render_page(settings, "tokenizers.html", "/tokenizers", **_form(settings)))
+
+
+def _form(settings: Settings, specs: str = "") -> dict[str, Any]:
+    return {"title": "Tokenizers", "specs": specs, "folders": list(settings.model_folders())}
+
+
+async def compare(request: web.Request) -> web.Response:
+    settings, form = settings_of(request), await request.post()
+    text = str(form.get("specs", ""))
+    return html(await in_thread(_compared, settings, text))
+
+
+def _compared(settings: Settings, text: str) -> str:
+    specs = [line.strip() for line in text.splitlines() if line.strip()]
+    folders = settings.model_folders()
+    specs = [f"hf:{folders[spec]}" if spec in folders else spec for spec in specs]
+    if not specs:
+        raise UsageError("give at least one tokenizer: embedded, or hf:PATH.")
+    module = next(
+        module for name in benchmark_names() if (module := benchmark_class(name).tokenizers()) is not None
+    )
+    comparison = module.compare(module.read("starter", None), specs)
+    values = tokenizer_values(module, comparison) | _form(settings, text)
+    return render_page(settings, "tokenizers_compared.html", "/tokenizers", **values)

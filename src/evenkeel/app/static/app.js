@@ -1,0 +1,42 @@
+// What pages of the app do without being loaded again: watch a run, and send a form when a choice is made.
+"use strict";
+(() => {
+  function show(field, value) {
+    const name = field.dataset.field;
+    if (name === "latest") field.innerHTML = value; // escaped by the template that wrote it
+    else if (field.tagName !== "PROGRESS") field.textContent = value;
+    else if (value === null) field.removeAttribute("value");
+    else field.value = value;
+    if (name === "log") field.hidden = !value;
+  }
+
+  const process = document.querySelector("[data-events]");
+  if (process) {
+    const source = new EventSource(process.dataset.events);
+    source.addEventListener("message", (event) => {
+      const state = JSON.parse(event.data);
+      if (state.ended) {
+        source.close();
+        location.reload();
+        return;
+      }
+      for (const field of document.querySelectorAll("[data-field]")) show(field, state[field.dataset.field]);
+    });
+  }
+
+  for (const list of document.querySelectorAll("[data-submits]")) {
+    list.addEventListener("change", () => list.form.requestSubmit());
+  }
+
+  // Fields that belong to one choice of another field.
+  for (const part of document.querySelectorAll("[data-shown-for]")) {
+    const [name, ...values] = part.dataset.shownFor.split(" ");
+    const field = part.closest("form").elements[name];
+    const update = () => {
+      part.hidden = !values.includes(field.value);
+      for (const input of part.querySelectorAll("input, select, textarea")) input.disabled = part.hidden;
+    };
+    field.addEventListener("change", update);
+    update();
+  }
+})();

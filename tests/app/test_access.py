@@ -1,0 +1,262 @@
+"""Who may use the app and what a page may do, over HTTP; and the link that would send a key elsewhere."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import html5lib
+import pytest
+
+import evenkeel as ek
+from commandline import evenkeel
+from evenkeel.app.routes import ACTIONS, PAGES
+from evenkeel.app.server import LARGEST_UPLOAD_BYTES, Server
+from evenkeel.errors import UsageError
+from scripted import Scripted
+from serving import Serving, Visitor, address, serving
+
+OPTIONS: dict[str, Any] = {
+    "ability": "noise",
+    "noise_rates": "0",
+    "lang": "en",
+    "limit": 2,
+    "progress": False,
+}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("app") / "runs"
+    with Scripted(lambda prompt: "I do not know.") as server:
+        ek.run("rgb", "openai:m", base_url=server.url, out=folder / "one", **OPTIONS)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def app(runs: Path) -> Iterator[Serving]:
+    with serving(runs) as app:
+        yield app
+
+
+@pytest.fixture(scope="module")
+def read_only(runs: Path) -> Iterator[Serving]:
+    with serving(runs, read_only=True) as app:
+        yield app
+
+
+@pytest.mark.parametrize("path", [*PAGES, "/static/app.css", "/run?run=one", "/samples?run=one", "/nothing"])
+def test_another_user_of_the_machine_reads_nothing(app: Serving, path: str) -> None:
+    stranger = Visitor(app.port)
+    reply = stranger.get(path)
+    assert (reply.status, reply.text.startswith("refused: open the address")) == (403, True)
+    stranger.cookie = "evenkeel=guess"
+    assert stranger.get(path).status == 403
+
+
+def test_the_token_becomes_a_cookie_and_leaves_the_address(app: Serving) -> None:
+    visitor = Visitor(app.port)
+    reply = visitor.get(f"/run?run=one&token={app.token}")
+    assert reply.status == 303
+    assert reply.headers["location"] == "/run?run=one"
+    cookie = reply.headers["set-cookie"]
+    assert all(part in cookie for part in ("HttpOnly", "SameSite=Strict", "Path=/"))
+    visitor.cookie = cookie.partition(";")[0]
+    assert visitor.get("/").status == 200
+    assert visitor.get("/?token=guess").status == 403
+    assert app.token not in visitor.get("/").text
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "127.0.0.1.evil.example", "evil.example@127.0.0.1", "[", ""]
+)
+def test_a_name_that_is_not_this_servers_is_refused(app: Serving, host: str) -> None:
+    assert app.visitor.get("/", Host=host).status == 403
+
+
+def test_the_names_of_this_machine_are_this_servers(app: Serving) -> None:
+    for host in (f"localhost:{app.port}", f"LOCALHOST.:{app.port}", f"[::1]:{app.port}"):
+        assert app.visitor.get("/", Host=host).status == 200
+    assert app.visitor.get("/", Host="192.168.1.5").status == 403
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+def test_an_action_from_elsewhere_or_without_the_token_is_refused(app: Serving, action: str) -> None:
+    form = app.form("/new-run")
+    for origin in ("http://evil.example", "http://127.0.0.1:1", "null"):
+        assert app.visitor.post(action, form, Origin=origin).status == 403
+    assert app.visitor.post(action, {}).status == 403
+    assert app.visitor.post(action, {"token": app.token}).status == 403, "the forms have a token of their own"
+    stranger = Visitor(app.port)
+    assert stranger.post(action, form).status == 403
+    for method in ("PUT", "DELETE", "PATCH"):
+        assert app.visitor.send(method, action).status in (403, 405)
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+def test_a_read_only_app_refuses_every_action(read_only: Serving, app: Serving, action: str) -> None:
+    form = app.form("/new-run") | {"run": "one", "sample": "x", "verdict": "wrong", "benchmark": "rgb"}
+    reply = read_only.visitor.post(action, form)
+    assert (reply.status, reply.text) == (403, "refused: this app shows runs only.\n")
+
+
+def test_a_read_only_app_has_no_token_and_no_form_that_does_anything(read_only: Serving, runs: Path) -> None:
+    assert read_only.token == ""
+    for path in (
+        "/",
+        "/run?run=one",
+        "/sample?run=one",
+        "/compare",
+        "/leaderboard",
+        "/scorecard",
+        "/explained",
+    ):
+        reply = read_only.visitor.get(path)
+        assert reply.status == 200
+        assert 'method="post"' not in reply.text
+        assert str(runs) not in reply.text, "where the runs lie is not for strangers"
+    for path in ("/new-run", "/build", "/tokenizers"):
+        assert "this app is read-only" in read_only.visitor.get(path).text
+    assert str(runs) not in read_only.visitor.get("/run?run=absent").text
+    assert not list(runs.rglob("marks.jsonl"))
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/run?run=one", "/samples?run=one", "/static/app.js", "/absent", "/run?run=x"]
+)
+def test_every_response_has_the_headers(app: Serving, path: str) -> None:
+    for visitor in (app.visitor, Visitor(app.port)):
+        headers = visitor.get(path).headers
+        policy = headers["content-security-policy"].split("; ")
+        assert {
+            "default-src 'none'", "script-src 'self'", "connect-src 'self'", "form-action 'self'",
+            "base-uri 'none'", "frame-ancestors 'none'",
+        } <= set(policy)  # fmt: skip
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["referrer-policy"] == "same-origin"
+        assert "access-control-allow-origin" not in headers
+        assert "aiohttp" not in headers["server"]
+
+
+def test_only_a_read_only_app_may_be_in_a_frame(read_only: Serving) -> None:
+    assert "frame-ancestors" not in read_only.visitor.get("/").headers["content-security-policy"]
+
+
+def test_an_upload_that_is_too_large_is_refused(app: Serving, runs: Path) -> None:
+    form = app.form("/new-run") | {"benchmark": "rgb", "source": "embedded"}
+    content = b"x" * (LARGEST_UPLOAD_BYTES + 1)
+    reply = app.visitor.upload("/new-run/review", form, "data-upload", "en.jsonl", content)
+    assert reply.status == 413
+    assert not (runs / "data").exists()
+
+
+@pytest.mark.parametrize(
+    ("names", "host", "status"),
+    [
+        ((), "x.hf.space", 403),
+        ((), "192.168.1.5:7860", 200),
+        (("x.hf.space",), "x.hf.space", 200),
+        (("X.hf.space",), "10.0.0.1:7860", 200),
+        (("x.hf.space",), "y.hf.space", 403),
+    ],
+)
+def test_behind_a_proxy_the_allowed_names_are_its_own(
+    names: tuple[str, ...], host: str, status: int, runs: Path
+) -> None:
+    with serving(runs, host="0.0.0.0", read_only=True, allow_hosts=names) as app:
+        assert app.visitor.get("/explained", Host=host).status == status
+
+
+# The link
+
+
+DANGEROUS = (
+    "address", "variable", "name", "source", "folder", "model", "base_url", "api_key_env", "model_arg",
+    "judge",
+    "embedder", "method", "option-judge", "option-embedder", "option-method", "option-model_arg", "data",
+    "option-prompts", "option-prompts-upload", "option-max_tokens", "reviewed", "seal", "price_in", "seed",
+)  # fmt: skip
+"""Fields of the form, and names of what it could be taken for."""
+
+
+@pytest.mark.parametrize("benchmark", ["mirae", "rgb", "multiview"])
+def test_a_link_fills_nothing_that_decides_where_a_key_goes(app: Serving, benchmark: str) -> None:
+    plain = app.visitor.get(address("/new-run", benchmark=benchmark)).text
+    for field in DANGEROUS:
+        for value in ("openai:x?base_url=http://evil.example/v1", "server", "OPENAI_API_KEY"):
+            reply = app.visitor.get(address("/new-run", benchmark=benchmark, **{field: value}))
+            assert (reply.status, reply.text) == (200, plain), field
+
+
+def test_a_link_with_every_field_sends_nothing(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As it was done: the link is opened, the form sent as it is, and Start pressed."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-canary-0123456789")
+    with Scripted(lambda prompt: "x") as thief, serving(runs) as app:
+        evil = {
+            "source": "server", "address": thief.url, "name": "m", "variable": "OPENAI_API_KEY",
+            "data": thief.url,
+            "option-judge": f"openai:j?base_url={thief.url}&api_key_env=OPENAI_API_KEY",
+        }  # fmt: skip
+        link = address("/new-run", benchmark="rgb", **evil)
+        page = app.visitor.get(link).text
+        assert thief.url not in page
+        token = app.form("/new-run")
+        for path in ("/new-run/start", "/new-run/test", "/new-run/review"):
+            # What a link says of an action is not read either.
+            reply = app.visitor.post(f"{path}?{link.partition('?')[2]}", token)
+            assert reply.status == 422
+        assert ek.started(runs) == []
+        assert thief.requests == 0
+
+
+def test_what_was_looked_at_is_what_is_started(app: Serving, runs: Path) -> None:
+    form = {"benchmark": "multiview", "size": "5", "option-method": "bm25"}
+    review = app.visitor.submit("/new-run/review", app.visitor.get("/new-run").text, form)
+    assert "everything runs on this machine" in review.text
+    sealed = hidden(review.text)
+    assert '"limit":5' in sealed["reviewed"]
+    changed = sealed | {"reviewed": sealed["reviewed"].replace('"limit":5', '"limit":500')}
+    assert app.visitor.post("/new-run/start", changed).status == 422
+    assert app.visitor.post("/new-run/test", changed).status == 422
+    assert ek.started(runs) == []
+
+
+def hidden(page: str) -> dict[str, str]:
+    """The hidden fields of the last form of a page."""
+    tree = html5lib.parse(page, namespaceHTMLElements=False)
+    form = tree.findall(".//form")[-1]
+    return {
+        field.get("name") or "": field.get("value") or ""
+        for field in form.iter("input")
+        if field.get("type") == "hidden"
+    }
+
+
+# At the terminal
+
+
+def test_a_port_in_use_is_said_in_one_line() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = evenkeel("app", "--port", port, "--no-open")
+    assert done.code == 2
+    assert f"--port {port}: Address already in use" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_an_address_that_lets_others_in_needs_read_only() -> None:
+    done = evenkeel("app", "--host", "0.0.0.0", "--no-open")
+    assert done.code == 2
+    assert "add --read-only" in done.stderr
+    for host, read_only in (("0.0.0.0", True), ("::1", False)):
+        Server(runs=Path("runs"), host=host, read_only=read_only)
+    with pytest.raises(UsageError, match="allow-host"):
+        Server(runs=Path("runs"), allow_hosts=("https://x/y",))
+
+
+def test_a_read_only_app_needs_a_folder_of_runs(tmp_path: Path) -> None:
+    done = evenkeel("app", "--runs", tmp_path / "absent", "--read-only", "--no-open")
+    assert done.code == 2
+    assert "absent" in done.stderr

@@ -1,0 +1,268 @@
+"""A run from the form to its end, over HTTP: the hosts it would call, its progress, stopping and resuming."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import html5lib
+import pytest
+
+import evenkeel as ek
+from evenkeel.app.progress import Watched, _rate, watched
+from evenkeel.files import lock
+from scripted import Scripted
+from serving import Serving, address, serving
+
+FORM = {
+    "benchmark": "rgb", "source": "server", "name": "m", "variable": "NO_KEY", "data": "starter", "size": "1",
+    "lang": "en", "option-ability": "noise", "option-noise_rates": "0",
+}  # fmt: skip
+PATIENCE_S = 120
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> Iterator[Serving]:
+    with serving(tmp_path / "runs") as app:
+        yield app
+
+
+def fields(page: str) -> dict[str, str]:
+    """What the last form of a page holds."""
+    form = html5lib.parse(page, namespaceHTMLElements=False).findall(".//form")[-1]
+    values: dict[str, str] = {}
+    for field in form.iter():
+        if (name := field.get("name")) is None:
+            continue
+        if field.tag == "select":
+            chosen = [option for option in field.iter("option") if option.get("selected") is not None]
+            values[name] = (chosen or list(field.iter("option")))[0].get("value")
+        elif field.tag == "textarea":
+            values[name] = field.text or ""
+        elif field.tag == "input" and field.get("type") not in ("file", "checkbox"):
+            values[name] = field.get("value") or ""
+    return values
+
+
+def reviewed(app: Serving, form: dict[str, str]) -> str:
+    reply = app.visitor.post("/new-run/review", app.form("/new-run") | form)
+    assert reply.status == 200, reply.text
+    return reply.text
+
+
+def begun(app: Serving, form: dict[str, str]) -> str:
+    """Start a run as a person does; its name."""
+    reply = app.visitor.post("/new-run/start", fields(reviewed(app, form)))
+    assert reply.status == 303, reply.text
+    return reply.headers["location"].removeprefix("/run?run=")
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+# Hosts and keys
+
+
+def test_every_host_is_listed_with_the_key_that_goes_there(
+    app: Serving, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("GROQ_API_KEY", "OPENAI_API_KEY"):
+        monkeypatch.setenv(name, "sk-0123456789abcdef")
+    judge = "openai:j?base_url=http://judge.example/v1&api_key_env=GROQ_API_KEY"
+    page = reviewed(app, FORM | {"source": "groq", "option-judge": judge})
+    rows = [
+        ["".join(cell.itertext()).strip() for cell in row]
+        for row in html5lib.parse(page, namespaceHTMLElements=False).findall(".//table[@class='hosts']//tr")
+    ]
+    assert rows[1:] == [
+        ["api.groq.com", "model groq:m", "GROQ_API_KEY"],
+        ["judge.example:80", "judge openai:j", "GROQ_API_KEY (the key of another provider)"],
+    ] or rows[1:] == [
+        ["api.groq.com", "model groq:m", "GROQ_API_KEY"],
+        ["judge.example", "judge openai:j", "GROQ_API_KEY (the key of another provider)"],
+    ]
+
+
+def test_a_server_without_a_key_is_listed_too(app: Serving) -> None:
+    page = reviewed(app, FORM | {"address": "http://127.0.0.1:9/v1"})
+    assert "127.0.0.1:9" in page
+    assert "everything runs on this machine" not in page
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"name": "m?base_url=http://evil.example"}, "without a &#39;?&#39;"),
+        ({"name": ""}, "give the name of the model"),
+        ({"address": "http://user:key@x"}, "must not contain a password"),
+        ({"address": "nonsense"}, "is not an address"),
+        ({"size": "many"}, "is not a whole number"),
+        ({"price_in": "cheap"}, "is not a number"),
+        ({"data": "/nothing/there"}, "cannot read this data"),
+        ({"benchmark": "../x"}, "is not a benchmark"),
+        ({"source": "folder", "folder": "../x"}, "choose a folder of models"),
+    ],
+)
+def test_a_mistake_is_said_above_the_form(app: Serving, change: dict[str, str], problem: str) -> None:
+    form = FORM | {"address": "http://127.0.0.1:9/v1"} | change
+    reply = app.visitor.post("/new-run/review", app.form("/new-run") | form)
+    assert reply.status == 422
+    assert problem in reply.text
+    if change.get("benchmark") is None:
+        assert fields(reply.text)["lang"] == "en"
+
+
+def test_the_form_comes_back_as_it_was(app: Serving) -> None:
+    form = FORM | {"address": "http://127.0.0.1:9/v1", "option-max_tokens": "77", "price_in": "0.5"}
+    page = reviewed(app, form)
+    back = fields(app.visitor.post("/new-run", fields(page)).text)
+    assert {name: back.get(name) for name in ("name", "address", "size", "lang", "price_in")} == {
+        name: form[name] for name in ("name", "address", "size", "lang", "price_in")
+    }
+    assert back["option-max_tokens"] == "77"
+
+
+def test_a_file_is_uploaded_checked_and_used(app: Serving, tmp_path: Path) -> None:
+    row = {"id": 1, "prefix": "a b", "target": " c", "category": "Logic"}
+    form = app.form("/new-run") | {"benchmark": "miron", "source": "embedded", "size": ""}
+    send = app.visitor.upload
+    refused = send("/new-run/review", form, "data-upload", "../../x.jsonl", b"not a row")
+    assert refused.status == 422
+    assert "cannot read this data" in refused.text
+    reply = send("/new-run/review", form, "data-upload", "../../miron_en.jsonl", json.dumps(row).encode())
+    assert reply.status == 200, reply.text
+    [path] = (tmp_path / "runs" / "data" / "uploads").glob("miron_en-*.jsonl")
+    assert fields(reply.text)["data"] == str(path)
+
+
+# Run again
+
+
+def test_a_run_of_this_person_is_begun_again_with_its_server(app: Serving, tmp_path: Path) -> None:
+    with Scripted(lambda prompt: "I do not know.") as server:
+        name = begun(app, FORM | {"address": server.url})
+        wait_until(lambda: [run.state for run in ek.list_runs(tmp_path / "runs")] == ["finished"])
+        page = app.visitor.get(address("/new-run", like=name)).text
+        filled = fields(page)
+        for key in ("source", "name", "address", "variable", "data", "size", "lang"):
+            assert filled[key] == (server.url if key == "address" else FORM[key])
+        other = begun(app, filled | {"name": "another", "option-ability": "noise", "option-noise_rates": "0"})
+        wait_until(lambda: [run.state for run in ek.list_runs(tmp_path / "runs")] == ["finished", "finished"])
+    compared = app.visitor.get(f"/compare?run={name}&run={other}")
+    assert compared.status == 200
+    # The same folder elsewhere may come from anyone: what it says of servers and keys is not taken.
+    shutil.copytree(tmp_path / "runs" / name, tmp_path / "runs" / "moved")
+    filled = fields(app.visitor.get("/new-run?like=moved").text)
+    assert (filled["source"], filled["address"], filled["name"]) == ("embedded", "", "")
+    assert (filled["data"], filled["size"], filled["lang"]) == ("starter", "1", "en")
+
+
+def test_a_strangers_run_fills_no_judge_and_no_file(app: Serving, tmp_path: Path) -> None:
+    with Scripted(lambda prompt: "yes") as server:
+        judge = f"openai:j?base_url={server.url}&api_key_env=NO_KEY"
+        ek.run(
+            "rgb", "openai:m", base_url=server.url, lang="en", limit=1, ability="noise", noise_rates="0",
+            judge=judge, max_tokens=50, out=tmp_path / "runs" / "judged", progress=False,
+        )  # fmt: skip
+    page = app.visitor.get("/new-run?like=judged").text
+    assert server.url not in page
+    assert fields(page)["option-judge"] == ""
+    assert fields(page)["option-max_tokens"] == "50"
+    assert "You did not start this run on this machine: choose Judge." in page
+
+
+# Progress
+
+
+def test_a_run_is_watched_stopped_resumed_and_listed(app: Serving, tmp_path: Path) -> None:
+    """The server answers a few prompts; the others wait until the run was stopped."""
+
+    def answer(prompt: str) -> str:
+        if sum(server.answered.values()) >= 3:
+            server.behaviour.latency = 3600
+        return "I do not know."
+
+    with Scripted(answer) as server:
+        name = begun(app, FORM | {"address": server.url, "size": "40"})
+        wait_until(lambda: "samples answered" in app.visitor.get(address("/run", run=name)).text)
+        page = app.visitor.get(address("/run", run=name)).text
+        assert f'data-events="/events?run={name}"' in page
+        assert '<noscript><meta http-equiv="refresh"' in page
+        assert "I do not know." in page, "samples as they arrive"
+        assert 'action="/run/stop"' in page
+        assert "Stop" in app.visitor.get("/").text
+        assert app.visitor.post("/run/stop", app.form("/new-run") | {"run": name}).status == 303
+        last = events(app, name)[-1]
+        assert (last["ended"], last["state"]) == (True, "Stopped")
+        page = app.visitor.get(address("/run", run=name)).text
+        assert "Resume" in page
+        assert "evenkeel resume" in page
+        server.behaviour.latency = 0
+        server.rule = lambda prompt: "I do not know."
+        assert app.visitor.post("/run/resume", app.form("/new-run") | {"run": name}).status == 303
+        assert events(app, name)[-1]["ended"]
+    assert "Right in" in app.visitor.get(address("/run", run=name)).text
+    [listed] = ek.list_runs(tmp_path / "runs")
+    assert (listed.state, listed.headline and listed.headline.coverage) == ("finished", 1)
+
+
+def events(app: Serving, name: str) -> list[dict[str, Any]]:
+    """All events of a run until it ended."""
+    reply = app.visitor.get(address("/events", run=name))
+    assert reply.headers["content-type"] == "text/event-stream"
+    return [json.loads(part.removeprefix("data: ")) for part in reply.text.split("\n\n") if part]
+
+
+def test_what_failed_can_be_dismissed(app: Serving, tmp_path: Path) -> None:
+    name = begun(app, FORM | {"address": "http://127.0.0.1:9/v1"})
+    assert events(app, name)[-1]["state"] == "Failed"
+    page = app.visitor.get(address("/run", run=name)).text
+    assert "Dismiss" in page
+    assert app.visitor.post("/run/dismiss", app.form("/new-run") | {"run": name}).headers["location"] == "/"
+    assert ek.started(tmp_path / "runs") == []
+    assert app.visitor.post("/run/resume", app.form("/new-run") | {"run": name}).status == 422
+
+
+def test_a_build_is_started_and_its_files_can_be_chosen(app: Serving, tmp_path: Path) -> None:
+    page = app.visitor.get("/build?benchmark=miron").text
+    form = fields(page) | {"option-per_category": "2"}
+    assert app.visitor.post("/build", form).status == 303
+    [process] = ek.started(tmp_path / "runs")
+    wait_until(lambda: not process.active)
+    assert process.state == "finished", process.log_tail()
+    page = app.visitor.get("/build").text
+    assert f"/new-run?benchmark=miron&amp;data={process.name}" in page
+    filled = fields(app.visitor.get(f"/new-run?benchmark=miron&data={process.name}").text)
+    assert filled["data"] == process.name
+
+
+@pytest.mark.parametrize(
+    ("rate", "words"),
+    [(0.0001, ""), (0.03, "1.8 a minute"), (0.5, "0.5 a second"), (31.4, "31 a second")],
+)
+def test_a_rate_is_never_zero(rate: float, words: str) -> None:
+    assert _rate(rate) == words
+
+
+def test_a_phase_is_shown_with_what_is_waited_for_and_the_time(tmp_path: Path) -> None:
+    (tmp_path / "spec.json").write_text("{}")
+    progress = {
+        "phase": "asking", "total": 20, "done": 0, "waiting": "reading prompts: 3,827 tokens",
+        "started": "2026-01-01T00:00:00+00:00",
+    }  # fmt: skip
+    with lock.writing(tmp_path):
+        (tmp_path / "progress.json").write_text(json.dumps(progress))
+        shown = watched(tmp_path, None)
+        assert shown.words.startswith("asking: 0 of 20 requests, reading prompts: 3,827 tokens, ")
+        assert shown.words.endswith(" h so far")
+        (tmp_path / "progress.json").write_text(json.dumps(progress | {"started": "<b>"}))
+        assert watched(tmp_path, None).words.endswith("3,827 tokens")
+    assert isinstance(shown, Watched)
