@@ -52,7 +52,7 @@ class Visitor:
             connection.close()
 
     def get(self, path: str, **headers: str) -> Reply:
-        return self.send("GET", path, **headers)
+        return self.send("GET", path, b"", **headers)
 
     def enter(self, token: str) -> Reply:
         """Open the address that the terminal prints."""

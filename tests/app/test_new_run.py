@@ -40,7 +40,7 @@ def fields(page: str) -> dict[str, str]:
             continue
         if field.tag == "select":
             chosen = [option for option in field.iter("option") if option.get("selected") is not None]
-            values[name] = (chosen or list(field.iter("option")))[0].get("value")
+            values[name] = (chosen or list(field.iter("option")))[0].get("value") or ""
         elif field.tag == "textarea":
             values[name] = field.text or ""
         elif field.tag == "input" and field.get("type") not in ("file", "checkbox"):

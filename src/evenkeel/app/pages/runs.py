@@ -74,7 +74,7 @@ def _row(run: ListedRun, process: Started | None) -> Row:
     }
     if run.state == "finished":
         stamp = (Path(run.path) / "summary.json").stat().st_mtime_ns
-        return Row(**row, **_found(run.path, stamp))
+        return Row(**(row | _found(run.path, stamp)))
     if run.state in ("running", "unfinished"):
         return Row(**row, process=watched(Path(run.path), process))
     return Row(**row)
