@@ -59,7 +59,7 @@ def test_each_lack_comes_with_the_line_that_fixes_it(tmp_path: Path) -> None:
 def test_only_extras_that_exist_are_offered() -> None:
     """An extra that the package offers is one that something in it uses; `dev` is for working on it."""
     wanted = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    assert set(wanted) == {"hf", "sbert", "words", "frames", "data", "app", "ray", "dev"}
+    assert set(wanted) == {"hf", "sbert", "words", "frames", "data", "ray", "dev"}
     assert set(doctor.EXTRAS) == set(wanted) - {"dev"}
 
 
