@@ -1,6 +1,6 @@
-"""How fast does the app answer? Each page for a run of 5,000 samples, and the time until `evenkeel app` is up.
+"""How fast does the app answer? Each page for a run, and the time until `evenkeel app` is up.
 
-python benchmarks/app.py RUNS NAME      NAME is a run below the folder RUNS
+python benchmarks/app.py RUNS NAME      NAME is a run below RUNS, of 5,000 samples say
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ import time
 import urllib.request
 from urllib.parse import quote
 
-PAGES = ("/", "/new-run", "/run?run={}", "/samples?run={}", "/sample?run={}", "/compare?run={}", "/leaderboard",
-         "/scorecard?of={}", "/build", "/explained")  # fmt: skip
+PAGES = (
+    "/", "/new-run", "/run?run={}", "/samples?run={}", "/sample?run={}", "/compare?run={}", "/leaderboard",
+    "/scorecard?of={}", "/build", "/explained",
+)  # fmt: skip
 REPEATS = 5
 
 

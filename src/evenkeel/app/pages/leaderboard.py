@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+from pathlib import Path
+
 from aiohttp import web
 
 from evenkeel.analysis.leaderboard import leaderboard
-from evenkeel.app.rendering import html, in_thread, settings_of
+from evenkeel.app.rendering import Stamp, html, in_thread, settings_of, stamp
 from evenkeel.app.rendering import page as render_page
 from evenkeel.app.settings import Settings
 from evenkeel.harness.folder import load_run
 from evenkeel.harness.stored.listing import list_runs
+from evenkeel.page.grid import Overview
 
 
 async def page(request: web.Request) -> web.Response:
@@ -21,10 +25,17 @@ def _boards(settings: Settings, folder: str) -> str:
     finished = [run for run in list_runs(settings.runs) if run.state == "finished"]
     folders = sorted({run.name.rpartition("/")[0] for run in finished} - {""})
     chosen = [run for run in finished if not folder or run.name.startswith(f"{folder}/")]
-    boards = leaderboard([load_run(run.path) for run in chosen]) if chosen else []
-    ranked = [board.overview() for board in boards if len(board.rows) > 1]
+    ranked, alone = _ranked(tuple((run.path, stamp(Path(run.path))) for run in chosen))
     return render_page(
         settings, "leaderboard.html", "/leaderboard",
-        title="Leaderboard", boards=ranked, alone=len(boards) - len(ranked),
+        title="Leaderboard", boards=ranked, alone=alone,
         folders={name: name for name in folders}, folder=folder,
     )  # fmt: skip
+
+
+@lru_cache(maxsize=16)
+def _ranked(runs: tuple[tuple[str, Stamp], ...]) -> tuple[list[Overview], int]:
+    """The boards of some runs, and how many runs are alone on theirs; kept while their files are the same."""
+    boards = leaderboard([load_run(path) for path, _ in runs]) if runs else []
+    ranked = [board.overview() for board in boards if len(board.rows) > 1]
+    return ranked, len(boards) - len(ranked)
