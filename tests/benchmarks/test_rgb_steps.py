@@ -60,6 +60,11 @@ def test_no_passage_is_overlong_and_nothing_but_a_short_rest_is_lost(lengths: li
         ),
         ("Its engineer, Colin Abbott, left. This was in May. They wept.", "en", []),
         ("The door is shut at nine. Bring a towel.", "en", []),
+        (
+            "Pell\n\n1904\n\nThe ferry began to sail daily.",
+            "en",
+            ["Pell – 1904: The ferry began to sail daily."],
+        ),
         ("Doors\n\nThe door is shut at nine.", "en", ["Doors: The door is shut at nine."]),
         (
             "<!DOCTYPE html><html><head><title>x</title></head><body><h1>Pell &amp; Co</h1>"
@@ -79,6 +84,16 @@ def test_no_passage_is_overlong_and_nothing_but_a_short_rest_is_lost(lengths: li
             ["槐川渡口：渡口建于1904年。它由孔凤仪主持。"],
         ),
         ("# 槐川渡口\n\n其工程师是孔凤仪。\n", "zh", []),
+        (
+            "# 槐川渡口\n\n## 一、由来\n\n渡口由孔凤仪出资设立。\n",
+            "zh",
+            ["槐川渡口：由来：渡口由孔凤仪出资设立。"],
+        ),
+        (
+            "# 12 Mills\n\n## 2.1 Selby\n\nThe mill at Selby was built by Bell.\n",
+            "en",
+            ["12 Mills – Selby: The mill at Selby was built by Bell."],
+        ),
     ],
 )
 def test_a_passage_can_be_understood_alone(text: str, lang: Lang, expected: list[str]) -> None:

@@ -30,8 +30,9 @@ _HEADING_TAG = re.compile(r"<h([1-6])\b[^>]*>(.*?)</h\1\s*>", re.DOTALL | re.IGN
 _BLOCK_TAG = re.compile(r"</?(?:p|div|li|ul|ol|br|section|article|body|html|tr|blockquote)\b[^>]*>", re.I)
 _TAG = re.compile(r"<[/!]?[a-zA-Z][^<>]*>")
 _PAGE_NUMBER = re.compile(
-    r"[-–—\s]*(?:page|p\.|第)?\s*(?:\d{1,4}|[ivxl]{1,6})\s*(?:页|(?:of|/)\s*\d{1,4})?[-–—\s]*", re.I
+    r"[-–—\s]*(?:(?:page|p\.|第)\s*\d{1,4}|\d{1,3}|[ivxl]{1,6})\s*(?:页|(?:of|/)\s*\d{1,4})?[-–—\s]*", re.I
 )
+"""A year that stands alone is none."""
 _HASHES = re.compile(r" {0,3}(#{1,6})\s+(.*?)\s*#*")
 _UNDERLINE = re.compile(r" {0,3}(?:=+|-{3,})\s*")
 _RULE = re.compile(r"\s*(?:[-*_=]\s*){3,}")
@@ -39,7 +40,8 @@ _TABLE_ROW = re.compile(r"\s*\|.*|.*\|.*\|.*|.*\t.*\t.*")
 _BULLET = re.compile(r"\A\s*(?:[-*+•·]|\d{1,2}[.)])\s+")
 _QUOTE = re.compile(r"\A\s*>\s?")
 _NUMBERED = re.compile(
-    r"\A(?:\d+(?:\.\d+)*\.?|[IVX]+\.|第[一二三四五六七八九十\d]+[章节部分]|[一二三四五六七八九十]+、)\s*"
+    r"\A(?:\d{1,2}(?:\.\d{1,2})*[.)]\s+|\d{1,2}(?:\.\d{1,2})+\s+|\d\s+|[IVX]+\.\s+|"
+    r"第[一二三四五六七八九十\d]+[章节]\s*|[一二三四五六七八九十]+、)"
 )
 _IMAGE = re.compile(r"!\[[^\]]*\]\([^)]*\)")
 _LINK = re.compile(r"\[([^\]]+)\](?:\([^)]*\)|\[[^\]]*\])")
@@ -72,7 +74,7 @@ def read_sections(text: str, lang: Lang) -> Sections:
         elif not heading:
             sections[-1].paragraphs.append(_paragraph(lines, lang))
         else:
-            sections.append(Section(_clean(lines[0]), []))
+            sections.append(Section(_NUMBERED.sub("", _clean(lines[0])), []))
     return Sections(title, [section for section in sections if any(section.paragraphs)])
 
 
@@ -125,7 +127,7 @@ def _blocks(lines: Sequence[str], lang: Lang) -> Iterator[tuple[bool, list[str]]
 def _block(lines: list[str], lang: Lang) -> Iterator[tuple[bool, list[str]]]:
     """What stands between two blank lines: marked headings, a short line of its own, items, paragraphs."""
     if len(lines) == 1 and _is_short_heading(lines[0], lang):
-        yield True, [_NUMBERED.sub("", lines[0].strip(), count=1)]
+        yield True, [lines[0].strip()]
         return
     paragraph: list[str] = []
     for number, line in enumerate(lines):
