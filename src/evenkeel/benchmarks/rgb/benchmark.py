@@ -133,10 +133,10 @@ class RgbOptions(Struct, frozen=True, kw_only=True):
 STARTER_SHA256 = {
     "en": "fb94c65e35c27c8fa0e01a00577fa0295cb961e6e742b7dbf92db091b14e2259",
     "en_int": "eb5dee8f489331936276aa11047aecec28b7a63e81758e86735cda4026c76329",
-    "en_fact": "b991cdb29e0ff21f64bc5862bb20e6577234ad88e4ca8ea55373e3d24e29bdc5",
+    "en_fact": "3a3022f246758bf2be38e1947b4a7160d2aab22cd81cd2c60653c0aa5cb6238f",
     "zh": "cbed03d581638671c37a50beaf2d2805bcd567a9fd00a85d7fc2cfed503cd240",
     "zh_int": "43e86f813c59509758005d3790767ca69b738c7f5b2edd4230a801961e2f2fa6",
-    "zh_fact": "c207c33944e9f67205ec990d67f2ce42f7fafda2d3eae245538755f86be75a06",
+    "zh_fact": "f2ca3a9bcc47da8f915327d961bfc82bbc7559ee697429b3aaa45c119f36a773",
 }
 
 
