@@ -179,16 +179,18 @@ def kinds(query: str) -> frozenset[str]:
 
 
 def _classified(
-    listed: Sequence[Word], position: int, lexicon: tuple[dict[tuple[str, ...], str], dict[str, int]]
+    listed: Sequence[Word],
+    position: int,
+    lexicon: tuple[dict[tuple[str, ...], str], dict[str, tuple[int, ...]]],
 ) -> tuple[int, str]:
     """The end and the letter of the longest phrase that begins here; no letter where it is in no class."""
-    letters, longest = lexicon
+    letters, lengths = lexicon
     word = listed[position]
-    for length in range(min(longest.get(word.text, 1), len(listed) - position), 1, -1):
+    for length in lengths.get(word.text, ()):
         phrase = listed[position : position + length]
-        letter = letters.get(tuple(w.text for w in phrase))
+        letter = letters.get(tuple([w.text for w in phrase]))
         if letter and phrase[-1].clause == word.clause:
-            return position + length, letter
+            return position + len(phrase), letter
     return position + 1, letters.get((word.text,)) or letters.get((_base(word.text),), "")
 
 
@@ -269,10 +271,10 @@ def form(word: str) -> str:
 
 
 @cache
-def _lexicon() -> tuple[dict[tuple[str, ...], str], dict[str, int]]:
-    """The letter of every phrase, and the length of the longest by its first word."""
+def _lexicon() -> tuple[dict[tuple[str, ...], str], dict[str, tuple[int, ...]]]:
+    """The letter of every phrase, and the lengths of those of several words by their first, longest first."""
     letters: dict[tuple[str, ...], str] = {}
-    longest: dict[str, int] = {}
+    lengths: dict[str, set[int]] = {}
     classes = [(PHRASES.classes["content"], "w")]
     for number, kind in enumerate(PHRASES.kinds.values()):
         classes += [(kind.asking, str(number)), (kind.nouns, f"{number}n")]
@@ -282,5 +284,5 @@ def _lexicon() -> tuple[dict[tuple[str, ...], str], dict[str, int]]:
             texts = tuple(word.text for word in words(plain(phrase))) or (phrase,)
             if texts not in letters:
                 letters[texts] = letter
-                longest[texts[0]] = max(len(texts), longest.get(texts[0], 1))
-    return letters, longest
+                lengths.setdefault(texts[0], set()).update({len(texts)} - {1})
+    return letters, {first: tuple(sorted(those, reverse=True)) for first, those in lengths.items()}
