@@ -323,6 +323,10 @@ def rescore_command(
     ctx.exit(show_run(scored, min_coverage=FLOOR, json=json))
 
 
+NEXT_STEP = "evenkeel run rgb --model openai:gpt-4o-mini --limit 12 --dry-run"
+"""What the demo ends with: it needs no key."""
+
+
 @click.command(name="demo", epilog=examples("evenkeel demo"))
 @click.pass_context
 def demo_command(ctx: click.Context) -> None:
@@ -348,4 +352,5 @@ def demo_command(ctx: click.Context) -> None:
     card.overview().show(Console())
     click.echo("The slices are small, so the intervals are wide; the page links to each benchmark's report.")
     say(f"Report: {page}")
+    click.echo(f"Next, a model of your own: what would be asked, and what it would cost?\n  {NEXT_STEP}")
     ctx.exit(max(check_coverage(run, FLOOR) for run in runs))

@@ -136,7 +136,8 @@ class Benchmark:
     usage: ClassVar[Mapping[str, Sequence[str]]] = {}
     """Examples of use by command: `{"run": ["evenkeel run …"]}`."""
     demo: ClassVar[Mapping[str, Any]] = {}
-    """Arguments of `run` for a small run on the embedded models. Empty: not part of `evenkeel demo`."""
+    """Arguments of `run` for a small run on the embedded models, in which answers may end by themselves: few
+    enough tokens that all of `evenkeel demo` take about a minute. Empty: not part of it."""
     inspect_options: ClassVar[Mapping[str, Any]] = {}
     """Options of its task for Inspect that differ from those of `run`: Inspect's models give neither
     log-probabilities of a text nor a count of its tokens."""

@@ -18,7 +18,7 @@ PALETTE = (
 WIDE, NARROW = 1000, 340
 """Pixels of a chart on a page, and on a phone's."""
 LINE_HEIGHT = 20
-AXIS_TITLE = 22
+AXIS_TITLE = 26
 """Pixels between the legend and the topmost line of a plot."""
 LEGEND_SYMBOL = 24
 CURVE_HEIGHT, POINTS_HEIGHT, LEAST_PLOT, MOST_HEIGHT = 260, 300, 160, 420

@@ -136,9 +136,9 @@ class Mirae(Benchmark):
     demo: ClassVar[Mapping[str, Any]] = {
         "model": "embedded",
         "limit": 4,
-        "levels": "1-3",
-        "repeats": 3,
-        "max_tokens": 24,
+        "levels": "1-2",
+        "repeats": 2,
+        "max_tokens": 200,
     }
     options: MiraeOptions
 

@@ -180,10 +180,10 @@ class Rgb(Benchmark):
     }
     demo: ClassVar[Mapping[str, Any]] = {
         "model": "embedded",
-        "limit": 2,
-        "passages": 3,
-        "noise_rates": "0,0.6",
-        "max_tokens": 24,
+        "limit": 10,
+        "passages": 2,
+        "noise_rates": "0.5",
+        "max_tokens": 192,
     }
     layout_for = staticmethod(page.layout_for)
     notes = staticmethod(page.notes)
