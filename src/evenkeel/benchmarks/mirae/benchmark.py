@@ -135,10 +135,10 @@ class Mirae(Benchmark):
     }
     demo: ClassVar[Mapping[str, Any]] = {
         "model": "embedded",
-        "limit": 4,
+        "limit": 2,
         "levels": "1-2",
         "repeats": 2,
-        "max_tokens": 200,
+        "max_tokens": 400,
     }
     options: MiraeOptions
 
