@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import shlex
 import socket
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import evenkeel as ek
 from commandline import evenkeel, evenkeel_process, packages_without
 from evenkeel.cli.entry import COMMANDS
+from evenkeel.cli.run import NEXT_STEP
 from stored import store_run
 
 pytestmark = pytest.mark.slow
@@ -81,10 +84,24 @@ def test_a_folder_of_runs_is_not_a_run_and_names_those_inside(
     assert f"Give one of the runs in it: {tmp_path / 'demo' / 'mirae'}, " in done.stderr
 
 
-def test_a_dead_server_is_asked_for_by_its_address(tmp_path: Path) -> None:
+def dead_address() -> str:
+    """The address of a server that is not running."""
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
-        address = f"http://127.0.0.1:{unused.getsockname()[1]}/v1"
+        return f"http://127.0.0.1:{unused.getsockname()[1]}/v1"
+
+
+def test_a_build_that_is_refused_leaves_no_journal(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "one.txt").write_text("The mill of Orsby was built in 1874. " * 20, encoding="utf-8")
+    model = ("--model", "openai:m", "--base-url", dead_address(), "--model-arg", "retries=0")
+    done = evenkeel("build", "rgb", "--docs", tmp_path / "docs", *model, "--out", tmp_path / "data")
+    assert done.code in (2, 3)
+    assert not (tmp_path / "data").exists()
+
+
+def test_a_dead_server_is_asked_for_by_its_address(tmp_path: Path) -> None:
+    address = dead_address()
     small = ("--limit", "1", "--levels", "1", "--model-arg", "retries=0", "--out", tmp_path / "run")
     done = evenkeel("run", "mirae", "--model", "openai:m", "--base-url", address, *small)
     assert done.code == 3
@@ -120,6 +137,21 @@ def test_a_missing_extra_names_the_line_that_fixes_it(
     assert done.code == 2
     assert [fix for fix in fixes if fix not in done.stderr] == []
     assert "Traceback" not in done.stderr
+
+
+def test_the_next_step_of_the_demo_needs_no_key() -> None:
+    command, *args = shlex.split(NEXT_STEP)
+    done = evenkeel(*args, OPENAI_API_KEY="", OPENAI_BASE_URL="")
+    assert (command, done.code) == ("evenkeel", 0)
+    assert "The cost is at most about $" in done.stdout
+
+
+def test_the_demo_asks_about_a_minutes_worth_of_tokens() -> None:
+    """On two cores the embedded model computes a few hundred of them a second."""
+    demos = {name: cls.demo for name, cls in ek.list_benchmarks().items() if cls.demo}
+    assert {*demos} == {"mirae", "rgb", "miron", "multiview"}
+    asked = [ek.dry_run(name, **demo).tokens_in for name, demo in demos.items()]
+    assert sum(tokens for by_kind in asked for kind, tokens in by_kind.items() if kind != "embed") < 20_000
 
 
 def test_every_command_has_help() -> None:
