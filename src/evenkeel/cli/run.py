@@ -140,7 +140,9 @@ class RunCommand(SectionedCommand):
         given = list(args)
         try:
             return super().parse_args(ctx, args)
-        except click.MissingParameter:
+        except click.MissingParameter as error:
+            if error.param is None or "--model" not in error.param.opts:
+                raise
             if not given or given[0].startswith("-"):
                 raise click.UsageError(HOW_TO_NAME.format(name=self.name), ctx) from None
             raise click.UsageError(f"The model is an option: --model {given[0]}", ctx) from None
