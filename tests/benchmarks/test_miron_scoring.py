@@ -25,7 +25,8 @@ from evenkeel.benchmarks.miron.scoring import (
     without_longer,
 )
 from evenkeel.harness.registry import load_benchmark
-from evenkeel.types import Answered, LogLikelihood, Logprobs, Response, Sample, Score, Status
+from evenkeel.report.notes import endings
+from evenkeel.types import Answered, LogLikelihood, Logprobs, Record, Response, Sample, Score, Status
 
 TEXT = st.text("абвabc ", max_size=9)
 
@@ -338,3 +339,36 @@ def test_drift_is_what_the_clean_version_scores_more_or_unknown() -> None:
     assert scores["d"].values["confidence_drift"] == pytest.approx(0)
     for clean_one in ("a", "e"):
         assert not {"score_drift", "confidence_drift"} & set(scores[clean_one].values)
+
+
+# What is shown of a record
+
+
+def record_of(prefix: str) -> Record[MironInputs, MironDetail]:
+    """A record of three requests: two log-likelihoods and one text."""
+    row = Example(id="x", prefix=prefix, target=" one", category="Facts", lang="en", accepted=(" two",))
+    asked: tuple[Status, ...] = ("ok", "ok", "truncated")
+    parts = dict(zip(("logprobs", "accepted:  two", "generated"), asked, strict=True))
+    likelihood = Response(status="ok", logprobs=Logprobs(tokens=(" one",), values=(-1.0,)))
+    return Record(
+        sample=make_sample(row),
+        answers=(likelihood, likelihood, Response(status="truncated", text=" one")),
+        score=Score(sample_id="x", group="x", tags={}, values={}, statuses={}, answered=3, parts=parts),
+    )
+
+
+@pytest.mark.parametrize(
+    ("prefix", "shown"),
+    [
+        ("The first number is", "The first number is"),
+        (f"{'Remarkably, ' * 9}the first number is", f"… {'Remarkably, ' * 3}the first number is"),
+        (f"{'x' * 9} {'y' * 60}", f"… {'y' * 60}"),
+        ("x" * 70, f"… {'x' * 60}"),
+    ],
+)
+def test_the_title_of_an_example_begins_with_a_whole_word(prefix: str, shown: str) -> None:
+    assert Miron.view(record_of(prefix)).title == f"x · {shown} ▸ one"
+
+
+def test_log_likelihoods_are_not_counted_as_texts() -> None:
+    assert endings([record_of("The first number is")]).total() == 1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from itertools import chain, repeat
 from pathlib import Path
 
 from evenkeel.harness.folder import Run, load_run
@@ -57,8 +56,10 @@ def endings(records: Iterable[Record]) -> Counter[str]:
     """How the texts that a model was asked for ended."""
     kinds: Counter[str] = Counter()
     for record in records:
-        for answer, part in zip(record.answers, chain(record.score.parts, repeat("")), strict=False):
-            if part != "logprobs":
+        for answer in record.answers:
+            # Of a response only what its request asked for is filled in.
+            other = (answer.logprobs, answer.string, answer.vector, answer.rank)
+            if all(part is None for part in other):
                 kinds[_ending(answer, record.score.statuses)] += 1
     return kinds
 

@@ -86,6 +86,8 @@ SHORTEST = 25
 UNKNOWN = "[unknown]"
 FILE = "tokenizer.json"
 """What nearly every tokenizer's file is called: it is known by its folder."""
+NAMELESS = frozenset(("model", "models", "tokenizer", "tokenizers", "checkpoint"))
+"""Folders whose names do not say which tokenizer is in them."""
 
 
 class Illustration(NamedTuple):
@@ -110,6 +112,7 @@ class Comparison(NamedTuple):
         paths = {spec: path for spec in self.summaries if (path := Path(spec.removeprefix("hf:"))).exists()}
         paths = {spec: path.parent if path.name == FILE else path for spec, path in paths.items()}
         names = dict(zip(paths, path_ends(list(paths.values())), strict=True))
+        names = {spec: f"{name}/{FILE}" if name in NAMELESS else name for spec, name in names.items()}
         return {names.get(spec, spec): summary for spec, summary in self.summaries.items()}
 
 

@@ -27,6 +27,8 @@ from evenkeel.types import StringProbability
 MOST_VERSIONS = 5
 """Versions with typos that are set beside the clean one."""
 MOST_ACCEPTED = 50
+TITLE_CHARACTERS = 60
+"""Of the prefix, in a title."""
 REPLACEMENT = "\ufffd"
 """What is written for bytes that are no whole character."""
 
@@ -56,8 +58,17 @@ def view(record: MironRecord, related: Sequence[MironRecord] = ()) -> View:
         ),
     )
     blocks.append(value_facts(values, METRICS))
-    title = f"{record.sample.id} · {inputs.prefix[-60:]} ▸{inputs.target[:60]}"
+    title = f"{record.sample.id} · {_last_words(inputs.prefix)} ▸{inputs.target[:60]}"
     return View(title, _label(record), tuple(blocks))
+
+
+def _last_words(text: str) -> str:
+    """The end of a text, from the beginning of a word where it has spaces."""
+    if len(text) <= TITLE_CHARACTERS:
+        return text
+    end = text[-TITLE_CHARACTERS - 1 :]
+    _, space, words = end.partition(" ")
+    return f"… {words if space else end[1:]}"
 
 
 def _label(record: MironRecord) -> str:
