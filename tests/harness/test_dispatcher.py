@@ -17,12 +17,14 @@ import pytest
 from aiohttp import web
 
 import evenkeel as ek
-from evenkeel.errors import BudgetReached, DataError, ModelUnreachable, UsageError
+from evenkeel.errors import BudgetReached, DataError, ModelUnreachable, StorageError, UsageError
+from evenkeel.harness.control import interrupt
 from evenkeel.harness.dispatcher import Dispatcher
-from evenkeel.harness.gate import Gate
+from evenkeel.harness.gate import Gate, Ticket
 from evenkeel.harness.limits import Limits
 from evenkeel.harness.progress import Progress
 from evenkeel.journal.journal import Journal
+from evenkeel.journal.writer import Usage
 from evenkeel.models.registry import load_model
 from evenkeel.report.formats.subjects import sampling
 from evenkeel.types import Capability, Generate, Message, Request, Response, Sampling
@@ -130,6 +132,94 @@ def test_a_prompt_with_half_a_character_is_named(tmp_path: Path) -> None:
         )
         with pytest.raises(DataError, match="half a character"):
             dispatcher.answer([Generate(prompt="half \ud83d", sampling=Sampling())])
+
+
+class InterruptedOnce(Progress):
+    """Interrupts as Ctrl-C would, while the first answer is drawn."""
+
+    def answered(self, response: Response, *, usd: float) -> None:
+        self.answered = Progress().answered  # type: ignore[method-assign]
+        raise KeyboardInterrupt
+
+
+def test_ctrl_c_while_an_answer_is_drawn_counts_it_once(tmp_path: Path) -> None:
+    gate = Gate(Limits(max_usd=1.0, price_in=1.0, price_out=1.0))
+    with pytest.raises(KeyboardInterrupt):
+        dispatch(tmp_path, PlugIn(ahead=1), 1, gate=gate, progress=InterruptedOnce())
+    with closing(Journal(tmp_path / "journal.sqlite")) as journal:
+        assert journal.usage() == {"model": Usage(1, 5, 5)}
+    assert gate.usd == pytest.approx(10e-6)
+    assert gate.reserved_usd == pytest.approx(0)
+
+
+def test_a_journal_that_cannot_be_written_ends_the_stream(tmp_path: Path) -> None:
+    """What the model reads in a thread of its own is not admitted any further."""
+    closed: list[bool] = []
+
+    class Closing(PlugIn):
+        def answer(self, requests: Iterable[Request]) -> Iterator[tuple[Request, Response]]:
+            try:
+                yield from super().answer(requests)
+            finally:
+                closed.append(True)
+
+    model = Closing(ahead=1)
+    with closing(Journal(tmp_path / "journal.sqlite")) as journal:
+        dispatcher = Dispatcher(
+            journal, {"model": model.identity()}, opener=lambda role: model, gate=Gate(), progress=Progress()
+        )
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(journal, "put", full_disk)
+            with pytest.raises(StorageError) as raised:
+                dispatcher.answer([ask(number) for number in range(3)])
+            assert closed == [True], raised  # the error, which holds the stream, is still there
+
+
+def full_disk(*_: object) -> None:
+    raise StorageError("no room")
+
+
+def test_what_failed_while_scoring_is_not_sent_again_in_this_start(tmp_path: Path) -> None:
+    """Scoring that fails is tried again for each sample and each group."""
+    model = PlugIn(fails=1)
+    with closing(Journal(tmp_path / "journal.sqlite")) as journal:
+        dispatcher = Dispatcher(
+            journal, {"model": model.identity()}, opener=lambda role: model, gate=Gate(), progress=Progress()
+        )
+        for _ in range(3):
+            responses = dispatcher.answer([ask(0), ask(1)])
+            assert [response.status for response in responses] == ["ok", "error"]
+    assert set(model.asked.values()) == {1}
+
+
+class Announcing(Gate):
+    """A gate that says when it is asked."""
+
+    def __init__(self, *args: Any, **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self.asked = threading.Event()
+
+    def admit(self, request: Request, *, wait: bool) -> Ticket | None:
+        self.asked.set()
+        return super().admit(request, wait=wait)
+
+
+def test_a_run_that_waits_for_the_money_of_others_can_be_stopped(tmp_path: Path) -> None:
+    shared = Gate(Limits(max_usd=150e-6), owner="the suite")
+    assert Gate(Limits(price_out=1.0), shared=shared).admit(ask(0), wait=False)
+    gate = Announcing(Limits(price_out=1.0), shared=shared)
+    ended = threading.Event()
+
+    def run() -> None:
+        with Loopback() as server, pytest.raises(KeyboardInterrupt):
+            dispatch(tmp_path, load_model("openai:loop", base_url=server.url), 2, gate=gate)
+        ended.set()
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    assert gate.asked.wait(30)
+    interrupt(thread)
+    assert ended.wait(15)
 
 
 class Interrupting(Progress):

@@ -195,3 +195,17 @@ def test_a_text_that_is_refused_costs_no_other() -> None:
     assert [request for request, answer in responses.items() if answer.status != "ok"] == [
         Embed(text="text 5")
     ]
+
+
+def test_a_text_at_which_the_server_fails_costs_its_call_and_ends_no_run() -> None:
+    class Failing(Loopback):
+        def _embeddings(self, body: Any) -> bytes:
+            if "text 70" in body.input:
+                raise web.HTTPInternalServerError(text="out of memory")
+            return super()._embeddings(body)
+
+    texts = [Embed(text=f"text {number}") for number in range(192)]
+    with Failing() as server:
+        responses = answers(model_of(server, concurrency=1, retries=1), texts)
+    assert [responses[text].status for text in texts] == ["ok"] * 64 + ["error"] * 64 + ["ok"] * 64
+    assert server.requests == 4

@@ -183,16 +183,21 @@ def test_a_run_of_prompts_that_are_refused_is_no_dead_server() -> None:
 
 
 class Counter:
-    """Allows so many further tries, and adds up tokens."""
+    """Allows so many further tries, the first of them after so many questions, and adds up tokens."""
 
-    def __init__(self, allowed: int) -> None:
+    def __init__(self, allowed: int, *, not_yet: int = 0) -> None:
         self.allowed = allowed
+        self.not_yet = not_yet
         self.tokens = [0, 0]
 
-    def count_try(self) -> None:
+    def count_try(self, *, waiting: int = 1) -> bool:
+        if self.not_yet:
+            self.not_yet -= 1
+            return False
         self.allowed -= 1
         if self.allowed < 0:
             raise BudgetReached("no more")
+        return True
 
     def add_used(self, tokens_in: int, tokens_out: int) -> None:
         self.tokens = [self.tokens[0] + tokens_in, self.tokens[1] + tokens_out]
@@ -213,6 +218,25 @@ def test_tries_and_unusable_replies_are_counted() -> None:
             answers(model, [chat("second"), chat("third")])
     assert server.requests == 1 + 1 + 4
     assert counter.tokens == [5 * 7, 5 * 3]
+
+
+def test_a_try_waits_until_others_leave_money_over() -> None:
+    counter = Counter(allowed=1, not_yet=2)
+    with Loopback(script=("500",)) as server:
+        model = model_of(server)
+        model.count_with(counter)
+        assert one(model, chat("first")).status == "ok"
+    assert (server.requests, counter.not_yet, counter.allowed) == (2, 0, 0)
+
+
+def test_a_server_that_is_overloaded_is_asked_no_faster_by_the_next_stream() -> None:
+    with Loopback(overload_above=2, latency=0.05) as server:
+        model = model_of(server, concurrency=32)
+        answers(model, [chat(f"first {number}") for number in range(64)])
+        server.behaviour.overload_above = 0
+        server.peak = 0
+        answers(model, [chat(f"second {number}") for number in range(32)])
+        assert server.peak < 24
 
 
 # Odd replies and addresses

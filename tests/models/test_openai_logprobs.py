@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -63,6 +64,27 @@ def test_the_request_for_the_prefix_alone_counts_for_the_budget() -> None:
             responses.append(response.status)
     assert server.requests == gate.requests == 3
     assert responses == ["ok"]
+
+
+@pytest.mark.parametrize("limit", [None, 1])
+def test_the_first_of_two_calls_is_paid_for_though_the_second_fails(limit: int | None) -> None:
+    class FailingSecond(Loopback):
+        def _fault(self, data: bytes) -> str:
+            return "400" if self.requests == 2 else ""
+
+    gate = Gate(Limits(max_requests=limit, max_usd=1.0, price_in=1.0))
+    request = LogLikelihood(prefix="The ship ", continuation="sails")
+    ticket = gate.admit(request, wait=True)
+    assert ticket is not None
+    with FailingSecond() as server:
+        model = model_of(server)
+        model.count_with(RoleGate(gate, "model"))
+        response = None
+        with pytest.raises(BudgetReached) if limit else contextlib.nullcontext():
+            response = one(model, request)
+    assert response is None or response.status == "error"
+    gate.settle(ticket, response)
+    assert gate.usd > 0
 
 
 def test_a_first_token_without_a_value_is_not_scored_as_something() -> None:

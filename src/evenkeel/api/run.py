@@ -200,7 +200,7 @@ def note_resuming(journal: Journal, where: Path, how: str, folder: RunFolder | N
     except (EvenkeelError, KeyboardInterrupt) as error:
         with contextlib.suppress(EvenkeelError):
             if isinstance(error, BudgetReached):  # stored settings have the same limit
-                how = f"the same command and --out {where}"
+                how = f"the same command with a higher limit and --out {where}"
             if journal.holds_answers():
                 error.add_note(f"Answers are saved in {where}: resume with {how}.")
             elif isinstance(error, KeyboardInterrupt):

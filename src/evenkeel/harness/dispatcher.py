@@ -100,6 +100,8 @@ class Dispatcher:
         self._reuse = reuse
         self._refusals = refusals or {}
         self._asked: dict[str, Model] = {}
+        self._failed: set[bytes] = set()
+        """The keys of what ended in an error in this start."""
         self._versions: defaultdict[str, set[tuple[str, str]]] = defaultdict(set)
         """By role: the models and fingerprints that the replies name."""
         self._digests = {role: model_digest(identity) for role, identity in identities.items()}
@@ -149,10 +151,10 @@ class Dispatcher:
 
     def _ask(self, role: str, requests: Callable[[], Iterator[Request]], keys: list[Key]) -> None:
         title, total = self._title(role), len({key.key for key in keys})
-        missing = self.journal.unanswered(keys)
+        missing = self.journal.unanswered(keys) - self._failed
         if self._reuse is not None and missing:
             self._take_over(self._reuse, role, _pending(requests(), keys, set(missing)), total)
-            missing = self.journal.unanswered(keys)
+            missing = self.journal.unanswered(keys) - self._failed
         refusal = self._refusals.get(role)
         if missing and refusal:
             if new := len(self.journal.unanswered(keys, again=False)):
@@ -193,9 +195,12 @@ class Dispatcher:
                 "from this model."
             )
 
-    def answered(self, keyed: Keyed, ticket: Ticket, response: Response) -> None:
-        """Take in what a model answered: it is stored, then counted."""
+    def store(self, keyed: Keyed, response: Response) -> None:
         self.journal.put(keyed, response)
+        if response.status == "error":
+            self._failed.add(keyed.key.key)
+
+    def count(self, ticket: Ticket, response: Response) -> None:
         self.gate.settle(ticket, response)
         self._progress.answered(response, usd=self.gate.usd)
 
@@ -224,17 +229,15 @@ class _Sending:
 
     def run(self) -> None:
         try:
-            self._answer_all()
-            while self._held_back is not None:
-                self._answer_all()
+            # Waits for money are in this thread, which a stop reaches.
+            while (first := self._admit_next(wait=True)) is not None:
+                self._answer_all(first)
         finally:
-            for _, ticket in self._under_way.values():
-                self._dispatcher.gate.settle(ticket, None)
             self._dispatcher.journal.flush()
 
-    def _answer_all(self) -> None:
+    def _answer_all(self, first: Request) -> None:
         """Have the model answer what the gate admits while it reads."""
-        answers = iter(self._model.answer(self._admitted()))
+        answers = iter(self._model.answer(self._admitted(first)))
         answer: tuple[Request, Response] | None = None
         try:
             for answer in answers:
@@ -245,27 +248,42 @@ class _Sending:
             for request, response in _left_over(answers, stop):
                 self._take(request, response)
             raise
+        finally:
+            if (close := getattr(answers, "close", None)) is not None:
+                close()  # its thread reads no further
+            for _, ticket in list(self._under_way.values()):
+                self._dispatcher.gate.settle(ticket, None)
+            self._under_way.clear()
 
-    def _admitted(self) -> Iterator[Request]:
+    def _admitted(self, first: Request) -> Iterator[Request]:
         """The requests as the gate admits them. A model may read them in a thread of its own."""
-        gate = self._dispatcher.gate
-        while (keyed := self._held_back or next(self._pending, None)) is not None:
-            ticket = gate.admit(keyed.request, wait=not self._under_way)
-            self._held_back = keyed if ticket is None else None
-            if ticket is None:  # it is admitted when those under way are answered
-                return
-            self._under_way[keyed.request] = keyed, ticket
-            yield keyed.request
+        request: Request | None = first
+        while request is not None:
+            yield request
+            request = self._admit_next(wait=False)
+
+    def _admit_next(self, *, wait: bool) -> Request | None:
+        """The next request; None at the end, and where it must wait until those under way are answered."""
+        keyed = self._held_back or next(self._pending, None)
+        ticket = self._dispatcher.gate.admit(keyed.request, wait=wait) if keyed is not None else None
+        if keyed is None or ticket is None:
+            self._held_back = keyed
+            return None
+        self._held_back = None
+        self._under_way[keyed.request] = keyed, ticket
+        return keyed.request
 
     def _take(self, request: Request, response: Response) -> None:
+        """Store a response, then count it. Interrupted in between, it is taken again, and counted once."""
         keyed, ticket = self._under_way.get(request, (None, None))
         if keyed is None or ticket is None:
             raise UsageError(
                 f"{type(self._model).__name__} answered a request that it was not asked, or one twice: a "
                 "model yields each request that it is given once, with its response."
             )
-        self._dispatcher.answered(keyed, ticket, response)
+        self._dispatcher.store(keyed, response)
         del self._under_way[request]
+        self._dispatcher.count(ticket, response)
         self._check_reasoning(request, response)
 
     def _check_reasoning(self, request: Request, response: Response) -> None:

@@ -67,13 +67,15 @@ class Gate:
         self._earlier: Mapping[str, Usage] = {}
         self._usage: dict[str, Usage] = {}
         """By role: what this start has used, and set aside."""
+        self._under_way = 0
+        """Requests that were admitted with money set aside, and are not settled yet."""
         self._store: Callable[[str, Usage], None] = lambda role, usage: None
-        self._changed: threading.Condition = shared._changed if shared else threading.Condition()
+        self._lock: threading.Condition = shared._lock if shared else threading.Condition()
 
     def resume(self, usage: Mapping[str, Usage], store: Callable[[str, Usage], None] | None = None) -> None:
         """Count from what earlier starts used, by role, here and in shared limits. Called again, it replaces
         what was counted before. `store` is given each sum whenever it changes."""
-        with self._changed:
+        with self._lock:
             self._count_earlier(self._earlier, -1)
             self._earlier = dict(usage)
             self._count_earlier(self._earlier, +1)
@@ -91,26 +93,32 @@ class Gate:
             return Ticket(request.role, None)
         tokens = Usage(0, *estimate(request, self._thinking)) if self._counts_money else NOTHING
         usd = self._cost(request.role, tokens)
-        with self._changed:
-            while refused := self.reserve(usd):
+        with self._lock:
+            while refused := self.count_and_reserve(usd):
                 if not wait:
                     return None
                 if not refused.may_pass:
                     raise self._reached(refused.limit, usd)
-                self._changed.wait(WAIT_S)
+                self._lock.wait(WAIT_S)
+            self._under_way += 1
             self._use(request.role, tokens._replace(requests=1))
         return Ticket(request.role, tokens)
 
-    def count_try(self, role: str) -> None:
-        """Count one more call before it is sent; BudgetReached where a limit allows none."""
-        with self._changed:
-            if refused := self.reserve(0.0):
+    def count_try(self, role: str, *, waiting: int = 1) -> bool:
+        """Count one more call before it is sent. What it may cost is set aside already, but a reply that was
+        paid for and is no answer may have used that up: False where one of the others under way, those
+        `waiting` for the same aside, may leave money over; BudgetReached where none can."""
+        with self._lock:
+            if refused := self.count_and_reserve(0.0):
+                if refused.may_pass and self._under_way > waiting:
+                    return False
                 raise self._reached(refused.limit, 0.0)
             self._use(role, Usage(1))
+        return True
 
     def add_used(self, role: str, tokens_in: int, tokens_out: int) -> None:
         """Count the tokens of a reply that was paid for and gave no response."""
-        with self._changed:
+        with self._lock:
             self._use(role, Usage(0, tokens_in, tokens_out))
             self.settle_usd(0.0, self._cost(role, Usage(0, tokens_in, tokens_out)))
 
@@ -120,13 +128,14 @@ class Gate:
         if reserved is None:
             return
         used = _used(reserved, response) if response is not None else NOTHING
-        with self._changed:
+        with self._lock:
+            self._under_way -= 1
             change = Usage(0, used.tokens_in - reserved.tokens_in, used.tokens_out - reserved.tokens_out)
             if change != NOTHING:
                 self._use(role, change)
             self.settle_usd(self._cost(role, reserved), self._cost(role, used))
 
-    def reserve(self, usd: float) -> Refused | None:
+    def count_and_reserve(self, usd: float) -> Refused | None:
         """Count a try, with what it may cost at most; else the limit that it would break."""
         limits, owner = self.limits, self._owner
         if limits.max_requests is not None and self.requests >= limits.max_requests:
@@ -135,7 +144,7 @@ class Gate:
         if limits.max_usd is not None and self.usd + self.reserved_usd + usd > limits.max_usd + ROUNDING:
             limit = f"{owner}'s budget of ${limits.max_usd:g}" if owner else f"--max-usd {limits.max_usd:g}"
             return Refused(limit, may_pass=self.reserved_usd > ROUNDING)
-        refused = self._shared.reserve(usd) if self._shared is not None else None
+        refused = self._shared.count_and_reserve(usd) if self._shared is not None else None
         if refused is None:
             self.requests += 1
             self.reserved_usd += usd
@@ -147,7 +156,7 @@ class Gate:
         if self._shared is not None:
             self._shared.settle_usd(reserved, usd)
         else:
-            self._changed.notify_all()
+            self._lock.notify_all()
 
     def _use(self, role: str, usage: Usage) -> None:
         self._usage[role] = self._usage.get(role, NOTHING).plus(usage)
@@ -172,6 +181,8 @@ class Gate:
     def _reached(self, limit: str, usd: float) -> BudgetReached:
         spent = f", ${self.usd:.4f}" if self.usd else ""
         next_one = f"; the next may cost up to ${usd:.4f}" if usd and "$" in f"{limit}{spent}" else ""
+        if not usd and self.reserved_usd > ROUNDING:
+            next_one = f"; up to ${self.reserved_usd:.4f} is set aside for those under way"
         return BudgetReached(
             f"stopped at {limit}. Over all its starts the run has sent {self.requests:,} requests{spent}"
             f"{next_one}: raise the limit, or leave it out, to resume."
@@ -184,8 +195,8 @@ class RoleGate(NamedTuple):
     gate: Gate
     role: str
 
-    def count_try(self) -> None:
-        self.gate.count_try(self.role)
+    def count_try(self, *, waiting: int = 1) -> bool:
+        return self.gate.count_try(self.role, waiting=waiting)
 
     def add_used(self, tokens_in: int, tokens_out: int) -> None:
         self.gate.add_used(self.role, tokens_in, tokens_out)

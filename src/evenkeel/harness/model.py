@@ -37,8 +37,10 @@ class TryCounter(Protocol):
     for it, and whatever else the server counts, goes through here; so does a call with many texts.
     """
 
-    def count_try(self) -> None:
-        """Count one more call before it is sent; BudgetReached where a limit allows none."""
+    def count_try(self, *, waiting: int = 1) -> bool:
+        """Count one more call before it is sent. False where money that is set aside for others must become
+        free first, while so many requests, this one included, wait for that; BudgetReached where a limit
+        allows none."""
 
     def add_used(self, tokens_in: int, tokens_out: int) -> None:
         """Count the tokens of a reply that was paid for and gave no response."""

@@ -88,11 +88,8 @@ class OpenAI:
         self._dialect = Dialect(name, options, self._extra, preset)
         self.addresses = [each.shown for each in several]
         """Where the model is reached, without credentials; that is no part of its identity."""
-        alone = len(several) == 1
-        self._health = ServerHealth(self.address, several[0].hint() if alone else "")
-        self._servers = [
-            Server(each, self._health if alone else ServerHealth(each.shown)) for each in several
-        ]
+        self._health = ServerHealth(self.address, several[0].hint() if len(several) == 1 else "")
+        self._servers = [Server(each) for each in several]
         self._progress = Progress()
         self._server_in_spec = server_in_spec
         """Whether the address is part of the model's identity: its spec names the server."""
@@ -231,7 +228,7 @@ class OpenAI:
     ) -> Client:
         return Client(
             servers,
-            health=servers[0].health if len(servers) == 1 else self._health,
+            health=self._health,
             dialect=self._dialect,
             relay=Relay(outbox, self._progress),
             counter=self._counter,
@@ -300,27 +297,23 @@ class OpenAI:
         return await client.send(Call(COMPLETIONS, body, read_completion))
 
     def _batch_call(self, batch: Batch) -> Call[list[Response]]:
-        count, first = len(batch), batch[0]
+        first = batch[0]
         if isinstance(first, Rank):
             documents = [request.document for request in batch if isinstance(request, Rank)]
+            path, read = RERANK, read_scores
             body = partial(self._dialect.rank_body, first.query, documents)
-            return Call(
-                RERANK,
-                body,
-                lambda data: read_scores(data, count),
-                priced=False,
-                results=count,
-                extra_call=True,
-            )
-        texts = [request.text for request in batch if isinstance(request, Embed)]
-        body = partial(self._dialect.embed_body, texts)
+        else:
+            texts = [request.text for request in batch if isinstance(request, Embed)]
+            path, read = EMBEDDINGS, read_vectors
+            body = partial(self._dialect.embed_body, texts)
+        count = len(batch)
         return Call(
-            EMBEDDINGS,
+            path,
             body,
-            lambda data: read_vectors(data, count),
+            lambda data: read(data, count),
             priced=False,
             results=count,
-            extra_call=True,
+            first_try_not_counted=True,
         )
 
     async def _answer_batch(self, client: Client, batch: Batch, outbox: Outbox[Answer]) -> None:
@@ -352,13 +345,6 @@ class OpenAI:
         self._health.failed(
             failure.error,
             str(failure),
-            suspected=fate_of(failure.error) is not Fate.FAIL,
+            server_at_fault=fate_of(failure.error) is not Fate.FAIL,
             under_way=client.under_way,
-            requests=len(requests),
         )
-
-
-def _call_with_many(
-    path: str, body: Callable[[], bytes], results: int, read: Callable[[bytes], list[Response]]
-) -> Call[list[Response]]:
-    return Call(path, body, read, priced=False, results=results, extra_call=True)

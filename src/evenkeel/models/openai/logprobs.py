@@ -11,6 +11,7 @@ from evenkeel.models.local.vocabulary import byte_letters
 from evenkeel.models.openai.dialect import Dialect
 from evenkeel.models.openai.protocol import COMPLETIONS, Version, completion
 from evenkeel.models.openai.retry import Call, Client, RequestFailed
+from evenkeel.text.token_estimate import estimate_tokens
 from evenkeel.types import LogLikelihood, Logprobs, Response
 
 if TYPE_CHECKING:
@@ -57,9 +58,15 @@ async def loglikelihood(
     if isinstance(whole, Response):
         return whole
     body = partial(dialect.logprobs_body, prefix)
-    call = Call(COMPLETIONS, body, lambda data: read_prefix(data, prefix), extra_call=True)
-    before = await client.send(call)
-    return before if isinstance(before, Response) else loglikelihood_after(before, whole, request)
+    call = Call(COMPLETIONS, body, lambda data: read_prefix(data, prefix), first_try_not_counted=True)
+    response: Response | None = None
+    try:
+        before = await client.send(call)
+        response = before if isinstance(before, Response) else loglikelihood_after(before, whole, request)
+    finally:
+        if response is None or response.tokens_in is None:  # the first call is paid for all the same
+            client.add_used(whole.tokens_in or estimate_tokens(prefix + request.continuation))
+    return response
 
 
 async def echo_problem(dialect: Dialect, client: Client) -> str:

@@ -1,20 +1,21 @@
 """The one loop of tries: send a request, decide what becomes of it, wait, send it again.
 
-| what came                                                         | what becomes of the request  |
-| ----------------------------------------------------------------- | ---------------------------- |
-| 400, 413, 422 and any other 4xx                                   | it fails                     |
-| 401, 402, 403, 404, 405, a redirect, a web page (HTML) with a 200 | it fails; server suspected   |
-| 408, 409, 425, 500, any other 5xx, a status that is no answer     | tried again                  |
-| half a reply, broken JSON, more bytes than a reply may have        | tried again                  |
-| a reset, a timeout, no connection                                 | tried again                  |
-| 429, 503, 529                                                     | fewer at once, tried again   |
-| 429 with `insufficient_quota`, a certificate that is not trusted  | it ends the run              |
+| what came                                                         | what becomes of the request   |
+| ----------------------------------------------------------------- | ----------------------------- |
+| 400, 413, 422 and any other 4xx                                   | it fails                      |
+| 401, 402, 403, 404, 405, a redirect, a web page (HTML) with a 200 | it fails; the server's fault  |
+| 408, 409, 425, 500, any other 5xx, a status that is no answer     | tried again                   |
+| half a reply, broken JSON, more bytes than a reply may have        | tried again                   |
+| a reset, a timeout, no connection                                 | tried again                   |
+| 429, 503, 529                                                     | fewer at once, tried again    |
+| 429 with `insufficient_quota`, a certificate that is not trusted  | it ends the run               |
 
 A 400 or 422 that names a field which the server does not take is first followed by a request without it
 (`dialect.py`). "Tried again" is at most `retries` times, after the pause that the reply asks for and a
-back-off, with several servers at another one first; then it fails, and the server is suspected. When a server
-is left out or given up is decided in `servers.py`. A request that failed is an error in the run, and is asked
-again by the next start.
+back-off; then it fails by the server's fault. With several servers, whatever may be one server's fault,
+the last line included, is first tried at the others. Which server is left out for a while, and when failures
+end the run, is decided in `servers.py`. A request that failed is an error in the run, and is asked again by
+the next start.
 """
 
 from __future__ import annotations
@@ -27,8 +28,7 @@ from enum import Enum, auto
 from functools import partial
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
-from evenkeel.errors import ModelUnreachable
-from evenkeel.models.openai.servers import Connection
+from evenkeel.models.openai.servers import Connection, given_up
 from evenkeel.models.openai.transport import (
     BROKEN,
     CONNECTION_LOST,
@@ -54,7 +54,9 @@ R = TypeVar("R")
 BACK_OFF_S, LONGEST_BACK_OFF_S = 0.5, 30.0
 """Of the first pause, and of the longest."""
 NO_CONNECTION_S = 0.5
-"""Between tries to connect: eight of them are time to start up, not to be dead."""
+"""Between tries to connect. Eight such tries give a server that starts up 4 s."""
+MONEY_S = 0.05
+"""Between two looks whether others have left money over for a try."""
 LONGEST_WAIT_S = 600.0
 """A longer pause that a server asks for is not waited for: a daily quota, say."""
 
@@ -64,8 +66,8 @@ class Fate(Enum):
 
     FAIL = auto()
     """It fails: the fault is its own, and the server works."""
-    SUSPECT = auto()
-    """It fails, and the server is suspected: the address, the key or the model may be wrong."""
+    SERVER_AT_FAULT = auto()
+    """It fails, and the server may be at fault: the address, the key or the model may be wrong."""
     RETRY = auto()
     SLOW_DOWN = auto()
     """It is tried again, with fewer requests at once."""
@@ -75,7 +77,7 @@ class Fate(Enum):
 
 FATES: dict[int | str, Fate] = {
     **dict.fromkeys((400, 413, 422, "4xx"), Fate.FAIL),
-    **dict.fromkeys((401, 402, 403, 404, 405, "3xx", PAGE), Fate.SUSPECT),
+    **dict.fromkeys((401, 402, 403, 404, 405, "3xx", PAGE), Fate.SERVER_AT_FAULT),
     **dict.fromkeys((408, 409, 425, 500, "5xx"), Fate.RETRY),
     **dict.fromkeys((BROKEN, CONNECTION_LOST, TIMEOUT, NO_CONNECTION), Fate.RETRY),
     **dict.fromkeys((429, 503, 529), Fate.SLOW_DOWN),
@@ -114,7 +116,7 @@ class Call(NamedTuple, Generic[R]):
     """Whether its tokens are paid for."""
     results: int = 0
     """Of a call with many texts: how many; its reply may be larger."""
-    extra_call: bool = False
+    first_try_not_counted: bool = False
     """Whether no request was counted for its first try: it has many texts, or is a second call."""
 
 
@@ -156,6 +158,8 @@ class Client:
         self._retries = retries
         self._trial = trial
         """Whether no request was counted for the first try of any call."""
+        self._short_of_money = 0
+        """Calls that wait until others leave money over, or have ended for want of it."""
         self._clock = asyncio.get_running_loop().time
         self._waiting: deque[asyncio.Future[None]] = deque()
         """Calls that wait for room at a server."""
@@ -190,9 +194,9 @@ class Client:
         """What an action gives after as many tries as it takes; else RequestFailed, or ModelUnreachable."""
         state = RetryState(call.body() if call else b"")
         while True:
-            connection = await self._choose(state.failed_at)
             state.tries += 1
-            self._count_try(call, state)
+            await self._count_try(call, state)
+            connection = await self._choose(state.failed_at)
             try:  # send
                 result = await action(connection, state.body)
             except RequestError as error:  # decide
@@ -202,11 +206,11 @@ class Client:
                         continue
                     raise RequestFailed(error, state.tries) from None
                 state.failed_at.add(connection)
-                self._suspect(connection, error, fate)
+                self._leave_out(connection, error, fate)
                 if self._others(state.failed_at):
                     continue
                 if fate is Fate.END:
-                    raise _unreachable(connection, error) from None
+                    raise given_up(error, connection.shown) from None
                 if not is_transient(error):
                     raise RequestFailed(error, state.tries) from None
                 await self._pause(connection, error, state.tries)  # wait
@@ -216,12 +220,22 @@ class Client:
                 self._health.answered()
                 return result
 
-    def _count_try(self, call: Call[R] | None, state: RetryState) -> None:
-        """Count a try before it is sent, unless a request was: that of the first."""
+    async def _count_try(self, call: Call[R] | None, state: RetryState) -> None:
+        """Count a try before it is sent, unless a request was: that of the first. It waits where others may
+        leave money over for it."""
         if self._counter is None or call is None:
             return
-        if state.tries > 1 or call.extra_call or self._trial:
-            self._counter.count_try()
+        if state.tries == 1 and not call.first_try_not_counted and not self._trial:
+            return
+        self._short_of_money += 1
+        while not self._counter.count_try(waiting=self._short_of_money):
+            await asyncio.sleep(MONEY_S)
+        self._short_of_money -= 1  # one that BudgetReached has ended leaves nothing over either
+
+    def add_used(self, tokens_in: int, tokens_out: int = 0) -> None:
+        """Count the tokens of a reply that was paid for and gave no response."""
+        if self._counter is not None:
+            self._counter.add_used(tokens_in, tokens_out)
 
     async def _post(self, call: Call[R], connection: Connection, body: bytes) -> R:
         """One try, or RequestError."""
@@ -236,8 +250,8 @@ class Client:
                     raise reply.failure()
                 answer = reply.parse(call.read)
             except RequestError:
-                if self._counter is not None and call.priced:
-                    self._counter.add_used(*reply.used_tokens())
+                if call.priced:
+                    self.add_used(*reply.used_tokens())
                 raise
             throttle.succeeded()
             return answer
@@ -256,12 +270,12 @@ class Client:
         before, state.body = state.body, call.body()
         return state.body != before
 
-    def _suspect(self, connection: Connection, error: RequestError, fate: Fate) -> None:
-        """Leave one of several servers out where that is better than to ask it again."""
+    def _leave_out(self, connection: Connection, error: RequestError, fate: Fate) -> None:
+        """Leave one of several servers out, where that is better than to ask it again."""
         if len(self._connections) == 1 or fate is Fate.SLOW_DOWN:  # its throttle knows
             return
-        useless = fate in (Fate.SUSPECT, Fate.END) or error.kind == NO_CONNECTION
-        if connection.server.failed(useless=useless):
+        at_once = fate in (Fate.SERVER_AT_FAULT, Fate.END) or error.kind == NO_CONNECTION
+        if connection.server.failed(leave_out_at_once=at_once):
             text = error.at(connection.shown).rstrip(".")
             self._relay.note(f"{text}. It is left out, and tried again later.")
 
@@ -273,7 +287,7 @@ class Client:
         if tries > self._retries:
             raise RequestFailed(error, tries) from None
         delay = pause_before(error, tries)
-        if connection.server.health.is_worth_a_note(error, self._clock()):
+        if connection.server.is_worth_a_note(error):
             again = f"Trying again ({tries} of {self._retries}), next in {delay:,.1f} s."
             self._relay.note(f"{error.at(connection.shown).rstrip('.')}. {again}")
         self._relay.retrying(+1)
@@ -298,7 +312,7 @@ class Client:
             await turn
 
     def _others(self, failed: set[Connection]) -> list[Connection]:
-        return [each for each in self._connections if not each.server.out and each not in failed]
+        return [each for each in self._connections if not each.server.is_left_out and each not in failed]
 
     def _wake(self) -> None:
         """Have as many calls look again as there is room for."""
@@ -310,16 +324,6 @@ class Client:
             if not turn.done():
                 turn.set_result(None)
                 room -= 1
-
-
-def _unreachable(connection: Connection, error: RequestError) -> ModelUnreachable:
-    hint = ""
-    if error.kind == UNTRUSTED:
-        hint = (
-            " Nothing was sent to it. For an authority of your own, SSL_CERT_FILE names the file that "
-            "holds its certificate."
-        )
-    return ModelUnreachable(f"{error.at(connection.shown).rstrip('.')}.{hint}")
 
 
 def pause_before(error: RequestError, tries: int) -> float:

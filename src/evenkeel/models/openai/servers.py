@@ -4,9 +4,9 @@ One of several servers that fails is left out for a while and then sent a reques
 cannot be reached or refuses everything, else after FAILURES_LEFT_OUT failures in a row. What it failed to
 answer goes to the others; where none is left, all are tried as if there were one.
 
-A server, or all of them together, is given up, which ends the run: before its first answer when more requests
-have failed than are still under way, unless the fault was theirs; and at any time when FAILURES_IN_A_ROW
-requests failed and none was answered.
+A model is given up, which ends the run, with all its servers: before its first answer when more calls have
+failed by a server's fault than are still under way, or FAILURES_IN_A_ROW by whosever; after it when
+FAILURES_IN_A_ROW calls failed by a server's fault and none was answered in between.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from evenkeel.errors import ModelUnreachable
 from evenkeel.models.openai.throttle import Throttle
-from evenkeel.models.openai.transport import NO_CONNECTION, PAGE, RequestError, Transport
+from evenkeel.models.openai.transport import NO_CONNECTION, PAGE, UNTRUSTED, RequestError, Transport
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -38,7 +38,7 @@ NOTE_S = 60.0
 
 
 class ServerHealth:
-    """How a server, or all servers of a model, have answered, which decides when they are given up."""
+    """How all servers of a model have answered, which decides when it is given up."""
 
     def __init__(self, server: str, hint: str = "") -> None:
         self.ever_answered = False
@@ -46,30 +46,20 @@ class ServerHealth:
         self._hint = hint
         """What is said where the address may be wrong."""
         self._failures: Counter[str] = Counter()  # by kind, since the last answer
-        self._noted: dict[str, float] = {}
-
-    def is_worth_a_note(self, error: RequestError, now: float) -> bool:
-        """Whether a failure is worth a line: the first of its kind at once, later ones seldom."""
-        if now < self._noted.get(error.kind, -math.inf) + NOTE_S:
-            return False
-        self._noted[error.kind] = now
-        return True
 
     def answered(self) -> None:
         self.ever_answered = True
         if self._failures:
             self._failures.clear()
 
-    def failed(
-        self, error: RequestError, reason: str, *, suspected: bool, under_way: int, requests: int = 1
-    ) -> None:
-        """Count requests that failed for good; raise where no further call can succeed. At the start, the
+    def failed(self, error: RequestError, reason: str, *, server_at_fault: bool, under_way: int) -> None:
+        """Count a call that failed for good; raise where no further one can succeed. At the start, the
         fastest replies may be the failures among many good ones: those `under_way` may still be answered."""
-        if self.ever_answered and not suspected:
+        if self.ever_answered and not server_at_fault:
             return
-        self._failures[error.kind] += requests
+        self._failures[error.kind] += 1
         in_a_row = self._failures.total()
-        dead = suspected and not self.ever_answered and in_a_row > under_way
+        dead = server_at_fault and not self.ever_answered and in_a_row > under_way
         if dead or in_a_row >= FAILURES_IN_A_ROW:
             kinds = ", ".join(f"{kind} ×{count:,}" for kind, count in self._failures.most_common())
             problem = "The last requests have all failed" if self.ever_answered else "No request was answered"
@@ -79,6 +69,17 @@ class ServerHealth:
             if error.kind == NO_CONNECTION and not self.ever_answered:
                 hint = f"Is the server running at {self._server}? Start it, or give its address: --base-url."
             raise ModelUnreachable(f"{text.rstrip('.')}. {hint}" if hint else text)
+
+
+def given_up(error: RequestError, server: str) -> ModelUnreachable:
+    """That a failure ends the run by itself."""
+    hint = ""
+    if error.kind == UNTRUSTED:
+        hint = (
+            " Nothing was sent to it. For an authority of your own, SSL_CERT_FILE names the file that "
+            "holds its certificate."
+        )
+    return ModelUnreachable(f"{error.at(server).rstrip('.')}.{hint}")
 
 
 def is_wrong_address(error: RequestError) -> bool:
@@ -91,28 +92,36 @@ def is_wrong_address(error: RequestError) -> bool:
 class Server:
     """One of the servers of a model, for as long as the model is open."""
 
-    def __init__(self, endpoint: Endpoint, health: ServerHealth) -> None:
+    def __init__(self, endpoint: Endpoint) -> None:
         self.endpoint = endpoint
-        self.health = health
+        self.limit = math.inf
+        """Requests at once that its throttle allowed when it was last asked."""
         self._failures = 0
         self._pause = PAUSE_S
         self._out_until = 0.0
+        self._noted: dict[str, float] = {}
 
     @property
-    def out(self) -> bool:
-        """Whether it is left out now."""
+    def is_left_out(self) -> bool:
         return self._out_until > 0 and time.monotonic() < self._out_until
 
+    def is_worth_a_note(self, error: RequestError) -> bool:
+        """Whether a failure is worth a line: the first of its kind at once, later ones seldom."""
+        now = time.monotonic()
+        if now < self._noted.get(error.kind, -math.inf) + NOTE_S:
+            return False
+        self._noted[error.kind] = now
+        return True
+
     def answered(self) -> None:
-        self.health.answered()
         self._failures, self._pause, self._out_until = 0, PAUSE_S, 0.0
 
-    def failed(self, *, useless: bool) -> bool:
+    def failed(self, *, leave_out_at_once: bool) -> bool:
         """Count a failure, and leave the server out if need be; True for the first time since an answer."""
-        if self.out:
+        if self.is_left_out:
             return False
         self._failures += 1
-        if not useless and self._failures < FAILURES_LEFT_OUT:
+        if not leave_out_at_once and self._failures < FAILURES_LEFT_OUT:
             return False
         self._out_until = time.monotonic() + self._pause
         first = self._pause == PAUSE_S
@@ -134,7 +143,7 @@ class Connection:
     ) -> None:
         self.server = server
         self.shown = server.endpoint.shown
-        self.throttle = Throttle(concurrency, on_room)
+        self.throttle = Throttle(concurrency, on_room, limit=server.limit)
         self.transport = Transport(server.endpoint, timeout, headers)
         text = (
             f"{self.shown} has not answered anything for {SILENT_S:g} s; a try may take {timeout:g} s "
@@ -152,4 +161,5 @@ class Connection:
 
     async def close(self) -> None:
         self._silence.cancel()
+        self.server.limit = self.throttle.limit if self.throttle.is_cut else math.inf
         await self.transport.close()

@@ -25,8 +25,10 @@ CLIMB_ROUNDS = 16
 class Throttle:
     """Limits how many tries run at once. It belongs to one event loop."""
 
-    def __init__(self, ceiling: int, on_room: Callable[[], object] = object) -> None:
-        self.limit = float(ceiling)
+    def __init__(
+        self, ceiling: int, on_room: Callable[[], object] = object, *, limit: float = math.inf
+    ) -> None:
+        self.limit = min(limit, float(ceiling))
         self._ceiling = ceiling
         self._step = max(1.0, ceiling / CLIMB_ROUNDS)
         self.active = 0
@@ -59,8 +61,12 @@ class Throttle:
         self._replies += 1
         self._refused += (refused - self._refused) / min(self._replies, self.limit, LATEST)
 
+    @property
+    def is_cut(self) -> bool:
+        return self.limit < self._ceiling
+
     def succeeded(self) -> None:
-        if self.limit < self._ceiling:
+        if self.is_cut:
             self.limit = min(self._ceiling, self.limit + self._step / self.limit)
 
     def overloaded(self, sent_at: float) -> None:

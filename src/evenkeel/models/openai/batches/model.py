@@ -88,7 +88,7 @@ class BatchModel:
     async def _answer_all(self, chats: dict[str, list[Generate]], outbox: Outbox[Answer]) -> None:
         access, relay = self._access, Relay(outbox, self._progress)
         async with Client(
-            [Server(access.endpoint, self._health)],
+            [Server(access.endpoint)],
             health=self._health,
             dialect=access.dialect,
             relay=relay,

@@ -212,7 +212,7 @@ class Session:
                 except RequestFailed as failure:
                     if not is_transient(failure.error):
                         raise self._lost(batch, failure.error) from None
-                    self.health.failed(failure.error, str(failure), suspected=True, under_way=0)
+                    self.health.failed(failure.error, str(failure), server_at_fault=True, under_way=0)
                     continue
                 if status.ended:
                     failures |= await self._read(batch, status)
@@ -311,10 +311,8 @@ class Session:
             self._dialect.learn(open_failures[name], body)
         for name, error in open_failures.items():
             again = self._body(name) != bodies[name] if name in bodies else is_transient(error)
-            if last or not again:
+            if last or not again or (self.counter is not None and not self.counter.count_try()):
                 self._end(name, RequestFailed(error, tries))
-            elif self.counter is not None:
-                self.counter.count_try()
 
     def _end(self, name: str, failure: RequestFailed) -> None:
         self._last_failure = failure
