@@ -99,3 +99,11 @@ def test_a_stopped_build_says_what_is_kept_if_something_is(mine: Path, tmp_path:
     with Loopback(always=500) as server, pytest.raises(ModelUnreachable) as caught:
         build("mirae", tmp_path / "b", base_url=server.url, **options)
     assert not hasattr(caught.value, "__notes__")
+
+
+def test_a_set_may_be_written_to_a_folder_named_like_its_language(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    build("miron", "en", lang="en", per_category=2)
+    assert (tmp_path / "en" / "miron_en.jsonl").is_file()

@@ -26,7 +26,7 @@ from evenkeel.harness.scoring import complete
 from evenkeel.journal.journal import Journal
 from evenkeel.make.builder import Builder, Built
 from evenkeel.models.engines.engine import load_engine
-from evenkeel.options import parse
+from evenkeel.options import describe, parse
 from evenkeel.report.terminal.progress import watcher
 
 TEXTS = ("docs", "questions")
@@ -63,7 +63,9 @@ def build(
     read = {name: str(local(options[name], columns, split="train")) for name in TEXTS if options.get(name)}
     builder: Builder = cls(parse(cls.Options, {**options, **read}, of=f"building for '{benchmark}'"))
     target = Path(out)
-    sources = {resolved(value) for value in options.values() if isinstance(value, str) and value}
+    # Options that name a language or a model may have the name of a folder too.
+    files = {option.name for option in describe(cls.Options) if option.file}
+    sources = {resolved(value) for name, value in options.items() if name in files and value}
     if resolved(target) in sources:
         raise UsageError(f"--out {out} is what you gave to build from: choose another.")
     name = benchmark_name(benchmark)
