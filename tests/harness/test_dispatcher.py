@@ -238,9 +238,9 @@ def test_ctrl_c_loses_no_answer_that_was_received(tmp_path: Path) -> None:
     with Loopback() as server:
         model = load_model("openai:loop", base_url=server.url, concurrency=64)
         with pytest.raises(KeyboardInterrupt):
-            dispatch(tmp_path, model, 64, progress=Interrupting())
-        assert server.requests == 64
-    assert stored(tmp_path, model, 64) == 64
+            dispatch(tmp_path, model, 24, progress=Interrupting())
+        assert server.requests == 24  # fewer than hold the model up where nobody reads them
+    assert stored(tmp_path, model, 24) == 24
 
 
 def test_a_model_that_only_thinks_is_stopped_after_twenty_replies(questions: Path, tmp_path: Path) -> None:
