@@ -237,7 +237,8 @@ def test_only_a_judge_that_reads_the_criterion_is_right_both_ways(
 
 
 def outcome(*picks: Pick | None) -> Outcome:
-    return Outcome(picks, ("ok",) * len(picks))
+    ok: Status = "ok"
+    return Outcome(picks, (ok,) * len(picks))
 
 
 def test_a_pair_is_right_where_both_criteria_are_in_the_same_order() -> None:

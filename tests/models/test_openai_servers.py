@@ -13,7 +13,6 @@ import evenkeel as ek
 from commandline import evenkeel
 from evenkeel.errors import CapabilityError, ModelUnreachable
 from evenkeel.models.openai import servers
-from evenkeel.models.openai.endpoint import endpoints
 from evenkeel.types import LogLikelihood, Request
 from loopback import Loopback
 from models.hostile import Recorder, chat, free_port
@@ -127,14 +126,6 @@ def test_a_server_that_was_not_probed_is_not_asked() -> None:
         [(_, response)] = model.answer([LogLikelihood(prefix="the keel", continuation=" holds")])
     assert response.status == "ok"
     assert any(dead in note and "left out of this run" in note for note in watching.notes)
-
-
-def test_each_password_goes_to_its_own_server_alone() -> None:
-    first, second = endpoints("http://a:canary1@one.test/v1, http://two.test/v1?key=canary2canary2", "NONE")
-    assert "canary" not in first.shown + second.shown
-    assert "Authorization" in first.headers
-    assert "Authorization" not in second.headers
-    assert "canary2" not in str(first.url("models"))
 
 
 def test_the_command_takes_the_option_several_times(tmp_path: Path) -> None:
