@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from evenkeel.benchmarks.rgb.check.patterns import rules
 from evenkeel.benchmarks.rgb.check.wording import Reading, asked_forms, form
 
+NEAR = 3
+"""Clauses of one sentence that somebody may speak."""
 LONG_CLAUSE = 16
 """Tokens of a clause that is not quoted as a whole."""
 
@@ -62,6 +65,19 @@ def _begins_another(reading: Reading, position: int) -> bool:
 def find(tier: str, letters: str) -> re.Match[str] | None:
     """The first place where a rule of a tier holds."""
     return rules()[tier].search(letters)
+
+
+def is_spoken(listed: Sequence[Clause], number: int) -> bool:
+    """Whether a clause is what somebody says, by "says Ada Lock" behind it or 王明说 at one of its ends."""
+    sentence = listed[number].sentence
+    for other in listed[number + 1 : number + 1 + NEAR]:
+        if other.sentence == sentence and find("said_by", other.letters):
+            return True
+    after = listed[number + 1 : number + 3]
+    if after and find("says", after[0].letters):
+        return len(after) == 1 or after[1].sentence != after[0].sentence
+    before = listed[number - 1] if number else None
+    return before is not None and before.sentence == sentence and bool(find("says", before.letters))
 
 
 def quote(clause: Clause, tier: str) -> Span:

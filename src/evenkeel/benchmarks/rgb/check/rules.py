@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from evenkeel.benchmarks.rgb.check.clauses import Clause, Span, clauses, find, quote
+from evenkeel.benchmarks.rgb.check.clauses import Clause, Span, clauses, find, is_spoken, quote
 from evenkeel.benchmarks.rgb.check.reports import errors
 from evenkeel.benchmarks.rgb.check.wording import HAN_WORD, Reading, asks_yes_or_no, kinds
 
@@ -21,6 +21,9 @@ WHOLE_QUESTION, HALF_QUESTION = 0.7, 0.35
 """Shares of the question's words that a clause repeats: from which it answers, and with which it may."""
 MANY = 40
 """Words by which the script of a reply is told."""
+SHORT_REPLY, SHORT_REMARK = 5, 2
+"""Words of a matter of its own that a reply, and a clause of one that speaks of itself, may have and decline:
+one with more tells something. Two Han characters are a word."""
 
 
 class Decisions(NamedTuple):
@@ -36,16 +39,19 @@ class Decisions(NamedTuple):
 
 def decide(reading: Reading, query: str, *, mentioned: bool) -> Decisions:
     """The decisions on a reply. `mentioned`: it has all parts of the right answer."""
-    reply = _Reply(clauses(reading, query), yes_or_no=asks_yes_or_no(query), values=_values(reading, query))
+    han = any(HAN_WORD.match(word.text) for word in reading.words[:MANY])
+    reply = _Reply(
+        clauses(reading, query), yes_or_no=asks_yes_or_no(query), values=_values(query, han=han), han=han
+    )
     return reply.decide(mentioned=mentioned)
 
 
-def _values(reading: Reading, query: str) -> str:
+def _values(query: str, *, han: bool) -> str:
     """The letters of what could be an answer to a question of its kind."""
     asked = kinds(query)
     if asked and asked <= NUMERIC:
         return "GK#"
-    if asked and asked <= NAMED and not any(HAN_WORD.match(word.text) for word in reading.words[:MANY]):
+    if asked and asked <= NAMED and not han:
         return "GKM"
     return "GKM#w"
 
@@ -53,10 +59,15 @@ def _values(reading: Reading, query: str) -> str:
 class _Reply:
     """The clauses of a reply, and what each of them does."""
 
-    def __init__(self, listed: Sequence[Clause], *, yes_or_no: bool, values: str) -> None:
+    def __init__(self, listed: Sequence[Clause], *, yes_or_no: bool, values: str, han: bool) -> None:
         self.clauses = listed
         self.yes_or_no = yes_or_no
         self.letters = [clause.letters for clause in listed]
+        self.word = 2 if han else 1
+        own = ".".join(letters for n, letters in enumerate(self.letters) if not is_spoken(listed, n))
+        self.is_short = self._matter(".".join(self.letters)) <= SHORT_REPLY
+        self.names_documents = bool(re.search("[paSdqi]", own))
+        self.speaks_of_itself = bool(re.search("[paS]|d.*d", own))
         self.errors = errors(listed)
         if self.errors:
             values = values.replace("K", "")  # what is reported is no answer
@@ -98,6 +109,8 @@ class _Reply:
     def _tier(self, number: int) -> str:
         """The tier of rules by which a clause declines, or nothing."""
         letters = self.letters[number]
+        if not self._is_remark(number):
+            return ""
         reported = any(self._covers(span, number) for span in self.errors)
         only_no = letters == "n" and (self.yes_or_no or not self._ends_sentence(number))
         if (reported and not re.search("[Alv]", letters)) or only_no:
@@ -118,6 +131,23 @@ class _Reply:
             return ""
         own = re.search("p[^n]*n[^n]*[HJQ]", letters)
         return "not_there" if find("not_there", letters) and (own or not self.errors) else ""
+
+    def _is_remark(self, number: int) -> bool:
+        """Whether a clause can be about the reply or its documents, not part of a story: "a child nothing"."""
+        letters = self.letters[number]
+        matter = self._matter(letters)
+        if is_spoken(self.clauses, number):
+            return False
+        if self.is_short or (self.names_documents and not matter) or find("of_documents", letters):
+            return True
+        last = number + 1 == len(self.clauses) and self._ends_sentence(number - 1)
+        if last and matter <= 1 and find("not_known", letters):
+            return True  # "... Who does? Left unnamed."
+        return self.speaks_of_itself and matter <= SHORT_REMARK
+
+    def _matter(self, letters: str) -> float:
+        """How many words have a matter of their own."""
+        return len(re.findall("[wM#O]", letters)) / self.word
 
     def _sets_apart(self, number: int) -> bool:
         """Whether a clause sets apart what the one before has answered: "It lies on a river, not a canal"."""
@@ -204,6 +234,8 @@ class _Reply:
             return None
         for number, clause in enumerate(self.clauses):
             says_no = re.search("[nSA]", clause.letters) and not self._sets_apart(number)
+            if not self._is_remark(number):
+                continue
             if clause.letters == "n" and not self._ends_sentence(number):
                 continue  # "No, ..." says nothing by itself
             if (says_no or self._only_describes(clause.letters)) and not find(
@@ -338,7 +370,7 @@ class _Reply:
                 return quote(self.clauses[number], "another_in_its_place")
         for number in range(given[-1] + 1, len(self.letters)):
             letters, before = self.letters[number], self.letters[number - 1]
-            labelled = re.fullmatch("[QHaxmVr]+", before) and not self._ends_sentence(number - 1)
+            labelled = re.fullmatch("[QHamVr][QHaxmVr]*", before) and not self._ends_sentence(number - 1)
             if find("concludes_otherwise", letters) or (labelled and re.match("[KM]", letters)):
                 return quote(self.clauses[number], "concludes_otherwise")
         return None
