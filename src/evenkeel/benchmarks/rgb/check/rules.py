@@ -109,7 +109,7 @@ class _Reply:
     def _tier(self, number: int) -> str:
         """The tier of rules by which a clause declines, or nothing."""
         letters = self.letters[number]
-        if not self._is_remark(number):
+        if not self._is_remark(number) or self._names_another(number):
             return ""
         reported = any(self._covers(span, number) for span in self.errors)
         only_no = letters == "n" and (self.yes_or_no or not self._ends_sentence(number))
@@ -155,6 +155,12 @@ class _Reply:
             return False
         before = self.clauses[number - 1]
         return before.repeats >= WHOLE_QUESTION and "d" not in before.letters
+
+    def _names_another(self, number: int) -> bool:
+        """Whether a clause says who else it is not, behind the right answer: "it went to Lock, not given to Moor"."""
+        if not number or self._ends_sentence(number - 1) or "G" not in self.letters[number - 1]:
+            return False
+        return bool(find("not_another", self.letters[number]))
 
     def _is_detail(self, number: int) -> bool:
         """Whether a clause declines something else than what was asked."""

@@ -134,7 +134,7 @@ def read(listed: Sequence[Word], query: str, answers: Mapping[int, tuple[int, st
             end, letter = _classified(listed, position, lexicon)
             if letter in SAYING and all(repeated[position:end]):
                 letter = "Q"
-            elif letter in ("l", "e", "A") and _begins_name(listed, position, end):
+            elif letter in ("l", "e", "A") and (word.cased == "Na" or _begins_name(listed, position, end)):
                 letter = "w"
         if letter[:1].isdigit():
             same = letter[0] in (asked_kinds or "0")  # a name is asked for by "which", too
