@@ -8,7 +8,9 @@ last three were labelled by reading before the check was applied to them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -17,6 +19,7 @@ from msgspec import Struct, field
 from evenkeel.analysis.intervals import wilson
 from evenkeel.benchmarks.rgb.check.lenient import lenient
 from evenkeel.benchmarks.rgb.files import Lang
+from evenkeel.benchmarks.rgb.make.generator import compose
 from evenkeel.files.jsonfile import read_json_lines
 from evenkeel.text.answer_search.mention import RawAnswer, parts
 
@@ -24,6 +27,7 @@ Part: TypeAlias = Literal["heldout", "plain", "plain_other", "real"]
 DECISIONS = {"rejected": "rejection", "right": "right answer", "detected": "error detection"}
 LANGUAGES: dict[Lang, str] = {"en": "English", "zh": "Chinese"}
 FOLDER = Path(__file__).parent / "labelled"
+_SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s*")
 
 
 class Labelled(Struct, frozen=True):
@@ -91,6 +95,35 @@ def table(languages: Iterable[Lang], part: Part) -> list[str]:
         cells = [str(accuracy or "–") for lang in figures for accuracy in figures[lang][decision]]
         lines.append(f"| {title} | {' | '.join(cells)} |")
     return lines
+
+
+class AsReplies(NamedTuple):
+    """What the check says of documents of a starter set that stand in place of replies."""
+
+    irrelevant: int
+    declining: int
+    """Irrelevant documents that are said to decline, and to report an error."""
+    reporting: int
+    stating: int
+    """Sentences of the other documents that have the right answer, and how many are not right."""
+    missed: int
+
+
+def as_replies(lang: Lang, *, seed: int, size: int | None = None) -> AsReplies:
+    irrelevant, stating = [], []
+    for row in (row for kind in ("plain", "fact") for row in compose(lang, kind, seed=seed, size=size)):
+        answer, fake = parts(row["answer"]), parts(row.get("fakeanswer"))
+        check = partial(lenient, answer=answer, fake=fake, query=row["query"])
+        irrelevant += [check(document) for document in row["negative"][:6]]
+        sentences = [part for document in row["positive"] for part in _SENTENCE_END.split(document)]
+        stating += [check(part) for part in sentences if any(spelling in part for spelling in answer[0])]
+    return AsReplies(
+        len(irrelevant),
+        sum(verdict.rejected for verdict in irrelevant),
+        sum(verdict.detected for verdict in irrelevant),
+        len(stating),
+        sum(not verdict.right for verdict in stating),
+    )
 
 
 def _accuracy(hits: int, n: int) -> Accuracy | None:

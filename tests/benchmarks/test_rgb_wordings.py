@@ -47,6 +47,10 @@ RIGHT = {
         "Answer: Steven Spielberg\n\nSource: Document 2",
         "| Film | Director |\n|---|---|\n| Jaws | Steven Spielberg |",
         "I'm not entirely certain, but Steven Spielberg directed Jaws.",
+        '"I spent a week at sea and was no use at all," says Steven Spielberg, who directed Jaws.',
+        "In 1974 the studio offered Steven Spielberg the film Jaws, and the answer, Ada Lock recalls, came "
+        "by return of post.",
+        "Nobody at the studio can imagine Jaws without Steven Spielberg.",
     ],
     HOW_LONG: [
         "Four years.",
@@ -229,6 +233,9 @@ WRONG = {
         "It was George Lucas; the rest do not mention it.",
         "The answer is Ridley Scott. The other documents do not contain relevant information.",
         "Ridley Scott is the director, but his fee is unknown.",
+        "The tickets for the film went up again last week. An adult pays seven crowns, a child nothing.",
+        "Two boats ran into the pier while the crowd was watching from the beach. Nobody was hurt.",
+        'Late on Friday the harbour was still closed. "We do not guess," said Nora Dell of the coast guard.',
     ],
     谁: [
         "宁浩",
@@ -239,6 +246,8 @@ WRONG = {
         "文档中提到的是宁浩，其他几篇与问题无关。",
         "文档中提到的是张艺谋，其他几篇与问题无关。",
         "文档一没有提到，文档二信息不足。因此，答案是张艺谋。",
+        "午后起了大风，码头上两条小船撞在一起，看热闹的人挤满了堤岸。没有人受伤。",
+        "跳高比赛拖到傍晚，横杆迟迟不落，观众索性在看台上吃起了晚饭。",
         "我需要找到问题所问的内容。有些文档信息不足，有一篇有。所以最终答案是：张艺谋。",
     ],
     何时: ["2019年通车。", "不是2017年，而是2019年。"],

@@ -133,9 +133,8 @@ class _Reply:
         return "not_there" if find("not_there", letters) and (own or not self.errors) else ""
 
     def _is_remark(self, number: int) -> bool:
-        """Whether a clause can be about the reply or its documents, not part of a story: "a child nothing"."""
-        letters = self.letters[number]
-        matter = self._matter(letters)
+        """Whether a clause can be about the reply or its documents, and is no part of a story."""
+        letters, matter = self.letters[number], self._matter(self.letters[number])
         if is_spoken(self.clauses, number):
             return False
         if self.is_short or (self.names_documents and not matter) or find("of_documents", letters):
@@ -157,10 +156,9 @@ class _Reply:
         return before.repeats >= WHOLE_QUESTION and "d" not in before.letters
 
     def _names_another(self, number: int) -> bool:
-        """Whether a clause says who else it is not, behind the right answer: "it went to Lock, not given to Moor"."""
-        if not number or self._ends_sentence(number - 1) or "G" not in self.letters[number - 1]:
-            return False
-        return bool(find("not_another", self.letters[number]))
+        """Whether a clause says, behind the right answer, what it is not: "given to A, not given to B"."""
+        behind = number > 0 and not self._ends_sentence(number - 1) and "G" in self.letters[number - 1]
+        return behind and bool(find("not_another", self.letters[number]))
 
     def _is_detail(self, number: int) -> bool:
         """Whether a clause declines something else than what was asked."""
@@ -240,9 +238,8 @@ class _Reply:
             return None
         for number, clause in enumerate(self.clauses):
             says_no = re.search("[nSA]", clause.letters) and not self._sets_apart(number)
-            if not self._is_remark(number):
-                continue
-            if clause.letters == "n" and not self._ends_sentence(number):
+            alone = clause.letters == "n" and not self._ends_sentence(number)
+            if alone or not self._is_remark(number):
                 continue  # "No, ..." says nothing by itself
             if (says_no or self._only_describes(clause.letters)) and not find(
                 "not_declining", clause.letters
