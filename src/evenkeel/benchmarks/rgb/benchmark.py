@@ -131,12 +131,12 @@ class RgbOptions(Struct, frozen=True, kw_only=True):
 
 
 STARTER_SHA256 = {
-    "en": "fb94c65e35c27c8fa0e01a00577fa0295cb961e6e742b7dbf92db091b14e2259",
-    "en_int": "eb5dee8f489331936276aa11047aecec28b7a63e81758e86735cda4026c76329",
-    "en_fact": "3a3022f246758bf2be38e1947b4a7160d2aab22cd81cd2c60653c0aa5cb6238f",
-    "zh": "cbed03d581638671c37a50beaf2d2805bcd567a9fd00a85d7fc2cfed503cd240",
-    "zh_int": "43e86f813c59509758005d3790767ca69b738c7f5b2edd4230a801961e2f2fa6",
-    "zh_fact": "f2ca3a9bcc47da8f915327d961bfc82bbc7559ee697429b3aaa45c119f36a773",
+    "en": "ce5ee0730543a69fa4d68cb340a436cfadf2feff86782d3a78b8a6e3f352693c",
+    "en_int": "bcbc2a74bd53b95d7d3c3d6ed097d29fe3cd902cdbccf4d7501c90b5a895883f",
+    "en_fact": "1d3d5f861668d8b21f51a6564f0cfc3052a95fb2cbe8b1faf128513740e8f229",
+    "zh": "3bc640ab20400c1cb7d2b3deaf34c2f2b505b136dafd897941b3af33756adc72",
+    "zh_int": "50f659522dc74bb73d77ae34e4cf521941a44f1deb4d410ed4c40c28c96ee396",
+    "zh_fact": "edca26e5618a84d846292215bda0b89a6e56c9f3d82c90c1340bdba0144b38f1",
 }
 
 
