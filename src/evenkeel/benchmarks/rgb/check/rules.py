@@ -40,9 +40,8 @@ class Decisions(NamedTuple):
 def decide(reading: Reading, query: str, *, mentioned: bool) -> Decisions:
     """The decisions on a reply. `mentioned`: it has all parts of the right answer."""
     han = any(HAN_WORD.match(word.text) for word in reading.words[:MANY])
-    reply = _Reply(
-        clauses(reading, query), yes_or_no=asks_yes_or_no(query), values=_values(query, han=han), han=han
-    )
+    values = _values(query, han=han)
+    reply = _Reply(clauses(reading, query), yes_or_no=asks_yes_or_no(query), values=values, han=han)
     return reply.decide(mentioned=mentioned)
 
 
@@ -198,7 +197,9 @@ class _Reply:
         remarks = [n for n in numbers if self.tiers[n]]
         if all(find("about_other_documents", self.letters[n]) for n in remarks):
             # "The others do not mention it": one of them does.
-            return remarks if not any(self._has_value(n) for n in numbers if n not in remarks) else []
+            others = [n for n in numbers if n not in remarks]
+            stated = any(self._has_value(n) or find("stated_is", self.letters[n]) for n in others)
+            return [] if stated else remarks
         return [
             n
             for n in remarks
@@ -238,8 +239,7 @@ class _Reply:
             return None
         for number, clause in enumerate(self.clauses):
             says_no = re.search("[nSA]", clause.letters) and not self._sets_apart(number)
-            alone = clause.letters == "n" and not self._ends_sentence(number)
-            if alone or not self._is_remark(number):
+            if not self._is_remark(number) or (clause.letters == "n" and not self._ends_sentence(number)):
                 continue  # "No, ..." says nothing by itself
             if (says_no or self._only_describes(clause.letters)) and not find(
                 "not_declining", clause.letters
