@@ -131,12 +131,12 @@ class RgbOptions(Struct, frozen=True, kw_only=True):
 
 
 STARTER_SHA256 = {
-    "en": "ce5ee0730543a69fa4d68cb340a436cfadf2feff86782d3a78b8a6e3f352693c",
-    "en_int": "bcbc2a74bd53b95d7d3c3d6ed097d29fe3cd902cdbccf4d7501c90b5a895883f",
+    "en": "f5d6594ad056fcd8990ea7b8a364825dac4a567fd56d40dbba3bf1104672dbb2",
+    "en_int": "08f4898d9144065204cbbb9b59724926c07ed984b9fbda4702ac17cfd6f816cf",
     "en_fact": "1d3d5f861668d8b21f51a6564f0cfc3052a95fb2cbe8b1faf128513740e8f229",
-    "zh": "3bc640ab20400c1cb7d2b3deaf34c2f2b505b136dafd897941b3af33756adc72",
-    "zh_int": "50f659522dc74bb73d77ae34e4cf521941a44f1deb4d410ed4c40c28c96ee396",
-    "zh_fact": "edca26e5618a84d846292215bda0b89a6e56c9f3d82c90c1340bdba0144b38f1",
+    "zh": "a9e3d034a6d3878db6314b4697fb6d4747dd0b8e0ede1c0975847366bf861ec6",
+    "zh_int": "1ac635ec163ae8c545176db823c6a5b7715cac1fd911830a8a06ebf37d532cf8",
+    "zh_fact": "8c4ccbbbf47757872bf3b210eb71a7a6dc273689b417e12acc03ede68bf7ac98",
 }
 
 
