@@ -2,8 +2,9 @@
 
 `labelled/` has them by kind and language: `heldout`, written and labelled by language models that did not
 know the rules; `plain`, right answers in many wordings, and `plain_other`, replies that decline, report an
-error or are wrong, in the words of current models; `real`, replies of a small model to the starter sets. The
-last three were labelled by reading before the check was applied to them.
+error or are wrong, in the words of current models; `real`, replies of a small model to the starter sets;
+`fresh`, replies of all kinds, written when the rules were there by a writer who had read none of them, on
+which no error was read since. All but the first were labelled by reading before the check was applied.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from evenkeel.benchmarks.rgb.make.generator import compose
 from evenkeel.files.jsonfile import read_json_lines
 from evenkeel.text.answer_search.mention import RawAnswer, parts
 
-Part: TypeAlias = Literal["heldout", "plain", "plain_other", "real"]
+Part: TypeAlias = Literal["heldout", "fresh", "plain", "plain_other", "real"]
 DECISIONS = {"rejected": "rejection", "right": "right answer", "detected": "error detection"}
 LANGUAGES: dict[Lang, str] = {"en": "English", "zh": "Chinese"}
 FOLDER = Path(__file__).parent / "labelled"

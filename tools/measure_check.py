@@ -13,6 +13,7 @@ from rgb_labelled import LANGUAGES, Part, as_replies, labelled, table
 
 PARTS: dict[Part, str] = {
     "heldout": "replies held out",
+    "fresh": "fresh replies",
     "plain": "plain right answers",
     "plain_other": "declines, reports, wrong and denied answers",
     "real": "replies of a real model",
