@@ -210,12 +210,12 @@ def test_the_starter_set_is_written_with_its_documents(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"docs": "x.jsonl"}, "needs a judge SPEC, or a label_field"),
+        ({"docs": "x.jsonl"}, "needs a --judge SPEC, or a --label-field"),
         ({"docs": "x.jsonl", "judge": "embedded", "label_field": ["y"]}, "leave out one of the two"),
-        ({"judge": "embedded"}, "leave out judge"),
-        ({"docs": "x.jsonl", "judge": "j", "criteria": "c.yaml", "criterion": "c"}, "leave out criterion"),
+        ({"judge": "embedded"}, "leave out --judge"),
+        ({"docs": "x.jsonl", "judge": "j", "criteria": "c.yaml", "criterion": "c"}, "leave out --criterion"),
         ({"docs": "x.jsonl", "judge": "openai:m", "validate": "vllm:org/M"}, "cannot confirm them"),
-        ({"docs": "x.jsonl", "set": "gsm8k", "text_field": "y"}, "leave out text_field"),
+        ({"docs": "x.jsonl", "set": "gsm8k", "text_field": "y"}, "leave out --text-field"),
     ],
 )
 def test_options_that_do_not_fit_together_are_refused(given: dict[str, Any], message: str) -> None:

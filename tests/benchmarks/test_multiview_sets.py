@@ -82,7 +82,7 @@ def test_the_operations_in_the_answers_label_gsm8k_without_a_judge(tmp_path: Pat
         assert triplet.labels["anchor"] == {"arithmetic": anchor[0]}
         assert triplet.built_by == ""
     assert "gsm8k__arithmetic: left out: 1 documents without a label" in built.notes
-    with pytest.raises(UsageError, match="no labels for problem_type: give a judge"):
+    with pytest.raises(UsageError, match="no labels for problem_type: give a --judge"):
         api.build("multiview", tmp_path / "x", set="gsm8k__problem_type", docs=str(docs))
 
 

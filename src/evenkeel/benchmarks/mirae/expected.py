@@ -48,12 +48,12 @@ def right_answers(
     return {index: words for index, words in texts.items() if words is not None}
 
 
-def rates(responses: Sequence[Response], right: Mapping[int, Sequence[str]]) -> dict[str, float | None]:
-    """How often the answers to a prompt are right. A request that failed is no answer, and without it nobody
-    knows whether every answer is; a refusal, and a text with nothing in it, is one that is not right."""
-    number, count = sum(response.status != "error" for response in responses), len(right)
+def rates(asked: int, answers: int, right: Mapping[int, Sequence[str]]) -> dict[str, float | None]:
+    """How often the answers to a prompt are right. A request that failed or was refused, and a text with
+    nothing in it, is no answer, and without it nobody knows whether every answer is right."""
+    number, count = answers, len(right)
     kind = SHARES[0] if count == number else SHARES[1] if count else SHARES[2]
-    complete = number == len(responses) and number >= MIN_ANSWERS
+    complete = number == asked and number >= MIN_ANSWERS
     return {
         "right_rate": count / number if number >= MIN_ANSWERS else None,
         **{name: float(name == kind) if complete else None for name in SHARES},

@@ -82,8 +82,8 @@ def _by_language(summary: Summary) -> Summary:
 
 
 def _repeated(score: Score) -> Repeated:
-    """How many answers to a prompt give what is expected; a request that failed is no answer."""
-    answers = sum(score.statuses.values()) - score.statuses.get("error", 0)
+    """How many answers to a prompt give what is expected."""
+    answers = score.answered
     return Repeated(score, round((score.values["right_rate"] or 0.0) * answers), answers)
 
 

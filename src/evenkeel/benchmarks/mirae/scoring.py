@@ -152,7 +152,7 @@ def _prompt(
     if inputs.expected:
         counted = [index for index, _ in answers]
         right = right_answers(item.responses, counted, inputs.expected, question)
-        values |= rates(item.responses, right)
+        values |= rates(len(item.responses), len(counted), right)
     prompt = Prompt(item, indexes, vectors, matrix, values, [], right)
     values["identical_answers"] = float(len(set(prompt.texts)) == 1) if figures else None
     values["cut_by_embedder"] = _share(embedded[text].cut for text in prompt.texts)
