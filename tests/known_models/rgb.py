@@ -22,6 +22,10 @@ Outcome: TypeAlias = Literal["right", "wrong", "declined", "reported"]
 """What a reply does. Reported: it says that the documents are wrong, and gives the right answer."""
 
 
+HARDEST = {"noise": 0.8, "rejection": 1.0, "integration": 0.4, "counterfactual": 0.0}
+"""The noise at which each ability enters the headline."""
+
+
 class Dial(NamedTuple):
     """Shares of prompts."""
 
@@ -33,47 +37,84 @@ class Dial(NamedTuple):
     """Of the other prompts whose documents have the answer: declined instead of answered wrongly."""
     reports: float = 1.0
     """Of the right answers to prompts with false documents: those that report the error."""
+    steady: bool = False
+    """Whether all answers to one prompt have the same outcome."""
 
 
-def samples_of(data: Path, lang: str, limit: int, repeats: int = 1) -> tuple[Rgb, list[RgbSample]]:
-    benchmark = Rgb(RgbOptions(repeats=repeats))
+def samples_of(
+    data: Path, lang: str, limit: int, noise: str = "0.8", repeats: int = 1
+) -> tuple[Rgb, list[RgbSample]]:
+    benchmark = Rgb(RgbOptions(noise_rates=noise, repeats=repeats))
     stems = (f"{lang}{kind}.json" for kind in ("", "_int", "_fact"))
     files = Data([data_file(data / stem) for stem in stems], langs=[lang], limit=limit)
     return benchmark, benchmark.samples(files)
 
 
 def outcomes(samples: Sequence[RgbSample], dial: Dial) -> dict[str, Outcome]:
-    """The outcome of each sample by its id: of every setting just the shares that the dial says."""
-    settings: defaultdict[str, list[RgbSample]] = defaultdict(list)
+    """The outcome of each sample by its id: of every setting just the shares that the dial says.
+
+    Where prompts are asked several times, a steady model has one outcome for all answers to a prompt, and
+    any other the same shares among the answers to each.
+    """
+    settings: defaultdict[tuple[Any, ...], list[RgbSample]] = defaultdict(list)
+    several = any(sample.inputs.repeat for sample in samples)
     for sample in samples:
-        settings[str(sample.tags["setting"])].append(sample)
+        part = sample.inputs.repeat if dial.steady else sample.group if several else ""
+        settings[sample.tags["setting"], part].append(sample)
     decided: dict[str, Outcome] = {}
     for members in settings.values():
-        shuffled = in_chance_order(members, lambda sample: sample.id)
-        if members[0].tags["ability"] == "rejection":
-            declined, invented = share_of(shuffled, dial.rejects)
-            groups: dict[Outcome, Sequence[RgbSample]] = {"declined": declined, "wrong": invented}
-        else:
-            right, others = share_of(shuffled, dial.right)
-            declined, wrong = share_of(others, dial.declines)
-            false = [sample for sample in right if "wrong" in sample.inputs.kinds]
-            reported, _ = share_of(false, dial.reports)
-            groups = {"right": right, "declined": declined, "wrong": wrong}
-            groups["reported"] = reported  # last: these are among the right ones
-        decided |= {sample.id: outcome for outcome, listed in groups.items() for sample in listed}
+        decided |= _decide(members, dial)
     return decided
 
 
-def true_accuracy(samples: Sequence[RgbSample], decided: Mapping[str, Outcome]) -> dict[str, float]:
-    """By ability, at the setting that enters the headline: the share handled rightly."""
-    hardest = {"noise": 0.8, "rejection": 1.0, "integration": 0.4, "counterfactual": 0.0}
-    handled: defaultdict[str, list[bool]] = defaultdict(list)
+def _decide(members: Sequence[RgbSample], dial: Dial) -> dict[str, Outcome]:
+    """The outcomes of the prompts of one setting."""
+    several = len({sample.group for sample in members}) == 1
+    shuffled = in_chance_order(members, lambda sample: sample.id if several else sample.group)
+    if members[0].tags["ability"] == "rejection":
+        declined, invented = share_of(shuffled, dial.rejects)
+        groups: dict[Outcome, Sequence[RgbSample]] = {"declined": declined, "wrong": invented}
+    else:
+        right, others = share_of(shuffled, dial.right)
+        declined, wrong = share_of(others, dial.declines)
+        false = [sample for sample in right if "wrong" in sample.inputs.kinds]
+        groups = {"right": right, "declined": declined, "wrong": wrong}
+        groups["reported"] = share_of(false, dial.reports)[0]  # last: these are among the right ones
+    return {sample.id: outcome for outcome, listed in groups.items() for sample in listed}
+
+
+def true_figures(samples: Sequence[RgbSample], decided: Mapping[str, Outcome]) -> dict[str, float]:
+    """What is true of the replies, under the names of the figures that are to say so."""
+    abilities: defaultdict[str, list[Outcome]] = defaultdict(list)
+    answerable: list[Outcome] = []
+    truth: dict[str, float] = {}
     for sample in samples:
-        ability = str(sample.tags["ability"])
-        if sample.inputs.noise == hardest[ability] and sample.inputs.passages:
-            rightly = ("declined",) if ability == "rejection" else ("right", "reported")
-            handled[ability].append(decided[sample.id] in rightly)
-    return {ability: sum(listed) / len(listed) for ability, listed in handled.items()}
+        ability, outcome = str(sample.tags["ability"]), decided[sample.id]
+        if not sample.inputs.passages:
+            continue
+        if sample.inputs.noise == HARDEST[ability]:
+            abilities[ability].append(outcome)
+        if ability in ("noise", "integration"):
+            answerable.append(outcome)
+    for ability, listed in abilities.items():
+        rightly: tuple[Outcome, ...] = ("declined",) if ability == "rejection" else ("right", "reported")
+        truth[f"macro_lenient/ability={ability}"] = _share(listed, *rightly)
+    truth["macro_lenient"] = sum(truth.values()) / len(truth)
+    truth["rejected_lenient"] = _share(abilities["rejection"], "declined")
+    truth["no_answer_invented"] = _share(abilities["rejection"], "wrong")
+    truth["no_answer_from_memory"] = 0.0
+    truth["detected_lenient"] = _share(abilities["counterfactual"], "reported")
+    if truth["detected_lenient"]:
+        truth["corrected_lenient"] = 1.0
+    for name in ("right", "wrong", "declined"):
+        truth[f"outcome_{name}"] = _share(answerable, name)
+    truth["outcome_cut_off"] = 0.0
+    truth["right_minus_wrong"] = 100 * (truth["outcome_right"] - truth["outcome_wrong"])
+    return truth
+
+
+def _share(listed: Sequence[Outcome], *wanted: Outcome) -> float:
+    return sum(outcome in wanted for outcome in listed) / len(listed)
 
 
 def rule_of(
@@ -128,16 +169,41 @@ def _wrong_parts(
     return list(next(a for a in others[index % len(others) :] + others if not set(right) & set(a)))
 
 
+class Known(NamedTuple):
+    """A run of a model whose behaviour is known."""
+
+    run: Run
+    truth: dict[str, float]
+    decided: dict[str, Outcome]
+
+    def misread(self, name: str) -> list[tuple[Outcome, str]]:
+        """Replies that were read otherwise than they were meant, with what they were meant to be."""
+        metric = name.partition("/")[0].removeprefix("macro_")
+        listed = []
+        for record in self.run.records():
+            meant, value = self.decided[record.sample.id], record.score.values.get(metric)
+            rightly = ("declined",) if record.sample.tags["ability"] == "rejection" else ("right", "reported")
+            if metric == "lenient" and value is not None and bool(value) != (meant in rightly):
+                listed.append((meant, record.answers[0].text))
+        return listed
+
+    def shares(self) -> list[float]:
+        """The shares that the verdict may speak of: values and bounds of the figures that it describes."""
+        names = [name for name in self.run.summary if "/" not in name]
+        figures = [self.run.summary[name] for name in names]
+        bounds = (bound for figure in figures for bound in (figure.value, figure.low, figure.high))
+        return [bound for bound in bounds if bound is not None]
+
+
 def play(
-    data: Path, out: Path, dial: Dial, wording: Wording, *, limit: int, **options: Any
-) -> tuple[Run, dict[str, float]]:
-    """A run of the model with this dial in this wording, and its true accuracy by ability."""
-    repeats = options.get("repeats", 1)
-    benchmark, samples = samples_of(data, wording.lang, limit, repeats)
+    data: Path, out: Path, dial: Dial, wording: Wording, limit: int, *, noise: str = "0.8", **options: Any
+) -> Known:
+    """A run of the model with this dial in this wording."""
+    benchmark, samples = samples_of(data, wording.lang, limit, noise, options.get("repeats", 1))
     decided = outcomes(samples, dial)
     with KnownModel(rule_of(benchmark, samples, decided, wording)) as server:
         run = api.run(
             "rgb", model="openai:known", base_url=server.url, data=str(data), lang=wording.lang, limit=limit,
-            out=out, **options,
+            noise_rates=noise, out=out, **options,
         )  # fmt: skip
-    return run, true_accuracy(samples, decided)
+    return Known(run, true_figures(samples, decided), decided)
