@@ -50,7 +50,7 @@ class Reading(NamedTuple):
 def read_rgb(folder: Path) -> list[tuple[str, Reading]]:
     """By wording: the lenient and the published check of models that are right to a known share."""
     api.build("rgb", folder / "data", seed=SEED, lang="en,zh")
-    readings = []
+    readings: list[tuple[str, Reading]] = []
     for wording in WORDINGS.values():
         for right in DIALS:
             out = folder / f"{len(readings)}"
