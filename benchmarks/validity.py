@@ -55,7 +55,10 @@ def read_rgb(folder: Path) -> list[tuple[str, Reading]]:
         for right in DIALS:
             out = folder / f"{len(readings)}"
             known = rgb.play(folder / "data", out, rgb.Dial(right, right), wording, QUESTIONS)
-            for instrument, metric in (("lenient check", "macro_lenient"), ("published check", "macro_published")):
+            for instrument, metric in (
+                ("lenient check", "macro_lenient"),
+                ("published check", "macro_published"),
+            ):
                 figure = known.run.summary[metric]
                 readings.append((wording.name, Reading(instrument, known.truth["macro_lenient"], figure)))
     return readings
@@ -97,7 +100,9 @@ def read_miron(folder: Path) -> list[Reading]:
     for right in DIALS:
         run, _ = miron.play(folder / "data" / "miron_en.jsonl", folder / str(right), right)
         readings.append(Reading("exact match", right, run.summary["exact_match"]))
-        readings.append(Reading("Levenshtein score / 100 (published)", right, _as_share(run.summary["lev_score"])))
+        readings.append(
+            Reading("Levenshtein score / 100 (published)", right, _as_share(run.summary["lev_score"]))
+        )
     return readings
 
 
@@ -136,7 +141,9 @@ def by_truth(readings: Sequence[Reading]) -> str:
 
 
 def one_row_each(readings: Sequence[Reading]) -> str:
-    return table(["instrument", "true", "reads"], [[r.instrument, f"{r.truth:.2f}", cell(r)] for r in readings])
+    return table(
+        ["instrument", "true", "reads"], [[r.instrument, f"{r.truth:.2f}", cell(r)] for r in readings]
+    )
 
 
 def picture(readings: Sequence[tuple[str, Reading]]) -> str:
