@@ -15,6 +15,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
@@ -32,6 +34,7 @@ QUESTIONS = 40
 PAGE = ROOT / "docs" / "validity.md"
 PICTURE = ROOT / "docs" / "pictures" / "validity.svg"
 WIDTH = 860
+CHECKS = {"lenient check": "macro_lenient", "published check": "macro_published"}
 
 
 class Reading(NamedTuple):
@@ -55,10 +58,7 @@ def read_rgb(folder: Path) -> list[tuple[str, Reading]]:
         for right in DIALS:
             out = folder / f"{len(readings)}"
             known = rgb.play(folder / "data", out, rgb.Dial(right, right), wording, QUESTIONS)
-            for instrument, metric in (
-                ("lenient check", "macro_lenient"),
-                ("published check", "macro_published"),
-            ):
+            for instrument, metric in CHECKS.items():
                 figure = known.run.summary[metric]
                 readings.append((wording.name, Reading(instrument, known.truth["macro_lenient"], figure)))
     return readings
@@ -94,7 +94,7 @@ def read_multiview(folder: Path) -> list[Reading]:
 
 
 def read_miron(folder: Path) -> list[Reading]:
-    """Models that give the true continuation in a known share of the examples, and another one's otherwise."""
+    """Models that give the true continuation in a known share of the examples."""
     api.build("miron", folder / "data", seed=SEED, per_category=20, lang="en")
     readings = []
     for right in DIALS:
@@ -107,8 +107,6 @@ def read_miron(folder: Path) -> list[Reading]:
 
 
 def _as_share(figure: Figure) -> Figure:
-    from msgspec.structs import replace
-
     bounds = {name: getattr(figure, name) for name in ("value", "low", "high")}
     return replace(figure, **{name: bound and bound / 100 for name, bound in bounds.items()})
 
@@ -149,7 +147,7 @@ def one_row_each(readings: Sequence[Reading]) -> str:
 def picture(readings: Sequence[tuple[str, Reading]]) -> str:
     """What is true against what each check reads, a line for each wording of the published one."""
     series = [Series("true", tuple(Position(dial, dial, dial, dial) for dial in DIALS))]
-    for instrument in ("lenient check", "published check"):
+    for instrument in CHECKS:
         for wording in WORDINGS:
             found = [r for name, r in readings if (name, r.instrument) == (wording, instrument)]
             line = tuple(Position(r.truth, r.figure.value or 0.0, r.figure.low, r.figure.high) for r in found)
@@ -158,6 +156,7 @@ def picture(readings: Sequence[tuple[str, Reading]]) -> str:
     chart = CurveChart(
         x_title="share of prompts that the model handles rightly",
         y_title="what the check reads",
+        x_unit="share",
         unit="share",
         series=tuple(series),
         domain=(0.0, 1.0),
@@ -196,15 +195,16 @@ TEXT = """# Validity: what is true, and what each instrument reads
 
 <!-- Written by `python benchmarks/validity.py --write`. -->
 
-A benchmark is an instrument, and an instrument has a calibration. Here a server plays models whose behaviour was set
-beforehand: with the dial at 75 % a model answers just three of four prompts rightly and gets the others wrong, in
-plain words or in those of current models. Each table has what was true and what each instrument reads, with its 95 %
-interval. The headline of Evenkeel is the one that reads the truth; the published one stands beside it, to the digit.
+A benchmark is an instrument, and an instrument has a calibration. Here a server plays models whose
+behaviour was set beforehand: with the dial at 75 % a model answers just three of four prompts rightly and
+gets the others wrong, in plain words or in those of current models. Each table has what was true and what
+each instrument reads, with its 95 % interval. The headline of Evenkeel is the one that reads the truth; the
+published one stands beside it, to the digit.
 
 ## RGB: a model that is right to a known share, in eight wordings
 
-The lenient check holds the truth in {held} of {total} settings; the published check, which looks for exact words,
-misses it in {missed} of {total}.
+The lenient check holds the truth in {held} of {total} settings; the published check, which looks for exact
+words, misses it in {missed} of {total}.
 
 ![What is true against what the checks read](pictures/validity.svg)"""
 MIRAE = (
@@ -212,12 +212,12 @@ MIRAE = (
     "contradicts itself in six of ten pairs of answers; their texts differ in a word or two."
 )
 MULTIVIEW = (
-    "The same documents under two criteria with opposite answers. A judge that picks by the surface is right under one "
-    "of them: half of its answers are right, and none of the pairs."
+    "The same documents under two criteria with opposite answers. A judge that picks by the surface is right "
+    "under one of them: half of its answers are right, and none of the pairs."
 )
 MIRON = (
-    "The true continuation in a known share of the examples, and that of another example in the rest, which shares "
-    "letters with the target and so has a Levenshtein score too."
+    "The true continuation in a known share of the examples, and that of another example in the rest, which "
+    "shares letters with the target and so has a Levenshtein score too."
 )
 
 
