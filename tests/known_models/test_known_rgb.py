@@ -12,6 +12,7 @@ from evenkeel.analysis.comparison import compare
 from evenkeel.analysis.gate import gate
 from evenkeel.analysis.leaderboard import leaderboard
 from evenkeel.harness.folder import Run
+from evenkeel.page.metrics import scope_name
 from evenkeel.types import Figure
 from known_models.rgb import Dial, Known, play
 from known_models.wordings import WORDINGS
@@ -43,19 +44,28 @@ def check_figures(known: Known) -> int:
     return len(known.truth)
 
 
-def check_sentence(known: Known) -> None:
-    """The verdict says the true accuracy, and every share in it is one of this run."""
+def check_sentences(known: Known) -> int:
+    """The verdict says the true accuracy, every share in it is one of this run, and every line beside it of
+    which the truth is known says that; how many sentences and lines there are."""
     verdict, truth = known.run.verdict, known.truth["macro_lenient"]
     assert verdict.startswith(f"Right in {round(100 * truth)}%, averaged over four abilities"), verdict
     shown = {f"{100 * value:.0f}" for value in known.shares()}
     assert set(SHARE.findall(verdict)) - {"95"} <= shown, verdict
+    lines = [
+        (title, figure)
+        for title, figure in known.run.layout.main_figures(known.run.summary)
+        if scope_name(figure.metric, figure.scope) in known.truth
+    ]
+    for title, figure in lines:
+        assert figure.value == pytest.approx(known.truth[scope_name(figure.metric, figure.scope)]), title
+    return len(verdict.split(". ")) + len(lines)
 
 
 @pytest.mark.parametrize("wording", WORDINGS)
 def test_a_model_is_as_right_as_it_is_in_every_wording(wording: str, data: Path, tmp_path: Path) -> None:
     known = play(data, tmp_path / "run", Dial(0.7, 0.6, declines=0.5, reports=0.5), WORDINGS[wording], LIMIT)
     assert check_figures(known) >= 15
-    check_sentence(known)
+    assert check_sentences(known) >= 8
 
 
 @pytest.mark.parametrize("right", [0.0, 0.25, 0.5, 0.75, 1.0])
@@ -63,7 +73,7 @@ def test_the_headline_follows_the_dial(right: float, data: Path, tmp_path: Path)
     known = play(data, tmp_path / "run", Dial(right, right), WORDINGS["paraphrase"], LIMIT)
     assert known.run.headline.value == pytest.approx(right)
     check_figures(known)
-    check_sentence(known)
+    check_sentences(known)
 
 
 def test_a_model_that_declines_everything_is_described_as_such(data: Path, tmp_path: Path) -> None:
