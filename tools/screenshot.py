@@ -34,7 +34,7 @@ class Picture(NamedTuple):
     height: int = 1000
 
 
-APP = Picture("app.png", "explore?run=rgb&show=Wrong", width=1280, height=1000)
+APP = Picture("app.png", "run?run=rgb&show=wrong", width=1280, height=860)
 """A page of the app, over the runs of the demo."""
 WANTED = (
     Picture("scorecard.png", "scorecard.html", height=640),
@@ -72,9 +72,8 @@ def main() -> None:
                 color_scheme="dark" if given.dark else "light",
             )
             page.goto(f"{address}/{APP.page}")
-            settled = "[data-testid=stApp][data-test-script-state=notRunning]"
-            page.wait_for_selector(f"{settled} .ek-view")
-            page.wait_for_timeout(1000)  # the table is drawn last
+            page.wait_for_selector("#sample-detail .ek-view")
+            page.locator("#samples").scroll_into_view_if_needed()
             page.screenshot(path=given.out / APP.name)
             print(given.out / APP.name)
         chromium.close()
