@@ -1,8 +1,10 @@
 """Make the word lists of MIRON's banks: the pseudo-words, and the real words that no typo may make.
 
 `pseudo.txt` holds pseudo-words by class, made of the sounds in `miron_sounds.<language>.json`. None has a
-form that is in a dictionary, in a list of frequent words or among offensive words. `typos.txt` holds the real
-words that are one typo away from a word of the bank: run it after any change of the bank.
+form that is in a dictionary, in a list of frequent words or among offensive words. Readers took further words
+out of the file, so `pseudo` only takes out what the lists forbid by now; it makes words for a class that the
+file does not have. `typos.txt` holds the real words, of a dictionary or of a
+list of frequent words, that are one typo away from a word of the bank: run it after any change of the bank.
 
     pip install wordfreq english-words better-profanity
     python tools/miron_words.py pseudo en
@@ -24,7 +26,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from evenkeel.benchmarks.miron.make import english, russian
+from evenkeel.benchmarks.miron.make import english, frames, russian
 from evenkeel.benchmarks.miron.make.generator import bank_vocabulary, edited_forms, keyboard
 from evenkeel.files.package_data import data_path
 from evenkeel.make.grammar import seeded, shuffled
@@ -88,7 +90,8 @@ def offensive_words() -> set[str]:
 
 
 def pronounceable(word: str, lang: str) -> bool:
-    return not (ODD[lang].search(word) or any(part in word for part in sounds(lang)["avoid"]))
+    avoid = (*sounds(lang)["avoid"], *keyboard(lang).avoid)
+    return not (ODD[lang].search(word) or any(part in word for part in avoid))
 
 
 # --- pseudo-words -----------------------------------------------------------------------------------
@@ -161,11 +164,12 @@ def pseudo_words(lang: str) -> Mapping[str, list[str]]:
     rude = re.compile("|".join(word for word in offensive if len(word) > 3) or "$^")
     taken: set[str] = set()
     words: dict[str, list[str]] = {}
+    read_by_eye = {name: frozenset(several) for name, several in frames.pseudo_words(lang).items()}
     for name, candidates in (english_candidates() if lang == "en" else russian_candidates()).items():
         words[name] = []
         for parts in shuffled(candidates, seeded("miron", lang, name)):
             word = "".join(parts)
-            if word in taken or not pronounceable(word, lang):
+            if word in taken or word not in read_by_eye.get(name, (word,)) or not pronounceable(word, lang):
                 continue
             forms = set(english_forms(parts) if lang == "en" else russian_forms(name, parts))
             if forms & real or any(map(rude.search, forms)):
@@ -182,18 +186,15 @@ def pseudo_words(lang: str) -> Mapping[str, list[str]]:
 
 def typo_words(lang: str) -> Iterator[str]:
     """Real words that a typo could make of a word of the bank; those of the bank itself are known."""
-    if lang == "en":
-        is_real = english_words().__contains__
-    else:
-        import pymorphy3
-
-        is_real = pymorphy3.MorphAnalyzer().word_is_known
+    real = english_words() if lang == "en" else russian_words()
     keys = keyboard(lang)
     bank = bank_vocabulary(lang)
     for word in bank:
         for kind in ("swap", "drop", "double", "neighbour"):
             forms = edited_forms(word, kind, keys)
-            yield from (edited for edited in forms if edited not in bank and is_real(edited.lower()))
+            yield from (
+                edited for edited in forms if edited not in bank and edited.lower().replace("ё", "е") in real
+            )
 
 
 def main(name: str, lang: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,8 @@ import pytest
 from commandline import evenkeel, evenkeel_process
 from evenkeel.benchmarks.miron.benchmark import Miron
 from evenkeel.benchmarks.miron.files import CATEGORIES
+from evenkeel.benchmarks.miron.make.frames import bank_words
+from evenkeel.benchmarks.miron.make.generator import keyboard
 
 pytestmark = pytest.mark.slow
 
@@ -55,6 +58,21 @@ def test_a_set_has_a_thousand_of_each_category_and_none_twice(starter: dict[str,
     )
     texts = {(row["lang"], row["prefix"], row["target"]) for row in rows}
     assert len({row["id"] for row in rows}) == len(texts) == 4000
+
+
+def test_no_typo_of_the_starter_set_is_a_word_or_rude(starter: dict[str, bytes]) -> None:
+    rows = {row["id"]: row for row in read(starter)}
+    typos = 0
+    for row in rows.values():
+        if row["category"] == "Noise":
+            forbidden, avoid = bank_words(row["lang"], "typos"), keyboard(row["lang"]).avoid
+            words = zip(rows[row["twin"]]["prefix"].split(), row["prefix"].split(), strict=True)
+            for before, after in ((one.lower(), two.lower()) for one, two in words if one != two):
+                typos += 1
+                changed = set(re.findall(r"\w+", after)) - set(re.findall(r"\w+", before))
+                assert not changed & forbidden, row
+                assert not [part for part in avoid if part in after and part not in before], row
+    assert typos > 1900
 
 
 @pytest.mark.parametrize(

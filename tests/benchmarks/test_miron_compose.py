@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from functools import cache
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -15,6 +16,7 @@ from evenkeel.benchmarks.miron.files import LANGUAGES, Example, make_sample
 from evenkeel.benchmarks.miron.make.frames import (
     Draft,
     Table,
+    answers,
     fact_tables,
     pseudo_words,
     read_bank,
@@ -151,6 +153,36 @@ def test_every_fact_asks_for_a_name(lang: str) -> None:
     named = [one for one in asked(lang) if re.match(r"(the |в )?[^\W\d_]", one.answers[0])]
     assert [one for one in named if not any(map(str.isupper, one.answers[0]))] == []
     assert len(named) == len(asked(lang))
+
+
+@pytest.mark.parametrize(
+    ("lang", "beginning", "right"),
+    [
+        ("en", "The only natural satellite", "moon"),
+        ("en", "The star at the centre", "sun"),
+        ("en", "The grinning animal", "cat"),
+        ("en", "The disease that killed", "Plague"),
+        ("en", "The American space agency", "the National Aeronautics and Space Administration"),
+        ("en", "The oldest tennis tournament", "the All England Club"),
+        ("en", "The prophet of Islam", "the Prophet Muhammad"),
+        ("ru", "Самое большое по площади озеро", "Каспий"),
+        ("ru", "Самая высокая гора Кавказа", "гора Эльбрус"),
+        ("ru", "Сражение 1812 года", "битва при Бородино"),
+    ],
+)
+def test_other_right_names_are_accepted(lang: str, beginning: str, right: str) -> None:
+    (fact,) = [one for one in asked(lang) if one.prefix.lower().startswith(beginning.lower())]
+    assert right in fact.answers
+
+
+def test_a_city_has_its_present_name_in_the_present_tense() -> None:
+    assert [one.prefix for one in asked("ru") if "Ленинград" in one.answers[1:]] == []
+
+
+def test_no_country_answers_a_fifth_of_the_russian_city_rows() -> None:
+    (table,) = [table for table in fact_tables("ru") if table.name == "cities in countries"]
+    countries = Counter(answers(country)[0] for _, country in table.facts)
+    assert max(countries.values()) < 0.2 * len(table.facts)
 
 
 def test_an_answer_with_yo_may_be_written_with_ye() -> None:

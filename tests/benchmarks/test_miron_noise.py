@@ -12,11 +12,12 @@ from rapidfuzz.distance import OSA
 
 from evenkeel.benchmarks.miron.files import LANGUAGES, Example
 from evenkeel.benchmarks.miron.make import generator
-from evenkeel.benchmarks.miron.make.frames import Draft, rng_for
+from evenkeel.benchmarks.miron.make.frames import Draft, bank_words, rng_for
 from evenkeel.benchmarks.miron.make.generator import (
     CLEAN,
     EDIT_KINDS,
     EDITED,
+    SAME_READING,
     bank_vocabulary,
     compose,
     decapitalised,
@@ -143,3 +144,34 @@ def test_a_typo_that_could_be_of_two_words_is_refused(lang: str, word: str, wron
     assert wrong in generator.edited_forms(word, kind, keys)
     typos = {typo(word, kind, keys, rng_for(lang, seed, "test")) for seed in range(60)}
     assert wrong not in typos
+
+
+SEEDS = (0, 7, 11)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@every_language
+def test_no_typo_makes_a_frequent_word_or_a_rude_one(lang: str, seed: int) -> None:
+    """`typos.txt` has the words of a dictionary and of a list of frequent words."""
+    wordfreq = pytest.importorskip("wordfreq")
+    examples = {row.id: row for row in compose(lang, seed=seed)}
+    avoid = keyboard(lang).avoid
+    for row in examples.values():
+        if not row.clean_id:
+            continue
+        pairs = zip(examples[row.clean_id].prefix.split(), row.prefix.split(), strict=True)
+        for kind, (before, after) in zip(
+            row.edit_kinds, [pair for pair in pairs if pair[0] != pair[1]], strict=True
+        ):
+            if kind not in SAME_READING:
+                assert all(not wordfreq.zipf_frequency(word, lang) for word in changed_parts(before, after))
+            assert not [part for part in avoid if part in after.lower() and part not in before.lower()]
+
+
+def changed_parts(before: str, after: str) -> set[str]:
+    return set(re.findall(r"[^\W\d_]+", after.lower())) - set(re.findall(r"[^\W\d_]+", before.lower()))
+
+
+@pytest.mark.parametrize("wrong", ["еть", "еси", "опа", "ога", "эро", "бла"])
+def test_what_a_reader_took_for_a_word_is_no_typo(wrong: str) -> None:
+    assert wrong in bank_words("ru", "typos")

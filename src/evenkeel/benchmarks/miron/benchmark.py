@@ -36,8 +36,8 @@ from evenkeel.types import (
 )
 
 STARTER_SHA256 = {
-    "en": "a2dade5eb7f4267ba18c4e890c2ec0f42862e71560fcd3c38052af71e762d711",
-    "ru": "5461b33bb26cad3d792f581e7793c31f80e5c57f10a0a0015b5ed47686dd979b",
+    "en": "879e1d628e2d520edea8805deaef56575e04c4ae6c0a3aa24147f5b801b05637",
+    "ru": "4ae6f14ad913ca9ce21ce9dbc6f3b077c3953f5cdc37fec5a790033fe3950ea4",
 }
 
 

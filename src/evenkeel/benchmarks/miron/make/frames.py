@@ -19,7 +19,7 @@ from msgspec import Struct
 from evenkeel.files.package_data import data_path, read_json, read_text
 from evenkeel.make.grammar import Role, Values, capitalised, fill, seeded, segments, shuffled, slots
 
-VERSION = 4
+VERSION = 5
 """Goes up whenever the code or a bank changes the examples of a seed."""
 NEW_WORD_ATTEMPTS = 200
 
