@@ -77,11 +77,11 @@ def english_words() -> set[str]:
 
 
 def russian_words() -> set[str]:
-    """All forms of pymorphy3's dictionary, and frequent words."""
+    """All forms of pymorphy3's dictionary, frequent words, and rare ones that a reader knew."""
     import pymorphy3
 
     dictionary = {word for word, *_ in pymorphy3.MorphAnalyzer().dictionary.iter_known_words()}
-    return {word.replace("ё", "е") for word in dictionary | frequent_words("ru")}
+    return {word.replace("ё", "е") for word in dictionary | frequent_words("ru") | set(sounds("ru")["rare"])}
 
 
 def offensive_words() -> set[str]:

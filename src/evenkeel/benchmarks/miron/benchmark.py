@@ -36,8 +36,8 @@ from evenkeel.types import (
 )
 
 STARTER_SHA256 = {
-    "en": "879e1d628e2d520edea8805deaef56575e04c4ae6c0a3aa24147f5b801b05637",
-    "ru": "4ae6f14ad913ca9ce21ce9dbc6f3b077c3953f5cdc37fec5a790033fe3950ea4",
+    "en": "fbfc16c6b8e1524aab48cbc9978bd20e6189de3bdc06edb6fb3583bc99437aab",
+    "ru": "1b82f34bb8f0d791cc46d2dd2f2ec989c9e1ce5941e5567297a377f5c5a3d87e",
 }
 
 
