@@ -37,7 +37,7 @@ from evenkeel.types import (
 
 STARTER_SHA256 = {
     "en": "fbfc16c6b8e1524aab48cbc9978bd20e6189de3bdc06edb6fb3583bc99437aab",
-    "ru": "1b82f34bb8f0d791cc46d2dd2f2ec989c9e1ce5941e5567297a377f5c5a3d87e",
+    "ru": "bc58d1fba7245bf4da54fef44d6106677725b2e2c7d3e2ae28cef168ba6ca5cb",
 }
 
 
