@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from evenkeel.api.run import summarise
-from evenkeel.api.setup import model_refs, open_models, probe
+from evenkeel.api.setup import make_spec, model_refs, open_models, probe
 from evenkeel.harness.dispatcher import by_role
 from evenkeel.harness.gate import Gate
 from evenkeel.harness.model import Model
@@ -23,7 +23,14 @@ from evenkeel.harness.progress import Progress
 from evenkeel.harness.registry import load_benchmark, record_type
 from evenkeel.harness.runner import in_chunks
 from evenkeel.harness.scoring import Scored, score_portion
-from evenkeel.inspect.questions import Answers, Question, answered, in_order, read_question
+from evenkeel.inspect.questions import (
+    NOT_RECORDED,
+    Answers,
+    Question,
+    answered,
+    in_order,
+    read_question,
+)
 from evenkeel.models.engines.engine import LocalEngine
 from evenkeel.models.replay import RecordedAnswers
 from evenkeel.page.format import known
@@ -66,6 +73,7 @@ class Session:
     def __init__(self, name: str, settings: str) -> None:
         raw = msgspec.json.decode(settings, type=dict[str, Any])
         self.name, self.settings = name, settings
+        self._source: dict[str, Any] = raw["source"]
         self.benchmark = load_benchmark(name, raw["options"], seed=raw["seed"])
         refs = model_refs(self.benchmark, name)
         self._helpers = open_models(WithoutInspect(), self.benchmark, name, refs)
@@ -79,10 +87,21 @@ class Session:
         specs = self.benchmark.helpers.items()
         return {role: spec.partition(":")[2] for role, spec in specs if is_inspect(spec)}
 
-    @property
-    def headline(self) -> str:
+    def expected_headline(self, samples: Sequence[Sample]) -> str:
+        """The headline's name before anything is asked: the names of figures need no answers."""
+
+        def unanswered(requests: Sequence[Request]) -> list[Response]:
+            return [NOT_RECORDED] * len(requests)
+
+        items = [answered(self.benchmark, sample, {}) for sample in samples]
+        scored = score_portion(self.benchmark, items, unanswered)
+        return self._headline(summarise(self.benchmark, [each.score for each in scored]))
+
+    def _headline(self, summary: Summary) -> str:
         """The name of the figure that sums up a task: of several methods, that of the first."""
-        name, subjects = self.benchmark.metrics[0].name, self.benchmark.subjects
+        models = {role: model for role, model in self._helpers.items() if role not in self.inspected}
+        spec = make_spec(self.name, self.benchmark, models, self._source, label="model")
+        name, subjects = self.benchmark.layout_for(spec, summary).headline, self.benchmark.subjects
         return scope_name(name, {self.benchmark.subject: subjects[0]}) if subjects else name
 
     def add(self, questions: Iterable[Question]) -> None:
@@ -138,7 +157,7 @@ class Session:
         scores = [scored.score for scored in self.score(questions, answers)]
         summary = summarise(self.benchmark, scores)
         figures = {**with_intervals(summary, self.benchmark.subject), "coverage": coverage(scores)}
-        headline = summary.get(self.headline)
+        headline = summary.get(self._headline(summary))
         if headline is not None and (error := standard_error(headline)) is not None:
             figures["stderr"] = error
         return figures
@@ -220,7 +239,7 @@ def standard_error(figure: Figure) -> float | None:
 
 @cache
 def open_session(name: str, settings: str) -> Session:
-    """The session of a task; `settings` is the JSON of its options, its seed and its choice of data."""
+    """The session of a task; `settings` is the JSON of its options, its seed and its data."""
     return Session(name, settings)
 
 

@@ -31,7 +31,7 @@ from rich.markup import escape
 import evenkeel
 from evenkeel.api.setup import read_samples
 from evenkeel.errors import CapabilityError, EvenkeelError, UsageError, suggestion
-from evenkeel.harness.registry import BENCHMARKS, chosen_class
+from evenkeel.harness.registry import BENCHMARKS, chosen_class, load_benchmark
 from evenkeel.inspect.export import SCORER, messages, targets
 from evenkeel.inspect.outputs import response_of
 from evenkeel.inspect.questions import (
@@ -98,17 +98,16 @@ def build_task(name: str, parameters: Mapping[str, Any]) -> Task:
             raise UsageError(f"{key}={parameters[key]}: must be a whole number.")
     seed = parameters["seed"]
     chosen = {key: parameters[key] for key in RUN_PARAMETERS}  # another choice of data has other questions
-    settings = msgspec.json.encode({"options": options, **chosen}, order="sorted").decode()
+    benchmark, lang = load_benchmark(name, options, seed=seed), as_option(parameters["lang"], str)
+    samples, source = read_samples(benchmark, name, as_list(parameters["data"]), lang, parameters["limit"])
+    settings = msgspec.json.encode({"options": options, "source": source, **chosen}, order="sorted").decode()
     session = open_session(name, settings)
-    benchmark = session.benchmark
     if "loglikelihood" in frozenset().union(*(benchmark.roles[role] for role in inspected_roles(session))):
         raise CapabilityError(
             f"{name}: Inspect's models give no log-likelihoods. Leave that out (miron: -T "
             f"confidence=no), or use `evenkeel run {name}`.",
             lacking=frozenset({"loglikelihood"}),
         )
-    lang = as_option(parameters["lang"], str)
-    samples, source = read_samples(benchmark, name, as_list(parameters["data"]), lang, parameters["limit"])
     questions = make_questions(benchmark, samples)
     with contextlib.suppress(ValueError):  # no model is chosen yet: it is looked at when it is asked
         check_model(questions[0], get_model())
@@ -126,7 +125,7 @@ def build_task(name: str, parameters: Mapping[str, Any]) -> Task:
         fail_on_error=False,
         score_on_error=True,
         version=evenkeel.__version__,
-        headline_metric=HeadlineMetric(scorer=SCORER, metric=session.headline),
+        headline_metric=HeadlineMetric(scorer=SCORER, metric=session.expected_headline(samples)),
         metadata={FIELD: {"benchmark": name, "data": source, "seed": seed, "options": options}},
         description=benchmark.layout.question,
     )
