@@ -12,7 +12,7 @@ import pytest
 from aiohttp import web
 
 from evenkeel.errors import BudgetReached, DataError, ModelUnreachable, UsageError
-from evenkeel.models.openai.throttle import Throttle
+from evenkeel.models.openai.servers import Throttle
 from evenkeel.models.openai.transport import requested_wait
 from evenkeel.models.registry import load_model
 from evenkeel.types import Request, Response

@@ -17,7 +17,7 @@ import msgspec
 import pytest
 from aiohttp import web
 
-from evenkeel.models.openai.connections import Connector
+from evenkeel.models.openai.transport import Connector
 from evenkeel.types import Embed, Request, Response
 from faults import FAULTS, JSON, STATUSES
 from loopback import Loopback, embedding

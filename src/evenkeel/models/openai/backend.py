@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import weakref
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import msgspec
 from msgspec import Struct
@@ -31,7 +31,6 @@ from evenkeel.models.openai.protocol import (
 )
 from evenkeel.models.openai.retry import Call, Client, Fate, RequestFailed, fate_of
 from evenkeel.models.openai.servers import Server, ServerHealth, is_wrong_address
-from evenkeel.models.openai.source import Answer, Batch, Source
 from evenkeel.models.openai.transport import BROKEN
 from evenkeel.models.presets import batch_preset
 from evenkeel.options import identity_options
@@ -60,6 +59,11 @@ NEEDED: dict[Capability, tuple[Feature, ...]] = {
     "rank": ("rerank",),
 }
 """What a server must have for a capability."""
+
+Batch: TypeAlias = list[Embed | Rank]
+"""Texts to embed, or documents to rank for one query."""
+Job: TypeAlias = Generate | LogLikelihood | StringLikelihood | Batch
+Answer: TypeAlias = tuple[Request, Response]
 
 
 class OpenAI:
@@ -239,10 +243,10 @@ class OpenAI:
         )
 
     async def _answer_all(self, requests: Iterable[Request], outbox: Outbox[Answer]) -> None:
-        source = Source(requests, self._options.embed_batch)
+        jobs = _Jobs(requests, self._options.embed_batch)
         at_once = self._options.concurrency * len(self._servers)
         async with self._client(self._servers, outbox, self._options.concurrency) as client:
-            workers = [asyncio.create_task(self._work(client, source, outbox)) for _ in range(at_once)]
+            workers = [asyncio.create_task(self._work(client, jobs, outbox)) for _ in range(at_once)]
             try:
                 done, _ = await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
             finally:
@@ -251,14 +255,14 @@ class OpenAI:
                 await asyncio.gather(*workers, return_exceptions=True)
             for worker in done:
                 worker.result()
-        if source.error is not None:
-            raise source.error
+        if jobs.error is not None:
+            raise jobs.error
 
-    async def _work(self, client: Client, source: Source, outbox: Outbox[Answer]) -> None:
+    async def _work(self, client: Client, jobs: _Jobs, outbox: Outbox[Answer]) -> None:
         """One of the workers that share the stream; each has one job at a time."""
         while True:
             await outbox.room()
-            job = source.next()
+            job = jobs.next()
             if job is None:
                 return
             try:
@@ -272,7 +276,7 @@ class OpenAI:
             except RequestFailed as failure:
                 self._fail(failure, job if isinstance(job, list) else [job], outbox, client)
             except BudgetReached as error:  # what the other workers have under way is answered first
-                source.end(error)
+                jobs.end(error)
             else:
                 await asyncio.sleep(0)  # the answers that have come are stored before the next is asked for
 
@@ -348,3 +352,47 @@ class OpenAI:
             server_at_fault=fate_of(failure.error) is not Fate.FAIL,
             under_way=client.under_way,
         )
+
+
+class _Jobs:
+    """The stream of requests as jobs, read only when a worker is free."""
+
+    def __init__(self, requests: Iterable[Request], batch_size: int) -> None:
+        self._jobs = _in_batches(requests, batch_size)
+        self.error: Exception | None = None
+        """Why it is read no further; raised when what is running has been answered."""
+
+    def next(self) -> Job | None:
+        """The next job; None at the end."""
+        try:
+            return next(self._jobs, None) if self.error is None else None
+        except Exception as error:  # noqa: BLE001  # of the stream's own
+            self.end(error)
+            return None
+
+    def end(self, error: Exception) -> None:
+        """Read no further."""
+        self.error = self.error or error
+
+
+def _in_batches(requests: Iterable[Request], batch_size: int) -> Iterator[Job]:
+    """Each request alone, or as many texts to embed, or to rank for one query, as go into one call."""
+    batch: Batch = []
+    for request in requests:
+        if batch and (not isinstance(request, Embed | Rank) or _query(request) != _query(batch[0])):
+            yield batch
+            batch = []
+        if not isinstance(request, Embed | Rank):
+            yield request
+            continue
+        batch.append(request)
+        if len(batch) == batch_size:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def _query(request: Embed | Rank) -> str | None:
+    """What documents are ranked for; None of a text to embed."""
+    return request.query if isinstance(request, Rank) else None

@@ -22,9 +22,11 @@ import msgspec
 
 from evenkeel.errors import explain
 from evenkeel.files.jsonfile import shallow
-from evenkeel.models.openai.connections import Connector
 
 if TYPE_CHECKING:
+    from aiohttp.client_reqrep import ClientRequest
+    from aiohttp.connector import Connection
+    from aiohttp.tracing import Trace
     from yarl import URL
 
     from evenkeel.models.openai.endpoint import Endpoint
@@ -43,6 +45,8 @@ FILE_S = 3600.0
 """Seconds that a file may take to be sent or received."""
 DETAIL_LENGTH = 300
 """Characters of a server's message that are shown."""
+MOST_DISCARDED = 64
+"""Connections that one try discards."""
 
 NO_CONNECTION = "no connection"
 CONNECTION_LOST = "connection lost"
@@ -197,6 +201,21 @@ def shorten(text: str) -> str:
     text = " ".join(text[: 4 * DETAIL_LENGTH].split())
     text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
     return text if len(text) <= DETAIL_LENGTH else text[: DETAIL_LENGTH - 1] + "…"
+
+
+class Connector(aiohttp.TCPConnector):
+    """Uses a connection again only where nothing has come on it unasked: HTTP has no number that ties a reply
+    to a request, so that one which is sent twice would be taken for the answer to the next question."""
+
+    async def connect(
+        self, req: ClientRequest, traces: list[Trace], timeout: aiohttp.ClientTimeout
+    ) -> Connection:
+        for _ in range(MOST_DISCARDED):
+            connection = await super().connect(req, traces, timeout)
+            if connection.protocol is None or not connection.protocol.should_close:
+                return connection
+            connection.close()
+        raise aiohttp.ClientConnectionError("the server sends before it is asked")
 
 
 class Transport:
