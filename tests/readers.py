@@ -31,8 +31,7 @@ from evenkeel.files.tables import read_rows
 from evenkeel.harness.folder import Run
 from evenkeel.harness.folder.spec import FORMAT
 from evenkeel.harness.registry import benchmark_names
-from evenkeel.journal.journal import Journal
-from evenkeel.journal.key import Keyed, make_key, model_digest
+from evenkeel.journal.journal import Journal, Keyed, make_key, model_digest
 from evenkeel.make.documents import read_documents
 from evenkeel.models.openai.batches.stored import read_batches
 from evenkeel.models.presets import presets

@@ -21,7 +21,7 @@ from evenkeel.benchmarks.miron.page import data_notes
 from evenkeel.benchmarks.miron.scoring import lev_score
 from evenkeel.files.datasets import data_file
 from evenkeel.harness.benchmark import Data
-from evenkeel.journal.key import make_key
+from evenkeel.journal.journal import make_key
 from evenkeel.types import Generate, LogLikelihood, Sampling
 from loopback import Loopback, logprob, tokenise
 

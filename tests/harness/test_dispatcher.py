@@ -23,8 +23,8 @@ from evenkeel.harness.dispatcher import Dispatcher
 from evenkeel.harness.gate import Gate, Ticket
 from evenkeel.harness.limits import Limits
 from evenkeel.harness.progress import Progress
+from evenkeel.journal.database import Usage
 from evenkeel.journal.journal import Journal
-from evenkeel.journal.writer import Usage
 from evenkeel.models.registry import load_model
 from evenkeel.report.formats.subjects import sampling
 from evenkeel.types import Capability, Generate, Message, Request, Response, Sampling

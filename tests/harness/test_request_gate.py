@@ -14,8 +14,8 @@ import evenkeel as ek
 from evenkeel.errors import BudgetReached
 from evenkeel.harness.gate import Gate, Ticket, estimate
 from evenkeel.harness.limits import Limits
+from evenkeel.journal.database import Usage
 from evenkeel.journal.journal import Journal
-from evenkeel.journal.writer import Usage
 from evenkeel.types import Generate, Response, Sampling
 from loopback import Loopback
 

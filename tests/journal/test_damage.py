@@ -11,8 +11,7 @@ import pytest
 
 import evenkeel as ek
 from evenkeel.errors import RunConflict
-from evenkeel.journal.journal import Journal
-from evenkeel.journal.key import Keyed, make_key, model_digest
+from evenkeel.journal.journal import Journal, Keyed, make_key, model_digest
 from evenkeel.types import Generate, Response, Sample, Sampling
 from loopback import Loopback
 

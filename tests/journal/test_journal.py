@@ -11,10 +11,9 @@ import pytest
 
 from evenkeel.errors import RunConflict, StorageError
 from evenkeel.journal import journal as journal_module
-from evenkeel.journal.journal import Journal
-from evenkeel.journal.key import Keyed, make_key, model_digest
+from evenkeel.journal.database import Usage
+from evenkeel.journal.journal import Journal, Keyed, make_key, model_digest
 from evenkeel.journal.recording import Recording
-from evenkeel.journal.writer import Usage
 from evenkeel.types import Embed, Generate, LogLikelihood, Message, Rank, Request, Response, Sampling
 
 MODEL = model_digest({"spec": "a"})

@@ -13,8 +13,7 @@ import pytest
 
 import evenkeel as ek
 from evenkeel.files import lock
-from evenkeel.journal.journal import Journal
-from evenkeel.journal.key import Keyed, make_key, model_digest
+from evenkeel.journal.journal import Journal, Keyed, make_key, model_digest
 from evenkeel.journal.recording import Recording
 from evenkeel.types import Generate, Response, Sampling
 from killing import contents

@@ -12,10 +12,9 @@ from evenkeel.errors import EvenkeelError
 from evenkeel.harness.benchmark import Benchmark
 from evenkeel.harness.folder.layout import run_file
 from evenkeel.harness.folder.spec import read_spec, spec_changes
-from evenkeel.journal.journal import LOOKUP
-from evenkeel.journal.key import make_key, model_digest
+from evenkeel.journal.database import LOOKUP, Usage
+from evenkeel.journal.journal import make_key, model_digest
 from evenkeel.journal.recording import Recording
-from evenkeel.journal.writer import Usage
 from evenkeel.types import Request, RunSpec, Sample
 
 

@@ -17,7 +17,7 @@ from evenkeel.harness.folder.layout import run_file
 from evenkeel.harness.folder.spec import read_spec
 from evenkeel.harness.registry import load_stored, sample_type
 from evenkeel.harness.scoring import score_portion
-from evenkeel.journal.key import make_key, model_digest
+from evenkeel.journal.journal import make_key, model_digest
 from evenkeel.journal.recording import Recording
 from evenkeel.page.layout import Layout
 from evenkeel.types import Answered, Figure, Request, Response, Sample, Score

@@ -18,8 +18,8 @@ from evenkeel.errors import EvenkeelError, UsageError
 from evenkeel.harness.gate import Gate, RoleGate, Ticket
 from evenkeel.harness.model import CountsTries, HasNotes, MayRefuse, Model, addresses_of
 from evenkeel.harness.progress import Progress, watch
-from evenkeel.journal.journal import LOOKUP, Journal
-from evenkeel.journal.key import Key, Keyed, make_key, model_digest
+from evenkeel.journal.database import LOOKUP
+from evenkeel.journal.journal import Journal, Key, Keyed, make_key, model_digest
 from evenkeel.journal.recording import Recording
 from evenkeel.text.answers import IN_REASONING
 from evenkeel.types import Generate, Request, Response

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from evenkeel.errors import BudgetReached
 from evenkeel.harness.limits import ROUNDING, Limits, Price, Refused
-from evenkeel.journal.writer import Usage
+from evenkeel.journal.database import Usage
 from evenkeel.text.token_estimate import estimate_tokens
 from evenkeel.types import Embed, Generate, LogLikelihood, Rank, Request, Response, StringLikelihood
 

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from evenkeel.harness.benchmark import Benchmark
 from evenkeel.harness.registry import sample_type
-from evenkeel.journal.key import make_key
+from evenkeel.journal.journal import make_key
 from evenkeel.models.replay import RecordedAnswers
 from evenkeel.types import Answered, Generate, Request, Response, Sample, to_jsonable
 

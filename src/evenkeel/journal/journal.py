@@ -1,71 +1,108 @@
 """The journal: every answered request of a run with its answer, in SQLite, as it came.
 
-An answer is kept under the key of its request (`journal/key.py`): a killed run resumes where it stopped, and
-scoring never needs the model again.
+An answer is kept under the key of its request, the hash of who is asked (the model's identity), what is
+asked, and the repeat. So a killed run resumes where it stopped, scoring never needs the model again, five repeats
+of one prompt are five entries, and the same question in another run is the same.
 
-A thread of its own commits the answers as they come (`journal/writer.py`), so that the thread that talks to
-the model never waits for the disk, and a kill loses next to nothing.
-
-A row that cannot be read (bits flip, disks fail) is an answer that is missing, and is asked for again.
+A thread of its own commits the answers as they come, so that the thread that talks to the model never waits
+for the disk, and a kill loses next to nothing: a commit survives the end of the process, however it ends;
+after a power failure the last commits may be missing, and the file is whole. A row that cannot be read (bits flip,
+disks fail) is an answer that is missing, and is asked for again.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
-import re
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
-from evenkeel.errors import RunConflict, StorageError
+from evenkeel.errors import DataError, RunConflict, StorageError
 from evenkeel.files.cache import write_whole
-from evenkeel.journal.key import Key, Keyed
-from evenkeel.journal.writer import Usage, Writer
-from evenkeel.types import Response, Sample
+from evenkeel.journal.database import (
+    LOOKUP,
+    UNDECODABLE,
+    Usage,
+    connect,
+    empty_journal,
+    find,
+    read_usage,
+    refuse_links,
+    storage_errors,
+)
+from evenkeel.types import (
+    Embed,
+    Generate,
+    LogLikelihood,
+    Rank,
+    Request,
+    Response,
+    Sample,
+    StringLikelihood,
+)
 
-VERSION = 2
-LOOKUP = 500  # keys per SELECT; SQLite's oldest default allows 999 variables
-
-SCHEMA = f"""
-BEGIN;
-CREATE TABLE requests (
-    digest BLOB PRIMARY KEY,  -- of the content alone: no model, no repeat
-    kind TEXT NOT NULL,
-    body BLOB NOT NULL        -- JSON
-) WITHOUT ROWID;
-CREATE TABLE responses (
-    key BLOB PRIMARY KEY,     -- of model, content and repeat
-    digest BLOB NOT NULL REFERENCES requests,
-    repeat INTEGER NOT NULL,
-    status TEXT NOT NULL,
-    body BLOB NOT NULL,       -- JSON
-    at REAL NOT NULL          -- when it came, in seconds since 1970
-);
-CREATE TABLE samples (id TEXT PRIMARY KEY, body BLOB NOT NULL);  -- what the run is about, as JSON
-CREATE TABLE usage (          -- what was asked over all starts, failed tries included
-    role TEXT PRIMARY KEY,
-    requests INTEGER NOT NULL,
-    tokens_in INTEGER NOT NULL,
-    tokens_out INTEGER NOT NULL
-);
-CREATE INDEX responses_by_request ON responses (digest, repeat);
-PRAGMA user_version = {VERSION};
-COMMIT;
-"""
+HALF_A_CHARACTER = "its text holds half a character (a lone surrogate), which JSON cannot. Remove it."
+AHEAD = 20_000
+"""Answers that may wait for the disk before the asker has to."""
+GATHER_S = 0.02
+"""For which an answer waits for others, unless someone waits for it."""
+NOT_ASKED = Response(status="error", reason="not asked")
 
 _encode = msgspec.json.Encoder().encode
-_decode = msgspec.json.Decoder(Response).decode
 
-WAL_MODE = slice(18, 20)
-"""The bytes of a database's header that say how it is written: https://sqlite.org/fileformat2.html"""
-UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError, TypeError)
-NOT_ASKED = Response(status="error", reason="not asked")
+
+class Key(NamedTuple):
+    """Where an answer is filed: under `key`; `digest` is that of the request's content alone."""
+
+    key: bytes
+    digest: bytes
+
+
+class Keyed(NamedTuple):
+    """A request with its key, which is made once and stays with it until the answer is stored."""
+
+    key: Key
+    request: Request
+
+
+def model_digest(identity: Mapping[str, Any]) -> bytes:
+    return hashlib.sha256(msgspec.json.encode(identity, order="deterministic")).digest()
+
+
+def make_key(model: bytes, request: Request) -> Key:
+    """The key of a request to the model with this digest."""
+    try:
+        digest = hashlib.sha256(content(request)).digest()
+    except UnicodeEncodeError:
+        raise DataError("a request", HALF_A_CHARACTER) from None
+    return Key(hashlib.sha256(model + digest + request.repeat.to_bytes(8, "big")).digest(), digest)
+
+
+def content(request: Request) -> bytes:
+    """What is asked, as JSON. The role stays out: it says whom to ask, and the model's digest who that is."""
+    match request:
+        case Generate():
+            schema = [request.schema] if request.schema else []
+            return _encode(["generate", request.prompt, request.sampling, *schema])
+        case LogLikelihood():
+            return _encode(["loglikelihood", request.prefix, request.continuation])
+        case StringLikelihood():
+            return _encode(["stringlikelihood", request.prefix, request.continuation])
+        case Embed():
+            return _encode(["embed", request.text])
+        case Rank():
+            return _encode(["rank", request.query, request.document])
+
+
+Entry: TypeAlias = tuple[Keyed, Response]
 
 
 class Journal:
@@ -76,16 +113,16 @@ class Journal:
         self.empty = True
         """True while no answer is filed, so that there is nothing to look up."""
         refuse_links(path)
-        with _storage_errors(path), contextlib.ExitStack() as stack:
+        with storage_errors(path), contextlib.ExitStack() as stack:
             if not path.is_file() or not path.stat().st_size:
-                write_whole(path, _empty_journal())
+                write_whole(path, empty_journal())
             self._reader = stack.enter_context(contextlib.closing(connect(path)))
             if (problem := self._reader.execute("PRAGMA quick_check(1)").fetchone()[0]) != "ok":
                 raise sqlite3.DatabaseError(problem.splitlines()[-1])
             self.empty = self._reader.execute("SELECT 1 FROM responses LIMIT 1").fetchone() is None
             self._status = path.stat()
             stack.pop_all()
-        self._writer = Writer(path, connect, _storage_errors)
+        self._writer = _Writer(path)
 
     def put(self, keyed: Keyed, response: Response) -> None:
         """File an answer. One that comes later under the same key takes its place."""
@@ -101,7 +138,7 @@ class Journal:
     def usage(self) -> dict[str, Usage]:
         """What was asked of the model of each role, over all starts of the run."""
         self.flush()
-        with _storage_errors(self.path):
+        with storage_errors(self.path):
             return read_usage(self._reader)
 
     def flush(self) -> None:
@@ -130,13 +167,13 @@ class Journal:
     def holds_answers(self) -> bool:
         """Whether any request was answered, however it ended; what failed was not."""
         self.flush()
-        with _storage_errors(self.path):
+        with storage_errors(self.path):
             row = self._reader.execute("SELECT 1 FROM responses WHERE status != 'error' LIMIT 1")
             return row.fetchone() is not None
 
     def put_samples(self, samples: Iterable[Sample]) -> None:
         """Keep what the run is about, so that the folder alone is enough to score it again."""
-        with _storage_errors(self.path), self._reader:
+        with storage_errors(self.path), self._reader:
             self._reader.execute("DELETE FROM samples")
             self._reader.executemany(
                 "INSERT INTO samples VALUES (?, ?)", ((sample.id, _encode(sample)) for sample in samples)
@@ -144,12 +181,12 @@ class Journal:
 
     def holds_samples(self) -> bool:
         """Whether a run has begun here."""
-        with _storage_errors(self.path):
+        with storage_errors(self.path):
             return self._reader.execute("SELECT 1 FROM samples LIMIT 1").fetchone() is not None
 
     def samples(self, kind: Any = Sample) -> list[Sample]:
         """The samples, in the order in which they were put."""
-        with _storage_errors(self.path):
+        with storage_errors(self.path):
             rows = self._reader.execute("SELECT CAST(body AS BLOB) FROM samples ORDER BY rowid").fetchall()
         try:
             decoder = msgspec.json.Decoder(kind)
@@ -176,128 +213,112 @@ class Journal:
             )
 
     def _find(self, keys: Sequence[bytes]) -> dict[bytes, Response]:
-        with _storage_errors(self.path):
+        with storage_errors(self.path):
             return find(self._reader, keys)
 
 
-def find(connection: sqlite3.Connection, keys: Sequence[bytes]) -> dict[bytes, Response]:
-    """The answers that are stored under some keys and can be read."""
-    marks = ",".join("?" * len(keys))
-    # A status that is no text, or no UTF-8, must be found out here and not stop the whole look-up.
-    query = f"SELECT key, CAST(status AS BLOB), CAST(body AS BLOB) FROM responses WHERE key IN ({marks})"
-    try:
-        rows = connection.execute(query, keys).fetchall()
-    except sqlite3.OperationalError:
-        raise
-    except sqlite3.DatabaseError:  # a damaged page: what lies on others is found one by one
-        if len(keys) == 1:
-            return {}
-        return {key: response for one in keys for key, response in find(connection, [one]).items()}
-    decoded = {key: decode(status, body) for key, status, body in rows}
-    return {key: response for key, response in decoded.items() if response is not None}
+class _Writer:
+    """The thread that writes: an answer is committed with those that come within GATHER_S, since a commit
+    takes as long for one as for twenty. It appends to SQLite's write-ahead log and does not wait for the disk
+    (`synchronous = NORMAL`). What fails is raised at the next call: no answer is lost silently."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        self._wake = threading.Event()
+        self._urgent = threading.Event()
+        self._entries: list[Entry] = []
+        self._usage: dict[str, Usage] = {}
+        self._waiting: list[threading.Event] = []
+        self._closing = False
+        self._failure: BaseException | None = None
+        self._thread = threading.Thread(target=self._write, name="evenkeel-journal", daemon=True)
+        self._thread.start()
+
+    def put(self, entry: Entry) -> None:
+        self.raise_failure()
+        with self._lock:
+            self._entries.append(entry)
+            waiting = len(self._entries)
+        if waiting == 1:
+            self._wake.set()
+        elif waiting >= AHEAD:
+            self.flush()
+
+    def put_usage(self, role: str, usage: Usage) -> None:
+        """Store what was asked of the model of a role so far. It is committed also where no answer comes: a
+        kill must not make the budget fresh."""
+        with self._lock:
+            self._usage[role] = usage
+        if not self._wake.is_set():
+            self._wake.set()
+
+    def flush(self) -> None:
+        """Return when everything put so far is committed."""
+        done = threading.Event()
+        with self._lock:
+            self._waiting.append(done)
+        self._urgent.set()
+        self._wake.set()
+        while not done.wait(0.2) and self._thread.is_alive():
+            pass
+        self.raise_failure()
+
+    def close(self) -> None:
+        """Commit what is left and end."""
+        self._closing = True
+        self._urgent.set()
+        self._wake.set()
+        self._thread.join()
+
+    def raise_failure(self) -> None:
+        """Raise what kept an answer from being committed, if anything did."""
+        if self._failure is not None:
+            raise self._failure
+
+    def _write(self) -> None:
+        try:
+            with storage_errors(self._path), contextlib.closing(connect(self._path)) as connection:
+                closing = False
+                while not closing:
+                    self._wake.wait()
+                    self._urgent.wait(GATHER_S)
+                    with self._lock:
+                        self._wake.clear()
+                        self._urgent.clear()
+                        closing = self._closing
+                        entries, self._entries = self._entries, []
+                        usage, self._usage = self._usage, {}
+                        waiting, self._waiting = self._waiting, []
+                    _commit(connection, entries, usage)
+                    for done in waiting:
+                        done.set()
+        except BaseException as error:  # noqa: BLE001  # raised again at the next put or flush
+            self._failure = error
 
 
-def read_usage(connection: sqlite3.Connection) -> dict[str, Usage]:
-    rows = connection.execute("SELECT role, requests, tokens_in, tokens_out FROM usage")
-    return {role: Usage(*amounts) for role, *amounts in rows}
-
-
-def decode(status: Any, body: Any) -> Response | None:
-    """A stored answer; None where the row is damaged."""
-    try:
-        response = _decode(body)
-    except UNDECODABLE:
-        return None
-    vector, logprobs = response.vector, response.logprobs
-    whole = vector is None or (len(vector) > 0 and len(vector) % 4 == 0)
-    whole &= logprobs is None or len(logprobs.tokens) == len(logprobs.values)
-    return response if whole and response.status.encode() == status else None
-
-
-def refuse_links(path: Path) -> None:
-    """A journal is a file of its own: a link could lead a reader, or worse a writer, anywhere."""
-    for suffix in ("", "-wal", "-shm"):
-        if (file := path.with_name(path.name + suffix)).is_symlink():
-            raise RunConflict(f"{file} is a link: a run's files must lie in its own folder.")
-    if (file := path.with_name(f"{path.name}-journal")).exists() or file.is_symlink():
-        # SQLite would obey it, and it can name files elsewhere.
-        raise RunConflict(f"{file} is not written by Evenkeel: delete it, if you know where it comes from.")
-
-
-def connect(path: Path) -> sqlite3.Connection:
-    """A connection to write with. A file that is not a whole journal is left as it is."""
-    # A backend may pull the request stream, and with it the look-ups, from a thread of its own.
-    connection = sqlite3.connect(path, timeout=30, check_same_thread=False)
-    try:
-        harden(connection)
-        check(connection, path)
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = NORMAL")
-    except (sqlite3.Error, RunConflict):
-        connection.close()
-        raise
-    return connection
-
-
-def harden(connection: sqlite3.Connection) -> None:
-    """The file may come from anywhere: its schema may call nothing, its cells are checked when read."""
-    connection.execute("PRAGMA trusted_schema = OFF")
-    connection.execute("PRAGMA cell_size_check = ON")
-
-
-def check(connection: sqlite3.Connection, path: Path) -> None:
-    """Refuse a database of another version, or one whose tables are not a journal's and nothing else."""
-    version = connection.execute("PRAGMA user_version").fetchone()[0]
-    if version != VERSION:
-        raise RunConflict(
-            f"{path} was written in journal version {version}; this Evenkeel reads version {VERSION}. "
-            "Use the Evenkeel that made it, or choose another folder with --out."
+def _commit(connection: sqlite3.Connection, entries: Sequence[Entry], usage: Mapping[str, Usage]) -> None:
+    """Put answers and usage into the tables, all or none."""
+    if not entries and not usage:
+        return
+    with connection:
+        connection.executemany("INSERT OR IGNORE INTO requests VALUES (?, ?, ?)", _requests(entries))
+        connection.executemany(
+            "INSERT OR REPLACE INTO responses VALUES (?, ?, ?, ?, ?, ?)", _responses(entries)
         )
-    if _schema_of(connection) != _expected_schema():
-        raise RunConflict(
-            f"{path} is not a journal of Evenkeel: its tables are not a journal's. "
-            "Choose another folder with --out."
+        connection.executemany(
+            "INSERT OR REPLACE INTO usage VALUES (?, ?, ?, ?)",
+            [(role, *amounts) for role, amounts in usage.items()],
         )
 
 
-def _schema_of(connection: sqlite3.Connection) -> list[tuple[Any, ...]]:
-    """Tables, indexes, views and triggers, each with its definition less comments and spaces."""
-    rows = connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY type, name")
+def _requests(entries: Sequence[Entry]) -> Iterable[tuple[bytes, str, bytes]]:
+    return [(key.digest, type(request).__name__.lower(), content(request)) for (key, request), _ in entries]
+
+
+def _responses(entries: Sequence[Entry]) -> Iterable[tuple[bytes, bytes, int, str, bytes, float]]:
+    now = time.time()
     return [
-        (*names, re.sub(r"--[^\n]*|\s+", "", sql) if isinstance(sql, str) else sql) for *names, sql in rows
+        (key.key, key.digest, request.repeat, response.status, _encode(response), now)
+        for (key, request), response in entries
     ]
-
-
-@cache
-def _empty_journal() -> bytes:
-    """A journal without answers, as a whole file: a kill leaves it or nothing, and no log of SQLite's that is
-    neither. Two bytes of its header say that it is written in WAL mode."""
-    with contextlib.closing(sqlite3.connect(":memory:")) as connection:
-        connection.executescript(SCHEMA)
-        content = bytearray(connection.serialize())
-    content[WAL_MODE] = b"\2\2"
-    return bytes(content)
-
-
-@cache
-def _expected_schema() -> list[tuple[Any, ...]]:
-    with contextlib.closing(sqlite3.connect(":memory:")) as connection:
-        connection.executescript(SCHEMA)
-        return _schema_of(connection)
-
-
-@contextlib.contextmanager
-def _storage_errors(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except (sqlite3.OperationalError, OSError) as error:
-        raise StorageError(
-            f"{path}: the journal cannot be written ({error}). What was stored before is safe: "
-            "make room or fix the permissions, then run the same command again."
-        ) from error
-    except sqlite3.DatabaseError as error:
-        raise RunConflict(
-            f"{path} is damaged ({error}) and was left as it is. Put back a copy; or repair it with `sqlite3 "
-            f"{path.name} .recover | sqlite3 repaired.sqlite`; or choose another --out and take over what "
-            "can be read with --reuse."
-        ) from None

@@ -17,9 +17,8 @@ import msgspec
 
 from evenkeel.errors import DataError, RunConflict
 from evenkeel.files import lock
-from evenkeel.journal.journal import check, decode, find, harden, read_usage, refuse_links
-from evenkeel.journal.key import make_key
-from evenkeel.journal.writer import Usage
+from evenkeel.journal.database import Usage, check, decode, find, harden, read_usage, refuse_links
+from evenkeel.journal.journal import make_key
 from evenkeel.types import Request, Response, Sample
 
 R = TypeVar("R")

@@ -16,8 +16,8 @@ from evenkeel.errors import UsageError
 from evenkeel.files.cache import file_sha256
 from evenkeel.harness.folder.layout import run_file
 from evenkeel.harness.folder.spec import read_spec
-from evenkeel.journal.journal import refuse_links
-from evenkeel.journal.key import make_key, model_digest
+from evenkeel.journal.database import refuse_links
+from evenkeel.journal.journal import make_key, model_digest
 from evenkeel.journal.recording import Recording
 from evenkeel.types import Capability, Request, Response
 

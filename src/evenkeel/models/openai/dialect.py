@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from evenkeel.errors import DataError
-from evenkeel.journal.key import HALF_A_CHARACTER
+from evenkeel.journal.journal import HALF_A_CHARACTER
 from evenkeel.models.presets import TOKENS
 from evenkeel.text.judge import without_bounds
 from evenkeel.types import Generate

@@ -14,7 +14,7 @@ from typing import Any
 
 from evenkeel.harness.model import CountsTries, HasNotes, Model, TryCounter
 from evenkeel.harness.progress import Progress, watch
-from evenkeel.journal.key import make_key, model_digest
+from evenkeel.journal.journal import make_key, model_digest
 from evenkeel.models.openai.background import Outbox, Relay, iterate
 from evenkeel.models.openai.batches.session import Access, Answer, Session, poll_limit
 from evenkeel.models.openai.retry import Client
