@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenkeel.files.jsonfile import DEEPEST, json_objects, replace_half_pairs, shallow
+from evenkeel.files.jsonfile import DEEPEST, check_depth, json_objects, replace_half_pairs
 
 PROSE = st.text("{}[]\\\"':,a1 \n", max_size=30)
 OBJECTS = st.dictionaries(
@@ -37,10 +37,10 @@ def test_long_texts_of_braces_take_little_time(before: str) -> None:
 
 def test_levels_are_counted_outside_of_strings() -> None:
     content = '{"[{\\"[{": ' * DEEPEST + '"]}[[\\\\"' + "}" * DEEPEST
-    assert shallow(content) == content
+    assert check_depth(content) == content
     assert json.loads(content)
     with pytest.raises(RecursionError):
-        shallow(f"[{content}]")
+        check_depth(f"[{content}]")
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ from evenkeel.harness.gate import UNPRICED, Gate, estimate
 from evenkeel.harness.limits import Limits, Price
 from evenkeel.harness.progress import Progress
 from evenkeel.harness.registry import RUN_ARGUMENTS, benchmark_name, load_benchmark
-from evenkeel.harness.runner import ask, scored
+from evenkeel.harness.scoring import ask, scored
 from evenkeel.journal.journal import Journal
 from evenkeel.models.prices import (
     is_local,

@@ -14,7 +14,7 @@ from evenkeel.api.earlier import EarlierStart
 from evenkeel.api.permission import Permitted
 from evenkeel.api.setup import ASSIGNED_GATE, Setup, gate_for, identities, model_refs, prepare, with_sampling
 from evenkeel.errors import BudgetReached, EvenkeelError, ModelUnreachable, RunConflict, UsageError, place_of
-from evenkeel.files.cache import slug, storage_errors
+from evenkeel.files.cache import distinct_slug, slug, storage_errors
 from evenkeel.harness.benchmark import Benchmark
 from evenkeel.harness.control import controlled
 from evenkeel.harness.dispatcher import TITLES, Dispatcher
@@ -26,8 +26,7 @@ from evenkeel.harness.gate import Gate
 from evenkeel.harness.limits import Limits
 from evenkeel.harness.progress import Progress
 from evenkeel.harness.registry import benchmark_name, load_benchmark, load_stored, sample_type
-from evenkeel.harness.runner import ask, check_loss, publish, score_samples
-from evenkeel.harness.scoring import UNCAUGHT
+from evenkeel.harness.scoring import UNCAUGHT, ask, check_loss, score_samples
 from evenkeel.journal.journal import Journal
 from evenkeel.journal.recording import Recording
 from evenkeel.models.engines.engine import load_engine
@@ -88,28 +87,17 @@ def run(
     roles = batched_roles(loaded, name, refs) if batch else frozenset()
     gate = ASSIGNED_GATE.get() or gate_for(limits, refs, loaded, watching, batched=roles)
     earlier = EarlierStart(Path(out)) if out and not fresh else None
-    if earlier is not None:
-        gate.resume(earlier.usage())
-    folder = Path(out) if out else None
     with (
         load_engine(engine, engine_args, concurrency=concurrency) as running,
-        contextlib.ExitStack() as stack,
+        _Target(Path(out) if out else None, watching) as target,
     ):
-
-        def choose_folder(spec: RunSpec) -> None:
-            nonlocal folder
-            folder = folder or new_folder(RUNS, name, spec.subject)
-            stack.enter_context(_announced(folder, watching))
-
         setup = prepare(
             running, loaded, name, refs, data=data, column=column, lang=lang, limit=limit, label=label,
-            gate=gate, earlier=earlier, progress=watching, before_asking=choose_folder,
+            gate=gate, earlier=earlier, progress=watching, before_asking=target.announce,
         )  # fmt: skip
         return execute(
-            setup, folder or new_folder(RUNS, name, setup.spec.subject), gate,
-            fresh=fresh, reuse=reuse, progress=watching, batched=roles, wait=wait,
-        )  # fmt: skip
-    raise AssertionError("unreachable")
+            setup, target.path, gate, fresh=fresh, reuse=reuse, progress=watching, batched=roles, wait=wait
+        )
 
 
 def rescore(
@@ -173,22 +161,34 @@ def new_folder(root: Path, *names: str) -> Path:
     raise AssertionError("unreachable")
 
 
-@contextlib.contextmanager
-def _announced(folder: Path, progress: Progress) -> Iterator[None]:
-    """Have a new folder's settings stored before the first request, with which servers are tried out: a run
-    that is killed then can be resumed, and one that ends before it has begun leaves no folder."""
-    with storage_errors(folder / STARTED):
-        is_new = is_unused(folder)
-        folder.mkdir(parents=True, exist_ok=True)
-    if is_new:
-        progress.began(folder)
-    try:
-        yield
-    finally:
-        if is_new and not (folder / "spec.json").exists() and is_unused(folder):
-            (folder / STARTED).unlink(missing_ok=True)
+class _Target:
+    """The folder of a run that is being set up. Its settings are stored before the first request, with which
+    servers are tried out: a run that is killed then can be resumed. One that ends before it has begun leaves
+    no folder."""
+
+    def __init__(self, folder: Path | None, progress: Progress) -> None:
+        self.path = folder or Path()
+        self._chosen = folder is not None
+        self._progress = progress
+        self._is_new = False
+
+    def announce(self, spec: RunSpec) -> None:
+        if not self._chosen:
+            self.path, self._chosen = new_folder(RUNS, spec.benchmark, spec.subject), True
+        with storage_errors(self.path / STARTED):
+            self._is_new = is_unused(self.path)
+            self.path.mkdir(parents=True, exist_ok=True)
+        if self._is_new:
+            self._progress.began(self.path)
+
+    def __enter__(self) -> _Target:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._is_new and not (self.path / "spec.json").exists() and is_unused(self.path):
+            (self.path / STARTED).unlink(missing_ok=True)
             with contextlib.suppress(OSError):
-                folder.rmdir()
+                self.path.rmdir()
 
 
 @contextlib.contextmanager
@@ -281,7 +281,7 @@ def _finish(
     found = {"notes": notes, "refused": refused}
     folder.add_provenance(records_bytes=size, **{name: value for name, value in found.items() if value})
     run = Run(folder.path)
-    publish(benchmark, folder, spec, run)
+    _publish(benchmark, folder, spec, run)
     try:
         from evenkeel.report.html_page import render  # after the figures: it takes memory, and a moment
 
@@ -292,6 +292,27 @@ def _finish(
         (folder.path / "report.html").unlink(missing_ok=True)  # it would show the figures from before
         run.problems.append(f"the page could not be written: {place_of(error)}. The figures are whole.")
     return run
+
+
+def _publish(benchmark: Benchmark, folder: RunFolder, spec: RunSpec, run: Run) -> None:
+    """The run in its published formats. One odd record costs a file, never the run."""
+    name, taken, written = "", set[str](), list[str]()
+    try:
+        for title, chunks in benchmark.publish(spec, run.records):
+            name = f"export/{distinct_slug(title, taken, longest=200)}"
+            with folder.writing(name) as file:
+                file.writelines(chunks)
+            written.append(Path(name).name)
+    except UNCAUGHT:
+        raise
+    except Exception as error:  # noqa: BLE001  # scores unaffected; reported
+        if name:
+            (folder.path / name).unlink(missing_ok=True)  # one that was left from before has other figures
+        run.problems.append(
+            f"the published files could not be written: {place_of(error)}. The figures are whole."
+        )
+    before = folder.spec.provenance.get("exported", ())  # only what is listed there is the run's own
+    folder.add_provenance(exported=sorted({*before, *written}))
 
 
 def summarise(benchmark: Benchmark, scores: Sequence[Score]) -> Summary:

@@ -85,6 +85,8 @@ def prepare(
         spec = make_spec(name, benchmark, models, source, limit=limit, label=label)
         return Setup(benchmark, spec, samples, models)
 
+    if earlier is not None:
+        gate.resume(earlier.usage())  # trials count, too
     if earlier is not None and "loglikelihood" in benchmark.roles.get("model", ()):
         # Nobody is tried out where nothing is left to ask, also of a run that continued without.
         for candidate in filter(None, (benchmark, benchmark.without(frozenset({"loglikelihood"})))):

@@ -45,7 +45,7 @@ def read_json_lines(path: Path, kind: Any) -> Iterator[Any]:
     with open_file(path) as file:
         for number, line in enumerate(file, 1):
             try:
-                yield decoder.decode(shallow(line))
+                yield decoder.decode(check_depth(line))
             except NOT_JSON:  # a blank line, half of a surrogate pair, or an error to be explained
                 if line.removeprefix(BOM).strip():
                     yield _decode_line(path, line, kind, number)
@@ -88,7 +88,7 @@ def convert(path: Path, raw: Any, kind: Any, *, line: int | None = None) -> Any:
 def decode(content: bytes) -> Any:
     """JSON as Python values; half of a surrogate pair, which no text can hold, becomes U+FFFD."""
     try:
-        return msgspec.json.decode(shallow(content))
+        return msgspec.json.decode(check_depth(content))
     except msgspec.DecodeError:
         if not re.search(rb"\\u[dD][89a-fA-F]", content):
             raise
@@ -101,7 +101,7 @@ _NO_BRACKETS = bytes(byte for byte in range(256) if byte not in _STEPS)
 JsonT = TypeVar("JsonT", bytes, str)
 
 
-def shallow(content: JsonT) -> JsonT:
+def check_depth(content: JsonT) -> JsonT:
     """The same JSON, or RecursionError where it is nested more than DEEPEST levels; in linear time.
 
     Few texts have as many brackets, so that counting these is all that is done.

@@ -19,7 +19,7 @@ import numpy as np
 from msgspec import Struct
 
 from evenkeel.errors import DataError
-from evenkeel.files.jsonfile import NOT_JSON, convert, decode_line, open_file, shallow
+from evenkeel.files.jsonfile import NOT_JSON, check_depth, convert, decode_line, open_file
 from evenkeel.types import Status, Tag
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def record_index(path: Path, state: State, headline: str) -> Index:
     with unchanged(path, state) as file:
         for number, line in enumerate(file, 1):
             try:
-                row = _LINES.decode(shallow(line))
+                row = _LINES.decode(check_depth(line))
             except NOT_JSON:  # half of a surrogate pair, or an error to be described
                 row = convert(path, decode_line(path, line, number), _Line, line=number)
             lines.append(row)

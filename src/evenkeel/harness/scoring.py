@@ -1,22 +1,28 @@
-"""Scoring that one odd answer cannot stop: whatever fails is that sample's `error`, and the rest goes on.
+"""From samples to scores, on one path for every benchmark: requests → responses → records.
 
-A benchmark scores a portion of samples together. Where that fails, each is scored by itself; the answers of
-those that fail count as errors, and the portion is scored again. What was asked further on the way is in the
-journal by then, so that trying again costs no request. A sample that fails also with errors for answers stops
-the run, with its name.
+One odd answer cannot stop it: whatever fails is that sample's `error`, and the rest goes on. A benchmark
+scores a portion of samples together. Where that fails, each is scored by itself; the answers of those that
+fail count as errors, and the portion is scored again. What was asked further on the way is in the journal by
+then, so that trying again costs no request. A sample that fails also with errors for answers stops the run,
+with its name.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Generator, Mapping, Sequence
-from typing import NamedTuple, TypeAlias, TypeVar
+from collections import Counter, defaultdict
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
+from math import ceil
+from pathlib import Path
+from typing import IO, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
-from evenkeel.errors import DataError, EvenkeelError, place_of
+from evenkeel.errors import DataError, EvenkeelError, RunConflict, place_of
 from evenkeel.harness.benchmark import Benchmark, Scoring
-from evenkeel.types import Answered, Asking, Record, Request, Response, Score
+from evenkeel.harness.dispatcher import Dispatcher
+from evenkeel.harness.folder.layout import run_file
+from evenkeel.types import KIND_NEEDS, Answered, Asking, Record, Request, Response, Sample, Score
 
 T = TypeVar("T")
 
@@ -26,6 +32,8 @@ Answer: TypeAlias = Callable[[Sequence[Request]], Sequence[Response]]
 FAILED = Response(status="error", reason="scoring failed")
 FAILURE = "scoring failed: "
 """Begins what is said of a sample that could not be scored; how and where follows."""
+CHUNK = 25_000
+"""Requests scored at a time: large enough for bulk work, small enough for memory."""
 UNCAUGHT = (EvenkeelError, MemoryError)
 """What stops a run wherever it comes from: it is not about one sample."""
 
@@ -39,6 +47,101 @@ class Scored(NamedTuple):
 
 class Unscorable(Exception):
     """Scoring some samples together failed; the message says how and where."""
+
+
+def ask(benchmark: Benchmark, samples: Sequence[Sample], dispatcher: Dispatcher) -> None:
+    """Have the model answer what the journal does not hold yet, where a model is under test."""
+    if "model" in benchmark.roles:
+        dispatcher.ask("model", lambda: _all_requests(benchmark, samples))
+
+
+def check_loss(benchmark: Benchmark, samples: Sequence[Sample], dispatcher: Dispatcher, folder: Path) -> None:
+    """Refuse to score a run again whose journal lacks answers that its results may still hold."""
+    if "model" not in benchmark.roles or run_file(folder, "records.jsonl") is None:
+        return
+    if missing := dispatcher.count_missing("model", _all_requests(benchmark, samples)):
+        raise RunConflict(
+            f"{dispatcher.journal.path} lacks {missing:,} answers that the results of the run may hold, "
+            "which are left as they are. Run the command that made the run again: it asks for them."
+        )
+
+
+def score_samples(
+    benchmark: Benchmark,
+    file: IO[bytes],
+    samples: Sequence[Sample],
+    dispatcher: Dispatcher,
+    note: Callable[[str], None],
+) -> list[Score]:
+    """From stored answers to records and the scores."""
+    scores: list[Score] = []
+    failed: Counter[str] = Counter()
+    for score, line in scored(benchmark, samples, dispatcher):
+        file.write(line + b"\n")
+        scores.append(score)
+        failed.update(text.removeprefix(FAILURE) for text in score.failures if text.startswith(FAILURE))
+    for place, count in failed.most_common():
+        note(f"scoring failed for {count:,} of {len(samples):,} samples, which count as errors: {place}")
+    return scores
+
+
+def scored(benchmark: Benchmark, samples: Sequence[Sample], dispatcher: Dispatcher) -> Iterator[Scored]:
+    """The samples with their stored answers, scored a portion at a time, which asks what it needs further."""
+    for chunk in in_chunks(benchmark, samples):
+        yield from score_portion(benchmark, _with_answers(benchmark, chunk, dispatcher), dispatcher.answer)
+
+
+def in_chunks(benchmark: Benchmark, samples: Sequence[Sample]) -> Iterator[list[Sample]]:
+    """Samples in equal portions of at most about CHUNK requests; a group is never torn apart.
+
+    None of them is small: a benchmark may compare the samples of a portion with each other.
+    """
+    groups: defaultdict[str, list[Sample]] = defaultdict(list)
+    requests: Counter[str] = Counter()
+    for sample in samples:
+        groups[sample.group].append(sample)
+        requests[sample.group] += len(_requests(benchmark, sample))
+    # Where nothing is asked before scoring, all are one portion.
+    portion = requests.total() / max(1, ceil(requests.total() / CHUNK)) or CHUNK
+    order = {sample.id: index for index, sample in enumerate(samples)}
+    chunk: list[Sample] = []
+    size, portions = 0, 1
+    for group, members in groups.items():
+        chunk += members
+        size += requests[group]
+        if size >= portions * portion:
+            yield sorted(chunk, key=lambda sample: order[sample.id])
+            chunk, portions = [], portions + 1
+    if chunk:
+        yield sorted(chunk, key=lambda sample: order[sample.id])
+
+
+def _with_answers(benchmark: Benchmark, samples: Sequence[Sample], dispatcher: Dispatcher) -> list[Answered]:
+    requests = [_requests(benchmark, sample) for sample in samples]
+    responses = iter(dispatcher.read(list(chain.from_iterable(requests))))
+    return [
+        Answered(sample, group, tuple(islice(responses, len(group))))
+        for sample, group in zip(samples, requests, strict=True)
+    ]
+
+
+def _all_requests(benchmark: Benchmark, samples: Iterable[Sample]) -> Iterator[Request]:
+    return chain.from_iterable(_requests(benchmark, sample) for sample in samples)
+
+
+def _requests(benchmark: Benchmark, sample: Sample) -> tuple[Request, ...]:
+    """What is asked for a sample, which may be stored and of any shape."""
+    try:
+        requests = tuple(benchmark.requests(sample))
+    except UNCAUGHT:
+        raise
+    except Exception as error:
+        problem = f"this is not a sample of the run's benchmark: {place_of(error)}."
+        raise DataError(f"sample {sample.id}", problem) from error
+    if odd := [request for request in requests if type(request) not in KIND_NEEDS]:
+        kind = type(odd[0]).__name__
+        raise DataError(f"sample {sample.id}", f"requests must give Generate, …, Rank, and gave a {kind}.")
+    return requests
 
 
 def score_portion(benchmark: Benchmark, items: Sequence[Answered], answer: Answer) -> list[Scored]:

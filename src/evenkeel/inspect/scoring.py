@@ -21,8 +21,7 @@ from evenkeel.harness.gate import Gate
 from evenkeel.harness.model import Model
 from evenkeel.harness.progress import Progress
 from evenkeel.harness.registry import load_benchmark, record_type
-from evenkeel.harness.runner import in_chunks
-from evenkeel.harness.scoring import Scored, score_portion
+from evenkeel.harness.scoring import Scored, in_chunks, score_portion
 from evenkeel.inspect.questions import (
     NOT_RECORDED,
     Answers,

@@ -1,13 +1,13 @@
 """The journal: every answered request of a run with its answer, in SQLite, as it came.
 
 An answer is kept under the key of its request, the hash of who is asked (the model's identity), what is
-asked, and the repeat. So a killed run resumes where it stopped, scoring never needs the model again, five repeats
-of one prompt are five entries, and the same question in another run is the same.
+asked, and the repeat. So a killed run resumes where it stopped, scoring never needs the model again, five
+repeats of one prompt are five entries, and the same question in another run is the same.
 
 A thread of its own commits the answers as they come, so that the thread that talks to the model never waits
 for the disk, and a kill loses next to nothing: a commit survives the end of the process, however it ends;
-after a power failure the last commits may be missing, and the file is whole. A row that cannot be read (bits flip,
-disks fail) is an answer that is missing, and is asked for again.
+after a power failure the last commits may be missing, and the file is whole. A row that cannot be read (bits
+flip, disks fail) is an answer that is missing, and is asked for again.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import msgspec
 from msgspec import Meta, Struct
 
-from evenkeel.files.jsonfile import json_objects, replace_half_pairs, shallow
+from evenkeel.files.jsonfile import check_depth, json_objects, replace_half_pairs
 from evenkeel.text.answers import is_blank
 from evenkeel.types import Asking, Generate, Message, Response, Sampling, Status
 
@@ -153,7 +153,7 @@ def _leading_object(text: str) -> Iterator[Any]:
     start = text.lstrip().removeprefix("```json").removeprefix("```").lstrip()
     if start.startswith("{"):
         with contextlib.suppress(ValueError, RecursionError):
-            yield json.JSONDecoder().raw_decode(replace_half_pairs(shallow(start)))[0]
+            yield json.JSONDecoder().raw_decode(replace_half_pairs(check_depth(start)))[0]
 
 
 def _repair(request: Generate, reason: str) -> Generate:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from pkgutil import resolve_name
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from evenkeel.harness.stored.marks import Verdict as MarkVerdict
     from evenkeel.harness.stored.samples import Samples
     from evenkeel.page.verdict import Verdict
+
+SAME_EMBEDDER = 1e-4
+"""Figures of the same embedder differ by less."""
 
 
 class ScoredLine(Struct, frozen=True):
@@ -228,9 +231,21 @@ class Run(Displayed):
 
     def agreement(self) -> str | None:
         """How our figures compare with those that the recorded file itself gave; None where it gave none."""
-        from evenkeel.harness.stored.agreement import agreement
-
-        return agreement(self)
+        differences = [
+            abs(value - published[name])
+            for record in self.records()
+            if (published := _published_figures(record.sample.inputs))
+            for name, value in record.score.values.items()
+            if name in published and value is not None
+        ]
+        if not differences:
+            return None
+        text = f"{len(differences):,} published figures, largest difference from ours {max(differences):.1e}"
+        theirs = str(self.spec.data.get("embedder") or "")
+        ours = str(self.spec.models.get("embedder", {}).get("name") or "")
+        if max(differences) > SAME_EMBEDDER and theirs and _model_name(theirs) != _model_name(ours):
+            return f"{text}: the file's figures are of another embedder ({theirs}; ours is {ours})"
+        return text
 
     def frame(self) -> DataFrame:
         """The records as a polars data frame, one row per sample.
@@ -294,3 +309,13 @@ def shared_layout(runs: Sequence[Run]) -> Layout:
     if len({run.layout.headline for run in runs}) == 1:
         return runs[0].layout
     return benchmark_class(runs[0].spec.benchmark).layout
+
+
+def _published_figures(inputs: Any) -> Mapping[str, float]:
+    figures = inputs.get("published") if isinstance(inputs, Mapping) else getattr(inputs, "published", None)
+    return figures or {}
+
+
+def _model_name(name: str) -> str:
+    """A model's name without the folder or the organisation before it, in any case."""
+    return name.replace("\\", "/").rstrip("/").rpartition("/")[2].casefold()

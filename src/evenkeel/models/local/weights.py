@@ -21,7 +21,7 @@ import msgspec
 
 from evenkeel.errors import EvenkeelError, MissingExtra, UsageError
 from evenkeel.files.cache import expanded, file_sha256
-from evenkeel.files.jsonfile import shallow
+from evenkeel.files.jsonfile import check_depth
 from evenkeel.files.remote.telemetry import switch_off_telemetry
 from evenkeel.models.local.gguf_header import check_gguf
 
@@ -157,7 +157,7 @@ def safetensors_problem(file: Path) -> str:
         if len(start) < 8 or 8 + length > size:
             return f"its {size:,} bytes end within the header"
         try:
-            header = msgspec.json.decode(shallow(opened.read(length)), type=dict[str, dict[str, Any]])
+            header = msgspec.json.decode(check_depth(opened.read(length)), type=dict[str, dict[str, Any]])
             ends = [entry["data_offsets"][1] for name, entry in header.items() if name != "__metadata__"]
             expected = 8 + length + max(ends, default=0)
         except (ValueError, RecursionError, LookupError, TypeError):
@@ -275,7 +275,7 @@ def tokenizer_errors(path: Path | str) -> Iterator[None]:
 def read_json(path: Path, kind: type[Any] = dict) -> Any:
     """A JSON file's content; an empty object (or list) where it is missing, broken or of another kind."""
     try:
-        return msgspec.json.decode(shallow(path.read_bytes()), type=kind)
+        return msgspec.json.decode(check_depth(path.read_bytes()), type=kind)
     except (OSError, ValueError, RecursionError):
         return kind()
 

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from evenkeel.errors import UsageError
-from evenkeel.files.jsonfile import shallow
+from evenkeel.files.jsonfile import check_depth
 from evenkeel.models.openai.endpoint import KEY_VARIABLE
 from evenkeel.options import RUNTIME, TopK, TopP
 
@@ -63,6 +63,6 @@ class OpenAIOptions(Struct, frozen=True, kw_only=True):
 
 def json_object(text: str) -> dict[str, Any]:
     try:
-        return msgspec.json.decode(shallow(text), type=dict[str, Any]) if text else {}
+        return msgspec.json.decode(check_depth(text), type=dict[str, Any]) if text else {}
     except (msgspec.DecodeError, RecursionError):
         raise UsageError("extra_body is not a JSON object: write '{\"name\": value}'.") from None

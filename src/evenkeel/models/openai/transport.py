@@ -21,7 +21,7 @@ import aiohttp
 import msgspec
 
 from evenkeel.errors import explain
-from evenkeel.files.jsonfile import shallow
+from evenkeel.files.jsonfile import check_depth
 
 if TYPE_CHECKING:
     from aiohttp.client_reqrep import ClientRequest
@@ -135,7 +135,7 @@ class Reply(NamedTuple):
             raise RequestError(BROKEN, f"it is not JSON: {self.message() or 'it is empty'}")
         try:
             try:
-                return read(shallow(self.data))
+                return read(check_depth(self.data))
             except msgspec.DecodeError:
                 # Half a character, as a cut-off answer may hold, or NaN, which Python writes so, is no
                 # reason to lose the rest of it.
@@ -157,7 +157,7 @@ class Reply(NamedTuple):
     def _error(self) -> Any:
         """What the body says is wrong: an object, a text, or nothing that is known."""
         try:
-            body = msgspec.json.decode(shallow(self.data[:ERROR_BODY]))
+            body = msgspec.json.decode(check_depth(self.data[:ERROR_BODY]))
         except (msgspec.DecodeError, ValueError, RecursionError):
             return None
         if isinstance(body, list) and body:

@@ -21,7 +21,7 @@ import aiohttp
 import msgspec
 
 from evenkeel.errors import BatchesPending, EvenkeelError, ModelUnreachable, UsageError
-from evenkeel.files.jsonfile import shallow
+from evenkeel.files.jsonfile import check_depth
 from evenkeel.harness.folder.layout import BATCHES, how_to_resume
 from evenkeel.models.openai.batches.protocols import (
     PROTOCOLS,
@@ -296,7 +296,7 @@ class Session:
 
     def _parsed(self, line: bytes) -> Result:
         try:
-            return self._protocol.result(shallow(line))
+            return self._protocol.result(check_depth(line))
         except msgspec.DecodeError:
             return self._protocol.result(repaired(line))  # half a character is no reason to lose the rest
 
