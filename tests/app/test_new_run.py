@@ -13,7 +13,7 @@ import html5lib
 import pytest
 
 import evenkeel as ek
-from evenkeel.app.progress import Watched, _rate, watched
+from evenkeel.app.progress import Watched, watched
 from evenkeel.files import lock
 from scripted import Scripted
 from serving import Serving, address, serving
@@ -242,14 +242,6 @@ def test_a_build_is_started_and_its_files_can_be_chosen(app: Serving, tmp_path: 
     assert f"/new-run?benchmark=miron&amp;data={process.name}" in page
     filled = fields(app.visitor.get(f"/new-run?benchmark=miron&data={process.name}").text)
     assert filled["data"] == process.name
-
-
-@pytest.mark.parametrize(
-    ("rate", "words"),
-    [(0.0001, ""), (0.03, "1.8 a minute"), (0.5, "0.5 a second"), (31.4, "31 a second")],
-)
-def test_a_rate_is_never_zero(rate: float, words: str) -> None:
-    assert _rate(rate) == words
 
 
 def test_a_phase_is_shown_with_what_is_waited_for_and_the_time(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from evenkeel.models.local.generation import Generation, Prompt, generate
 from evenkeel.models.local.responses import generate_response
 from evenkeel.models.local.steps.sampling import Sampler
 from evenkeel.types import Generate, LogLikelihood, Message
+from models.hostile import Recorder
 from models.tiny import (
     ask,
     chat,
@@ -51,6 +52,16 @@ def test_a_model_that_is_not_there(name: str, message: str, monkeypatch: pytest.
     with pytest.raises(UsageError, match=message) as error:
         open_hf(name).identity()
     assert "\n" not in str(error.value)
+
+
+def test_it_says_whether_it_reads_or_writes(folder: Path) -> None:
+    model, watcher = open_hf(folder), Recorder()
+    model.watch(watcher)
+    ask(model, say("Once upon a time", max_tokens=4))
+    model.close()
+    loading, reading, *writing = watcher.waits
+    assert (loading, reading) == ("loading the model", "reading prompts: 4 tokens")
+    assert writing[0] == "writing answers: 1 token"
 
 
 # Identity

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from evenkeel.harness.control import RunProgress
-from evenkeel.page.format import duration
+from evenkeel.page.format import duration, rate
 from evenkeel.report.suite import State, SuiteRun
 from evenkeel.report.terminal.progress import Watcher
 from evenkeel.report.terminal.runs import PlainRuns, RunBars
@@ -65,3 +65,10 @@ def test_durations_are_short() -> None:
     assert [duration(seconds) for seconds in (0.4, 89, 90, 5399, 12_000)] == [
         "0 s", "89 s", "2 min", "90 min", "3.3 h",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("per_second", "words"), [(0, ""), (0.0001, ""), (0.03, "1.8/min"), (0.5, "0.5/s"), (31.4, "31/s")]
+)
+def test_a_rate_is_never_zero(per_second: float, words: str) -> None:
+    assert rate(per_second) == words

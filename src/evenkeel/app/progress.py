@@ -11,7 +11,7 @@ from msgspec import Struct
 from evenkeel.api.launch import Started, own_process
 from evenkeel.files.lock import is_written
 from evenkeel.harness.control import RunProgress, read_progress
-from evenkeel.page.format import counted, duration
+from evenkeel.page.format import counted, duration, rate
 
 LINES = 12
 """Of the log of a process that ended early."""
@@ -26,7 +26,7 @@ class Watched(Struct, frozen=True, kw_only=True):
     share: float | None = None
     """How much of its phase is done, 0 to 1; None while that is not known."""
     words: str = ""
-    """`asking: 40 of 200 requests, 3.2 a second, about 50 s left`."""
+    """`asking: 40 of 200 requests, 3.2/s, about 50 s left`."""
     log: str = ""
     """The last lines that it printed, where it ended early or has not answered yet."""
     known: bool = False
@@ -67,19 +67,12 @@ def _words(process: Started | None, progress: RunProgress | None) -> str:
     if progress is None or not progress.total:
         return ", ".join(filter(None, ["loading", elapsed]))
     parts = [f"{progress.phase}: {progress.done:,} of {counted(progress.total, 'requests')}"]
-    parts += [progress.waiting, _rate(progress.rate), elapsed]
+    parts += [progress.waiting, rate(progress.rate), elapsed]
     if progress.seconds_left is not None:
         parts.append(f"about {duration(progress.seconds_left)} left")
     parts += [f"{progress.failed:,} failed"] if progress.failed else []
     parts += [f"${progress.usd:,.4f} spent"] if progress.usd else []
     return ", ".join(filter(None, parts))
-
-
-def _rate(rate: float) -> str:
-    """`3.2 a second`, `4 a minute`; empty where nothing was answered yet."""
-    if rate >= 0.1:
-        return f"{rate:,.1f} a second" if rate < 10 else f"{rate:,.0f} a second"
-    return f"{60 * rate:.1f} a minute" if 60 * rate >= 0.1 else ""
 
 
 def _elapsed(began: str) -> str:

@@ -135,10 +135,10 @@ class HuggingFace:
         self._progress = Progress()
 
     def watch(self, progress: Progress) -> None:
-        """Say now and then how many tokens were computed: the first answers may take minutes."""
+        """Say now and then how many tokens were read or written: the first answers may take minutes."""
         self._progress = progress
         if self._loaded is not None:
-            self._loaded.say = progress.waiting
+            self._loaded.report_to(progress.waiting)
 
     def identity(self) -> dict[str, Any]:
         weights = self._weights()
@@ -216,6 +216,7 @@ class HuggingFace:
             from evenkeel.models.local.loading import load
 
             options = self._options
+            self._progress.waiting("loading the model")
             self._loaded = causal = load(
                 self._spec,
                 self._weights(),
@@ -224,7 +225,7 @@ class HuggingFace:
                 trust_remote_code=options.trust_remote_code,
             )
             causal.top_p, causal.top_k = options.top_p, options.top_k
-            causal.say = self._progress.waiting
+            causal.report_to(self._progress.waiting)
             kind = causal.device.type
             self._notes = precision_notes(causal.model.dtype)
             tokens = TOKENS.get(kind)

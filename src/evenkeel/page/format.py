@@ -71,6 +71,13 @@ def duration(seconds: float) -> str:
     return f"{seconds / 60:,.0f} min" if seconds < 5400 else f"{seconds / 3600:,.1f} h"
 
 
+def rate(per_second: float) -> str:
+    """`31/s`, `3.2/s`, `1.8/min`; empty where that would round to nothing."""
+    if per_second >= 0.1:
+        return f"{per_second:,.0f}/s" if per_second >= 10 else f"{per_second:.1f}/s"
+    return f"{60 * per_second:.1f}/min" if 60 * per_second >= 0.1 else ""
+
+
 def signed(amount: float, unit: Unit) -> str:
     """A difference, with its sign: `+0.012`, `-3%`; without one where it rounds to zero."""
     return _plus(amount, number(amount, unit))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
@@ -23,6 +24,7 @@ from evenkeel.models.local.steps.attention import NAME, rounded_up
 from evenkeel.models.local.steps.caches import repeated, stacked
 from evenkeel.models.local.vocabulary import Vocabulary, read_vocabulary
 from evenkeel.models.local.weights import tokenizer_errors
+from evenkeel.page.format import counted
 from evenkeel.types import Message
 
 CACHES = ("past_key_values", "cache_params")
@@ -103,16 +105,20 @@ class Causal:
         self.token_text = lru_cache(maxsize=None)(lambda token: str(tokenizer.decode([token])))
         """A single token as text."""
         self._grammars: Grammars | None = None
-        self.say: Callable[[str], None] | None = None
-        """Takes a line on how far it is, now and then."""
-        self._computed, self._next = 0, 0.0
+        self._say: Callable[[str], None] | None = None
+        self._counts: Counter[str] = Counter()
+        self._doing, self._next = "", 0.0
 
-    def computed(self, tokens: int) -> None:
-        """Count tokens that were read or written."""
-        self._computed += tokens
-        if self.say is not None and (now := time.monotonic()) >= self._next:
-            self._next = now + SAY_S
-            self.say(f"{self._computed:,} tokens computed")
+    def report_to(self, say: Callable[[str], None]) -> None:
+        """Say from now on what is done, and how many tokens that is."""
+        self._say, self._counts, self._doing = say, Counter(), ""
+
+    def count(self, doing: str, tokens: int) -> None:
+        """Count tokens that are read or written next, and say so at once or now and then."""
+        self._counts[doing] += tokens
+        if self._say is not None and (doing != self._doing or time.monotonic() >= self._next):
+            self._doing, self._next = doing, time.monotonic() + SAY_S
+            self._say(f"{doing}: {counted(self._counts[doing], 'tokens')}")
 
     @cached_property
     def vocabulary(self) -> Vocabulary | None:
@@ -238,8 +244,9 @@ class Causal:
         if cache is not None and self._cache_name:
             arguments[self._cache_name] = cache
         accepted = {name: value for name, value in arguments.items() if name in self._parameters}
+        if cache is None or new > 1:
+            self.count("reading prompts", ids.numel())
         out = self.model(**accepted, return_dict=True)
-        self.computed(ids.numel())
         return Step(out.logits[:, -keep:], out.get(self._cache_name) if self._cache_name else None)
 
     def read_prompts(self, rows: Sequence[Sequence[int]]) -> Reading:

@@ -163,6 +163,7 @@ def continue_rows(
         if state.shrinks and len(active) < len(rows) * ACTIVE:
             steps.select(active)
             rows = [rows[line] for line in active]
+        causal.count("writing answers", len(active))
         steps.read()
         if unread:
             _add_tokens(causal, prompts, generations, *unread, ended)

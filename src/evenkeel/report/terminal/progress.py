@@ -8,7 +8,7 @@ from collections import Counter
 from typing import Any
 
 from evenkeel.harness.progress import Progress
-from evenkeel.page.format import counted, visible
+from evenkeel.page.format import counted, rate, visible
 from evenkeel.types import Response
 
 NOTEBOOK_SECONDS = 0.5
@@ -103,8 +103,8 @@ class _Tally(Progress):
         return ", ".join(filter(None, parts))
 
     def _counts(self) -> str:
-        rate = (self._done - self._before) / max(time.monotonic() - self._start, 1e-9)
-        parts = [f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.1f}/s"] if rate else []
+        per_second = (self._done - self._before) / max(time.monotonic() - self._start, 1e-9)
+        parts = list(filter(None, [rate(per_second)]))
         parts += [f"{self._tokens:,} tokens"] if self._tokens else []
         parts += [f"${self._usd:.2f}"] if self._usd else []
         parts += [f"{count:,} {kind[:LONGEST_KIND]}" for kind, count in self._failures.most_common(KINDS)]
