@@ -139,6 +139,7 @@ def test_many_samples_have_short_details_and_wrong_ones_first(
     monkeypatch.setattr(samples, "TEXTS", 4000)
     monkeypatch.setattr(samples, "MOST_ROWS", 12)
     monkeypatch.setattr(samples, "MOST_VIEWS", 4)
+    monkeypatch.setattr(samples, "MOST_DRAWN", 2)
     values = np.linspace(0.1, 0.9, 16).reshape(8, 2)
     values[[2, 5], [1, 0]] = np.nan
     run = store_run(tmp_path / "run", {"mean_similarity": values}, asks="long " * 1000)
@@ -146,11 +147,16 @@ def test_many_samples_have_short_details_and_wrong_ones_first(
     assert table is not None
     data = msgspec.json.decode(str(table.data))
     assert data["count"] == 12
-    assert data["detailed"] == [0, 1, 5, 10]  # the two without a value, then the first
-    details = msgspec.json.decode(gzip.decompress(base64.b64decode(str(table.views))), type=list[str])
-    assert all(150 < detail.count("long") < 400 for detail in details)
+    assert data["detailed"] == [0, 5, 10, 1]  # what is opened first, the two without a value, then the others
+    details = msgspec.json.decode(gzip.decompress(base64.b64decode(str(table.views))))
+    assert all(150 < str(detail).count("long") < 400 for detail in details)
+    assert [isinstance(detail, str) for detail in details] == [True, True, False, False]
+    names, texts = zip(*details[2], strict=True)
+    assert "question text" in names
+    assert sum(text.count("long") for text in texts) > 150
     assert "the first 12 of 16 samples" in table.note
     assert "4 have details" in table.note
+    assert "Those of 2 have marks" in table.note
 
 
 def test_a_table_has_a_row_for_each_level_and_one_for_all() -> None:

@@ -209,6 +209,20 @@ class Samples:
             lines = [self._decode(row, self._line(file, row)) for row in rows]
         return [self._in_short(line) for line in lines]
 
+    def plain(self, row: int) -> list[tuple[str, str]]:
+        """The texts of a sample and its answers under their names, which is fast: nothing is marked."""
+        with unchanged(self.path, self._state) as file:
+            line = self._decode(row, self._line(file, row))
+        inputs = line.sample.inputs
+        fields = inputs if isinstance(inputs, dict) else {"inputs": inputs}
+        parts = [
+            (str(name).replace("_", " "), "\n\n".join(strings_in(part))) for name, part in fields.items()
+        ]
+        for number, answer in enumerate(line.answers, 1):
+            parts.append((f"Reasoning before answer {number}", answer.reasoning))
+            parts.append((f"Answer {number}", answer.text))
+        return [(name, text) for name, text in parts if text]
+
     def _in_short(self, line: _Texts) -> InShort:
         question = setting = expected = ""
         inputs = line.sample.inputs

@@ -1,6 +1,6 @@
 // The table of samples on a run's page: filtered, sorted, a page at a time, with the details of one beside it.
-// Ids, tags and texts come from data files and models: they are written with textContent. Details were drawn
-// and escaped when the page was written, or by the app, which gives them one by one.
+// Ids, tags and texts come from data files and models: they are written with textContent. Details are plain
+// texts, or were drawn and escaped when the page was written, or by the app, which gives them one by one.
 "use strict";
 (async () => {
   const PAGE = 25; // rows shown at a time
@@ -16,7 +16,7 @@
   const outcomes = Object.fromEntries(Object.entries(data.outcomes).map(([name, rows]) => [name, new Set(rows)]));
   const state = { outcomes: new Set(), tags: new Map(), search: "", all: false, sort: null, down: false, page: 0, selected: null };
   let rows = []; // the numbers of the samples that match, in order
-  let views = new Map(); // the details of samples, as HTML
+  let views = new Map(); // the details of samples: HTML, or plain texts under their names
   let searched = null; // the texts of each sample in lower case, made by the first search
 
   function make(name, attributes = {}, ...children) {
@@ -59,10 +59,14 @@
   }
 
   const ENTITIES = { "&lt;": "<", "&gt;": ">", "&#34;": '"', "&#39;": "'", "&amp;": "&" };
+  function bodies(view) {
+    if (Array.isArray(view)) return view.map(([, text]) => text).join("\n");
+    const drawn = view.match(/<div class="ek-body".*?<\/div>/gs) || [];
+    return drawn.join("\n").replace(/<[^>]*>/g, "").replace(/&[^;]*;/g, (entity) => ENTITIES[entity]);
+  }
+
   function searchable(id, row) {
-    const bodies = (views.get(row) || "").match(/<div class="ek-body".*?<\/div>/gs) || [];
-    const texts = bodies.join("\n").replace(/<[^>]*>/g, "").replace(/&[^;]*;/g, (entity) => ENTITIES[entity]);
-    return [id, ...TEXTS.map((name) => data.short[name][row]), texts].join("\n");
+    return [id, ...TEXTS.map((name) => data.short[name][row]), bodies(views.get(row) || "")].join("\n");
   }
 
   // The codes of a tag are in the order of its names, so that they can be compared in their place.
@@ -130,13 +134,17 @@
 
   function fill(row) {
     detail.replaceChildren();
-    if (views.has(row)) detail.innerHTML = views.get(row); // escaped by the template that wrote it
+    const view = views.get(row);
+    if (typeof view === "string") detail.innerHTML = view; // escaped by the template that wrote it
     else if (data.source) load(row);
-    else {
-      detail.append(make("p", { class: "ek-title" }, data.columns[0].values[row]));
-      for (const name of TEXTS) detail.append(make("p", { class: "soft" }, name), make("p", {}, data.short[name][row] || "–"));
-    }
+    else detail.append(plain(row, view || TEXTS.map((name) => [name, data.short[name][row] || "–"])));
     detail.scrollTop = 0;
+  }
+
+  function plain(row, parts) {
+    const blocks = parts.map(([name, text]) => make("div", { class: "ek-block" },
+      make("p", { class: "ek-heading" }, name), make("div", { class: "ek-body", dir: "auto" }, text)));
+    return make("div", { class: "ek-view" }, make("p", { class: "ek-title" }, data.columns[0].values[row]), ...blocks);
   }
 
   // The app gives the details of one sample at a time, as HTML that its template has escaped.

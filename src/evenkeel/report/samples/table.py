@@ -15,7 +15,7 @@ from markupsafe import Markup
 
 from evenkeel.harness.folder import Run
 from evenkeel.harness.stored.samples import InShort, Samples
-from evenkeel.page.examples import shortened
+from evenkeel.page.examples import cut_fairly, shortened
 from evenkeel.page.format import tag_name, tag_value, visible
 from evenkeel.page.grid import Content, Grid
 from evenkeel.page.metrics import declaration
@@ -30,7 +30,10 @@ if TYPE_CHECKING:
 SCRIPT = Path(__file__).with_name("table.js")
 MOST_ROWS = 5_000
 MOST_VIEWS = 200
-"""Rows with details, each of which takes some milliseconds; the app shows those of all."""
+"""Rows with details; the app shows those of all."""
+MOST_DRAWN = 20
+"""Rows whose details are drawn with their marks, each of which takes some milliseconds: the first that a
+reader opens. Those of the others are plain texts."""
 TEXTS = 3_000_000
 """Characters of the texts in all details."""
 FIRST = 20
@@ -114,7 +117,10 @@ def _note(samples: Samples, shown: int, *, all_detailed: bool) -> str:
     if shown < len(samples):
         sentences.append(f"These are the first {shown:,} of {len(samples):,} samples.")
     if shown > MOST_VIEWS and not all_detailed:
-        sentences.append(f"{MOST_VIEWS:,} have details, wrong ones first; `evenkeel app` shows those of all.")
+        sentences.append(f"{MOST_VIEWS:,} have details, wrong ones first.")
+    if shown > MOST_DRAWN and not all_detailed:
+        others = "the others are plain texts; `evenkeel app` draws all"
+        sentences.append(f"Those of {MOST_DRAWN} have marks and figures, {others}.")
     return " ".join(sentences)
 
 
@@ -193,15 +199,21 @@ def _first(samples: Samples, short: list[InShort]) -> Grid:
 
 
 def _detailed(samples: Samples, shown: int) -> list[int]:
-    """The rows that have details: where there are many, those that are not simply right come first."""
+    """The rows that have details: the first, those that are not simply right, and then the others."""
     outcomes = samples.outcomes
     telling = np.logical_or.reduce([outcomes[name] for name in outcomes if name != "right"])[:shown]
-    rows = [*np.flatnonzero(telling).tolist(), *np.flatnonzero(~telling).tolist()]
-    return sorted(rows[:MOST_VIEWS])
+    ordered = dict.fromkeys((0, *np.flatnonzero(telling).tolist(), *range(shown)))
+    return list(ordered)[:MOST_VIEWS]
 
 
 def _packed(samples: Samples, rows: Sequence[int]) -> str:
-    """The views of samples as HTML, compressed: what they have in common is most of it."""
+    """The details of samples, compressed: what they have in common is most of it."""
     share = TEXTS // len(rows)
-    views = [view_html(fitted(samples.view(row), share), styled=False) for row in rows]
-    return base64.b64encode(gzip.compress(msgspec.json.encode(views), mtime=0)).decode()
+    drawn = [view_html(fitted(samples.view(row), share), styled=False) for row in rows[:MOST_DRAWN]]
+    plain = [_plain(samples.plain(row), share) for row in rows[MOST_DRAWN:]]
+    return base64.b64encode(gzip.compress(msgspec.json.encode([*drawn, *plain]), 6, mtime=0)).decode()
+
+
+def _plain(parts: Sequence[tuple[str, str]], most: int) -> list[tuple[str, str]]:
+    bodies = cut_fairly([text for _, text in parts], most)
+    return [(visible(name), visible(text)) for (name, _), text in zip(parts, bodies, strict=True)]
