@@ -18,7 +18,7 @@ from commandline import evenkeel
 from evenkeel.benchmarks.miron import strings
 from evenkeel.benchmarks.miron.benchmark import Miron
 from evenkeel.benchmarks.miron.make.generator import compose
-from evenkeel.benchmarks.miron.tokenizers import Comparison
+from evenkeel.benchmarks.miron.tokenizers import shown_names
 from evenkeel.models.embedded import embedded_folder
 from evenkeel.page.view import Tokens
 from evenkeel.types import Response, StringProbability
@@ -231,7 +231,7 @@ def test_a_folder_called_model_does_not_name_a_tokenizer(folders: dict[str, Path
     (tmp_path / "model").mkdir()
     path = tmp_path / "model" / "tokenizer.json"
     path.write_bytes((folders["bpe"] / "tokenizer.json").read_bytes())
-    assert list(Comparison({str(path): {}}, [], []).named) == ["model/tokenizer.json"]
+    assert shown_names([str(path)]) == ["model/tokenizer.json"]
 
 
 # The target as a string, in whatever tokens

@@ -105,7 +105,7 @@ def test_the_published_check_ranks_by_wording_and_the_headline_by_truth(three: d
 @pytest.mark.parametrize("better", ["other forms", "reasoning aloud"])
 def test_comparison_and_gate_side_with_the_truth(better: str, three: dict[str, Known]) -> None:
     worse = three["plain"].run
-    first_line = str(compare(three[better].run, worse).overview().lines[0])
+    first_line = compare(three[better].run, worse).overview().verdicts[0]
     assert re.search(r"B is (significantly )?worse|A is (significantly )?better", first_line), first_line
     assert not gate(worse, three[better].run).passed
     assert gate(three[better].run, worse).passed

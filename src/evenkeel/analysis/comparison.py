@@ -33,7 +33,7 @@ from evenkeel.analysis.sample_values import RunValues, Values
 from evenkeel.analysis.significance import Tested, detectable, holm, paired_test
 from evenkeel.harness.folder import Run, load_run
 from evenkeel.page.format import counted, tag_name
-from evenkeel.page.grid import Displayed, Overview
+from evenkeel.page.grid import Displayed
 from evenkeel.page.metrics import Metric, part_words, scope_of, title_of
 from evenkeel.page.scale import Mark
 from evenkeel.types import Unit
@@ -107,11 +107,6 @@ class Comparison(Displayed, Struct, frozen=True, kw_only=True):
     differences: tuple[Difference, ...]
     references: tuple[Mark, ...] = ()
     """The headline of models elsewhere, for orientation."""
-
-    def overview(self) -> Overview:
-        from evenkeel.analysis.comparison_tables import overview
-
-        return overview(self)
 
 
 def compare(

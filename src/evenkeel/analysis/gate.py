@@ -18,7 +18,7 @@ from evenkeel.analysis.significance import holm, paired_test
 from evenkeel.errors import UsageError
 from evenkeel.harness.folder import Run, load_run
 from evenkeel.page.format import chance, counts, number, probability, share, signed, tag_name
-from evenkeel.page.grid import Cell, Content, Displayed, Grid, Overview
+from evenkeel.page.grid import Displayed
 from evenkeel.page.layout import Layout
 from evenkeel.types import no_interval_reason
 
@@ -66,20 +66,6 @@ class Gate(Displayed, Struct, frozen=True, kw_only=True):
     """How the decisions over several metrics are corrected; empty for one."""
     notes: tuple[str, ...] = ()
     """In what the runs differ nevertheless, which samples are compared, and what is not known."""
-
-    def overview(self) -> Overview:
-        """The failed checks first: a log is often read from the top."""
-        verdict = f"Gate {'passed' if self.passed else 'FAILED'}: {self.run} against {self.baseline}"
-        rows: list[tuple[str, list[Content]]] = [
-            (
-                "pass" if check.passed else "FAIL",
-                [check.name, Cell(check.reason, "" if check.passed else "strong")],
-            )
-            for check in sorted(self.checks, key=lambda check: check.passed)
-        ]
-        grid = Grid("", "", ["check", "reason"], rows, left=3)
-        corrected = [f"p is corrected for several metrics: {self.correction}."] if self.correction else []
-        return Overview(verdict, grids=[grid], footnotes=[*corrected, *self.notes])
 
 
 def gate(

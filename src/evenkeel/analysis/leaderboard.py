@@ -16,13 +16,11 @@ from evenkeel.analysis.sample_values import RunValues
 from evenkeel.analysis.significance import holm
 from evenkeel.errors import EvenkeelError, UsageError
 from evenkeel.harness.folder import Run, load_run, shared_layout
-from evenkeel.page.format import interval, value
-from evenkeel.page.grid import Cell, Content, Displayed, Grid, Overview, coverage_cell
+from evenkeel.page.format import value
+from evenkeel.page.grid import Displayed
 from evenkeel.page.layout import Layout
 from evenkeel.page.metrics import declaration, title_of
 from evenkeel.types import Figure
-
-SHARED = "Models share a rank when the data can't separate them (paired tests, corrected by Holm)."
 
 
 class LeaderboardRow(Struct, frozen=True, kw_only=True):
@@ -75,28 +73,6 @@ class Leaderboard(Displayed, Struct, frozen=True, kw_only=True):
             f"after the correction for {pairs} pairs."
         )
         return [note for note, shown in ((self.note, self.note), (undecided, listed)) if shown]
-
-    def overview(self) -> Overview:
-        notes = [*self.footnotes, *([SHARED] if len(self.rows) > 1 else [])]
-        return Overview(self.title, grids=[self.table()] if self.rows else [], footnotes=notes)
-
-    def table(self) -> Grid:
-        """A row for each entry, with its rank: `2`, `1 shared`, or a dash."""
-        ranks = [row.rank for row in self.rows]
-        rows: list[tuple[str, list[Content]]] = [
-            (
-                "–" if row.rank is None else f"{row.rank}{' shared' if ranks.count(row.rank) > 1 else ''}",
-                [
-                    Cell(row.name),
-                    Cell(value(row.figure), "strong"),
-                    interval(row.figure, short=True) or row.figure.method,
-                    coverage_cell(row.figure.coverage),
-                    f"{row.figure.n:,}",
-                ],
-            )
-            for row in self.rows
-        ]
-        return Grid("", "rank", ["name", "value", "95% interval", "coverage", "samples"], rows, left=2)
 
 
 def leaderboard(

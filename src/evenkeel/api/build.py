@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from evenkeel.api.run import note_resuming
 from evenkeel.api.setup import gate_for, model_refs, open_models, probe
 from evenkeel.errors import EvenkeelError, UsageError
@@ -129,4 +131,4 @@ def _execute(
             if not journal.holds_answers():
                 leave.callback(beside.unlink, missing_ok=True)
             raise
-    return built._replace(notes=[named(note) for note in built.notes])
+    return replace(built, notes=[named(note) for note in built.notes])

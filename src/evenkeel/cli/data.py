@@ -56,12 +56,13 @@ def build_and_show(name: str, **settings: Any) -> int:
     from evenkeel import api
 
     paths, built = api.build(name, **settings)
-    for note in built.notes:
-        say(note, err=True)
+    overview = built.overview()
+    for line in overview.lines:
+        say(line, err=True)
     for path in paths:
         say(path)
-    if built.failures:
-        say_error("\n  ".join(["these parts failed their checks:", *built.failures]))
+    for warning in overview.warnings:
+        say_error(warning)
     return 1 if built.failures else 0
 
 

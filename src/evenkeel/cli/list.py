@@ -140,17 +140,14 @@ def tokenizers_command(
     """
     from evenkeel.api.setup import parse_langs
     from evenkeel.harness.registry import usable_benchmarks
-    from evenkeel.page.grid import Overview
 
     tokenizers = next(module for _, cls in usable_benchmarks() if (module := cls.tokenizers()) is not None)
     comparison = tokenizers.compare(tokenizers.read(data, parse_langs(lang)), specs)
-    print_result(comparison.summaries, Overview("Tokenizers", grids=tokenizers.grids(comparison)), json=json)
-    for note in comparison.notes:
-        say(note, err=True)
+    print_result(comparison.summaries, comparison.overview(), json=json)
     if out:
         from evenkeel.files.cache import write_whole
         from evenkeel.report.html_page import render_tokenizers
 
-        write_whole(out, render_tokenizers(tokenizers, comparison))
+        write_whole(out, render_tokenizers(comparison))
         if not json:
             say(f"Page: {out}")

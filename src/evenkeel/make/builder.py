@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Set
-from typing import ClassVar, NamedTuple, Protocol
+from typing import ClassVar, Protocol
 
 from msgspec import Struct
 
+from evenkeel.page.grid import Displayed
 from evenkeel.types import Asking, Capability
 
 
-class Built(NamedTuple):
+class Built(Displayed, Struct, frozen=True):
     """A data set that was made: its files, notes on them, and what failed."""
 
     files: Mapping[str, bytes]
     """By name."""
     notes: list[str]
     failures: list[str]
-
-    def __repr__(self) -> str:
-        """At Python's prompt the names, not the contents."""
-        return f"<Built {', '.join(self.files)}: {len(self.notes)} notes, {len(self.failures)} failures>"
 
 
 class Builder(Protocol):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pkgutil import resolve_name
 from textwrap import wrap
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, TypeVar
 
@@ -59,7 +60,9 @@ class Displayed:
     __slots__ = ()
 
     def overview(self) -> Overview:
-        raise NotImplementedError
+        """What is said of it: by `describe` of the report, which is named here since imports point down."""
+        overview: Overview = resolve_name("evenkeel.report.describe:overview_of")(self)
+        return overview
 
     def __repr__(self) -> str:
         return printed(self.overview().show)
@@ -168,12 +171,20 @@ class Grid(Displayed, Struct, frozen=True):
 
 
 class Overview(Struct, frozen=True):
-    """What is shown of a result: a title, lines, tables, and lines below them."""
+    """What is said of a result, once: every renderer draws this, as deep as it has room."""
 
     title: str
-    lines: Sequence[Cell | str] = ()
+    lines: Sequence[str] = ()
+    """What is behind the answer."""
     grids: Sequence[Grid] = ()
     footnotes: Sequence[str] = ()
+    lead: str = ""
+    """What it is about."""
+    verdicts: Sequence[str] = ()
+    """The answer, in sentences."""
+    warnings: Sequence[str] = ()
+    pictures: Sequence[Displayed] = ()
+    """On pages only."""
 
     def to_html(self) -> str:
         from evenkeel.page.html import render
@@ -182,7 +193,7 @@ class Overview(Struct, frozen=True):
 
     def to_markdown(self) -> str:
         paragraphs = [f"# {as_markdown(self.title)}"] if self.title else []
-        paragraphs += [as_markdown(line.text if isinstance(line, Cell) else line) for line in self.lines]
+        paragraphs += [as_markdown(line) for line, _ in self._lines()]
         for grid in self.grids:
             paragraphs += [f"## {as_markdown(grid.title)}"] if grid.title else []
             paragraphs += [as_markdown(grid.lead)] if grid.lead else []
@@ -191,17 +202,26 @@ class Overview(Struct, frozen=True):
         paragraphs += map(as_markdown, self.footnotes)
         return "".join(f"{paragraph}\n\n" for paragraph in paragraphs)[:-1]
 
+    def _lines(self) -> list[tuple[str, Style]]:
+        """The sentences above the tables, each with its style."""
+        groups: tuple[tuple[Sequence[str], Style], ...] = (
+            ([self.lead] if self.lead else [], ""),
+            (self.verdicts, "strong"),
+            (self.lines, ""),
+            ([f"⚠ {warning}" for warning in self.warnings], "note"),
+        )
+        return [(line, style) for lines, style in groups for line in lines]
+
     def show(self, console: Console) -> None:
         """Print it to a terminal."""
         if self.title:
             show_line(console, self.title, "bold")
-        for line in self.lines:
-            text = line if isinstance(line, Cell) else Cell(line)
-            show_line(console, text.text, STYLES[text.style])
+        for line, style in self._lines():
+            show_line(console, line, STYLES[style])
         for grid in self.grids:
             if grid.more:  # a page has it
                 continue
-            if self.title or self.lines:
+            if self.title:
                 console.print()
             show_grid(console, grid)
         if self.grids and self.footnotes:

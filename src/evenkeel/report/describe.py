@@ -1,4 +1,4 @@
-"""Runs described once: terminal, page, app, notebook and Markdown show this, each to the depth it chooses.
+"""Results described once: terminal, page, app, notebook and Markdown show this, each to the depth it chooses.
 
 Nothing is computed before it is asked for: a line at the terminal reads no records for a picture.
 """
@@ -8,24 +8,31 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias, overload
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from evenkeel.analysis.comparability import run_names
-from evenkeel.analysis.comparison import compare
+from evenkeel.analysis.comparison import Comparison, compare
+from evenkeel.analysis.gate import Gate
+from evenkeel.analysis.leaderboard import Leaderboard
 from evenkeel.analysis.references import Reference, orientation_table, reference_runs, references
 from evenkeel.errors import EvenkeelError, UsageError
 from evenkeel.harness.folder import Run, load_run, shared_layout
+from evenkeel.make.builder import Built
 from evenkeel.page.examples import shortened
-from evenkeel.page.format import chance, counts, interval_words, share, statuses, value
-from evenkeel.page.grid import Cell, Content, Grid, Overview, coverage_cell
+from evenkeel.page.format import chance, counted, counts, interval_words, share, statuses, value
+from evenkeel.page.grid import Content, Grid, Overview, coverage_cell
 from evenkeel.page.layout import MOST_MAIN, Layout, Note
 from evenkeel.page.scale import Mark, Scale, drawable, legend, sources
 from evenkeel.page.tables import all_figures, arrange, side_by_side
+from evenkeel.page.tokenized import Tokenized
+from evenkeel.report.comparison import comparison_overview
+from evenkeel.report.gate import gate_overview
 from evenkeel.report.notes import notes_of
-from evenkeel.report.scorecard import marks_of
+from evenkeel.report.scorecard import Scorecard, marks_of, scorecard_overview
+from evenkeel.report.suite import SuiteResult, board_overview, suite_overview
 from evenkeel.types import Figure
 
 if TYPE_CHECKING:
@@ -190,9 +197,9 @@ class Description:
         if not self.several:
             return None
         try:
-            return compare(*self.runs.values()).overview()
+            return comparison_overview(compare(*self.runs.values()))
         except UsageError as error:
-            return Overview("", [Cell(f"The runs cannot be paired: {error}", "warn")])
+            return Overview("", warnings=[f"The runs cannot be paired: {error}"])
 
     @cached_property
     def grids(self) -> list[Grid]:
@@ -247,28 +254,90 @@ class Description:
         """The first screen: verdict, headline, main figures, warnings, and the first table."""
         title = f"{self.layout.headline_title} of {self.first.spec.subject}"
         headline = self.headline
-        lines: list[Cell | str] = list(self.verdicts.values())
+        basis = self.basis
+        lines = [f"over {basis.based_on}, coverage {share(basis.coverage)} ({basis.endings})"]
         if headline is not None:
             title = f"{title}: {headline.value}"
-            lines.append(headline.interval)
-        basis = self.basis
-        lines.append(f"over {basis.based_on}, coverage {share(basis.coverage)} ({basis.endings})")
-        lines += [Cell(f"⚠ {text}", "note") for text in self.warnings]
-        lines.append(f"Report: {self.first.path / 'report.html'}")
-        main = [self.main] if self.main else []
-        return Overview(title, lines, [*main, *self.grids[:1]])
+            lines.insert(0, headline.interval)
+        return Overview(
+            title,
+            [*lines, f"Report: {self.first.path / 'report.html'}"],
+            [*([self.main] if self.main else []), *self.grids[:1]],
+            verdicts=list(self.verdicts.values()),
+            warnings=self.warnings,
+        )
 
 
+Result: TypeAlias = Comparison | Leaderboard | SuiteResult | Scorecard | Gate | Tokenized | Built
+
+
+@overload
 def describe(
-    run: Run | str | Path, *others: Run | str | Path, reference: Sequence[str | Path] = ()
-) -> Description:
-    """What is said of a run, or of several of one benchmark, with folders of reference runs beside them."""
-    return Description([load_run(each) for each in (run, *others)], reference)
+    result: Run | str | Path, *others: Run | str | Path, reference: Sequence[str | Path] = ()
+) -> Description: ...
+@overload
+def describe(result: Result) -> Overview: ...
+def describe(
+    result: Run | str | Path | Result, *others: Run | str | Path, reference: Sequence[str | Path] = ()
+) -> Description | Overview:
+    """What is said of a result; of a run, or of several of one benchmark, with folders of reference runs
+    beside them."""
+    match result:
+        case Run() | str() | Path():
+            return Description([load_run(each) for each in (result, *others)], reference)
+        case Comparison():
+            return comparison_overview(result)
+        case Leaderboard():
+            return board_overview(result)
+        case SuiteResult():
+            return suite_overview(result)
+        case Scorecard():
+            return scorecard_overview(result)
+        case Gate():
+            return gate_overview(result)
+        case Tokenized():
+            return tokenizer_overview(result)
+        case Built():
+            return build_overview(result)
 
 
-def run_overview(run: Run) -> Overview:
-    """A run in a notebook and as Markdown."""
+def tokenizer_overview(tokenized: Tokenized) -> Overview:
+    """A sentence, and a picture and a table for each measure."""
+    from evenkeel.report.charts import bars
+    from evenkeel.report.pictures import Drawn
+
+    summaries = dict(zip(tokenized.names, tokenized.summaries.values(), strict=True))
+    drawn = ((each.title, bars(summaries, each)) for each in tokenized.pictures)
+    return Overview(
+        "Tokenizers",
+        grids=tokenized.grids,
+        footnotes=tokenized.cautions,
+        lead="How tokenizers split the same texts. No model was run.",
+        verdicts=[tokenized.verdict],
+        warnings=tokenized.notes,
+        pictures=[Drawn(title, chart, "") for title, chart in drawn if chart],
+    )
+
+
+def build_overview(built: Built) -> Overview:
+    """The files of a data set that was made, and what failed."""
+    rows: list[tuple[str, list[Content]]] = [
+        (name, [f"{len(content):,}"]) for name, content in built.files.items()
+    ]
+    failed = ["\n  ".join(["these parts failed their checks:", *built.failures])] if built.failures else []
+    return Overview(
+        f"Data set: {counted(len(built.files), 'files')}",
+        built.notes,
+        [Grid("Files", "file", ["bytes"], rows, left=1)] if rows else [],
+        warnings=failed,
+    )
+
+
+def overview_of(result: Run | Result) -> Overview:
+    """The first screen of it: what a notebook shows, Markdown and the terminal."""
+    if not isinstance(result, Run):
+        return describe(result)
     try:
-        return describe(run).overview()
+        return describe(result).overview()
     except EvenkeelError as error:  # not finished, or not a run of this version
-        return Overview(str(run.path), [str(error)])
+        return Overview(str(result.path), [str(error)])

@@ -1,4 +1,4 @@
-"""A gate in the formats that CI systems read."""
+"""What is said of a gate, also in the formats that CI systems read."""
 
 from __future__ import annotations
 
@@ -7,14 +7,31 @@ from xml.etree import ElementTree
 
 from evenkeel.analysis.gate import Gate
 from evenkeel.page.format import as_json, visible
-from evenkeel.page.grid import plain_cell
+from evenkeel.page.grid import Cell, Content, Grid, Overview, plain_cell
+
+
+def gate_overview(gate: Gate) -> Overview:
+    """The failed checks first: a log is often read from the top."""
+    rows: list[tuple[str, list[Content]]] = [
+        (
+            "pass" if check.passed else "FAIL",
+            [check.name, Cell(check.reason, "" if check.passed else "strong")],
+        )
+        for check in sorted(gate.checks, key=lambda check: check.passed)
+    ]
+    corrected = [f"p is corrected for several metrics: {gate.correction}."] if gate.correction else []
+    return Overview(
+        f"Gate {'passed' if gate.passed else 'FAILED'}: {gate.run} against {gate.baseline}",
+        grids=[Grid("", "", ["check", "reason"], rows, left=3)],
+        footnotes=[*corrected, *gate.notes],
+    )
 
 
 def _text(gate: Gate) -> str:
     """One line for each check, the failed ones first, and how the decisions are corrected."""
-    [grid] = gate.overview().grids
-    lines = [f"{outcome}  {plain_cell(cells[1])}" for outcome, cells in grid.rows]
-    return "".join(f"{visible(line)}\n" for line in (*lines, *gate.overview().footnotes))
+    overview = gate_overview(gate)
+    lines = [f"{outcome}  {plain_cell(cells[1])}" for outcome, cells in overview.grids[0].rows]
+    return "".join(f"{visible(line)}\n" for line in (*lines, *overview.footnotes))
 
 
 def _junit(gate: Gate) -> str:
@@ -57,7 +74,7 @@ def _github(gate: Gate) -> str:
 
 FORMATS: dict[str, Callable[[Gate], str]] = {
     "text": _text,
-    "markdown": lambda gate: gate.overview().to_markdown(),  # as for the summary of a CI job
+    "markdown": lambda gate: gate_overview(gate).to_markdown(),  # as for the summary of a CI job
     "junit": _junit,
     "github": _github,
     "json": lambda gate: f"{as_json(gate)}\n",

@@ -11,8 +11,8 @@ from typing import Any
 
 from evenkeel.harness.folder import Run
 from evenkeel.page.html import render as render_template
+from evenkeel.page.tokenized import Tokenized
 from evenkeel.page.view_html import spaces_shown
-from evenkeel.report import charts, pictures
 from evenkeel.report.describe import describe
 from evenkeel.report.samples.table import sample_table
 
@@ -35,26 +35,18 @@ def page_values(run: Run, *others: Run, reference: Sequence[str | Path] = ()) ->
     return {"title": described.title, "described": described}
 
 
-def render_tokenizers(tokenizers: Any, comparison: Any) -> str:
-    """The page of `evenkeel tokenizers`: texts as tokens, then a sentence, a chart and a table a measure.
-
-    `tokenizers` is the module that a benchmark gives, and `comparison` what its `compare` found.
-    """
-    return render_template("report/tokenizers.html", **tokenizer_values(tokenizers, comparison))
+def render_tokenizers(tokenized: Tokenized) -> str:
+    """The page of `evenkeel tokenizers`."""
+    return render_template("report/tokenizers.html", **tokenizer_values(tokenized))
 
 
-def tokenizer_values(tokenizers: Any, comparison: Any) -> dict[str, Any]:
-    """What the template of the page of tokenizers shows."""
-    summaries = comparison.named
-    drawn = {each.title: charts.bars(summaries, each) for each in tokenizers.PICTURES}
+def tokenizer_values(tokenized: Tokenized) -> dict[str, Any]:
+    """What the template of the page of tokenizers shows: the overview, and texts as their tokens."""
+    overview = describe(tokenized)
     return {
-        "title": "Tokenizers",
-        "verdict": tokenizers.verdict(summaries),
-        "names": dict(zip(summaries, comparison.summaries, strict=True)),
-        "illustrations": comparison.illustrations,
+        "title": overview.title,
+        "overview": overview,
+        "names": dict(zip(tokenized.names, tokenized.summaries, strict=True)),
+        "illustrations": tokenized.illustrations,
         "spaces_shown": spaces_shown,
-        "charts": {title: pictures.Drawn(title, chart, "") for title, chart in drawn.items() if chart},
-        "grids": tokenizers.grids(comparison),
-        "notes": comparison.notes,
-        "cautions": tokenizers.CAUTIONS,
     }

@@ -13,7 +13,6 @@ from urllib.parse import quote
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import replace
 
 from evenkeel.analysis.comparability import run_names
 from evenkeel.analysis.references import reference_marks, reference_runs
@@ -73,34 +72,34 @@ class Scorecard(Displayed, Struct, frozen=True, kw_only=True):
     def title(self) -> str:
         return f"Scorecard of {self.model or counted(len(self.entries), 'runs')}"
 
-    def overview(self) -> Overview:
-        """For each benchmark the verdict and a picture, then the tables behind them."""
-        benchmarks = _by_benchmark(self.entries)
-        return Overview(
-            self.title,
-            [f"{self._dates}{LEAD}", *(Cell(note, "note") for note in [*self._test_run(), *self.notes])],
-            [*map(_picture, benchmarks), *map(_table, benchmarks)],
-        )
 
-    @property
-    def _dates(self) -> str:
-        """`Runs of 2026-01-31. `, or from the first to the last day."""
-        days = sorted({entry.created[:10] for entry in self.entries if entry.created})
-        return f"Runs of {' to '.join(dict.fromkeys((days[0], days[-1])))}. " if days else ""
+def scorecard_overview(card: Scorecard, out: Path | None = None) -> Overview:
+    """For each benchmark the verdict and a picture, then the tables behind them; reports below the folder of
+    a page at `out` are linked."""
+    benchmarks = _by_benchmark(card.entries)
+    days = sorted({entry.created[:10] for entry in card.entries if entry.created})
+    dates = f"Runs of {' to '.join(dict.fromkeys((days[0], days[-1])))}. " if days else ""
+    return Overview(
+        card.title,
+        grids=[*(_picture(members, out) for members in benchmarks), *map(_table, benchmarks)],
+        lead=f"{dates}{LEAD}",
+        warnings=[*_test_run(card.entries), *card.notes],
+    )
 
-    def _test_run(self) -> list[str]:
-        """A warning where figures are in doubt."""
-        doubted = {entry.benchmark for entry in self.entries if entry.doubts}
-        if not doubted:
-            return []
-        total = len({entry.benchmark for entry in self.entries})
-        every = "both" if total == 2 else f"all {total}"
-        share = every if len(doubted) == total else f"{len(doubted)} of {total}"
-        where = f"in {share} benchmarks " if total > 1 else ""
-        return [
-            f"A test run: {where}there are too few questions, or too many answers are missing or cut off, to "
-            "judge a model by."
-        ]
+
+def _test_run(entries: Sequence[Entry]) -> list[str]:
+    """A warning where figures are in doubt."""
+    doubted = {entry.benchmark for entry in entries if entry.doubts}
+    if not doubted:
+        return []
+    total = len({entry.benchmark for entry in entries})
+    every = "both" if total == 2 else f"all {total}"
+    share = every if len(doubted) == total else f"{len(doubted)} of {total}"
+    where = f"in {share} benchmarks " if total > 1 else ""
+    return [
+        f"A test run: {where}there are too few questions, or too many answers are missing or cut off, to "
+        "judge a model by."
+    ]
 
 
 def scorecard(
@@ -263,10 +262,8 @@ def _table(entries: Sequence[Entry]) -> Grid:
 
 
 def render(card: Scorecard, out: Path) -> str:
-    """The page, to be written to `out`: reports below its folder are linked."""
-    benchmarks = _by_benchmark(card.entries)
-    grids = [*(_picture(members, out) for members in benchmarks), *map(_table, benchmarks)]
-    overview = replace(card.overview(), grids=grids)
+    """The page, to be written to `out`."""
+    overview = scorecard_overview(card, out)
     return render_template("report/overview.html", title=card.title, overview=overview)
 
 

@@ -13,10 +13,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from evenkeel.analysis.gate import Gate
-from evenkeel.analysis.leaderboard import SHARED, Leaderboard
+from evenkeel.analysis.leaderboard import Leaderboard
 from evenkeel.files.cache import write_whole
-from evenkeel.page.format import counted
-from evenkeel.page.grid import Cell, Content, Displayed, Grid, Overview
+from evenkeel.page.format import counted, interval, value
+from evenkeel.page.grid import Cell, Content, Displayed, Grid, Overview, coverage_cell
 from evenkeel.page.html import render
 from evenkeel.report.scorecard import link
 
@@ -24,6 +24,7 @@ State: TypeAlias = Literal["waiting", "running", "finished", "low coverage", "fa
 """`waiting`: it was not begun. `low coverage`: it ended, and too little was answered."""
 
 PAGE, MARKDOWN = "leaderboard.html", "leaderboard.md"
+SHARED = "Models share a rank when the data can't separate them (paired tests, corrected by Holm)."
 
 
 class SuiteRun(Struct, frozen=True, kw_only=True):
@@ -73,28 +74,36 @@ class SuiteResult(Displayed, Struct, frozen=True, kw_only=True):
     def passed(self) -> bool:
         return self.exit_code == 0
 
-    def overview(self) -> Overview:
-        """Leaderboards, what is not ranked, gates."""
-        states = Counter(run.state for run in self.runs)
-        outcome = ", ".join(f"{count} {state}" for state, count in states.items())
-        spent = "" if self.usd is None else f" Spent so far: ${self.usd:,.4f}."
-        boards = [board for board in self.boards if board.rows]
-        notes = [f"{board.title}: {note}" for board in self.boards for note in board.footnotes]
-        shared = [SHARED] if any(len(board.rows) > 1 for board in boards) else []
-        return Overview(
-            f"Leaderboard: {self.name}",
-            [f"{counted(len(self.runs), 'runs')}: {outcome}.{spent}"],
-            [*(_board(board, self.path) for board in boards), *_unranked(self), *_gates(self)],
-            [*notes, *shared],
-        )
+
+def suite_overview(result: SuiteResult) -> Overview:
+    """Leaderboards, what is not ranked, gates."""
+    states = Counter(run.state for run in result.runs)
+    outcome = ", ".join(f"{count} {state}" for state, count in states.items())
+    spent = "" if result.usd is None else f" Spent so far: ${result.usd:,.4f}."
+    boards = [board for board in result.boards if board.rows]
+    notes = [f"{board.title}: {note}" for board in result.boards for note in board.footnotes]
+    shared = [SHARED] if any(len(board.rows) > 1 for board in boards) else []
+    page = Path(result.path, PAGE)
+    return Overview(
+        f"Leaderboard: {result.name}",
+        grids=[*(_board(board, page) for board in boards), *_unranked(result), *_gates(result)],
+        footnotes=[*notes, *shared],
+        lead=f"{counted(len(result.runs), 'runs')}: {outcome}.{spent}",
+    )
+
+
+def board_overview(board: Leaderboard) -> Overview:
+    """One leaderboard by itself."""
+    notes = [*board.footnotes, *([SHARED] if len(board.rows) > 1 else [])]
+    grids = [replace(_board(board), title="", lead="")] if board.rows else []
+    return Overview(board.title, grids=grids, footnotes=notes, verdicts=[board.lead] if board.lead else [])
 
 
 def write_leaderboards(result: SuiteResult) -> list[Path]:
     """The page and the Markdown in the folder of the suite."""
     folder = Path(result.path)
-    overview = result.overview()
     # What was spent is not the same where the suite was interrupted.
-    overview = replace(overview, lines=replace(result, usd=None).overview().lines)
+    overview = suite_overview(replace(result, usd=None))
     contents = {
         PAGE: render("report/overview.html", title=overview.title, overview=overview),
         MARKDOWN: overview.to_markdown(),
@@ -104,14 +113,24 @@ def write_leaderboards(result: SuiteResult) -> list[Path]:
     return [folder / name for name in contents]
 
 
-def _board(board: Leaderboard, folder: str) -> Grid:
-    """A board whose names are links to the reports of their runs."""
-    grid = board.table()
+def _board(board: Leaderboard, page: Path | None = None) -> Grid:
+    """A row for each entry, with its rank: `2`, `1 shared`, or a dash; on a page, with links to reports."""
+    ranks = [row.rank for row in board.rows]
     rows: list[tuple[str, list[Content]]] = [
-        (rank, [Cell(row.name, link=link(Path(row.path), Path(folder) / PAGE)), *cells[1:]])
-        for (rank, cells), row in zip(grid.rows, board.rows, strict=True)
+        (
+            "–" if row.rank is None else f"{row.rank}{' shared' if ranks.count(row.rank) > 1 else ''}",
+            [
+                Cell(row.name, link=link(Path(row.path), page) if page else ""),
+                Cell(value(row.figure), "strong"),
+                interval(row.figure, short=True) or row.figure.method,
+                coverage_cell(row.figure.coverage),
+                f"{row.figure.n:,}",
+            ],
+        )
+        for row in board.rows
     ]
-    return replace(grid, title=board.title, rows=rows, lead=board.lead)
+    columns = ["name", "value", "95% interval", "coverage", "samples"]
+    return Grid(board.title, "rank", columns, rows, left=2, lead=board.lead)
 
 
 def _unranked(result: SuiteResult) -> list[Grid]:

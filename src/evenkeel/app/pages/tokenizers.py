@@ -41,5 +41,5 @@ def _compared(settings: Settings, text: str) -> str:
         module for name in benchmark_names() if (module := benchmark_class(name).tokenizers()) is not None
     )
     comparison = module.compare(module.read("starter", None), specs)
-    values = tokenizer_values(module, comparison) | _form(settings, text)
+    values = tokenizer_values(comparison) | _form(settings, text)
     return render_page(settings, "tokenizers_compared.html", "/tokenizers", **values)

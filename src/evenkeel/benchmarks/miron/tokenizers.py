@@ -6,7 +6,6 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from evenkeel.analysis.comparability import path_ends
 from evenkeel.benchmarks.miron.benchmark import Miron
@@ -22,6 +21,7 @@ from evenkeel.page.grid import Content, Grid
 from evenkeel.page.layout import Bars
 from evenkeel.page.metrics import Metric, units
 from evenkeel.page.tables import figure, values_of
+from evenkeel.page.tokenized import Illustration, Tokenized
 from evenkeel.types import Score, Summary
 
 TEXT = (
@@ -90,52 +90,46 @@ NAMELESS = frozenset(("model", "models", "tokenizer", "tokenizers", "checkpoint"
 """Folders whose names do not say which tokenizer is in them."""
 
 
-class Illustration(NamedTuple):
-    """A text, and the tokens that each tokenizer makes of it; None where what they spell is not known."""
-
-    lang: str
-    category: str
-    text: str
-    tokens: list[list[str] | None]
-
-
-class Comparison(NamedTuple):
-    """The figures of each tokenizer, a few texts as its tokens, and what had to be assumed of some."""
-
-    summaries: dict[str, Summary]
-    illustrations: list[Illustration]
-    notes: list[str]
-
-    @property
-    def named(self) -> dict[str, Summary]:
-        """The figures by names to be shown: a folder or a file by the end of its path."""
-        paths = {spec: path for spec in self.summaries if (path := Path(spec.removeprefix("hf:"))).exists()}
-        paths = {spec: path.parent if path.name == FILE else path for spec, path in paths.items()}
-        names = dict(zip(paths, path_ends(list(paths.values())), strict=True))
-        names = {spec: f"{name}/{FILE}" if name in NAMELESS else name for spec, name in names.items()}
-        return {names.get(spec, spec): summary for spec, summary in self.summaries.items()}
-
-
 def read(data: str | Sequence[str], langs: list[str] | None) -> list[Example]:
     """The examples of `--data`, in the chosen languages."""
     with naming_source():
         return read_files(Data(datasets.find("miron", data, langs, starter=Miron.starter), langs=langs))
 
 
-def compare(examples: Sequence[Example], specs: Sequence[str]) -> Comparison:
+def compare(examples: Sequence[Example], specs: Sequence[str]) -> Tokenized:
     """The figures of each tokenizer: by language, of the target by category too."""
     chosen = [
         Illustration(example.lang, category, example.prefix + example.target, [])
         for category, example in representative(examples)
     ]
-    comparison = Comparison({}, chosen, [])
+    summaries: dict[str, Summary] = {}
+    notes: list[str] = []
     for spec in dict.fromkeys(specs):
         tokenise = tokenizer(spec)
-        comparison.summaries[spec] = measure(examples, tokenise)
+        summaries[spec] = measure(examples, tokenise)
         for illustration in chosen:
             illustration.tokens.append(spelt(illustration.text, tokenise))
-        comparison.notes.extend([tokenise.note] if tokenise.note else [])
-    return comparison
+        notes += [tokenise.note] if tokenise.note else []
+    named = dict(zip(shown_names(list(summaries)), summaries.values(), strict=True))
+    return Tokenized(
+        summaries=summaries,
+        names=list(named),
+        verdict=verdict(named),
+        pictures=PICTURES,
+        grids=grids(named),
+        illustrations=chosen,
+        notes=notes,
+        cautions=CAUTIONS,
+    )
+
+
+def shown_names(specs: Sequence[str]) -> list[str]:
+    """What tokenizers are called: a folder or a file by the end of its path."""
+    paths = {spec: path for spec in specs if (path := Path(spec.removeprefix("hf:"))).exists()}
+    paths = {spec: path.parent if path.name == FILE else path for spec, path in paths.items()}
+    names = dict(zip(paths, path_ends(list(paths.values())), strict=True))
+    names = {spec: f"{name}/{FILE}" if name in NAMELESS else name for spec, name in names.items()}
+    return [names.get(spec, spec) for spec in specs]
 
 
 def representative(examples: Sequence[Example]) -> list[tuple[str, Example]]:
@@ -241,9 +235,8 @@ def verdict(summaries: Mapping[str, Summary]) -> str:
     return f"Fewest tokens per word: {', '.join(f'{best} in {lang} ({n})' for best, lang, n in parts)}."
 
 
-def grids(comparison: Comparison) -> list[Grid]:
+def grids(summaries: Mapping[str, Summary]) -> list[Grid]:
     """A table for each metric, with a column for each tokenizer."""
-    summaries = comparison.named
     first = next(iter(summaries.values()))
     langs, categories = (values_of(first, "target_tokens", tag) for tag in ("lang", "category"))
     by_lang = [(lang, {"lang": lang}) for lang in langs]

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -20,7 +19,7 @@ from evenkeel.harness.folder.layout import how_to_resume, run_file
 from evenkeel.harness.folder.spec import read_spec, spec_file
 from evenkeel.harness.registry import benchmark_class, benchmark_names, record_type
 from evenkeel.page.format import interval, interval_words, share, value, visible
-from evenkeel.page.grid import Displayed, Overview
+from evenkeel.page.grid import Displayed
 from evenkeel.page.layout import Layout
 from evenkeel.page.metrics import scope_name, scope_of
 from evenkeel.types import Figure, Record, RunSpec, Sample, Score, Summary
@@ -267,11 +266,6 @@ class Run(Displayed):
         except ImportError:
             raise MissingExtra("to_pandas()", package="pandas", install="pip install pandas") from None
         return pandas.DataFrame(self.frame().to_dict(as_series=False))
-
-    def overview(self) -> Overview:
-        """What a notebook shows: `describe` of the report, which is named here since imports point down."""
-        overview: Overview = resolve_name("evenkeel.report.describe:run_overview")(self)
-        return overview
 
     def __repr__(self) -> str:
         """One line: what it is, where it is, and its headline if it is finished."""

@@ -1,4 +1,4 @@
-"""A comparison as tables and lines: the same for the terminal, the page and a notebook."""
+"""What is said of runs compared with each other."""
 
 from __future__ import annotations
 
@@ -23,15 +23,16 @@ from evenkeel.page.scale import listed
 HEADS = ["B − A", "95% interval", "p"]
 
 
-def overview(comparison: Comparison) -> Overview:
+def comparison_overview(comparison: Comparison) -> Overview:
     """The answer in a sentence, the runs, and every difference: bold where it is significant."""
     layout = benchmark_class(comparison.benchmark).layout
-    notes = [Cell(f"  {line}", "note") for line in (*comparison.differs, *comparison.notes)]
     return Overview(
         f"{layout.name or comparison.benchmark}: {len(comparison.runs)} runs compared",
-        [*sentences(comparison), *(f"  {line}" for line in run_lines(comparison)), *notes],
+        run_lines(comparison),
         comparison_tables(comparison),
         [footnote(comparison)],
+        verdicts=sentences(comparison),
+        warnings=(*comparison.differs, *comparison.notes),
     )
 
 
