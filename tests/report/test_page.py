@@ -9,9 +9,11 @@ import re
 import shutil
 import sys
 from collections import Counter
+from collections.abc import Callable
 from html import unescape
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 from xml.etree import ElementTree
 
 import msgspec
@@ -25,7 +27,7 @@ import evenkeel as ek
 from evenkeel.analysis.references import references
 from evenkeel.harness.registry import benchmark_class
 from evenkeel.page import format as text
-from evenkeel.page.grid import Grid, rich_cells, show_table
+from evenkeel.page.grid import Grid, plain_cell, rich_cells, show_table
 from evenkeel.page.layout import Bars, Curve, Table
 from evenkeel.page.metrics import scope_name
 from evenkeel.page.tables import all_figures, arrange
@@ -41,6 +43,7 @@ from evenkeel.types import Figure, Unit
 from loopback import Loopback
 from markup import Elements
 from scripted import Scripted
+from serving import serving
 from stored import store_run
 from triplets import store, triplet
 
@@ -189,29 +192,67 @@ def test_the_terminal_table_lines_up_and_is_plain_when_piped(run: ek.Run) -> Non
     assert "±" not in shown
 
 
+def words_of(html: str) -> str:
+    return re.sub(r"\s+", " ", unescape(re.sub("<[^>]*>", " ", html)))
+
+
+def terminal(show: Callable[[Console], None]) -> str:
+    console = Console(width=10_000, force_terminal=False)
+    with console.capture() as captured:
+        show(console)
+    return captured.get()
+
+
+def app_page(path: str, *runs: ek.Run) -> str:
+    """What the app shows of runs of one folder."""
+    query = urlencode([("run", run.path.name) for run in runs])
+    with serving(runs[0].path.parent, read_only=True) as app:
+        return words_of(app.visitor.get(f"{path}?{query}").text)
+
+
 @pytest.mark.parametrize("benchmark", ["mirae", "multiview"])
-def test_terminal_page_and_notebook_say_the_same_of_a_run(
-    run: ek.Run, benchmark: str, tmp_path: Path
-) -> None:
+def test_every_renderer_says_the_same_of_a_run(run: ek.Run, benchmark: str, tmp_path: Path) -> None:
     if benchmark == "multiview":
         data = store(tmp_path / "t.jsonl", [triplet(n) for n in range(4)])
         run = ek.run("multiview", data=data, method=["bm25"], out=tmp_path / "run")
     described = describe(run)
-    console = Console(width=10_000, record=True, force_terminal=False)
-    with console.capture() as captured:
-        show_run(console, described, min_coverage=0.95)
-    page = re.sub(r"\s+", " ", unescape(re.sub("<[^>]*>", " ", render(run))))
-    notebook = re.sub(r"\s+", " ", unescape(re.sub("<[^>]*>", " ", run._repr_html_())))
-    shown = {"terminal": captured.get(), "page": page, "notebook": notebook}
+    shown = {
+        "terminal": terminal(lambda console: show_run(console, described, min_coverage=0.95)),
+        "page": words_of(render(run)),
+        "notebook": words_of(run._repr_html_()),
+        "app": app_page("/run", run),
+    }
     facts = [run.verdict, *described.warnings]
     assert described.warnings or benchmark == "multiview"
     if described.headline is not None:
-        facts += [described.headline.value, described.headline.interval, described.headline.based_on]
+        facts += [described.headline.value, described.headline.interval]
+    facts += [described.basis.based_on, described.basis.endings]
     for title, [figure] in described.main.rows if described.main else []:
         assert isinstance(figure, Figure)
         facts += [title, text.value(figure)]
     for name, words in shown.items():
         assert not [fact for fact in facts if text.visible(fact) not in words], name
+    markdown = run.overview().to_markdown()
+    assert not [fact for fact in facts if text.as_markdown(fact) not in markdown]
+
+
+def test_every_renderer_says_the_same_of_a_comparison(several: list[ek.Run]) -> None:
+    comparison = ek.compare(*several)
+    overview = describe(comparison)
+    shown = {
+        "terminal": terminal(overview.show),
+        "page": words_of(render(*several)),
+        "notebook": words_of(comparison._repr_html_()),
+        "app": app_page("/compare", *several),
+    }
+    facts = [*overview.verdicts, *overview.warnings, *overview.footnotes]
+    facts += [line.partition(" (")[0] for line in overview.lines]  # a read-only app shows no path
+    facts += [plain_cell(content) for grid in overview.grids for _, cells in grid.rows for content in cells]
+    assert len(overview.verdicts) == 3
+    for name, words in shown.items():
+        assert not [fact for fact in facts if text.visible(fact) not in words], name
+    markdown = overview.to_markdown()
+    assert not [fact for fact in facts if text.as_markdown(fact) not in markdown]
 
 
 def figure(
