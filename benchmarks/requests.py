@@ -29,26 +29,12 @@ from evenkeel.harness.dispatcher import Dispatcher
 from evenkeel.types import Request
 from memory import Peaks
 from peers import INSPECT, LM_EVAL, inspect_command, lm_eval_command, write_questions
+from server import server
 from table import Row, show
 
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # what pip installs is compiled
 REPEATS = 5
 CONNECTIONS = 256
-SERVER = Path(__file__).parents[1] / "tests" / "loopback.py"
-
-
-@contextmanager
-def server() -> Iterator[str]:
-    """The test server in a process of its own, with replies of about 300 tokens."""
-    process = subprocess.Popen(
-        [sys.executable, str(SERVER), "--words", "220"], stdout=subprocess.PIPE, text=True
-    )
-    assert process.stdout is not None
-    try:
-        yield process.stdout.readline().strip()
-    finally:
-        process.kill()
-        process.communicate()
 
 
 async def bare(url: str, prompts: list[str]) -> None:

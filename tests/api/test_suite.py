@@ -173,7 +173,7 @@ def test_all_runs_together_keep_within_the_budget(tmp_path: Path, questions: Pat
 
 
 @pytest.mark.full
-def test_a_child_keeps_within_what_is_left_of_the_budget(tmp_path: Path, questions: Path) -> None:
+def test_a_model_of_this_machine_and_a_server_share_the_budget(tmp_path: Path, questions: Path) -> None:
     """The first run asks eight times and has its answers embedded in one request, which is all there is."""
     folder = tiny_model(tmp_path / "tiny")
     with serving(one={}) as servers:
@@ -185,7 +185,7 @@ def test_a_child_keeps_within_what_is_left_of_the_budget(tmp_path: Path, questio
         first, second = outcome(path).runs
         assert servers["one"].requests == 1
     assert (first.state, second.state) == ("finished", "failed")
-    assert "the suite's budget is spent" in second.problem
+    assert "the suite's budget of 9 requests" in second.problem
 
 
 def test_a_stop_of_one_run_ends_that_run_alone(tmp_path: Path, questions: Path) -> None:

@@ -1,1 +1,1 @@
-"""Suites: models × benchmarks × options from one YAML file, each run in a process of its own."""
+"""Suites: models × benchmarks × options from one YAML file, executed in one process and ranked."""

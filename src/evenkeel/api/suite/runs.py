@@ -59,8 +59,9 @@ class PlannedRun(Struct, frozen=True, kw_only=True):
     """What it keeps busy: the addresses of servers, this machine. Runs with one in common take turns."""
     gate: Gate
     """What counts its requests, and shares the suite's budget, unless all its models are on this machine."""
-    is_free: bool
-    """Whether no model of it is on a server."""
+    in_child: bool
+    """Whether it is a process of its own: it loads a model. One that also asks a server is not, where there
+    is a budget, which is counted in one process."""
     step: int
     """Which of the file's benchmarks it is of."""
 
@@ -189,7 +190,8 @@ def _planned(
         )  # fmt: skip
     if "model" in settings:
         settings["label"] = name
-    title = entry.name or benchmark
+    title, servers = entry.name or benchmark, _servers(refs)
+    shared = None if is_free else budget
     return PlannedRun(
         name=slug(f"{title}-{name}" if name else title),
         model=name,
@@ -200,9 +202,9 @@ def _planned(
             min_coverage=definition.min_coverage,
             identity=identity,
         ),
-        servers=_servers(refs),
-        gate=Gate(limits, prices, thinking_by_role(refs), shared=None if is_free else budget),
-        is_free=is_free,
+        servers=servers,
+        gate=Gate(limits, prices, thinking_by_role(refs), shared=shared),
+        in_child=THIS_MACHINE in servers and shared is None,
         step=step,
     )
 

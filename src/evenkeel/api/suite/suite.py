@@ -11,10 +11,11 @@ from msgspec import Struct
 
 from evenkeel.analysis.gate import gate
 from evenkeel.analysis.leaderboard import leaderboard
+from evenkeel.api.earlier import EarlierStart
 from evenkeel.api.launch import stored
 from evenkeel.api.plan import Plan, dry_run
 from evenkeel.api.suite.definition import BenchmarkEntry, BudgetEntry, SuiteFile, read_suite
-from evenkeel.api.suite.execution import Execution, count_earlier, earlier_outcome
+from evenkeel.api.suite.execution import Execution, earlier_outcome
 from evenkeel.api.suite.runs import PlannedRun, planned_runs
 from evenkeel.errors import EvenkeelError, UsageError
 from evenkeel.files import lock
@@ -61,10 +62,10 @@ def suite(
     if (root / "spec.json").exists():
         raise UsageError(f"{root} is the folder of a run: choose another --out for the suite.")
     with lock.writing(root):
-        for run in planned:
-            count_earlier(root, run)
+        for run in planned:  # what earlier calls have spent counts before any is begun
+            run.gate.resume(EarlierStart(root / run.name).usage())
         parallel, watcher = definition.definition.parallel, runs_watcher(progress)
-        outcomes = Execution(root, chosen, parallel=parallel, budget=budget, watcher=watcher).execute()
+        outcomes = Execution(root, chosen, parallel=parallel, watcher=watcher).execute()
         runs = [outcomes.get(run.name) or earlier_outcome(root, run) for run in planned]
         result = _result(definition, root, runs, list(outcomes.values()), budget)
         write_leaderboards(result)
