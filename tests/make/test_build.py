@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -107,3 +108,34 @@ def test_a_set_may_be_written_to_a_folder_named_like_its_language(
     monkeypatch.chdir(tmp_path)
     build("miron", "en", lang="en", per_category=2)
     assert (tmp_path / "en" / "miron_en.jsonl").is_file()
+
+
+def test_an_edited_set_is_checked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    build("rgb", tmp_path / "made", lang="en", size=4)
+    file = tmp_path / "made" / "en.json"
+    checked = ("build", "rgb", "--check", str(file))
+    assert evenkeel(*checked).code == 0
+    said = capsys.readouterr().out
+    assert "24 samples of 4 questions" in said
+    assert said.endswith(f"{file} is valid for rgb.\n")
+    first, *rest = file.read_text().splitlines()
+    row = json.loads(first)
+    moved = row | {"negative": [row["positive"][0], *row["negative"]]}
+    file.write_text("\n".join([json.dumps(moved), *rest]))
+    assert evenkeel(*checked).code == 1
+    assert f"id {row['id']}: the answer is in document 1 of 'negative'." in capsys.readouterr().err
+    file.write_text("\n".join([*rest, json.dumps(row | {"answer": "Nobody at all"})]))
+    assert evenkeel(*checked).code == 1
+    assert "the answer is not in document 1, 2" in capsys.readouterr().err
+    file.write_text("\n".join([*rest, json.dumps(row | {"query": ""})]))
+    assert evenkeel(*checked).code == 1
+    assert f"not valid for rgb: {file}, line 4: the field 'query' is empty" in capsys.readouterr().err
+    assert evenkeel("build", "rgb", "--check", str(tmp_path / "absent")).code == 2
+
+
+@pytest.mark.parametrize("benchmark", ["mirae", "rgb", "miron", "multiview"])
+def test_what_is_built_is_valid(benchmark: str, tmp_path: Path) -> None:
+    small = {"rgb": {"size": 4}, "miron": {"per_category": 2}}.get(benchmark, {})
+    build(benchmark, tmp_path / "made", seed=3, **small)
+    assert evenkeel("build", benchmark, "--check", str(tmp_path / "made")).code == 0
+    assert evenkeel("build", "miron", "--check", str(tmp_path / "made")).code == (benchmark != "miron")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
@@ -9,6 +10,7 @@ import click
 from evenkeel.cli import options
 from evenkeel.cli.options import BenchmarkGroup, SectionedCommand, compose, examples, from_struct
 from evenkeel.cli.output import say, say_error
+from evenkeel.errors import DataError
 from evenkeel.harness.limits import Limits
 
 MODEL_OPTIONS = compose(
@@ -24,6 +26,14 @@ def _make_build(name: str) -> click.Command:
 
     builder = chosen_class(name).builder()
 
+    @click.option(
+        "--check",
+        type=click.Path(exists=True, path_type=Path),
+        expose_value=False,
+        is_eager=True,
+        callback=lambda ctx, _, path: path and ctx.exit(check_and_show(name, path)),
+        help="Build nothing: say whether this data set is still valid after edits (exit code 0) or not (1).",
+    )
     @click.option(
         "--out",
         type=click.Path(file_okay=False),
@@ -49,6 +59,24 @@ def _make_build(name: str) -> click.Command:
 build_command = BenchmarkGroup(
     "build", _make_build, help="Make a data set: from a seed, or from your own questions and documents."
 )
+
+
+def check_and_show(name: str, path: Path) -> int:
+    """Say what is in a data set and what is wrong with it, and return the exit code."""
+    from evenkeel.api.check import check
+
+    try:
+        checked = check(name, path)
+    except DataError as error:
+        say_error(f"not valid for {name}: {error}")
+        return 1
+    for line in checked.lines():
+        say(line)
+    if checked.faults:
+        say_error("\n  ".join([f"{path} can be read, but:", *checked.faults]))
+        return 1
+    say(f"{path} is valid for {name}.")
+    return 0
 
 
 def build_and_show(name: str, **settings: Any) -> int:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Set
-from typing import ClassVar, Protocol
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from typing import ClassVar, Protocol, runtime_checkable
 
 from msgspec import Struct
 
+from evenkeel.files.datasets import DataFile
 from evenkeel.page.grid import Displayed
 from evenkeel.types import Asking, Capability
 
@@ -34,6 +35,14 @@ class Builder(Protocol):
     def helpers(self) -> Mapping[str, str]: ...
 
     def build(self) -> Asking[Built]: ...
+
+
+@runtime_checkable
+class FindsFaults(Protocol):
+    """A builder that sees what is wrong with a set that can be read: after a person has edited it."""
+
+    @staticmethod
+    def faults(files: Sequence[DataFile]) -> Iterable[str]: ...
 
 
 def parse_languages(codes: str, available: Collection[str]) -> list[str]:

@@ -12,6 +12,7 @@ from msgspec import Meta, Struct
 from evenkeel.benchmarks.rgb.files import Kind, Lang, language
 from evenkeel.benchmarks.rgb.make.derived import Counterfactual, TwoPart, falsify, join
 from evenkeel.benchmarks.rgb.make.evidence import LEAST, gather
+from evenkeel.benchmarks.rgb.make.faults import faults
 from evenkeel.benchmarks.rgb.make.generator import compose
 from evenkeel.benchmarks.rgb.make.passages import Passage, cut
 from evenkeel.benchmarks.rgb.make.questions import Contradiction, Question, Writer, write_questions
@@ -81,6 +82,7 @@ class RgbBuilder:
     Options = BuildOptions
     asks = True
     roles: Mapping[str, frozenset[Capability]] = {"model": frozenset({"generate"})}
+    faults = staticmethod(faults)
 
     def __init__(self, options: BuildOptions) -> None:
         self.options = options
