@@ -12,6 +12,8 @@ import pytest
 from aiohttp import web
 
 from evenkeel.errors import BudgetReached, DataError, ModelUnreachable, UsageError
+from evenkeel.harness.gate import Gate, RoleGate
+from evenkeel.harness.limits import Limits
 from evenkeel.models.openai.servers import Throttle
 from evenkeel.models.openai.transport import requested_wait
 from evenkeel.models.registry import load_model
@@ -182,25 +184,14 @@ def test_a_run_of_prompts_that_are_refused_is_no_dead_server() -> None:
 # The budget
 
 
-class Counter:
-    """Allows so many further tries, the first of them after so many questions, and adds up tokens."""
+class Busy(Gate):
+    """Others leave money over after two looks."""
 
-    def __init__(self, allowed: int, *, not_yet: int = 0) -> None:
-        self.allowed = allowed
-        self.not_yet = not_yet
-        self.tokens = [0, 0]
+    looks = 0
 
-    def count_try(self, *, waiting: int = 1) -> bool:
-        if self.not_yet:
-            self.not_yet -= 1
-            return False
-        self.allowed -= 1
-        if self.allowed < 0:
-            raise BudgetReached("no more")
-        return True
-
-    def add_used(self, tokens_in: int, tokens_out: int) -> None:
-        self.tokens = [self.tokens[0] + tokens_in, self.tokens[1] + tokens_out]
+    def count_try(self, role: str, *, waiting: int = 1) -> bool:
+        self.looks += 1
+        return self.looks > 2 and super().count_try(role, waiting=waiting)
 
 
 def test_tries_and_unusable_replies_are_counted() -> None:
@@ -209,24 +200,24 @@ def test_tries_and_unusable_replies_are_counted() -> None:
     async def respond(server: Hostile, request: web.BaseRequest) -> web.StreamResponse:
         return web.Response(body=says("whole") if server.requests == 1 else body)
 
-    counter = Counter(allowed=4)
+    gate = Gate(Limits(max_requests=4, price_in=1e6, price_out=1e3))
     with Hostile(respond) as server:
         model = model_of(server, concurrency=1)
         one(model, chat("first"))
-        model.count_with(counter)
+        model.count_with(RoleGate(gate, "model"))
         with pytest.raises(BudgetReached):
             answers(model, [chat("second"), chat("third")])
     assert server.requests == 1 + 1 + 4
-    assert counter.tokens == [5 * 7, 5 * 3]
+    assert gate.usd == pytest.approx(5 * 7 + 5 * 3 / 1000)
 
 
 def test_a_try_waits_until_others_leave_money_over() -> None:
-    counter = Counter(allowed=1, not_yet=2)
+    gate = Busy()
     with Loopback(script=("500",)) as server:
         model = model_of(server)
-        model.count_with(counter)
+        model.count_with(RoleGate(gate, "model"))
         assert one(model, chat("first")).status == "ok"
-    assert (server.requests, counter.not_yet, counter.allowed) == (2, 0, 0)
+    assert (server.requests, gate.looks, gate.requests) == (2, 3, 1)
 
 
 def test_a_server_that_is_overloaded_is_asked_no_faster_by_the_next_stream() -> None:

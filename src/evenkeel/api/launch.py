@@ -15,7 +15,7 @@ import inspect
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -28,7 +28,7 @@ from evenkeel.api.run import new_folder
 from evenkeel.errors import DataError, StorageError, UsageError
 from evenkeel.files import lock
 from evenkeel.files.cache import cache_dir, write_whole
-from evenkeel.files.jsonfile import read_json
+from evenkeel.files.jsonfile import read_json, strings_in
 from evenkeel.files.lock import process_began
 from evenkeel.files.remote.sources import is_elsewhere, parse_columns, without_secrets
 from evenkeel.harness.control import PARENT_VARIABLE, VARIABLE, clear_control
@@ -246,21 +246,12 @@ def refuse_keys(settings: Mapping[str, Any]) -> None:
     """The settings are stored: no address may hold a key. Specs with one are refused where they are read."""
     args = {"base_url": settings.get("base_url") or "", **(settings.get("model_args") or {})}
     split_spec(with_args("openai:model", args))
-    for text in _texts(settings):
+    for text in strings_in(msgspec.to_builtins(settings, enc_hook=str)):
         if is_elsewhere(text) and not text.startswith("hf:") and without_secrets(text) != text:
             raise UsageError(
                 f"{without_secrets(text)}: an address with a login or a query cannot be given here, because "
                 "the settings are stored. Download the file, and give its path."
             )
-
-
-def _texts(value: Any) -> Iterator[str]:
-    """Every text in some settings."""
-    if isinstance(value, str | Path):
-        yield str(value)
-    elif isinstance(value, Mapping | list | tuple):
-        for part in value.values() if isinstance(value, Mapping) else value:
-            yield from _texts(part)
 
 
 def _encoded(value: Any) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 from pathlib import Path
@@ -31,7 +32,7 @@ def resume_command(ctx: click.Context, run: Path) -> None:
     assigned = assigned_folder()
     if assigned and signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # by whoever began this process
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    with interrupt_on_stop_file(assigned):
+    with interrupt_on_stop_file(assigned) if assigned else contextlib.nullcontext():
         if task.kind == "build":
             ctx.exit(build_and_show(task.benchmark, out=folder, progress=storing(task), **task.settings))
         ctx.exit(run_and_show(task, out=folder))

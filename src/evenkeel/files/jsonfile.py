@@ -214,3 +214,19 @@ def json_objects(text: str) -> Iterator[Any]:
 def replace_half_pairs(text: str) -> str:
     """JSON in which every `\\ud800` without its other half is U+FFFD: no file could hold it as text."""
     return _ESCAPE.sub(lambda escape: "\\ufffd" if escape["half"] else escape[0], text)
+
+
+def strings_in(value: Any) -> list[str]:
+    """Every text in a JSON value, in order, however deep."""
+    texts: list[str] = []
+    rest = [value]
+    while rest:
+        part = rest.pop()
+        kind = type(part)
+        if kind is str:
+            texts.append(part)
+        elif kind is dict:
+            rest += reversed(part.values())
+        elif kind is list:
+            rest += reversed(part)
+    return texts

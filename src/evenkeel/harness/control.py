@@ -20,6 +20,7 @@ from pathlib import Path
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from evenkeel.errors import DataError, StorageError, UsageError
 from evenkeel.files import lock
@@ -56,7 +57,6 @@ class RunProgress(Struct, frozen=True, kw_only=True):
     waiting: str = ""
     """What is waited for, and how far that is."""
     started: str = ""
-    updated: str = ""
 
 
 def read_progress(path: str | Path) -> RunProgress | None:
@@ -118,20 +118,20 @@ def _every_so_often(look: Callable[[], None], name: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def interrupt_on_stop_file(folder: Path | None) -> Iterator[None]:
+def interrupt_on_stop_file(folder: Path) -> Iterator[None]:
     """While the block runs, a file `stop` in the folder interrupts the main thread, and so does the end of
     the process that this one depends on."""
     parent = os.environ.get(PARENT_VARIABLE, "")
-    orphaned = False
 
     def look() -> None:
-        nonlocal orphaned
-        left_alone = not orphaned and bool(parent) and str(os.getppid()) != parent
-        orphaned = orphaned or left_alone
-        if (folder is not None and _take_stop(folder)) or left_alone:
+        nonlocal parent
+        if parent and str(os.getppid()) != parent:
+            parent = ""
+            interrupt(threading.main_thread())
+        if _take_stop(folder):
             interrupt(threading.main_thread())
 
-    with _every_so_often(look, "evenkeel-stop") if folder is not None else contextlib.nullcontext():
+    with _every_so_often(look, "evenkeel-stop"):
         yield
 
 
@@ -163,31 +163,27 @@ class _Controlled(Progress):
         self._folder = folder
         self._progress = progress
         self._thread = threading.current_thread()
-        self._state = RunProgress(started=_now())
+        self._state = RunProgress(started=datetime.now(UTC).isoformat(timespec="seconds"))
         self._before = 0
         self._begun = time.monotonic()
         self._written: RunProgress | None = None
 
     def phase(self, title: str, *, total: int, done: int) -> None:
         self._before, self._begun = done, time.monotonic()
-        self._state = msgspec.structs.replace(self._state, phase=title, total=total, done=done, waiting="")
+        self._state = replace(self._state, phase=title, total=total, done=done, waiting="")
         self._progress.phase(title, total=total, done=done)
 
     def answered(self, response: Response, *, usd: float) -> None:
-        state = self._state
-        self._state = msgspec.structs.replace(
-            state, done=state.done + 1, failed=state.failed + (response.status != "ok"), usd=usd
-        )
+        state, failed = self._state, response.status != "ok"
+        self._state = replace(state, done=state.done + 1, failed=state.failed + failed, usd=usd)
         self._progress.answered(response, usd=usd)
 
-    def retrying(self, count: int) -> None:
-        """How many requests wait to be tried again."""
-        self._progress.retrying(count)
-
     def waiting(self, text: str) -> None:
-        """What is waited for, and how far that is."""
-        self._state = msgspec.structs.replace(self._state, waiting=text)
+        self._state = replace(self._state, waiting=text)
         self._progress.waiting(text)
+
+    def retrying(self, count: int) -> None:
+        self._progress.retrying(count)
 
     def note(self, text: str) -> None:
         self._progress.note(text)
@@ -197,23 +193,15 @@ class _Controlled(Progress):
 
     def look(self) -> None:
         """Write how far it is, where that has changed, and look for `stop`."""
-        state = self._state
-        if state is not self._written:
+        if (state := self._state) is not self._written:
             self._written = state
+            new, seconds = state.done - self._before, max(time.monotonic() - self._begun, 1e-9)
+            left = seconds / new * (state.total - state.done) if new >= FEW else None
+            content = msgspec.json.encode(replace(state, rate=new / seconds, seconds_left=left))
             with contextlib.suppress(StorageError):  # a full disk is reported by what the run itself writes
-                write_whole(self._folder / PROGRESS, msgspec.json.encode(self._now(state)))
+                write_whole(self._folder / PROGRESS, content)
         if _take_stop(self._folder):
             interrupt(self._thread)
-
-    def _now(self, state: RunProgress) -> RunProgress:
-        new, left = state.done - self._before, state.total - state.done
-        seconds = max(time.monotonic() - self._begun, 1e-9)
-        return msgspec.structs.replace(
-            state,
-            rate=new / seconds,
-            seconds_left=seconds / new * left if new >= FEW else None,
-            updated=_now(),
-        )
 
 
 def _take_stop(folder: Path) -> bool:
@@ -246,7 +234,3 @@ def interrupt(thread: threading.Thread) -> None:
 def _remove(path: Path) -> None:
     with contextlib.suppress(OSError):
         path.unlink()
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -190,7 +190,9 @@ class Gate:
 
 
 class RoleGate(NamedTuple):
-    """A gate, for the model of one role: it counts what the model sends beyond one try for each request."""
+    """A gate, for the model of one role, from any thread. A request that is admitted is counted once, and so
+    are the tokens of its response. Whatever else is sent for it, and whatever else the server counts, goes
+    through here; so does a call with many texts."""
 
     gate: Gate
     role: str

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from evenkeel.types import Capability, LogLikelihood, Request, Response
+
+if TYPE_CHECKING:
+    from evenkeel.harness.gate import RoleGate
 
 
 class Model(Protocol):
@@ -30,27 +33,11 @@ class Model(Protocol):
         """Give back memory, threads and connections."""
 
 
-class TryCounter(Protocol):
-    """What a run's gate offers a model that asks a server. It may be called from any thread.
-
-    A request that is admitted is counted once, and so are the tokens of its response. Whatever else is sent
-    for it, and whatever else the server counts, goes through here; so does a call with many texts.
-    """
-
-    def count_try(self, *, waiting: int = 1) -> bool:
-        """Count one more call before it is sent. False where money that is set aside for others must become
-        free first, while so many requests, this one included, wait for that; BudgetReached where a limit
-        allows none."""
-
-    def add_used(self, tokens_in: int, tokens_out: int) -> None:
-        """Count the tokens of a reply that was paid for and gave no response."""
-
-
 @runtime_checkable
 class CountsTries(Protocol):
-    """A model that may make another number of calls than it is given requests."""
+    """A model that may make another number of calls than it is given requests: it asks a server."""
 
-    def count_with(self, counter: TryCounter) -> None:
+    def count_with(self, counter: RoleGate) -> None:
         """Ask this counter before every further call from now on."""
 
 

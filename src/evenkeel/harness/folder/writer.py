@@ -82,7 +82,10 @@ class RunFolder:
 
     def _resume(self, spec: RunSpec) -> None:
         self.spec = read_spec(self.path)
-        if differences := spec_differences(self.spec, spec):
+        changes = spec_changes(self.spec, spec).items()
+        if differences := [
+            f"{name}: {shown(there)} in that run, {shown(here)} here" for name, (there, here) in changes
+        ]:
             if spec.benchmark != self.spec.benchmark:
                 del differences[1:]  # the others follow from it
             raise RunConflict(
@@ -186,9 +189,3 @@ def _exported(folder: Path) -> list[str]:
         return list(read_spec(folder).provenance.get("exported", ()))
     except DataError:
         return []
-
-
-def spec_differences(stored: RunSpec, current: RunSpec) -> list[str]:
-    """What two specs ask differently, in words."""
-    changes = spec_changes(stored, current).items()
-    return [f"{name}: {shown(there)} in that run, {shown(here)} here" for name, (there, here) in changes]

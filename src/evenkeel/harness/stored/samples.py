@@ -17,7 +17,7 @@ import numpy as np
 from msgspec import Struct
 
 from evenkeel.errors import UsageError, suggestion
-from evenkeel.files.jsonfile import NOT_JSON, convert, decode_line
+from evenkeel.files.jsonfile import NOT_JSON, convert, decode_line, strings_in
 from evenkeel.files.record_index import Index, State, record_index, state_of, unchanged
 from evenkeel.page.examples import shortened
 from evenkeel.page.layout import Layout
@@ -315,22 +315,6 @@ def read_samples(path: Path, kind: Any, benchmark: type[Benchmark] | None, layou
     state = state_of(path)
     index = record_index(path, state, layout.headline if layout else "")
     return Samples(path, state, index, kind, benchmark, layout)
-
-
-def strings_in(value: Any) -> list[str]:
-    """Every text in a value, in order, however deep."""
-    texts: list[str] = []
-    rest = [value]
-    while rest:
-        part = rest.pop()
-        kind = type(part)
-        if kind is str:
-            texts.append(part)
-        elif kind is dict:
-            rest += reversed(part.values())
-        elif kind is list:
-            rest += reversed(part)
-    return texts
 
 
 def _opening(text: str) -> str:

@@ -48,7 +48,7 @@ from evenkeel.types import (
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Mapping, Sequence
 
-    from evenkeel.harness.model import TryCounter
+    from evenkeel.harness.gate import RoleGate
     from evenkeel.models.openai.batches.session import Access
     from evenkeel.models.presets import Feature, Preset
 
@@ -97,7 +97,7 @@ class OpenAI:
         self._progress = Progress()
         self._server_in_spec = server_in_spec
         """Whether the address is part of the model's identity: its spec names the server."""
-        self._counter: TryCounter | None = None
+        self._counter: RoleGate | None = None
         self._streams: weakref.WeakSet[Generator[Any, None, None]] = weakref.WeakSet()
 
     def __repr__(self) -> str:
@@ -122,7 +122,7 @@ class OpenAI:
         """Report retries to this watcher from now on."""
         self._progress = progress
 
-    def count_with(self, counter: TryCounter) -> None:
+    def count_with(self, counter: RoleGate) -> None:
         """Ask this counter before every further call from now on."""
         self._counter = counter
 

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from evenkeel.errors import DataError
+from evenkeel.files.jsonfile import strings_in
 from evenkeel.journal.journal import HALF_A_CHARACTER
 from evenkeel.models.presets import TOKENS
 from evenkeel.text.judge import without_bounds
 from evenkeel.types import Generate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from evenkeel.models.openai.options import OpenAIOptions
     from evenkeel.models.openai.transport import RequestError
@@ -193,16 +194,7 @@ def _sent_texts(body: bytes) -> str:
     """The texts of a request that a message about it may repeat."""
     request = msgspec.json.decode(body) if body else {}
     names = ("messages", "prompt", "input", "query", "documents", "texts")
-    return " ".join(texts_in([request.get(name) for name in names]))
-
-
-def texts_in(value: Any) -> Iterator[str]:
-    """All texts inside a JSON value."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict | list):
-        for part in value.values() if isinstance(value, dict) else value:
-            yield from texts_in(part)
+    return " ".join(strings_in([request.get(name) for name in names]))
 
 
 def _filled(value: Any, tokens: int) -> Any:

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
     from types import TracebackType
 
-    from evenkeel.harness.model import TryCounter
+    from evenkeel.harness.gate import RoleGate
     from evenkeel.models.openai.background import Relay
     from evenkeel.models.openai.dialect import Dialect
     from evenkeel.models.openai.servers import Server, ServerHealth
@@ -141,7 +141,7 @@ class Client:
         health: ServerHealth,
         dialect: Dialect,
         relay: Relay,
-        counter: TryCounter | None,
+        counter: RoleGate | None,
         concurrency: int,
         timeout: float,
         retries: int,

@@ -12,7 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from evenkeel.harness.model import CountsTries, HasNotes, Model, TryCounter
+from evenkeel.harness.gate import RoleGate
+from evenkeel.harness.model import CountsTries, HasNotes, Model
 from evenkeel.harness.progress import Progress, watch
 from evenkeel.journal.journal import make_key, model_digest
 from evenkeel.models.openai.background import Outbox, Relay, iterate
@@ -38,7 +39,7 @@ class BatchModel:
         poll_limit()  # a wrong one is an error before anything is asked
         self._health = ServerHealth(access.endpoint.shown)
         self._progress = Progress()
-        self._counter: TryCounter | None = None
+        self._counter: RoleGate | None = None
         self._streams: weakref.WeakSet[Generator[Any, None, None]] = weakref.WeakSet()
 
     def identity(self) -> dict[str, Any]:
@@ -57,7 +58,7 @@ class BatchModel:
         self._progress = progress
         watch(self._live, progress)
 
-    def count_with(self, counter: TryCounter) -> None:
+    def count_with(self, counter: RoleGate) -> None:
         self._counter = counter
         if isinstance(self._live, CountsTries):
             self._live.count_with(counter)

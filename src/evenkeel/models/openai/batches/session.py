@@ -54,7 +54,7 @@ from evenkeel.models.openai.transport import (
 from evenkeel.types import Generate, Request, Response
 
 if TYPE_CHECKING:
-    from evenkeel.harness.model import TryCounter
+    from evenkeel.harness.gate import RoleGate
     from evenkeel.models.openai.background import Outbox, Relay
     from evenkeel.models.openai.endpoint import Endpoint
 
@@ -104,7 +104,7 @@ class Session:
     wait: bool
     relay: Relay
     health: ServerHealth
-    counter: TryCounter | None
+    counter: RoleGate | None
 
     def __post_init__(self) -> None:
         self._protocol = PROTOCOLS[self.access.protocol]
