@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import gc
 import threading
-import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +25,12 @@ from evenkeel.harness.limits import Limits
 from evenkeel.harness.progress import Progress
 from evenkeel.journal.database import Usage
 from evenkeel.journal.journal import Journal
+from evenkeel.models.openai.background import Outbox
 from evenkeel.models.registry import load_model
 from evenkeel.report.formats.subjects import sampling
 from evenkeel.types import Capability, Generate, Message, Request, Response, Sampling
 from loopback import Loopback
+from models.hostile import Hostile, says
 from scripted import Scripted
 
 pytestmark = pytest.mark.slow
@@ -123,6 +125,25 @@ def test_what_failed_is_not_sent_again_in_this_start_however_tight_the_limit(tmp
     healthy = PlugIn()  # the next start asks it again, and is not blocked
     assert {response.status for response in dispatch(tmp_path, healthy, 8, gate=Gate(limits))} == {"ok"}
     assert list(healthy.asked) == [ask(3)]
+
+
+@pytest.mark.parametrize("at_once", [1, 3])
+def test_requests_that_wait_for_money_use_the_connections_that_are_there(
+    at_once: int, tmp_path: Path
+) -> None:
+    ports = set()
+
+    async def respond(server: Hostile, request: web.BaseRequest) -> web.StreamResponse:
+        assert request.transport is not None
+        ports.add(request.transport.get_extra_info("peername")[1])
+        return web.Response(body=says("a keel"), content_type="application/json")
+
+    gate = Gate(Limits(max_usd=(100 * at_once + 80) * 1e-6, price_out=1.0))  # 100 tokens each, of 2 used
+    with Hostile(respond) as server:
+        model = load_model("openai:loop", base_url=server.url, concurrency=8)
+        responses = dispatch(tmp_path, model, 30, gate=gate)
+    assert [response.status for response in responses] == ["ok"] * 30
+    assert len(ports) <= at_once
 
 
 def test_a_prompt_with_half_a_character_is_named(tmp_path: Path) -> None:
@@ -225,20 +246,28 @@ def test_a_run_that_waits_for_the_money_of_others_can_be_stopped(tmp_path: Path)
 class Interrupting(Progress):
     """Interrupts as Ctrl-C would, at the first answer, when all others have been received."""
 
+    def __init__(self, received: threading.Event) -> None:
+        self._received = received
+
     def answered(self, response: Response, *, usd: float) -> None:
-        deadline = time.monotonic() + 60
-        while any(thread.name == "evenkeel-requests" for thread in threading.enumerate()):
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+        assert self._received.wait(60)
         self.answered = Progress().answered  # type: ignore[method-assign]
         raise KeyboardInterrupt
 
 
-def test_ctrl_c_loses_no_answer_that_was_received(tmp_path: Path) -> None:
+def test_ctrl_c_loses_no_answer_that_was_received(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    received, numbers, put = threading.Event(), count(1), Outbox.put
+
+    def counted(outbox: Outbox[Any], item: Any) -> None:
+        put(outbox, item)
+        if next(numbers) == 24:
+            received.set()
+
+    monkeypatch.setattr(Outbox, "put", counted)
     with Loopback() as server:
         model = load_model("openai:loop", base_url=server.url, concurrency=64)
         with pytest.raises(KeyboardInterrupt):
-            dispatch(tmp_path, model, 24, progress=Interrupting())
+            dispatch(tmp_path, model, 24, progress=Interrupting(received))
         assert server.requests == 24  # fewer than hold the model up where nobody reads them
     assert stored(tmp_path, model, 24) == 24
 

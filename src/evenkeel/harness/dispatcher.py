@@ -214,13 +214,15 @@ class Dispatcher:
 
 
 class _Sending:
-    """The requests of one role on their way: admitted, under way, stored."""
+    """The requests of one role on their way: admitted, under way, stored; the stream that a model reads."""
 
     def __init__(self, dispatcher: Dispatcher, model: Model, role: str, pending: Iterator[Keyed]) -> None:
         self._dispatcher = dispatcher
         self._model = model
         self._role = role
         self._pending = pending
+        self._first: Request | None = None
+        """That begins a stream: it was admitted, and not given to the model yet."""
         self._held_back: Keyed | None = None
         """The next request, while those under way hold the money that it needs."""
         self._under_way: dict[Request, tuple[Keyed, Ticket]] = {}
@@ -237,7 +239,8 @@ class _Sending:
 
     def _answer_all(self, first: Request) -> None:
         """Have the model answer what the gate admits while it reads."""
-        answers = iter(self._model.answer(self._admitted(first)))
+        self._first = first
+        answers = iter(self._model.answer(self))
         answer: tuple[Request, Response] | None = None
         try:
             for answer in answers:
@@ -255,12 +258,16 @@ class _Sending:
                 self._dispatcher.gate.settle(ticket, None)
             self._under_way.clear()
 
-    def _admitted(self, first: Request) -> Iterator[Request]:
-        """The requests as the gate admits them. A model may read them in a thread of its own."""
-        request: Request | None = first
-        while request is not None:
-            yield request
-            request = self._admit_next(wait=False)
+    def __iter__(self) -> Iterator[Request]:
+        return self
+
+    def __next__(self) -> Request:
+        """The next request that the gate admits. A model may read them in a thread of its own, and may ask
+        again after the end: what was answered since then may have left money over."""
+        request, self._first = self._first or self._admit_next(wait=False), None
+        if request is None:
+            raise StopIteration
+        return request
 
     def _admit_next(self, *, wait: bool) -> Request | None:
         """The next request; None at the end, and where it must wait until those under way are answered."""

@@ -16,7 +16,7 @@ from evenkeel.harness.progress import Progress
 from evenkeel.models.openai.background import Outbox, Relay, iterate
 from evenkeel.models.openai.dialect import Dialect
 from evenkeel.models.openai.endpoint import endpoints
-from evenkeel.models.openai.logprobs import echo_problem, language_problem, loglikelihood
+from evenkeel.models.openai.logprobs import echo_problem, language_problem, loglikelihood, probe_problem
 from evenkeel.models.openai.options import OpenAIOptions, json_object
 from evenkeel.models.openai.protocol import (
     CHAT,
@@ -30,8 +30,7 @@ from evenkeel.models.openai.protocol import (
     read_vectors,
 )
 from evenkeel.models.openai.retry import Call, Client, Fate, RequestFailed, fate_of
-from evenkeel.models.openai.servers import Server, ServerHealth, is_wrong_address
-from evenkeel.models.openai.transport import BROKEN
+from evenkeel.models.openai.servers import Server, ServerHealth
 from evenkeel.models.presets import batch_preset
 from evenkeel.options import identity_options
 from evenkeel.types import (
@@ -132,12 +131,11 @@ class OpenAI:
         if self._preset and self._preset.extra_body:
             extra = msgspec.json.encode(self._extra, order="sorted").decode()
         options = identity_options(self._options)
-        identity = {
+        return {
             **{name: value for name, value in options.items() if name == "send_seed" or value},
             "extra_body": hashlib.sha256(extra.encode()).hexdigest()[:16] if extra else "",
             "spec": f"{self.spec}{f'?base_url={addresses}' if self._server_in_spec else ''}",
         }
-        return identity
 
     def probe(self, needs: frozenset[Capability]) -> None:
         """Log-likelihoods need sound prompt log-probabilities of the server; the rest shows by itself."""
@@ -172,21 +170,7 @@ class OpenAI:
         self, server: Server, find_problem: Callable[[Client], Awaitable[str]], outbox: Outbox[str]
     ) -> None:
         async with self._client([server], outbox, concurrency=1, trial=True) as client:
-            outbox.put(await self._probe_problem(find_problem, client, server.endpoint.shown))
-
-    async def _probe_problem(
-        self, find_problem: Callable[[Client], Awaitable[str]], client: Client, address: str
-    ) -> str:
-        """A server that answers, and fails here, has no log-probabilities; a chat-only server has no such
-        path, but one without such a model names the model."""
-        try:
-            return await find_problem(client)
-        except RequestFailed as failure:
-            error, fate = failure.error, fate_of(failure.error)
-            fails_here = fate in (Fate.FAIL, Fate.RETRY) and (error.status or error.kind == BROKEN)
-            if fails_here or is_wrong_address(error):
-                return str(failure)
-            raise ModelUnreachable(f"{address} does not answer as it should. {failure}") from None
+            outbox.put(await probe_problem(find_problem, client, server.endpoint.shown))
 
     def batch_access(self) -> Access | None:
         """What asking this model by batches needs; None where its provider has none."""
@@ -260,11 +244,7 @@ class OpenAI:
 
     async def _work(self, client: Client, jobs: _Jobs, outbox: Outbox[Answer]) -> None:
         """One of the workers that share the stream; each has one job at a time."""
-        while True:
-            await outbox.room()
-            job = jobs.next()
-            if job is None:
-                return
+        while (job := await jobs.next(outbox)) is not None:
             try:
                 if isinstance(job, list):
                     await self._answer_batch(client, job, outbox)
@@ -276,14 +256,14 @@ class OpenAI:
             except RequestFailed as failure:
                 self._fail(failure, job if isinstance(job, list) else [job], outbox, client)
             except BudgetReached as error:  # what the other workers have under way is answered first
-                jobs.end(error)
+                jobs.error = jobs.error or error
             else:
                 await asyncio.sleep(0)  # the answers that have come are stored before the next is asked for
+            finally:
+                jobs.done()
 
     async def _answer_one(
-        self,
-        client: Client,
-        request: Generate | LogLikelihood | StringLikelihood,
+        self, client: Client, request: Generate | LogLikelihood | StringLikelihood
     ) -> Response:
         if isinstance(request, StringLikelihood):
             return Response(status="error", reason="a server cannot give the probability of a string")
@@ -297,8 +277,9 @@ class OpenAI:
                 f"{self._preset.title} has no /completions. vLLM, SGLang and hf: do.",
                 lacking=frozenset({"generate"}),
             )
-        body = partial(self._dialect.generate_body, request)
-        return await client.send(Call(COMPLETIONS, body, read_completion))
+        return await client.send(
+            Call(COMPLETIONS, partial(self._dialect.generate_body, request), read_completion)
+        )
 
     def _batch_call(self, batch: Batch) -> Call[list[Response]]:
         first = batch[0]
@@ -321,7 +302,6 @@ class OpenAI:
         )
 
     async def _answer_batch(self, client: Client, batch: Batch, outbox: Outbox[Answer]) -> None:
-        parts: Sequence[Batch]
         try:
             responses = await client.send(self._batch_call(batch))
         except RequestFailed as failure:
@@ -355,24 +335,45 @@ class OpenAI:
 
 
 class _Jobs:
-    """The stream of requests as jobs, read only when a worker is free."""
+    """The stream of requests as jobs, read only when a worker is free. It may end for a while: what is under
+    way holds the money that the next needs, and leaves some over when it is answered."""
 
     def __init__(self, requests: Iterable[Request], batch_size: int) -> None:
-        self._jobs = _in_batches(requests, batch_size)
+        self._requests = iter(requests)
+        self._batch_size = batch_size
+        self._jobs = _in_batches(self._requests, batch_size)
+        self._under_way = 0
+        self._one_ended = asyncio.Event()
         self.error: Exception | None = None
-        """Why it is read no further; raised when what is running has been answered."""
+        """Why it is read no further; raised when what is under way has been answered."""
 
-    def next(self) -> Job | None:
-        """The next job; None at the end."""
+    async def next(self, outbox: Outbox[Answer]) -> Job | None:
+        """The next job, once there is room for its answer; None at the end."""
+        await outbox.room()
+        while (job := self._read()) is None and self.error is None:
+            if self._under_way:
+                await self._one_ended.wait()
+                continue
+            await outbox.taken()  # so that the last answers are counted
+            if (job := self._read()) is not None or not self._under_way:
+                break
+        self._under_way += job is not None
+        return job
+
+    def done(self) -> None:
+        """One job is answered, or has failed."""
+        self._under_way -= 1
+        self._one_ended.set()
+        self._one_ended.clear()
+
+    def _read(self) -> Job | None:
         try:
-            return next(self._jobs, None) if self.error is None else None
+            job = next(self._jobs, None) if self.error is None else None
         except Exception as error:  # noqa: BLE001  # of the stream's own
-            self.end(error)
-            return None
-
-    def end(self, error: Exception) -> None:
-        """Read no further."""
-        self.error = self.error or error
+            self.error, job = error, None
+        if job is None:
+            self._jobs = _in_batches(self._requests, self._batch_size)
+        return job
 
 
 def _in_batches(requests: Iterable[Request], batch_size: int) -> Iterator[Job]:
@@ -394,5 +395,4 @@ def _in_batches(requests: Iterable[Request], batch_size: int) -> Iterator[Job]:
 
 
 def _query(request: Embed | Rank) -> str | None:
-    """What documents are ranked for; None of a text to embed."""
     return request.query if isinstance(request, Rank) else None

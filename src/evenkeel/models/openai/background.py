@@ -66,10 +66,16 @@ class Outbox(Generic[T]):
             await asyncio.sleep(PAUSE_S)
 
     async def taken(self) -> None:
-        """Wait until the reader has all that was put: of large items few are to be in memory."""
+        """Wait until the reader has dealt with all that was put."""
         self.flush()
-        while not self._queue.empty():
-            await asyncio.sleep(PAUSE_S)
+        taken = asyncio.Event()
+
+        def tell() -> None:
+            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits
+                self._loop.call_soon_threadsafe(taken.set)
+
+        self.call(tell)
+        await taken.wait()
 
 
 class Relay:

@@ -190,11 +190,6 @@ def called_hosts(
     return hosts
 
 
-def sent_keys(base_url: str | None, api_key_env: str | None, preset: Preset | None) -> list[SentKey]:
-    """Which keys a model's requests carry, and where to; nothing for variables that are not set."""
-    return [key for _, key in called_hosts(base_url, api_key_env, preset) if key is not None]
-
-
 def _belongs(variable: str, address: str) -> bool:
     """Whether a variable holds the key of the provider at an address."""
     moved = os.environ.get(ADDRESS_VARIABLE, "").strip()

@@ -6,16 +6,19 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from evenkeel.errors import ModelUnreachable
 from evenkeel.models.boundary import find_boundary
 from evenkeel.models.local.vocabulary import byte_letters
 from evenkeel.models.openai.dialect import Dialect
 from evenkeel.models.openai.protocol import COMPLETIONS, Version, completion
-from evenkeel.models.openai.retry import Call, Client, RequestFailed
+from evenkeel.models.openai.retry import Call, Client, Fate, RequestFailed, fate_of
+from evenkeel.models.openai.servers import is_wrong_address
+from evenkeel.models.openai.transport import BROKEN
 from evenkeel.text.token_estimate import estimate_tokens
 from evenkeel.types import LogLikelihood, Logprobs, Response
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 
 Spans: TypeAlias = list[tuple[int, int]]
 
@@ -67,6 +70,21 @@ async def loglikelihood(
         if response is None or response.tokens_in is None:  # the first call is paid for all the same
             client.add_used(whole.tokens_in or estimate_tokens(prefix + request.continuation))
     return response
+
+
+async def probe_problem(
+    find_problem: Callable[[Client], Awaitable[str]], client: Client, address: str
+) -> str:
+    """A server that answers, and fails here, has no log-probabilities; a chat-only server has no such path,
+    but one without such a model names the model."""
+    try:
+        return await find_problem(client)
+    except RequestFailed as failure:
+        error, fate = failure.error, fate_of(failure.error)
+        fails_here = fate in (Fate.FAIL, Fate.RETRY) and (error.status or error.kind == BROKEN)
+        if fails_here or is_wrong_address(error):
+            return str(failure)
+        raise ModelUnreachable(f"{address} does not answer as it should. {failure}") from None
 
 
 async def echo_problem(dialect: Dialect, client: Client) -> str:
