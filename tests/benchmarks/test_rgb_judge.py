@@ -9,8 +9,12 @@ import pytest
 
 import evenkeel as ek
 from evenkeel.benchmarks.rgb.files import load_judge_prompts
+from evenkeel.benchmarks.rgb.metrics import METRICS
+from evenkeel.benchmarks.rgb.page import LAYOUT, notes
 from evenkeel.errors import DataError
 from evenkeel.files.datasets import published_set
+from evenkeel.page.layout import MOST_MAIN
+from evenkeel.page.metrics import title_of
 from rgb_rules import (
     DETECTION,
     REJECTION,
@@ -83,6 +87,8 @@ def test_a_judge_decides_on_rejection_and_detection_beside_the_checks(
     assert run.summary["rejected_published"].value == 0.25
     assert run.summary["rejected_lenient"].value == 0.5
     assert run.headline.coverage == 1.0
+    labels = [title_of(METRICS, figure.metric) for figure in run.summary.values() if not figure.scope]
+    assert len(labels) == len(set(labels))
 
 
 def test_a_judge_that_fails_has_given_no_verdict_read_or_unread(rgb_files: Path, tmp_path: Path) -> None:
@@ -214,6 +220,12 @@ def test_a_verdict_in_words_that_failed_is_not_a_no(scripts: Path, tmp_path: Pat
     run = ask(data, tmp_path / "run", rule, **options)
     judged = run.summary["rejected_judge"]
     assert (judged.value, judged.n, judged.coverage) == (1.0, 2, 0.5)
+    main = dict(LAYOUT.main_figures(run.summary)[:MOST_MAIN])  # the only setting: there is no table of it
+    assert main["declined where no document has the answer, by the judge"] == judged
+    assert (
+        "with the published judge prompts: the judge's figure is Rej*."
+        in notes(run.spec, run.summary)[1].text
+    )
     assert run.summary["judge_unparsed"].value == pytest.approx(1 / 3)
     rates = exported(run)["prediction_en_loop_temp0.2_noise1.0_passage5_correct0.0_chatgptresult"]
     assert (rates["nums"], rates["reject_rate"]) == (2, 1.0)

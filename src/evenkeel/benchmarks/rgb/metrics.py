@@ -129,39 +129,62 @@ _REPEATS = (
         for often, words, better, meaning in _HOW_OFTEN
     ),
 )
+_CHECKS = {"published": "published check", "lenient": "lenient check", "judge": "judge"}
+
+
+def _by_check(
+    name: str, title: str, better: Better, meaning: str, caution: str, **answers: str
+) -> tuple[Metric, ...]:
+    """A metric for each check, whose words for the answers that it counts are put into the meaning."""
+    return tuple(
+        Metric(
+            f"{name}_{check}",
+            f"{title} ({_CHECKS[check]})",
+            "share",
+            better,
+            meaning.format(words),
+            caution,
+        )
+        for check, words in answers.items()
+    )
+
+
 _REJECTION_AND_ERRORS = (
-    Metric(
-        "rejected_*",
+    *_by_check(
+        "rejected",
         "declined where no document has the answer",
-        "share",
         "higher",
-        "Answers that decline, of those to prompts of negative rejection: by the published check those with "
-        "the rejection phrase to the letter, by the lenient check in any words, by a judge those that it "
-        "takes for declining (Rej*).",
-        "The published check sees only the exact phrase that the prompt asks for.",
+        "Answers {}, of those to prompts of negative rejection.",
+        "Each check takes other words for declining, the published one only the exact phrase that the prompt "
+        "asks for.",
+        published="with the rejection phrase to the letter",
+        lenient="that decline in any words",
+        judge="that the judge takes for declining (Rej*)",
     ),
-    Metric(
-        "detected_*",
+    *_by_check(
+        "detected",
         "errors detected, of prompts with a false document",
-        "share",
         "higher",
-        "Answers that report an error, of those to prompts with at least one false document (ED; of a judge, "
-        "ED*): by the published check those with its phrase to the letter, by the lenient one in any words.",
+        "Answers {}, of those to prompts with at least one false document.",
         "A model that always reports errors detects all of them: see false_alarms_*.",
+        published="that report an error with the published phrase to the letter (ED)",
+        lenient="that report an error in any words (ED)",
+        judge="that the judge takes for reporting an error (ED*)",
     ),
-    Metric(
-        "false_alarms_*",
+    *_by_check(
+        "false_alarms",
         "errors reported, of prompts without a false document",
-        "share",
         "lower",
-        "Answers that report an error, of those to counterfactual prompts with documents of which none is "
-        "false.",
+        "Answers {}, of those to counterfactual prompts with documents of which none is false.",
         "It needs prompts without a false document: --correct-rate 1, say.",
+        published="that report an error with the published phrase to the letter",
+        lenient="that report an error in any words",
+        judge="that the judge takes for reporting an error",
     ),
     *(
         Metric(
             f"corrected_{check}",
-            "detected errors corrected",
+            f"detected errors corrected ({by})",
             "share",
             "higher",
             f"Of the errors detected by the {by}, the share whose answer {right} (CR).",
@@ -203,22 +226,24 @@ METRICS = (
     *_BECAME,
     *_REPEATS,
     *_REJECTION_AND_ERRORS,
-    Metric(
-        "noise_change_*",
+    *_by_check(
+        "noise_change",
         "accuracy with noise minus without, same questions",
-        "share",
         "higher",
-        "Accuracy at a rate of noise minus that at the lowest rate asked, each question against itself; "
-        "without a scope, that of noise robustness at its highest rate.",
+        "Accuracy by the {} at a rate of noise minus that at the lowest rate asked, each question against "
+        "itself; without a scope, that of noise robustness at its highest rate.",
         "Noise 1 is left out, because a rejection is right there.",
+        published="published check",
+        lenient="lenient check",
     ),
-    Metric(
-        "known_*",
+    *_by_check(
+        "known",
         "known without documents",
-        "share",
         "higher",
-        "Right answers, by either check, to prompts without any document: what the model knows by itself.",
+        "Right answers, by the {}, to prompts without any document: what the model knows by itself.",
         "A lucky guess counts as knowledge, and the data may be in what the model was trained on.",
+        published="published check",
+        lenient="lenient check",
     ),
     Metric(
         "judge_unparsed",

@@ -69,6 +69,8 @@ def _facts(lead: str, other: str) -> tuple[Column, ...]:
             if lead == "published"
             else []
         ),
+        Column("rejected_judge", "declined where no document has the answer, by the judge"),
+        *_error_facts("judge", "by the judge"),
         Column("right_every_time", "right every time, of prompts asked several times"),
         Column("right_minus_wrong", "right minus wrong, in points, where the documents hold the answer"),
         Column("outcome_declined", "declined though the documents hold the answer"),
@@ -76,9 +78,15 @@ def _facts(lead: str, other: str) -> tuple[Column, ...]:
         Column("no_answer_invented", "invented where no document has the answer"),
         Column(f"noise_change_{lead}", "accuracy with the most noise minus with the least, same questions"),
         Column("states_fake", "false answer named, where a document is false"),
-        Column(f"detected_{lead}", "errors detected"),
-        Column(f"corrected_{lead}", "of these, corrected"),
-        Column(f"false_alarms_{lead}", "errors reported though no document is false"),
+        *_error_facts(lead, f"by the {lead} check"),
+    )
+
+
+def _error_facts(check: str, by: str) -> tuple[Column, ...]:
+    return (
+        Column(f"detected_{check}", f"errors detected, {by}"),
+        Column(f"corrected_{check}", f"of the errors detected {by}, corrected"),
+        Column(f"false_alarms_{check}", f"errors reported though no document is false, {by}"),
     )
 
 
@@ -236,9 +244,9 @@ def notes(spec: RunSpec, summary: Summary) -> list[Note]:
     if judge := options.get("judge"):
         is_published = options.get("judge_prompts") == "published"
         asked += f"Judged by {judge}"
-        asked += " with the published judge prompts: Rej*, ED* and CR." if is_published else "."
+        asked += f" with the published judge prompts: {_judged(summary)}." if is_published else "."
     elif {"rejected_judge", "detected_judge", "false_alarms_judge"} & summary.keys():
-        asked += "The verdicts are those that the file has: the judge's figures are Rej*, ED* and CR."
+        asked += f"The verdicts are those that the file has: {_judged(summary)}."
     if asked:
         listed.append(Note(asked.strip()))
     unparsed, short = summary.get("judge_unparsed"), summary.get("lacks_documents")
@@ -275,6 +283,15 @@ def notes(spec: RunSpec, summary: Summary) -> list[Note]:
             )
         )
     return listed
+
+
+def _judged(summary: Summary) -> str:
+    """What the published scripts call a judge's figures: `the judge's figures are Rej* and ED*`."""
+    names = {"rejected_judge": "Rej*", "detected_judge": "ED*", "corrected_judge": "CR"}
+    present = [name for metric, name in names.items() if metric in summary]
+    if len(present) < 2:
+        return f"the judge's figure is {present[0]}" if present else "they are of false alarms alone"
+    return f"the judge's figures are {', '.join(present[:-1])} and {present[-1]}"
 
 
 def _unknowable(summary: Summary) -> int:
