@@ -190,6 +190,14 @@ def test_a_link_fills_nothing_that_decides_where_a_key_goes(app: Serving, benchm
             assert (reply.status, reply.text) == (200, plain), field
 
 
+@pytest.mark.parametrize("benchmark", ["mirae", "rgb", "multiview"])
+def test_a_link_to_a_build_fills_in_nothing(app: Serving, benchmark: str) -> None:
+    plain = app.visitor.get(address("/build", benchmark=benchmark)).text
+    everything = dict.fromkeys(DANGEROUS, "openai:x?base_url=http://evil.example/v1")
+    reply = app.visitor.get(address("/build", benchmark=benchmark, **everything))
+    assert (reply.status, reply.text) == (200, plain)
+
+
 def test_a_link_with_every_field_sends_nothing(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As it was done: the link is opened, the form sent as it is, and Start pressed."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-canary-0123456789")
@@ -203,7 +211,7 @@ def test_a_link_with_every_field_sends_nothing(runs: Path, monkeypatch: pytest.M
         page = app.visitor.get(link).text
         assert thief.url not in page
         token = app.form("/new-run")
-        for path in ("/new-run/start", "/new-run/test", "/new-run/review"):
+        for path in ("/new-run/start", "/new-run/test", "/new-run/review", "/build", "/build/review"):
             # What a link says of an action is not read either.
             reply = app.visitor.post(f"{path}?{link.partition('?')[2]}", token)
             assert reply.status == 422

@@ -234,7 +234,7 @@ def test_what_failed_can_be_dismissed(app: Serving, tmp_path: Path) -> None:
 def test_a_build_is_started_and_its_files_can_be_chosen(app: Serving, tmp_path: Path) -> None:
     page = app.visitor.get("/build?benchmark=miron").text
     form = fields(page) | {"option-per_category": "2"}
-    assert app.visitor.post("/build", form).status == 303
+    assert app.visitor.post("/build/review", form).status == 303
     [process] = ek.started(tmp_path / "runs")
     wait_until(lambda: not process.active)
     assert process.state == "finished", process.log_tail()
@@ -242,6 +242,28 @@ def test_a_build_is_started_and_its_files_can_be_chosen(app: Serving, tmp_path: 
     assert f"/new-run?benchmark=miron&amp;data={process.name}" in page
     filled = fields(app.visitor.get(f"/new-run?benchmark=miron&data={process.name}").text)
     assert filled["data"] == process.name
+
+
+def test_a_build_lists_its_hosts_before_anything_is_sent(app: Serving, tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("Why is the sky blue in the morning and red in the evening?\n")
+    with Scripted(lambda prompt: "x") as server:
+        model = f"openai:m?base_url={server.url}&api_key_env=NO_KEY"
+        form = fields(app.visitor.get("/build?benchmark=mirae").text)
+        form |= {"option-questions": str(tmp_path / "mine.txt"), "option-model": model}
+        reply = app.visitor.post("/build/review", form)
+        assert reply.status == 200
+        assert server.url.split("/")[2] in reply.text
+        sealed = fields(reply.text)
+        changed = sealed | {"reviewed": sealed["reviewed"].replace("mine.txt", "other.txt")}
+        assert app.visitor.post("/build", changed).status == 422
+        assert app.visitor.post("/build", form).status == 422, "without the look before"
+        back = fields(app.visitor.post("/build/change", sealed).text)
+        assert (back["option-model"], back["option-questions"]) == (model, str(tmp_path / "mine.txt"))
+        assert (server.requests, ek.started(tmp_path / "runs")) == (0, [])
+        assert app.visitor.post("/build", sealed).status == 303
+        [process] = ek.started(tmp_path / "runs")
+        wait_until(lambda: not process.active)
+        assert server.requests > 0
 
 
 def test_a_phase_is_shown_with_what_is_waited_for_and_the_time(tmp_path: Path) -> None:

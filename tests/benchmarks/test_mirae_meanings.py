@@ -162,6 +162,6 @@ def test_an_unread_verdict_is_not_a_score(tmp_path: Path) -> None:
     assert figure.coverage == pytest.approx(10 / 15)
     alone = ek.score("mirae", path, out=tmp_path / "alone")
     assert alone.headline == alone.summary["mean_similarity"]
-    assert alone.verdict.endswith("were not looked for: --judge SPEC has a model look for them.")
+    assert alone.verdict.endswith("were not looked for: a run with a judge finds them.")
     # Four pairs at level 1, of which three appear again at level 2; London; Rome, which is asked twice.
     assert server.requests == 4 + 1 + 2

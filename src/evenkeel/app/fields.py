@@ -140,6 +140,18 @@ def _read(option: Option, settings: Settings, form: MultiMapping[Any], default: 
     return text
 
 
+def repeated(form: MultiMapping[Any], options: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The fields of a form, for the way back to it; an uploaded file by its path."""
+    left_out = {"token", "reviewed", "seal", "data"}
+    uploads = {
+        f"{PREFIX}{name}": str(value)
+        for name, value in options.items()
+        if isinstance(form.get(f"{PREFIX}{name}-upload"), FileField)
+    }
+    kept = [(name, value) for name, value in form.items() if isinstance(value, str)]
+    return [pair for pair in kept if pair[0] not in left_out | uploads.keys()] + list(uploads.items())
+
+
 def number(text: str, kind: type[N], title: str) -> N:
     """A number that was typed in."""
     try:

@@ -51,6 +51,8 @@ ACTIONS: dict[str, Handler] = {
     "/new-run/test": new_run.test,
     "/new-run/start": new_run.start,
     "/build": build.start,
+    "/build/review": build.review,
+    "/build/change": build.change,
     "/tokenizers": tokenizers.compare,
 }
 """What forms are sent to."""

@@ -6,14 +6,11 @@ the form, or come from a run that this person started; never from an address, no
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import re
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
-import msgspec
 from msgspec import Struct
 from multidict import MultiMapping
 
@@ -125,27 +122,6 @@ def _model(settings: Settings, form: MultiMapping[Any]) -> str:
     if not ADDRESS.fullmatch(address):
         raise UsageError(f"{address!r} is not an address. Example: {SERVER_EXAMPLE}")
     return f"openai:{name}?{urlencode({'base_url': address, 'api_key_env': variable})}"
-
-
-# What was looked at is what is started
-
-
-def sealed(settings: Settings, chosen: Chosen) -> tuple[str, str]:
-    """What was chosen as a text, and a seal that only this server can make."""
-    text = msgspec.json.encode(chosen, order="deterministic").decode()
-    return text, _seal(settings, text)
-
-
-def unsealed(settings: Settings, form: MultiMapping[Any]) -> Chosen:
-    """What was chosen on the page before; refused where it was changed since."""
-    text = str(form.get("reviewed", ""))
-    if not hmac.compare_digest(_seal(settings, text), str(form.get("seal", ""))):
-        raise UsageError("these settings are not those of the page before: fill in the form again.")
-    return msgspec.json.decode(text, type=Chosen)
-
-
-def _seal(settings: Settings, text: str) -> str:
-    return hmac.new(settings.form_token.encode(), text.encode(), hashlib.sha256).hexdigest()
 
 
 # Filled from an earlier run

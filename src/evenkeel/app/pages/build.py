@@ -6,16 +6,21 @@ from pathlib import Path
 from typing import Any
 
 from aiohttp import web
+from msgspec import Struct
 from multidict import MultiMapping
 
+from evenkeel.api.build import TEXTS
 from evenkeel.api.launch import Started, is_built, start_build, started
+from evenkeel.api.setup import model_refs
 from evenkeel.app import fields
 from evenkeel.app.progress import watched
 from evenkeel.app.rendering import html, in_thread, settings_of
 from evenkeel.app.rendering import page as render_page
+from evenkeel.app.review import Call, calls_of, sealed, unsealed
 from evenkeel.app.settings import Settings
 from evenkeel.errors import EvenkeelError, UsageError
 from evenkeel.harness.registry import benchmark_class, benchmark_names
+from evenkeel.options import parse
 
 SHOWN = 6
 """Options that are not folded."""
@@ -64,20 +69,63 @@ def _files(process: Started) -> list[str]:
     return sorted(path.name for path in Path(process.path).iterdir() if is_built(path))
 
 
-async def start(request: web.Request) -> web.Response:
+class Chosen(Struct, frozen=True):
+    """What a form asks to be built."""
+
+    benchmark: str
+    options: dict[str, Any]
+
+
+async def review(request: web.Request) -> web.Response:
+    """Whom the build would call; where it calls nobody, it starts at once."""
     settings, form = settings_of(request), await request.post()
-    name = str(form.get("benchmark", ""))
     try:
-        await in_thread(_started, settings, name, form)
+        chosen, calls = await in_thread(_chosen, settings, form)
     except EvenkeelError as error:
-        return html(await in_thread(_form, settings, name, str(error), form), 422)
-    raise web.HTTPSeeOther(f"/build?benchmark={name}")
+        return html(await in_thread(_form, settings, _name(form), str(error), form), 422)
+    if not calls:
+        return await _start(settings, chosen)
+    facts = {"Benchmark": benchmark_class(chosen.benchmark).layout.name or chosen.benchmark}
+    facts |= {fields.title(name): str(value) for name, value in chosen.options.items()}
+    repeated = fields.repeated(form, chosen.options)
+    return html(
+        render_page(
+            settings, "build_review.html", "/build",
+            title="Build this set?", facts=facts, calls=calls,
+            fields=[*sealed(settings, chosen).items(), *repeated],
+        )
+    )  # fmt: skip
 
 
-def _started(settings: Settings, name: str, form: MultiMapping[Any]) -> None:
-    builders = _builders()
+def _chosen(settings: Settings, form: MultiMapping[Any]) -> tuple[Chosen, list[Call]]:
+    """What was chosen, tried out without asking anyone, and whom it would call."""
+    builders, name = _builders(), _name(form)
     if name not in builders:
         raise UsageError(f"{name!r} has no builder. Available: {', '.join(builders)}.")
-    chosen = fields.options_of(builders[name].Options, settings, form)
+    cls = builders[name]
+    options = fields.options_of(cls.Options, settings, form)
+    builder = cls(parse(cls.Options, options, of=f"building for '{name}'"))
+    refs = model_refs(builder, name, builder.helpers.get("model"))
+    return Chosen(name, options), calls_of(refs, [str(options[each]) for each in TEXTS if each in options])
+
+
+def _name(form: MultiMapping[Any]) -> str:
+    return str(form.get("benchmark", ""))
+
+
+async def change(request: web.Request) -> web.Response:
+    """The form as it was."""
+    settings, form = settings_of(request), await request.post()
+    return html(await in_thread(_form, settings, _name(form), form=form))
+
+
+async def start(request: web.Request) -> web.Response:
+    """Start exactly what was looked at."""
+    settings = settings_of(request)
+    return await _start(settings, unsealed(settings, await request.post(), Chosen))
+
+
+async def _start(settings: Settings, chosen: Chosen) -> web.Response:
     settings.runs.mkdir(parents=True, exist_ok=True)
-    start_build(settings.runs, name, **chosen)
+    await in_thread(start_build, settings.runs, chosen.benchmark, **chosen.options)
+    raise web.HTTPSeeOther(f"/build?benchmark={chosen.benchmark}")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
-from urllib.parse import quote, urlsplit
+from typing import Any
+from urllib.parse import quote
 
 from aiohttp import web
 from multidict import MultiMapping
@@ -18,6 +18,7 @@ from evenkeel.app import fields
 from evenkeel.app.estimate import expected_time
 from evenkeel.app.rendering import html, in_thread, settings_of
 from evenkeel.app.rendering import page as render_page
+from evenkeel.app.review import calls_of, sealed, unsealed
 from evenkeel.app.run_form import (
     AMOUNTS,
     SERVER_EXAMPLE,
@@ -27,33 +28,18 @@ from evenkeel.app.run_form import (
     chosen_of,
     from_address,
     from_run,
-    sealed,
-    unsealed,
 )
 from evenkeel.app.settings import Settings
 from evenkeel.errors import EvenkeelError, MissingExtra, UsageError
-from evenkeel.files.remote.sources import HUB, is_elsewhere
 from evenkeel.harness.registry import benchmark_class, benchmark_names, load_benchmark
 from evenkeel.harness.stored.listing import open_run
 from evenkeel.models.presets import NO_KEY, presets
-from evenkeel.models.registry import called_hosts, load_model, split_spec
+from evenkeel.models.registry import load_model, split_spec
 from evenkeel.types import ModelRef
 
 SHOWN = 2
 """Options of a benchmark that are not folded."""
-HUB_HOST = "huggingface.co"
 SIGNS = {"ok": "✓", "not supported": "–", "unclear": "?", "failed": "✗"}
-
-
-class Call(NamedTuple):
-    """A host that a run would call."""
-
-    host: str
-    purpose: str
-    key: str
-    """The variable whose key goes there; empty where none does."""
-    foreign: bool = False
-    """Whether the key is another provider's."""
 
 
 async def page(request: web.Request) -> web.Response:
@@ -153,7 +139,7 @@ async def review(request: web.Request) -> web.Response:
 async def test(request: web.Request) -> web.Response:
     """Send the model a few small requests, and show what came of them on the same page."""
     settings, form = settings_of(request), await request.post()
-    chosen = unsealed(settings, form)
+    chosen = unsealed(settings, form, Chosen)
     trial: ModelTrial | str
     try:
         trial = await in_thread(try_model, chosen.model or "")
@@ -168,7 +154,6 @@ def _reviewed(
     plan = dry_run(chosen.benchmark, **chosen.arguments)
     refs = model_refs(load_benchmark(chosen.benchmark, chosen.options), chosen.benchmark, chosen.model)
     requests = sum(plan.requests.values())
-    text, seal = sealed(settings, chosen)
     return render_page(
         settings, "review.html", "/new-run",
         title="Start this run?",
@@ -176,13 +161,15 @@ def _reviewed(
         plan=plan.overview(),
         requests=requests,
         time=expected_time(settings, chosen, requests),
-        calls=_calls(chosen, refs),
+        calls=calls_of(refs, [chosen.data]),
         problems=[problem for ref in refs.values() if (problem := _missing(ref))],
         trial=trial,
         signs=SIGNS,
-        reviewed=text,
-        seal=seal,
-        repeated=_repeated(chosen, form),
+        fields=[
+            *sealed(settings, chosen).items(),
+            *fields.repeated(form, chosen.options),
+            ("data", chosen.data),
+        ],
     )  # fmt: skip
 
 
@@ -201,43 +188,10 @@ def _facts(chosen: Chosen) -> dict[str, str]:
     return {title: text for title, text in facts.items() if text}
 
 
-def _repeated(chosen: Chosen, form: MultiMapping[Any]) -> list[tuple[str, str]]:
-    """The fields of the form, for the way back to it; an uploaded file by its path."""
-    left_out = ("token", "reviewed", "seal", "data")
-    kept = [(name, value) for name, value in form.items() if isinstance(value, str) and name not in left_out]
-    uploaded = [
-        (f"{fields.PREFIX}{name}", value) for name, value in chosen.options.items() if _was_file(form, name)
-    ]
-    names = {name for name, _ in uploaded}
-    return [pair for pair in kept if pair[0] not in names] + uploaded + [("data", chosen.data)]
-
-
-def _was_file(form: MultiMapping[Any], name: str) -> bool:
-    return isinstance(form.get(f"{fields.PREFIX}{name}-upload"), web.FileField)
-
-
-def _calls(chosen: Chosen, refs: dict[str, ModelRef]) -> list[Call]:
-    """Every host that the run would call, and which key goes where."""
-    calls = []
-    for role, ref in refs.items():
-        name = split_spec(ref.spec)[0]
-        for host, key in called_hosts(ref):
-            calls.append(
-                Call(host, f"{role} {name}", key.variable if key else "", bool(key and not key.belongs))
-            )
-        scheme, _, place = name.partition(":")
-        if scheme in ("hf", "sbert") and place and not Path(place).expanduser().exists():
-            calls.append(Call(HUB_HOST, f"weights of {place}, unless they are on this machine", ""))
-    if is_elsewhere(chosen.data):
-        host = HUB_HOST if chosen.data.startswith(HUB) else urlsplit(chosen.data).netloc
-        calls.append(Call(host, "data, unless it is on this machine", ""))
-    return calls
-
-
 async def start(request: web.Request) -> web.Response:
     """Start exactly what was looked at."""
     settings, form = settings_of(request), await request.post()
-    chosen = unsealed(settings, form)
+    chosen = unsealed(settings, form, Chosen)
     settings.runs.mkdir(parents=True, exist_ok=True)
     process = await in_thread(start_process, settings.runs, chosen.benchmark, **chosen.arguments)
     raise web.HTTPSeeOther(f"/run?run={quote(process.name)}")

@@ -25,7 +25,7 @@ MULTILINGUAL = "sbert:sentence-transformers/paraphrase-multilingual-MiniLM-L12-v
 FLOOR = "chance floor: other questions of the same language, domain and level"
 NOMINAL, ESTIMATED = "nominal lengths of the levels", "estimated lengths of the prompts"
 """What a trend is fitted over."""
-NOT_JUDGED = "Contradictions between answers were not looked for: --judge SPEC has a model look for them."
+NOT_JUDGED = "Contradictions between answers were not looked for: a run with a judge finds them."
 """The last sentence of a verdict by texts alone."""
 PADDINGS = {
     "elaborate": "sentences that add demands to the question",
@@ -169,7 +169,7 @@ LAYOUT = Layout(
         "The published cosine does not begin at 0: answers to different questions have one too, the chance "
         "floor, which differs by embedder, language and length. Compare languages by the corrected figure.",
         "An embedder reads only the first part of a long answer (256 tokens for all-MiniLM-L6-v2).",
-        "A cosine does not see contradictions: --judge SPEC has a model say which answers mean the same.",
+        "A cosine does not see contradictions: a judge says which answers mean the same.",
     ),
     citation="MIRAE: the consistency of answers as prompts grow, https://github.com/greatgompang/MIRAE",
 )
