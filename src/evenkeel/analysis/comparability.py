@@ -112,7 +112,7 @@ def broken_down(names: Sequence[str], tags: Sequence[str], values: Sequence[RunV
         by_run = [{score.tags[tag] for score in run.scores if tag in score.tags} for run in values]
         common = sorted(set.intersection(*by_run), key=tag_order)
         if not 0 < len(common) <= MOST_ROWS:
-            available = list(values[0].run.samples().tags)
+            available = list(_tags(values[0]))
             hint = "" if tag in available else suggestion(tag, available)
             raise UsageError(
                 f"--by {tag}: the runs have {len(common):,} values of this tag in common. Give one that has "
@@ -145,7 +145,7 @@ def comparable(names: Sequence[str], values: Sequence[RunValues], *, explicit: C
                 f"'{name}' is of several methods, each with a figure of its own. Give one of: "
                 f"{', '.join(methods)}."
             )
-        tags = values[0].run.samples().tags.items()
+        tags = _tags(values[0]).items()
         scopes = "; ".join(f"{tag}: {shortened(', '.join(listed))}" for tag, listed in tags)
         raise UsageError(
             f"'{name}' cannot be compared sample by sample: it must be a value that samples of all "
@@ -153,6 +153,13 @@ def comparable(names: Sequence[str], values: Sequence[RunValues], *, explicit: C
             f"Available: {', '.join(sorted(common)) or 'none'}. Tags: {scopes}."
         )
     return usable
+
+
+def _tags(values: RunValues) -> dict[str, list[str]]:
+    """The tags of a run's samples, each with its values in order."""
+    names = dict.fromkeys(tag for score in values.scores for tag in score.tags)
+    by_tag = {name: {score.tags[name] for score in values.scores if name in score.tags} for name in names}
+    return {name: [str(each) for each in sorted(tags, key=tag_order)] for name, tags in by_tag.items()}
 
 
 # The samples of two runs

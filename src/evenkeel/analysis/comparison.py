@@ -27,11 +27,12 @@ from evenkeel.analysis.comparability import (
 from evenkeel.analysis.figures import pair_coverage
 from evenkeel.analysis.intervals import NOTHING, TOO_FEW, Estimate, mean_over
 from evenkeel.analysis.links import independent_groups, numbered
+from evenkeel.analysis.others import load_results
 from evenkeel.analysis.outcome import MIN_GROUPS, Outcome, needed_groups, outcome_of
 from evenkeel.analysis.references import reference_marks, reference_runs
 from evenkeel.analysis.sample_values import RunValues, Values
 from evenkeel.analysis.significance import Tested, detectable, holm, paired_test
-from evenkeel.harness.folder import Run, load_run
+from evenkeel.harness.folder import Run
 from evenkeel.page.format import counted, tag_name
 from evenkeel.page.grid import Displayed
 from evenkeel.page.metrics import Metric, part_words, scope_of, title_of
@@ -121,13 +122,14 @@ def compare(
     set side by side, by the headline of each that both have), and more than two by its headline. `by` breaks
     each metric (the headline, if none is named) down by tags: `by="level"`. Runs that were asked different
     things are refused; `notes` of the result name what runs of recorded answers do not state. `reference` has
-    folders of runs that are listed beside the published results.
+    folders of runs that are listed beside the published results. A run may also be a file of another harness:
+    a log of Inspect, samples of lm-evaluation-harness, or a table (docs/compare-others.md).
 
     `ek.compare("runs/old", "runs/new", metrics="mean_similarity").differences[0].difference`
     """
     names = [metrics] if isinstance(metrics, str) else metrics
     tags = [by] if isinstance(by, str) else by
-    opened = [load_run(run) for run in runs]
+    opened = load_results(*runs)
     comparison, _, _ = compare_values(opened, names, by=tags)
     if not reference:
         return comparison
@@ -154,6 +156,7 @@ def compare_values(
     notes = [
         *(note for name, of_run in named for note in unknown_settings(name, of_run.run)),
         *(doubt for name, of_run in named for doubt in of_run.doubts(name)),
+        *(f"{name}: {problem}" for name, of_run in named for problem in of_run.run.problems),
         *(note for pair in pairs for note in sizes_note(pair)),
         *(test.note for test in tests if test.note),
         *([f"Not compared, since no sample has a value: {'; '.join(without)}"] if without else ()),

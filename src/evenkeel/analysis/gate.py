@@ -12,14 +12,16 @@ from msgspec import Struct
 from evenkeel.analysis.comparability import Pair, layout_of
 from evenkeel.analysis.comparison import FEW_IN_A_PART, SIGNIFICANT, Difference, Test, compare_values
 from evenkeel.analysis.links import independent_groups
+from evenkeel.analysis.others import load_results
 from evenkeel.analysis.outcome import MIN_GROUPS, SMALL_DROP, groups_to_show, range_of
 from evenkeel.analysis.sample_values import Values
 from evenkeel.analysis.significance import holm, paired_test
 from evenkeel.errors import UsageError
-from evenkeel.harness.folder import Run, load_run
+from evenkeel.harness.folder import Run
 from evenkeel.page.format import chance, counts, number, probability, share, signed, tag_name
 from evenkeel.page.grid import Displayed
 from evenkeel.page.layout import Layout
+from evenkeel.page.metrics import Better
 from evenkeel.types import no_interval_reason
 
 MIN_OVERLAP = 0.8
@@ -92,7 +94,8 @@ def gate(
         raise UsageError(f"--max-drop is {max_drop}: it must be a number of at least 0.")
     if not 0 <= min_coverage <= 1:
         raise UsageError(f"--min-coverage is {min_coverage}: it must be between 0 and 1.")
-    new, old = map(load_run, (run, baseline))
+    undeclared: Better = "lower" if higher_is_worse else "higher"
+    new, old = load_results(run, baseline, better=undeclared, single=True)
     layout = layout_of([old, new])
     names = list(dict.fromkeys(metrics or [layout.headline]))
     comparison, [pair], tests = compare_values([old, new], names)

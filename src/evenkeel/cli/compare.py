@@ -20,9 +20,12 @@ from evenkeel.cli.output import print_result
         "evenkeel compare runs/a runs/b runs/c",
         "evenkeel compare runs/mine runs/haiku --by level",
         "evenkeel compare runs/a runs/b --json",
+        "evenkeel compare logs/a.eval logs/b.eval",
+        "evenkeel compare lm-eval/model-a lm-eval/model-b --by task",
+        "evenkeel compare results.csv",
     ),
 )
-@options.runs_argument
+@options.results_argument
 @options.metric_option("of two runs every metric shown, of more the headline")
 @click.option(
     "--by",
@@ -38,6 +41,9 @@ def compare_command(runs: tuple[Path, ...], json: bool, **settings: Any) -> None
     Two runs are compared by every metric that their benchmark shows (where methods are under test, by the
     headline of each shared method), more than two by its headline. Recorded answers (`evenkeel score`) are
     compared with a run over the same questions; settings that are unknown are listed.
+
+    A RUN may also be what another harness wrote: a log of Inspect, a folder of lm-evaluation-harness, or a
+    table (CSV, JSON lines, Parquet) of id and score, with group, model and metric where it has them.
     """
     from evenkeel.analysis.comparison import compare
 
@@ -53,10 +59,12 @@ def compare_command(runs: tuple[Path, ...], json: bool, **settings: Any) -> None
         "evenkeel gate runs/today --baseline runs/yesterday --metric accuracy@bm25",
         "evenkeel gate runs/today --baseline runs/yesterday --metric estimated_tokens --higher-is-worse",
         "evenkeel gate runs/today --baseline runs/yesterday --format junit --out gate.xml",
+        "evenkeel gate logs/today.json --baseline logs/yesterday.json",
+        "evenkeel gate results.csv::new --baseline results.csv::old --max-drop 0.02",
     ),
 )
-@options.run_argument
-@click.option("--baseline", required=True, type=options.RUN_FOLDER, help="The run that it is compared with.")
+@click.argument("run", type=options.RESULTS)
+@click.option("--baseline", required=True, type=options.RESULTS, help="The run that it is compared with.")
 @options.metric_option("the benchmark's headline")
 @click.option(
     "--max-drop",
@@ -93,7 +101,8 @@ def gate_command(
 
     It is worse where the 95% interval of the difference, paired by sample, lies wholly beyond --max-drop; for
     several metrics, where that holds after Holm's correction for their number. Each metric declares whether a
-    fall or a rise is the bad change. Runs with too little in common are refused with exit code 2.
+    fall or a rise is the bad change. Runs with too little in common are refused with exit code 2. Files of
+    other harnesses are taken as `compare` takes them.
     """
     from evenkeel.analysis.gate import gate
     from evenkeel.files.cache import write_whole

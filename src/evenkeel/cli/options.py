@@ -126,7 +126,20 @@ def metric_option(default: str) -> Decorator:
     return click.option("--metric", "metrics", multiple=True, metavar="NAME", help=text)
 
 
+class ResultsPath(click.Path):
+    """A run's folder, or what another harness wrote: a file, a folder, or FILE::MODEL."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        name, mark, _ = str(value).rpartition("::")
+        if mark and not Path(value).exists():
+            super().convert(name, param, ctx)
+            return Path(value)
+        return super().convert(value, param, ctx)
+
+
+RESULTS = ResultsPath(exists=True, path_type=Path)
 run_argument = click.argument("run", type=RUN_FOLDER)
+results_argument = click.argument("runs", nargs=-1, required=True, metavar="RUN…", type=RESULTS)
 runs_argument = click.argument("runs", nargs=-1, required=True, metavar="RUN…", type=RUN_FOLDER)
 data_option = click.option(
     "--data",

@@ -11,6 +11,7 @@ from evenkeel.cli.options import (
     examples,
     json_option,
     reference_option,
+    results_argument,
     run_argument,
     runs_argument,
 )
@@ -63,7 +64,7 @@ def report_command(runs: tuple[Path, ...], out: Path | None, reference: tuple[Pa
         "evenkeel scorecard runs/*/ --json",
     ),
 )
-@runs_argument
+@results_argument
 @click.option("--out", type=FILE, help="The file to write.  [default: scorecard.html; with --json no page]")
 @reference_option
 @json_option("the scorecard")
@@ -73,15 +74,15 @@ def scorecard_command(
     """Put a model's runs on one page: each benchmark's headline with its interval and coverage.
 
     A RUN may be a folder of runs, such as that of a demo. Runs of one benchmark are shown side by side. There
-    is no overall score: the figures measure different things.
+    is no overall score: the figures measure different things. Files of other harnesses are taken as `compare`
+    takes them.
     """
     from evenkeel.files.cache import write_whole
-    from evenkeel.harness.folder import load_run
     from evenkeel.harness.stored.listing import run_folders
     from evenkeel.report.scorecard import render, scorecard
 
     folders = [path for run in runs for path in sorted(run_folders(run)) or [run]]
-    card = scorecard([load_run(path) for path in folders], reference=reference)
+    card = scorecard(folders, reference=reference)
     print_result(card, json=json)
     if not json:
         out = out or Path("scorecard.html")

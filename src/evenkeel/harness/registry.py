@@ -29,6 +29,8 @@ BENCHMARKS = {
     name: f"evenkeel.benchmarks.{name}.benchmark:{name.capitalize()}"
     for name in ("mirae", "rgb", "miron", "multiview")
 }
+OTHER_HARNESSES = ("inspect", "lm-eval", "table")
+"""What results that were not made here are of: `inspect:TASK`. No benchmark that could be run."""
 FILES_VARIABLE = "EVENKEEL_BENCHMARKS"
 RUN_ARGUMENTS = (
     "model", "model_args", "base_url", "data", "lang", "limit", "seed", "out", "fresh", "reuse",
@@ -64,6 +66,8 @@ def benchmark_class(name: str) -> type[Benchmark]:
     """The class of a benchmark by its name, which a stored run may give: it is never read as a path."""
     if name in BENCHMARKS:
         return _as_benchmark(name, load(BENCHMARKS[name]))
+    if name.partition(":")[0] in OTHER_HARNESSES:
+        return load("evenkeel.analysis.others:Others")  # type: ignore[no-any-return]
     if name in _LOADED:
         return _LOADED[name]
     if name in (files := _named_files()):

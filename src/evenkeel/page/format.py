@@ -31,6 +31,7 @@ FORMATS: dict[Unit, str] = {
     "agreement": ".2f",
     "variance": ".2f",
     "deviations": ".2f",
+    "value": ".2f",
 }
 
 TOO_WIDE = "interval too wide"

@@ -15,10 +15,11 @@ import msgspec
 from msgspec import Struct
 
 from evenkeel.analysis.comparability import run_names
+from evenkeel.analysis.others import load_results
 from evenkeel.analysis.references import reference_marks, reference_runs
 from evenkeel.errors import UsageError
 from evenkeel.files.cache import write_whole
-from evenkeel.harness.folder import Run, load_run, shared_layout
+from evenkeel.harness.folder import Run, shared_layout
 from evenkeel.harness.folder.spec import served_at
 from evenkeel.harness.registry import benchmark_class, benchmark_names
 from evenkeel.page.format import counted, counts, statuses
@@ -55,6 +56,8 @@ class Entry(Struct, frozen=True, kw_only=True):
     doubts: tuple[str, ...] = ()
     """What speaks against its headline: few samples, answers cut off."""
     headline: Line
+    lower_is_better: bool = False
+    """Of the headline."""
     facts: list[Line]
     marks: tuple[Mark, ...] = ()
     """What to read the headline by: guessing or a baseline, published models, the user's reference runs."""
@@ -117,7 +120,7 @@ def scorecard(
     """
     if isinstance(runs, Run | str | Path):
         raise UsageError("scorecard takes a list of runs: scorecard([run, …]).")
-    card = _card([load_run(run) for run in runs], reference_runs(reference))
+    card = _card(load_results(*runs), reference_runs(reference))
     if out is not None:
         write_whole(Path(out), render(card, Path(out)))
     return card
@@ -134,7 +137,7 @@ def _card(runs: Sequence[Run], own: Sequence[Run]) -> Scorecard:
             "`evenkeel compare` compares several."
         )
     entries: list[Entry] = []
-    for benchmark in benchmark_names():
+    for benchmark in dict.fromkeys([*benchmark_names(), *(run.spec.benchmark for run in runs)]):
         members = [run for run in runs if run.spec.benchmark == benchmark]
         for run, name in zip(members, run_names(members), strict=True):
             entries += _entries(run, shared_layout(members), name, own, alone=len(members) == 1)
@@ -171,6 +174,7 @@ def _entries(run: Run, layout: Layout, name: str, own: Sequence[Run], *, alone: 
                 doubts=run.doubts,
                 # Under one metric in every entry, so that methods have their figures in one row.
                 headline=Line(metric=layout.headline, title=layout.headline_title, figure=figure),
+                lower_is_better=layout.metrics[0].better == "lower",
                 facts=facts,
                 marks=marks_of(run, layout, own),
             )
@@ -220,7 +224,7 @@ def _picture(entries: Sequence[Entry], out: Path | None = None) -> Grid:
     rows: list[tuple[str, list[Content]]] = []
     for entry in entries:
         figure, address = entry.headline.figure, link(Path(entry.path), out) if out else ""
-        line = Scale(figure, entry.marks, lower_is_better=metric.better == "lower")
+        line = Scale(figure, entry.marks, lower_is_better=entry.lower_is_better)
         report = [Cell("report", link=address)] if address else []
         rows.append((entry.name, [line if drawable(figure) else "–", figure, *report]))
     linked = any(len(cells) > 2 for _, cells in rows)
