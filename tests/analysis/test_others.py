@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import re
 import shutil
 import zipfile
 from collections import defaultdict
@@ -30,6 +31,7 @@ from evenkeel.report.scorecard import scorecard
 
 FILES = Path(__file__).parent / "others"
 A, B = FILES / "inspect" / "a.json", FILES / "inspect" / "b.json"
+DOCUMENTATION = Path(__file__).parents[2] / "docs" / "compare-others.md"
 LM_A, LM_B = FILES / "lm-eval" / "model-a", FILES / "lm-eval" / "model-b"
 
 
@@ -337,6 +339,14 @@ def test_names_with_a_meaning_here_are_changed(tmp_path: Path) -> None:
     rows = [{"id": i, "metric": "pass@1/strict", "score": 1} for i in range(6)]
     [run] = load_results(table(tmp_path / "a.csv", rows))
     assert list(run.summary) == ["pass-at-1:strict"]
+
+
+def test_the_examples_of_the_documentation_are_what_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(FILES)
+    blocks = re.findall(r"```console\n\$ evenkeel (.+)\n([^`]+)```", DOCUMENTATION.read_text())
+    assert len(blocks) == 4
+    for command, output in blocks:
+        assert evenkeel(*command.split()).stdout == output
 
 
 def test_python_takes_files_as_the_command_line_does() -> None:

@@ -17,6 +17,7 @@ import msgspec
 import pytest
 
 import evenkeel as ek
+from evenkeel.analysis.others import load_results
 from scripted import Scripted
 
 ROOT = Path(__file__).parents[2]
@@ -242,3 +243,40 @@ def test_an_exported_run_has_repeats_as_epochs_errors_usage_and_words(evaluated:
     judged = evaluated.inspect["judged-exported"]["samples"]
     assert {sample["epoch"] for sample in judged} == {1, 2}
     assert all(sample["messages"][-1] == sample["answer"] for sample in judged)
+
+
+READ = """
+import sys, msgspec
+from evenkeel.analysis.comparison import compare
+from evenkeel.analysis.others import load_results
+[run] = load_results(sys.argv[1])
+values = {line.score.sample_id: line.score.values for line in run.scores()}
+groups = {line.score.sample_id: line.score.group for line in run.scores()}
+units = {metric.name: metric.unit for metric in run.layout.metrics}
+same = compare(sys.argv[1], sys.argv[2]).differences
+sys.stdout.buffer.write(msgspec.json.encode([values, groups, units, [each.difference for each in same]]))
+"""
+
+
+def test_logs_of_own_tasks_are_compared_by_sample(evaluated: Evaluated, tmp_path: Path) -> None:
+    """Read as Inspect packs them, and as JSON without Inspect."""
+    log = evaluated.inspect["judged"]["log"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    dumped = tmp_path / "log.json"
+    command: list[Any] = [VENV / "bin" / "inspect", "log", "dump", log]
+    dumped.write_bytes(subprocess.run(command, env=environment, capture_output=True, check=True).stdout)
+    reading: list[Any] = [VENV / "bin" / "python", "-c", READ, log, dumped]
+    done = subprocess.run(reading, env=environment, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    found, groups, units, differences = msgspec.json.decode(done.stdout)
+    records = {record.sample.id: record for record in evaluated.runs["judged"].records()}
+    assert set(found) <= set(records)
+    for sample_id, by_metric in found.items():
+        assert groups[sample_id] == records[sample_id].sample.group
+        values = records[sample_id].score.values
+        assert by_metric
+        assert by_metric == {name: pytest.approx(values[name]) for name in by_metric}
+    assert "share" in units.values()
+    assert [each for each in differences if each] == []
+    [run] = load_results(dumped)
+    assert {line.score.sample_id: line.score.values for line in run.scores()} == found
