@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from evenkeel.errors import DataError, UsageError, listed
-from evenkeel.files.jsonfile import NOT_JSON, open_file, read_bytes, shallow
+from evenkeel.files.jsonfile import NOT_JSON, check_depth, open_file, read_bytes
 from evenkeel.files.others.values import NAME_MARKS, OtherResults, SampleValues, check_size, decode
 from evenkeel.files.tables import Row, read_rows
 
@@ -61,7 +61,7 @@ def _kind_of(path: Path) -> str:
     with open_file(path) as file:
         first = next(filter(None, map(bytes.strip, file)), b"")
     try:
-        fields = msgspec.json.decode(shallow(first), type=dict[str, msgspec.Raw])
+        fields = msgspec.json.decode(check_depth(first), type=dict[str, msgspec.Raw])
     except NOT_JSON:
         return "table" if first.startswith(b"[") else "inspect"  # over many lines, as Inspect writes it
     return "inspect" if "eval" in fields else "lm-eval" if "doc_id" in fields else "table"

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from evenkeel.errors import DataError, explain
-from evenkeel.files.jsonfile import NOT_JSON, replace_half_pairs, shallow
+from evenkeel.files.jsonfile import NOT_JSON, check_depth, replace_half_pairs
 from evenkeel.files.tables import kind_of
 
 LARGEST_FILE_BYTES = 2**30
@@ -69,12 +69,12 @@ def check_size(path: Path, size: int) -> None:
 def decode(path: Path, content: bytes, kind: Any, line: int | None = None) -> Any:
     """JSON as `kind`. Both harnesses write NaN for what is unknown, which JSON does not have: it is null."""
     try:
-        return msgspec.json.decode(shallow(content), type=kind)
+        return msgspec.json.decode(check_depth(content), type=kind)
     except NOT_JSON:
         pass
     raw: Any = None
     try:
-        text = replace_half_pairs(shallow(content).decode())
+        text = replace_half_pairs(check_depth(content).decode())
         raw = json.loads(text, parse_constant=lambda name: None)
         return msgspec.json.decode(msgspec.json.encode(raw), type=kind)
     except msgspec.ValidationError as error:
