@@ -116,8 +116,9 @@ def _inspect(path: Path) -> list[OtherResults]:
             values.add(sample, metric, value)
         failed = raw.error is not None or not scores
         sample.ok, sample.failed = sample.ok + (not failed), sample.failed + failed
-    for sample in values.samples.values():  # one that failed was asked for every metric
-        sample.values |= {name: [None] for name in values.names if name not in sample.values}
+    for sample in values.samples.values():
+        if not sample.values:  # it failed each time, and was asked for every metric
+            sample.values = {name: [None] for name in values.names}
     name = log.eval.task_registry_name or ""
     return [
         values.results(
