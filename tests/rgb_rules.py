@@ -13,7 +13,7 @@ from msgspec.structs import replace
 import evenkeel as ek
 from evenkeel.files import datasets
 from evenkeel.files.datasets import data_file, git_blob, published_set
-from evenkeel.harness.benchmark import Data
+from evenkeel.harness.data import Data
 from evenkeel.harness.registry import load_benchmark
 from evenkeel.page.metrics import scope_of
 from evenkeel.types import Figure, Sample

@@ -11,6 +11,7 @@ import pytest
 from msgspec import Meta, Struct
 
 import evenkeel as ek
+from evenkeel.api.run import RUN_ARGUMENTS
 from evenkeel.errors import (
     CapabilityError,
     DataError,
@@ -22,7 +23,6 @@ from evenkeel.errors import (
     explain,
 )
 from evenkeel.harness.limits import Limits
-from evenkeel.harness.registry import RUN_ARGUMENTS
 from evenkeel.options import describe, parse
 
 

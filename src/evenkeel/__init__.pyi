@@ -20,7 +20,7 @@ from .benchmarks.miron.benchmark import MironOptions as MironOptions
 from .benchmarks.multiview.benchmark import MultiviewOptions as MultiviewOptions
 from .benchmarks.rgb.benchmark import RgbOptions as RgbOptions
 from .errors import EvenkeelError as EvenkeelError, UsageError as UsageError
-from .harness.benchmark import Benchmark as Benchmark
+from .harness.benchmark import Benchmark as Benchmark, make_score as make_score
 from .harness.control import read_progress as read_progress, stop as stop
 from .harness.folder import Run as Run, load_run as load_run
 from .harness.registry import list_benchmarks as list_benchmarks

@@ -36,7 +36,11 @@ IN_SAMPLES = {"asking": True, "in_samples": True}
 """`Meta(extra=IN_SAMPLES)` marks one that samples show: which there are, how often each is asked."""
 
 FILE = {"asking": True, "file": True}
-"""`Meta(extra=FILE)` marks one that may name a file: what a run needs of it lies in the run's own folder."""
+"""`Meta(extra=FILE)` marks one that may name a file: what a run needs of it lies in the run's own folder.
+
+Beside these marks, `extra` may have `former`, the names that an option had (stored runs have them), and
+`without`: by a capability, the value that the option has for a model that lacks it.
+"""
 
 TopP: TypeAlias = Annotated[
     Annotated[float, Meta(gt=0, le=1)] | None,
@@ -60,6 +64,8 @@ class Option(NamedTuple):
     asking: bool
     in_samples: bool
     file: bool
+    former: tuple[str, ...]
+    without: Mapping[str, Any]
 
 
 @cache
@@ -83,6 +89,8 @@ def describe(options: type[Struct]) -> tuple[Option, ...]:
                 asking=bool(extra.get("asking")),
                 in_samples=bool(extra.get("in_samples")),
                 file=bool(extra.get("file")),
+                former=tuple(extra.get("former", ())),
+                without=extra.get("without", {}),
             )
         )
     return tuple(described)

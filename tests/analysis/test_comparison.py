@@ -13,7 +13,6 @@ import pytest
 import evenkeel as ek
 from evenkeel.analysis import Interval, figure
 from evenkeel.benchmarks.miron.files import MironInputs
-from evenkeel.benchmarks.rgb.benchmark import Rgb
 from evenkeel.benchmarks.rgb.files import load_prompts
 from evenkeel.errors import UsageError
 from records import macro_run, record, store
@@ -148,8 +147,8 @@ def test_another_prompt_around_the_same_question_and_documents_is_the_same_quest
     run = macro_run(tmp_path / "run", noise=[1.0])
     [inputs] = [each.sample.inputs for each in run.records()]
     reworded = msgspec.structs.replace(inputs, prompts=load_prompts("own")["en"])
-    assert Rgb.asked(reworded) == Rgb.asked(inputs)
-    assert Rgb.asked(msgspec.structs.replace(inputs, docs=("other",))) != Rgb.asked(inputs)
+    assert reworded.fingerprint() == inputs.fingerprint()
+    assert msgspec.structs.replace(inputs, docs=("other",)).fingerprint() != inputs.fingerprint()
 
 
 def test_why_there_is_no_test_is_said(tmp_path: Path) -> None:

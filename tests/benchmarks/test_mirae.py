@@ -19,7 +19,7 @@ from evenkeel.benchmarks.mirae.files import (
 from evenkeel.benchmarks.mirae.scoring import similarity
 from evenkeel.errors import DataError, UsageError
 from evenkeel.files.datasets import data_file
-from evenkeel.harness.benchmark import Data
+from evenkeel.harness.data import Data
 from evenkeel.types import Sample
 from stored import store_run
 

@@ -28,7 +28,7 @@ from evenkeel.benchmarks.mirae.make.texts import (
 )
 from evenkeel.errors import UsageError
 from evenkeel.files.datasets import data_file
-from evenkeel.harness.benchmark import Data
+from evenkeel.harness.data import Data
 from evenkeel.make.grammar import seeded, slots
 from evenkeel.text.token_estimate import estimate_tokens
 

@@ -11,7 +11,7 @@ import pytest
 
 import evenkeel as ek
 from commandline import evenkeel
-from evenkeel.benchmarks.mirae.files import MiraeInputs, asked, same_text
+from evenkeel.benchmarks.mirae.files import MiraeInputs
 from evenkeel.benchmarks.mirae.recorded import read_recording
 from evenkeel.benchmarks.mirae.scoring import probe_sentences
 from evenkeel.errors import DataError, UsageError
@@ -217,10 +217,10 @@ def test_a_recorded_text_is_that_of_a_prompt_as_far_as_it_is_known(
     recorded: str, text: str, same: bool
 ) -> None:
     first, second = (
-        asked(MiraeInputs(question_id="1", question_text=each, samples=5, first_repeat=n))
+        MiraeInputs(question_id="1", question_text=each, samples=5, first_repeat=n).fingerprint()
         for n, each in enumerate((recorded, text))
     )
-    assert same_text(first, second) == same_text(second, first) == same
+    assert (first == second) == (second == first) == same
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ from evenkeel.benchmarks.miron.files import CATEGORIES
 from evenkeel.benchmarks.miron.page import data_notes
 from evenkeel.benchmarks.miron.scoring import lev_score
 from evenkeel.files.datasets import data_file
-from evenkeel.harness.benchmark import Data
+from evenkeel.harness.data import Chosen, Data
 from evenkeel.journal.journal import make_key
 from evenkeel.types import Generate, LogLikelihood, Sampling
 from loopback import Loopback, logprob, tokenise
@@ -265,10 +265,12 @@ def test_a_missing_space_before_targets_is_put_in_and_reported(tmp_path: Path) -
     marks = [{**GOOD, "prefix": "The end", "target": "."}]
     benchmark = Miron(MironOptions())
     data = Data([data_file(write(tmp_path / "miron_en.jsonl", bare + marks))])
-    *spaced, mark = benchmark.samples(data)
+    samples = benchmark.samples(data)
+    assert isinstance(samples, Chosen)
+    *spaced, mark = samples
     assert {(sample.inputs.target, sample.inputs.accepted) for sample in spaced} == {(" Paris", (" Rome",))}
     assert mark.inputs.target == "."
-    (note,) = data_notes(benchmark.about_data([]))
+    (note,) = data_notes(samples.facts)
     assert note.text.startswith("A space was put before 3 targets")
     mixed = Data([data_file(write(tmp_path / "mixed_en.jsonl", [bare[0], GOOD]))])
     assert [sample.inputs.target for sample in benchmark.samples(mixed)] == ["Paris", " ships"]

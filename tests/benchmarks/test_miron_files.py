@@ -10,13 +10,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from evenkeel.benchmarks.miron.benchmark import Miron, MironOptions
+from evenkeel.benchmarks.miron.benchmark import Miron, MironOptions, read_recording
 from evenkeel.benchmarks.miron.files import CATEGORIES, Example, balanced, facts_of, read_examples
 from evenkeel.benchmarks.miron.make.generator import compose
 from evenkeel.benchmarks.miron.matching import with_clean_versions
 from evenkeel.errors import DataError, UsageError
 from evenkeel.files.datasets import data_file
-from evenkeel.harness.benchmark import Data
+from evenkeel.harness.data import Data
 from evenkeel.types import Sample
 
 GOOD = {"prefix": "One ship, two", "target": " ships", "category": "Morphology"}
@@ -86,7 +86,7 @@ def test_a_run_reports_what_its_files_do_not_state(tmp_path: Path) -> None:
     rows = [{**GOOD, "generated": " ships"}, {**GOOD, "category": "Noise", "generated": " x", "target": " y"}]
     path = write(tmp_path / "x_ru.jsonl", rows)
     assert facts_of(read_examples(path)) == {"lang_by_script": {"en": 2}, "no_clean_version": 1}
-    recorded = Miron(MironOptions()).recorded(path, lang=None)
+    recorded = read_recording(path, None)
     assert [warning.split()[1] for warning in recorded.warnings] == ["The", "Drift"]
 
 
@@ -149,7 +149,7 @@ def test_rows_that_name_no_clean_version_are_grouped_with_it_by_text(tmp_path: P
     assert len(found) >= 0.95 * len(noisy)
     rows = [{**GOOD, "id": "a"}, {**GOOD, "id": "b", "prefix": "One shpi, two", "category": "Noise"}]
     rows = [{**row, "generated": " ships"} for row in rows]
-    recorded = Miron(MironOptions()).recorded(write(tmp_path / "x_en.jsonl", rows), lang=None)
+    recorded = read_recording(write(tmp_path / "x_en.jsonl", rows), None)
     assert {sample.group for sample in recorded.samples} == {"a"}
 
 

@@ -24,6 +24,7 @@ from evenkeel.benchmarks.miron.scoring import (
     target_confidence,
     without_longer,
 )
+from evenkeel.harness.benchmark import degraded
 from evenkeel.harness.registry import load_benchmark
 from evenkeel.report.notes import endings
 from evenkeel.types import Answered, LogLikelihood, Logprobs, Record, Response, Sample, Score, Status
@@ -212,10 +213,10 @@ def test_a_text_is_whole_where_its_words_are(
 @pytest.mark.parametrize(("confidence", "remains"), [("auto", True), ("yes", False)])
 def test_without_log_probabilities_the_text_is_scored(confidence: str, remains: bool) -> None:
     benchmark = load_benchmark("miron", {"confidence": confidence})
-    remaining = benchmark.without(frozenset({"loglikelihood"}))
+    remaining = degraded(benchmark, {"loglikelihood"})
     assert (remaining is not None) == remains
     assert remaining is None or remaining.roles["model"] == {"generate"}
-    assert benchmark.without(frozenset({"generate"})) is None
+    assert degraded(benchmark, {"generate"}) is None
 
 
 def test_another_accepted_answer_is_right_and_shares_the_probability() -> None:

@@ -62,9 +62,9 @@ def test_recorded_files_and_published_runs_lead_with_the_published_check(
     )
     assert recorded.layout.headline == "macro_published"
     spec = replace(run.spec, data=run.spec.data | {"source": "published"})
-    assert Rgb.layout_for(spec, run.summary).headline == "macro_lenient"
+    assert Rgb.layout.of_run(spec, run.summary).headline == "macro_lenient"
     spec = replace(spec, options=spec.options | {"prompts": "published"})
-    layout = Rgb.layout_for(spec, run.summary)
+    layout = Rgb.layout.of_run(spec, run.summary)
     assert layout.headline == "macro_published"
     assert layout.correct == ("published", "known_published")
     titles = [title for title, _ in layout.main_figures(run.summary)]

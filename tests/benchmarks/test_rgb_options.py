@@ -12,7 +12,7 @@ from commandline import evenkeel
 from evenkeel.benchmarks.rgb.benchmark import Rgb
 from evenkeel.errors import UsageError
 from evenkeel.files.datasets import data_file, published_set
-from evenkeel.harness.benchmark import Data
+from evenkeel.harness.data import Data
 from evenkeel.harness.registry import load_benchmark
 from evenkeel.types import Generate, Message
 from rgb_rules import (

@@ -21,8 +21,7 @@ from evenkeel.benchmarks.multiview.scoring import measure as measure_triplet
 from evenkeel.benchmarks.rgb.benchmark import Rgb
 from evenkeel.benchmarks.rgb.files import RgbInputs
 from evenkeel.benchmarks.rgb.scoring import measure
-from evenkeel.harness.benchmark import Benchmark
-from evenkeel.harness.registry import record_type
+from evenkeel.harness.benchmark import Benchmark, record_type
 from evenkeel.page.view import Beside, Facts, Matrix, Text, Tokens, View
 from evenkeel.types import Answered, LogLikelihood, Logprobs, Record, Response, Sample, Score
 from triplets import triplet
@@ -122,7 +121,8 @@ def test_a_question_with_a_known_answer_shows_which_answers_give_it() -> None:
     assert text(view, "expected answer").body == "Moon or lunar"
     assert text(view, "Answer 1").heading == "Answer 1, right (Moon)"
     assert text(view, "Answer 2").heading.startswith("Answer 2, not right")
-    assert Mirae.in_short({"question_text": "Why?", "expected": [["Moon", "lunar"]]}, {}) == ("Why?", "Moon")
+    assert inputs.row({"level": 2}) == (inputs.question_text, "Moon", "level 2")
+    assert inputs.targets() == ["Moon", "lunar"]
 
 
 def test_answers_are_marked_where_they_differ_from_the_nearest_one() -> None:

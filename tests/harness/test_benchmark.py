@@ -13,7 +13,8 @@ from msgspec import Struct
 import evenkeel as ek
 from evenkeel.errors import UsageError
 from evenkeel.harness import registry
-from evenkeel.harness.benchmark import Benchmark, Data
+from evenkeel.harness.benchmark import Benchmark, make_score
+from evenkeel.harness.data import Data
 from evenkeel.models.registry import BACKENDS, Backend
 from evenkeel.types import Answered, Generate, Request, Response, Sample, Sampling, Score
 from records import Notes
@@ -47,7 +48,7 @@ class Echo(Benchmark):
             for item in answered
         ]
         return [
-            self.scored(item, said=item.text == item.sample.inputs["word"] and bool(verdict.text))
+            make_score(item, said=item.text == item.sample.inputs["word"] and bool(verdict.text))
             for item, verdict in zip(answered, verdicts, strict=True)
         ]
 
@@ -108,7 +109,9 @@ def test_a_summary_that_fails_leaves_the_run_as_it_was(
 ) -> None:
     run = ek.run("echo", "counted:m", data=data, out=tmp_path / "run", progress=False)
     before = (run.path / "records.jsonl").read_bytes()
-    monkeypatch.setattr(Echo, "scored", lambda self, item, said: Benchmark.scored(self, item, other=said))
+    monkeypatch.setattr(
+        Echo, "score", lambda self, answered: [make_score(each, other=1) for each in answered]
+    )
     with pytest.raises(UsageError, match="declares the metric 'said'"):
         ek.rescore(run.path, models=["counted:judge"], progress=False)
     assert (run.path / "records.jsonl").read_bytes() == before
@@ -195,7 +198,7 @@ def test_a_score_lacks_its_values_unless_all_was_answered() -> None:
     sample: Sample = Sample(id="s", group="s", tags={}, inputs={})
 
     def scored(*responses: Response) -> Score:
-        return Echo(Options()).scored(Answered(sample, (request,) * len(responses), responses), said=True)
+        return make_score(Answered(sample, (request,) * len(responses), responses), said=True)
 
     ok, cut = Response(status="ok", text="a"), Response(status="truncated", text="b")
     assert scored(ok, cut).values == {"said": 1.0}

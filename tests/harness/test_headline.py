@@ -13,7 +13,8 @@ from msgspec.structs import replace
 
 import evenkeel as ek
 from evenkeel.harness import registry
-from evenkeel.harness.benchmark import Benchmark, Data
+from evenkeel.harness.benchmark import Benchmark, make_score
+from evenkeel.harness.data import Data
 from evenkeel.models.registry import BACKENDS, Backend
 from evenkeel.options import IN_SAMPLES
 from evenkeel.page.layout import Layout
@@ -34,19 +35,21 @@ def strict_share(summary: Summary) -> list[str]:
     return [f"To the letter it is {summary['strict'].value:.0%}."]
 
 
+LAYOUT = Layout(metrics=METRICS, question="?", verdict="Said in {}", remarks=strict_share)
+STRICT_LAYOUT = replace(LAYOUT, metrics=METRICS[::-1], verdict="Written in {}", remarks=None)
+
+
+def chosen_layout(spec: RunSpec, summary: Summary) -> Layout:
+    return STRICT_LAYOUT if spec.options["to_the_letter"] and "strict" in summary else LAYOUT
+
+
 class Repeat(Benchmark):
     """Does it repeat the word?"""
 
     Options = Options
     roles = {"model": {"generate"}}
     metrics = METRICS
-    layout = Layout(metrics=METRICS, question="?", verdict="Said in {}", remarks=strict_share)
-    strict_layout = replace(layout, metrics=METRICS[::-1], verdict="Written in {}", remarks=None)
-
-    @classmethod
-    def layout_for(cls, spec: RunSpec, summary: Summary) -> Layout:
-        chosen = spec.options["to_the_letter"] and "strict" in summary
-        return cls.strict_layout if chosen else cls.layout
+    layout = replace(LAYOUT, for_run=chosen_layout)
 
     def samples(self, data: Data) -> list[Sample]:
         return [Sample(id=row.name, group=row.name, tags={}, inputs=dict(row.fields)) for row in data.rows()]
@@ -57,7 +60,7 @@ class Repeat(Benchmark):
     def score(self, answered: Sequence[Answered]) -> Any:
         pairs = [(item, item.sample.inputs["word"]) for item in answered]
         return [
-            self.scored(item, lenient=item.text.lower() == word, strict=item.text == word)
+            make_score(item, lenient=item.text.lower() == word, strict=item.text == word)
             for item, word in pairs
         ]
 

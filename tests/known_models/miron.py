@@ -9,7 +9,7 @@ from typing import Any
 from evenkeel import api
 from evenkeel.benchmarks.miron.benchmark import Miron, MironOptions
 from evenkeel.files.datasets import data_file
-from evenkeel.harness.benchmark import Data
+from evenkeel.harness.data import Data
 from evenkeel.harness.folder import Run
 from evenkeel.types import Sample
 from known_models.server import KnownModel, in_chance_order, share_of

@@ -12,7 +12,7 @@ from evenkeel import api
 from evenkeel.benchmarks.rgb.benchmark import Rgb, RgbOptions
 from evenkeel.benchmarks.rgb.files import RgbSample
 from evenkeel.files.datasets import data_file
-from evenkeel.harness.benchmark import Data
+from evenkeel.harness.data import Data
 from evenkeel.harness.folder import Run
 from evenkeel.text.answer_search.mention import parts
 from known_models.server import KnownModel, Rule, in_chance_order, share_of

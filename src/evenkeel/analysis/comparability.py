@@ -222,7 +222,7 @@ def _unlike(first: RunValues, second: RunValues, common: Sequence[int], others: 
     unlike = [
         first.scores[row].sample_id
         for row, other in zip(common, others, strict=True)
-        if not benchmark.asks_same(first.asked[row], second.asked[other])
+        if first.fingerprints[row] != second.fingerprints[other]
     ]
     if not unlike:
         return ""

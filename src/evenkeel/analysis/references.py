@@ -57,7 +57,10 @@ def fetched_references(benchmark: str) -> tuple[Reference, ...]:
     """The results of models that came with `evenkeel data fetch`."""
     listed = []
     for path, source in published_results(benchmark):
-        name, figures = benchmark_class(benchmark).published_result(path)
+        recordings = benchmark_class(benchmark).recordings
+        if recordings is None or recordings.published_result is None:
+            continue
+        name, figures = recordings.published_result(path)
         read = datetime.fromtimestamp(path.stat().st_mtime, tz=UTC).date().isoformat()
         listed.append(
             Reference(

@@ -13,7 +13,9 @@ from msgspec import Struct
 from evenkeel.analysis.links import group_of, independent_groups
 from evenkeel.errors import DataError, UsageError
 from evenkeel.files.jsonfile import NOT_JSON
+from evenkeel.harness.benchmark import inputs_type
 from evenkeel.harness.folder import Run
+from evenkeel.harness.inputs import fingerprint
 from evenkeel.harness.registry import benchmark_class
 from evenkeel.page.metrics import Metric, declaration, scope_name, scope_of
 from evenkeel.types import Figure, Score, Tag
@@ -75,15 +77,15 @@ class RunValues:
     def __init__(self, run: Run) -> None:
         self.run = run
         self.scores: list[Score] = []
-        self.asked: list[Any] = []
+        self.fingerprints: list[Any] = []
         """What each sample asks, made short."""
         benchmark = benchmark_class(run.spec.benchmark)
         self.layout = run.layout
-        decode_inputs = msgspec.json.Decoder(benchmark.Inputs).decode
+        decode_inputs = msgspec.json.Decoder(inputs_type(benchmark)).decode
         for record in run.scores():
             self.scores.append(msgspec.structs.replace(record.score, detail=None))
             try:
-                self.asked.append(benchmark.asked(decode_inputs(record.sample.inputs)))
+                self.fingerprints.append(fingerprint(decode_inputs(record.sample.inputs)))
             except NOT_JSON as error:
                 where = f"sample '{record.sample.id}'"
                 raise DataError(run.path / "records.jsonl", f"its inputs: {error}.", where=where) from None

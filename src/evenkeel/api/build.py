@@ -16,6 +16,7 @@ from evenkeel.errors import EvenkeelError, UsageError
 from evenkeel.files import lock
 from evenkeel.files.cache import drafts_in, resolved, storage_errors, write_whole
 from evenkeel.files.remote.sources import local, named, naming_source, parse_columns
+from evenkeel.harness.benchmark import builder_class
 from evenkeel.harness.control import controlled
 from evenkeel.harness.dispatcher import Dispatcher
 from evenkeel.harness.folder.layout import STARTED
@@ -58,7 +59,7 @@ def build(
     there too, so that a build that was stopped resumes.
     """
     limits = Limits.of(max_requests, max_usd, None, None)
-    cls = chosen_class(benchmark).builder()
+    cls = builder_class(chosen_class(benchmark))
     columns = parse_columns(column)
     if columns and not any(options.get(name) for name in TEXTS):
         raise UsageError("--column goes with your own texts: give them with --docs.")

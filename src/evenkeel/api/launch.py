@@ -24,18 +24,18 @@ import msgspec
 from msgspec import Struct
 
 from evenkeel.api.build import build
-from evenkeel.api.run import new_folder
+from evenkeel.api.run import RUN_ARGUMENTS, new_folder
 from evenkeel.errors import DataError, StorageError, UsageError
 from evenkeel.files import lock
 from evenkeel.files.cache import cache_dir, write_whole
 from evenkeel.files.jsonfile import read_json, strings_in
 from evenkeel.files.lock import process_began
 from evenkeel.files.remote.sources import is_elsewhere, parse_columns, without_secrets
+from evenkeel.harness.benchmark import builder_class, helper_specs
 from evenkeel.harness.control import PARENT_VARIABLE, VARIABLE, clear_control
 from evenkeel.harness.folder.layout import CONTROL, LOG, STARTED, STOP, STOPPED, run_file
 from evenkeel.harness.limits import Limits
 from evenkeel.harness.registry import (
-    RUN_ARGUMENTS,
     benchmark_name,
     chosen_class,
     current_names,
@@ -142,12 +142,12 @@ def start(
     """
     _refuse_arguments(settings)
     options = {name: value for name, value in settings.items() if name not in RUN_ARGUMENTS}
-    loaded = load_benchmark(benchmark, options)
+    loaded = load_benchmark(benchmark, options, also=RUN_ARGUMENTS)
     if model:
         check_spec(model, settings.get("model_args") or {})
     elif "model" in loaded.roles:
         raise UsageError(f"{benchmark} needs a model to ask: give model=SPEC.")
-    for spec in loaded.helpers.values():
+    for spec in helper_specs(loaded).values():
         check_spec(spec, {})
     parse_columns(settings.get("column", ()))
     Limits.of(*(settings.get(name) for name in Limits.__struct_fields__))
@@ -163,7 +163,7 @@ def start_build(runs_folder: str | Path, benchmark: str | Path, **settings: Any)
 
     The settings are those of `ek.build`; the files are made in a new folder, `runs_folder`/data/NAME.
     """
-    cls = chosen_class(benchmark).builder()
+    cls = builder_class(chosen_class(benchmark))
     _refuse_arguments(settings)
     options = {
         name: value for name, value in settings.items() if name not in inspect.signature(build).parameters

@@ -19,13 +19,14 @@ import msgspec
 from msgspec import Struct
 
 from evenkeel.api.batch import batched_roles
+from evenkeel.api.run import RUN_ARGUMENTS
 from evenkeel.api.setup import model_refs, read_samples, with_sampling
-from evenkeel.harness.benchmark import Benchmark
+from evenkeel.harness.benchmark import Benchmark, helper_specs
 from evenkeel.harness.dispatcher import Dispatcher
 from evenkeel.harness.gate import UNPRICED, Gate, estimate
 from evenkeel.harness.limits import Limits, Price
 from evenkeel.harness.progress import Progress
-from evenkeel.harness.registry import RUN_ARGUMENTS, benchmark_name, load_benchmark
+from evenkeel.harness.registry import benchmark_name, load_benchmark
 from evenkeel.harness.scoring import ask, scored
 from evenkeel.journal.journal import Journal
 from evenkeel.models.prices import (
@@ -114,7 +115,7 @@ def dry_run(benchmark: str | Path, model: str | None = None, **settings: Any) ->
     """
     limits = Limits.of(*(settings.get(name) for name in Limits.__struct_fields__))
     options = {name: value for name, value in settings.items() if name not in RUN_ARGUMENTS}
-    loaded = load_benchmark(benchmark, options, seed=settings.get("seed", 0))
+    loaded = load_benchmark(benchmark, options, seed=settings.get("seed", 0), also=RUN_ARGUMENTS)
     name = benchmark_name(benchmark)
     args = with_sampling(model, *(settings.get(name) for name in ("model_args", "top_p", "top_k")))
     refs = model_refs(loaded, name, model, args, settings.get("base_url"))
@@ -157,7 +158,7 @@ def count_requests(
     thinking: Mapping[str, int],
 ) -> Plan:
     """Send every request of a run past a counting model; the cost is that of the roles with a price."""
-    counting = CountingModel({role for role in benchmark.helpers if ":" not in role}, thinking)
+    counting = CountingModel({role for role in helper_specs(benchmark) if ":" not in role}, thinking)
     with (
         tempfile.TemporaryDirectory() as folder,
         closing(Journal(Path(folder) / "journal.sqlite")) as journal,

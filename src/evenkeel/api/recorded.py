@@ -10,10 +10,11 @@ from evenkeel.api.run import RUNS, execute, new_folder
 from evenkeel.api.setup import Setup, make_spec, model_refs, open_models, probe
 from evenkeel.errors import UsageError
 from evenkeel.files import datasets
-from evenkeel.harness.benchmark import Benchmark, Recorded
+from evenkeel.harness.benchmark import Benchmark
 from evenkeel.harness.folder import Run
 from evenkeel.harness.gate import Gate
 from evenkeel.harness.progress import Progress
+from evenkeel.harness.published import Recorded, Recordings
 from evenkeel.harness.registry import benchmark_name, chosen_class, load_benchmark
 from evenkeel.models.engines.engine import load_engine
 from evenkeel.models.replay import RecordedAnswers
@@ -75,7 +76,7 @@ def _combined(benchmark: Benchmark, paths: Sequence[Path], lang: str | None) -> 
     if not paths:
         raise UsageError("give at least one file of recorded answers.")
     recordings = [_read(benchmark, path, lang) for path in paths]
-    combined = recordings[0] if len(recordings) == 1 else benchmark.combined(recordings)
+    combined = recordings[0] if len(recordings) == 1 else _recordings(benchmark).combine(recordings)
     if combined is None:
         listed = ", ".join(
             f"{path.name} ({each.model})" for path, each in zip(paths, recordings, strict=True)
@@ -93,7 +94,8 @@ def group_files(benchmark: str | Path, files: Sequence[Path], *, lang: str | Non
     groups: list[dict[Path, Recorded]] = []
     for file in dict.fromkeys(files):
         recorded = _read(loaded, file, lang)
-        fitting = (group for group in groups if loaded.combined([*group.values(), recorded]) is not None)
+        combine = _recordings(loaded).combine
+        fitting = (group for group in groups if combine([*group.values(), recorded]) is not None)
         if (group := next(fitting, None)) is None:
             groups.append({file: recorded})
         else:
@@ -104,7 +106,14 @@ def group_files(benchmark: str | Path, files: Sequence[Path], *, lang: str | Non
 def _read(benchmark: Benchmark, path: Path, lang: str | None) -> Recorded:
     if lang and "," in lang:
         raise UsageError(f"--lang {lang}: a file of recorded answers has one language.")
-    return benchmark.recorded(path, lang=lang)
+    return _recordings(benchmark).read(benchmark, path, lang)
+
+
+def _recordings(benchmark: Benchmark) -> Recordings:
+    if benchmark.recordings is None:
+        name, examples = type(benchmark).__name__, benchmark.help.examples.get("score", ())
+        raise UsageError(": ".join([f"{name} has no format for recorded answers", *examples[:1]]))
+    return benchmark.recordings
 
 
 def _answers_by_request(benchmark: Benchmark, recorded: Recorded) -> dict[bytes, Response]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from inspect import signature
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from evenkeel.api.permission import Permitted
 from evenkeel.api.setup import ASSIGNED_GATE, Setup, gate_for, identities, model_refs, prepare, with_sampling
 from evenkeel.errors import BudgetReached, EvenkeelError, ModelUnreachable, RunConflict, UsageError, place_of
 from evenkeel.files.cache import distinct_slug, slug, storage_errors
-from evenkeel.harness.benchmark import Benchmark
+from evenkeel.harness.benchmark import Benchmark, sample_type
 from evenkeel.harness.control import controlled
 from evenkeel.harness.dispatcher import TITLES, Dispatcher
 from evenkeel.harness.folder import Run
@@ -25,7 +26,7 @@ from evenkeel.harness.folder.writer import RunFolder
 from evenkeel.harness.gate import Gate
 from evenkeel.harness.limits import Limits
 from evenkeel.harness.progress import Progress
-from evenkeel.harness.registry import benchmark_name, load_benchmark, load_stored, sample_type
+from evenkeel.harness.registry import benchmark_name, load_benchmark, load_stored
 from evenkeel.harness.scoring import UNCAUGHT, ask, check_loss, score_samples
 from evenkeel.journal.journal import Journal
 from evenkeel.journal.recording import Recording
@@ -82,7 +83,7 @@ def run(
         raise UsageError("wait=False goes with batch=True.")
     limits = Limits.of(max_requests, max_usd, price_in, price_out)
     watching, name = watcher(progress), benchmark_name(benchmark)
-    loaded = load_benchmark(benchmark, benchmark_options, seed=seed)
+    loaded = load_benchmark(benchmark, benchmark_options, seed=seed, also=RUN_ARGUMENTS)
     refs = model_refs(loaded, name, model, with_sampling(model, model_args, top_p, top_k), base_url)
     roles = batched_roles(loaded, name, refs) if batch else frozenset()
     gate = ASSIGNED_GATE.get() or gate_for(limits, refs, loaded, watching, batched=roles)
@@ -98,6 +99,10 @@ def run(
         return execute(
             setup, target.path, gate, fresh=fresh, reuse=reuse, progress=watching, batched=roles, wait=wait
         )
+
+
+RUN_ARGUMENTS = tuple(name for name in signature(run).parameters if not name.startswith("benchmark"))
+"""What `run` takes beside a benchmark's options: no option may have such a name."""
 
 
 def rescore(
@@ -298,7 +303,7 @@ def _publish(benchmark: Benchmark, folder: RunFolder, spec: RunSpec, run: Run) -
     """The run in its published formats. One odd record costs a file, never the run."""
     name, taken, written = "", set[str](), list[str]()
     try:
-        for title, chunks in benchmark.publish(spec, run.records):
+        for title, chunks in benchmark.publishing.files(benchmark, spec, run.records):
             name = f"export/{distinct_slug(title, taken, longest=200)}"
             with folder.writing(name) as file:
                 file.writelines(chunks)

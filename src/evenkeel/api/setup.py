@@ -20,7 +20,8 @@ from evenkeel.api.earlier import EarlierStart
 from evenkeel.errors import CapabilityError, DataError, EvenkeelError, MissingExtra, UsageError, place_of
 from evenkeel.files import datasets
 from evenkeel.files.remote.sources import HUB, naming_source, parse_columns
-from evenkeel.harness.benchmark import Benchmark, Data
+from evenkeel.harness.benchmark import Benchmark, degraded, helper_specs, inputs_type, subject_models
+from evenkeel.harness.data import Chosen, Data
 from evenkeel.harness.folder.spec import FORMAT
 from evenkeel.harness.gate import Gate, RoleGate
 from evenkeel.harness.limits import Limits
@@ -89,7 +90,7 @@ def prepare(
         gate.resume(earlier.usage())  # trials count, too
     if earlier is not None and "loglikelihood" in benchmark.roles.get("model", ()):
         # Nobody is tried out where nothing is left to ask, also of a run that continued without.
-        for candidate in filter(None, (benchmark, benchmark.without(frozenset({"loglikelihood"})))):
+        for candidate in filter(None, (benchmark, degraded(benchmark, {"loglikelihood"}))):
             with contextlib.suppress(CapabilityError):
                 if (setup := set_up(candidate)).is_answered(earlier):
                     return setup
@@ -100,7 +101,7 @@ def prepare(
             probe(setup.benchmark, setup.models, progress, gate)
             probe_languages(setup.benchmark, setup.models, setup.samples)
         except CapabilityError as error:
-            less = benchmark.without(error.lacking)
+            less = degraded(benchmark, error.lacking)
             if less is None:
                 raise
             progress.note(f"{error} The run continues without.")
@@ -152,7 +153,8 @@ def model_refs(
 ) -> dict[str, ModelRef]:
     """The models of all roles, by name. Arguments without a model under test are for the one helper there
     is."""
-    refs = {role: ModelRef(spec) for role, spec in benchmark.helpers.items() if role != "model"}
+    helpers = helper_specs(benchmark) if isinstance(benchmark, Benchmark) else benchmark.helpers
+    refs = {role: ModelRef(spec) for role, spec in helpers.items() if role != "model"}
     if model:
         if "model" not in benchmark.roles:
             raise UsageError(f"{name} takes no --model: see `evenkeel run {name} --help`.")
@@ -232,21 +234,19 @@ def read_samples(
         raise UsageError(f"--limit {limit}: must be at least 1.")
     chosen, langs, columns = parse_data(data), parse_langs(lang), parse_columns(column)
     shown = " --data ".join(chosen)
-    listed = datasets.find(
-        name, chosen, langs, starter=benchmark.starter, columns=columns, tables=benchmark.tables
-    )
+    listed = datasets.find(name, chosen, langs, starter=benchmark.starter, columns=columns)
     files = Data(listed, langs=langs, limit=limit)
     try:
-        samples = list(benchmark.choose(list(benchmark.samples(files)), files))
+        read = benchmark.samples(files)
+        samples = read if isinstance(read, Chosen) else files.choose(list(read))
     except (EvenkeelError, MemoryError):
         raise
     except Exception as error:
         raise DataError(shown, f"{name} cannot read this data: {place_of(error)}: {error}.") from error
     check_samples(benchmark, samples, shown)
     sources = dict.fromkeys(map(_kind_of_source, chosen))
-    facts = benchmark.about_data(samples)
     hashes = [file.sha256 for file in files]
-    facts |= {"columns": columns} if columns else {}
+    facts = samples.facts | ({"columns": columns} if columns else {})
     return samples, {"source": " and ".join(sources), "sha256": hashes, "lang": langs, **facts}
 
 
@@ -276,13 +276,14 @@ def check_samples(benchmark: Benchmark, samples: Sequence[Sample], data: str) ->
     """Refuse samples that could not be stored or read again, before anything is asked."""
     if not samples:
         raise UsageError(f"--data {data} gives no samples.")
-    kind = get_origin(benchmark.Inputs) or benchmark.Inputs
+    declared = inputs_type(type(benchmark))
+    kind = get_origin(declared) or declared
     seen: set[str] = set()
     for sample in samples:
         if not isinstance(sample, Sample) or not isinstance(sample.inputs, kind):
             raise UsageError(
                 f"{type(benchmark).__name__}.samples must give samples whose inputs are {kind.__name__}, as "
-                "`Inputs` declares."
+                "its base class `Benchmark[…]` says."
             )
         if sample.id in seen:
             raise UsageError(f"--data {data}: the sample id '{sample.id}' appears twice. Ids must be unique.")
@@ -308,7 +309,8 @@ def make_spec(
         seed=benchmark.seed,
         limit=limit,
         provenance={**provenance(), "servers": servers},
-        subjects=benchmark.subjects or (label or str(_described(models["model"].identity())["name"]),),
+        subjects=tuple(subject_models(benchmark))
+        or (label or str(_described(models["model"].identity())["name"]),),
     )
 
 

@@ -6,16 +6,16 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import msgspec
 from msgspec import Struct
 
 from evenkeel.api.run import summarise
 from evenkeel.api.setup import identities
 from evenkeel.errors import EvenkeelError, UsageError
-from evenkeel.harness.benchmark import Benchmark
+from evenkeel.harness.benchmark import Benchmark, sample_type
 from evenkeel.harness.folder.layout import run_file
 from evenkeel.harness.folder.spec import read_spec
-from evenkeel.harness.registry import load_stored, sample_type
+from evenkeel.harness.inputs import row_text
+from evenkeel.harness.registry import load_stored
 from evenkeel.harness.scoring import score_portion
 from evenkeel.journal.journal import make_key, model_digest
 from evenkeel.journal.recording import Recording
@@ -67,9 +67,9 @@ def so_far(path: str | Path) -> SoFar | None:
         answered = list(_answered(benchmark, samples[:MOST], recording, digest))
     scores = _scores(benchmark, answered)
     summary = summarise(benchmark, scores) if scores else {}
-    layout = benchmark.layout_for(spec, summary)
-    latest = [_arrived(benchmark, layout, item, score) for item, score in zip(answered, scores, strict=False)]
-    latest = latest or [_arrived(benchmark, layout, item, None) for item in answered]
+    layout = benchmark.layout.of_run(spec, summary)
+    latest = [_arrived(layout, item, score) for item, score in zip(answered, scores, strict=False)]
+    latest = latest or [_arrived(layout, item, None) for item in answered]
     return SoFar(
         samples=min(len(samples), MOST),
         more=len(samples) > MOST,
@@ -112,8 +112,9 @@ def _scores(benchmark: Benchmark, answered: Sequence[Answered]) -> list[Score]:
         return []
 
 
-def _arrived(benchmark: Benchmark, layout: Layout, item: Answered, score: Score | None) -> Arrived:
-    question, expected = benchmark.in_short(msgspec.to_builtins(item.sample.inputs), item.sample.tags)
+def _arrived(layout: Layout, item: Answered, score: Score | None) -> Arrived:
+    row = row_text(item.sample.inputs, item.sample.tags)
     values = score.values if score else {}
     correct = next((values[name] for name in layout.correct_metrics if values.get(name) is not None), None)
-    return Arrived(question, expected, next((each.text for each in item.responses if each.text), ""), correct)
+    answer = next((each.text for each in item.responses if each.text), "")
+    return Arrived(row.question, row.expected, answer, correct)

@@ -15,12 +15,13 @@ from msgspec import Struct
 from multidict import MultiMapping
 
 from evenkeel.api.launch import Task, own_process
+from evenkeel.api.run import RUN_ARGUMENTS
 from evenkeel.api.setup import data_problem
 from evenkeel.app import fields
 from evenkeel.app.settings import Settings
 from evenkeel.errors import UsageError
 from evenkeel.harness.folder import Run
-from evenkeel.harness.registry import RUN_ARGUMENTS, benchmark_class, benchmark_names
+from evenkeel.harness.registry import benchmark_class, benchmark_names
 from evenkeel.models.presets import NO_KEY, presets
 from evenkeel.models.registry import split_spec
 from evenkeel.options import describe
@@ -78,7 +79,7 @@ def chosen_of(settings: Settings, form: MultiMapping[Any]) -> Chosen:
         raise UsageError(f"{name} cannot read this data: {problem}")
     return Chosen(
         benchmark=name,
-        model=_model(settings, form) if benchmark.subject == "model" else None,
+        model=_model(settings, form) if benchmark.subjects.tag == "model" else None,
         data=data,
         limit=_whole(form, "size", "Size"),
         lang=str(form.get("lang", "")).strip(),

@@ -22,9 +22,10 @@ MODEL_OPTIONS = compose(
 
 
 def _make_build(name: str) -> click.Command:
+    from evenkeel.harness.benchmark import builder_class
     from evenkeel.harness.registry import chosen_class
 
-    builder = chosen_class(name).builder()
+    builder = builder_class(chosen_class(name))
 
     @click.option(
         "--check",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -139,9 +140,9 @@ def tokenizers_command(
     file or folder of its own: tokenizer.json, a SentencePiece model, a .tiktoken file.
     """
     from evenkeel.api.setup import parse_langs
-    from evenkeel.harness.registry import usable_benchmarks
+    from evenkeel.harness.registry import TOKENIZERS
 
-    tokenizers = next(module for _, cls in usable_benchmarks() if (module := cls.tokenizers()) is not None)
+    tokenizers = importlib.import_module(TOKENIZERS)
     comparison = tokenizers.compare(tokenizers.read(data, parse_langs(lang)), specs)
     print_result(comparison.summaries, comparison.overview(), json=json)
     if out:

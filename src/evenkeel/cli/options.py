@@ -76,7 +76,7 @@ def usage(command: str, benchmark: str) -> list[str]:
 
     arguments = {"run": "--model SPEC", "score": "FILE", "build": "--out PATH"}[command]
     generic = [f"evenkeel {command} {benchmark} {arguments}"]
-    return list(chosen_class(benchmark).usage.get(command, generic))
+    return list(chosen_class(benchmark).help.examples.get(command, generic))
 
 
 def examples(*lines: str) -> str:

@@ -14,7 +14,7 @@ from evenkeel.cli.options import BenchmarkGroup, SectionedCommand, compose, exam
 from evenkeel.cli.output import check_coverage, print_result, say, show_run
 from evenkeel.errors import BatchesPending, StorageError, UsageError
 from evenkeel.harness.limits import Limits
-from evenkeel.harness.registry import chosen_class, load_benchmark, usable_benchmarks
+from evenkeel.harness.registry import check_option_names, chosen_class, load_benchmark, usable_benchmarks
 from evenkeel.page.format import FLOOR, as_json
 
 if TYPE_CHECKING:
@@ -105,7 +105,10 @@ RUN_OPTIONS = compose(
 
 
 def _make_run(name: str) -> click.Command:
+    from evenkeel.api.run import RUN_ARGUMENTS
+
     benchmark = chosen_class(name)
+    check_option_names(benchmark, RUN_ARGUMENTS)
     roles = getattr(benchmark, "roles", None) or load_benchmark(name, {}).roles
 
     decorators = [from_struct(benchmark.Options), RUN_OPTIONS]
@@ -122,8 +125,8 @@ def _make_run(name: str) -> click.Command:
         ctx.exit(_run(name, **settings))
 
     epilog = examples(*options.usage("run", name))
-    text = "\n\n".join(filter(None, (benchmark.layout.question, benchmark.about)))
-    metavar = f"--{benchmark.subject} SPEC [OPTIONS]"
+    text = "\n\n".join(filter(None, (benchmark.layout.question, benchmark.help.about)))
+    metavar = f"--{benchmark.subjects.tag} SPEC [OPTIONS]"
     return click.command(name, RunCommand, help=text, epilog=epilog, options_metavar=metavar)(run)
 
 
@@ -149,7 +152,7 @@ class RunCommand(SectionedCommand):
         except click.NoSuchOption as error:
             if error.option_name != "--model":
                 raise
-            subject = f"--{chosen_class(str(self.name)).subject}"
+            subject = f"--{chosen_class(str(self.name)).subjects.tag}"
             raise click.UsageError(
                 f"{self.name} takes no --model: {subject} says what is compared.", ctx
             ) from None
@@ -231,7 +234,7 @@ def _make_score(name: str) -> click.Command:
     )
 
     @click.argument("files", nargs=-1, required=True, metavar="FILE…", type=click.Path(path_type=Path))
-    @(settings if benchmark.has_recordings else compose())
+    @(settings if benchmark.recordings else compose())
     @click.pass_context
     def score(ctx: click.Context, /, **settings: Any) -> None:
         ctx.exit(_score(name, **settings))
@@ -346,9 +349,9 @@ def demo_command(ctx: click.Context) -> None:
     runs = []
     with keep_models():
         for name, benchmark in usable_benchmarks():
-            if benchmark.demo:
+            if benchmark.help.demo:
                 say(f"{name}: {benchmark.layout.question}", err=True)
-                runs.append(api.run(name, out=folder / name, progress=Watcher(), **benchmark.demo))
+                runs.append(api.run(name, out=folder / name, progress=Watcher(), **benchmark.help.demo))
     card, page = scorecard(runs), folder / "scorecard.html"
     write_whole(page, render(card, page))
     card.overview().show(Console())

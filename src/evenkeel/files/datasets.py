@@ -49,6 +49,8 @@ class Starter(NamedTuple):
     make: Callable[[str], bytes]
     langs: tuple[str, ...] = ("en",)
     """Used where no language is given."""
+    tables: bool = True
+    """Whether CSV and Parquet files are read as they are, by `Data.rows`; if not, they become JSON lines."""
 
     def stems(self, lang: str) -> list[str]:
         return [stem for stem in self.sha256 if stem.partition("_")[0] == lang]
@@ -102,17 +104,14 @@ def find(
     *,
     starter: Starter,
     columns: Mapping[str, str] | None = None,
-    tables: bool = True,
 ) -> list[DataFile]:
     """The files that `--data` means for a benchmark: of one value, or of several one after the other.
-
-    Without `tables`, CSV and Parquet files are given as JSON lines; `columns` are those of other names.
-    """
+    `columns` are those of other names."""
     if not isinstance(data, str):
         return [
             file
             for source in dict.fromkeys(data)
-            for file in find(benchmark, source, langs, starter=starter, columns=columns, tables=tables)
+            for file in find(benchmark, source, langs, starter=starter, columns=columns)
         ]
     if columns and data in ("starter", "published"):
         raise UsageError(f"--column goes with your own data, not with --data {data}.")
@@ -127,7 +126,7 @@ def find(
         return [_published_file(benchmark, file) for file in files if not langs or file.lang in langs]
     path = Path(data)
     if is_elsewhere(data) or not path.is_dir():
-        return [_user_file(data, columns, tables=tables)]
+        return [_user_file(data, columns, tables=starter.tables)]
     if columns:
         raise UsageError(f"--column goes with one file: {data} is a folder.")
     # A build leaves its journal and settings beside the files that it made, earlier versions also decisions.
@@ -137,7 +136,9 @@ def find(
     paths = [p for p in paths if ending(p) in ENDINGS and p.name not in DESCRIPTIONS] or paths
     if not paths:
         raise DataError(path, "the folder has no files.")
-    return [msgspec.structs.replace(_user_file(file, None, tables=tables), folder=path) for file in paths]
+    return [
+        msgspec.structs.replace(_user_file(file, None, tables=starter.tables), folder=path) for file in paths
+    ]
 
 
 def _user_file(data: str | Path, columns: Mapping[str, str] | None, *, tables: bool) -> DataFile:

@@ -7,21 +7,20 @@ scores. It knows no engine, no provider and no file of the run. What scoring nee
 
 from __future__ import annotations
 
-import hashlib
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from functools import cached_property
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence, Set
 from itertools import chain
-from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, TypeAlias
+from typing import Any, ClassVar, Generic, NamedTuple, TypeAlias, get_args, get_origin
 
 import msgspec
 from msgspec import Struct
 
-from evenkeel.errors import DataError, UsageError, suggestion
-from evenkeel.files.datasets import DataFile, Starter, data_file
-from evenkeel.files.tables import Row, read_rows
-from evenkeel.options import document
+from evenkeel.errors import UsageError
+from evenkeel.files.datasets import Starter
+from evenkeel.harness.data import Data
+from evenkeel.harness.plugins import load
+from evenkeel.harness.published import Publishing, Recordings
+from evenkeel.options import describe, document
 from evenkeel.page.layout import Column, Layout, Note, Table
 from evenkeel.page.metrics import Metric
 from evenkeel.page.view import View, generic_view
@@ -30,117 +29,78 @@ from evenkeel.types import (
     Answered,
     Asking,
     Capability,
+    DetailT,
+    InputsT,
     Record,
-    Records,
     Request,
     Response,
     RunSpec,
     Sample,
     Score,
     Summary,
-    Tag,
 )
 
 Scoring: TypeAlias = Asking[list[Score]]
+ANSWERS = Rule(truncated=True)
+"""Which texts count as answers, where a benchmark does not decide otherwise."""
 
 
-class Recorded(NamedTuple):
-    """Answers that were given elsewhere, read from one file in a published format."""
+class Subjects(NamedTuple):
+    """What is under test, where it is not one model: the values of an option, set side by side.
 
-    model: str
-    """The name of the model that gave them, as far as the file says."""
-    samples: list[Sample]
-    """Figures that the file itself gives are in the field `published` of a sample's inputs."""
-    responses: list[list[Response]]
-    """For each sample, a response to each of its requests."""
-    embedder: str = ""
-    """The embedder behind the figures that the file itself gives, as far as it says."""
-    warnings: Sequence[str] = ()
-    """What of the file could not be read, and where."""
+    A subject has scores `METRIC@NAME`, and figures with the tag of its name.
+    """
+
+    tag: str = "model"
+    """The option, and the tag of their figures; `model` where one model is under test."""
+    models: Callable[[Any], Mapping[str, Mapping[str, str]]] = lambda options: {}
+    """Of a benchmark's options: the name of each subject, with the specs of its models by their roles."""
 
 
-class Data(tuple[DataFile, ...]):
-    """The files to read samples from, with what a person chose of them."""
+class Help(NamedTuple):
+    """What the command line says of a benchmark, and how it is run where nobody sets its options."""
 
-    langs: list[str] | None
-    limit: int | None
-
-    def __new__(
-        cls, files: Sequence[DataFile], *, langs: list[str] | None = None, limit: int | None = None
-    ) -> Data:
-        data = super().__new__(cls, files)
-        data.langs, data.limit = langs, limit
-        return data
-
-    @property
-    def only_lang(self) -> str | None:
-        """The language of files that do not state theirs: the chosen one, where it is a single one."""
-        return self.langs[0] if self.langs and len(self.langs) == 1 else None
-
-    def choose_langs(self, available: Iterable[str]) -> list[str]:
-        """The chosen languages, each of which must be available; all of them where none was chosen."""
-        langs = list(dict.fromkeys(available))
-        for lang in self.langs or ():
-            if lang not in langs:
-                raise UsageError(
-                    f"--lang {lang}: the data has no such language.{suggestion(lang, langs)} "
-                    f"Available: {', '.join(filter(None, langs)) or 'none'}."
-                )
-        return self.langs or langs
-
-    def rows(self) -> Iterator[Row]:
-        """The rows of all files: JSON lines, CSV or Parquet; of several files, named after the file too."""
-        for file in self:
-            prefix = f"{file.path.stem}-" if len(self) > 1 else ""
-            yield from (row._replace(name=f"{prefix}{row.name}") for row in read_rows(file.path))
+    about: str = ""
+    """Follows the question in the help of `run`."""
+    examples: Mapping[str, Sequence[str]] = {}
+    """By command: `{"run": ["evenkeel run …"]}`."""
+    demo: Mapping[str, Any] = {}
+    """Arguments of `run` for a small run on the embedded models, in which answers may end by themselves: few
+    enough tokens that all of `evenkeel demo` take about a minute. Empty: not part of it."""
+    inspect: Mapping[str, Any] = {}
+    """Options of its task for Inspect that differ from those of `run`: Inspect's models give neither
+    log-probabilities of a text nor a count of its tokens."""
 
 
-class Benchmark:
+class Benchmark(Generic[InputsT, DetailT]):
     """A benchmark with its options set. The first line of a subclass's docstring is its question.
 
-    Write `Options`, `roles`, `metrics`, `samples`, `requests` and `score`; everything else has a default.
+    Write `Options`, `roles`, `metrics`, `samples`, `requests` and `score`; everything else has a default. A
+    subclass of `Benchmark[MyInputs, MyDetail]` has typed inputs (see `Inputs`) and a typed detail of scores;
+    one of `Benchmark` has dictionaries.
     """
 
     Options: ClassVar[type[Struct]]
     """The options of the command line and of Python, each with its description."""
-    renamed: ClassVar[Mapping[str, str]] = {}
-    """Former names of options, with those of today: stored runs have them."""
     roles: Mapping[str, Set[Capability]]
     """What the model in each role must be able to do. The role `model` is the one under test; an option of
     the same name says who has any other role."""
     metrics: ClassVar[Sequence[Metric]]
-    """What is measured; the first is the headline, unless `layout_for` chooses another for a run."""
+    """What is measured; the first is the headline, unless the layout of a run chooses another."""
 
-    Inputs: ClassVar[Any] = dict[str, Any]
-    """The struct of a sample's inputs."""
-    Detail: ClassVar[Any] = dict[str, Any] | None
-    """The struct of what is kept with a score to be shown."""
-    answers: ClassVar[Rule] = Rule(truncated=True)
-    """Which texts count as answers."""
     layout: ClassVar[Layout]
     """What is shown. Default: the metrics, and a table for each tag that they are broken down by."""
     starter: ClassVar[Starter] = Starter({}, lambda stem: b"")
     """The data set that its generator makes of seed 0."""
-    tables: ClassVar[bool] = True
-    """Whether `samples` reads CSV and Parquet files, as `Data.rows` does; if not, they become JSON lines."""
-    subject: ClassVar[str] = "model"
-    """What is under test: the role `model`, or the option (and tag) whose values are set side by side. Such a
-    value has scores `METRIC@VALUE`; the roles that it needs are in its name, joined by `+`, unless `roles_of`
-    says otherwise."""
-    about: ClassVar[str] = ""
-    """What the help of `run` says further, after the question."""
-    has_recordings: ClassVar[bool] = True
-    """Whether `recorded` reads files of answers."""
-    covered: ClassVar[Sequence[str]] = ()
-    """Metrics that must reach the coverage floor beside the headline, where the run has them."""
-    usage: ClassVar[Mapping[str, Sequence[str]]] = {}
-    """Examples of use by command: `{"run": ["evenkeel run …"]}`."""
-    demo: ClassVar[Mapping[str, Any]] = {}
-    """Arguments of `run` for a small run on the embedded models, in which answers may end by themselves: few
-    enough tokens that all of `evenkeel demo` take about a minute. Empty: not part of it."""
-    inspect_options: ClassVar[Mapping[str, Any]] = {}
-    """Options of its task for Inspect that differ from those of `run`: Inspect's models give neither
-    log-probabilities of a text nor a count of its tokens."""
+    recordings: ClassVar[Recordings | None] = Recordings()
+    """Reads answers that were recorded elsewhere; None where there is no format for them."""
+    publishing: ClassVar[Publishing] = Publishing()
+    """Writes a run in published formats."""
+    builder: ClassVar[str] = ""
+    """The `Builder` class that makes its data sets, as `module:Class`: it is imported when it is used."""
+    subjects: ClassVar[Subjects] = Subjects()
+    """What is under test, where it is not the role `model`."""
+    help: ClassVar[Help] = Help()
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -155,85 +115,23 @@ class Benchmark:
 
     # The three questions that every benchmark answers.
 
-    def samples(self, data: Data) -> list[Sample]:
-        """Which samples are there?"""
+    def samples(self, data: Data) -> list[Sample[InputsT]]:
+        """Which samples are there? All of the files, unless it returns `Chosen` ones."""
         raise NotImplementedError
 
-    def requests(self, sample: Sample) -> Sequence[Request]:
+    def requests(self, sample: Sample[InputsT]) -> Sequence[Request]:
         """What is asked for one of them?"""
         raise NotImplementedError
 
-    def score(self, answered: Sequence[Answered]) -> Scoring | list[Score]:
+    def score(self, answered: Sequence[Answered[InputsT]]) -> Scoring | list[Score]:
         """How do answers become scores? A generator may yield further requests."""
         raise NotImplementedError
 
     # Defaults.
 
-    @cached_property
-    def helpers(self) -> Mapping[str, str]:
-        """The spec of the model in each role but `model`."""
-        roles = [role for role in self.roles if role != "model"]
-        if missing := [role for role in roles if not hasattr(self.options, role)]:
-            raise UsageError(f"{type(self).__name__} has a role '{missing[0]}' and no option of that name.")
-        return {role: getattr(self.options, role) for role in roles}
-
-    @property
-    def subjects(self) -> tuple[str, ...]:
-        """The names of what is under test; empty where that is the model."""
-        return () if self.subject == "model" else tuple(getattr(self.options, self.subject))
-
-    def roles_of(self, subject: str) -> Sequence[str]:
-        """The roles that a subject needs."""
-        return subject.split("+")
-
-    def choose(self, samples: Sequence[Sample], data: Data) -> Sequence[Sample]:
-        """The samples of the chosen languages, and of each language the first `limit` groups."""
-        langs = data.choose_langs(str(sample.tags.get("lang", "")) for sample in samples)
-        groups: defaultdict[str, dict[str, int]] = defaultdict(dict)
-        chosen = []
-        for sample in samples:
-            lang = str(sample.tags.get("lang", ""))
-            if lang not in langs:
-                continue
-            number = groups[lang].setdefault(sample.group, len(groups[lang]))
-            if data.limit is None or number < data.limit:
-                chosen.append(sample)
-        return chosen
-
-    def about_data(self, samples: Sequence[Sample]) -> dict[str, Any]:
-        """What the run's spec says of the data besides its hash: facts that `notes` speaks of."""
-        return {}
-
-    def scored(self, item: Answered, **values: float | None) -> Score:
-        """The score of one sample. Unless every request was answered, each value is None: a failure is never
-        a score."""
-        rule, responses = self.answers, item.responses
-        failed = [answer for answer in responses if not rule.counts(answer) and not _other_answer(answer)]
-        statuses = (rule.status(answer) if answer in failed else answer.status for answer in responses)
-        return Score(
-            sample_id=item.sample.id,
-            group=item.sample.group,
-            tags=item.sample.tags,
-            values={
-                name: None if failed or value is None else float(value) for name, value in values.items()
-            },
-            statuses=Counter(statuses),
-            answered=len(responses) - len(failed),
-            failures=tuple(chain.from_iterable(map(rule.failure, failed))),
-        )
-
     def summarise(self, scores: Sequence[Score]) -> Summary:
         """The figures. Empty: the mean of each metric, over all samples and by each of its tags."""
         return {}
-
-    @classmethod
-    def layout_for(cls, spec: RunSpec, summary: Summary) -> Layout:
-        """What is shown of a run; its first metric is the run's headline. Default: `layout`.
-
-        It has all metrics of `layout`. Runs with different headlines are compared by that of `layout`, so
-        this must be valid for every run.
-        """
-        return cls.layout
 
     @staticmethod
     def notes(spec: RunSpec, summary: Summary) -> list[Note]:
@@ -245,83 +143,93 @@ class Benchmark:
         """One sample as it is shown, beside related ones. Default: its texts, answers and values."""
         return generic_view(record, related, cls.metrics, msgspec.to_builtins(record.sample.inputs))
 
-    @classmethod
-    def in_short(cls, inputs: Mapping[str, Any], tags: Mapping[str, Tag]) -> tuple[str, str]:
-        """The question of a sample and the expected answer, for tables. Empty: its first text, and none."""
-        return "", ""
 
-    @classmethod
-    def setting(cls, inputs: Mapping[str, Any], tags: Mapping[str, Tag]) -> str:
-        """What distinguishes a sample from others with the same question, in words. Default: nothing."""
-        return ""
+def make_score(item: Answered, rule: Rule = ANSWERS, /, **values: float | None) -> Score:
+    """The score of one sample, for `Benchmark.score`: `make_score(item, right=item.text == "yes")`.
 
-    def without(self, capabilities: frozenset[Capability]) -> Benchmark | None:
-        """The same with less, for a model that lacks these capabilities; None where that makes no sense."""
-        return None
+    Unless every request was answered, each value is None: a failure is never a score.
+    """
+    responses = item.responses
+    failed = [answer for answer in responses if not rule.counts(answer) and not _other_answer(answer)]
+    statuses = (rule.status(answer) if answer in failed else answer.status for answer in responses)
+    return Score(
+        sample_id=item.sample.id,
+        group=item.sample.group,
+        tags=item.sample.tags,
+        values={name: None if failed or value is None else float(value) for name, value in values.items()},
+        statuses=Counter(statuses),
+        answered=len(responses) - len(failed),
+        failures=tuple(chain.from_iterable(map(rule.failure, failed))),
+    )
 
-    def recorded(self, path: Path, *, lang: str | None) -> Recorded:
-        """Answers recorded elsewhere. Default: rows of the data with a field `answer` or `answers` more."""
-        samples = list(self.samples(Data([data_file(path)], langs=[lang] if lang else None)))
-        rows = list(read_rows(path))
-        if len(rows) != len(samples):
-            raise DataError(path, f"{len(samples)} samples in {len(rows)} rows: a row must be one sample.")
-        responses = []
-        for row, sample in zip(rows, samples, strict=True):
-            answers = row.fields.get("answers", [row.fields.get("answer")])
-            count = len(list(self.requests(sample)))
-            if not isinstance(answers, list) or len(answers) != count:
-                raise row.error(f"'answer' or 'answers' must hold {count}, one for each request.")
-            responses.append([_recorded(answer) for answer in answers])
-        return Recorded(model=path.stem, samples=samples, responses=responses)
 
-    @classmethod
-    def published_result(cls, path: Path) -> tuple[str, Summary]:
-        """The model of a results file of the published data set, and its figures as the file states them."""
-        raise NotImplementedError
+def _other_answer(response: Response) -> bool:
+    """Log-probabilities, a vector, a rank or labels: an answer that is not a text."""
+    others = (response.logprobs, response.string, response.vector, response.rank)
+    return response.status == "ok" and any(other is not None for other in others)
 
-    def combined(self, recordings: Sequence[Recorded]) -> Recorded | None:
-        """Recordings of one model as one. None: they are scored one by one, as the default is."""
-        return None
 
-    @classmethod
-    def asked(cls, inputs: Any) -> Any:
-        """What a sample asks, made short: runs are paired by samples that ask the same. Default: a digest."""
-        fields = msgspec.to_builtins(inputs)
-        # The figures that a recorded file gives of its answers are not part of the question, and neither are
-        # a baseline that is made from the other samples.
-        fields = {name: value for name, value in fields.items() if name not in ("published", "baseline")}
-        return hashlib.sha256(msgspec.json.encode(fields, order="deterministic")).digest()
+# What is read of a benchmark
 
-    @classmethod
-    def asks_same(cls, first: Any, second: Any) -> bool:
-        """Whether two samples of one id ask the same, from what `asked` gives of each."""
-        return bool(first == second)
 
-    def publish(self, spec: RunSpec, records: Records) -> Iterator[tuple[str, Iterator[bytes]]]:
-        """The run in the published formats, file names and contents. Default: what `recorded` reads."""
-        yield "answers.jsonl", (_answers_line(record) for record in records())
+def inputs_type(cls: type[Benchmark]) -> Any:
+    """The type of its samples' inputs."""
+    return _types(cls)[0]
 
-    @classmethod
-    def builder(cls) -> Any:
-        """The `Builder` class that makes its data sets."""
+
+def sample_type(cls: type[Benchmark]) -> Any:
+    return Sample[_types(cls)[0]]  # type: ignore[misc]
+
+
+def record_type(cls: type[Benchmark]) -> Any:
+    inputs, detail = _types(cls)
+    return Record[inputs, detail | None]  # type: ignore[valid-type]
+
+
+def _types(cls: type[Benchmark]) -> tuple[Any, Any]:
+    """The inputs and the detail of `Benchmark[Inputs, Detail]`; dictionaries where they are not given."""
+    for base in chain.from_iterable(vars(each).get("__orig_bases__", ()) for each in cls.__mro__):
+        if get_origin(base) is Benchmark:
+            inputs, detail, *_ = (*get_args(base), dict[str, Any])
+            return inputs, detail
+    return dict[str, Any], dict[str, Any]
+
+
+def builder_class(cls: type[Benchmark]) -> Any:
+    """The class that makes its data sets."""
+    if not cls.builder:
         raise UsageError(f"{cls.__name__} has no builder of data sets.")
+    return load(cls.builder)
 
-    @classmethod
-    def tokenizers(cls) -> Any:
-        """The module that compares tokenizers on its data, without a model; None where there is none."""
+
+def subject_models(benchmark: Benchmark) -> Mapping[str, Mapping[str, str]]:
+    """The specs by role of each subject that is set side by side; empty where one model is under test."""
+    return benchmark.subjects.models(benchmark.options)
+
+
+def helper_specs(benchmark: Benchmark) -> dict[str, str]:
+    """The spec of the model in each role but `model`."""
+    if benchmark.subjects.tag != "model":
+        models = subject_models(benchmark).values()
+        return {role: spec for of_subject in models for role, spec in of_subject.items()}
+    roles = [role for role in benchmark.roles if role != "model"]
+    if missing := [role for role in roles if not hasattr(benchmark.options, role)]:
+        raise UsageError(f"{type(benchmark).__name__} has a role '{missing[0]}' and no option of that name.")
+    return {role: getattr(benchmark.options, role) for role in roles}
+
+
+def degraded(benchmark: Benchmark, lacking: Set[Capability]) -> Benchmark | None:
+    """The same with less, for a model that lacks these capabilities: each option that needs one has the value
+    that it declares for that. None where a capability is needed in any case, or a person asked for it."""
+    changes, dispensable = {}, set()
+    for option in describe(benchmark.Options):
+        for capability, value in option.without.items():
+            if capability in lacking and getattr(benchmark.options, option.name) == option.default:
+                changes[option.name] = value
+                dispensable.add(capability)
+    if dispensable != lacking:
         return None
-
-
-def _recorded(answer: Any) -> Response:
-    if not isinstance(answer, str):
-        return Response(status="error", reason="not recorded")
-    return Response(status="ok", text=answer)
-
-
-def _answers_line(record: Record) -> bytes:
-    inputs = {"id": record.sample.id, **msgspec.to_builtins(record.sample.inputs)}
-    texts = [answer.text if answer.status in ("ok", "truncated") else None for answer in record.answers]
-    return msgspec.json.encode({**inputs, "answers": texts}) + b"\n"
+    return type(benchmark)(msgspec.structs.replace(benchmark.options, **changes), seed=benchmark.seed)
 
 
 def _layout(cls: type[Benchmark]) -> Layout:
@@ -340,9 +248,3 @@ def _layout(cls: type[Benchmark]) -> Layout:
             for tag in tags
         ),
     )
-
-
-def _other_answer(response: Response) -> bool:
-    """Log-probabilities, a vector, a rank or labels: an answer that is not a text."""
-    others = (response.logprobs, response.string, response.vector, response.rank)
-    return response.status == "ok" and any(other is not None for other in others)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ from evenkeel.files.remote.telemetry import switch_off_telemetry
 from evenkeel.harness.benchmark import Benchmark
 from evenkeel.harness.plugins import UNLOADABLE, described, entry_points, load, load_plugin, origin, warn
 from evenkeel.options import describe, parse
-from evenkeel.types import Record, RunSpec, Sample
+from evenkeel.types import RunSpec
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -32,12 +32,8 @@ BENCHMARKS = {
 OTHER_HARNESSES = ("inspect", "lm-eval", "table")
 """What results that were not made here are of: `inspect:TASK`. No benchmark that could be run."""
 FILES_VARIABLE = "EVENKEEL_BENCHMARKS"
-RUN_ARGUMENTS = (
-    "model", "model_args", "base_url", "data", "lang", "limit", "seed", "out", "fresh", "reuse",
-    "engine", "engine_args", "concurrency", "progress", "max_requests",
-    "max_usd", "price_in", "price_out", "batch", "wait", "column", "top_p", "top_k", "label",
-)  # fmt: skip
-"""What `evenkeel.run` takes beside a benchmark's options, for suggestions."""
+TOKENIZERS = "evenkeel.benchmarks.miron.tokenizers"
+"""The module that compares tokenizers on a benchmark's data, without a model."""
 
 _LOADED: dict[str, type[Benchmark]] = {}
 """The benchmarks of files that this process was given, by name."""
@@ -91,16 +87,27 @@ def benchmark_name(choice: str | Path) -> str:
     return Path(choice).stem if str(choice).endswith(".py") else str(choice)
 
 
-def load_benchmark(name: str | Path, options: Mapping[str, Any], *, seed: int = 0) -> Benchmark:
-    """A benchmark that a person chose, with its options."""
+def load_benchmark(
+    name: str | Path, options: Mapping[str, Any], *, seed: int = 0, also: Collection[str] = ()
+) -> Benchmark:
+    """A benchmark that a person chose, with its options; `also` are the settings that every run has."""
     cls = chosen_class(name)
-    parsed = parse(cls.Options, options, of=f"the benchmark '{name}'", also=RUN_ARGUMENTS)
-    return cls(parsed, seed=seed)
+    check_option_names(cls, also)
+    return cls(parse(cls.Options, options, of=f"the benchmark '{name}'", also=also), seed=seed)
+
+
+def check_option_names(cls: type[Benchmark], also: Collection[str]) -> None:
+    """Refuse a benchmark with an option that has the name of a setting that every run has."""
+    if taken := [option.name for option in describe(cls.Options) if option.name in also]:
+        raise UsageError(
+            f"the benchmark {cls.__name__} has an option '{taken[0]}', as every run has. Rename it."
+        )
 
 
 def current_names(benchmark: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """Stored options under the names of today, where the benchmark is known."""
-    renamed = benchmark_class(benchmark).renamed if benchmark in benchmark_names() else {}
+    known = describe(benchmark_class(benchmark).Options) if benchmark in benchmark_names() else ()
+    renamed = {former: option.name for option in known for former in option.former}
     return {renamed.get(name, name): value for name, value in options.items()}
 
 
@@ -110,14 +117,6 @@ def load_stored(spec: RunSpec) -> Benchmark:
     files = {option.name for option in describe(cls.Options) if option.file}
     options = {name: value for name, value in spec.options.items() if name not in files}
     return cls(parse(cls.Options, options, of=f"the benchmark '{spec.benchmark}'"), seed=spec.seed)
-
-
-def sample_type(cls: type[Benchmark]) -> Any:
-    return Sample[cls.Inputs]  # type: ignore[name-defined]
-
-
-def record_type(cls: type[Benchmark]) -> Any:
-    return Record[cls.Inputs, cls.Detail]  # type: ignore[name-defined]
 
 
 def _plugins() -> dict[str, EntryPoint]:
@@ -173,10 +172,4 @@ def _as_benchmark(source: str, cls: Any) -> type[Benchmark]:
     ]
     if missing:
         raise UsageError(f"the benchmark {cls.__name__} of {source} lacks: {', '.join(missing)}.")
-    for option in describe(cls.Options):
-        if option.name in RUN_ARGUMENTS:
-            raise UsageError(
-                f"the benchmark {cls.__name__} of {source} has an option '{option.name}', as every run has. "
-                "Rename it."
-            )
     return cls

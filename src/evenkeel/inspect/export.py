@@ -12,6 +12,7 @@ from evenkeel.files.cache import replacing, slug
 from evenkeel.files.columns import EXPECTED, exported_inputs
 from evenkeel.harness.benchmark import Benchmark
 from evenkeel.harness.folder import Run
+from evenkeel.harness.inputs import Inputs, strings_in
 from evenkeel.harness.registry import load_stored
 from evenkeel.inspect.questions import (
     FIELD,
@@ -25,8 +26,6 @@ from evenkeel.types import Figure, Generate, Record, Response, Sample, to_jsonab
 
 SCORER = "evenkeel"
 STOP_REASONS = {"ok": "stop", "truncated": "max_tokens", "refused": "content_filter"}
-TEXTS = (EXPECTED, "target", "positive")
-"""Fields of a sample's inputs that say what is right."""
 
 
 def export_log(run: Run, out: Path | None = None) -> Path:
@@ -112,7 +111,7 @@ def _eval_spec(
 def _results(run: Run, benchmark: Benchmark, count: int, samples: Sequence[Any]) -> Any:
     from inspect_ai.log import EvalMetric, EvalResults, EvalScore, HeadlineMetric
 
-    chosen = [name for name in with_intervals(run.summary, benchmark.subject) if name in run.summary]
+    chosen = [name for name in with_intervals(run.summary, run.subject) if name in run.summary]
     headline = next(iter(run.headlines))
     metrics = {
         name: EvalMetric(name=name, value=figure.value, metadata=figure_metadata(figure))
@@ -306,10 +305,9 @@ def _reductions(questions: Sequence[Question], records: Mapping[str, Record]) ->
 
 def targets(sample: Sample) -> list[str]:
     """What is right, for the eye."""
-    inputs = exported_inputs(sample)
-    value: Any = next((inputs[name] for name in TEXTS if inputs.get(name)), [])
-    parts = value if isinstance(value, list) else [value]
-    return [str(each) for part in parts for each in (part if isinstance(part, list) else [part])]
+    if isinstance(sample.inputs, Inputs):
+        return list(sample.inputs.targets())
+    return strings_in(exported_inputs(sample).get(EXPECTED))
 
 
 def _as_text(sample: Sample) -> str:

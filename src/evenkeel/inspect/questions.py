@@ -14,8 +14,7 @@ from typing import Any, TypeAlias
 import msgspec
 from msgspec import Struct
 
-from evenkeel.harness.benchmark import Benchmark
-from evenkeel.harness.registry import sample_type
+from evenkeel.harness.benchmark import Benchmark, sample_type
 from evenkeel.journal.journal import make_key
 from evenkeel.models.replay import RecordedAnswers
 from evenkeel.types import Answered, Generate, Request, Response, Sample, to_jsonable

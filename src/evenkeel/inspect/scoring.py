@@ -16,11 +16,12 @@ import msgspec
 
 from evenkeel.api.run import summarise
 from evenkeel.api.setup import make_spec, model_refs, open_models, probe
+from evenkeel.harness.benchmark import helper_specs, record_type, subject_models
 from evenkeel.harness.dispatcher import by_role
 from evenkeel.harness.gate import Gate
 from evenkeel.harness.model import Model
 from evenkeel.harness.progress import Progress
-from evenkeel.harness.registry import load_benchmark, record_type
+from evenkeel.harness.registry import load_benchmark
 from evenkeel.harness.scoring import Scored, in_chunks, score_portion
 from evenkeel.inspect.questions import (
     NOT_RECORDED,
@@ -79,11 +80,12 @@ class Session:
         probe(self.benchmark, self._helpers, Progress(), Gate())
         self._responses: dict[tuple[str, bytes], Response] = {}
         self._questions: dict[str, Question] = {}
+        self._subjects = subject_models(self.benchmark)
 
     @property
     def inspected(self) -> dict[str, str]:
         """The roles that a model of Inspect has, each with the name of its role there, if it has one."""
-        specs = self.benchmark.helpers.items()
+        specs = helper_specs(self.benchmark).items()
         return {role: spec.partition(":")[2] for role, spec in specs if is_inspect(spec)}
 
     def expected_headline(self, samples: Sequence[Sample]) -> str:
@@ -100,8 +102,8 @@ class Session:
         """The name of the figure that sums up a task: of several methods, that of the first."""
         models = {role: model for role, model in self._helpers.items() if role not in self.inspected}
         spec = make_spec(self.name, self.benchmark, models, self._source, label="model")
-        name, subjects = self.benchmark.layout_for(spec, summary).headline, self.benchmark.subjects
-        return scope_name(name, {self.benchmark.subject: subjects[0]}) if subjects else name
+        name, subjects = self.benchmark.layout.of_run(spec, summary).headline, [*self._subjects]
+        return scope_name(name, {self.benchmark.subjects.tag: subjects[0]}) if subjects else name
 
     def add(self, questions: Iterable[Question]) -> None:
         """Keep questions, to be found by their ids."""
@@ -155,7 +157,7 @@ class Session:
         """The figures of all samples of some questions, each with its interval, and the coverage."""
         scores = [scored.score for scored in self.score(questions, answers)]
         summary = summarise(self.benchmark, scores)
-        figures = {**with_intervals(summary, self.benchmark.subject), "coverage": coverage(scores)}
+        figures = {**with_intervals(summary, self.benchmark.subjects.tag), "coverage": coverage(scores)}
         headline = summary.get(self._headline(summary))
         if headline is not None and (error := standard_error(headline)) is not None:
             figures["stderr"] = error
@@ -175,10 +177,8 @@ class Session:
     def _by_others(self, name: str) -> bool:
         """Whether a value depends on which other samples there are."""
         metric = declaration(self.benchmark.metrics, name)
-        subjects = [name.partition("@")[2]] if "@" in name else list(self.benchmark.subjects)
-        computed = any(
-            not self.benchmark.roles_of(subject) for subject in subjects if self.benchmark.subjects
-        )
+        subjects = [name.partition("@")[2]] if "@" in name else list(self._subjects)
+        computed = any(not self._subjects.get(subject) for subject in subjects)
         joint = metric is not None and bool(metric.depends_on not in ("", "answers") or metric.mean_over)
         return joint or computed or name in BY_OTHERS
 

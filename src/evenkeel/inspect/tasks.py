@@ -31,6 +31,7 @@ from rich.markup import escape
 import evenkeel
 from evenkeel.api.setup import read_samples
 from evenkeel.errors import CapabilityError, EvenkeelError, UsageError, suggestion
+from evenkeel.harness.benchmark import ANSWERS
 from evenkeel.harness.registry import BENCHMARKS, chosen_class, load_benchmark
 from evenkeel.inspect.export import SCORER, messages, targets
 from evenkeel.inspect.outputs import response_of
@@ -46,6 +47,7 @@ from evenkeel.inspect.questions import (
 from evenkeel.inspect.scoring import Session, open_session
 from evenkeel.models.replay import RecordedAnswers
 from evenkeel.options import describe
+from evenkeel.text.answers import rule_for
 from evenkeel.types import Generate, Request, Response, Sample
 
 logger = logging.getLogger(__name__)
@@ -62,7 +64,7 @@ def make_task(name: str) -> Any:
     """The task of a benchmark, whose parameters are its options."""
     cls = chosen_class(name)
     defaults = {option.name: option.default for option in describe(cls.Options)}
-    parameters = {**RUN_PARAMETERS, **defaults, **cls.inspect_options}
+    parameters = {**RUN_PARAMETERS, **defaults, **cls.help.inspect}
 
     def create(**arguments: Any) -> Task:
         arguments.pop("model", None)  # Inspect offers it to every task
@@ -299,9 +301,10 @@ def _benchmark_scorer(benchmark: str, settings: str) -> Scorer:
 
 def as_score(session: Session, question: Question, samples: Sequence[Sample], answers: Answers) -> Score:
     """The values of some samples of a question; of an epoch that is only a part of one, whether it counts."""
-    keys = [RecordedAnswers.key(request) for asked in question.epochs for request in asked] or list(answers)
-    responses = [answers[key] for key in keys if key in answers]
-    counts = [session.benchmark.answers.counts(response) for response in responses]
+    rules = {RecordedAnswers.key(each): rule_for(each) for asked in question.epochs for each in asked}
+    rules = rules or dict.fromkeys(answers, ANSWERS)
+    responses = [answers[key] for key in rules if key in answers]
+    counts = [rules[key].counts(answers[key]) for key in rules if key in answers]
     values: dict[str, float | None] = {"answered": sum(counts) / len(counts) if counts else 0.0}
     explanation = ""
     if samples:

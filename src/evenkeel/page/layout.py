@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias
 from msgspec import Struct
 
 from evenkeel.page.metrics import Metric, declaration, part_words
-from evenkeel.types import Figure, Summary, Unit
+from evenkeel.types import Figure, RunSpec, Summary, Unit
 
 MOST_MAIN = 10
 """Figures beside the headline on the first screen of a report."""
@@ -102,6 +102,13 @@ class Layout(Struct, frozen=True, kw_only=True):
     tables: tuple[Table, ...] = ()
     cautions: tuple[str, ...] = ()
     citation: str = ""
+    for_run: Callable[[RunSpec, Summary], Layout] | None = None
+    """What is shown of a run with these options; its first metric is the run's headline. It has all metrics
+    of this layout. Runs with different headlines are compared by that of this layout, so this must be valid
+    for every run."""
+
+    def of_run(self, spec: RunSpec, summary: Summary) -> Layout:
+        return self.for_run(spec, summary) if self.for_run else self
 
     def main_figures(self, summary: Summary) -> list[tuple[str, Figure]]:
         """The titles and figures beside the headline, where the summary has them."""

@@ -45,6 +45,8 @@ class Metric(Displayed, Struct, frozen=True):
     """A tag: the figure is the mean of the means of its values, each counted once (a macro-average)."""
     parts: Sequence[str] = ()
     """All values of that tag, in order: a run that has fewer is named after those that it has."""
+    needs_coverage: bool = False
+    """Whether it must reach the coverage floor beside the headline, where a run has it."""
     depends_on: str = ""
     """What a sample's value depends on beside its answers: `answers`, how many there are; `samples`, which
     others there are; or a tag, by the lowest value of which in its group it is compared with another sample.

@@ -87,7 +87,8 @@ def _sink(records: Records, to: Form, target: Path, extra: Extra) -> None:
 def _publish(run: Run, folder: Path) -> list[Path]:
     """The published files of a run in `folder`, from its records: those in `export/` may be damaged."""
     written, taken = [], set[str]()
-    for name, chunks in load_stored(run.spec).publish(run.spec, run.records):
+    benchmark = load_stored(run.spec)
+    for name, chunks in benchmark.publishing.files(benchmark, run.spec, run.records):
         target = folder / distinct_slug(name, taken, longest=200)
         with replacing(target) as draft, draft.open("wb") as file:
             file.writelines(chunks)

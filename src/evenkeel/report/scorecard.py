@@ -150,7 +150,7 @@ def _card(runs: Sequence[Run], own: Sequence[Run]) -> Scorecard:
 
 def _tests_model(run: Run) -> bool:
     """Whether a model is under test; an unknown benchmark is an error."""
-    return benchmark_class(run.spec.benchmark).subject == "model"
+    return benchmark_class(run.spec.benchmark).subjects.tag == "model"
 
 
 def _entries(run: Run, layout: Layout, name: str, own: Sequence[Run], *, alone: bool) -> list[Entry]:
@@ -231,11 +231,11 @@ def _picture(entries: Sequence[Entry], out: Path | None = None) -> Grid:
     marks = tuple(dict.fromkeys(mark for entry in entries for mark in entry.marks))
     verdicts = dict.fromkeys(entry.verdict for entry in entries)
     unit = headline.figure.unit
-    note = "; ".join(filter(None, (LEGEND.format(benchmark.subject), legend(marks, unit))))
+    note = "; ".join(filter(None, (LEGEND.format(benchmark.subjects.tag), legend(marks, unit))))
     note = f"{metric.explained} {note}".strip()
     return Grid(
         f"{layout.name or entries[0].benchmark}: {layout.question}",
-        benchmark.subject,
+        benchmark.subjects.tag,
         ["worst to best", headline.title, *(["details"] if linked else [])],
         rows,
         left=2,

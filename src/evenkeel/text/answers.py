@@ -7,7 +7,7 @@ import string
 import unicodedata
 from typing import NamedTuple
 
-from evenkeel.types import Response, Status
+from evenkeel.types import Generate, Request, Response, Status
 
 EMPTY = "empty answer"
 """Why a text that ended by itself is `unparsed`: there is nothing in it to score."""
@@ -41,6 +41,11 @@ class Rule(NamedTuple):
     def failure(self, response: Response) -> list[str]:
         """What a run's list of failures lacks: why a response that calls itself `ok` is no answer."""
         return [f"unparsed: {EMPTY}"] if self.status(response) != response.status else []
+
+
+def rule_for(request: Request) -> Rule:
+    """Which texts answer a request, whatever the benchmark: a plain text may be continued by nothing."""
+    return Rule(truncated=True, empty=isinstance(request, Generate) and isinstance(request.prompt, str))
 
 
 def ending(status: Status, text: str, reasoning: str, *, closed: bool, cut: str) -> tuple[Status, str]:

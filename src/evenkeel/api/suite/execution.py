@@ -25,11 +25,12 @@ from evenkeel.api.setup import ASSIGNED_GATE
 from evenkeel.api.suite.runs import PlannedRun
 from evenkeel.errors import EvenkeelError, StorageError, bounded, place_of
 from evenkeel.files import lock
+from evenkeel.harness.benchmark import record_type, sample_type
 from evenkeel.harness.control import PARENT_VARIABLE, interrupt, read_progress
 from evenkeel.harness.folder import Run
 from evenkeel.harness.folder.layout import LOG, STARTED, STOP, STOPPED
 from evenkeel.harness.progress import Progress
-from evenkeel.harness.registry import benchmark_class, record_type, sample_type
+from evenkeel.harness.registry import benchmark_class
 from evenkeel.page.format import share
 from evenkeel.report.suite import State, SuiteRun
 from evenkeel.report.terminal.runs import RunsWatcher

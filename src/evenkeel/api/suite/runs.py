@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from evenkeel.api.launch import Task, refuse_keys
+from evenkeel.api.run import RUN_ARGUMENTS
 from evenkeel.api.setup import model_refs, parse_data, parse_langs
 from evenkeel.api.suite.definition import BenchmarkEntry, ModelEntry, Scalar, Settings, SuiteFile
 from evenkeel.errors import UsageError, suggestion
@@ -167,7 +168,7 @@ def _planned(
     with _located(file, "benchmarks", step):
         data = settings["data"] = [_data(file, each) for each in parse_data(settings.get("data", "starter"))]
         options = _options(file, entry, name, model)
-        loaded = load_benchmark(benchmark, options, seed=settings.get("seed", 0))
+        loaded = load_benchmark(benchmark, options, seed=settings.get("seed", 0), also=RUN_ARGUMENTS)
         refs = model_refs(loaded, benchmark)
         if model is not None and "model" in loaded.roles:
             refs["model"] = ref = _ref(model)

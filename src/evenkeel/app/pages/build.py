@@ -19,6 +19,7 @@ from evenkeel.app.rendering import page as render_page
 from evenkeel.app.review import Call, calls_of, sealed, unsealed
 from evenkeel.app.settings import Settings
 from evenkeel.errors import EvenkeelError, UsageError
+from evenkeel.harness.benchmark import builder_class
 from evenkeel.harness.registry import benchmark_class, benchmark_names
 from evenkeel.options import parse
 
@@ -58,7 +59,7 @@ def _builders() -> dict[str, Any]:
     builders = {}
     for name in benchmark_names():
         try:
-            builders[name] = benchmark_class(name).builder()
+            builders[name] = builder_class(benchmark_class(name))
         except UsageError:
             continue
     return builders

@@ -25,7 +25,7 @@ def _card(settings: Settings, model: str, names: Sequence[str], of: str) -> str:
     """The card of a model: of that of the run `of`, which is then on it, or of the newest."""
     finished = [run for run in list_runs(settings.runs) if run.state == "finished"]
     models = list(
-        dict.fromkeys(run.model for run in finished if benchmark_class(run.benchmark).subject == "model")
+        dict.fromkeys(run.model for run in finished if benchmark_class(run.benchmark).subjects.tag == "model")
     )
     model = next((run.model for run in finished if run.name == of), model)
     model = model if model in models else next(iter(models), "")
@@ -49,6 +49,6 @@ def _largest(candidates: Sequence[ListedRun], of: str) -> list[str]:
 
 def _has_role(run: ListedRun, model: str) -> bool:
     """Whether a model takes part in a run, as in one that compares methods."""
-    if benchmark_class(run.benchmark).subject == "model":
+    if benchmark_class(run.benchmark).subjects.tag == "model":
         return False
     return any(role.get("name") == model for role in load_run(run.path).spec.models.values())

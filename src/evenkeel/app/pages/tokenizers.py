@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 from aiohttp import web
@@ -10,7 +11,7 @@ from evenkeel.app.rendering import html, in_thread, settings_of
 from evenkeel.app.rendering import page as render_page
 from evenkeel.app.settings import Settings
 from evenkeel.errors import UsageError
-from evenkeel.harness.registry import benchmark_class, benchmark_names
+from evenkeel.harness.registry import TOKENIZERS
 from evenkeel.report.html_page import tokenizer_values
 
 
@@ -37,9 +38,7 @@ def _compared(settings: Settings, text: str) -> str:
     specs = [f"hf:{folders[spec]}" if spec in folders else spec for spec in specs]
     if not specs:
         raise UsageError("give at least one tokenizer: embedded, or hf:PATH.")
-    module = next(
-        module for name in benchmark_names() if (module := benchmark_class(name).tokenizers()) is not None
-    )
+    module = importlib.import_module(TOKENIZERS)
     comparison = module.compare(module.read("starter", None), specs)
     values = tokenizer_values(comparison) | _form(settings, text)
     return render_page(settings, "tokenizers_compared.html", "/tokenizers", **values)

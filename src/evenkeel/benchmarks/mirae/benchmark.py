@@ -17,33 +17,32 @@ How a sample becomes a figure:
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from evenkeel.benchmarks.mirae import files, recorded
-from evenkeel.benchmarks.mirae.files import Asked, MiraeDetail, MiraeInputs, Question
+from evenkeel.benchmarks.mirae.files import MiraeDetail, MiraeInputs, Question
 from evenkeel.benchmarks.mirae.page import LAYOUT, layout_for, notes
 from evenkeel.benchmarks.mirae.view import view
 from evenkeel.errors import UsageError, listed
 from evenkeel.files.datasets import Starter
-from evenkeel.harness.benchmark import Benchmark, Data, Recorded, Scoring
+from evenkeel.harness.benchmark import ANSWERS, Benchmark, Help, Scoring
+from evenkeel.harness.data import Data
+from evenkeel.harness.published import Publishing, Recordings
 from evenkeel.options import ASKING, IN_SAMPLES
 from evenkeel.types import (
     Answered,
     Capability,
     Generate,
     Message,
-    Records,
-    RunSpec,
     Sample,
     Sampling,
     Score,
     Summary,
-    Tag,
 )
 
 STARTER_SHA256 = {
@@ -71,7 +70,9 @@ class MiraeOptions(Struct, frozen=True, kw_only=True):
             extra=IN_SAMPLES,
         ),
     ] = None
-    repeats: Annotated[int, Meta(ge=2, description="Answers to each prompt.", extra=IN_SAMPLES)] = 5
+    repeats: Annotated[
+        int, Meta(ge=2, description="Answers to each prompt.", extra={**IN_SAMPLES, "former": ["samples"]})
+    ] = 5
     temperature: Annotated[float, Meta(ge=0, description="Sampling temperature.", extra=ASKING)] = 0.7
     max_tokens: Annotated[int, Meta(ge=1, description="The longest answer, in tokens.", extra=ASKING)] = 256
     embedder: Annotated[str, Meta(description="The model that turns answers into vectors.")] = (
@@ -97,64 +98,55 @@ def make_starter(lang: str) -> bytes:
     return msgspec.json.format(msgspec.json.encode(compose(lang)), indent=1)
 
 
-class Mirae(Benchmark):
+class Mirae(Benchmark[MiraeInputs, MiraeDetail]):
     """Does it say the same thing when asked again, and when the prompt grows?
 
     One sample is one question at one level in one language, asked several times.
     """
 
     Options = MiraeOptions
-    renamed: ClassVar[Mapping[str, str]] = {"samples": "repeats"}
-    tables = False
-    Inputs = MiraeInputs
-    Detail = MiraeDetail | None
-    layout = LAYOUT
+    layout = replace(LAYOUT, for_run=layout_for)
     metrics = LAYOUT.metrics
-    layout_for = staticmethod(layout_for)
     notes = staticmethod(notes)
     view = staticmethod(view)
-    starter = Starter(STARTER_SHA256, make_starter)
-    usage: ClassVar[Mapping[str, Sequence[str]]] = {
-        "run": (
-            "evenkeel run mirae --model embedded --limit 4 --levels 1-3",
-            "evenkeel run mirae --model hf:path/to/model --model-arg dtype=bfloat16 --out runs/mine",
-            "evenkeel run mirae --model openai:NAME --base-url http://127.0.0.1:8000/v1 --concurrency 256",
-            "evenkeel run mirae --model openai:NAME --dry-run",
-        ),
-        "score": (
-            "evenkeel score mirae MIRAE_claude_haiku_results_english.json --out runs/haiku",
-            "evenkeel score mirae A.json B.json C.json",
-            "evenkeel score mirae A.json --judge openai:NAME",
-        ),
-        "build": (
-            "evenkeel build mirae --questions mine.txt --out data/mine",
-            "evenkeel build mirae --seed 7 --padding both --out data/fresh",
-            "evenkeel build mirae --questions mine.csv --tokenizer hf:PATH --out data/mine",
-            "evenkeel build mirae --questions mine.txt --model openai:NAME --translate ko,zh --out data/mine",
-        ),
-    }
-    demo: ClassVar[Mapping[str, Any]] = {
-        "model": "embedded",
-        "limit": 2,
-        "levels": "1-2",
-        "repeats": 2,
-        "max_tokens": 400,
-    }
+    starter = Starter(STARTER_SHA256, make_starter, tables=False)
+    recordings = Recordings(
+        lambda benchmark, path, lang: recorded.read_recording(path, lang),
+        recorded.combine,
+        recorded.published_result,
+    )
+    publishing = Publishing(lambda benchmark, spec, records: files.results_files(spec, records))
+    builder = "evenkeel.benchmarks.mirae.make.builder:MiraeBuilder"
+    help = Help(
+        examples={
+            "run": (
+                "evenkeel run mirae --model embedded --limit 4 --levels 1-3",
+                "evenkeel run mirae --model hf:path/to/model --model-arg dtype=bfloat16 --out runs/mine",
+                "evenkeel run mirae --model openai:NAME --base-url http://127.0.0.1:8000/v1 "
+                "--concurrency 256",
+                "evenkeel run mirae --model openai:NAME --dry-run",
+            ),
+            "score": (
+                "evenkeel score mirae MIRAE_claude_haiku_results_english.json --out runs/haiku",
+                "evenkeel score mirae A.json B.json C.json",
+                "evenkeel score mirae A.json --judge openai:NAME",
+            ),
+            "build": (
+                "evenkeel build mirae --questions mine.txt --out data/mine",
+                "evenkeel build mirae --seed 7 --padding both --out data/fresh",
+                "evenkeel build mirae --questions mine.csv --tokenizer hf:PATH --out data/mine",
+                "evenkeel build mirae --questions mine.txt --model openai:NAME --translate ko,zh "
+                "--out data/mine",
+            ),
+        },
+        demo={"model": "embedded", "limit": 2, "levels": "1-2", "repeats": 2, "max_tokens": 400},
+    )
     options: MiraeOptions
 
     def __init__(self, options: MiraeOptions, *, seed: int = 0) -> None:
         super().__init__(options, seed=seed)
         judge: dict[str, set[Capability]] = {"judge": {"generate"}} if options.judge else {}
         self.roles = {"model": {"generate"}, "embedder": {"embed"}, **judge}
-
-    @classmethod
-    def in_short(cls, inputs: Mapping[str, Any], tags: Mapping[str, Tag]) -> tuple[str, str]:
-        return inputs["question_text"], "; ".join(part[0] for part in inputs.get("expected", ()))
-
-    @classmethod
-    def setting(cls, inputs: Mapping[str, Any], tags: Mapping[str, Tag]) -> str:
-        padding = ", neutral padding" if tags.get("padding") == "neutral" else ""
-        return f"level {tags['level']}{padding}"
 
     def samples(self, data: Data) -> list[Sample]:
         """`limit` questions of each language, spread evenly over the domains, at every chosen level."""
@@ -194,46 +186,12 @@ class Mirae(Benchmark):
     def score(self, answered: Sequence[Answered[MiraeInputs]]) -> Scoring:
         from evenkeel.benchmarks.mirae.scoring import score_prompts
 
-        return score_prompts(answered, self.answers, judged=self.options.judge is not None)
+        return score_prompts(answered, ANSWERS, judged=self.options.judge is not None)
 
     def summarise(self, scores: Sequence[Score]) -> Summary:
         from evenkeel.benchmarks.mirae.figures import summarise
 
         return summarise(scores)
-
-    def recorded(self, path: Path, *, lang: str | None) -> Recorded:
-        return recorded.read_recording(path, lang)
-
-    @classmethod
-    def published_result(cls, path: Path) -> tuple[str, Summary]:
-        from evenkeel.benchmarks.mirae.figures import summarise
-
-        model, scores = recorded.published_scores(path)
-        lang = str(scores[0].tags["lang"])
-        figures = summarise(scores)
-        if lang == "en":
-            return model, figures
-        return f"{model} ({lang})", {name: each for name, each in figures.items() if f"lang={lang}" in name}
-
-    def combined(self, recordings: Sequence[Recorded]) -> Recorded | None:
-        return recorded.combine(recordings)
-
-    @classmethod
-    def asked(cls, inputs: MiraeInputs) -> Asked:
-        return files.asked(inputs)
-
-    @classmethod
-    def asks_same(cls, first: Asked, second: Asked) -> bool:
-        return files.same_text(first, second)
-
-    def publish(self, spec: RunSpec, records: Records) -> Iterator[tuple[str, Iterator[bytes]]]:
-        return files.results_files(spec, records)
-
-    @classmethod
-    def builder(cls) -> Any:
-        from evenkeel.benchmarks.mirae.make.builder import MiraeBuilder
-
-        return MiraeBuilder
 
 
 def with_padding(questions: Sequence[Question], padding: str | None) -> list[Question]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from hashlib import sha256
 from itertools import groupby
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -16,6 +17,7 @@ from msgspec import Struct
 from evenkeel.errors import DataError
 from evenkeel.files.cache import slug
 from evenkeel.files.jsonfile import convert, described, indented, json_lines, read_json
+from evenkeel.harness.inputs import Inputs, RowText
 from evenkeel.text.answer_search.mention import Answer, RawAnswer, check_answer, parts
 from evenkeel.types import Record, Records, RunSpec, Sample, Tag
 
@@ -33,7 +35,7 @@ NUMBER = re.compile(r"0|[1-9][0-9]{0,17}")
 """How a whole number is written: no leading zeros, no digits of other scripts."""
 
 
-class MiraeInputs(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class MiraeInputs(Inputs, frozen=True, kw_only=True, omit_defaults=True):
     """What is asked: a question at one level."""
 
     question_id: str
@@ -46,6 +48,40 @@ class MiraeInputs(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The figures of the recorded file that it was read from."""
     expected: Answer = ()
     """The right answer, where the question has one that is known."""
+
+    def row(self, tags: Mapping[str, Tag]) -> RowText:
+        padding = ", neutral padding" if tags.get("padding") == "neutral" else ""
+        expected = "; ".join(part[0] for part in self.expected)
+        return RowText(self.question_text, expected, f"level {tags['level']}{padding}")
+
+    def targets(self) -> list[str]:
+        return [text for part in self.expected for text in part]
+
+    def fingerprint(self) -> AskedText:
+        """The prompt, as far as it is known: a published file holds its beginning."""
+        text = self.question_text
+        if is_abbreviated(text):
+            return AskedText(text[:-3], None)
+        return AskedText(text[:BEGINNING], sha256(text.encode()).digest() if text else None)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class AskedText:
+    """A prompt made short. Two are equal as far as they are known: of one that cannot be read, nothing is."""
+
+    beginning: str
+    """As much as a published file holds."""
+    digest: bytes | None
+    """Of the whole text; None where only its beginning is known."""
+
+    __hash__ = None  # type: ignore[assignment]  # one that is known in part equals several that differ
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, AskedText):
+            return NotImplemented
+        if self.digest is not None and other.digest is not None:
+            return self.digest == other.digest
+        return self.beginning == other.beginning or "" in (self.beginning, other.beginning)
 
 
 class MiraeDetail(Struct, frozen=True, kw_only=True):
@@ -277,29 +313,6 @@ def is_abbreviated(text: str) -> bool:
 
 
 # What a prompt asks, where recorded files hold only its beginning
-
-
-class Asked(NamedTuple):
-    """A prompt as far as it is known, made short."""
-
-    beginning: str
-    """As much as a published file holds."""
-    digest: bytes | None
-    """Of the whole text; None where only its beginning is known."""
-
-
-def asked(inputs: MiraeInputs) -> Asked:
-    text = inputs.question_text
-    if is_abbreviated(text):
-        return Asked(text[:-3], None)
-    return Asked(text[:BEGINNING], sha256(text.encode()).digest() if text else None)
-
-
-def same_text(first: Asked, second: Asked) -> bool:
-    """Whether two texts are equal as far as they are known. Of an entry that cannot be read nothing is."""
-    if first.digest is not None and second.digest is not None:
-        return first.digest == second.digest
-    return first.beginning == second.beginning or "" in (first.beginning, second.beginning)
 
 
 # Languages, levels, ids

@@ -23,8 +23,8 @@ from evenkeel.benchmarks.mirae.files import (
 )
 from evenkeel.errors import DataError, explain
 from evenkeel.files.jsonfile import convert, described, read_json
-from evenkeel.harness.benchmark import Recorded
-from evenkeel.types import Response, Score
+from evenkeel.harness.published import Recorded
+from evenkeel.types import Response, Score, Summary
 
 NOT_RECORDED = Response(status="error", reason="not recorded")
 MOST_WARNINGS = 8
@@ -119,8 +119,10 @@ def _responses(answers: _Answers, usual: int) -> list[Response]:
     return responses + [NOT_RECORDED] * (usual - len(responses))
 
 
-def published_scores(path: Path) -> tuple[str, list[Score]]:
-    """The model of a published results file, and its prompts with the figures that the file states."""
+def published_result(path: Path) -> tuple[str, Summary]:
+    """The model of a published results file, and its figures by those that the file states of each prompt."""
+    from evenkeel.benchmarks.mirae.figures import summarise
+
     recorded = read_recording(path)
     scores = [
         Score(
@@ -133,7 +135,11 @@ def published_scores(path: Path) -> tuple[str, list[Score]]:
         )
         for sample in recorded.samples
     ]
-    return recorded.model, scores
+    lang, figures = str(scores[0].tags["lang"]), summarise(scores)
+    if lang == "en":
+        return recorded.model, figures
+    of_lang = {name: figure for name, figure in figures.items() if f"lang={lang}" in name}
+    return f"{recorded.model} ({lang})", of_lang
 
 
 def _usual_count(metadata: Metadata, prompts: Sequence[_Prompt]) -> int:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta, Struct
@@ -15,9 +15,10 @@ from evenkeel.benchmarks.miron.files import MironDetail, MironInputs
 from evenkeel.benchmarks.miron.page import LAYOUT, data_notes, notes
 from evenkeel.benchmarks.miron.view import view
 from evenkeel.files.datasets import Starter
-from evenkeel.harness.benchmark import Benchmark, Data, Recorded
+from evenkeel.harness.benchmark import Benchmark, Help
+from evenkeel.harness.data import Chosen, Data
+from evenkeel.harness.published import Publishing, Recorded, Recordings
 from evenkeel.options import ASKING
-from evenkeel.page.format import counted
 from evenkeel.text.answers import Rule
 from evenkeel.text.token_estimate import estimate_tokens
 from evenkeel.types import (
@@ -25,20 +26,21 @@ from evenkeel.types import (
     Capability,
     Generate,
     LogLikelihood,
-    Records,
     Request,
-    RunSpec,
     Sample,
     Sampling,
     Score,
     Summary,
-    Tag,
 )
 
 STARTER_SHA256 = {
     "en": "fbfc16c6b8e1524aab48cbc9978bd20e6189de3bdc06edb6fb3583bc99437aab",
     "ru": "bc58d1fba7245bf4da54fef44d6106677725b2e2c7d3e2ae28cef168ba6ca5cb",
 }
+
+CONTINUATIONS = Rule(truncated=True, empty=True)
+"""A base model continues a text: to end it at once is a continuation too, which the published formula scores
+(Levenshtein distance to the empty text). A text that was cut off before it began is none."""
 
 
 class MironOptions(Struct, frozen=True, kw_only=True):
@@ -48,7 +50,7 @@ class MironOptions(Struct, frozen=True, kw_only=True):
         Literal["auto", "yes", "no"],
         Meta(
             description="Whether to ask for the log-likelihood of the target; auto: where the model can.",
-            extra=ASKING,
+            extra={**ASKING, "without": {"loglikelihood": "no"}},
         ),
     ] = "auto"
     string_probability: Annotated[
@@ -68,35 +70,34 @@ def make_starter(stem: str) -> bytes:
     return b"".join(msgspec.json.encode(row) + b"\n" for row in compose(stem))
 
 
-class Miron(Benchmark):
+class Miron(Benchmark[MironInputs, MironDetail]):
     """Is a base model robust to its own tokenizer?
 
     One sample is one example: the log-likelihood of its target, and a continuation generated in its place.
     """
 
     Options = MironOptions
-    Inputs = MironInputs
-    Detail = MironDetail | None
-    # A base model continues a text: to end it at once is a continuation too, which the published formula
-    # scores (Levenshtein distance to the empty text). A text that was cut off before it began is none.
-    answers = Rule(truncated=True, empty=True)
     layout = LAYOUT
     metrics = LAYOUT.metrics
     notes = staticmethod(notes)
     view = staticmethod(view)
     starter = Starter(STARTER_SHA256, make_starter, langs=("en", "ru"))
-    usage: ClassVar[Mapping[str, Sequence[str]]] = {
-        "run": (
-            "evenkeel run miron --model embedded --limit 200",
-            "evenkeel run miron --model hf:path/to/base-model --lang ru",
-            "evenkeel run miron --model hf:path/to/base-model --limit 200 --string-probability",
-        ),
-        "score": ("evenkeel score miron miron_en.jsonl",),
-        "build": ("evenkeel build miron --seed 7 --per-category 200 --lang en,ru",),
-    }
-    demo: ClassVar[Mapping[str, Any]] = {"model": "embedded", "limit": 16}
-    inspect_options: ClassVar[Mapping[str, Any]] = {"confidence": "no"}
-    covered: ClassVar[Sequence[str]] = ("target_confidence",)
+    recordings = Recordings(lambda benchmark, path, lang: read_recording(path, lang))
+    publishing = Publishing(lambda benchmark, spec, records: files.results_files(records))
+    builder = "evenkeel.benchmarks.miron.make.builder:MironBuilder"
+    help = Help(
+        examples={
+            "run": (
+                "evenkeel run miron --model embedded --limit 200",
+                "evenkeel run miron --model hf:path/to/base-model --lang ru",
+                "evenkeel run miron --model hf:path/to/base-model --limit 200 --string-probability",
+            ),
+            "score": ("evenkeel score miron miron_en.jsonl",),
+            "build": ("evenkeel build miron --seed 7 --per-category 200 --lang en,ru",),
+        },
+        demo={"model": "embedded", "limit": 16},
+        inspect={"confidence": "no"},
+    )
     options: MironOptions
 
     def __init__(self, options: MironOptions, *, seed: int = 0) -> None:
@@ -105,29 +106,14 @@ class Miron(Benchmark):
         needs |= {"loglikelihood"} if options.confidence != "no" else set()
         needs |= {"stringlikelihood"} if options.string_probability else set()
         self.roles = {"model": frozenset(needs)}
-        self._facts: dict[str, Any] = {}
-
-    @classmethod
-    def in_short(cls, inputs: Mapping[str, Any], tags: Mapping[str, Tag]) -> tuple[str, str]:
-        return inputs["prefix"], inputs["target"]
-
-    @classmethod
-    def setting(cls, inputs: Mapping[str, Any], tags: Mapping[str, Tag]) -> str:
-        typos = f", {counted(int(tags['edits']), 'typos')}" if "edits" in tags else ""
-        return f"{tags['category']}{typos}"
 
     def samples(self, data: Data) -> list[Sample]:
         """`limit` examples of each language, as many of each category. The baseline is that of all data."""
         examples = files.read_files(data)
         samples = with_baseline([files.make_sample(example) for example in examples])
         chosen = files.balanced(examples, data.limit)
-        self._facts = files.facts_of(chosen)
         ids = {example.id for example in chosen}
-        return [sample for sample in samples if sample.id in ids]
-
-    def about_data(self, samples: Sequence[Sample]) -> dict[str, Any]:
-        """What the files did not state."""
-        return self._facts
+        return Chosen((sample for sample in samples if sample.id in ids), facts=files.facts_of(chosen))
 
     def requests(self, sample: Sample[MironInputs]) -> list[Request]:
         asked = strings.requests(sample.inputs) if self.options.string_probability else []
@@ -159,34 +145,15 @@ class Miron(Benchmark):
         )
 
     def score(self, answered: Sequence[Answered[MironInputs]]) -> list[Score]:
-        scores = scoring.score_examples(answered, self.answers)
+        scores = scoring.score_examples(answered, CONTINUATIONS)
         return [strings.with_strings(score, item) for score, item in zip(scores, answered, strict=True)]
 
     def summarise(self, scores: Sequence[Score]) -> Summary:
         return scoring.summarise(scores)
 
-    def without(self, capabilities: frozenset[Capability]) -> Miron | None:
-        """Without log-probabilities only the continuation is scored."""
-        if capabilities != {"loglikelihood"} or self.options.confidence == "yes":
-            return None
-        return Miron(MironOptions(confidence="no"), seed=self.seed)
 
-    def recorded(self, path: Path, *, lang: str | None) -> Recorded:
-        recorded, facts = files.read_results(path, lang)
-        warnings = [f"{path.name}: {note.text}" for note in data_notes(facts)]
-        return recorded._replace(samples=with_baseline(recorded.samples), warnings=warnings)
-
-    def publish(self, spec: RunSpec, records: Records) -> Iterator[tuple[str, Iterator[bytes]]]:
-        return files.results_files(records)
-
-    @classmethod
-    def builder(cls) -> Any:
-        from evenkeel.benchmarks.miron.make.builder import MironBuilder
-
-        return MironBuilder
-
-    @classmethod
-    def tokenizers(cls) -> Any:
-        from evenkeel.benchmarks.miron import tokenizers
-
-        return tokenizers
+def read_recording(path: Path, lang: str | None) -> Recorded:
+    """A results file, with the baseline and warnings of what it did not state."""
+    recorded, facts = files.read_results(path, lang)
+    warnings = [f"{path.name}: {note.text}" for note in data_notes(facts)]
+    return recorded._replace(samples=with_baseline(recorded.samples), warnings=warnings)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import msgspec
 from msgspec import Struct
@@ -19,7 +19,10 @@ from evenkeel.benchmarks.miron.matching import language, script_of, with_clean_v
 from evenkeel.errors import DataError, suggestion
 from evenkeel.files.package_data import read_json
 from evenkeel.files.tables import Row, read_rows
-from evenkeel.harness.benchmark import Data, Recorded
+from evenkeel.harness.data import Data
+from evenkeel.harness.inputs import Inputs, RowText
+from evenkeel.harness.published import Recorded
+from evenkeel.page.format import counted
 from evenkeel.text.word_splitting import UNSPACED
 from evenkeel.types import Logprobs, Record, Records, Response, Sample, Tag
 
@@ -31,8 +34,11 @@ ATTACHING = "-–—([«“\"'/"
 LANGUAGES = {"en": ("en", "eng", "english"), "ru": ("ru", "rus", "russian")}
 
 
-class MironInputs(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class MironInputs(Inputs, frozen=True, kw_only=True, omit_defaults=True):
     """What is asked: a text to continue, and how it goes on."""
+
+    not_asked: ClassVar[Set[str]] = frozenset(("published", "baseline"))
+    """What a results file says of the answer, and what is made from the other samples."""
 
     prefix: str
     target: str
@@ -50,6 +56,13 @@ class MironInputs(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The number of the row among the recorded ones of the same prefix, each of which has its own answer."""
     published: dict[str, float] | None = None
     """The scores of the results file that it was read from; None where the model is asked."""
+
+    def row(self, tags: Mapping[str, Tag]) -> RowText:
+        typos = f", {counted(int(tags['edits']), 'typos')}" if "edits" in tags else ""
+        return RowText(self.prefix, self.target, f"{tags['category']}{typos}")
+
+    def targets(self) -> list[str]:
+        return [self.target]
 
 
 class MironDetail(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -32,6 +32,7 @@ PUBLISHED = (
         "mean over the examples; 0 for a target without a token of its own.",
         caution="It is a mean over tokens, so that models with other tokenizers are not compared by it.",
         main=True,
+        needs_coverage=True,
     ),
 )
 """The figures of the published script."""

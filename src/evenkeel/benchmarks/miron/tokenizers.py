@@ -12,7 +12,7 @@ from evenkeel.benchmarks.miron.benchmark import Miron
 from evenkeel.benchmarks.miron.files import Example, read_files
 from evenkeel.files import datasets
 from evenkeel.files.remote.sources import naming_source
-from evenkeel.harness.benchmark import Data
+from evenkeel.harness.data import Data
 from evenkeel.models.boundary import find_boundary
 from evenkeel.models.registry import tokenizer
 from evenkeel.models.tokenizer_files import Encoded, TextTokenizer

@@ -17,13 +17,11 @@ order all of them.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
-from itertools import groupby, islice
-from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from collections.abc import Sequence
+from typing import Annotated
 
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from evenkeel.benchmarks.multiview import files
 from evenkeel.benchmarks.multiview.files import MultiviewDetail, Triplet
@@ -33,8 +31,10 @@ from evenkeel.benchmarks.multiview.page import LAYOUT, layout_for, notes
 from evenkeel.benchmarks.multiview.view import view
 from evenkeel.errors import UsageError
 from evenkeel.files.datasets import Starter
-from evenkeel.harness.benchmark import Benchmark, Data, Recorded, Scoring
-from evenkeel.types import Answered, Capability, Records, Request, RunSpec, Sample, Score, Summary, Tag
+from evenkeel.harness.benchmark import Benchmark, Help, Scoring, Subjects
+from evenkeel.harness.data import Chosen, Data
+from evenkeel.harness.published import PublishedFiles, Publishing
+from evenkeel.types import Answered, Capability, Records, Request, RunSpec, Sample, Score, Summary
 
 DEFAULT = ("bm25",)
 STARTER_SHA256 = {"en": "7a82fa749f6a3418c37fa1291b3cde4c8473eb1e37a510b424220e1d4bd6706c"}
@@ -66,50 +66,61 @@ def make_starter(stem: str) -> bytes:
     return files.encode_triplets(compose())
 
 
-class Multiview(Benchmark):
+def models_by_method(options: MultiviewOptions) -> dict[str, dict[str, str]]:
+    """By the name of each method, the specs of its models by their roles."""
+    methods = parse_methods(options.method, options.model_arg)
+    return {m.name: {role: spec for role, (spec, _) in m.helpers.items()} for m in methods}
+
+
+def published_files(
+    benchmark: Multiview, spec: RunSpec, records: Records[Triplet, MultiviewDetail]
+) -> PublishedFiles:
+    yield "triplets.jsonl", files.published_triplets(records)
+    yield "results.json", files.published_results(records, spec.subjects)
+
+
+class Multiview(Benchmark[Triplet, MultiviewDetail]):
     """Does a similarity method follow the stated criterion?
 
     One sample is one triplet, ordered by every method.
     """
 
     Options = MultiviewOptions
-    tables = False
-    Inputs = Triplet
-    Detail = MultiviewDetail | None
-    subject = "method"
-    has_recordings = False
-    layout = LAYOUT
+    layout = replace(LAYOUT, for_run=layout_for)
     metrics = LAYOUT.metrics
-    about = "\b\nMethods:\n" + "\n".join(f"  {form:<24}{about}" for form, about in forms().items())
-    starter = Starter(STARTER_SHA256, make_starter)
-    usage: ClassVar[Mapping[str, Sequence[str]]] = {
-        "run": (
-            "evenkeel run multiview --method bm25 --method embed:embedded-embedder",
-            "evenkeel run multiview --data triplets.jsonl --method judge:openai:NAME "
-            "--method rerank:sbert:PATH",
-            "evenkeel run multiview --method 'judge:openai:NAME?base_url=http://127.0.0.1:8000/v1' "
-            "--method rewrite:embedded+embed:embedded-embedder",
-        ),
-        "score": ("evenkeel run multiview --data triplets.jsonl --method bm25",),
-        "build": (
-            "evenkeel build multiview --docs clues.csv --criterion hint "
-            "--description 'How the clue hints' --judge openai:NAME --triplets 200 --out data/clues",
-            "evenkeel build multiview --docs labelled.jsonl --label-field topic --criterion topic "
-            "--description 'What it is about' --triplets 200 --out data/topics",
-            "evenkeel build multiview --set gsm8k__arithmetic --docs train.jsonl --out data/gsm8k",
-            "evenkeel build multiview --set gsm8k__arithmetic --docs train.jsonl --judge openai:NAME "
-            "--validate openai:OTHER --out data/gsm8k",
-            "evenkeel build multiview --seed 7",
-        ),
-    }
-    inspect_options: ClassVar[Mapping[str, Any]] = {"method": ("judge:inspect",)}
-    demo: ClassVar[Mapping[str, Any]] = {
-        "method": ["bm25", "embed:embedded-embedder", "judge:embedded+logprobs"],
-        "limit": 2,
-    }
     notes = staticmethod(notes)
-    layout_for = staticmethod(layout_for)
     view = staticmethod(view)
+    starter = Starter(STARTER_SHA256, make_starter, tables=False)
+    recordings = None
+    publishing = Publishing(published_files)
+    builder = "evenkeel.benchmarks.multiview.make.builder:MultiviewBuilder"
+    subjects = Subjects("method", models_by_method)
+    help = Help(
+        "\b\nMethods:\n" + "\n".join(f"  {form:<24}{about}" for form, about in forms().items()),
+        examples={
+            "run": (
+                "evenkeel run multiview --method bm25 --method embed:embedded-embedder",
+                "evenkeel run multiview --data triplets.jsonl --method judge:openai:NAME "
+                "--method rerank:sbert:PATH",
+                "evenkeel run multiview --method 'judge:openai:NAME?base_url=http://127.0.0.1:8000/v1' "
+                "--method rewrite:embedded+embed:embedded-embedder",
+            ),
+            "score": ("evenkeel run multiview --data triplets.jsonl --method bm25",),
+            "build": (
+                "evenkeel build multiview --docs clues.csv --criterion hint "
+                "--description 'How the clue hints' --judge openai:NAME --triplets 200 --out data/clues",
+                "evenkeel build multiview --docs labelled.jsonl --label-field topic --criterion topic "
+                "--description 'What it is about' --triplets 200 --out data/topics",
+                "evenkeel build multiview --set gsm8k__arithmetic --docs train.jsonl --out data/gsm8k",
+                "evenkeel build multiview --set gsm8k__arithmetic --docs train.jsonl --judge openai:NAME "
+                "--validate openai:OTHER --out data/gsm8k",
+                "evenkeel build multiview --seed 7",
+            ),
+        },
+        demo={"method": ["bm25", "embed:embedded-embedder", "judge:embedded+logprobs"], "limit": 2},
+        inspect={"method": ("judge:inspect",)},
+    )
+    options: MultiviewOptions
 
     def __init__(self, options: MultiviewOptions, *, seed: int = 0) -> None:
         super().__init__(options, seed=seed)
@@ -120,31 +131,16 @@ class Multiview(Benchmark):
                 roles.setdefault(role, set()).add(capability)
         self.roles = roles
 
-    @cached_property
-    def helpers(self) -> Mapping[str, str]:
-        return {role: spec for method in self.methods for role, (spec, _) in method.helpers.items()}
-
-    @property
-    def subjects(self) -> tuple[str, ...]:
-        return tuple(method.name for method in self.methods)
-
-    def roles_of(self, subject: str) -> list[str]:
-        return [role for method in self.methods if method.name == subject for role in method.roles]
-
-    @classmethod
-    def in_short(cls, inputs: Mapping[str, Any], tags: Mapping[str, Tag]) -> tuple[str, str]:
-        return inputs["anchor"], inputs["positive"]
-
-    @classmethod
-    def setting(cls, inputs: Mapping[str, Any], tags: Mapping[str, Tag]) -> str:
-        return str(inputs["criterion"])
-
     def samples(self, data: Data) -> list[Sample[Triplet]]:
-        """All triplets, those of a task together."""
+        """The first `limit` triplets of each task, those of a task together."""
+        if set(data.langs or ()) - set(self.starter.langs):
+            raise UsageError("multiview takes no --lang: its triplets are as they are.")
         tasks: defaultdict[str, list[Triplet]] = defaultdict(list)
         for triplet in files.read_triplets(*files.triplet_files(data)):
             tasks[triplet.task].append(triplet)
-        return [
+        chosen = [triplet for triplets in tasks.values() for triplet in triplets[: data.limit]]
+        check_annotations(self.methods, chosen)
+        samples = (
             Sample(
                 id=(name := f"{task}-{number:04d}"),
                 group=name,
@@ -152,21 +148,9 @@ class Multiview(Benchmark):
                 inputs=triplet,
             )
             for task, triplets in tasks.items()
-            for number, triplet in enumerate(triplets, 1)
-        ]
-
-    def choose(self, samples: Sequence[Sample[Triplet]], data: Data) -> Sequence[Sample[Triplet]]:
-        """The first `limit` triplets of each task."""
-        if set(data.langs or ()) - set(self.starter.langs):
-            raise UsageError("multiview takes no --lang: its triplets are as they are.")
-        chosen: list[Sample[Triplet]] = []
-        for _, members in groupby(samples, key=lambda sample: sample.inputs.task):
-            chosen += islice(members, data.limit)
-        check_annotations(self.methods, (sample.inputs for sample in chosen))
-        return chosen
-
-    def about_data(self, samples: Sequence[Sample[Triplet]]) -> dict[str, Any]:
-        return files.about_triplets(sample.inputs for sample in samples)
+            for number, triplet in enumerate(triplets[: data.limit], 1)
+        )
+        return Chosen(samples, facts=files.about_triplets(chosen))
 
     def requests(self, sample: Sample) -> Sequence[Request]:
         """No model is under test: what the methods need, they ask when they order the triplets."""
@@ -198,21 +182,6 @@ class Multiview(Benchmark):
         plain = {m.role: m.name for m in self.methods if m.kind == "embed" and not m.options}
         pairs = {m.name: plain[m.role] for m in self.methods if m.role in plain}
         bm25 = [m.name for m in self.methods if m.kind == "bm25"]
-        return summarise(scores, self.subjects, {a: b for a, b in pairs.items() if a != b}, bm25)
-
-    def recorded(self, path: Path, *, lang: str | None) -> Recorded:
-        raise UsageError(
-            "multiview has no format for recorded answers: evenkeel run multiview --data TRIPLETS --method …"
+        return summarise(
+            scores, [m.name for m in self.methods], {a: b for a, b in pairs.items() if a != b}, bm25
         )
-
-    def publish(
-        self, spec: RunSpec, records: Records[Triplet, MultiviewDetail]
-    ) -> Iterator[tuple[str, Iterator[bytes]]]:
-        yield "triplets.jsonl", files.published_triplets(records)
-        yield "results.json", files.published_results(records, self.subjects)
-
-    @classmethod
-    def builder(cls) -> Any:
-        from evenkeel.benchmarks.multiview.make.builder import MultiviewBuilder
-
-        return MultiviewBuilder

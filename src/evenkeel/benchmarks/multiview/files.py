@@ -23,7 +23,8 @@ from msgspec.structs import replace
 from evenkeel.errors import DataError
 from evenkeel.files.datasets import DataFile
 from evenkeel.files.tables import Row, json_rows
-from evenkeel.types import Records
+from evenkeel.harness.inputs import Inputs, RowText
+from evenkeel.types import Records, Tag
 
 Pick: TypeAlias = Literal["positive", "negative", "tie"]
 
@@ -34,7 +35,7 @@ PUBLISHED = (*ROLES, *IDS, "criterion", "quality", "task", "description", "hard_
 """The fields that every line of `export/triplets.jsonl` has; others are there where they are not empty."""
 
 
-class Triplet(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Triplet(Inputs, frozen=True, kw_only=True, omit_defaults=True):
     """One triplet. Under the criterion the anchor is more alike to the positive than to the negative."""
 
     task: str
@@ -58,10 +59,10 @@ class Triplet(Struct, frozen=True, kw_only=True, omit_defaults=True):
     anchor_summary: str = ""
     positive_summary: str = ""
     negative_summary: str = ""
-    labels: dict[str, dict[str, str]] = {}
+    labels: dict[str, dict[str, str]] = msgspec.field(default_factory=dict)
     """Labels by role and view: `{"anchor": {"arithmetic": "average", "setting": "bakery"}, …}`. They are
     known, or the categories that the judge gave the documents."""
-    tags: dict[str, tuple[str, ...]] = {}
+    tags: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
     """By role: the tags that the judge gave the document."""
     built_by: str = ""
     """The spec of the model that chose and checked the triplet; empty where none did."""
@@ -69,6 +70,12 @@ class Triplet(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The spec of the second judge that agreed."""
     copies: Annotated[int, Meta(ge=1)] = 1
     """How often the triplet is in the data: copies are one triplet."""
+
+    def row(self, tags: Mapping[str, Tag]) -> RowText:
+        return RowText(self.anchor, self.positive, self.criterion)
+
+    def targets(self) -> list[str]:
+        return [self.positive]
 
     @property
     def documents(self) -> tuple[str, str, str]:

@@ -16,10 +16,9 @@ How a sample becomes a figure:
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
-from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta, Struct
@@ -41,9 +40,11 @@ from evenkeel.benchmarks.rgb.selection import (
 )
 from evenkeel.errors import UsageError, listed
 from evenkeel.files.datasets import Starter
-from evenkeel.harness.benchmark import Benchmark, Data, Recorded, Scoring
+from evenkeel.harness.benchmark import ANSWERS, Benchmark, Help, Scoring, make_score
+from evenkeel.harness.data import Chosen, Data
+from evenkeel.harness.published import Publishing, Recordings
 from evenkeel.options import ASKING, FILE
-from evenkeel.types import Answered, Generate, Records, RunSpec, Sample, Sampling, Score, Summary
+from evenkeel.types import Answered, Generate, Sample, Sampling, Score, Summary
 
 
 class RgbOptions(Struct, frozen=True, kw_only=True):
@@ -147,49 +148,49 @@ def make_starter(stem: str) -> bytes:
     return b"".join(msgspec.json.encode(row) + b"\n" for row in compose(lang, kind or "plain"))
 
 
-class Rgb(Benchmark):
+class Rgb(Benchmark[RgbInputs, RgbDetail]):
     """Does the answer survive bad retrieval?
 
     One sample is one question at one setting.
     """
 
     Options = RgbOptions
-    tables = False
-    Inputs = RgbInputs
-    Detail = RgbDetail | None
-    layout = page.LAYOUT
+    layout = msgspec.structs.replace(page.LAYOUT, for_run=page.layout_for)
     metrics = METRICS
-    starter = Starter(STARTER_SHA256, make_starter)
-    usage: ClassVar[Mapping[str, Sequence[str]]] = {
-        "run": (
-            "evenkeel run rgb --model embedded --ability all --limit 20",
-            "evenkeel run rgb --model openai:NAME --ability noise --noise-rates 0,0.8 --doc-order balanced",
-            "evenkeel run rgb --model openai:NAME --ability counterfactual --noise-rates 0.2 "
-            "--correct-rate 0,0.4",
-            "evenkeel run rgb --model openai:NAME --judge openai:OTHER --data published --lang en,zh "
-            "--prompts published --judge-prompts published",
-        ),
-        "score": (
-            "evenkeel score rgb prediction_en_NAME_temp0.2_noise0.4_passage5_correct0.0.json",
-            "evenkeel score rgb prediction_en_NAME_temp0.2_noise1.0_passage5_correct0.0_chatgpt.json",
-        ),
-        "build": (
-            "evenkeel build rgb --docs my-documents/ --model openai:NAME --out data/mine",
-            "evenkeel build rgb --seed 7 --lang en,zh",
-        ),
-    }
-    demo: ClassVar[Mapping[str, Any]] = {
-        "model": "embedded",
-        "limit": 10,
-        "passages": 2,
-        "noise_rates": "0.5",
-        "max_tokens": 192,
-    }
-    layout_for = staticmethod(page.layout_for)
     notes = staticmethod(page.notes)
-    in_short = staticmethod(view.in_short)
-    setting = staticmethod(view.setting)
     view = staticmethod(view.view)
+    starter = Starter(STARTER_SHA256, make_starter, tables=False)
+    recordings = Recordings(
+        lambda benchmark, path, lang: predictions.recorded(
+            path, files.known_language(lang), benchmark._judge_prompt
+        ),
+        predictions.combine,
+    )
+    publishing = Publishing(lambda benchmark, spec, records: predictions.prediction_files(spec, records))
+    builder = "evenkeel.benchmarks.rgb.make.builder:RgbBuilder"
+    help = Help(
+        examples={
+            "run": (
+                "evenkeel run rgb --model embedded --ability all --limit 20",
+                "evenkeel run rgb --model openai:NAME --ability noise --noise-rates 0,0.8 "
+                "--doc-order balanced",
+                "evenkeel run rgb --model openai:NAME --ability counterfactual --noise-rates 0.2 "
+                "--correct-rate 0,0.4",
+                "evenkeel run rgb --model openai:NAME --judge openai:OTHER --data published --lang en,zh "
+                "--prompts published --judge-prompts published",
+            ),
+            "score": (
+                "evenkeel score rgb prediction_en_NAME_temp0.2_noise0.4_passage5_correct0.0.json",
+                "evenkeel score rgb prediction_en_NAME_temp0.2_noise1.0_passage5_correct0.0_chatgpt.json",
+            ),
+            "build": (
+                "evenkeel build rgb --docs my-documents/ --model openai:NAME --out data/mine",
+                "evenkeel build rgb --seed 7 --lang en,zh",
+            ),
+        },
+        demo={"model": "embedded", "limit": 10, "passages": 2, "noise_rates": "0.5", "max_tokens": 192},
+    )
+    options: RgbOptions
 
     def __init__(self, options: RgbOptions, *, seed: int = 0) -> None:
         super().__init__(options, seed=seed)
@@ -213,18 +214,14 @@ class Rgb(Benchmark):
             for dataset in datasets
             for instance in dataset.instances
         )
-        return [
+        return Chosen(
             self._sample(dataset, instance, setting, index, repeat, questions)
             for setting in self.options.settings
             for dataset in datasets
             if dataset.kind == DATA[setting.ability]
             for index, instance in enumerate(dataset.instances[: data.limit])
             for repeat in range(self.options.repeats)
-        ]
-
-    def choose(self, samples: Sequence[Sample], data: Data) -> Sequence[Sample]:
-        """`samples` has chosen already: its limit counts by data set."""
-        return samples
+        )
 
     def _datasets(self, data: Data) -> list[files.Dataset]:
         # The published data has every plain set twice, the second time with corrected documents.
@@ -320,7 +317,7 @@ class Rgb(Benchmark):
         scores = []
         for item in answered:
             measured, detail = scoring.measure(item.sample, item.responses[0])
-            score = self.scored(item, **measured)
+            score = make_score(item, **measured)
             if self._counts(item) and not score.answered:
                 score = scoring.empty_reply(score, measured)
             values = score.values | {"lacks_documents": float(bool(item.sample.inputs.note))}
@@ -343,32 +340,9 @@ class Rgb(Benchmark):
         """Whether there is an answer. The published scripts count an empty one that they recorded."""
         response = item.responses[0]
         recorded = item.sample.inputs.temperature is not None
-        return self.answers.counts(response) or (recorded and response.status == "ok")
+        return ANSWERS.counts(response) or (recorded and response.status == "ok")
 
     def summarise(self, scores: Sequence[Score]) -> Summary:
         from evenkeel.benchmarks.rgb.figures import summarise
 
         return summarise(scores)
-
-    def recorded(self, path: Path, *, lang: str | None) -> Recorded:
-        return predictions.recorded(path, files.known_language(lang), self._judge_prompt)
-
-    def combined(self, recordings: Sequence[Recorded]) -> Recorded | None:
-        return predictions.combine(recordings)
-
-    def publish(self, spec: RunSpec, records: Records) -> Iterator[tuple[str, Iterator[bytes]]]:
-        temperature = spec.options.get("temperature", 0.0)
-        return predictions.prediction_files(spec.models["model"]["name"], temperature, records)
-
-    @classmethod
-    def asked(cls, inputs: RgbInputs) -> Any:
-        """The question and its documents: without the prompt around them, what a judge is asked or said about
-        the answer, and which other files were read."""
-        about = {"joins": (), "prompts": None, "temperature": None, "judge": None, "evaluation": None}
-        return super().asked(msgspec.structs.replace(inputs, **about))
-
-    @classmethod
-    def builder(cls) -> Any:
-        from evenkeel.benchmarks.rgb.make.builder import RgbBuilder
-
-        return RgbBuilder

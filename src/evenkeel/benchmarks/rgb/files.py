@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import msgspec
 from msgspec import Struct, field
@@ -21,15 +21,18 @@ from evenkeel.files import datasets, package_data
 from evenkeel.files.jsonfile import convert, json_lines
 from evenkeel.files.tables import read_text
 from evenkeel.files.yamlfile import read_entries
+from evenkeel.harness.inputs import Inputs, RowText
 from evenkeel.text.answer_search.mention import Answer, RawAnswer, check_answer, parts
 from evenkeel.text.prompts import fill
-from evenkeel.types import Message, Record, Sample
+from evenkeel.types import Message, Record, Sample, Tag
 
 Kind: TypeAlias = Literal["plain", "int", "fact"]
 Lang: TypeAlias = Literal["en", "zh"]
 DocKind: TypeAlias = Literal["positive", "negative", "wrong"]
 """A document has the answer, does not have it, or has the false one."""
 
+DECLINE = "(decline: no document has the answer)"
+"""What is expected where no document has the answer."""
 PUBLISHED_PROMPTS = "config/instruction.yaml"
 INSTANCE_SHAPE = (
     "each line is a JSON object with its own 'id', a 'query', an 'answer' (a text, a list whose parts must "
@@ -272,8 +275,14 @@ def read_lines(path: Path, kind: Any, shape: str) -> list[tuple[int, Any]]:
 # What is stored with a sample and its score
 
 
-class RgbInputs(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class RgbInputs(Inputs, frozen=True, kw_only=True, omit_defaults=True):
     """A question at a setting."""
+
+    not_asked: ClassVar[Set[str]] = frozenset(
+        ("joins", "prompts", "temperature", "judge", "evaluation", "published")
+    )
+    """The prompt around the question and its documents, what a judge is asked or said about the answer, and
+    which other files were read."""
 
     dataset: str
     instance: int | str
@@ -307,6 +316,17 @@ class RgbInputs(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     def __post_init__(self) -> None:
         check_answer("answer", self.answer)
+
+    def row(self, tags: Mapping[str, Tag]) -> RowText:
+        """The expected answer, or that the documents do not have it; the setting, and which answer it is."""
+        rejects = tags.get("ability") == "rejection"
+        expected = DECLINE if rejects else "; ".join(part[0] for part in parts(self.answer))
+        repeat = self.variant.replace("repeat", "repeat ")
+        return RowText(self.query, expected, ", ".join(filter(None, (str(tags["setting"]), repeat))))
+
+    def targets(self) -> list[str]:
+        answers = [self.answer] if isinstance(self.answer, str) else self.answer
+        return [text for part in answers for text in ([part] if isinstance(part, str) else part)]
 
 
 class RgbDetail(Struct, frozen=True, omit_defaults=True):

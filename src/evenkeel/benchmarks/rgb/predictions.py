@@ -24,9 +24,9 @@ from evenkeel.benchmarks.rgb.files import (
 from evenkeel.benchmarks.rgb.groups import Questions
 from evenkeel.benchmarks.rgb.selection import Setting, ability_of
 from evenkeel.files.cache import slug
-from evenkeel.harness.benchmark import Recorded
+from evenkeel.harness.published import PublishedFiles, Recorded
 from evenkeel.text.answer_search.mention import RawAnswer, check_answer
-from evenkeel.types import Response, Sample
+from evenkeel.types import Response, RunSpec, Sample
 
 if TYPE_CHECKING:
     from evenkeel.benchmarks.rgb.scoring import Published
@@ -204,9 +204,7 @@ def _published_figures(row: Prediction, setting: Setting) -> dict[str, float]:
 # A run in these files
 
 
-def prediction_files(
-    model: str, temperature: float, records: Callable[[], Iterator[RgbRecord]]
-) -> Iterator[tuple[str, Iterator[bytes]]]:
+def prediction_files(spec: RunSpec, records: Callable[[], Iterator[RgbRecord]]) -> PublishedFiles:
     """For every data set and setting the predictions as JSON lines, and `…_result.json` with the rates; where
     a judge was asked as published, the same with its verdicts, `…_chatgpt.json` and `…_chatgptresult.json`.
 
@@ -216,6 +214,7 @@ def prediction_files(
     from evenkeel.benchmarks.rgb.judging import published_verdict
     from evenkeel.benchmarks.rgb.scoring import judged_rates, published_rates
 
+    model, temperature = spec.models["model"]["name"], spec.options.get("temperature", 0.0)
     contents: defaultdict[PredictionFile, list[RgbRecord]] = defaultdict(list)
     for record in records():
         inputs = record.sample.inputs

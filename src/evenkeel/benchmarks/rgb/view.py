@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import zip_longest
-from typing import Any
 
 from msgspec.structs import replace
 
-from evenkeel.benchmarks.rgb.files import RgbRecord
+from evenkeel.benchmarks.rgb.files import DECLINE, RgbRecord
 from evenkeel.benchmarks.rgb.metrics import METRICS
 from evenkeel.benchmarks.rgb.scoring import CHECKS, ERRORS, REJECTIONS, lenient_verdict, published_matches
 from evenkeel.page.examples import shortened
@@ -24,9 +23,7 @@ from evenkeel.page.view import (
     value_facts,
 )
 from evenkeel.text.answer_search.mention import RawAnswer, parts
-from evenkeel.types import Tag
 
-DECLINE = "(decline: no document has the answer)"
 KINDS = {
     "positive": ("true", "contains the answer"),
     "wrong": ("false", "contains the false answer"),
@@ -48,19 +45,6 @@ OUTCOME_WORDS = {
     "no_answer_invented": "invented",
     "no_answer_cut_off": "cut off",
 }
-
-
-def in_short(inputs: Mapping[str, Any], tags: Mapping[str, Tag]) -> tuple[str, str]:
-    """The question, and what is expected: the answer, or that the documents do not have it."""
-    if tags.get("ability") == "rejection":
-        return inputs["query"], DECLINE
-    return inputs["query"], "; ".join(part[0] for part in parts(inputs["answer"]))
-
-
-def setting(inputs: Mapping[str, Any], tags: Mapping[str, Tag]) -> str:
-    """`noise 0.4`, and which of several answers it is."""
-    repeat = inputs.get("variant", "").replace("repeat", "repeat ")
-    return ", ".join(filter(None, (str(tags["setting"]), repeat)))
 
 
 def view(record: RgbRecord, related: Sequence[RgbRecord] = ()) -> View:

@@ -14,10 +14,10 @@ from msgspec import Struct
 
 from evenkeel.errors import DataError, EvenkeelError, MissingExtra, listed, suggestion
 from evenkeel.files.jsonfile import read_json, read_json_lines
-from evenkeel.harness.benchmark import Benchmark
+from evenkeel.harness.benchmark import Benchmark, record_type
 from evenkeel.harness.folder.layout import how_to_resume, run_file
 from evenkeel.harness.folder.spec import read_spec, spec_file
-from evenkeel.harness.registry import benchmark_class, benchmark_names, record_type
+from evenkeel.harness.registry import benchmark_class, benchmark_names
 from evenkeel.page.format import interval, interval_words, share, value, visible
 from evenkeel.page.grid import Displayed
 from evenkeel.page.layout import Layout
@@ -118,7 +118,7 @@ class Run(Displayed):
     def layout(self) -> Layout:
         """What is shown of it: its headline is the metric that its benchmark chooses for such a run."""
         summary = self.summary if run_file(self.path, "summary.json") else {}
-        return self._benchmark.layout_for(self.spec, summary)
+        return self._benchmark.layout.of_run(self.spec, summary)
 
     @property
     def headline(self) -> Figure:
@@ -148,13 +148,14 @@ class Run(Displayed):
     @property
     def coverages(self) -> dict[str, float]:
         """What must reach the coverage floor: the headline, and metrics that the benchmark names."""
-        covered = (name for name in self._benchmark.covered if name in self.summary)
+        declared = (metric.name for metric in self._benchmark.metrics if metric.needs_coverage)
+        covered = (name for name in declared if name in self.summary)
         return {"": self.headline.coverage, **{name: self.summary[name].coverage for name in covered}}
 
     @property
     def subject(self) -> str:
         """What its benchmark tests: `model`, or the option (and tag) whose values are set side by side."""
-        return self._benchmark.subject
+        return self._benchmark.subjects.tag
 
     @property
     def subjects(self) -> tuple[str, ...]:

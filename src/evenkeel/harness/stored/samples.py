@@ -19,6 +19,8 @@ from msgspec import Struct
 from evenkeel.errors import UsageError, suggestion
 from evenkeel.files.jsonfile import NOT_JSON, convert, decode_line, strings_in
 from evenkeel.files.record_index import Index, State, record_index, state_of, unchanged
+from evenkeel.harness.benchmark import Benchmark, inputs_type
+from evenkeel.harness.inputs import row_text, strings_in
 from evenkeel.page.examples import shortened
 from evenkeel.page.layout import Layout
 from evenkeel.page.metrics import Metric
@@ -29,7 +31,6 @@ from evenkeel.types import Record, Tag, to_jsonable
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from evenkeel.harness.benchmark import Benchmark
 
 Outcome: TypeAlias = Literal["wrong", "right", "cut off", "no answer", "error"]
 
@@ -224,15 +225,13 @@ class Samples:
         return [(name, text) for name, text in parts if text]
 
     def _in_short(self, line: _Texts) -> InShort:
-        question = setting = expected = ""
-        inputs = line.sample.inputs
-        if self._benchmark is not None and isinstance(inputs, dict):
-            with contextlib.suppress(LookupError, TypeError):  # a stranger's file
-                question, expected = self._benchmark.in_short(inputs, line.sample.tags)
-                setting = self._benchmark.setting(inputs, line.sample.tags)
-        question = question or next((text for text in strings_in(inputs) if not _is_code(text)), "")
+        row = row_text(line.sample.inputs, line.sample.tags)
+        if self._benchmark is not None:
+            with contextlib.suppress(msgspec.ValidationError, LookupError):  # a stranger's file
+                inputs = msgspec.convert(line.sample.inputs, inputs_type(self._benchmark))
+                row = row_text(inputs, line.sample.tags)
         answer = next((answer.text for answer in line.answers if answer.text), "")
-        return InShort(*(_opening(str(text)) for text in (question, setting, expected, answer)))
+        return InShort(*map(_opening, (row.question, row.setting, row.expected, answer)))
 
     def row_of(self, sample_id: str) -> int | None:
         """The row of a sample, or None where there is no such sample."""
@@ -325,11 +324,6 @@ def _opening(text: str) -> str:
 def _metric_of(value: str) -> str:
     """`accuracy` of `accuracy@bm25`."""
     return value.partition("@")[0]
-
-
-def _is_code(text: str) -> bool:
-    """Whether a text is one word, as the name of a language or a setting is."""
-    return text.isascii() and not any(map(str.isspace, text.strip()))
 
 
 def _known(name: str, columns: Collection[str], kind: str) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 from evenkeel.analysis.intervals import CONFIDENCE
 from evenkeel.errors import UsageError
 from evenkeel.files.cache import distinct_slug, slug, write_whole
+from evenkeel.harness.benchmark import subject_models
 from evenkeel.harness.folder import Run
 from evenkeel.harness.registry import load_stored
 from evenkeel.page.format import capitalised
@@ -118,7 +119,7 @@ def _model(run: Run, subject: Subject, dataset: str) -> dict[str, Any]:
 
 def _task(run: Run, subject: Subject) -> str:
     benchmark = load_stored(run.spec)
-    roles = benchmark.roles_of(subject.name) if run.subjects else ["model"]
+    roles = subject_models(benchmark)[subject.name] if run.subjects else ["model"]
     needs = {capability for role in roles for capability in benchmark.roles.get(role, ())}
     return next((task for capability, task in TASKS.items() if capability in needs), "text-ranking")
 

@@ -9,6 +9,7 @@ from msgspec import Struct
 from evenkeel.files.cache import slug
 from evenkeel.files.datasets import published_sets
 from evenkeel.files.remote.sources import HUB, parts_of
+from evenkeel.harness.benchmark import subject_models
 from evenkeel.harness.folder import Run
 from evenkeel.harness.folder.spec import refused_settings, served_at
 from evenkeel.harness.registry import load_stored
@@ -66,7 +67,7 @@ def subjects(run: Run) -> list[Subject]:
             for figure in figures.values()
             if figure.scope.get(run.subject) == name
         }
-        roles = [role for role in benchmark.roles_of(name) if role in run.spec.models]
+        roles = [role for role in subject_models(benchmark)[name] if role in run.spec.models]
         identity = _identity(run, roles[0]) if roles else {"model": name, "id": _id(name)}
         main = _main(layout, of_subject)
         listed.append(Subject(name=name, figures=of_subject, suffix=f"@{name}", main=main, **identity))
