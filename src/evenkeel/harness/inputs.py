@@ -9,6 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 import msgspec
 from msgspec import Struct
 
+from evenkeel.files.jsonfile import strings_in
 from evenkeel.types import Tag
 
 
@@ -59,22 +60,6 @@ def _digest(fields: Any) -> bytes:
 
 def _first_text(inputs: Any) -> str:
     return next((text for text in strings_in(inputs) if not _is_code(text)), "")
-
-
-def strings_in(value: Any) -> list[str]:
-    """Every text in a value, in order, however deep."""
-    texts: list[str] = []
-    rest = [value]
-    while rest:
-        part = rest.pop()
-        kind = type(part)
-        if kind is str:
-            texts.append(part)
-        elif kind is dict:
-            rest += reversed(part.values())
-        elif kind is list:
-            rest += reversed(part)
-    return texts
 
 
 def _is_code(text: str) -> bool:

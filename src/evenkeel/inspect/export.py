@@ -10,9 +10,10 @@ import evenkeel
 from evenkeel.errors import MissingExtra, UsageError
 from evenkeel.files.cache import replacing, slug
 from evenkeel.files.columns import EXPECTED, exported_inputs
+from evenkeel.files.jsonfile import strings_in
 from evenkeel.harness.benchmark import Benchmark
 from evenkeel.harness.folder import Run
-from evenkeel.harness.inputs import Inputs, strings_in
+from evenkeel.harness.inputs import Inputs
 from evenkeel.harness.registry import load_stored
 from evenkeel.inspect.questions import (
     FIELD,

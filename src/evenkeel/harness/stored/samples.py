@@ -20,7 +20,7 @@ from evenkeel.errors import UsageError, suggestion
 from evenkeel.files.jsonfile import NOT_JSON, convert, decode_line, strings_in
 from evenkeel.files.record_index import Index, State, record_index, state_of, unchanged
 from evenkeel.harness.benchmark import Benchmark, inputs_type
-from evenkeel.harness.inputs import row_text, strings_in
+from evenkeel.harness.inputs import row_text
 from evenkeel.page.examples import shortened
 from evenkeel.page.layout import Layout
 from evenkeel.page.metrics import Metric
