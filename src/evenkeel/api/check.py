@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from evenkeel.api.setup import read_samples
 from evenkeel.files import datasets
+from evenkeel.harness.benchmark import builder_class
 from evenkeel.harness.registry import benchmark_name, load_benchmark
 from evenkeel.make.builder import FindsFaults
 from evenkeel.page.format import counted, tag_name
@@ -51,8 +52,8 @@ def check(benchmark: str | Path, data: str | Path) -> Checked:
     for sample in samples:
         for tag, value in sample.tags.items():
             counts[tag][str(value)] += 1
-    builder = loaded.builder()
-    files = datasets.find(name, str(data), None, starter=loaded.starter, tables=loaded.tables)
+    builder = builder_class(type(loaded)) if loaded.builder else None
+    files = datasets.find(name, str(data), None, starter=loaded.starter)
     return Checked(
         samples=len(samples),
         groups=len({sample.group for sample in samples}),
