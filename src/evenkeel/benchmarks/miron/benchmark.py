@@ -35,7 +35,7 @@ from evenkeel.types import (
 
 STARTER_SHA256 = {
     "en": "fbfc16c6b8e1524aab48cbc9978bd20e6189de3bdc06edb6fb3583bc99437aab",
-    "ru": "bc58d1fba7245bf4da54fef44d6106677725b2e2c7d3e2ae28cef168ba6ca5cb",
+    "ru": "475e08f7c5333f93a06bbc8e2f55c12724138cb4b645132a386d81d2cdf4a2c4",
 }
 
 CONTINUATIONS = Rule(truncated=True, empty=True)
