@@ -132,12 +132,12 @@ class RgbOptions(Struct, frozen=True, kw_only=True):
 
 
 STARTER_SHA256 = {
-    "en": "f5d6594ad056fcd8990ea7b8a364825dac4a567fd56d40dbba3bf1104672dbb2",
-    "en_int": "08f4898d9144065204cbbb9b59724926c07ed984b9fbda4702ac17cfd6f816cf",
-    "en_fact": "1d3d5f861668d8b21f51a6564f0cfc3052a95fb2cbe8b1faf128513740e8f229",
-    "zh": "a9e3d034a6d3878db6314b4697fb6d4747dd0b8e0ede1c0975847366bf861ec6",
-    "zh_int": "1ac635ec163ae8c545176db823c6a5b7715cac1fd911830a8a06ebf37d532cf8",
-    "zh_fact": "8c4ccbbbf47757872bf3b210eb71a7a6dc273689b417e12acc03ede68bf7ac98",
+    "en": "57ffbda20e8525d2df99ca76a9460d1a42264162810228d110d4039172e6fe45",
+    "en_int": "ab0ac9bbc9b348ac3eab9a70ba9322593ab680ae989872d144ca7ec3605f3152",
+    "en_fact": "5c5e400aceb8cb990713a584849a7d5e92bce6bef47ae4bbe34ea51335e1db3b",
+    "zh": "2c49ea5da54736a5c256c83513cef61a168df3981d6e339b60ac108a7f04d64d",
+    "zh_int": "6647dd4f1f9d8ee8d7dad3c900362ba4d809876ac1d08133bb683dfdfbb1dbf1",
+    "zh_fact": "276c6ada728d03712d79df742dc5bf665d747f4d50ffcc37f34be68f427e29cb",
 }
 
 

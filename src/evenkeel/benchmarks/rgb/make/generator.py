@@ -35,7 +35,7 @@ from evenkeel.errors import UsageError
 from evenkeel.make.grammar import pick, seeded, shuffled
 
 GENERATOR = "evenkeel-rgb"
-VERSIONS = {"plain": 2, "int": 3, "fact": 4}
+VERSIONS = {"plain": 3, "int": 4, "fact": 5}
 """By kind of set: goes up whenever the code or a bank changes the texts of a seed."""
 
 SIZES = {"plain": 100, "int": 50, "fact": 60}

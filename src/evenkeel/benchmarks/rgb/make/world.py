@@ -220,12 +220,17 @@ class World:
         """A new value: a name by its rule, a figure by its range, or a template over what is known.
 
         Figures are `year 1992 2023`, `year opened -1` (the year before that of the slot `opened`),
-        `number 40 900`, `decimal 1.2 9.6`, `score 26 38 3 9` (won by 3 to 9), `date 1992 2023`, and
+        `year first 0 27 3` (0 to 27 years after that of the slot `first`, in steps of 3), `number 40 900`,
+        `decimal 1.2 9.6`, `score 26 38 3 9` (won by 3 to 9), `date 1992 2023`, and
         `date opened -2`: in the year two before that of the slot `opened`.
         """
         if spec in self.names.rules:
             return text_value(self.name(spec))
         match spec.split():
+            case "year", slot, least, most, *step if slot in slots:
+                every = int(step[0]) if step else 1
+                year = slots[slot].size + every * between(int(least) // every, int(most) // every, self.rng)
+                return Value((str(year),), size=year)
             case "year", slot, years if slot in slots:
                 year = slots[slot].size + int(years)
                 return Value((str(year),), size=year)
