@@ -46,9 +46,9 @@ from evenkeel.types import (
 )
 
 STARTER_SHA256 = {
-    "en": "ba12509d68f977e431b7ba8fe1b1b336707b35c2d83c16d1bdfac646f13b5b6a",
-    "ko": "354f8b193c8355fc9f9a1ee04eba295cdfe4531a180f1cba62d8f6de810000ac",
-    "zh": "efdf87da9c8680c0ed5a63dfea8ff9754f101c9539e9687e91b3b01960be0754",
+    "en": "4ea3d3f9e49991a7ced47466cf4511b3f47e19f17ea13a0316a07ce29c587315",
+    "ko": "55757eb7d95bab6d7f3f82efe4014e3446f359c83cd0c0cda025ea39def4e007",
+    "zh": "c5a4ef497047419eae62c38986cde0dce3338ddc502131eba56730023a2682a8",
 }
 
 

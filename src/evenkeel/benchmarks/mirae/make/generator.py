@@ -23,7 +23,7 @@ from evenkeel.make.grammar import seeded
 from evenkeel.text.token_estimate import APPROXIMATE, TokenCounter
 
 GENERATOR = "evenkeel-mirae"
-VERSION = 6
+VERSION = 7
 """Goes up whenever the code or a bank changes the texts of a seed."""
 
 
