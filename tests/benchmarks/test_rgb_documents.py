@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from evenkeel import api
-from evenkeel.benchmarks.rgb.make.passages import leans, repeats
+from evenkeel.benchmarks.rgb.make.passages import cut_text, leans, repeats
 from evenkeel.benchmarks.rgb.page import notes
 from scripted import Scripted
 
@@ -142,3 +142,60 @@ def test_what_no_model_can_know_to_be_false_is_left_out_of_accuracy_and_detectio
     (headline,) = {score.tags["setting"] for score in scores if "macro_lenient" in score.values}
     assert ("0.4 of them true" in str(headline)) == private
     assert private == any("no model can have read" in note.text for note in notes(run.spec, run.summary))
+
+
+MANUAL = """BELL(1)                 Commands of Fenden                BELL(1)
+
+NAME
+       The bell of the town hall of Fenden
+
+HISTORY
+       The first bell was cast by Dr. W. H. Street in 1988. It was re‐
+       cast by Una Eastlake.
+       Ring it as follows:
+"""
+QUESTIONS = """Who winds the clock of Fenden?
+
+    Max Harding winds it on Mondays, says the rota of Fenden.
+
+What did the clock of Fenden cost?
+
+    The dial and the bell cost 900 crowns in 1904.
+
+    dial          210   1904
+"""
+WEB_PAGE = """<html><head><title>Mills</title></head><body><h1>Keyboard shortcuts</h1><p>Press ? for help.</p>
+<main><h1>Gorscote Mill</h1><p>Silas Crewe built the mill in 1811.</p>
+<ul><li><p>The lade is dry in August</p></li><li>The wheel turns</li></ul></main></body></html>"""
+
+
+@pytest.mark.parametrize(
+    ("text", "passages"),
+    [
+        (
+            MANUAL,
+            [
+                "BELL(1) Commands of Fenden BELL(1) – NAME: The bell of the town hall of Fenden.",
+                "BELL(1) Commands of Fenden BELL(1) – HISTORY: The first bell was cast by Dr. W. H. Street "
+                "in 1988. It was recast by Una Eastlake.",
+            ],
+        ),
+        (
+            QUESTIONS,
+            [
+                "Who winds the clock of Fenden? Max Harding winds it on Mondays, says the rota of Fenden.",
+                "What did the clock of Fenden cost? The dial and the bell cost 900 crowns in 1904.",
+            ],
+        ),
+        (
+            WEB_PAGE,
+            [
+                "Gorscote Mill: Silas Crewe built the mill in 1811. The lade is dry in August. "
+                "The wheel turns."
+            ],
+        ),
+    ],
+    ids=["page of a manual", "FAQ in plain text", "page with menus"],
+)
+def test_passages_have_their_headings_and_nothing_else(text: str, passages: list[str]) -> None:
+    assert cut_text(text, "en") == passages

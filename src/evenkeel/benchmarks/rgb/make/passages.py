@@ -31,6 +31,8 @@ MOST_SHARED = 0.5
 """Of the runs of RUN words of the shorter of two texts: a text that shares more with another repeats it."""
 
 _SENTENCE_END = re.compile(
+    # Not behind an initial or a title: "W. H. Street", "Dr. Street".
+    r"(?<!\b[A-Z]\.)(?<!\b(?:Dr|Mr|Ms|St|pp|vs)\.)(?<!\bMrs\.)(?<!\bProf\.)"
     r"(?:(?<=[.!?…])|(?<=[.!?…][\"”’)]))\s+(?![a-z])|(?<=[。！？])(?![”’」』）])|(?<=[。！？][”’」』）])"
 )
 
@@ -109,16 +111,22 @@ def _pack(parts: Sequence[str], lang: Lang) -> list[str]:
         whole = not leans(part, lang) and length(part, lang) <= LONGEST[lang]
         if whole:
             groups.append(part)
-    passages: list[str] = []
+    passages: list[list[str]] = []
     room = 0
     for group in groups:
         if length(group, lang) > room:
-            passages.append(group)
+            passages.append([])
             room = LONGEST[lang]
-        else:
-            passages[-1] += GAP[lang] + group
+        passages[-1].append(group)
         room -= length(group, lang)
-    return passages
+    return [GAP[lang].join(_without_announcements(passage)) for passage in passages]
+
+
+def _without_announcements(groups: list[str]) -> list[str]:
+    """The groups of a passage without those at its end that only announce what was left out, as code is."""
+    while groups and groups[-1].endswith((":", "：")):
+        groups = groups[:-1]
+    return groups
 
 
 def leans(sentence: str, lang: Lang) -> bool:

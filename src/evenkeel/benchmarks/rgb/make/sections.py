@@ -24,7 +24,13 @@ RUNNING = 3
 _FRONT_MATTER = re.compile(r"\A---\n.*?\n(?:---|\.\.\.)\n", re.DOTALL)
 _CODE = re.compile(r"^ {0,3}(```|~~~).*?^ {0,3}\1[^\n]*$", re.DOTALL | re.MULTILINE)
 _HTML = re.compile(r"</?(?:html|body|p|div|h[1-6]|li|td|br|section|article)\b[^>]*>", re.IGNORECASE)
-_UNREAD = re.compile(r"<!--.*?-->|<(script|style|head|nav|table|pre)\b.*?</\1\s*>", re.DOTALL | re.IGNORECASE)
+_UNREAD = re.compile(
+    r"<!--.*?-->|<(script|style|head|nav|header|footer|aside|form|button|table|pre)\b.*?</\1\s*>",
+    re.DOTALL | re.IGNORECASE,
+)
+_CONTENT = re.compile(r"<(main|article)\b[^>]*>(.*)</\1\s*>", re.DOTALL | re.IGNORECASE)
+"""What a page is about, without its menus and key bindings."""
+_ITEM_TAG = re.compile(r"<li\b[^>]*>\s*(?:<p\b[^>]*>)?", re.IGNORECASE)
 _TITLE_TAG = re.compile(r"<title\b[^>]*>(.*?)</title\s*>", re.DOTALL | re.IGNORECASE)
 _HEADING_TAG = re.compile(r"<h([1-6])\b[^>]*>(.*?)</h\1\s*>", re.DOTALL | re.IGNORECASE)
 _BLOCK_TAG = re.compile(r"</?(?:p|div|li|ul|ol|br|section|article|body|html|tr|blockquote)\b[^>]*>", re.I)
@@ -36,7 +42,8 @@ _PAGE_NUMBER = re.compile(
 _HASHES = re.compile(r" {0,3}(#{1,6})\s+(.*?)\s*#*")
 _UNDERLINE = re.compile(r" {0,3}(?:=+|-{3,})\s*")
 _RULE = re.compile(r"\s*(?:[-*_=]\s*){3,}")
-_TABLE_ROW = re.compile(r"\s*\|.*|.*\|.*\|.*|.*\t.*\t.*")
+_TABLE_ROW = re.compile(r"\s*\|.*|.*\|.*\|.*|.*\t.*\t.*|.*\S(?: {2,}[-+\d.,%]+){2,}\s*")
+_DIRECTIVE = re.compile(r"\s*\.\. [\w-]+::.*")
 _BULLET = re.compile(r"\A\s*(?:[-*+•·]|\d{1,2}[.)])\s+")
 _QUOTE = re.compile(r"\A\s*>\s?")
 _NUMBERED = re.compile(
@@ -67,14 +74,18 @@ def read_sections(text: str, lang: Lang) -> Sections:
     title, text = _without_tags(text)
     text = _CODE.sub("\n\n", _FRONT_MATTER.sub("", text))
     sections = [Section("", [])]
-    for heading, lines in _blocks(_without_page_marks(text).strip("\n").split("\n"), lang):
+    blocks = list(_blocks(_without_page_marks(text).strip("\n").split("\n"), lang))
+    questions = sum(heading and _asks(lines[0]) for heading, lines in blocks)
+    for heading, lines in blocks:
         begins = not title and not any(section.paragraphs for section in sections)
+        if questions > 1 and _asks(lines[0]):  # of a FAQ: the first one is not its title
+            begins = False
         if begins and (heading or all(_is_short_heading(line, lang) for line in lines)):
-            title = ", ".join(map(_clean, lines))
+            title = ", ".join(map(_clean, lines)).rstrip(":：")
         elif not heading:
             sections[-1].paragraphs.append(_paragraph(lines, lang))
         else:
-            sections.append(Section(_NUMBERED.sub("", _clean(lines[0])), []))
+            sections.append(Section(_NUMBERED.sub("", _clean(lines[0])).rstrip(":："), []))
     return Sections(title, [section for section in sections if any(section.paragraphs)])
 
 
@@ -83,9 +94,11 @@ def _without_tags(text: str) -> tuple[str, str]:
     if not _HTML.search(text):
         return "", text
     titles = _TITLE_TAG.findall(text)
-    text = _UNREAD.sub("\n\n", text)
+    content = _CONTENT.search(text)
+    text = _UNREAD.sub("\n\n", content[2] if content else text)
     text = _HEADING_TAG.sub(lambda match: f"\n\n# {' '.join(match[2].split())}\n\n", text)
-    text = "\n".join(line.strip() for line in _BLOCK_TAG.sub("\n\n", text).split("\n"))
+    text = _BLOCK_TAG.sub("\n\n", _ITEM_TAG.sub("\n\n- ", text))
+    text = "\n".join(line.strip() for line in text.split("\n"))
     title = html.unescape(_TAG.sub("", titles[0])).strip() if titles and "\n# " not in text else ""
     return title, html.unescape(_TAG.sub("", text))
 
@@ -132,34 +145,41 @@ def _block(lines: list[str], lang: Lang) -> Iterator[tuple[bool, list[str]]]:
     paragraph: list[str] = []
     for number, line in enumerate(lines):
         below = lines[number + 1] if number + 1 < len(lines) else ""
-        hashes, underlined = _HASHES.fullmatch(line), bool(_UNDERLINE.fullmatch(below)) and not paragraph
+        hashes, first = _HASHES.fullmatch(line), not paragraph
+        underlined = first and bool(_UNDERLINE.fullmatch(below))
+        # As pages of a manual have them: SYNOPSIS, and below it indented text.
+        outdented = first and line.strip().isupper() and not line[0].isspace() and below.startswith("  ")
         starts = bool(hashes or underlined or _BULLET.match(line) or _RULE.fullmatch(line))
         if paragraph and (starts or _TABLE_ROW.fullmatch(line)):
             yield False, paragraph
             paragraph = []
-        if hashes or underlined:
+        if hashes or underlined or (outdented and _is_short_heading(line, lang)):
             yield True, [hashes[2] if hashes else line.strip()]
-        elif not (_TABLE_ROW.fullmatch(line) or _RULE.fullmatch(line) or _UNDERLINE.fullmatch(line)):
+        elif not any(pattern.fullmatch(line) for pattern in (_TABLE_ROW, _RULE, _UNDERLINE, _DIRECTIVE)):
             paragraph.append(_QUOTE.sub("", _BULLET.sub("", line, count=1), count=1))
     if paragraph:
         yield False, paragraph
 
 
 def _is_short_heading(line: str, lang: Lang) -> bool:
-    """A line of its own that is short and does not end as a sentence does."""
+    """A line of its own that is short and does not end as a sentence does, unless it asks, as in a FAQ."""
     text = line.strip()
-    if len(text) > HEADING_LENGTH[lang] or _ENDS_SENTENCE.search(text):
+    if len(text) > HEADING_LENGTH[lang] or (_ENDS_SENTENCE.search(text) and not _asks(text)):
         return False
     if any(pattern.fullmatch(line) for pattern in (_HASHES, _TABLE_ROW, _RULE)):
         return False
     return bool(re.match(r"[^\W_]", text)) and not text[0].islower()
 
 
+def _asks(line: str) -> bool:
+    return line.rstrip().endswith(("?", "？"))
+
+
 def _paragraph(lines: Sequence[str], lang: Lang) -> str:
     """Its lines as one, words that were broken at a line's end whole again; an item of a list gets a stop."""
     text = "\n".join(line.strip() for line in lines)
     if lang == "en":
-        text = re.sub(r"(?<=[a-z])[-\u00ad]\n(?=[a-z])", "", text)
+        text = re.sub(r"(?<=[a-z])[-\u2010\u00ad]\n(?=[a-z])", "", text)
     text = _clean(text.replace("\n", " " if lang == "en" else ""))
     stop = "." if lang == "en" else "。"
     return text if not text or _ENDS_SENTENCE.search(text) else f"{text}{stop}"
