@@ -66,6 +66,7 @@ inspect: $(INSPECT)/.ready
 bench: $(READY)
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/requests.py
+	$(BIN)/python benchmarks/suite.py
 	$(BIN)/python benchmarks/embedding.py
 	$(BIN)/python benchmarks/continuations.py --examples 400
 	$(BIN)/python benchmarks/candidates.py

@@ -21,7 +21,8 @@ from evenkeel.page.html import render
 from evenkeel.report.scorecard import link
 
 State: TypeAlias = Literal["waiting", "running", "finished", "low coverage", "failed", "stopped"]
-"""`waiting`: it was not begun. `low coverage`: it ended, and too little was answered."""
+"""`waiting`: it was not begun. `low coverage`: it ended, and too little was answered. `stopped`: it was begun
+and is not finished."""
 
 PAGE, MARKDOWN = "leaderboard.html", "leaderboard.md"
 SHARED = "Models share a rank when the data can't separate them (paired tests, corrected by Holm)."
@@ -39,7 +40,7 @@ class SuiteRun(Struct, frozen=True, kw_only=True):
     problem: str = ""
     """Why it failed, or is not ranked."""
     exit_code: int = 0
-    """Of its process; 0 where none was needed."""
+    """That of a command that runs it alone; 0 where nothing was left to do."""
 
     @property
     def ranked(self) -> bool:

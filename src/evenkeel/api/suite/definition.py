@@ -125,7 +125,7 @@ class SuiteFile(NamedTuple):
         """Where the suite is. The file may come from anyone: it names no folder outside its own."""
         name = self.definition.out or f"runs/{self.path.stem}"
         target = self.folder / name
-        if "\0" in name or not target.resolve().is_relative_to(self.folder):
+        if not target.resolve().is_relative_to(self.folder):
             problem = "is not below the folder of this file. Give such a folder here, or any with --out"
             raise self.error(f"out: {name!r} {problem}", "out")
         return target

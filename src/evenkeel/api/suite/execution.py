@@ -51,6 +51,7 @@ THREADED = (
     "text",
 )
 """The packages with the types that a run on servers reads."""
+UNFINISHED = "not finished: the same command resumes it"
 INTERRUPTED = (129, 130, 143)
 """Exit codes of a child that a signal, or `evenkeel.stop`, ended."""
 
@@ -125,7 +126,7 @@ class Execution:
         end = time.monotonic() + STOP_SECONDS
         for begun in self._running:
             begun.thread.join(max(0.0, end - time.monotonic()))
-            self._outcomes[begun.run.name] = outcome_of(begun.run, "stopped")
+            self._outcomes[begun.run.name] = outcome_of(begun.run, "stopped", UNFINISHED)
 
 
 class _BegunRun(Progress):
@@ -134,7 +135,7 @@ class _BegunRun(Progress):
     def __init__(self, folder: Path, run: PlannedRun) -> None:
         self.folder = folder
         self.run = run
-        self.outcome = outcome_of(run, "stopped")
+        self.outcome = outcome_of(run, "stopped", UNFINISHED)
         """How it ended; `stopped` until it has."""
         self._has_log = False
         self.thread = threading.Thread(target=self._execute, name=f"evenkeel-{run.name}", daemon=True)
@@ -230,7 +231,7 @@ def earlier_outcome(root: Path, run: PlannedRun) -> SuiteRun:
     if not (folder / "spec.json").is_file():
         return outcome_of(run, "waiting")
     if not all((folder / name).is_file() for name in ("summary.json", "report.html")):
-        return outcome_of(run, "stopped")
+        return outcome_of(run, "stopped", UNFINISHED)
     problem = _low_coverage(folder, run.task.min_coverage)
     return outcome_of(run, "low coverage" if problem else "finished", problem)
 
