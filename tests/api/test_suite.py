@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import msgspec
@@ -20,6 +21,7 @@ from aiohttp import web
 import evenkeel as ek
 from commandline import command, evenkeel
 from evenkeel.api.suite.suite import plan_suite
+from evenkeel.files import lock
 from evenkeel.report.suite import SuiteResult
 from loopback import Loopback
 from models.tiny import tiny_model
@@ -205,6 +207,22 @@ def test_a_stop_of_one_run_ends_that_run_alone(tmp_path: Path, questions: Path) 
     assert [run.state for run in result.runs] == ["stopped", "finished"]
     states = {each.name: each.state for each in ek.started(tmp_path / "runs" / "suite")}
     assert states == {"mirae-one": "stopped", "mirae-two": "finished"}
+
+
+def test_a_run_waits_while_another_process_writes_its_folder(tmp_path: Path, questions: Path) -> None:
+    root = tmp_path / "runs" / "suite"
+    (root / "mirae-one").mkdir(parents=True)
+    results: list[SuiteResult] = []
+    with serving(one={}, two={}) as servers, ExitStack() as held:
+        path = write_suite(tmp_path, dict(reversed(servers.items())))  # the first one embeds
+        held.enter_context(lock.writing(root / "mirae-one"))
+        running = threading.Thread(target=lambda: results.append(outcome(path)))
+        running.start()
+        until((root / "mirae-two" / "report.html").is_file)
+        assert not servers["one"].requests
+        held.close()
+        running.join()
+    assert [run.state for run in results[0].runs] == ["finished", "finished"]
 
 
 def test_ctrl_c_stops_all_runs_and_says_how_to_go_on(tmp_path: Path, questions: Path) -> None:
