@@ -12,7 +12,6 @@ from aiohttp import web
 
 from evenkeel.app.settings import SETTINGS, Settings
 from evenkeel.errors import EvenkeelError
-from evenkeel.harness.folder.layout import MARKS
 from evenkeel.page.html import render
 
 Stamp: TypeAlias = tuple[tuple[int, int] | None, ...]
@@ -53,6 +52,8 @@ def page(settings: Settings, template: str, address: str, /, **values: Any) -> s
 
 def stamp(folder: Path) -> Stamp:
     """Changes with the files of a run: what is shown of it is kept for as long as they are the same."""
+    from evenkeel.harness.folder.layout import MARKS  # late: with it comes what reads a run
+
     return tuple(
         (status.st_mtime_ns, status.st_size) if status else None
         for status in (

@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
+import threading
+from importlib import import_module
 from importlib.resources import files
 
 from aiohttp import web
 
-from evenkeel.app.pages import (
-    build,
-    compare,
-    explained,
-    leaderboard,
-    new_run,
-    run,
-    runs,
-    sample,
-    scorecard,
-    tokenizers,
-)
-from evenkeel.app.rendering import Handler
+from evenkeel.app.rendering import Handler, in_thread
 
 STATIC = {
     "app.css": ("app/static/app.css", "text/css"),
@@ -27,41 +17,61 @@ STATIC = {
     "boat.svg": ("app/static/boat.svg", "image/svg+xml"),
 }
 """The files that pages load, by name: nothing else is served."""
-PAGES: dict[str, Handler] = {
-    "/": runs.page,
-    "/run": run.page,
-    "/samples": run.samples,
-    "/sample": sample.page,
-    "/events": run.events,
-    "/new-run": new_run.page,
-    "/compare": compare.page,
-    "/leaderboard": leaderboard.page,
-    "/scorecard": scorecard.page,
-    "/build": build.page,
-    "/tokenizers": tokenizers.page,
-    "/explained": explained.page,
+PAGES = {
+    "/": "runs.page",
+    "/run": "run.page",
+    "/samples": "run.samples",
+    "/sample": "sample.page",
+    "/events": "run.events",
+    "/new-run": "new_run.page",
+    "/compare": "compare.page",
+    "/leaderboard": "leaderboard.page",
+    "/scorecard": "scorecard.page",
+    "/build": "build.page",
+    "/tokenizers": "tokenizers.page",
+    "/explained": "explained.page",
 }
-ACTIONS: dict[str, Handler] = {
-    "/run/mark": sample.mark,
-    "/run/stop": run.stop,
-    "/run/resume": run.resume,
-    "/run/dismiss": run.dismiss,
-    "/new-run": new_run.again,
-    "/new-run/review": new_run.review,
-    "/new-run/test": new_run.test,
-    "/new-run/start": new_run.start,
-    "/build": build.start,
-    "/build/review": build.review,
-    "/build/change": build.change,
-    "/tokenizers": tokenizers.compare,
+ACTIONS = {
+    "/run/mark": "sample.mark",
+    "/run/stop": "run.stop",
+    "/run/resume": "run.resume",
+    "/run/dismiss": "run.dismiss",
+    "/new-run": "new_run.again",
+    "/new-run/review": "new_run.review",
+    "/new-run/test": "new_run.test",
+    "/new-run/start": "new_run.start",
+    "/build": "build.start",
+    "/build/review": "build.review",
+    "/build/change": "build.change",
+    "/tokenizers": "tokenizers.compare",
 }
-"""What forms are sent to."""
+"""What forms are sent to. Each is a function of a module in `pages`, imported once the app is up."""
 
 
 def add_routes(app: web.Application) -> None:
-    app.add_routes([web.get(address, page) for address, page in PAGES.items()])
-    app.add_routes([web.post(address, action) for address, action in ACTIONS.items()])
+    app.add_routes([web.get(address, _handler(page)) for address, page in PAGES.items()])
+    app.add_routes([web.post(address, _handler(action)) for address, action in ACTIONS.items()])
     app.router.add_get("/static/{name}", static)
+    app.on_startup.append(_import_pages)
+
+
+def _handler(name: str) -> Handler:
+    async def handle(request: web.Request) -> web.StreamResponse:
+        handler: Handler = await in_thread(_function, name)
+        return await handler(request)
+
+    return handle
+
+
+def _function(name: str) -> Handler:
+    module, _, function = name.partition(".")
+    handler: Handler = getattr(import_module(f"evenkeel.app.pages.{module}"), function)
+    return handler
+
+
+async def _import_pages(app: web.Application) -> None:
+    """Import the pages while the browser is being opened; the first one to be shown is the list of runs."""
+    threading.Thread(target=lambda: [_function(name) for name in PAGES.values()], daemon=True).start()
 
 
 async def static(request: web.Request) -> web.Response:
