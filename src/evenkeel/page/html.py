@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from importlib.resources import files
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -16,6 +17,14 @@ from evenkeel.types import Figure
 def render(template: str, **values: Any) -> str:
     """A template by its path in the package: `report/page.html`."""
     return _environment().get_template(template).render(**values)
+
+
+def compile_templates(*folders: str) -> None:
+    """Compile the templates of some folders of the package, so that the first page does not wait for it."""
+    for folder in folders:
+        for file in files("evenkeel").joinpath(folder).iterdir():
+            if file.name.endswith(".html"):
+                _environment().get_template(f"{folder}/{file.name}")
 
 
 @cache
