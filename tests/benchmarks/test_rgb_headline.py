@@ -45,8 +45,8 @@ def test_the_lenient_check_leads_and_the_published_one_stands_beside_it(asked: C
     run = asked(right)
     assert run.layout.headline == "macro_lenient"
     titles = [title for title, _ in run.layout.main_figures(run.summary)]
-    assert "accuracy by the published check" in titles
-    assert "accuracy by the lenient check" not in titles
+    assert "accuracy, answers letter for letter (published check)" in titles
+    assert "accuracy, answers in any spelling (lenient check)" not in titles
     first = run.layout.pictures[0]
     assert isinstance(first, Bars)
     assert (first.metric, first.along) == ("macro_lenient", "ability")

@@ -159,7 +159,7 @@ def test_many_samples_have_short_details_and_wrong_ones_first(
     assert sum(text.count("long") for text in texts) > 150
     assert "the first 12 of 16 samples" in table.note
     assert "4 have details" in table.note
-    assert "Those of 2 have marks" in table.note
+    assert "2 are shown with marks" in table.note
 
 
 def test_a_table_has_a_row_for_each_level_and_one_for_all() -> None:

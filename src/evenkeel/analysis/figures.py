@@ -45,8 +45,9 @@ def summarise(
     """The mean of each metric, over all samples and within each combination of the tags it is broken down by.
 
     `breakdown` maps a metric to tuples of tag names; the empty tuple is the mean over everything. `units`
-    says what each metric counts, which decides its interval; `weights` names the value that weighs samples,
-    for a mean of Σ w v / Σ w. Every interval has a closed form: the same scores give the same digits.
+    says what each metric counts, which decides its interval; `weights` names the value that is
+    the weight of a sample, for a mean of Σ w v / Σ w. Every interval has a closed form: the same scores give
+    the same digits.
     """
     table = _Table(scores)
     tags_of = {metric: list(dimensions) for metric, dimensions in breakdown.items()}

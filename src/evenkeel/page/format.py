@@ -201,8 +201,14 @@ TAGS = {
     "edits": "typos",
     "edit": "kind of typo",
     "edited": "words with typos",
+    "padding": "what makes prompts longer",
 }
 """Tags in words, where they are not words themselves."""
+VALUES = {
+    ("padding", "elaborate"): "further demands (elaborate)",
+    ("padding", "neutral"): "nothing new (neutral)",
+}
+"""Their values, where a reader does not know the word."""
 
 
 def tag_name(tag: str) -> str:
@@ -210,14 +216,14 @@ def tag_name(tag: str) -> str:
     return TAGS.get(tag, tag.replace("_", " "))
 
 
-def tag_value(text: str) -> str:
+def tag_value(text: str, tag: str = "") -> str:
     """The value of a tag in words: `math: arithmetic` for the task `math__arithmetic`."""
-    return text.replace("__", ": ")
+    return VALUES.get((tag, text)) or text.replace("__", ": ")
 
 
 def scope_words(scope: Mapping[str, str]) -> str:
     """`language en, task math: arithmetic`"""
-    return ", ".join(f"{tag_name(tag)} {tag_value(part)}" for tag, part in scope.items())
+    return ", ".join(f"{tag_name(tag)} {tag_value(part, tag)}" for tag, part in scope.items())
 
 
 def capitalised(text: str) -> str:

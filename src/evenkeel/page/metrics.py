@@ -37,7 +37,7 @@ class Metric(Displayed, Struct, frozen=True):
     """The metric that says which samples count, as `corrected` is a share of the `detected`; others have no
     value, which is not the same as 0."""
     weight: str = ""
-    """The value that weighs samples: the figure is Σ w v / Σ w, as bits per byte is Σ bits / Σ bytes."""
+    """The weight of a sample, a value: the figure is Σ w v / Σ w, as bits per byte is Σ bits / Σ bytes."""
     within_sample: bool = False
     """A share within each sample, of its answers or their pairs: the mean of such shares is no share of the
     samples."""

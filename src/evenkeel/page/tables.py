@@ -73,7 +73,9 @@ def arrange(summary: Summary, table: Table) -> Grid | None:
     ]
     if table.several and len(known) < 2:
         return None
-    body: list[Row] = [(tag_value(row), [cells[index] for index in known]) for row, cells in figures]
+    body: list[Row] = [
+        (tag_value(row, table.rows), [cells[index] for index in known]) for row, cells in figures
+    ]
     columns = [heads[index].title for index in known]
     return Grid(table.title, tag_name(table.rows), columns, body) if known else None
 
@@ -82,14 +84,14 @@ def _heads(table: Table, shown: list[Column], split: list[str], rows: int) -> tu
     """The columns of a table, and whether they show nothing that is not elsewhere."""
     if table.metrics:
         heads = [
-            _Head(f"{column.title} {tag_value(tag)}", column.metric, {table.columns: tag})
+            _Head(f"{column.title} {tag_value(tag, table.columns)}", column.metric, {table.columns: tag})
             for column in shown
             for tag in split
         ]
         heads = heads or [_Head(column.title, column.metric, {}) for column in shown]
         return heads, table.several and len(shown) < 2
     heads = [_Head("all", table.metric, {})]
-    heads += [_Head(tag_value(tag), table.metric, {table.columns: tag}) for tag in split]
+    heads += [_Head(tag_value(tag, table.columns), table.metric, {table.columns: tag}) for tag in split]
     return heads, not split and (table.several or rows < 2)
 
 
@@ -99,7 +101,7 @@ def side_by_side(summaries: Mapping[str, Summary], table: Table) -> Grid:
     rows = in_order(v for summary in summaries.values() for v in values_of(summary, metric, table.rows))
     totals = [figure(summary, metric, {}) for summary in summaries.values()]
     body: list[Row] = [
-        (tag_value(row), [figure(each, metric, {table.rows: row}) for each in summaries.values()])
+        (tag_value(row, table.rows), [figure(each, metric, {table.rows: row}) for each in summaries.values()])
         for row in rows
     ]
     if table.total:

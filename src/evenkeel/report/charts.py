@@ -203,7 +203,7 @@ def _series(summaries: Mapping[str, Summary], spec: Curve) -> tuple[tuple[Series
     unit: Unit = "share"
     for run, summary in summaries.items():
         for line in lines[run] or [""]:
-            parts = ((run, names_run), (tag_value(line), names_line))
+            parts = ((run, names_run), (tag_value(line, tag), names_line))
             name = visible(" ".join(part for part, differs in parts if differs))
             positions = []
             for x in values_of(summary, spec.metric, spec.along):
@@ -211,7 +211,7 @@ def _series(summaries: Mapping[str, Summary], spec: Curve) -> tuple[tuple[Series
                 if each is not None and each.value is not None:
                     reason, unit = no_interval(each), each.unit
                     low, high = (None, None) if reason else (each.low, each.high)
-                    place = float(x) if is_number(x) else visible(tag_value(x))
+                    place = float(x) if is_number(x) else visible(tag_value(x, spec.along))
                     positions.append(Position(place, each.value, low, high, visible(reason)))
             if positions:
                 series.append(Series(name, tuple(positions)))

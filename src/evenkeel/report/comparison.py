@@ -17,7 +17,7 @@ from evenkeel.page.format import (
 )
 from evenkeel.page.grid import Cell, Content, Grid, Overview, Style
 from evenkeel.page.layout import Layout
-from evenkeel.page.metrics import scope_of, title_of, unit_of
+from evenkeel.page.metrics import declaration, scope_of, title_of, unit_of
 from evenkeel.page.scale import listed
 
 HEADS = ["B − A", "95% interval", "p"]
@@ -30,10 +30,16 @@ def comparison_overview(comparison: Comparison) -> Overview:
         f"{layout.name or comparison.benchmark}: {len(comparison.runs)} runs compared",
         run_lines(comparison),
         comparison_tables(comparison),
-        [footnote(comparison)],
+        list(filter(None, (footnote(comparison), _meaning(comparison, layout)))),
         verdicts=sentences(comparison),
         warnings=(*comparison.differs, *comparison.notes),
     )
+
+
+def _meaning(comparison: Comparison, layout: Layout) -> str:
+    """What the metric of the first sentence means."""
+    metric = declaration(layout.metrics, comparison.metrics[0]) if comparison.metrics else None
+    return metric.explained if metric else ""
 
 
 def sentences(comparison: Comparison) -> list[str]:

@@ -15,9 +15,11 @@ from msgspec.structs import replace
 from evenkeel.analysis.gate import Gate
 from evenkeel.analysis.leaderboard import Leaderboard
 from evenkeel.files.cache import write_whole
+from evenkeel.harness.registry import benchmark_class
 from evenkeel.page.format import counted, interval, value
 from evenkeel.page.grid import Cell, Content, Displayed, Grid, Overview, coverage_cell
 from evenkeel.page.html import render
+from evenkeel.page.metrics import declaration
 from evenkeel.report.scorecard import link
 
 State: TypeAlias = Literal["waiting", "running", "finished", "low coverage", "failed", "stopped"]
@@ -83,21 +85,30 @@ def suite_overview(result: SuiteResult) -> Overview:
     spent = "" if result.usd is None else f" Spent so far: ${result.usd:,.4f}."
     boards = [board for board in result.boards if board.rows]
     notes = [f"{board.title}: {note}" for board in result.boards for note in board.footnotes]
+    meanings = list(dict.fromkeys(filter(None, map(_meaning, boards))))
     shared = [SHARED] if any(len(board.rows) > 1 for board in boards) else []
     page = Path(result.path, PAGE)
     return Overview(
         f"Leaderboard: {result.name}",
         grids=[*(_board(board, page) for board in boards), *_unranked(result), *_gates(result)],
-        footnotes=[*notes, *shared],
+        footnotes=[*notes, *shared, *meanings],
         lead=f"{counted(len(result.runs), 'runs')}: {outcome}.{spent}",
     )
 
 
 def board_overview(board: Leaderboard) -> Overview:
     """One leaderboard by itself."""
-    notes = [*board.footnotes, *([SHARED] if len(board.rows) > 1 else [])]
+    meaning = _meaning(board)
+    notes = [*board.footnotes, *([SHARED] if len(board.rows) > 1 else []), *([meaning] if meaning else [])]
     grids = [replace(_board(board), title="", lead="")] if board.rows else []
     return Overview(board.title, grids=grids, footnotes=notes, verdicts=[board.lead] if board.lead else [])
+
+
+def _meaning(board: Leaderboard) -> str:
+    """What the metric of a board means."""
+    metrics = benchmark_class(board.benchmark).layout.metrics if board.rows else ()
+    metric = declaration(metrics, board.metric)
+    return metric.explained if metric else ""
 
 
 def write_leaderboards(result: SuiteResult) -> list[Path]:

@@ -141,9 +141,10 @@ ADDED = (
         "similarity corrected for chance",
         "cosine",
         "higher",
-        meaning="1 − (1 − s)/(1 − F) with the mean similarity s and the chance floor F: 0 where answers to "
-        "one prompt are as alike as answers to different questions, 1 where all are the same. The value of a "
-        "prompt is its contribution to that mean: with its share of a jackknife of F, not s corrected by F.",
+        meaning="1 − (1 − s)/(1 − F) with the mean similarity s and the cosine F of answers to different "
+        "questions: 0 where answers to one prompt are as alike as those, 1 where all are the same. The value "
+        "of a prompt is its contribution to that mean: with its share of a jackknife of F, not s corrected "
+        "by F.",
         caution="It depends on the other questions of the run: runs over other questions are not compared.",
         main=True,
         depends_on="samples",
@@ -166,7 +167,8 @@ ADDED = (
         "cosine",
         "higher",
         meaning="The slope of the mean similarity over log₂ of the prompt's tokens, the mean over questions.",
-        caution="It assumes a straight line; the chance floor changes with the length too.",
+        caution="It assumes a straight line; the cosine of answers to different questions changes with the "
+        "length too.",
         main=True,
     ),
     Metric(

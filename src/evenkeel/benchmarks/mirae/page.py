@@ -141,7 +141,7 @@ LAYOUT = Layout(
             several=True,
         ),
         Table(
-            title="By what makes the prompts longer: nothing new (neutral), or further demands (elaborate)",
+            title="By what makes the prompts longer",
             rows="padding",
             total=False,
             metrics=(
@@ -166,8 +166,8 @@ LAYOUT = Layout(
     ),
     facts=tuple(Column(metric.name, metric.title) for metric in (*JUDGED, *EXPECTED, *ADDED) if metric.main),
     cautions=(
-        "The published cosine does not begin at 0: answers to different questions have one too, the chance "
-        "floor, which differs by embedder, language and length. Compare languages by the corrected figure.",
+        "The published cosine does not begin at 0: answers to different questions have one too, "
+        "which differs by embedder, language and length. Compare languages by the corrected figure.",
         "An embedder reads only the first part of a long answer (256 tokens for all-MiniLM-L6-v2).",
         "A cosine does not see contradictions: a judge says which answers mean the same.",
     ),
@@ -227,7 +227,7 @@ def notes(spec: RunSpec, summary: Summary) -> list[Note]:
         )
     paddings = dict.fromkeys(each.scope["padding"] for each in summary.values() if "padding" in each.scope)
     if paddings:
-        kinds = "; ".join(f"{PADDINGS.get(name, name)} (padding: {name})" for name in paddings)
+        kinds = "; ".join(f"{PADDINGS.get(name, name)} ({name})" for name in paddings)
         facts.append(f"What makes the longer prompts of this run longer: {kinds}.")
     return [*warnings, *map(Note, facts)]
 

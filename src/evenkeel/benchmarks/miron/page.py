@@ -20,7 +20,8 @@ PUBLISHED = (
         meaning="100 × (1 − edits / characters of the longer one), the mean over the examples. Edits are the "
         "fewest insertions, deletions and substitutions of characters between the target and the "
         "continuation, which is cut after as many words as the target has, or at a line break.",
-        caution="A wrong form of the right word gets most of its points: see what copying scores.",
+        caution="A wrong form of the right word gets most of its points: see what repeating a word of the "
+        "prompt scores.",
         main=True,
     ),
     Metric(
@@ -44,8 +45,8 @@ ADDED = (
         "points",
         "higher",
         meaning="100 · (1 − Σ (100 − lev_score) / Σ (100 − copy_score)) over the examples.",
-        caution="It is negative below the baseline; of typos copying is weak, because the rarest word is "
-        "often the misspelt one.",
+        caution="It is negative where repeating a word scores more; with typos that scores little, because "
+        "the rarest word is often the misspelt one.",
         main=True,
     ),
     Metric(
@@ -104,7 +105,7 @@ ADDED = (
         "count",
         None,
         meaning="The length of the target in UTF-8, its leading space included: the mean over the examples.",
-        caution="It is a property of the data, which weighs the examples in bits_per_byte.",
+        caution="It is a property of the data, and the weight of an example in bits_per_byte.",
     ),
     Metric(
         "target_tokens",
@@ -250,7 +251,7 @@ LAYOUT = Layout(
             metric="rescaled_score",
             along="category",
             lines="lang",
-            y_title="rescaled score",
+            y_title="score: 0 is repeating a word, 100 all right",
         ),
         Curve(
             title="Confidence by the number of tokens of the target",
@@ -292,7 +293,7 @@ LAYOUT = Layout(
             columns="lang",
             metrics=(
                 Column("lev_score", "score"),
-                Column("rescaled_score", "rescaled"),
+                Column("rescaled_score", "from repeating (0) to right (100)"),
                 Column("exact_match", "exact"),
                 Column("target_confidence", "confidence"),
             ),
@@ -301,7 +302,7 @@ LAYOUT = Layout(
             title="What repeating the rarest word of the prompt scores",
             rows="category",
             columns="lang",
-            metrics=(Column("copy_score", "copy"),),
+            metrics=(Column("copy_score", "score"),),
         ),
         Table(
             title="Other measures",

@@ -176,6 +176,15 @@ def models_and_options(text: str) -> tuple[list[str], list[str]]:
     return [split_spec(spec)[0] for spec in specs], [part for part in others if ":" not in part]
 
 
+def what_it_does(text: str) -> str:
+    """A method in words: `cosine of the embeddings of the texts as they are`."""
+    alias = ALIAS.fullmatch(text)
+    head, *others = (alias[2] if alias else text).split("+")
+    kind = head.partition(":")[0]
+    form = "+".join(["rewrite:LM", "embed:SPEC"] if kind == "rewrite" else [f"{kind}:SPEC", *others])
+    return forms().get("bm25" if head == "bm25" else form, "a method of its own")
+
+
 def _no_method(text: str, kind: str) -> ValueError:
     hint = "" if kind in KINDS else suggestion(kind, KINDS)
     shown = re.sub(r"\?[^+]*", "?…", text)  # arguments may hold a password

@@ -7,7 +7,7 @@ from collections import defaultdict
 from msgspec.structs import replace
 
 from evenkeel.benchmarks.multiview.files import model_name
-from evenkeel.benchmarks.multiview.names import models_and_options
+from evenkeel.benchmarks.multiview.names import models_and_options, what_it_does
 from evenkeel.page.format import share, tag_value
 from evenkeel.page.layout import Bars, Column, Layout, Note, Table
 from evenkeel.page.metrics import Metric, units
@@ -129,14 +129,14 @@ LAYOUT = Layout(
             total=False,
         ),
         Table(
-            title="Accuracy, ties and flips",
+            title="Accuracy, ties, and picks that change with the order",
             rows="method",
             metrics=(
                 Column("both_ways", "both ways"),
                 Column("accuracy", "accuracy"),
                 Column("minus_first", "minus the first"),
                 Column("ties", "ties"),
-                Column("flips", "flips"),
+                Column("flips", "changed by the order"),
                 Column("cut_by_model", "documents cut"),
             ),
             total=False,
@@ -210,10 +210,11 @@ def notes(spec: RunSpec, summary: Summary) -> list[Note]:
     if tasks and any(models == ["bm25"] for models, _ in _methods(spec).values()):
         listed = ", ".join(map(tag_value, tasks))
         texts.append(f"Built to defeat BM25, so that its chance level is not one half: {listed}.")
-    if judged := [name for name, (_, options) in _methods(spec).items() if "logprobs" in options]:
-        texts.append(
-            f"{', '.join(judged)}: the model writes no answer; which document it finds more probable decides."
-        )
+    explained = "; ".join(
+        f"{name}: {what_it_does(text)}"
+        for text, name in zip(spec.options.get("method", ()), spec.subjects, strict=False)
+    )
+    texts += [f"The methods. {explained}."] if explained else []
     return [*builder_notes(spec), *_cut_notes(summary), *map(Note, texts)]
 
 

@@ -44,13 +44,21 @@ CHECK_ACCURACY = (
 )
 
 
+CHECKED = {
+    "lenient": "in any spelling (lenient check)",
+    "published": "letter for letter (published check)",
+    "judge": "by the judge",
+}
+"""What each check looks for, with its name."""
+
+
 def _table(title: str, rows: str, *columns: Column) -> Table:
     return Table(title=title, rows=rows, metrics=columns, total=False)
 
 
 def _errors(check: str) -> Table:
     return _table(
-        f"Errors in the documents, {check}{'' if check == 'judge' else ' check'}",
+        f"Errors in the documents, reported {CHECKED[check]}",
         "setting",
         Column(f"detected_{check}", "detected"),
         Column(f"corrected_{check}", "of these, corrected"),
@@ -63,7 +71,7 @@ def _facts(lead: str, other: str) -> tuple[Column, ...]:
     words = ABILITY_WORDS | ({"rejection": PUBLISHED_REJECTION} if lead == "published" else {})
     return (
         *(Column(f"macro_{lead}/ability={ability}", text) for ability, text in words.items()),
-        Column(f"macro_{other}", f"accuracy by the {other} check"),
+        Column(f"macro_{other}", f"accuracy, answers {CHECKED[other]}"),
         *(
             [Column("rejected_published", "declined where no document has the answer, by the exact phrase")]
             if lead == "published"
@@ -90,13 +98,9 @@ def _error_facts(check: str, by: str) -> tuple[Column, ...]:
     )
 
 
-SPELLING = {"lenient": "in any spelling", "published": "letter for letter"}
-"""What a check looks for, beside its name."""
-
-
 def _pictures(lead: str, other: str) -> tuple[Curve, ...]:
     """The abilities first: they are what the headline is the mean of."""
-    by_lead, by_other = (f"{SPELLING[check]} ({check} check)" for check in (lead, other))
+    by_lead, by_other = CHECKED[lead], CHECKED[other]
     curves = (
         (f"Noise: accuracy by the share of noise, {by_lead}", lead, "noise"),
         (f"Noise: accuracy by the share of noise, {by_other}", other, "noise"),
@@ -140,7 +144,7 @@ def _pictures(lead: str, other: str) -> tuple[Curve, ...]:
 
 def _tables(lead: str, other: str) -> tuple[Table, ...]:
     def by_check(name: str, *more: str) -> tuple[Column, ...]:
-        return tuple(Column(f"{name}{check}", check) for check in (lead, other, *more))
+        return tuple(Column(f"{name}{check}", CHECKED[check]) for check in (lead, other, *more))
 
     return (
         _table(
@@ -163,7 +167,7 @@ def _tables(lead: str, other: str) -> tuple[Table, ...]:
         *(_errors(check) for check in (lead, other, "judge")),
         _table("Known without documents", "setting", *by_check("known_")),
         Table(
-            title=f"By language, {lead} check",
+            title=f"By language, {CHECKED[lead]}",
             rows="setting",
             metric=lead,
             columns="lang",

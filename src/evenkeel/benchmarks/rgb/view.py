@@ -121,6 +121,10 @@ def _answer_text(answer: RawAnswer) -> str:
 
 # The checks, and why
 
+CHECKS_NOTE = (
+    "The published check looks for the answer letter for letter, the lenient one in any usual spelling."
+)
+
 
 def _checks(record: RgbRecord) -> list[Facts | Text]:
     """What each check decided, as the run has it, and why."""
@@ -134,7 +138,8 @@ def _checks(record: RgbRecord) -> list[Facts | Text]:
     if detail.judge:
         verdict = _verdict(record, "judge") or "could not be read"
         rows.append(("judge", verdict, f"request: {detail.judge}"))
-    blocks: list[Facts | Text] = [Facts("what the checks say", tuple(rows), ("check", "verdict", "why"))]
+    columns = ("check", "verdict", "why")
+    blocks: list[Facts | Text] = [Facts("what the checks say", tuple(rows), columns, CHECKS_NOTE)]
     if detail.evaluation is not None:
         blocks.append(Text("the judge's verdict in its words", detail.evaluation))
     return blocks

@@ -119,8 +119,8 @@ def _note(samples: Samples, shown: int, *, all_detailed: bool) -> str:
     if shown > MOST_VIEWS and not all_detailed:
         sentences.append(f"{MOST_VIEWS:,} have details, wrong ones first.")
     if shown > MOST_DRAWN and not all_detailed:
-        others = "the others are plain texts; `evenkeel app` draws all"
-        sentences.append(f"Those of {MOST_DRAWN} have marks and figures, {others}.")
+        others = "the others as plain texts; `evenkeel app` draws all"
+        sentences.append(f"{MOST_DRAWN} are shown with marks and figures, {others}.")
     return " ".join(sentences)
 
 
@@ -157,7 +157,7 @@ def _tag(tag: str, cells: Sequence[Tag | None]) -> dict[str, Any]:
     return {
         "title": _short(tag_name(tag)),
         "kind": "tag",
-        "names": [_short(tag_value(name)) for name in names],
+        "names": [_short(tag_value(name, tag)) for name in names],
         "values": codes,
     }
 
