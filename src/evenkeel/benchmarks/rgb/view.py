@@ -122,8 +122,6 @@ def _answer_text(answer: RawAnswer) -> str:
 # The checks, and why
 
 CHECKS_NOTE = "The published check looks for the answer letter for letter, the lenient one in any spelling."
-    "The published check looks for the answer letter for letter, the lenient one in any usual spelling."
-)
 
 
 def _checks(record: RgbRecord) -> list[Facts | Text]:
