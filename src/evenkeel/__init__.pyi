@@ -33,7 +33,7 @@ from .page.metrics import Metric as Metric
 from .report.export import export as export
 from .report.html_page import render as render
 from .report.notes import notes_of as notes_of
-from .report.pictures import charts as charts, settings as settings, tables as tables
+from .report.describe import charts as charts, settings as settings, tables as tables
 from .report.samples.flips import compare_sample as compare_sample, flips as flips
 from .report.scorecard import scorecard as scorecard
 from .types import (

@@ -219,7 +219,8 @@ def test_a_dry_run_counts_what_each_method_asks_at_most(tmp_path: Path) -> None:
 def test_triplets_built_against_bm25_are_told_where_bm25_is_a_method(
     side_by_side: ek.Run, tmp_path: Path
 ) -> None:
-    (linked,) = Multiview.notes(side_by_side.spec, side_by_side.summary)
+    methods, linked = Multiview.notes(side_by_side.spec, side_by_side.summary)
+    assert "bm25: BM25 of the anchor against each document" in methods.text
     independent = side_by_side.summary[named("accuracy", "bm25")].clusters
     assert f"these {4 * EACH} amount to {independent} independent ones" in linked.text
     data = store(tmp_path / "t.jsonl", [triplet(0, hard_for="bm25"), triplet(1, task="tools__age")])
@@ -229,4 +230,5 @@ def test_triplets_built_against_bm25_are_told_where_bm25_is_a_method(
     with Loopback() as server:
         options: dict[str, Any] = {"method": ["embed:openai:loop"], "base_url": server.url}
         other = ek.run("multiview", data=data, out=tmp_path / "other", **options)
-    assert not Multiview.notes(other.spec, other.summary)
+    (methods,) = Multiview.notes(other.spec, other.summary)
+    assert methods.text.startswith("The methods. embed:openai:loop: cosine of the embeddings")

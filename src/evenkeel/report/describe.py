@@ -23,7 +23,7 @@ from evenkeel.harness.folder import Run, load_run, shared_layout
 from evenkeel.make.builder import Built
 from evenkeel.page.examples import shortened
 from evenkeel.page.format import chance, counted, counts, interval_words, share, statuses, value
-from evenkeel.page.grid import Content, Grid, Overview, coverage_cell
+from evenkeel.page.grid import Content, DisplayedList, Grid, Overview, coverage_cell
 from evenkeel.page.layout import MOST_MAIN, Layout, Note
 from evenkeel.page.scale import Mark, Scale, drawable, legend, sources
 from evenkeel.page.tables import all_figures, arrange, side_by_side
@@ -266,6 +266,26 @@ class Description:
             verdicts=list(self.verdicts.values()),
             warnings=self.warnings,
         )
+
+
+def charts(run: Run | str | Path, *others: Run | str | Path) -> DisplayedList[Drawn]:
+    """The pictures of a run, or of several of one benchmark in the same pictures.
+
+    `ek.charts("runs/yesterday")` shows them in a notebook; `[0].to_svg()` is the first as a file,
+    `to_png()` and `to_pdf()` need the package cairosvg.
+    """
+    return DisplayedList(describe(run, *others).charts)
+
+
+def tables(run: Run | str | Path) -> DisplayedList[Grid]:
+    """The tables of a run: `ek.tables("runs/yesterday")[0].rows`."""
+    return DisplayedList(describe(run).grids)
+
+
+def settings(run: Run | str | Path) -> Grid:
+    """What a run was asked with: `ek.settings("runs/yesterday")`."""
+    [(_, rows)] = describe(run).settings
+    return Grid("Settings", "", ["setting"], [(name, [words]) for name, words in rows], left=2)
 
 
 Result: TypeAlias = Comparison | Leaderboard | SuiteResult | Scorecard | Gate | Tokenized | Built

@@ -1,25 +1,23 @@
-"""The pictures, tables and settings of runs: for the page, the app and notebooks."""
+"""The pictures and settings of runs: for the page, the app and notebooks."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
 from msgspec import Struct
 
-from evenkeel.analysis.comparability import run_names
 from evenkeel.analysis.references import Reference
 from evenkeel.errors import MissingExtra
-from evenkeel.harness.folder import Run, load_run, shared_layout
+from evenkeel.harness.folder import Run
 from evenkeel.harness.folder.spec import served_at
 from evenkeel.page import format as text
-from evenkeel.page.grid import Content, Displayed, DisplayedList, Grid
+from evenkeel.page.grid import Displayed
 from evenkeel.page.html import render
 from evenkeel.page.layout import Bars, Curve, Layout, Picture, Points
 from evenkeel.page.metrics import declaration
-from evenkeel.page.tables import arrange, values_of
+from evenkeel.page.tables import values_of
 from evenkeel.report import charts as drawing
 from evenkeel.report import svg
 from evenkeel.types import RunSpec
@@ -70,32 +68,6 @@ def _cairosvg(what: str) -> Any:
     except ImportError:
         raise MissingExtra(what, package="cairosvg", install="pip install cairosvg") from None
     return cairosvg
-
-
-def charts(*runs: Run | str | Path) -> DisplayedList[Drawn]:
-    """The pictures of a run, or of several of one benchmark in the same pictures.
-
-    `ek.charts("runs/yesterday")` shows them in a notebook; `[0].to_svg()` is the first as a file,
-    `to_png()` and `to_pdf()` need the package cairosvg.
-    """
-    loaded = list({each.path.resolve(): each for each in map(load_run, runs)}.values())
-    named = dict(zip(run_names(loaded), loaded, strict=True))
-    layout = shared_layout(loaded)
-    return DisplayedList(draw(named, layout, f", of {next(iter(named))}" if len(named) > 1 else ""))
-
-
-def tables(run: Run | str | Path) -> DisplayedList[Grid]:
-    """The tables of a run: `ek.tables("runs/yesterday")[0].rows`."""
-    loaded = load_run(run)
-    return DisplayedList(grid for table in loaded.layout.tables if (grid := arrange(loaded.summary, table)))
-
-
-def settings(run: Run | str | Path) -> Grid:
-    """What a run was asked with: `ek.settings("runs/yesterday")`."""
-    rows: list[tuple[str, list[Content]]] = [
-        (name, [words]) for name, words in settings_of(load_run(run).spec)
-    ]
-    return Grid("Settings", "", ["setting"], rows, left=2)
 
 
 def draw(

@@ -193,8 +193,10 @@ def layout_for(spec: RunSpec, summary: Summary) -> Layout:
 
 
 def notes(spec: RunSpec, summary: Summary) -> list[Note]:
-    """How many triplets are independent, and where BM25 is at a disadvantage by construction."""
-    texts = []
+    """What the methods do, how many triplets are independent, and where BM25 is at a disadvantage."""
+    methods = zip(spec.options.get("method", ()), spec.subjects, strict=False)
+    explained = "; ".join(f"{name}: {what_it_does(text)}" for text, name in methods)
+    texts = [f"The methods. {explained}."]
     triplets = sum(figure.n for figure in summary.values() if figure.metric == "built_against_bm25")
     linked = [f for f in summary.values() if f.metric == "accuracy" and set(f.scope) == {"method"}]
     if fewest := min((f.clusters for f in linked if f.linked), default=0):
@@ -210,11 +212,6 @@ def notes(spec: RunSpec, summary: Summary) -> list[Note]:
     if tasks and any(models == ["bm25"] for models, _ in _methods(spec).values()):
         listed = ", ".join(map(tag_value, tasks))
         texts.append(f"Built to defeat BM25, so that its chance level is not one half: {listed}.")
-    explained = "; ".join(
-        f"{name}: {what_it_does(text)}"
-        for text, name in zip(spec.options.get("method", ()), spec.subjects, strict=False)
-    )
-    texts += [f"The methods. {explained}."] if explained else []
     return [*builder_notes(spec), *_cut_notes(summary), *map(Note, texts)]
 
 
