@@ -1,8 +1,9 @@
-"""Folders are layers, and no other code knows a benchmark by its name."""
+"""Folders are layers, no other code knows a benchmark by its name, and what the docs name is there."""
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -31,3 +32,18 @@ def test_no_other_code_knows_a_benchmark_by_its_name() -> None:
         if (names := list(names_in(path.read_text(encoding="utf-8"))))
     }
     assert set(found) == {REGISTRY}
+
+
+def test_every_test_of_a_promise_is_there() -> None:
+    text = (ROOT / "docs" / "reliability.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`(?:tests/)?(\w+/test_\w+\.py)`", text))
+    assert len(named) > 25
+    assert [name for name in sorted(named) if not (ROOT / "tests" / name).is_file()] == []
+
+
+def test_the_walk_of_a_request_takes_eight_files() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    walk = text.partition("## The walk of a request")[2].partition("```")[0]
+    files = re.findall(r"^\| `(\S+\.py)` \|", walk, re.MULTILINE)
+    assert len(files) == 8
+    assert [name for name in files if not (PACKAGE / name).is_file()] == []

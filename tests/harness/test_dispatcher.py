@@ -128,9 +128,7 @@ def test_what_failed_is_not_sent_again_in_this_start_however_tight_the_limit(tmp
 
 
 @pytest.mark.parametrize("at_once", [1, 3])
-def test_requests_that_wait_for_money_use_the_connections_that_are_there(
-    at_once: int, tmp_path: Path
-) -> None:
+def test_requests_that_wait_for_money_open_no_new_connections(at_once: int, tmp_path: Path) -> None:
     ports = set()
 
     async def respond(server: Hostile, request: web.BaseRequest) -> web.StreamResponse:

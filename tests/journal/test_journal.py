@@ -113,6 +113,21 @@ def test_a_journal_that_disappears_is_noticed(tmp_path: Path, replaced: bool) ->
         journal.close()
 
 
+def test_a_journal_that_may_not_be_written_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "j.sqlite"
+    Journal(path).close()
+
+    def read_only(path: Path) -> sqlite3.Connection:
+        return sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, check_same_thread=False)
+
+    monkeypatch.setattr(journal_module, "connect", read_only)
+    journal = Journal(path)
+    put(journal, ask(), Response(status="ok", text="lost"))
+    for act in (journal.flush, journal.close):
+        with pytest.raises(StorageError, match=r"j\.sqlite: the journal cannot be written .*readonly"):
+            act()
+
+
 def test_a_journal_is_whole_before_sqlite_writes_to_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

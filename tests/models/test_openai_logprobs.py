@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from itertools import cycle
 from typing import Any
 
 import msgspec
@@ -124,15 +125,16 @@ def test_nothing_is_asked_to_probe_what_needs_no_probe() -> None:
 class Echoing(Loopback):
     """Shows the tokens that a test has written for each prompt."""
 
-    def __init__(self, tokens: dict[str, list[str]]) -> None:
+    def __init__(self, tokens: dict[str, list[str]], models: tuple[str, ...] = ("loop",)) -> None:
         super().__init__()
         self.tokens = tokens
+        self.models = cycle(models)
 
     def _echo(self, body: Any) -> bytes:
         tokens = self.tokens[body.prompt]
         values = [None, *(-float(i) for i in range(1, len(tokens)))]
         choice = {"text": "", "logprobs": {"tokens": tokens, "token_logprobs": values}}
-        return msgspec.json.encode({"choices": [choice]})
+        return msgspec.json.encode({"choices": [choice], "model": next(self.models)})
 
 
 @pytest.mark.parametrize(
@@ -157,6 +159,14 @@ def test_tokens_find_their_place_in_the_text(tokens: list[str], values: tuple[in
     assert response.status == ("unparsed" if values is None else "ok")
     found = response.logprobs.values if response.logprobs else None
     assert found == (None if values is None else tuple(-float(value) for value in values))
+
+
+def test_two_calls_that_two_models_answer_are_no_answer() -> None:
+    tokens = {"나는 간다": ["나는 ", "간다"], "나는 ": ["나는 "]}
+    with Echoing(tokens, models=("one", "other")) as server:
+        response = one(model_of(server), LogLikelihood(prefix="나는 ", continuation="간다"))
+    assert (response.status, response.logprobs) == ("unparsed", None)
+    assert response.reason == "its two calls were answered by one and by other"
 
 
 @pytest.mark.parametrize(

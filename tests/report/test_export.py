@@ -15,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import evenkeel as ek
-from evenkeel.errors import DataError, StorageError, UsageError
+from evenkeel.errors import DataError, RunConflict, StorageError, UsageError
+from evenkeel.files import lock
 from evenkeel.files.columns import cells, columns, titles
 from evenkeel.files.frame import CHUNK
 from evenkeel.harness.folder import Run
@@ -91,6 +92,12 @@ def test_parquet_holds_every_sample_with_its_types(tmp_path: Path) -> None:
     assert frame["drift"].to_list() == [None] * 3
     assert frame["answer_2"].to_list() == ["second 0", "second 1", "second 2"]
     assert frame["fresh"].to_list() == [False, False, True]
+
+
+def test_a_run_that_is_written_is_not_exported(tmp_path: Path) -> None:
+    run = store(tmp_path / "run", [record(0, answers=said("one", "two"))])
+    with lock.writing(run.path), pytest.raises(RunConflict):
+        export(run, "csv")
 
 
 def test_csv_has_the_same_cells_as_parquet(tmp_path: Path) -> None:

@@ -38,7 +38,10 @@ class Limits(Struct, frozen=True, kw_only=True):
 
     max_requests: Annotated[
         Count | None,
-        Meta(description="Stop after this many requests, retries, trials and embeddings included."),
+        Meta(
+            description="Stop after this many calls to servers, retries, trials and embeddings included; of "
+            "a local model, texts and log-likelihoods."
+        ),
     ] = None
     max_usd: Annotated[
         Annotated[float, Meta(gt=0)] | None,
