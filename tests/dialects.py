@@ -19,10 +19,9 @@ from unittest.mock import patch
 import msgspec
 from aiohttp import web
 
-import evenkeel as ek
 from evenkeel.models.openai.backend import OpenAI
 from evenkeel.models.openai.listing import list_models
-from evenkeel.models.presets import Feature, Preset
+from evenkeel.models.presets import Feature, Preset, presets
 from evenkeel.models.registry import load_model
 from evenkeel.types import Embed, Generate, Message, Sampling
 from loopback import Loopback
@@ -151,7 +150,7 @@ def chat(text: str, *, schema: str = "", temperature: float = 0.7) -> Generate:
 
 def named_at(name: str, server: ProviderServer, folder: Path) -> dict[str, str]:
     """The environment in which a preset's name means this server, and its key is set."""
-    preset = ek.presets()[name]
+    preset = presets()[name]
     settings = folder / f"{name}.toml"
     address = server.host if preset.path else f"{server.host}{server.provider.prefix}"
     variable = preset.key or "NO_KEY"
@@ -174,7 +173,7 @@ def opened(name: str, **args: Any) -> OpenAI:
 
 def verify(name: str, folder: Path) -> None:
     """Speak to a provider's dialect by the preset's name."""
-    provider, preset = PROVIDERS[name], ek.presets()[name]
+    provider, preset = PROVIDERS[name], presets()[name]
     with ProviderServer(provider, words=8) as server, patch.dict(os.environ, named_at(name, server, folder)):
         model = opened(name)
         assert model.identity()["spec"] == f"{name}:loop"
@@ -230,7 +229,7 @@ def table() -> str:
         "| preset | address | key | seed | JSON | embeddings | log-probabilities of the prompt |",
         "| --- | --- | --- | --- | --- | --- | --- |",
     ]
-    for name, preset in ek.presets().items():
+    for name, preset in presets().items():
         kinds: dict[Feature, str] = {"json_schema": "schema", "json_mode": "mode"}
         json = ", ".join(word for feature, word in kinds.items() if preset.supports.get(feature))
         seed = f"`{preset.names['seed']}`" if "seed" in preset.names else _word(preset, "seed")

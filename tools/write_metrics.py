@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import evenkeel as ek
+from evenkeel.api.explained import explained
 from evenkeel.harness.registry import BENCHMARKS, benchmark_class
 from evenkeel.page.format import as_markdown, capitalised
 
 PAGE = Path(__file__).parents[1] / "docs" / "metrics.md"
 HEADING = """# Every metric: what it means, and what to be careful about
 
-Written by `python tools/write_metrics.py` from the declarations of the benchmarks. The same is in the app, in
-`ek.explained("mirae")` and in `evenkeel list metrics`. A name with `*` stands for several metrics. Formulas
-are on the page of each benchmark, intervals in [statistics.md](statistics.md).
+Written by `python tools/write_metrics.py` from the declarations of the benchmarks. The same is in the app and
+in `evenkeel list metrics`. A name with `*` stands for several metrics. Formulas are on the
+page of each benchmark, intervals in [statistics.md](statistics.md).
 """
 
 
@@ -27,7 +27,7 @@ def page() -> str:
 def _section(benchmark: str) -> str:
     question = benchmark_class(benchmark).layout.question
     parts = [f"## {benchmark}\n\n{question} See [{benchmark}.md]({benchmark}.md).\n"]
-    for metric in ek.explained(benchmark):
+    for metric in explained(benchmark):
         lines = [as_markdown(str(line)) for line in metric.overview().lines]
         parts += [
             f"### `{metric.name}`: {as_markdown(capitalised(metric.title))}\n",

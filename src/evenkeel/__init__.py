@@ -13,22 +13,18 @@ What there is, under the names of the command line:
     build                    make a data set, from a seed or from your own texts
     compare, gate            runs against each other; a run against a baseline
     leaderboard              runs by their headline; those that do not differ significantly share a rank
-    flips, compare_sample    the samples on which two runs differ; one of them in both
-    explained                what each metric of a benchmark means, and what to be careful about
+    flips                    the samples on which two runs differ, the largest changes first
     scorecard, export        a model's runs side by side; a run as CSV, Parquet, published or shared files
     render                   the page of a run, or of several side by side, as HTML
-    charts, tables, settings, notes_of  a run's pictures and tables, what it was asked with, its warnings
+    charts, tables           a run's pictures and tables
     Run, load_run            a run's folder: figures, records, a data frame
-    load_runs                the figures of many runs as one data frame
-    list_runs, open_run      the runs below a folder with their states; one of them by its name
-    read_progress, stop      how far a run is; ask its process to stop
-    start, start_build, started  runs and builds as processes of their own
+    load_runs, list_runs     the figures of many runs as one data frame; the runs below a folder
     MiraeOptions, RgbOptions, MironOptions, MultiviewOptions
     load_model               a model by its spec; it answers a stream of requests
-    presets, try_model       well-known servers and which keys are set; what a model can do
-    list_benchmarks, describe  the benchmarks by name; the options of a class
-    Generate, LogLikelihood, StringLikelihood, Embed, Rank, Message, Sampling, Response
-    Benchmark, Metric, Sample, Score
+    list_benchmarks          the benchmarks by name
+    Generate, LogLikelihood, Embed, Rank, Message, Sampling, Response
+    Benchmark, Metric, Sample, Score, make_score
+    Layout, Table, Column, Curve, Bars, Points
     EvenkeelError, UsageError
 
 Each function has an example in its help; docs/extending.md shows a benchmark of your own. Nothing heavy is

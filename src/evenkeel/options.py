@@ -71,7 +71,7 @@ class Option(NamedTuple):
 @cache
 def describe(options: type[Struct]) -> tuple[Option, ...]:
     """The options of a class, in the order in which they are written:
-    `[option.name for option in ek.describe(ek.RgbOptions)]`."""
+    `[option.name for option in describe(ek.RgbOptions)]`."""
     hints = get_type_hints(options, include_extras=True)
     described = []
     for field in msgspec.structs.fields(options):

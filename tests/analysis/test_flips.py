@@ -13,6 +13,7 @@ from evenkeel.benchmarks.miron.files import MironDetail, MironInputs
 from evenkeel.benchmarks.rgb.files import RgbDetail, RgbInputs
 from evenkeel.errors import UsageError
 from evenkeel.page.view import Beside, Block, Facts, Text, View
+from evenkeel.report.samples.flips import compare_sample
 from evenkeel.types import Logprobs, Record, Response
 from records import record, store
 from stored import store_run
@@ -86,7 +87,7 @@ def block(view: View, heading: str) -> Block:
 def test_what_was_asked_is_shown_once_and_answers_side_by_side(tmp_path: Path) -> None:
     old = store(tmp_path / "old", [question("It is Paris.")], "rgb")
     new = store(tmp_path / "new", [question("It is Rome.", "truncated")], "rgb")
-    view = ek.compare_sample(old, new, "s0")
+    view = compare_sample(old, new, "s0")
     shown_once = headings(view)
     assert shown_once[0] == "question"
     assert {"what the checks say (old)", "what the checks say (new)"} <= set(shown_once)
@@ -106,11 +107,11 @@ def test_what_was_asked_is_shown_once_and_answers_side_by_side(tmp_path: Path) -
 
 def test_an_answer_that_is_the_same_is_shown_once(tmp_path: Path) -> None:
     runs = [store(tmp_path / name, [question("It is Paris.")], "rgb") for name in ("old", "new")]
-    answer = block(ek.compare_sample(runs[0], runs[1], "s0"), "Answer 1")
+    answer = block(compare_sample(runs[0], runs[1], "s0"), "Answer 1")
     assert isinstance(answer, Text)
     assert (answer.body, answer.note) == ("It is Paris.", "The same in both runs.")
     with pytest.raises(UsageError, match="has no sample 's9'"):
-        ek.compare_sample(runs[0], runs[1], "s9")
+        compare_sample(runs[0], runs[1], "s9")
 
 
 def continuation(generated: str | None) -> Record:
@@ -129,14 +130,14 @@ def test_a_log_likelihood_is_no_empty_answer(tmp_path: Path) -> None:
         store(tmp_path / name, [continuation(text)], "miron")
         for name, text in (("old", " cat"), ("new", " dogs"), ("failed", None))
     )
-    view = ek.compare_sample(old, new, "s0")
+    view = compare_sample(old, new, "s0")
     assert headings(view)[:4] == ["prefix", "target", "generated", "tokens of the target"]
     target, generated = block(view, "target"), block(view, "generated")
     assert isinstance(target, Text)
     assert target.spans == ()  # what is marked in it differs
     assert isinstance(generated, Beside)
     assert [each.body for each in generated.columns if isinstance(each, Text)] == [" cat", " dogs"]
-    view = ek.compare_sample(old, failed, "s0")
+    view = compare_sample(old, failed, "s0")
     assert "Answer 1 (error: HTTP 500) (only failed)" in headings(view)
     assert "generated (only old)" in headings(view)
     assert "Answer 1" not in headings(view)

@@ -35,9 +35,9 @@ pytestmark = pytest.mark.slow
 
 PARENT = """
 import sys, time
-import evenkeel as ek
-run = ek.start(sys.argv[1], "mirae", "openai:loop", base_url=sys.argv[2], embedder="openai:embed",
-               data=sys.argv[3], levels="1", concurrency=1)
+from evenkeel.api.launch import start
+run = start(sys.argv[1], "mirae", "openai:loop", base_url=sys.argv[2], embedder="openai:embed",
+            data=sys.argv[3], levels="1", concurrency=1)
 print(run.path, flush=True)
 time.sleep(600)
 """

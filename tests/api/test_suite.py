@@ -20,8 +20,10 @@ from aiohttp import web
 
 import evenkeel as ek
 from commandline import command, evenkeel
+from evenkeel.api.launch import started
 from evenkeel.api.suite.suite import plan_suite
 from evenkeel.files import lock
+from evenkeel.harness.control import stop
 from evenkeel.report.suite import SuiteResult
 from loopback import Loopback
 from models.tiny import tiny_model
@@ -191,21 +193,21 @@ def test_a_model_of_this_machine_and_a_server_share_the_budget(tmp_path: Path, q
 
 
 def test_a_stop_of_one_run_ends_that_run_alone(tmp_path: Path, questions: Path) -> None:
-    def stop() -> None:
+    def stop_the_first() -> None:
         until(lambda: servers["one"].requests)
-        ek.stop(tmp_path / "runs" / "suite" / "mirae-one")
+        stop(tmp_path / "runs" / "suite" / "mirae-one")
 
     with serving(one={"latency": 600}, two={}) as servers, Loopback() as embedder:
         path = write_suite(tmp_path, servers)
         path.write_text(
             path.read_text().replace(f"embed?base_url={servers['one'].url}", f"embed?base_url={embedder.url}")
         )
-        stopping = threading.Thread(target=stop)
+        stopping = threading.Thread(target=stop_the_first)
         stopping.start()
         result = outcome(path)
         stopping.join()
     assert [run.state for run in result.runs] == ["stopped", "finished"]
-    states = {each.name: each.state for each in ek.started(tmp_path / "runs" / "suite")}
+    states = {each.name: each.state for each in started(tmp_path / "runs" / "suite")}
     assert states == {"mirae-one": "stopped", "mirae-two": "finished"}
 
 
@@ -241,7 +243,7 @@ def test_ctrl_c_stops_all_runs_and_says_how_to_go_on(tmp_path: Path, questions: 
     assert "0 of 2 runs are finished" in printed
     assert "the same command resumes from there" in printed
     assert "Traceback" not in printed
-    assert [each.state for each in ek.started(tmp_path / "runs" / "suite")] == ["stopped", "stopped"]
+    assert [each.state for each in started(tmp_path / "runs" / "suite")] == ["stopped", "stopped"]
 
 
 def test_one_suite_writes_a_folder_and_its_end_ends_its_runs(tmp_path: Path, questions: Path) -> None:
@@ -253,7 +255,7 @@ def test_one_suite_writes_a_folder_and_its_end_ends_its_runs(tmp_path: Path, que
             outcome(path)
         process.kill()
         process.wait()
-        until(lambda: not ek.started(tmp_path / "runs" / "suite")[0].active)
+        until(lambda: not started(tmp_path / "runs" / "suite")[0].active)
 
 
 def test_a_run_whose_process_is_killed_costs_no_other(tmp_path: Path, questions: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 import evenkeel as ek
 from commandline import evenkeel
+from evenkeel.api.launch import started
 from evenkeel.app.routes import ACTIONS, PAGES
 from evenkeel.app.server import LARGEST_UPLOAD_BYTES, Server
 from evenkeel.errors import UsageError
@@ -215,7 +216,7 @@ def test_a_link_with_every_field_sends_nothing(runs: Path, monkeypatch: pytest.M
             # What a link says of an action is not read either.
             reply = app.visitor.post(f"{path}?{link.partition('?')[2]}", token)
             assert reply.status == 422
-        assert ek.started(runs) == []
+        assert started(runs) == []
         assert thief.requests == 0
 
 
@@ -228,7 +229,7 @@ def test_what_was_looked_at_is_what_is_started(app: Serving, runs: Path) -> None
     changed = sealed | {"reviewed": sealed["reviewed"].replace('"limit":5', '"limit":500')}
     assert app.visitor.post("/new-run/start", changed).status == 422
     assert app.visitor.post("/new-run/test", changed).status == 422
-    assert ek.started(runs) == []
+    assert started(runs) == []
 
 
 def hidden(page: str) -> dict[str, str]:

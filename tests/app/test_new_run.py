@@ -13,6 +13,7 @@ import html5lib
 import pytest
 
 import evenkeel as ek
+from evenkeel.api.launch import started
 from evenkeel.app.progress import Watched, watched
 from evenkeel.files import lock
 from scripted import Scripted
@@ -227,7 +228,7 @@ def test_what_failed_can_be_dismissed(app: Serving, tmp_path: Path) -> None:
     page = app.visitor.get(address("/run", run=name)).text
     assert "Dismiss" in page
     assert app.visitor.post("/run/dismiss", app.form("/new-run") | {"run": name}).headers["location"] == "/"
-    assert ek.started(tmp_path / "runs") == []
+    assert started(tmp_path / "runs") == []
     assert app.visitor.post("/run/resume", app.form("/new-run") | {"run": name}).status == 422
 
 
@@ -235,7 +236,7 @@ def test_a_build_is_started_and_its_files_can_be_chosen(app: Serving, tmp_path: 
     page = app.visitor.get("/build?benchmark=miron").text
     form = fields(page) | {"option-per_category": "2"}
     assert app.visitor.post("/build/review", form).status == 303
-    [process] = ek.started(tmp_path / "runs")
+    [process] = started(tmp_path / "runs")
     wait_until(lambda: not process.active)
     assert process.state == "finished", process.log_tail()
     page = app.visitor.get("/build").text
@@ -259,9 +260,9 @@ def test_a_build_lists_its_hosts_before_anything_is_sent(app: Serving, tmp_path:
         assert app.visitor.post("/build", form).status == 422, "without the look before"
         back = fields(app.visitor.post("/build/change", sealed).text)
         assert (back["option-model"], back["option-questions"]) == (model, str(tmp_path / "mine.txt"))
-        assert (server.requests, ek.started(tmp_path / "runs")) == (0, [])
+        assert (server.requests, started(tmp_path / "runs")) == (0, [])
         assert app.visitor.post("/build", sealed).status == 303
-        [process] = ek.started(tmp_path / "runs")
+        [process] = started(tmp_path / "runs")
         wait_until(lambda: not process.active)
         assert server.requests > 0
 

@@ -16,8 +16,10 @@ import pytest
 
 import evenkeel as ek
 from browsers import NASTY
+from evenkeel.api.explained import explained
 from evenkeel.app.routes import PAGES
 from evenkeel.page.format import visible
+from evenkeel.report.samples.flips import compare_sample
 from harness.test_canary import CANARY, Echo, leaks
 from scripted import Scripted
 from serving import Serving, address, serving
@@ -177,7 +179,7 @@ def test_a_sample_is_shown_in_both_runs(app: Serving, runs: Path) -> None:
     sample = ek.load_run(runs / "one").samples().index.ids[0]
     reply = app.visitor.get(f"/compare?run=one&run=two&sample={quote(sample)}")
     assert reply.status == 200
-    assert ek.compare_sample(runs / "one", runs / "two", sample).title in text_of(reply.text)
+    assert compare_sample(runs / "one", runs / "two", sample).title in text_of(reply.text)
 
 
 def test_a_leaderboard_ranks_what_can_be_ranked(app: Serving) -> None:
@@ -194,7 +196,7 @@ def test_a_scorecard_leads_to_its_reports(app: Serving) -> None:
 
 def test_every_metric_is_explained(app: Serving) -> None:
     text = text_of(app.visitor.get("/explained?benchmark=rgb").text)
-    for metric in ek.explained("rgb"):
+    for metric in explained("rgb"):
         assert metric.meaning in text
 
 

@@ -14,6 +14,7 @@ from evenkeel.benchmarks.rgb.files import DocKind, RgbInputs, load_prompts
 from evenkeel.benchmarks.rgb.scoring import measure
 from evenkeel.page.layout import Bars
 from evenkeel.page.verdict import judge
+from evenkeel.report.notes import notes_of
 from evenkeel.types import Figure, Response, Sample, Status, Summary
 from rgb_rules import REJECTION, Item, ask, exported, false, given, plain, right, scattered, write
 from stored import undeclared
@@ -234,7 +235,7 @@ def test_an_empty_reply_that_was_recorded_counts_as_published(tmp_path: Path) ->
     assert (lenient.value, lenient.n) == (0.5, 2)
     assert lenient.coverage == pytest.approx(2 / 3)
     assert run.agreement() == "3 published figures, largest difference from ours 0.0e+00"
-    assert any("1 recorded reply is empty" in note.text for note in ek.notes_of(run))
+    assert any("1 recorded reply is empty" in note.text for note in notes_of(run))
 
 
 def test_no_document_at_all_is_asked_about_as_published(tmp_path: Path) -> None:

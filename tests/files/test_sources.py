@@ -17,6 +17,7 @@ import msgspec
 import pytest
 
 import evenkeel as ek
+from evenkeel.api.launch import start
 from evenkeel.errors import DataError, DataUnreachable, UsageError
 from evenkeel.files.remote import sources
 from evenkeel.files.remote.sources import local, parse_columns, without_secrets
@@ -195,7 +196,7 @@ def test_an_address_shows_no_secret() -> None:
     assert without_secrets("https://me:sec#ret@host/a.csv") == "https://…"
     assert without_secrets("https://host/a.csv;token=secret") == "https://host/a.csv"
     with pytest.raises(UsageError, match="cannot be given here"):
-        ek.start("runs", "rgb", "openai:x", data="https://me:pw@host/x.jsonl")
+        start("runs", "rgb", "openai:x", data="https://me:pw@host/x.jsonl")
 
 
 # The Hugging Face Hub

@@ -24,6 +24,7 @@ from aiohttp import web
 
 import evenkeel as ek
 from commandline import command, evenkeel
+from evenkeel.api.launch import start
 from evenkeel.errors import ModelUnreachable, UsageError
 from evenkeel.models.openai.endpoint import endpoints
 from evenkeel.models.presets import presets
@@ -237,7 +238,7 @@ def test_an_address_with_a_key_is_no_part_of_a_spec(tmp_path: Path) -> None:
         ek.load_model(f"openai:m?base_url={urllib.parse.quote(spelled)}")
     assert leaks(str(raised.value).encode()) == []
     with pytest.raises(UsageError, match="may not hold"):  # its command would be stored, and shown by `ps`
-        ek.start(tmp_path, "rgb", "openai:m", base_url=spelled)
+        start(tmp_path, "rgb", "openai:m", base_url=spelled)
     assert list(tmp_path.iterdir()) == []
 
 

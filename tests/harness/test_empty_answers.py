@@ -11,7 +11,7 @@ import pytest
 
 import evenkeel as ek
 from evenkeel.models.openai.protocol import read_chat, read_completion
-from evenkeel.report.notes import ending_notes, endings
+from evenkeel.report.notes import ending_notes, endings, notes_of
 from evenkeel.text.answers import Rule, is_blank
 from evenkeel.types import Status
 from loopback import Loopback
@@ -131,7 +131,7 @@ def test_answers_that_are_cut_off_count_and_carry_a_warning(tmp_path: Path) -> N
     assert done.headline.coverage == 1.0
     assert done.headline.statuses == {"ok": 1, "truncated": 11}
     (note,) = ending_notes(done)
-    assert note in ek.notes_of(done.path)
+    assert note in notes_of(done.path)
     assert note.warning
     assert note.text.startswith("11 of 12 answers were cut off")
     assert note.text in (done.path / "report.html").read_text()

@@ -135,7 +135,7 @@ def test_an_edited_set_is_checked(tmp_path: Path, capsys: pytest.CaptureFixture[
 
 @pytest.mark.parametrize("benchmark", ["mirae", "rgb", "miron", "multiview"])
 def test_what_is_built_is_valid(benchmark: str, tmp_path: Path) -> None:
-    small = {"rgb": {"size": 4}, "miron": {"per_category": 2}}.get(benchmark, {})
+    small: dict[str, Any] = {"rgb": {"size": 4}, "miron": {"per_category": 2}}.get(benchmark, {})
     build(benchmark, tmp_path / "made", seed=3, **small)
     assert evenkeel("build", benchmark, "--check", str(tmp_path / "made")).code == 0
     assert evenkeel("build", "miron", "--check", str(tmp_path / "made")).code == (benchmark != "miron")

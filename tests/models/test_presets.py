@@ -7,13 +7,12 @@ from pathlib import Path
 
 import pytest
 
-import evenkeel as ek
 from evenkeel.api.setup import with_base_url
 from evenkeel.errors import DataError, UsageError
 from evenkeel.files import configuration
 from evenkeel.models.openai.backend import OpenAI
 from evenkeel.models.openai.endpoint import endpoints
-from evenkeel.models.presets import find_preset
+from evenkeel.models.presets import find_preset, presets
 from evenkeel.models.registry import load_model
 from evenkeel.types import ModelRef
 
@@ -152,7 +151,7 @@ def test_a_person_adds_presets_and_changes_known_ones(
         '[presets.ollama]\nextra_body = {keep_alive = "1h"}\n'
     )
     assert sent("lab:m") == {"https://lab.example/v1": "lab-4f9a0c2d7b61e835aa"}
-    lab, groq = load_model("lab:m"), ek.presets()["groq"]
+    lab, groq = load_model("lab:m"), presets()["groq"]
     assert "embed" not in lab.capabilities
     assert lab.identity()["spec"] == "lab:m"
     assert groq.supports["rerank"] is False  # what is not written stays
@@ -178,7 +177,7 @@ def test_a_mistake_in_the_settings_is_named_with_its_place(settings: Settings) -
     for text, place, problem in MISTAKES:
         path = settings(text)
         with pytest.raises(DataError) as raised:
-            ek.presets()
+            presets()
         assert str(raised.value).startswith(f"{path}{place}"), text
         assert problem in str(raised.value)
         assert "4f9a0c2d" not in str(raised.value)

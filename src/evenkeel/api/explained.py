@@ -10,6 +10,6 @@ from evenkeel.page.metrics import Metric
 def explained(benchmark: str) -> DisplayedList[Metric]:
     """Every metric that a benchmark declares, in its order; a name with `*` is one entry.
 
-    `ek.explained("mirae")[0].meaning`
+    `explained("mirae")[0].meaning`
     """
     return DisplayedList(benchmark_class(benchmark).layout.metrics)

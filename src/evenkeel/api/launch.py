@@ -3,7 +3,7 @@ that stopped is resumed.
 
 The folder of a run, or of a data set, holds `started.json`, the settings of the process that writes it, and
 `log`, what a process without a terminal printed. A folder may come from anyone: nothing is started from one
-unless a mark outside of it says that this person began it here. No process is signalled: `evenkeel.stop` asks
+unless a mark outside of it says that this person began it here. No process is signalled: `stop` asks
 it to end.
 """
 
@@ -135,10 +135,10 @@ class Started(Struct, frozen=True, kw_only=True, omit_defaults=True):
 def start(
     runs_folder: str | Path, benchmark: str | Path, model: str | None = None, **settings: Any
 ) -> Started:
-    """Begin a run as a process of its own: `ek.start("runs", "mirae", "embedded", limit=4)`.
+    """Begin a run as a process of its own: `start("runs", "mirae", "embedded", limit=4)`.
 
     The settings are those of `ek.run`, which are checked first; the run's folder is a new one below
-    `runs_folder`. The process has this one's environment. `ek.started` tells how it goes.
+    `runs_folder`. The process has this one's environment. `started` tells how it goes.
     """
     _refuse_arguments(settings)
     options = {name: value for name, value in settings.items() if name not in RUN_ARGUMENTS}
@@ -159,7 +159,7 @@ def start(
 
 
 def start_build(runs_folder: str | Path, benchmark: str | Path, **settings: Any) -> Started:
-    """Begin a build as a process of its own: `ek.start_build("runs", "mirae", seed=7)`.
+    """Begin a build as a process of its own: `start_build("runs", "mirae", seed=7)`.
 
     The settings are those of `ek.build`; the files are made in a new folder, `runs_folder`/data/NAME.
     """
@@ -176,8 +176,8 @@ def start_build(runs_folder: str | Path, benchmark: str | Path, **settings: Any)
 
 
 def started(runs_folder: str | Path) -> list[Started]:
-    """Runs and builds below a runs folder that were begun by `ek.start`, `ek.start_build` or at a terminal,
-    newest first: `[each.state for each in ek.started("runs")]`."""
+    """Runs and builds below a runs folder that were begun by `start`, `start_build` or at a terminal,
+    newest first: `[each.state for each in started("runs")]`."""
     _PROCESSES[:] = [process for process in _PROCESSES if process.poll() is None]
     roots = (Path(runs_folder), Path(runs_folder) / DATA)
     folders = [folder for root in roots if root.is_dir() for folder in root.iterdir()]

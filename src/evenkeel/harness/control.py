@@ -60,7 +60,7 @@ class RunProgress(Struct, frozen=True, kw_only=True):
 
 
 def read_progress(path: str | Path) -> RunProgress | None:
-    """How far a run is: `ek.read_progress("runs/today")`. None where no process is writing it."""
+    """How far a run is: `read_progress("runs/today")`. None where no process is writing it."""
     folder = Path(path)
     try:
         file = run_file(folder, PROGRESS) if lock.is_written(folder) else None
@@ -70,7 +70,7 @@ def read_progress(path: str | Path) -> RunProgress | None:
 
 
 def stop(path: str | Path) -> None:
-    """Ask the process that writes a run to stop, as Ctrl-C would: `ek.stop("runs/today")`.
+    """Ask the process that writes a run to stop, as Ctrl-C would: `stop("runs/today")`.
 
     It ends within a second or so. Its answers are saved: `evenkeel resume` continues.
     """

@@ -118,7 +118,7 @@ class Preset(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 def presets() -> dict[str, Preset]:
-    """Providers and local servers by name: `ek.presets()["groq"].spec("openai/gpt-oss-20b")`."""
+    """Providers and local servers by name: `presets()["groq"].spec("openai/gpt-oss-20b")`."""
     available = dict(_built_in())
     for name, fields in configuration.read_section(SECTION).items():
         available[name] = _customised(name, fields, available.get(name))

@@ -283,7 +283,7 @@ def tables(run: Run | str | Path) -> DisplayedList[Grid]:
 
 
 def settings(run: Run | str | Path) -> Grid:
-    """What a run was asked with: `ek.settings("runs/yesterday")`."""
+    """What a run was asked with: `settings("runs/yesterday")`."""
     [(_, rows)] = describe(run).settings
     return Grid("Settings", "", ["setting"], [(name, [words]) for name, words in rows], left=2)
 

@@ -19,7 +19,7 @@ MANY = 0.05
 
 
 def notes_of(run: Run | str | Path) -> list[Note]:
-    """What to say beside the figures of a run, warnings among it: `ek.notes_of("runs/yesterday")[0].text`."""
+    """What to say beside the figures of a run, warnings among it: `notes_of("runs/yesterday")[0].text`."""
     run = load_run(run)
     by_models = run.spec.provenance.get("notes") or {}
     texts = [

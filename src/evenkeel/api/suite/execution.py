@@ -53,7 +53,7 @@ THREADED = (
 """The packages with the types that a run on servers reads."""
 UNFINISHED = "not finished: the same command resumes it"
 INTERRUPTED = (129, 130, 143)
-"""Exit codes of a child that a signal, or `evenkeel.stop`, ended."""
+"""Exit codes of a child that a signal, or `stop`, ended."""
 
 
 class Execution:

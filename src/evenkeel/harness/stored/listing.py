@@ -56,7 +56,7 @@ def list_runs(folder: str | Path) -> list[ListedRun]:
 
 
 def open_run(folder: str | Path, name: str) -> Run:
-    """A run by the name that `list_runs` gives it: `ek.open_run("runs", "20261115-180400-mirae-embedded")`.
+    """A run by the name that `list_runs` gives it: `open_run("runs", "20261115-180400-mirae-embedded")`.
 
     The name may come from anyone: one that leads out of the folder is refused.
     """

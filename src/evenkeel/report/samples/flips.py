@@ -67,7 +67,7 @@ def compare_sample(a: Run | str | Path, b: Run | str | Path, sample: str) -> Vie
     """One sample in two runs, as its benchmark shows it: what is the same in both once, texts that differ
     side by side with their differences marked, and anything else that differs once for each run.
 
-    `ek.compare_sample("runs/old", "runs/new", "en-1-L1")`
+    `compare_sample("runs/old", "runs/new", "en-1-L1")`
     """
     runs = [load_run(a), load_run(b)]
     layout, names = layout_of(runs), run_names(runs)
