@@ -110,11 +110,12 @@ def document(options: type[Struct]) -> None:
 
 
 def parse(
-    options: type[OptionsT], values: Mapping[str, Any], *, of: str, also: Collection[str] = ()
+    options: type[OptionsT], values: Mapping[str, Any], *, of: str, also: Collection[str] = (), flag: str = ""
 ) -> OptionsT:
     """Build an options struct from names and values (strings are converted); an unknown name is an error.
 
-    `also` are names that may be given beside the options: one of them may have been meant.
+    `also` are names that may be given beside the options: one of them may have been meant. `flag` is the
+    option of the command line that these are given by, where each has not its own: `--model-arg`.
     """
     names = [option.name for option in describe(options)]
     unknown = sorted(set(values) - set(names))
@@ -132,9 +133,9 @@ def parse(
         name = fault.path[0] if fault.path else None
         if not isinstance(name, str):
             raise UsageError(sentence(f"{of}: {fault.problem}")) from None
-        flag = f"--model-arg {name}=" if of.startswith("the model ") else ""
+        typed_as = f"{flag} {name}=" if flag else ""
         problem = _expected(options, name, fault.problem)
-        raise OptionError(name, _typed(values[name]), problem, of=of, flag=flag) from None
+        raise OptionError(name, _typed(values[name]), problem, of=of, flag=typed_as) from None
 
 
 def _expected(options: type[Struct], name: str, problem: str) -> str:

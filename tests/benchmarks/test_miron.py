@@ -21,7 +21,9 @@ from evenkeel.benchmarks.miron.page import data_notes
 from evenkeel.benchmarks.miron.scoring import lev_score
 from evenkeel.files.datasets import data_file
 from evenkeel.harness.data import Chosen, Data
+from evenkeel.harness.registry import load_stored
 from evenkeel.journal.journal import make_key
+from evenkeel.report.notes import endings
 from evenkeel.types import Generate, LogLikelihood, Sampling
 from loopback import Loopback, logprob, tokenise
 
@@ -199,6 +201,7 @@ def test_a_row_without_log_probabilities_keeps_its_text_and_its_score(
     assert (done.headline.value, done.headline.n) == (finished[0].headline.value, 24)
     assert (done.headline.coverage, done.headline.statuses) == (1.0, {"ok": 24})
     assert (confidence.n, confidence.statuses) == (22, {"ok": 22, "unparsed": 2})
+    assert endings(done.records(), load_stored(done.spec)).total() == 24  # texts: not the log-likelihoods
     assert code == 1
     assert "coverage of target_confidence 91.67% is under the floor of 95%" in capsys.readouterr().err
 

@@ -245,7 +245,7 @@ def _response(request: Any, generated: str) -> Response:
 def test_target_and_continuation_are_marked_where_they_differ() -> None:
     view = Miron.view(continued("en-1", "One cat, two", " cap"))
     assert marks(text(view, "target")) == ["ts"]
-    assert marks(text(view, "generated")) == ["p"]
+    assert marks(text(view, "Answer 1")) == ["p"]
     assert text(view, "also right").body == "kittens"
     assert view.label == "score 60, probability 62%"
     (tokens,) = blocks(view, Tokens)

@@ -205,3 +205,9 @@ def test_a_score_lacks_its_values_unless_all_was_answered() -> None:
     for failure in (Response(status="error"), Response(status="ok", text=" "), Response(status="refused")):
         score = scored(ok, failure)
         assert (score.values, score.answered) == ({"said": None}, 1)
+
+
+def test_a_benchmark_has_sixteen_members_and_helpers_are_none_of_them() -> None:
+    members = {name for name in (*dir(Benchmark), *Benchmark.__annotations__) if not name.startswith("_")}
+    assert len(members) <= 16
+    assert {*vars(Echo(Options()))} == {"options", "seed"}

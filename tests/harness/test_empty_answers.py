@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 import evenkeel as ek
+from evenkeel.harness.registry import load_stored
 from evenkeel.models.openai.protocol import read_chat, read_completion
 from evenkeel.report.notes import ending_notes, endings, notes_of
 from evenkeel.text.answers import Rule, is_blank
@@ -156,4 +157,4 @@ def test_recorded_answers_that_are_empty_are_none(tmp_path: Path) -> None:
     assert (done.headline.value, done.headline.coverage) == (None, 0.0)
     assert done.headline.statuses == {"unparsed": 3}
     assert done.failures() == {"unparsed: empty answer": 3}
-    assert endings(done.records())["empty"] == 3
+    assert endings(done.records(), load_stored(done.spec))["empty"] == 3

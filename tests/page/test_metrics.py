@@ -11,7 +11,7 @@ import evenkeel as ek
 from evenkeel.harness.registry import BENCHMARKS, benchmark_class
 from evenkeel.page.format import counts
 from evenkeel.page.layout import Layout
-from evenkeel.page.metrics import Metric, declaration, unit_of
+from evenkeel.page.metrics import Metric, declaration, title_of, unit_of
 
 
 def layout_of(name: str) -> Layout:
@@ -25,6 +25,22 @@ def test_what_is_shown_is_declared(benchmark: str) -> None:
     columns = [column.metric for table in layout.tables for column in table.metrics]
     columns += [table.metric for table in layout.tables if table.metric] + [c.metric for c in layout.facts]
     assert [name for name in columns if declaration(layout.metrics, name) is None] == []
+
+
+def test_a_method_whose_name_has_a_slash_is_named_whole() -> None:
+    metrics = [Metric("accuracy", "accuracy", "share", "higher")]
+    for name, title in {
+        "accuracy@embed:sbert:my/minilm": "Accuracy (embed:sbert:my/minilm)",
+        "accuracy@embed:my/minilm/task=stories": "Accuracy (embed:my/minilm), task stories",
+        "accuracy@judge:openai:org/m?top_p=1": "Accuracy (judge:openai:org/m?top_p=1)",
+        "accuracy/lang=a@b": "Accuracy, language a@b",
+    }.items():
+        assert title_of(metrics, name) == title
+
+
+def test_tags_and_parts_may_be_written_as_lists() -> None:
+    written = Metric("right", "Right", "share", "higher", by=["lang"], parts=["noise"])
+    assert {written} == {Metric("right", "Right", "share", "higher", by=("lang",), parts=("noise",))}
 
 
 def test_an_exact_name_comes_before_a_pattern() -> None:

@@ -77,6 +77,12 @@ def test_a_macro_average_is_not_a_share_of_prompts() -> None:
     assert judge(layout, summary, {"model": headline}).text.startswith("Right in 4 of 8 prompts (")
 
 
+def test_a_title_may_have_braces() -> None:
+    metric = Metric("right", "Answers in {json}", "share", "higher")
+    text = of(figure(0.63, 0.6, 0.66, n=1200, clusters=1200), replace(RIGHT, metrics=(metric,), verdict=""))
+    assert text.startswith("Answers in {json} 63%")
+
+
 def test_remarks_on_the_figures_follow() -> None:
     layout = replace(RIGHT, remarks=lambda summary: [f"It was asked {summary['right'].n} times."])
     assert of(figure(0.5, 0.4, 0.6), layout).endswith(" (95% interval 40% to 60%). It was asked 8 times.")

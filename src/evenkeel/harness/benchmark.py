@@ -21,6 +21,7 @@ from evenkeel.harness.data import Data
 from evenkeel.harness.plugins import load
 from evenkeel.harness.published import Publishing, Recordings
 from evenkeel.options import describe, document
+from evenkeel.page.format import TAG_WORDS
 from evenkeel.page.layout import Column, Layout, Note, Table
 from evenkeel.page.metrics import Metric
 from evenkeel.page.view import View, generic_view
@@ -106,6 +107,8 @@ class Benchmark(Generic[InputsT, DetailT]):
         super().__init_subclass__()
         if "metrics" in vars(cls) and "layout" not in vars(cls):
             cls.layout = _layout(cls)
+        if "layout" in vars(cls):
+            TAG_WORDS.update(cls.layout.words)
         if "Options" in vars(cls):
             document(cls.Options)
 

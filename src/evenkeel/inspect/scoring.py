@@ -52,8 +52,6 @@ INSPECT = "inspect"
 """The spec of a helper that is Inspect's model, `inspect:ROLE` of the model in a role there."""
 NORMAL = 1.959964
 """Standard errors from a mean to the end of its 95 % interval, where that is symmetric."""
-BY_OTHERS = ("no_clean_version",)
-"""Values that depend on other samples and whose metrics do not say so."""
 
 
 def is_inspect(spec: str) -> bool:
@@ -180,7 +178,7 @@ class Session:
         subjects = [name.partition("@")[2]] if "@" in name else list(self._subjects)
         computed = any(not self._subjects.get(subject) for subject in subjects)
         joint = metric is not None and bool(metric.depends_on not in ("", "answers") or metric.mean_over)
-        return joint or computed or name in BY_OTHERS
+        return joint or computed
 
     def _explanation(self, scored: Scored, names: Collection[str]) -> str:
         record: Record = msgspec.json.decode(scored.line, type=record_type(type(self.benchmark)))

@@ -23,7 +23,7 @@ from evenkeel.files.package_data import read_json
 
 NO_KEY = "NO_KEY"
 """A variable that nobody sets: named so that no key is sent."""
-RESERVED = frozenset({"embedded", "embedded-embedder", "hf", "openai", "sbert", "replay", "bm25"})
+RESERVED = frozenset({"embedded", "embedded-embedder", "hf", "openai", "sbert", "replay"})
 """Names that mean something else in front of a colon."""
 SECTION = "presets"
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")

@@ -166,7 +166,7 @@ def check_spec(spec: str, args: Mapping[str, Any]) -> Struct:
         raise UsageError(f"unknown model '{spec}'.{hint} Available: {', '.join(forms)}.")
     _refuse_keys(bare, {key: str(value) for key, value in args.items() if value is not None})
     options: type[Struct] = backend_class(scheme).Options
-    return parse(options, {**args, **in_spec}, of=f"the model '{bare}'")
+    return parse(options, {**args, **in_spec}, of=f"the model '{bare}'", flag="--model-arg")
 
 
 def _meant(bare: str, schemes: Iterable[str]) -> str:

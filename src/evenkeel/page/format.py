@@ -195,30 +195,19 @@ def statuses(figure: Figure) -> str:
     return ", ".join(f"{count:,} {words.get(status, status)}" for status, count in figure.statuses.items())
 
 
-TAGS = {
-    "lang": "language",
-    "docset": "document set",
-    "edits": "typos",
-    "edit": "kind of typo",
-    "edited": "words with typos",
-    "padding": "what makes prompts longer",
-}
-"""Tags in words, where they are not words themselves."""
-VALUES = {
-    ("padding", "elaborate"): "further demands (elaborate)",
-    ("padding", "neutral"): "nothing new (neutral)",
-}
-"""Their values, where a reader does not know the word."""
+TAG_WORDS = {"lang": "language"}
+"""Tags (`edits`) and values of tags (`padding=neutral`) in words, where a reader would not know them.
+Benchmarks add those that their layouts declare (`Layout.words`)."""
 
 
 def tag_name(tag: str) -> str:
     """A tag in words: `language` for `lang`."""
-    return TAGS.get(tag, tag.replace("_", " "))
+    return TAG_WORDS.get(tag, tag.replace("_", " "))
 
 
 def tag_value(text: str, tag: str = "") -> str:
     """The value of a tag in words: `math: arithmetic` for the task `math__arithmetic`."""
-    return VALUES.get((tag, text)) or text.replace("__", ": ")
+    return TAG_WORDS.get(f"{tag}={text}") or text.replace("__", ": ")
 
 
 def scope_words(scope: Mapping[str, str]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
 from typing import NamedTuple, TypeAlias
 
@@ -102,6 +102,8 @@ class Layout(Struct, frozen=True, kw_only=True):
     tables: tuple[Table, ...] = ()
     cautions: tuple[str, ...] = ()
     citation: str = ""
+    words: Mapping[str, str] = {}
+    """Tags (`edits`) and values of tags (`padding=neutral`) in words, where a reader would not know them."""
     for_run: Callable[[RunSpec, Summary], Layout] | None = None
     """What is shown of a run with these options; its first metric is the run's headline. It has all metrics
     of this layout. Runs with different headlines are compared by that of this layout, so this must be valid

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from itertools import chain
@@ -9,6 +10,7 @@ from typing import Literal, TypeAlias, get_args
 from urllib.parse import unquote
 
 from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from evenkeel.page.format import capitalised, chance, scope_words
 from evenkeel.page.grid import Displayed, Overview
@@ -69,6 +71,8 @@ class Metric(Displayed, Struct, frozen=True):
         return Overview(f"{self.name}: {capitalised(self.title)}", list(filter(None, lines)))
 
     def __post_init__(self) -> None:
+        for name in ("parts", "by"):  # written as lists, and hashed with the metric
+            force_setattr(self, name, tuple(getattr(self, name)))
         if self.unit not in get_args(Unit):
             raise ValueError(
                 f"the unit '{self.unit}' of '{self.name}' is not one of: {', '.join(get_args(Unit))}"
@@ -130,8 +134,13 @@ def scope_name(metric: str, scope: Mapping[str, Tag]) -> str:
     return f"{metric}/{','.join(parts)}" if scope else metric
 
 
+_TAG = re.compile(r"[^=?@:]+=")
+
+
 def scope_of(name: str) -> tuple[str, dict[str, str]]:
     """The metric and the scope in a figure's name: the inverse of `scope_name`."""
     metric, _, scope = name.partition("/")
+    if "@" in metric:  # a subject may have a slash: `accuracy@embed:a/b`
+        metric, _, scope = name.rpartition("/") if _TAG.match(name.rpartition("/")[2]) else (name, "", "")
     pairs = (part.partition("=") for part in scope.split(",")) if scope else ()
     return metric, {tag: unquote(value) for tag, _, value in pairs}

@@ -51,7 +51,9 @@ def judge(
     others = {name: each for name, each in scored.items() if name not in involved}
     leading = _leading(others or scored, layout)
     figure = max(leading.values(), key=_width)
-    text = (layout.verdict or f"{layout.headline_title} {{}}").format(_amount(figure, layout, summary))
+    amount = _amount(figure, layout, summary)
+    # A title may have braces of its own.
+    text = layout.verdict.replace("{}", amount) if layout.verdict else f"{layout.headline_title} {amount}"
     if part := layout.part(summary):
         text = f"{text}, {part}"
     if len(headlines) > 1:

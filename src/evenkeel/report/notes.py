@@ -6,13 +6,14 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
+from evenkeel.harness.benchmark import Benchmark
 from evenkeel.harness.folder import Run, load_run
 from evenkeel.harness.folder.spec import served_at
-from evenkeel.harness.registry import benchmark_class
+from evenkeel.harness.registry import benchmark_class, load_stored
 from evenkeel.page.format import capitalised, counted
 from evenkeel.page.layout import MOST_MAIN, Note
 from evenkeel.text.answers import IN_REASONING, is_blank
-from evenkeel.types import Record, Response, RunSpec
+from evenkeel.types import Generate, Record, Response, RunSpec
 
 MANY = 0.05
 """The share of requests from which a warning is due."""
@@ -52,11 +53,15 @@ NO_ANSWER = (REASONING, "cut off before any text", "empty")
 CUT = "cut off, and scored as far as they go"
 
 
-def endings(records: Iterable[Record]) -> Counter[str]:
+def endings(records: Iterable[Record], benchmark: Benchmark) -> Counter[str]:
     """How the texts that a model was asked for ended."""
     kinds: Counter[str] = Counter()
     for record in records:
-        for answer in record.answers:
+        answers = record.answers
+        if any(answer.status not in ("ok", "truncated") for answer in answers):  # of texts, or of others?
+            pairs = zip(benchmark.requests(record.sample), answers, strict=False)
+            answers = tuple(answer for request, answer in pairs if isinstance(request, Generate))
+        for answer in answers:
             # Of a response only what its request asked for is filled in.
             other = (answer.logprobs, answer.string, answer.vector, answer.rank)
             if all(part is None for part in other):
@@ -95,7 +100,7 @@ def ending_notes(run: Run) -> list[Note]:
     """Warnings: how many answers are missing or cut off, and what to do."""
     if "model" not in run.spec.models:
         return []
-    counts = endings(run.records())
+    counts = endings(run.records(), load_stored(run.spec))
     requests, missing, cut = counts.total(), sum(counts[how] for how in NO_ANSWER), counts[CUT]
     texts = []
     if missing > MANY * requests:

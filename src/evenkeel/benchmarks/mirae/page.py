@@ -37,6 +37,11 @@ LAYOUT = Layout(
     metrics=METRICS,
     question="Does it say the same thing when asked again, and when the prompt grows?",
     name="Consistency (MIRAE)",
+    words={
+        "padding": "what makes prompts longer",
+        "padding=elaborate": "further demands (elaborate)",
+        "padding=neutral": "nothing new (neutral)",
+    },
     verdict="The texts of repeated answers have a similarity (SBERT cosine) of {}",
     remarks=lambda summary: [*_known_answers(summary), *_not_judged(summary)],
     correct=("right_every_time",),

@@ -228,6 +228,7 @@ LAYOUT = Layout(
     metrics=METRICS,
     question="Is a base model robust to its own tokenizer?",
     name="Tokenizer robustness (MIRON)",
+    words={"edits": "typos", "edit": "kind of typo", "edited": "words with typos"},
     verdict="Continuations score {} of 100",
     correct=("accepted_match",),
     baseline=Column("copy_score", "repeating a word of the prompt"),

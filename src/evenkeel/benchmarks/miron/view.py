@@ -40,7 +40,7 @@ def view(record: MironRecord, related: Sequence[MironRecord] = ()) -> View:
     if generated is None:
         blocks += [Text("target", inputs.target, kind="target"), *answer_texts(record.answers)]
     else:
-        blocks.append(side_by_side("", ("target", inputs.target), ("generated", generated), letters=True))
+        blocks.append(side_by_side("", ("target", inputs.target), ("Answer 1", generated), letters=True))
     if inputs.accepted:
         answers = [answer.strip() for answer in inputs.accepted[:MOST_ACCEPTED]]
         blocks.append(Text("also right", " · ".join(answers)))

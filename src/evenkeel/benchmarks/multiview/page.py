@@ -104,6 +104,7 @@ LAYOUT = Layout(
     metrics=METRICS,
     question="Does a similarity method follow the stated criterion?",
     name="Similarity by criterion (multiview)",
+    words={"docset": "document set"},
     verdict="Right in {}",
     counted=("triplets", "triplets"),
     linked=True,

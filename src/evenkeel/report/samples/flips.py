@@ -18,7 +18,7 @@ from evenkeel.harness.registry import benchmark_names
 from evenkeel.page.differences import side_by_side
 from evenkeel.page.view import Beside, Block, Facts, Text, View, value_rows
 
-ANSWER = re.compile(r"(Answer \d+|generated)(?= \(|, |$)")
+ANSWER = re.compile(r"Answer \d+(?= \(|, |$)")
 """The heading of an answer, before how it ended."""
 VALUES = "all values"
 """The heading of the values in a view of one run: here both runs are in one table."""
