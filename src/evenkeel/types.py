@@ -27,12 +27,11 @@ LARGE_RESPONSE_CHARACTERS = 2**18
 
 Unit: TypeAlias = Literal[
     "cosine", "share", "score", "points", "tokens", "count", "nats", "bits", "signed_bits", "correlation",
-    "agreement", "variance", "deviations", "value",
+    "value",
 ]  # fmt: skip
 """What a figure counts; it decides how the figure is written and which interval it has. Points are a
-difference of scores, signed bits one of bits, a correlation is Spearman's ρ, an agreement Cohen's κ, a
-variance is one of values between 0 and 1, deviations are those of a d′, and a value is a number of any scale.
-"""
+difference of scores, signed bits one of bits, a correlation is Spearman's ρ, and a value is a number of any
+scale."""
 
 
 class Message(Struct, frozen=True):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -372,4 +373,9 @@ def test_the_title_of_an_example_begins_with_a_whole_word(prefix: str, shown: st
 
 
 def test_log_likelihoods_are_not_counted_as_texts() -> None:
-    assert endings([record_of("The first number is")]).total() == 1
+    record = record_of("The first number is")
+    assert endings([record], Miron(MironOptions())).total() == 1
+    failed = msgspec.structs.replace(
+        record, answers=(Response(status="error"), Response(status="error"), record.answers[2])
+    )
+    assert endings([failed], Miron(MironOptions())).total() == 1

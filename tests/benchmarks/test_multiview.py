@@ -19,8 +19,6 @@ from evenkeel.api import dry_run
 from evenkeel.benchmarks.multiview.benchmark import Multiview
 from evenkeel.benchmarks.multiview.files import Triplet
 from evenkeel.benchmarks.multiview.make.generator import compose
-from evenkeel.benchmarks.multiview.page import blocks
-from evenkeel.types import Figure, Summary
 from loopback import Loopback
 from stored import undeclared
 from triplets import named, picks, store, triplet
@@ -101,26 +99,6 @@ def test_the_summary_compares_methods_in_pairs(side_by_side: ek.Run) -> None:
     assert "minus_first/method=bm25" not in summary
     first_task = summary[f"minus_first/task={TASKS[0]},method={EMBEDDER}"]
     assert first_task.value == pytest.approx(differences[:EACH].mean())
-
-
-def accuracies(task: str, n: int, **correct: int) -> Summary:
-    """The accuracy of methods on a task: how many of n triplets each has right."""
-    return {
-        named("accuracy", method, task): Figure(
-            value=count / n, low=None, high=None, method="", n=n, clusters=n, coverage=1.0, statuses={},
-            unit="share", metric="accuracy", scope={"task": task, "method": method},
-        )
-        for method, count in correct.items()
-    }  # fmt: skip
-
-
-def test_a_task_has_a_line_for_each_method_the_best_first() -> None:
-    summary = accuracies("gsm8k__arithmetic", 253, **{"bm25": 26, "judge:m+annotations": 250})
-    assert blocks(summary) == [
-        "Task: gsm8k: arithmetic\n"
-        "  judge:m+annotations          : 98.81% (250/253 correct)\n"
-        "  bm25                         : 10.28% (26/253 correct)"
-    ]
 
 
 def test_results_and_triplets_are_exported(side_by_side: ek.Run, starter: Path) -> None:

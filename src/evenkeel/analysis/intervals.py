@@ -30,8 +30,6 @@ RANGES: dict[Unit, Bounds] = {
     "score": (0.0, 100.0),
     "points": (-100.0, 100.0),
     "correlation": (-1.0, 1.0),
-    "agreement": (-1.0, 1.0),
-    "variance": (0.0, 0.5),
 }
 """Where a unit has bounds, an interval does not lie beyond them."""
 AMOUNTS: frozenset[Unit] = frozenset({"tokens", "count", "nats", "bits"})

@@ -28,9 +28,6 @@ FORMATS: dict[Unit, str] = {
     "count": ".2f",
     "nats": ".2f",
     "correlation": ".2f",
-    "agreement": ".2f",
-    "variance": ".2f",
-    "deviations": ".2f",
     "value": ".2f",
 }
 

@@ -97,8 +97,6 @@ class Layout(Struct, frozen=True, kw_only=True):
     facts: tuple[Column, ...] = ()
     """Figures shown beside the headline where the run has them. Default: the metrics declared as `main`."""
     pictures: tuple[Picture, ...] = ()
-    blocks: Callable[[Summary], list[str]] | None = None
-    """Lines for the terminal in the published form, before its tables."""
     tables: tuple[Table, ...] = ()
     cautions: tuple[str, ...] = ()
     citation: str = ""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-
 from msgspec.structs import replace
 
 from evenkeel.benchmarks.multiview.files import model_name
@@ -12,26 +10,6 @@ from evenkeel.page.format import share, tag_value
 from evenkeel.page.layout import Bars, Column, Layout, Note, Table
 from evenkeel.page.metrics import Metric, units
 from evenkeel.types import RunSpec, Summary
-
-
-def blocks(summary: Summary) -> list[str]:
-    """For each task its methods, the best first: `bm25 : 10.28% (26/253 correct)`."""
-    tasks: defaultdict[str, list[tuple[float, str, int]]] = defaultdict(list)
-    for figure in summary.values():
-        if figure.metric == "accuracy" and "task" in figure.scope and figure.value is not None:
-            tasks[figure.scope["task"]].append((figure.value, figure.scope["method"], figure.n))
-    width = max([29, *(len(figure.scope.get("method", "")) for figure in summary.values())])
-    return [
-        "\n".join(
-            [f"Task: {tag_value(task)}"]
-            + [
-                f"  {method:<{width}}: {accuracy:.2%} ({round(accuracy * n, 1):,g}/{n:,} correct)"
-                for accuracy, method, n in sorted(rows, key=lambda row: -row[0])
-            ]
-        )
-        for task, rows in tasks.items()
-    ]
-
 
 METRICS = (
     Metric(
@@ -109,7 +87,6 @@ LAYOUT = Layout(
     counted=("triplets", "triplets"),
     linked=True,
     correct=("accuracy",),
-    blocks=blocks,
     pictures=(
         Bars(title="Methods by task", metric="accuracy", along="task", lines="method", y_title="accuracy"),
         Bars(

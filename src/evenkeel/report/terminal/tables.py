@@ -32,9 +32,6 @@ def show_run(console: Console, described: Description, *, min_coverage: float) -
     for line in lines:
         console.print(Padding(line, (0, 0, 0, 2), expand=False))
     console.print()
-    for block in layout.blocks(run.summary) if layout.blocks else ():
-        console.print(Text(visible(block)), soft_wrap=True)
-        console.print()
     for grid in described.grids:
         _show_grid(console, grid)
         console.print()
