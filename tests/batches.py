@@ -79,6 +79,8 @@ class BatchServer(Loopback):
             if "x-api-key" not in request.headers or request.headers.get("anthropic-version") != "2023-06-01":
                 return self._error(401, "x-api-key header is required", "authentication_error")
         match request.method, *steps:
+            case ["POST"]:
+                return _json(self._message(msgspec.json.decode(data)))
             case "POST", "files":
                 return self._upload(request, data)
             case "POST", "batches":
@@ -214,15 +216,15 @@ class BatchServer(Loopback):
                 error = {"type": ANTHROPIC_TYPES[fate], "message": self.behaviour.says}
                 result = {"type": "errored", "error": {"type": "error", "error": error}}
             else:
-                system = [{"role": "system", "content": params["system"]}] if "system" in params else []
-                chat = {"messages": [*system, *params["messages"]]}
-                body = self._decoder.decode(msgspec.json.encode(chat))
-                result = {
-                    "type": "succeeded",
-                    "message": _as_message(self._answer("/v1/chat", body, "")),
-                }
+                result = {"type": "succeeded", "message": self._message(params)}
             lines += _lines(fate, {"custom_id": request["custom_id"], "result": result})
         return {f"{batch.id}-results": b"\n".join(lines[::-1]) + b"\n"}
+
+    def _message(self, params: dict[str, Any]) -> dict[str, Any]:
+        system = [{"role": "system", "content": params["system"]}] if "system" in params else []
+        chat = {"messages": [*system, *params["messages"]]}
+        body = self._decoder.decode(msgspec.json.encode(chat))
+        return _as_message(self._answer("/v1/chat", body, ""))
 
 
 def _as_message(reply: bytes) -> dict[str, Any]:

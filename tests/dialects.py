@@ -19,6 +19,7 @@ from unittest.mock import patch
 import msgspec
 from aiohttp import web
 
+import interfaces
 from evenkeel.models.openai.backend import OpenAI
 from evenkeel.models.openai.listing import list_models
 from evenkeel.models.presets import Feature, Preset, presets
@@ -66,13 +67,15 @@ class Provider:
     embeddings: bool | None = None
     """None: not documented, so not tried."""
     completions: bool = True
+    interface: str = "chat"
+    """`messages` or `responses`, where chats are asked by another interface."""
 
 
 PROVIDERS = {
     "openai": Provider(token_fields=("max_tokens", "max_completion_tokens"), embeddings=True),
     "anthropic": Provider(
-        token_fields=("max_tokens", "max_completion_tokens"), seed="", formats=(), refused=("logprobs",),
-        error=_anthropic_error, embeddings=False, completions=False,
+        key_header="x-api-key", seed="", formats=(), error=_anthropic_error, embeddings=False,
+        completions=False, interface="messages",
     ),
     "gemini": Provider(prefix="/v1beta/openai", error=_google_error, embeddings=True),
     "groq": Provider(
@@ -86,11 +89,19 @@ PROVIDERS = {
         prefix="/openai/v1", key_header="api-key", embeddings=True,
         token_fields=("max_tokens", "max_completion_tokens"),
     ),
+    "bedrock": Provider(
+        prefix="/openai/v1", token_fields=("max_completion_tokens",), embeddings=False, completions=False,
+    ),
+    "huggingface": Provider(embeddings=False, completions=False),
     "ollama": Provider(embeddings=True),
     "vllm": Provider(error=_flat_error, embeddings=True),
     "sglang": Provider(error=_flat_error, embeddings=True),
 }  # fmt: skip
 """One for each way in which a preset differs; those that speak as OpenAI does have no entry."""
+RESPONSES = Provider(
+    token_fields=("max_output_tokens",), seed="", embeddings=False, completions=False, interface="responses"
+)
+"""OpenAI, for a model that has no other interface."""
 
 
 class ProviderServer(Loopback):
@@ -102,6 +113,8 @@ class ProviderServer(Loopback):
         self.models = models
         self.received: list[dict[str, Any]] = []
         self.keys: list[str] = []
+        self.stated_temperature: float | None = None
+        """What responses state as used in the place of what was requested."""
 
     @property
     def host(self) -> str:
@@ -118,13 +131,36 @@ class ProviderServer(Loopback):
         body = msgspec.json.decode(data)
         self.received.append(dict(body))
         if problem := self._problem(part, body):
-            return self._refusal(400, problem)
+            return self._refusal(404 if problem == interfaces.ONLY_RESPONSES else 400, problem)
+        if provider.interface != "chat":
+            return await self._other_interface(request, part, body)
         body["seed"] = body.pop(provider.seed or "seed", None)
         return await super()._reply(request, f"/v1{part}", msgspec.json.encode(body))
+
+    async def _other_interface(
+        self, request: web.BaseRequest, part: str, body: dict[str, Any]
+    ) -> web.StreamResponse | None:
+        if self.provider.interface == "messages" and request.headers.get("anthropic-version") != "2023-06-01":
+            return self._refusal(400, "anthropic-version: header is required")
+        chat = msgspec.json.encode(interfaces.chat_of(body))
+        answer = await super()._reply(request, "/v1/chat/completions", chat)
+        if not isinstance(answer, web.Response) or answer.status != 200:
+            return answer
+        assert isinstance(answer.body, bytes)
+        reply = msgspec.json.decode(answer.body)
+        if part == "/messages":
+            return _json(interfaces.message_of(reply))
+        return _json(interfaces.response_of(reply, body, temperature=self.stated_temperature))
 
     def _problem(self, part: str, body: dict[str, Any]) -> str:
         """Why a body is refused: an unknown path or field, or a text that says so."""
         provider = self.provider
+        if "[poison]" in str(body):
+            return "the text is not accepted"
+        if provider.interface == "messages":
+            return interfaces.messages_problem(body) if part == "/messages" else "Not Found"
+        if provider.interface == "responses":
+            return interfaces.responses_problem(body) if part == "/responses" else interfaces.ONLY_RESPONSES
         if part == "/completions" and not provider.completions:
             return "this model answers chats alone"
         tokens = {"max_tokens", "max_completion_tokens"} - set(provider.token_fields)
@@ -133,7 +169,7 @@ class ProviderServer(Loopback):
                 return f"{name}: Extra inputs are not permitted"
         if (kind := body.get("response_format", {}).get("type")) and kind not in provider.formats:
             return f"This response_format type is unavailable: {kind}"
-        return "the text is not accepted" if "[poison]" in str(body.get("messages", "")) else ""
+        return ""
 
     def _refusal(self, status: int, message: str) -> web.Response:
         return _json(self.provider.error(message), status=status)
@@ -198,7 +234,7 @@ def _seed(name: str, server: ProviderServer) -> None:
     body = server.received[-1]
     if server.provider.seed:
         assert isinstance(body[server.provider.seed], int)
-        assert seeded.notes() == []
+        assert not [note for note in seeded.notes() if "seed" in note]
         return
     assert not {"seed", "random_seed"} & set(body)
     assert [note for note in seeded.notes() if "takes no seed" in note]

@@ -28,8 +28,10 @@ def test_what_works_is_told_for_each_kind_of_request(tmp_path: Path) -> None:
     assert done.code == 0
     assert f"at most {MOST_REQUESTS} small requests" in done.stderr
     states = tried(done)
+    assert states.pop("batch") == "not supported"
+    assert states.pop("thinking") == "unclear"
     assert set(states.values()) == {"ok"}
-    assert len(states) == 5
+    assert len(states) == 6
     trial = msgspec.json.decode(done.stdout, type=ModelTrial)
     assert sent <= MOST_REQUESTS
     assert trial.latency_s is not None
@@ -71,7 +73,7 @@ def test_a_model_that_answers_no_chat_is_not_enough(tmp_path: Path) -> None:
 
 
 def test_a_server_that_is_busy_for_a_moment_lacks_nothing(tmp_path: Path) -> None:
-    with ProviderServer(PROVIDERS["vllm"], words=40, script=("ok", "ok", "ok", "503")) as server:
+    with ProviderServer(PROVIDERS["vllm"], words=40, script=("ok",) * 4 + ("503",)) as server:
         environment = named_at("vllm", server, tmp_path)
         states = tried(evenkeel("doctor", "--model", "vllm:loop?retries=0", "--json", **environment))
     assert (states["chat"], states["plain text"]) == ("ok", "failed")

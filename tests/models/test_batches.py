@@ -20,7 +20,8 @@ from evenkeel.api.batch import with_batches
 from evenkeel.errors import BatchesPending, BudgetReached, EvenkeelError, ModelUnreachable, UsageError
 from evenkeel.harness.gate import Gate, RoleGate
 from evenkeel.harness.limits import Limits
-from evenkeel.models.openai.batches import anthropic, protocols
+from evenkeel.models.openai import messages
+from evenkeel.models.openai.batches import protocols
 from evenkeel.models.openai.batches.stored import read_batches
 from evenkeel.models.openai.protocol import read_chat
 from evenkeel.models.registry import load_model
@@ -253,7 +254,7 @@ def test_a_chat_becomes_a_message() -> None:
         "stop": ["END", "\n"],
         "seed": 3,
     }
-    assert anthropic.message_body(chat, max_temperature=1.0) == {
+    assert messages.message_body(chat, max_temperature=1.0) == {
         "model": "claude",
         "system": "Be brief.",
         "messages": chat["messages"][1:],
@@ -262,7 +263,7 @@ def test_a_chat_becomes_a_message() -> None:
         "stop_sequences": ["END"],
     }
     thinking = {"type": "enabled", "budget_tokens": 1024}
-    assert "temperature" not in anthropic.message_body({**chat, "thinking": thinking})
+    assert "temperature" not in messages.message_body({**chat, "thinking": thinking})
 
 
 def test_a_message_is_read_as_a_chat_reply() -> None:
@@ -270,7 +271,7 @@ def test_a_message_is_read_as_a_chat_reply() -> None:
     blocks = [{"type": "thinking", "thinking": "hm"}, *({"type": "text", "text": text} for text in "ab")]
     for stop_reason, status in (("end_turn", "ok"), ("max_tokens", "truncated"), ("refusal", "refused")):
         message = {"type": "message", "content": blocks, "stop_reason": stop_reason, "usage": usage}
-        response = read_chat(anthropic.chat_reply(msgspec.json.encode(message)))
+        response = read_chat(messages.chat_reply(msgspec.json.encode(message)))
         assert (response.status, response.text, response.reasoning) == (status, "ab", "hm")
         assert (response.tokens_in, response.tokens_out) == (12, 5)
 

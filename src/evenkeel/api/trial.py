@@ -49,6 +49,7 @@ class Prompts(Struct, frozen=True):
     repeats: str
     text: str
     embed: str
+    judge: str
 
 
 class Trial(Struct, frozen=True, kw_only=True):
@@ -74,8 +75,12 @@ class ModelTrial(Struct, frozen=True, kw_only=True):
     notes: list[str]
 
 
-MOST_REQUESTS = 8
-"""Chat, two repeats, plain text, three for log-probabilities, embedding."""
+MOST_REQUESTS = 9
+"""Chat, two repeats, structured output, plain text, three for log-probabilities, embedding."""
+SCHEMA = (
+    '{"type":"object","properties":{"verdict":{"type":"string","enum":["yes","no"]}},'
+    '"required":["verdict"],"additionalProperties":false}'
+)
 
 
 def try_model(
@@ -104,17 +109,23 @@ class _Trying:
         self._prompts = read_json(__package__, "trial.json", type=Prompts)
         self._model = model
         self._seconds: list[float] = []
+        self._thinking = Trial(name="thinking", state="unclear", detail="")
 
     def all(self) -> ModelTrial:
         self._model.probe(frozenset())
         trials = [self._tried("chat", "generate", self._chat)]
         enough = trials[0].state == "ok"
         if enough:
-            trials.append(self._tried("repeats", "generate", self._repeats))
+            trials += [
+                self._thinking,
+                self._tried("repeats", "generate", self._repeats),
+                self._tried("structured output", "generate", self._structured),
+            ]
         trials += [
             self._tried("plain text", "generate", self._text),
             self._tried("log-probabilities of the prompt", "loglikelihood", self._logprobs),
             self._tried("embeddings", "embed", self._embed),
+            self._batch(),
         ]
         states = {trial.name: trial.state for trial in trials}
         return ModelTrial(
@@ -161,6 +172,7 @@ class _Trying:
             if name and name in str(error) and "model" in str(error).lower():
                 raise ModelUnreachable(f"The server has no model '{name}'. {error}") from None
             return "failed", str(error)
+        self._thinking = _thinking(response)
         if response.status in ("ok", "truncated") and not is_blank(response.text):
             return "ok", response.text
         thought = response.reasoning or IN_REASONING in response.reason
@@ -173,6 +185,26 @@ class _Trying:
         if first.text != second.text:
             return "ok", "two answers at temperature 1 differ"
         return "failed", "two answers at temperature 1 are equal: repeats would measure nothing"
+
+    def _structured(self) -> tuple[State, str]:
+        """An answer in the form of a JSON schema, as judges are asked for it."""
+        response = self._ask(_chat(self._prompts.judge, schema=SCHEMA))
+        notes = self._model.notes() if isinstance(self._model, HasNotes) else []
+        if problem := next(
+            (note for note in notes if "JSON schema" in note or "response_format" in note), ""
+        ):
+            return "not supported", problem
+        return "ok", response.text
+
+    def _batch(self) -> Trial:
+        """Whether --batch can be used; nothing is sent."""
+        access = getattr(self._model, "batch_access", None)
+        taken = access is not None and access() is not None
+        return Trial(
+            name="batch",
+            state="ok" if taken else "not supported",
+            detail="--batch" if taken else "its provider is not known to have batches",
+        )
 
     def _text(self) -> tuple[State, str]:
         response = self._ask(Generate(prompt=self._prompts.text, sampling=Sampling(max_tokens=8)))
@@ -194,9 +226,18 @@ class _Trying:
         return "ok", f"{len(response.vector) // 4:,} dimensions"
 
 
-def _chat(text: str, *, temperature: float = 0.0, repeat: int = 0) -> Generate:
+def _chat(text: str, *, temperature: float = 0.0, repeat: int = 0, schema: str = "") -> Generate:
     sampling = Sampling(temperature=temperature, max_tokens=MAX_TOKENS)
-    return Generate(prompt=(Message("user", text),), sampling=sampling, repeat=repeat)
+    return Generate(prompt=(Message("user", text),), sampling=sampling, repeat=repeat, schema=schema)
+
+
+def _thinking(response: Response) -> Trial:
+    """Whether the model was seen to think before it answered."""
+    if response.reasoning:
+        return Trial(name="thinking", state="ok", detail="it thinks, and shows what")
+    if IN_REASONING in response.reason:
+        return Trial(name="thinking", state="ok", detail="it thinks, and does not show what")
+    return Trial(name="thinking", state="unclear", detail="none was seen before a short answer")
 
 
 def _short(text: str) -> str:

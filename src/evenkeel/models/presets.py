@@ -28,6 +28,8 @@ RESERVED = frozenset({"embedded", "embedded-embedder", "hf", "openai", "sbert", 
 SECTION = "presets"
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*")
+EFFORT = "EFFORT"
+"""Stands for `low`, `medium` or `high` in `Preset.effort`."""
 TOKENS = "TOKENS"
 """Stands for the number of tokens in `Preset.reasoning_budgets`."""
 
@@ -48,8 +50,14 @@ class Preset(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     key_header: Literal["Authorization", "api-key", "x-api-key"] = "Authorization"
     host_variable: str = ""
     """The environment variable that holds another address, as the server's own programs read it."""
+    example: str = ""
+    """An address that `host_variable` may hold, where there is none to fall back on."""
     path: str = ""
     """Put behind an address of `host_variable` that has none."""
+    interface: Literal["chat", "messages", "responses"] = "chat"
+    """How chats are asked: as OpenAI's chats, as Anthropic's messages, or as OpenAI's responses."""
+    headers: dict[str, str] = {}
+    """Sent with every request, beside the key."""
     names: dict[Literal["max_tokens", "seed"], str] = {}
     """What parameters are called there, where they have another name."""
     supports: dict[Feature, bool] = {}
@@ -61,6 +69,10 @@ class Preset(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     reasoning_budgets: tuple[dict[str, Any], ...] = ()
     """Fields that allow thinking, with the number of tokens for TOKENS; where a model refuses the first, the
     next are sent."""
+    effort: dict[str, Any] = {}
+    """Fields that say how hard to think, with the word for EFFORT. Default: `reasoning_effort`."""
+    routes: bool = False
+    """Whether it passes requests on to others, which may drop parameters without saying so."""
     batches: Literal["", "openai", "anthropic"] = ""
     """The interface of its batches, if it has any."""
     batch_price: float = 1.0
@@ -105,8 +117,8 @@ class Preset(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             return _from_host(host, self.base_url or f"https://host/{self.path}", self.host_variable)
         if not self.base_url:
             raise UsageError(
-                f"{self.name}: set {self.host_variable} to the address of your resource, such as "
-                "https://NAME.openai.azure.com, or give --base-url."
+                f"{self.name}: set {self.host_variable} to the address of your resource or region, such as "
+                f"{self.example}, or give --base-url."
             )
         return self.base_url
 

@@ -16,10 +16,10 @@ from evenkeel.harness.progress import Progress
 from evenkeel.models.openai.background import Outbox, Relay, iterate
 from evenkeel.models.openai.dialect import Dialect
 from evenkeel.models.openai.endpoint import endpoints
+from evenkeel.models.openai.interfaces import CHATS, RESPONSES, Interface, interface_of
 from evenkeel.models.openai.logprobs import echo_problem, language_problem, loglikelihood, probe_problem
 from evenkeel.models.openai.options import OpenAIOptions, json_object
 from evenkeel.models.openai.protocol import (
-    CHAT,
     COMPLETIONS,
     EMBEDDINGS,
     MISPLACED,
@@ -29,6 +29,7 @@ from evenkeel.models.openai.protocol import (
     read_scores,
     read_vectors,
 )
+from evenkeel.models.openai.responses import ONLY_HERE
 from evenkeel.models.openai.retry import Call, Client, Fate, RequestFailed, fate_of
 from evenkeel.models.openai.servers import Server, ServerHealth
 from evenkeel.models.presets import batch_preset
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from evenkeel.models.presets import Feature, Preset
 
 OPENAI_HOST = "api.openai.com"
+NO_CHATS = "The model takes no chats: it was asked by OpenAI's Responses interface."
 NEEDED: dict[Capability, tuple[Feature, ...]] = {
     "loglikelihood": ("completions", "prompt_logprobs"),
     "embed": ("embeddings",),
@@ -89,6 +91,7 @@ class OpenAI:
             self.capabilities = self.ALL.difference(lacking)
         self._name = name
         self._dialect = Dialect(name, options, self._extra, preset)
+        self._interface = self._usual_interface = interface_of(preset)
         self.addresses = [each.shown for each in several]
         """Where the model is reached, without credentials; that is no part of its identity."""
         self._health = ServerHealth(self.address, several[0].hint() if len(several) == 1 else "")
@@ -112,7 +115,8 @@ class OpenAI:
         return ", ".join(self.addresses)
 
     def notes(self) -> list[str]:
-        return self._dialect.notes()
+        learnt = self._interface is not self._usual_interface
+        return [*([NO_CHATS] if learnt else ()), *self._dialect.notes()]
 
     def refused(self) -> list[str]:
         return self._dialect.refused()
@@ -270,7 +274,7 @@ class OpenAI:
         if isinstance(request, LogLikelihood):
             return await loglikelihood(client, self._dialect, request)
         if not isinstance(request.prompt, str):
-            return await client.send(Call(CHAT, partial(self._dialect.generate_body, request), read_chat))
+            return await self._answer_chat(client, request)
         if self._preset is not None and not self._preset.supports_all("completions"):
             raise CapabilityError(
                 f"'{self.spec}' answers chats and does not continue plain texts, which this needs: "
@@ -280,6 +284,24 @@ class OpenAI:
         return await client.send(
             Call(COMPLETIONS, partial(self._dialect.generate_body, request), read_completion)
         )
+
+    async def _answer_chat(self, client: Client, request: Generate) -> Response:
+        """By the model's interface. One that has no chats says so, and is asked by responses from then on."""
+        call = self._chat_call(request, self._interface)
+        try:
+            return await client.send(call)
+        except RequestFailed as failure:
+            if call.path != CHATS.path or not ONLY_HERE.search(failure.error.detail):
+                raise
+        self._interface = RESPONSES
+        return await client.send(self._chat_call(request, RESPONSES)._replace(first_try_not_counted=True))
+
+    def _chat_call(self, request: Generate, interface: Interface) -> Call[Response]:
+        def read(data: bytes) -> Response:
+            self._dialect.confirm(request.sampling, data)
+            return read_chat(interface.reply(data))
+
+        return Call(interface.path, partial(self._dialect.generate_body, request, interface), read)
 
     def _batch_call(self, batch: Batch) -> Call[list[Response]]:
         first = batch[0]

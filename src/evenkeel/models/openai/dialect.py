@@ -7,13 +7,15 @@ import zlib
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec import Struct
 
 from evenkeel.errors import DataError
-from evenkeel.files.jsonfile import strings_in
+from evenkeel.files.jsonfile import NOT_JSON, strings_in
 from evenkeel.journal.journal import HALF_A_CHARACTER
-from evenkeel.models.presets import TOKENS
+from evenkeel.models.openai.interfaces import CHATS, Interface
+from evenkeel.models.presets import EFFORT, TOKENS
 from evenkeel.text.judge import without_bounds
-from evenkeel.types import Generate
+from evenkeel.types import Generate, Sampling
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,13 +36,23 @@ REFUSED = re.compile(
 SENT_FIELD = re.compile(r""""\w+"\s*:\s*"\w*"|["'`]\w+["'`]\s*[:=]""")
 """In a message that repeats the request: a field, with its value where that is one word in JSON."""
 BOUND = re.compile(r"\b(min|max)(Length|Items)\b")
+SENT_FORMAT = re.compile(rb'"(response_)?format":')
 SENT_BOUND = re.compile(rb'"(min|max)(Length|Items)":')
 """In a schema, and not in a prompt that quotes it: there the quotation marks are escaped."""
+STATED = re.compile(rb'"(temperature|top_p)"\s*:')
+"""In a reply, by the same rule: the sampling that was used."""
 
 LEFT_OUT: dict[Feature, str] = {
     "seed": "takes no seed: requests were sent without one, so that the same answers cannot be had again.",
     "json_schema": "takes no JSON schema: the form of an answer was asked for in words alone.",
 }
+
+
+class _Stated(Struct):
+    """What a reply may state of the sampling that was used."""
+
+    temperature: float | None = None
+    top_p: float | None = None
 
 
 class Dialect:
@@ -61,6 +73,9 @@ class Dialect:
         self._seed_field = preset.names.get("seed", "seed") if preset else "seed"
         self._unsupported: dict[Feature, str] = {}
         self._hottest = 0.0
+        self._stated: dict[str, tuple[float, float]] = {}
+        """By parameter: what was requested, and what a reply states as used where that differs."""
+        self._confirmed = False
         self._token_field = preset.names.get("max_tokens", "max_tokens") if preset else "max_tokens"
         self._logprobs_max_tokens = 0
         self._encoding_format = "base64"
@@ -81,6 +96,15 @@ class Dialect:
             limit = self._preset.max_temperature
             if self._hottest > limit:
                 known.append(f"{title} lowers a temperature of {self._hottest:g} to {limit:g}.")
+        known += [
+            f"{title} states {name} {used:g} as used, where {requested:g} was requested."
+            for name, (requested, used) in self._stated.items()
+        ]
+        if self._preset and self._preset.routes and self._hottest and not self._confirmed:
+            known.append(
+                f"{title} passes requests on and does not state which sampling was used: temperature "
+                f"{self._hottest:g} was requested and is not confirmed."
+            )
         if not self._takes_bounds:
             known.append(f"{title} takes no lengths in a JSON schema: requests were sent without them.")
         if self._preset and len(self._thinking) < len(self._preset.reasoning_budgets):
@@ -94,6 +118,21 @@ class Dialect:
     def refused(self) -> list[str]:
         """The settings that the server refused, and that were not sent."""
         return [name for name in self._refused if name in OPTIONAL]
+
+    def confirm(self, sampling: Sampling, data: bytes) -> None:
+        """Keep what a reply states of the sampling that was used."""
+        if not STATED.search(data):
+            return
+        try:
+            stated = msgspec.json.decode(data, type=_Stated)
+        except NOT_JSON:  # an answer is not lost for it
+            return
+        top_p = sampling.top_p if self._options.top_p is None else self._options.top_p
+        for name, requested in (("temperature", sampling.temperature), ("top_p", top_p)):
+            used = getattr(stated, name)
+            self._confirmed |= used is not None
+            if used is not None and used != requested and name not in self._refused:
+                self._stated[name] = (requested, used)
 
     def use_completion_tokens(self) -> None:
         self._token_field = "max_completion_tokens"
@@ -121,7 +160,7 @@ class Dialect:
         bounded = BOUND.search(message) and not BOUND.search(SENT_FIELD.sub("", sent))
         if bounded and SENT_BOUND.search(body):
             self._takes_bounds = False
-        elif names(r"response_format|json_schema|guided|grammar") and b'"response_format"' in body:
+        elif names(r"response_format|json_schema|guided|grammar|text\.format") and SENT_FORMAT.search(body):
             self._takes_schema = self._takes_json_mode = False
             self._refused["response_format"] = error.detail
         if names(r"\btexts\b"):
@@ -133,7 +172,7 @@ class Dialect:
                 if names(rf"\b{name}\b"):
                     self._refused.setdefault(name, error.detail)
 
-    def generate_body(self, request: Generate) -> bytes:
+    def generate_body(self, request: Generate, interface: Interface = CHATS) -> bytes:
         sampling, chat, options = request.sampling, not isinstance(request.prompt, str), self._options
         body: dict[str, Any] = {
             "messages" if chat else "prompt": request.prompt,
@@ -144,7 +183,10 @@ class Dialect:
         if chat and options.reasoning_tokens:
             body[self._token_field] += options.reasoning_tokens
             if self._thinking:
-                body |= _filled(self._thinking[0], options.reasoning_tokens)
+                body |= _filled(self._thinking[0], TOKENS, options.reasoning_tokens)
+        if chat and options.effort:
+            fields = self._preset.effort if self._preset else {}
+            body |= _filled(fields or {"reasoning_effort": EFFORT}, EFFORT, options.effort)
         if (top_p := sampling.top_p if options.top_p is None else options.top_p) != 1:
             body["top_p"] = top_p
         if options.top_k is not None:
@@ -163,7 +205,7 @@ class Dialect:
             body[self._seed_field] = seed_of(request)
         elif options.send_seed:
             self._leave_out("seed")
-        return self._encoded(body)
+        return self._encoded(body, interface)
 
     def _leave_out(self, feature: Feature) -> None:
         """Note what the server does not take, by its preset; what it refused itself is noted elsewhere."""
@@ -182,10 +224,13 @@ class Dialect:
     def rank_body(self, query: str, documents: Sequence[str]) -> bytes:
         return self._encoded({"query": query, self._rank_field: documents})
 
-    def _encoded(self, body: dict[str, Any]) -> bytes:
+    def _encoded(self, body: dict[str, Any], interface: Interface = CHATS) -> bytes:
         body = {name: value for name, value in body.items() if name not in self._refused}
         try:
-            return msgspec.json.encode({"model": self._model} | body | self._extra)
+            whole = {"model": self._model} | body | self._extra
+            if interface is not CHATS:
+                whole["messages"] = msgspec.to_builtins(whole["messages"])
+            return msgspec.json.encode(interface.body(whole))
         except UnicodeEncodeError:
             raise DataError("a request", HALF_A_CHARACTER) from None
 
@@ -197,11 +242,11 @@ def _sent_texts(body: bytes) -> str:
     return " ".join(strings_in([request.get(name) for name in names]))
 
 
-def _filled(value: Any, tokens: int) -> Any:
-    """A preset's fields with a number for TOKENS."""
+def _filled(value: Any, mark: str, filling: int | str) -> Any:
+    """A preset's fields with a number for TOKENS, or a word for EFFORT."""
     if isinstance(value, dict):
-        return {name: _filled(part, tokens) for name, part in value.items()}
-    return tokens if value == TOKENS else value
+        return {name: _filled(part, mark, filling) for name, part in value.items()}
+    return filling if value == mark else value
 
 
 def seed_of(request: Generate) -> int:

@@ -47,6 +47,7 @@ class Endpoint:
         *,
         option: str = "base_url",
         key_header: str = "Authorization",
+        headers: Mapping[str, str] | None = None,
         no_key: NoKey | None = None,
     ) -> None:
         url = _parsed(base_url, option)
@@ -55,6 +56,7 @@ class Endpoint:
         self._key = key
         self._no_key = no_key
         self.headers = {"Content-Type": "application/json", "Accept-Encoding": "gzip, deflate"}
+        self.headers |= headers or {}
         if key:
             self.headers[key_header] = f"Bearer {key}" if key_header == "Authorization" else key
         self.redacted = Redaction([key, *_credentials(self.proxy())])
@@ -117,6 +119,7 @@ def endpoints(
             key := _key(variable),
             option=option,
             key_header=header,
+            headers=preset.headers if preset else None,
             no_key=None if key else _no_key(variable, preset),
         )
         for address, variable in pairs

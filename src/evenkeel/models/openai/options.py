@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, Struct
@@ -50,6 +50,10 @@ class OpenAIOptions(Struct, frozen=True, kw_only=True):
             ge=0,
         ),
     ] = 0
+    effort: Annotated[
+        Literal["low", "medium", "high"] | None,
+        Meta(description="how hard to think, in the field that the provider has for it"),
+    ] = None
     send_seed: Annotated[
         bool, Meta(description="send a seed, made from the run's seed and the repeat, with every request")
     ] = False

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 import msgspec
 from msgspec import Struct
 
-from evenkeel.models.openai.batches import anthropic
+from evenkeel.models.openai import messages
 from evenkeel.models.openai.batches.stored import BATCH_ID
 from evenkeel.models.openai.transport import Reply, RequestError, shorten
 
@@ -140,13 +140,13 @@ class _AnthropicLine(Struct):
 class AnthropicBatches:
     name = "anthropic"
     key_header = "x-api-key"
-    headers: Mapping[str, str] = {"anthropic-version": anthropic.VERSION}
+    headers: Mapping[str, str] = {"anthropic-version": messages.VERSION}
     path = "messages/batches"
     most_requests = 100_000
     uploads = False
 
     def request(self, custom_id: str, body: bytes, max_temperature: float | None) -> bytes:
-        params = anthropic.message_body(msgspec.json.decode(body), max_temperature=max_temperature)
+        params = messages.message_body(msgspec.json.decode(body), max_temperature=max_temperature)
         return msgspec.json.encode({"custom_id": custom_id, "params": params})
 
     def joined(self, requests: list[bytes]) -> bytes:
@@ -171,12 +171,12 @@ class AnthropicBatches:
         line = msgspec.json.decode(data, type=_AnthropicLine)
         kind, result = line.result.type, line.result
         if kind == "succeeded":
-            return Result(line.custom_id, anthropic.chat_reply(bytes(result.message)))
+            return Result(line.custom_id, messages.chat_reply(bytes(result.message)))
         if kind in ("canceled", "expired"):
             return Result(line.custom_id, b"", _coded(kind, ""))
         inner = result.error.get("error", result.error) if isinstance(result.error, dict) else result.error
         code, message = _problem(inner)
-        status = anthropic.STATUSES.get(code, 500)
+        status = messages.STATUSES.get(code, 500)
         return Result(line.custom_id, b"", RequestError(f"HTTP {status}", message or code, status=status))
 
 

@@ -1,8 +1,7 @@
 """Anthropic's messages: a chat request as a message's parameters, a message as a chat reply.
 
-Requests are made and replies are read by the code of the OpenAI protocol; this translates on the way. What
-comes back has the finish reasons that Anthropic's own OpenAI-compatible endpoint gives, so that a record is
-the same whichever way it was asked.
+Requests are made and replies are read by the code of the OpenAI protocol; this translates on the way, for
+requests one by one and in batches, so that a record is the same whichever way it was asked.
 """
 
 from __future__ import annotations
