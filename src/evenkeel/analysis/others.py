@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 import numpy as np
@@ -36,13 +36,8 @@ class Others(Benchmark):
         task: Annotated[str, Meta(description="The task, as the harness calls it.")] = ""
         arguments: Annotated[str, Meta(description="Its arguments.", extra=ASKING)] = ""
 
-    Inputs = str
     metrics = (Metric("score", "score", "share", "higher"),)
     layout = Layout(metrics=metrics, question="results of another harness", counted=("samples", "groups"))
-
-    @classmethod
-    def asked(cls, inputs: Any) -> Any:
-        return inputs
 
 
 class OtherRun(Run):
@@ -67,7 +62,7 @@ class OtherRun(Run):
     def scores(self) -> Iterator[ScoredLine]:
         for each in self._samples:
             score = _score(each)
-            inputs = msgspec.Raw(msgspec.json.encode(each.asked))
+            inputs = msgspec.Raw(msgspec.json.encode({"asked": each.asked}))
             yield ScoredLine(Sample(id=each.id, group=each.group, tags=score.tags, inputs=inputs), score)
 
 
