@@ -12,7 +12,7 @@ import pytest
 import evenkeel as ek
 from commandline import evenkeel, evenkeel_process, packages_without
 from evenkeel.cli.entry import COMMANDS
-from evenkeel.cli.run import NEXT_STEP
+from evenkeel.cli.run import EXAMPLES, NEXT_STEP
 from stored import store_run
 
 pytestmark = pytest.mark.slow
@@ -144,6 +144,7 @@ def test_the_next_step_of_the_demo_needs_no_key() -> None:
     done = evenkeel(*args, OPENAI_API_KEY="", OPENAI_BASE_URL="")
     assert (command, done.code) == ("evenkeel", 0)
     assert "The cost is at most about $" in done.stdout
+    assert (Path(__file__).parents[2] / EXAMPLES).is_file()
 
 
 def test_the_demo_asks_about_a_minutes_worth_of_tokens() -> None:

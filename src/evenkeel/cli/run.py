@@ -330,6 +330,8 @@ def rescore_command(
 
 NEXT_STEP = "evenkeel run rgb --model openai:gpt-4o-mini --limit 12 --dry-run"
 """What the demo ends with: it needs no key."""
+EXAMPLES = "docs/validity.md"
+"""Finished examples, in the source: what each benchmark says of models whose behaviour is known."""
 
 
 @click.command(name="demo", epilog=examples("evenkeel demo"))
@@ -358,4 +360,5 @@ def demo_command(ctx: click.Context) -> None:
     click.echo("The slices are small, so the intervals are wide; the page links to each benchmark's report.")
     say(f"Report: {page}")
     click.echo(f"Next, a model of your own: what would be asked, and what it would cost?\n  {NEXT_STEP}")
+    click.echo(f"Finished examples, with figures that mean something: {EXAMPLES}")
     ctx.exit(max(check_coverage(run, FLOOR) for run in runs))

@@ -188,7 +188,7 @@ class Rgb(Benchmark[RgbInputs, RgbDetail]):
                 "evenkeel build rgb --seed 7 --lang en,zh",
             ),
         },
-        demo={"model": "embedded", "limit": 10, "passages": 2, "noise_rates": "0.5", "max_tokens": 192},
+        demo={"model": "embedded", "limit": 10, "passages": 2, "noise_rates": "0.5", "max_tokens": 128},
     )
     options: RgbOptions
 
