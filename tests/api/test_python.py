@@ -42,10 +42,11 @@ def shown(html: str) -> str:
     parser = html5lib.HTMLParser(strict=True, namespaceHTMLElements=False)
     tree = parser.parseFragment(html)
     tags = {element.tag for element in tree.iter()} - {"DOCUMENT_FRAGMENT"}
-    texts = {"div", "p", "strong", "br", "span", "small", "a"}
+    texts = {"div", "section", "h2", "details", "summary", "p", "strong", "br", "span", "small", "a"}
     assert tags <= {*texts, "table", "caption", "thead", "tbody", "tr", "th", "td"}
     attributes = {(element.tag, name) for element in tree.iter() for name in element.attrib}
     scrolling = {("div", name) for name in ("class", "tabindex", "role", "aria-label")}
+    scrolling |= {("p", "class"), ("p", "role")}
     scales = {(tag, "style") for tag in ("div", "p", "span", "td")} | {("span", "title"), ("table", "class")}
     cells = {("th", "scope"), ("th", "class"), ("td", "class"), ("td", "data-title"), ("tr", "class")}
     links = {("a", "href"), ("a", "rel")}

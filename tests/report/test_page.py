@@ -27,7 +27,7 @@ import evenkeel as ek
 from evenkeel.analysis.references import references
 from evenkeel.harness.registry import benchmark_class
 from evenkeel.page import format as text
-from evenkeel.page.grid import Grid, plain_cell, rich_cells, show_table
+from evenkeel.page.grid import Grid, plain_cell, rich_cells, show_table, split
 from evenkeel.page.layout import Bars, Curve, Table
 from evenkeel.page.metrics import scope_name
 from evenkeel.page.tables import all_figures, arrange
@@ -38,7 +38,6 @@ from evenkeel.report.html_page import render
 from evenkeel.report.samples import table as samples
 from evenkeel.report.samples.table import SCRIPT
 from evenkeel.report.svg import NARROW, PALETTE, WIDE, draw
-from evenkeel.report.terminal.tables import show_run, show_side_by_side, split
 from evenkeel.types import Figure, Unit
 from loopback import Loopback
 from markup import Elements
@@ -182,8 +181,8 @@ def test_the_page_begins_with_few_figures_and_has_all_further_down(run: ek.Run) 
 def test_the_terminal_table_lines_up_and_is_plain_when_piped(run: ek.Run) -> None:
     console = Console(width=100, file=None, record=True, force_terminal=False)
     with console.capture() as captured:
-        show_run(console, describe(run), min_coverage=0.95)
-        show_side_by_side(console, describe(run, run))
+        describe(run).overview(whole=True).show(console)
+        describe(run, run).side_by_side.show(console)
     shown = captured.get()
     assert "\x1b" not in shown
     assert "<i>loop</i>␛[31m" in shown
@@ -217,7 +216,7 @@ def test_every_renderer_says_the_same_of_a_run(run: ek.Run, benchmark: str, tmp_
         run = ek.run("multiview", data=data, method=["bm25"], out=tmp_path / "run")
     described = describe(run)
     shown = {
-        "terminal": terminal(lambda console: show_run(console, described, min_coverage=0.95)),
+        "terminal": terminal(described.overview(whole=True).show),
         "page": words_of(render(run)),
         "notebook": words_of(run._repr_html_()),
         "app": app_page("/run", run),

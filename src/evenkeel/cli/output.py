@@ -46,9 +46,8 @@ def show_run(run: Run, *, min_coverage: float, json: bool) -> int:
     from rich.console import Console
 
     from evenkeel.report.describe import describe
-    from evenkeel.report.terminal.tables import show_run
 
-    show_run(Console(), describe(run), min_coverage=min_coverage)
+    describe(run).overview(whole=True).show(Console())
     if (run.path / "report.html").is_file():
         say(f"Report: {run.path / 'report.html'}")
     return check_coverage(run, min_coverage)

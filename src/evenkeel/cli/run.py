@@ -267,7 +267,6 @@ def _score(
     from evenkeel.report.describe import describe
     from evenkeel.report.notes import notes_of
     from evenkeel.report.terminal.progress import Watcher
-    from evenkeel.report.terminal.tables import show_side_by_side
 
     # A file that cannot be read is reported before the others are embedded.
     groups = api.group_files(benchmark, files, lang=lang)
@@ -287,7 +286,7 @@ def _score(
     if json:
         click.echo(as_json({str(run.path): run.summary for run in runs}))
     else:
-        show_side_by_side(Console(), describe(*runs))
+        describe(*runs).side_by_side.show(Console())
         for run in runs:
             say(f"Report: {run.path / 'report.html'}")
     return max(check_coverage(run, FLOOR) for run in runs)

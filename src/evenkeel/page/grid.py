@@ -19,6 +19,7 @@ from evenkeel.page.format import (
     beside,
     limits,
     no_interval,
+    p_value,
     says_nothing,
     share,
     value,
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 Style: TypeAlias = Literal["", "strong", "soft", "warn", "note"]
+GAP = 3
+"""Spaces between two columns of figures at the terminal."""
 STYLES: dict[Style, str] = {"strong": "bold", "soft": "dim", "warn": "bold red", "note": "yellow", "": ""}
 
 
@@ -246,9 +249,43 @@ def show_grid(console: Console, grid: Grid) -> None:
         show_line(console, grid.title, "bold")
         show_line(console, grid.lead)
         grid = replace(grid, title="")
-    show_table(console, grid.to_rich())
+    for number, part in enumerate(split(grid, console.width)):
+        if number:
+            console.print()
+        show_table(console, part.to_rich())
     for note in filter(None, (grid.missing, grid.note)):
         show_line(console, note, "dim")
+
+
+def split(grid: Grid, width: int) -> list[Grid]:
+    """A table of figures in parts of as many columns as fit, at least one; a table of texts is whole."""
+    from rich.cells import cell_len
+
+    if grid.left:
+        return [grid]
+    widths = [
+        max(
+            cell_len(visible(title)),
+            *(text.cell_len for text in rich_cells([row[i] for _, row in grid.rows])),
+        )
+        for i, title in enumerate(grid.columns)
+    ]
+    names = max(cell_len(visible(name)) for name in (grid.corner, *(name for name, _ in grid.rows)))
+    parts: list[list[int]] = []
+    for index in range(len(grid.columns)):
+        if parts and names + sum(widths[each] + GAP for each in [*parts[-1], index]) <= width:
+            parts[-1].append(index)
+        else:
+            parts.append([index])
+    return [
+        Grid(
+            grid.title if number == 0 else f"{grid.title}, continued",
+            grid.corner,
+            [grid.columns[index] for index in part],
+            [(name, [row[index] for index in part]) for name, row in grid.rows],
+        )
+        for number, part in enumerate(parts)
+    ]
 
 
 def show_table(console: Console, table: RichTable) -> None:
@@ -301,6 +338,8 @@ def rich_cells(contents: Sequence[Content]) -> list[Text]:
         f" ({share(f.coverage)} covered)" if f and f.value is not None and f.coverage < 1 else ""
         for f in figures
     ]
+    tests = [f", {words}" if (words := p_value(figure)) else "" for figure in figures]
+    partial = [f"{words}{note}" for words, note in zip(tests, partial, strict=True)]
     values = [value(figure) for figure in figures]
     width = max(map(len, values))
     intervals = _intervals(figures)

@@ -22,7 +22,7 @@ from evenkeel.errors import EvenkeelError, UsageError
 from evenkeel.harness.folder import Run, load_run, shared_layout
 from evenkeel.make.builder import Built
 from evenkeel.page.examples import shortened
-from evenkeel.page.format import chance, counted, counts, interval_words, share, statuses, value
+from evenkeel.page.format import chance, counted, counts, interval_words, statuses, value
 from evenkeel.page.grid import Content, DisplayedList, Grid, Overview, coverage_cell
 from evenkeel.page.layout import MOST_MAIN, Layout, Note
 from evenkeel.page.scale import Mark, Scale, drawable, legend, sources
@@ -250,22 +250,34 @@ class Description:
 
     # As lines and tables
 
-    def overview(self) -> Overview:
-        """The first screen: verdict, headline, main figures, warnings, and the first table."""
+    def overview(self, *, whole: bool = False) -> Overview:
+        """The first screen: verdict, headline, main figures and the first table; or with all tables."""
         title = f"{self.layout.headline_title} of {self.first.spec.subject}"
-        headline = self.headline
-        basis = self.basis
-        lines = [f"over {basis.based_on}, coverage {share(basis.coverage)} ({basis.endings})"]
-        if headline is not None:
+        headline, basis = self.headline, self.basis
+        lines, grids = [], [self.main] if self.main else []
+        if headline is None:
+            scales = self.scales  # what all are based on is in a line of its own
+            rows = [(name, cells[:2]) for name, cells in scales.rows]
+            grids.insert(0, replace(scales, columns=scales.columns[:2], rows=rows))
+        else:
             title = f"{title}: {headline.value}"
-            lines.insert(0, headline.interval)
+            lines.append(", ".join(filter(None, (headline.interval, self.chance))))
+            if headline.scale and headline.figure.value is not None:
+                lines += filter(None, (headline.scale.text(), self.scales.note))
+        coverage = coverage_cell(basis.coverage, details=f" ({basis.endings})").text
+        lines.append(f"over {basis.based_on}, coverage {coverage}")
         return Overview(
             title,
-            [*lines, f"Report: {self.first.path / 'report.html'}"],
-            [*([self.main] if self.main else []), *self.grids[:1]],
+            lines if whole else [*lines, f"Report: {self.first.path / 'report.html'}"],
+            [*grids, *(self.grids if whole else self.grids[:1])],
+            [note.text for note in self.notes if not note.warning],
             verdicts=list(self.verdicts.values()),
             warnings=self.warnings,
         )
+
+    @property
+    def side_by_side(self) -> Overview:
+        return Overview("", grids=self.beside)
 
 
 def charts(run: Run | str | Path, *others: Run | str | Path) -> DisplayedList[Drawn]:
