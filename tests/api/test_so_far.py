@@ -24,7 +24,7 @@ def test_what_is_answered_is_scored_and_the_rest_is_left_out(tmp_path: Path) -> 
     assert (whole.headline.value, whole.headline.low) == (figure.value, figure.low)
     assert (whole.samples, whole.answered) == (4, 4)
     with closing(sqlite3.connect(tmp_path / "run" / "journal.sqlite")) as connection, connection:
-        connection.execute("DELETE FROM responses WHERE rowid IN (SELECT rowid FROM responses LIMIT 1)")
+        connection.execute("DELETE FROM responses WHERE rowid = (SELECT MIN(rowid) FROM responses)")
         connection.execute(
             "UPDATE responses SET at = 1000 + 5 * (rowid - (SELECT MIN(rowid) FROM responses))"
         )
