@@ -25,11 +25,12 @@ CONTROL = {"progress.json", "stop", "stopped"}
 def test_how_far_a_run_is_can_be_read_while_it_is_written(tmp_path: Path) -> None:
     with lock.writing(tmp_path), controlled(tmp_path, Progress()) as watcher:
         watcher.phase("asking", total=9, done=2)
-        watcher.answered(Response(status="ok"), usd=0.5)
-        until(lambda: (progress := read_progress(tmp_path)) and progress.done == 3)
+        for status in ("ok", "truncated", "error"):
+            watcher.answered(Response(status=status), usd=0.5)
+        until(lambda: (progress := read_progress(tmp_path)) and progress.done == 5)
         progress = read_progress(tmp_path)
         assert progress is not None
-        assert (progress.phase, progress.total, progress.failed, progress.usd) == ("asking", 9, 0, 0.5)
+        assert (progress.phase, progress.total, progress.failed, progress.usd) == ("asking", 9, 1, 0.5)
         assert progress.rate > 0
     assert read_progress(tmp_path) is None
 

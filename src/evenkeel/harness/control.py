@@ -48,7 +48,7 @@ class RunProgress(Struct, frozen=True, kw_only=True):
     done: int = 0
     """Requests of this phase that are answered, those of an earlier process included."""
     failed: int = 0
-    """Those of this process that ended other than well, in all phases."""
+    """Those of this process without an answer, in all phases; one that was cut off is an answer."""
     rate: float = 0.0
     """Requests a second."""
     seconds_left: float | None = None
@@ -174,7 +174,7 @@ class _Controlled(Progress):
         self._progress.phase(title, total=total, done=done)
 
     def answered(self, response: Response, *, usd: float) -> None:
-        state, failed = self._state, response.status != "ok"
+        state, failed = self._state, response.status not in ("ok", "truncated")
         self._state = replace(state, done=state.done + 1, failed=state.failed + failed, usd=usd)
         self._progress.answered(response, usd=usd)
 
