@@ -58,7 +58,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def words(tmp_path: Path) -> Path:
     path = tmp_path / "words.jsonl"
-    path.write_text('{"word": "keel"}\n{"word": "KEEL", "lang": "de"}\n{"word": "mast"}\n')
+    path.write_text('{"word": "keel"}\n{"word": "KEEL", "lang": "de"}\n{"word": "rudder"}\n')
     return path
 
 
@@ -82,6 +82,10 @@ def test_an_installed_plugin_works_from_the_shell(site: Path, words: Path, tmp_p
     assert "Words repeated of keel" in ran.stdout
     repeated = json.loads((tmp_path / "run" / "summary.json").read_text())["repeated"]
     assert (repeated["n"], repeated["value"]) == (3, pytest.approx(1 / 3))
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert "Repeated by length" in page  # the picture
+    assert "<svg" in page
+    assert "Further characters" in ran.stdout
     rescored = shell(site, tmp_path, "rescore", "run")
     assert rescored.returncode == 0, rescored.stderr
     answers = '{"word": "keel", "answer": "keel"}\n{"word": "mast", "answer": "sail"}\n'

@@ -211,3 +211,35 @@ def test_a_benchmark_has_sixteen_members_and_helpers_are_none_of_them() -> None:
     members = {name for name in (*dir(Benchmark), *Benchmark.__annotations__) if not name.startswith("_")}
     assert len(members) <= 16
     assert {*vars(Echo(Options()))} == {"options", "seed"}
+
+
+class Patterns(Echo):
+    """Does it say the word, by its beginning?"""
+
+    roles = {"model": {"generate"}}
+    metrics = [
+        ek.Metric("said", "Said in {json}", unit="share", better="higher", by=["lang"], main=True),
+        ek.Metric("begins_*", "Begins right", unit="share", better="higher", main=True, meaning="Its start."),
+        ek.Metric("error", "Relative error", unit="value", better="lower", by=["lang"]),
+    ]
+
+    def score(self, answered: Sequence[Answered]) -> Any:
+        words = [(item, item.sample.inputs["word"]) for item in answered]
+        return [
+            make_score(
+                item, said=item.text == word, error=-1.5, **{f"begins_{word[0]}": item.text[:1] == word[0]}
+            )
+            for item, word in words
+        ]
+
+
+def test_a_pattern_a_title_with_braces_and_any_number_are_shown_of_a_plugin(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(registry._LOADED, "patterns", Patterns)
+    run = ek.run("patterns", "counted:m", data=data, out=tmp_path / "run", progress=False)
+    assert "Said in {json}" in run.verdict
+    assert {name for name in run.summary if name.startswith("begins_")} != set()
+    assert run.summary["error"].value == -1.5
+    page = (run.path / "report.html").read_text()
+    assert "Begins right" in page

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from fnmatch import fnmatchcase
 from inspect import signature
 from itertools import count
 from pathlib import Path
@@ -32,7 +33,7 @@ from evenkeel.journal.journal import Journal
 from evenkeel.journal.recording import Recording
 from evenkeel.models.engines.engine import load_engine
 from evenkeel.report.terminal.progress import watcher
-from evenkeel.types import RunSpec, Sample, Score, Summary
+from evenkeel.types import RunSpec, Sample, Score, Summary, Unit
 
 RUNS = Path("runs")
 RECORDED = "recorded"
@@ -326,14 +327,16 @@ def summarise(benchmark: Benchmark, scores: Sequence[Score]) -> Summary:
         return summary
     from evenkeel import analysis
 
-    breakdown: dict[str, list[tuple[str, ...]]] = {
-        metric.name: [(), *((tag,) for tag in metric.by)] for metric in benchmark.metrics
-    }
     names = dict.fromkeys(name for score in scores for name in score.values)
-    if absent := [name for name in breakdown if name not in names]:
-        raise UsageError(
-            f"{type(benchmark).__name__} declares the metric '{absent[0]}', of which no sample has a value. "
-            f"Its scores have: {', '.join(names) or 'none'}."
-        )
-    units = {metric.name: metric.unit for metric in benchmark.metrics}
+    breakdown: dict[str, list[tuple[str, ...]]] = {}
+    units: dict[str, Unit] = {}
+    for metric in benchmark.metrics:
+        measured = [name for name in names if fnmatchcase(name, metric.name) and name not in units]
+        if not measured:
+            raise UsageError(
+                f"{type(benchmark).__name__} declares the metric '{metric.name}', of which no sample has a "
+                f"value. Its scores have: {', '.join(names) or 'none'}."
+            )
+        units |= dict.fromkeys(measured, metric.unit)
+        breakdown |= {name: [(), *((tag,) for tag in metric.by)] for name in measured}
     return analysis.summarise(scores, breakdown, units=units)
