@@ -57,7 +57,7 @@ class Preset(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     interface: Literal["chat", "messages", "responses"] = "chat"
     """How chats are asked: as OpenAI's chats, as Anthropic's messages, or as OpenAI's responses."""
     headers: dict[str, str] = {}
-    """Sent with every request, beside the key."""
+    """Sent with every request, beside the key. No setting of a person: what is there might be a key."""
     names: dict[Literal["max_tokens", "seed"], str] = {}
     """What parameters are called there, where they have another name."""
     supports: dict[Feature, bool] = {}
@@ -162,7 +162,7 @@ def _customised(name: str, fields: Mapping[str, Any], built_in: Preset | None) -
     if name in RESERVED or not NAME.fullmatch(name):
         problem = "is taken" if name in RESERVED else "is not one: use a-z, 0-9, - and _"
         raise configuration.fault(SECTION, name, f"the name '{name}' {problem}.")
-    available = [field for field in Preset.__struct_fields__ if field != "name"]
+    available = [field for field in Preset.__struct_fields__ if field not in ("name", "headers")]
     for field in fields:
         if field not in available:
             problem = (
