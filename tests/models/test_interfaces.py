@@ -18,6 +18,7 @@ from evenkeel.models.openai import messages, responses
 from evenkeel.models.openai.backend import NO_CHATS
 from evenkeel.models.openai.protocol import read_chat
 from evenkeel.types import Generate, Message, Sampling
+from interfaces import messages_problem
 from loopback import Loopback
 from models.hostile import one
 
@@ -149,6 +150,21 @@ def test_a_schema_and_a_system_prompt_have_their_own_places(serving: Serving) ->
 
 
 # What was used of the sampling
+
+
+def test_a_model_that_takes_no_temperature_is_asked_without(
+    serving: Serving, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As Anthropic's models of 2026 answer."""
+    server = serving("anthropic")
+    deprecated = "`temperature` is deprecated for this model."
+    monkeypatch.setattr(
+        server, "_problem", lambda part, body: deprecated if "temperature" in body else messages_problem(body)
+    )
+    model = opened("anthropic")
+    assert [one(model, chat(text)).status for text in "ab"] == ["ok", "ok"]
+    assert ["temperature" in body for body in server.received] == [True, False, False]
+    assert model.refused() == ["temperature"]
 
 
 def test_sampling_that_a_reply_states_otherwise_is_noted(serving: Serving) -> None:
