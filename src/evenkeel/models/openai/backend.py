@@ -16,18 +16,14 @@ from evenkeel.harness.progress import Progress
 from evenkeel.models.openai.background import Outbox, Relay, iterate
 from evenkeel.models.openai.dialect import Dialect
 from evenkeel.models.openai.endpoint import endpoints
-from evenkeel.models.openai.interfaces import CHATS, RESPONSES, Interface, interface_of
+from evenkeel.models.openai.interfaces import CHATS, RESPONSES, Batch, Interface, batch_call, interface_of
 from evenkeel.models.openai.logprobs import echo_problem, language_problem, loglikelihood, probe_problem
 from evenkeel.models.openai.options import OpenAIOptions, json_object
 from evenkeel.models.openai.protocol import (
     COMPLETIONS,
-    EMBEDDINGS,
     MISPLACED,
-    RERANK,
     read_chat,
     read_completion,
-    read_scores,
-    read_vectors,
 )
 from evenkeel.models.openai.responses import ONLY_HERE
 from evenkeel.models.openai.retry import Call, Client, Fate, RequestFailed, fate_of
@@ -61,8 +57,6 @@ NEEDED: dict[Capability, tuple[Feature, ...]] = {
 }
 """What a server must have for a capability."""
 
-Batch: TypeAlias = list[Embed | Rank]
-"""Texts to embed, or documents to rank for one query."""
 Job: TypeAlias = Generate | LogLikelihood | StringLikelihood | Batch
 Answer: TypeAlias = tuple[Request, Response]
 
@@ -303,29 +297,9 @@ class OpenAI:
 
         return Call(interface.path, partial(self._dialect.generate_body, request, interface), read)
 
-    def _batch_call(self, batch: Batch) -> Call[list[Response]]:
-        first = batch[0]
-        if isinstance(first, Rank):
-            documents = [request.document for request in batch if isinstance(request, Rank)]
-            path, read = RERANK, read_scores
-            body = partial(self._dialect.rank_body, first.query, documents)
-        else:
-            texts = [request.text for request in batch if isinstance(request, Embed)]
-            path, read = EMBEDDINGS, read_vectors
-            body = partial(self._dialect.embed_body, texts)
-        count = len(batch)
-        return Call(
-            path,
-            body,
-            lambda data: read(data, count),
-            priced=False,
-            results=count,
-            first_try_not_counted=True,
-        )
-
     async def _answer_batch(self, client: Client, batch: Batch, outbox: Outbox[Answer]) -> None:
         try:
-            responses = await client.send(self._batch_call(batch))
+            responses = await client.send(batch_call(self._dialect, batch))
         except RequestFailed as failure:
             if len(batch) == 1 or fate_of(failure.error) is not Fate.FAIL:
                 self._fail(failure, batch, outbox, client)
