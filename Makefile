@@ -67,6 +67,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/requests.py
 	$(BIN)/python benchmarks/suite.py
+	$(BIN)/python benchmarks/suite.py --latency 0.05 0.05 0.05
 	$(BIN)/python benchmarks/embedding.py
 	$(BIN)/python benchmarks/continuations.py --examples 400
 	$(BIN)/python benchmarks/candidates.py
