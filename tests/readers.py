@@ -21,7 +21,7 @@ from evenkeel.api.suite.definition import read_suite
 from evenkeel.api.suite.runs import planned_runs
 from evenkeel.benchmarks.mirae.files import read_questions
 from evenkeel.benchmarks.mirae.recorded import read_recording
-from evenkeel.benchmarks.miron.files import read_examples
+from evenkeel.benchmarks.miron.data import read_examples
 from evenkeel.benchmarks.multiview.files import read_triplets
 from evenkeel.benchmarks.multiview.make.criteria import read_criteria
 from evenkeel.benchmarks.rgb.files import read_instances

@@ -12,7 +12,7 @@ import json
 import sys
 
 import evenkeel as ek
-from evenkeel.benchmarks.miron.files import digest_of
+from evenkeel.benchmarks.miron.data import digest_of
 from evenkeel.files.package_data import data_path
 
 

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 import evenkeel as ek
-from evenkeel.benchmarks.miron.files import MironDetail, MironInputs
+from evenkeel.benchmarks.miron.data import MironDetail, MironInputs
 from evenkeel.benchmarks.rgb.files import RgbDetail, RgbInputs
 from evenkeel.errors import UsageError
 from evenkeel.page.view import Beside, Block, Facts, Text, View

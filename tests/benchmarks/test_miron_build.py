@@ -13,7 +13,7 @@ import pytest
 
 from commandline import evenkeel, evenkeel_process
 from evenkeel.benchmarks.miron.benchmark import Miron
-from evenkeel.benchmarks.miron.files import CATEGORIES
+from evenkeel.benchmarks.miron.data import CATEGORIES
 from evenkeel.benchmarks.miron.make.frames import bank_words
 from evenkeel.benchmarks.miron.make.generator import keyboard
 

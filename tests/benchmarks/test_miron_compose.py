@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenkeel.benchmarks.miron.files import LANGUAGES, Example, make_sample
+from evenkeel.benchmarks.miron.data import LANGUAGES, Example, make_sample
 from evenkeel.benchmarks.miron.make.frames import (
     Draft,
     Table,
@@ -23,7 +23,7 @@ from evenkeel.benchmarks.miron.make.frames import (
     wordings,
 )
 from evenkeel.benchmarks.miron.make.generator import clean_drafts, compose, keyboard
-from evenkeel.benchmarks.miron.scoring import lev_score
+from evenkeel.benchmarks.miron.published import lev_score
 from evenkeel.make.grammar import fill
 
 pytestmark = pytest.mark.full

@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from evenkeel.benchmarks.miron.benchmark import Miron, MironOptions, read_recording
-from evenkeel.benchmarks.miron.files import CATEGORIES, Example, balanced, facts_of, read_examples
+from evenkeel.benchmarks.miron.benchmark import Miron, MironOptions, balanced, read_recording
+from evenkeel.benchmarks.miron.data import CATEGORIES, Example, facts_of, read_examples
 from evenkeel.benchmarks.miron.make.generator import compose
 from evenkeel.benchmarks.miron.matching import with_clean_versions
 from evenkeel.errors import DataError, UsageError

@@ -10,7 +10,7 @@ from functools import cache
 import pytest
 from rapidfuzz.distance import OSA
 
-from evenkeel.benchmarks.miron.files import LANGUAGES, Example
+from evenkeel.benchmarks.miron.data import LANGUAGES, Example
 from evenkeel.benchmarks.miron.make import generator
 from evenkeel.benchmarks.miron.make.frames import Draft, bank_words, rng_for
 from evenkeel.benchmarks.miron.make.generator import (

@@ -10,21 +10,20 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from evenkeel.benchmarks.miron.baseline import against_copying, with_baseline
-from evenkeel.benchmarks.miron.benchmark import Miron, MironOptions
-from evenkeel.benchmarks.miron.files import Example, MironDetail, MironInputs, make_sample
-from evenkeel.benchmarks.miron.scoring import (
+from evenkeel.benchmarks.miron.added import (
     answers_of,
     as_words,
     bits_per_byte,
-    lev_score,
     matches,
     quadrant,
     rescaled_scores,
     summarise,
-    target_confidence,
     without_longer,
 )
+from evenkeel.benchmarks.miron.baseline import against_copying, with_baseline
+from evenkeel.benchmarks.miron.benchmark import Miron, MironOptions
+from evenkeel.benchmarks.miron.data import Example, MironDetail, MironInputs, make_sample
+from evenkeel.benchmarks.miron.published import lev_score, target_confidence
 from evenkeel.harness.benchmark import degraded
 from evenkeel.harness.registry import load_benchmark
 from evenkeel.report.notes import endings

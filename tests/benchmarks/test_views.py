@@ -14,7 +14,7 @@ import evenkeel as ek
 from evenkeel.benchmarks.mirae.benchmark import Mirae
 from evenkeel.benchmarks.mirae.files import MiraeDetail, MiraeInputs
 from evenkeel.benchmarks.miron.benchmark import Miron, MironOptions
-from evenkeel.benchmarks.miron.files import MironInputs
+from evenkeel.benchmarks.miron.data import MironInputs
 from evenkeel.benchmarks.multiview.benchmark import Multiview
 from evenkeel.benchmarks.multiview.methods import by_bm25
 from evenkeel.benchmarks.multiview.scoring import measure as measure_triplet

@@ -16,7 +16,8 @@ from msgspec import Struct
 
 from evenkeel.benchmarks.mirae.expected import given_words
 from evenkeel.benchmarks.mirae.refusals import refuses
-from evenkeel.benchmarks.miron.scoring import as_words, lev_score, matches
+from evenkeel.benchmarks.miron.added import as_words, matches
+from evenkeel.benchmarks.miron.published import lev_score
 from evenkeel.benchmarks.rgb.check.lenient import lenient
 from evenkeel.benchmarks.rgb.scoring import published, published_matches
 from evenkeel.files.jsonfile import json_objects, replace_half_pairs

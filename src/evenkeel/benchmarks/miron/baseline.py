@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from evenkeel.benchmarks.miron.files import MironInputs
+from evenkeel.benchmarks.miron.data import MironInputs
 from evenkeel.page.format import interval_words, no_interval, number
 from evenkeel.types import Sample, Summary
 

@@ -1,19 +1,36 @@
-"""MIRON: is a base model robust to its own tokenizer?"""
+"""MIRON: its options, its samples, and what is asked for each.
+
+Published (https://huggingface.co/datasets/apsua/MIRON_Benchmark) and followed to the digit: the Levenshtein
+score and the target confidence (`published`), and the files of examples and results (`data`). A prompt is the
+prefix as it is: there is no other text.
+
+Added, under names of its own: accepted answers, probability, bits per byte, what typos cost and every summary
+(`added`), what copying scores (`baseline`), the target as a string (`strings`), clean versions that a file
+does not name (`matching`), tokenizers without a model (`tokenizers`), and sets from a seed (`make/`). Every
+figure is declared in `metrics`, and shown by `view`.
+
+How a sample becomes a figure:
+
+    row ─ data.read_files ─► example ─ baseline ─► sample ─ requests ─► continuation, log-probabilities
+    continuation, log-probabilities ─ added.score_examples, strings ─► values ─ added.summarise ─► figures
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta, Struct
 
-from evenkeel.benchmarks.miron import files, scoring, strings
+from evenkeel.benchmarks.miron import added, strings
+from evenkeel.benchmarks.miron import data as formats
 from evenkeel.benchmarks.miron.baseline import with_baseline
-from evenkeel.benchmarks.miron.files import MironDetail, MironInputs
-from evenkeel.benchmarks.miron.page import LAYOUT, data_notes, notes
-from evenkeel.benchmarks.miron.view import view
+from evenkeel.benchmarks.miron.data import Example, MironDetail, MironInputs
+from evenkeel.benchmarks.miron.metrics import METRICS
+from evenkeel.benchmarks.miron.view import LAYOUT, data_notes, notes, view
 from evenkeel.files.datasets import Starter
 from evenkeel.harness.benchmark import Benchmark, Help
 from evenkeel.harness.data import Chosen, Data
@@ -78,12 +95,12 @@ class Miron(Benchmark[MironInputs, MironDetail]):
 
     Options = MironOptions
     layout = LAYOUT
-    metrics = LAYOUT.metrics
+    metrics = METRICS
     notes = staticmethod(notes)
     view = staticmethod(view)
     starter = Starter(STARTER_SHA256, make_starter, langs=("en", "ru"))
     recordings = Recordings(lambda benchmark, path, lang: read_recording(path, lang))
-    publishing = Publishing(lambda benchmark, spec, records: files.results_files(records))
+    publishing = Publishing(lambda benchmark, spec, records: formats.results_files(records))
     builder = "evenkeel.benchmarks.miron.make.builder:MironBuilder"
     help = Help(
         examples={
@@ -109,11 +126,11 @@ class Miron(Benchmark[MironInputs, MironDetail]):
 
     def samples(self, data: Data) -> list[Sample]:
         """`limit` examples of each language, as many of each category. The baseline is that of all data."""
-        examples = files.read_files(data)
-        samples = with_baseline([files.make_sample(example) for example in examples])
-        chosen = files.balanced(examples, data.limit)
+        examples = formats.read_files(data)
+        samples = with_baseline([formats.make_sample(example) for example in examples])
+        chosen = balanced(examples, data.limit)
         ids = {example.id for example in chosen}
-        return Chosen((sample for sample in samples if sample.id in ids), facts=files.facts_of(chosen))
+        return Chosen((sample for sample in samples if sample.id in ids), facts=formats.facts_of(chosen))
 
     def requests(self, sample: Sample[MironInputs]) -> list[Request]:
         asked = strings.requests(sample.inputs) if self.options.string_probability else []
@@ -126,7 +143,7 @@ class Miron(Benchmark[MironInputs, MironDetail]):
             return [generate]
         answers = [inputs.target]
         if inputs.published is None:  # what was recorded has no log-probabilities of other answers
-            answers += scoring.answers_of(inputs.target, inputs.accepted)
+            answers += added.answers_of(inputs.target, inputs.accepted)
         return [
             *(
                 LogLikelihood(prefix=inputs.prefix, continuation=answer, repeat=inputs.repeat)
@@ -145,15 +162,45 @@ class Miron(Benchmark[MironInputs, MironDetail]):
         )
 
     def score(self, answered: Sequence[Answered[MironInputs]]) -> list[Score]:
-        scores = scoring.score_examples(answered, CONTINUATIONS)
+        scores = added.score_examples(answered, CONTINUATIONS)
         return [strings.with_strings(score, item) for score, item in zip(scores, answered, strict=True)]
 
     def summarise(self, scores: Sequence[Score]) -> Summary:
-        return scoring.summarise(scores)
+        return added.summarise(scores)
 
 
 def read_recording(path: Path, lang: str | None) -> Recorded:
     """A results file, with the baseline and warnings of what it did not state."""
-    recorded, facts = files.read_results(path, lang)
+    recorded, facts = formats.read_results(path, lang)
     warnings = [f"{path.name}: {note.text}" for note in data_notes(facts)]
     return recorded._replace(samples=with_baseline(recorded.samples), warnings=warnings)
+
+
+def balanced(examples: Sequence[Example], limit: int | None) -> list[Example]:
+    """`limit` examples of each language, as many of each category, in their own order.
+
+    Of those with typos, the ones come first whose clean versions are chosen too.
+    """
+    if limit is None:
+        return list(examples)
+    chosen: set[tuple[str, str]] = set()
+    for lang in dict.fromkeys(example.lang for example in examples):
+        pools: defaultdict[str, list[Example]] = defaultdict(list)
+        for example in examples:
+            if example.lang == lang:
+                pools[example.category].append(example)
+        shares = _shares({category: len(pool) for category, pool in pools.items()}, limit)
+        clean = {e.id for name, pool in pools.items() if name != "Noise" for e in pool[: shares[name]]}
+        pools["Noise"].sort(key=lambda example: example.clean_id not in clean)
+        chosen |= {(lang, e.id) for name, pool in pools.items() for e in pool[: shares.get(name, 0)]}
+    return [example for example in examples if (example.lang, example.id) in chosen]
+
+
+def _shares(sizes: Mapping[str, int], limit: int) -> dict[str, int]:
+    """`limit` dealt out one by one, in turns, to categories that still have some."""
+    shares = dict.fromkeys(sizes, 0)
+    while limit > 0 and (unfilled := [name for name in sizes if shares[name] < sizes[name]]):
+        for name in unfilled[:limit]:
+            shares[name] += 1
+        limit -= len(unfilled)
+    return shares

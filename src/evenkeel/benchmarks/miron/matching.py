@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec.structs import replace
 
 if TYPE_CHECKING:
-    from evenkeel.benchmarks.miron.files import Example
+    from evenkeel.benchmarks.miron.data import Example
 
 SCRIPTS = {
     "en": re.compile(r"[A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f]"),

@@ -7,74 +7,17 @@ from collections import Counter
 
 import msgspec
 
-from evenkeel.benchmarks.miron.files import MironInputs
-from evenkeel.page.layout import Column, Note, Table
-from evenkeel.page.metrics import Metric
+from evenkeel.benchmarks.miron.data import MironInputs
+from evenkeel.benchmarks.miron.metrics import STRINGS, TARGET_BYTES
+from evenkeel.page.layout import Note
 from evenkeel.types import Answered, Response, Score, StringLikelihood, StringProbability, Summary
 
 KNOWN = 0.001
 """Bits: bounds that are no farther apart are one value."""
-TARGET_BYTES = "target_bytes"
 PART = "strings"
 """What the requests are called among the parts of a score."""
 
-METRICS = (
-    Metric(
-        "tokenizer_cost",
-        "bits lost to other tokens that begin with the target",
-        "bits",
-        "lower",
-        meaning="log₂ P(string) − log₂ P(its own tokens), with P(string) the sum over all token sequences "
-        "whose text begins with the target (Vieira et al. 2024); the mean over the examples.",
-        caution="It is at least this where the sum is not complete: see strings_known.",
-        main=True,
-    ),
-    Metric(
-        "boundary_cost",
-        "bits lost to the token before the target",
-        "signed_bits",
-        "lower",
-        meaning="log₂ P(string | prefix as text) − log₂ P(string | prefix's tokens): what "
-        "token healing gains, the mean over the examples.",
-        caution="It may be negative, where the end of a token says that a word is over.",
-    ),
-    Metric(
-        "string_bits_per_byte",
-        "bits per byte of the target as a string",
-        "bits",
-        "lower",
-        meaning="Σ −log₂ P(string) / Σ bytes of the target in UTF-8, over the examples; P(string) is the sum "
-        "over all token sequences whose text begins with the target.",
-        caution="It is an upper bound where the sum is not complete.",
-        weight=TARGET_BYTES,
-    ),
-    Metric(
-        "strings_known",
-        "targets whose probability as a string is known to 0.001 bits",
-        "share",
-        None,
-        meaning="The share of targets whose bounds are at most 0.001 bits apart.",
-        caution="Where it is below 1 the costs of some targets are bounds.",
-    ),
-)
-NAMES = frozenset(metric.name for metric in METRICS)
-
-TABLES = (
-    Table(
-        title="What the tokenizer costs, in bits",
-        rows="category",
-        columns="lang",
-        metrics=(Column("tokenizer_cost", "other tokens"), Column("boundary_cost", "boundary")),
-    ),
-    Table(
-        title="The target as a string",
-        rows="category",
-        metrics=(
-            Column("string_bits_per_byte", "bits/byte"),
-            Column("strings_known", "known"),
-        ),
-    ),
-)
+NAMES = frozenset(metric.name for metric in STRINGS)
 
 
 def requests(inputs: MironInputs) -> list[StringLikelihood]:

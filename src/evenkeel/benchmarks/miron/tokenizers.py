@@ -9,7 +9,8 @@ from pathlib import Path
 
 from evenkeel.analysis.comparability import path_ends
 from evenkeel.benchmarks.miron.benchmark import Miron
-from evenkeel.benchmarks.miron.files import Example, read_files
+from evenkeel.benchmarks.miron.data import Example, read_files
+from evenkeel.benchmarks.miron.metrics import TOKENIZED_TARGETS, TOKENIZED_TEXTS
 from evenkeel.files import datasets
 from evenkeel.files.remote.sources import naming_source
 from evenkeel.harness.data import Data
@@ -24,53 +25,9 @@ from evenkeel.page.tables import figure, values_of
 from evenkeel.page.tokenized import Illustration, Tokenized
 from evenkeel.types import Score, Summary
 
-TEXT = (
-    Metric(
-        "tokens_per_word",
-        "Tokens per word",
-        "count",
-        "lower",
-        "How many tokens a word takes on average: the fewer, the cheaper and faster the same text.",
-    ),
-    Metric(
-        "characters_per_token",
-        "Characters per token",
-        "count",
-        "higher",
-        "How many characters a token covers on average: the more, the more text fits into the context.",
-    ),
-    Metric(
-        "whole_words",
-        "Words that are one token",
-        "share",
-        "higher",
-        "The share of words that are not split.",
-    ),
-)
-"""Of whole texts, by language."""
-BOUNDARY = (
-    Metric(
-        "target_tokens",
-        "Tokens of the target",
-        "count",
-        None,
-        "How many tokens a model has to get right to write the continuation that MIRON expects.",
-    ),
-    Metric(
-        "boundary_merges",
-        "Boundary merges",
-        "share",
-        "lower",
-        "How often the last letters of the prompt and the first of the continuation are one token, so that a "
-        "prompt that ends there cuts a token in two.",
-    ),
-)
-"""Of the target, by language and category."""
-METRICS = (*TEXT, *BOUNDARY)
-
 PICTURES = tuple(
     Bars(title=metric.title, metric=metric.name, along="lang", y_title=metric.title.lower())
-    for metric in TEXT
+    for metric in TOKENIZED_TEXTS
 )
 
 WORD = re.compile(r"[^\W\d_]+")
@@ -166,9 +123,9 @@ def measure(examples: Sequence[Example], tokenise: TextTokenizer) -> Summary:
     scores = [score(example, tokenise) for example in examples]
     by_lang: list[tuple[str, ...]] = [(), ("lang",)]
     by_category = [*by_lang, ("category",), ("category", "lang")]
-    breakdown = {metric.name: by_lang for metric in TEXT}
-    breakdown |= {metric.name: by_category for metric in (*BOUNDARY, TEXT[0])}
-    return stats.summarise(scores, breakdown, units=units(METRICS))
+    breakdown = {metric.name: by_lang for metric in TOKENIZED_TEXTS}
+    breakdown |= {metric.name: by_category for metric in (*TOKENIZED_TARGETS, TOKENIZED_TEXTS[0])}
+    return stats.summarise(scores, breakdown, units=units((*TOKENIZED_TEXTS, *TOKENIZED_TARGETS)))
 
 
 def score(example: Example, tokenise: TextTokenizer) -> Score:
@@ -195,7 +152,7 @@ def text_values(text: str, encoded: Encoded, tokenise: TextTokenizer) -> dict[st
     """The figures of a text's tokens, the start token left out; None where they are not known."""
     tokens = len(encoded.ids)
     if not tokens:
-        return dict.fromkeys(metric.name for metric in TEXT)
+        return dict.fromkeys(metric.name for metric in TOKENIZED_TEXTS)
     values: dict[str, float | None] = {
         "tokens_per_word": tokens / len(text.split()),
         "characters_per_token": len(text) / tokens,
@@ -219,7 +176,7 @@ def text_values(text: str, encoded: Encoded, tokenise: TextTokenizer) -> dict[st
 
 def verdict(summaries: Mapping[str, Summary]) -> str:
     """`Fewest tokens per word: a in en (1.31), b in ru (2.20).`"""
-    metric = TEXT[0]
+    metric = TOKENIZED_TEXTS[0]
     first = next(iter(summaries.values()))
     parts = []
     for lang in values_of(first, metric.name, "lang"):
@@ -246,8 +203,8 @@ def grids(summaries: Mapping[str, Summary]) -> list[Grid]:
         for category in categories
     ]
     by_category += [(f"{lang} together", {"lang": lang}) for lang in langs if len(langs) > 1]
-    tables = [_grid(summaries, metric, by_lang) for metric in TEXT]
-    return tables + [_grid(summaries, metric, by_category) for metric in BOUNDARY]
+    tables = [_grid(summaries, metric, by_lang) for metric in TOKENIZED_TEXTS]
+    return tables + [_grid(summaries, metric, by_category) for metric in TOKENIZED_TARGETS]
 
 
 def _grid(

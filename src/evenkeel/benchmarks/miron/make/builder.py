@@ -8,7 +8,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct
 
-from evenkeel.benchmarks.miron.files import LANGUAGES
+from evenkeel.benchmarks.miron.data import LANGUAGES
 from evenkeel.benchmarks.miron.make.generator import compose
 from evenkeel.make.builder import Built, parse_languages
 from evenkeel.types import Asking, Capability

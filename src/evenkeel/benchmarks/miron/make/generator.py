@@ -17,7 +17,7 @@ from itertools import islice, product
 
 from msgspec import Struct, structs
 
-from evenkeel.benchmarks.miron.files import CATEGORIES, LANGUAGES, Example
+from evenkeel.benchmarks.miron.data import CATEGORIES, LANGUAGES, Example
 from evenkeel.benchmarks.miron.make import english, logic, russian
 from evenkeel.benchmarks.miron.make.frames import (
     Draft,

@@ -1,15 +1,10 @@
-"""What MIRON shows: its metrics, pictures and tables, and its notes."""
+"""Every metric of MIRON, the published ones first."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from evenkeel.benchmarks.miron import strings
-from evenkeel.benchmarks.miron.baseline import against_copying
-from evenkeel.page.layout import Bars, Column, Curve, Layout, Note, Points, Table
 from evenkeel.page.metrics import Metric
-from evenkeel.types import RunSpec, Summary
+
+TARGET_BYTES = "target_bytes"
 
 PUBLISHED = (
     Metric(
@@ -97,10 +92,10 @@ ADDED = (
         caution="A Russian letter has two bytes: compare models within a language. Examples whose "
         "tokens merge across the boundary are left out.",
         main=True,
-        weight=strings.TARGET_BYTES,
+        weight=TARGET_BYTES,
     ),
     Metric(
-        strings.TARGET_BYTES,
+        TARGET_BYTES,
         "bytes of the target",
         "count",
         None,
@@ -200,9 +195,49 @@ ADDED = (
         main=True,
     ),
 )
-METRICS = (*PUBLISHED, *ADDED, *strings.METRICS)
+"""Ours."""
 
-DRIFTS = (Column("score_drift", "score"), Column("confidence_drift", "confidence"))
+STRINGS = (
+    Metric(
+        "tokenizer_cost",
+        "bits lost to other tokens that begin with the target",
+        "bits",
+        "lower",
+        meaning="log₂ P(string) − log₂ P(its own tokens), with P(string) the sum over all token sequences "
+        "whose text begins with the target (Vieira et al. 2024); the mean over the examples.",
+        caution="It is at least this where the sum is not complete: see strings_known.",
+        main=True,
+    ),
+    Metric(
+        "boundary_cost",
+        "bits lost to the token before the target",
+        "signed_bits",
+        "lower",
+        meaning="log₂ P(string | prefix as text) − log₂ P(string | prefix's tokens): what "
+        "token healing gains, the mean over the examples.",
+        caution="It may be negative, where the end of a token says that a word is over.",
+    ),
+    Metric(
+        "string_bits_per_byte",
+        "bits per byte of the target as a string",
+        "bits",
+        "lower",
+        meaning="Σ −log₂ P(string) / Σ bytes of the target in UTF-8, over the examples; P(string) is the sum "
+        "over all token sequences whose text begins with the target.",
+        caution="It is an upper bound where the sum is not complete.",
+        weight=TARGET_BYTES,
+    ),
+    Metric(
+        "strings_known",
+        "targets whose probability as a string is known to 0.001 bits",
+        "share",
+        None,
+        meaning="The share of targets whose bounds are at most 0.001 bits apart.",
+        caution="Where it is below 1 the costs of some targets are bounds.",
+    ),
+)
+"""Ours, of the target as a string: what the tokenizer costs (`strings`)."""
+METRICS = (*PUBLISHED, *ADDED, *STRINGS)
 
 QUADRANTS = {
     "knows": ("Right and sure", "it writes a right continuation, with a probability of one half or more"),
@@ -222,166 +257,47 @@ QUADRANTS = {
         "it writes another continuation, and gives less than one half to the right ones",
     ),
 }
+"""What the metrics of these names count: a title, and what is meant."""
 
-
-LAYOUT = Layout(
-    metrics=METRICS,
-    question="Is a base model robust to its own tokenizer?",
-    name="Tokenizer robustness (MIRON)",
-    words={"edits": "typos", "edit": "kind of typo", "edited": "words with typos"},
-    verdict="Continuations score {} of 100",
-    correct=("accepted_match",),
-    baseline=Column("copy_score", "repeating a word of the prompt"),
-    remarks=against_copying,
-    counted=("examples", "clean texts"),
-    facts=(
-        *(Column(each.name, each.title) for each in METRICS[1:] if each.main and "*" not in each.name),
-        Column("tokens_and_target_confidence", "rank correlation of tokens and confidence"),
-        Column("tokens_and_lev_score", "rank correlation of tokens and score"),
+TOKENIZED_TEXTS = (
+    Metric(
+        "tokens_per_word",
+        "Tokens per word",
+        "count",
+        "lower",
+        "How many tokens a word takes on average: the fewer, the cheaper and faster the same text.",
     ),
-    pictures=(
-        Bars(
-            title="Score by category",
-            metric="lev_score",
-            along="category",
-            lines="lang",
-            y_title="Levenshtein score",
-        ),
-        Bars(
-            title="Between repeating a word of the prompt (0) and all right (100), by category",
-            metric="rescaled_score",
-            along="category",
-            lines="lang",
-            y_title="score: 0 is repeating a word, 100 all right",
-        ),
-        Curve(
-            title="Confidence by the number of tokens of the target",
-            metric="target_confidence",
-            along="target_tokens",
-            lines="lang",
-            x_title="tokens of the target (8: eight or more)",
-            y_title="target confidence",
-        ),
-        Curve(
-            title="Score by the number of tokens of the target",
-            metric="lev_score",
-            along="target_tokens",
-            lines="lang",
-            x_title="tokens of the target (8: eight or more)",
-            y_title="Levenshtein score",
-        ),
-        Curve(
-            title="What typos cost",
-            metric="score_drift",
-            along="edits",
-            lines="lang",
-            x_title="typos in the context",
-            y_title="score of the clean version − with typos",
-        ),
-        Points(
-            title="Score against confidence",
-            x="lev_score",
-            y="target_confidence",
-            colour="category",
-            x_title="Levenshtein score",
-            y_title="target confidence",
-        ),
+    Metric(
+        "characters_per_token",
+        "Characters per token",
+        "count",
+        "higher",
+        "How many characters a token covers on average: the more, the more text fits into the context.",
     ),
-    tables=(
-        Table(
-            title="By category and language",
-            rows="category",
-            columns="lang",
-            metrics=(
-                Column("lev_score", "score"),
-                Column("rescaled_score", "from repeating (0) to right (100)"),
-                Column("exact_match", "exact"),
-                Column("target_confidence", "confidence"),
-            ),
-        ),
-        Table(
-            title="What repeating the rarest word of the prompt scores",
-            rows="category",
-            columns="lang",
-            metrics=(Column("copy_score", "score"),),
-        ),
-        Table(
-            title="Other measures",
-            rows="category",
-            metrics=(
-                Column("accepted_match", "right"),
-                Column("bits_per_byte", "bits/byte"),
-                Column("target_tokens", "tokens"),
-                Column("boundary_merges", "merges"),
-            ),
-        ),
-        Table(
-            title="Is the text right, and was the model sure of it?",
-            rows="category",
-            metrics=tuple(Column(each.name, each.title) for each in METRICS if each.name in QUADRANTS),
-        ),
-        *strings.TABLES,
-        Table(title="What typos cost, by their number", rows="edits", metrics=DRIFTS),
-        Table(title="What typos cost, by their kind", rows="edit", metrics=DRIFTS),
-        Table(title="What typos cost, by the words they are in", rows="edited", metrics=DRIFTS),
-        Table(
-            title="What typos cost, by their number and the words they are in",
-            rows="edits",
-            columns="edited",
-            metrics=DRIFTS,
-            total=False,
-        ),
-        Table(
-            title="Rank correlation with the number of tokens",
-            rows="category",
-            columns="lang",
-            metrics=(
-                Column("tokens_and_target_confidence", "confidence"),
-                Column("tokens_and_lev_score", "score"),
-            ),
-        ),
+    Metric(
+        "whole_words",
+        "Words that are one token",
+        "share",
+        "higher",
+        "The share of words that are not split.",
     ),
-    cautions=(
-        "The published text does not say where a continuation ends. Here it is trimmed to the target's "
-        "number of words, or at a line break.",
-        "Text goes to the model as it is: no chat template, and a start token only where the model's own "
-        "tokenizer puts one.",
-        "A Levenshtein score gives most of its points to a wrong form of the right word. The rescaled score, "
-        "which is 0 for repeating a word of the prompt, and the exact match separate a model from that.",
-    ),
-    citation="MIRON: base models and their tokenizers, https://huggingface.co/datasets/apsua/MIRON_Benchmark",
 )
-
-
-def notes(spec: RunSpec, summary: Summary) -> list[Note]:
-    """What is missing, and what the files did not state."""
-    notes = []
-    if "target_confidence" not in summary:
-        text = "Target confidence is not available: the model gives no log-probabilities of a text."
-        notes.append(Note(text, warning=True))
-    merged = summary.get("targets_merged_into_prefix")
-    if merged is not None and merged.value:
-        text = f"{merged.value * merged.n:.0f} targets merge wholly into the prefix: confidence 0 there."
-        notes.append(Note(text, warning=True))
-    return notes + data_notes(spec.data) + strings.notes(summary)
-
-
-def data_notes(facts: Mapping[str, Any]) -> list[Note]:
-    """What the files did not state, in words; the facts are those of `files.facts_of`."""
-    notes = []
-    if spaced := facts.get("spaced"):
-        notes.append(
-            Note(
-                f"A space was put before {spaced:,} targets: prefix and target met without one.", warning=True
-            )
-        )
-    if langs := facts.get("lang_by_script"):
-        counts = ", ".join(f"{count:,} {lang}" for lang, count in langs.items())
-        text = f"The language of some examples is known by their script alone: {counts}."
-        notes.append(Note(f"{text} A field 'lang' in each row states it."))
-    if count := facts.get("clean_by_text"):
-        notes.append(Note(f"The clean versions of {count:,} examples with typos were found by their text."))
-    if count := facts.get("no_clean_version"):
-        text = f"Drift leaves out {count:,} examples with typos: their clean versions are not in this run."
-        notes.append(Note(text))
-    return notes
+"""Of a tokenizer without a model: of whole texts, by language."""
+TOKENIZED_TARGETS = (
+    Metric(
+        "target_tokens",
+        "Tokens of the target",
+        "count",
+        None,
+        "How many tokens a model has to get right to write the continuation that MIRON expects.",
+    ),
+    Metric(
+        "boundary_merges",
+        "Boundary merges",
+        "share",
+        "lower",
+        "How often the last letters of the prompt and the first of the continuation are one token, so that a "
+        "prompt that ends there cuts a token in two.",
+    ),
+)
+"""Of a tokenizer without a model: of the target, by language and category."""

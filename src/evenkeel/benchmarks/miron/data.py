@@ -1,10 +1,22 @@
-"""MIRON's data: what a record holds, the examples, and results to read and write as published."""
+"""MIRON's data: what a record holds, the examples, and results to read and write as published.
+
+An example, a line of a data file (prefix, target and category are published, the rest is ours):
+
+    {"id":"en-noise-0041","prefix":"THe four Beatles weere John, Paul, George and","target":" Ringo",
+     "category":"Noise","lang":"en","kind":"culture","twin":"en-facts-0222","edits":2,
+     "edit_kinds":["case","double"],"edited":"function","accepted":[" Ringo Starr"]}
+
+A result, a line of `export/miron_en.jsonl`, as published:
+
+    {"prefix":"I saw one wug. Then I saw two","target":" wugs","category":"Morphology","generated":" wug",
+     "lev_score":80.0,"target_confidence":60.0}
+"""
 
 from __future__ import annotations
 
 import math
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
 from functools import cache
 from hashlib import blake2b
@@ -267,36 +279,6 @@ def language_of_name(path: Path) -> str | None:
     words = set(re.split(r"[^a-z]+", path.stem.lower()))
     langs = [code for code, names in LANGUAGES.items() if words.intersection(names)]
     return langs[0] if len(langs) == 1 else None
-
-
-def balanced(examples: Sequence[Example], limit: int | None) -> list[Example]:
-    """`limit` examples of each language, as many of each category, in their own order.
-
-    Of those with typos, the ones come first whose clean versions are chosen too.
-    """
-    if limit is None:
-        return list(examples)
-    chosen: set[tuple[str, str]] = set()
-    for lang in dict.fromkeys(example.lang for example in examples):
-        pools: defaultdict[str, list[Example]] = defaultdict(list)
-        for example in examples:
-            if example.lang == lang:
-                pools[example.category].append(example)
-        shares = _shares({category: len(pool) for category, pool in pools.items()}, limit)
-        clean = {e.id for name, pool in pools.items() if name != "Noise" for e in pool[: shares[name]]}
-        pools["Noise"].sort(key=lambda example: example.clean_id not in clean)
-        chosen |= {(lang, e.id) for name, pool in pools.items() for e in pool[: shares.get(name, 0)]}
-    return [example for example in examples if (example.lang, example.id) in chosen]
-
-
-def _shares(sizes: Mapping[str, int], limit: int) -> dict[str, int]:
-    """`limit` dealt out one by one, in turns, to categories that still have some."""
-    shares = dict.fromkeys(sizes, 0)
-    while limit > 0 and (unfilled := [name for name in sizes if shares[name] < sizes[name]]):
-        for name in unfilled[:limit]:
-            shares[name] += 1
-        limit -= len(unfilled)
-    return shares
 
 
 @cache

@@ -1,4 +1,4 @@
-"""MIRON's scores: the published score and confidence, the measures beside them, and how examples get both."""
+"""What Evenkeel adds beside the published formulas, and how an example gets the values of both."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from evenkeel.benchmarks.miron import strings
-from evenkeel.benchmarks.miron.files import MironDetail, MironInputs
-from evenkeel.benchmarks.miron.page import METRICS, QUADRANTS
+from evenkeel.benchmarks.miron.data import MironDetail, MironInputs
+from evenkeel.benchmarks.miron.metrics import METRICS, QUADRANTS, TARGET_BYTES
+from evenkeel.benchmarks.miron.published import lev_score, target_confidence
 from evenkeel.page.metrics import units, weights
 from evenkeel.text.answers import Rule
 from evenkeel.text.word_splitting import first_words, has_whole_words, normalized, word_ends, word_goes_on
@@ -39,27 +40,6 @@ SCOPES: tuple[tuple[str, ...], ...] = ((), ("category",), ("lang",), ("category"
 Values = dict[str, float | None]
 
 
-# Published: https://huggingface.co/datasets/apsua/MIRON_Benchmark
-
-
-def lev_score(generated: str, target: str) -> float:
-    """The published score: (1 − Lev(generated, target) / max(|generated|, |target|)) × 100.
-
-    Lev counts insertions, deletions and substitutions of characters. Two empty texts are equal: 100.
-    """
-    from rapidfuzz.distance import Levenshtein
-
-    return 100 * Levenshtein.normalized_similarity(generated, target)
-
-
-def target_confidence(logprobs: Sequence[float]) -> float:
-    """The published confidence: exp(mean of log P(token | the text before it)) × 100; 0 for no token."""
-    return 100 * math.exp(math.fsum(logprobs) / len(logprobs)) if logprobs else 0.0
-
-
-# Added
-
-
 def bits_per_byte(logprobs: Sequence[float], target: str) -> float:
     """−Σ log₂ P(token) over the bytes of the target in UTF-8: comparable between tokenizers."""
     return -math.fsum(logprobs) / math.log(2) / len(target.encode())
@@ -71,7 +51,7 @@ def probability(logprobs: Sequence[float]) -> float:
 
 
 def quadrant(right: bool, probability: float) -> str:
-    """What a text and the probability of a right one mean together; `page.QUADRANTS` describes each name."""
+    """What a text and the probability of a right one mean together; `metrics.QUADRANTS` describes each."""
     if right:
         return "knows" if probability >= SURE else "doubts"
     return "slips" if probability >= SURE else "does_not_know"
@@ -258,7 +238,7 @@ def _token_values(logprobs: Logprobs | None, target: str) -> Values:
         "boundary_merges": float(known.merged),
         "targets_merged_into_prefix": float(not known.tokens),
     }
-    size: Values = {strings.TARGET_BYTES: float(len(target.encode()))}
+    size: Values = {TARGET_BYTES: float(len(target.encode()))}
     return (values if logprobs else dict.fromkeys(values)) | size
 
 
@@ -344,7 +324,7 @@ def parts_of(metric: str) -> tuple[str, ...]:
     """The requests that a metric rests on: none for what the data alone gives."""
     if metric in strings.NAMES:
         return (strings.PART,)
-    if metric in ("copy_score", strings.TARGET_BYTES):
+    if metric in ("copy_score", TARGET_BYTES):
         return ()
     if metric in ("lev_score", "exact_match", "accepted_match", "score_drift"):
         return ("generated",)
