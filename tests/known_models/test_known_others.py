@@ -52,7 +52,7 @@ def test_a_coin_and_a_steady_model_differ_in_meaning_and_hardly_in_wording(tmp_p
 def test_without_a_judge_the_verdict_speaks_of_texts_alone(tmp_path: Path) -> None:
     verdict = mirae.play(tmp_path, 0.6).verdict
     assert "similarity" in verdict
-    assert "--judge" in verdict
+    assert "a run with a judge finds them" in verdict
     assert "Contradictions between answers were not looked for" in verdict
 
 
