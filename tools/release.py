@@ -44,7 +44,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
 IMPORTS = {
     "data": "datasets, fsspec",
     "ray": "ray",
-    "words": "jieba, kiwipiepy",
+    "words": "rjieba, kiwipiepy",
 }
 """Packages to import after an extra whose commands do not."""
 

@@ -43,12 +43,12 @@ def test_korean_is_split_into_morphemes_without_punctuation() -> None:
     assert not {".", "!"} & set(found)
 
 
-@pytest.mark.parametrize(("package", "text"), [("jieba", "学校"), ("kiwipiepy", "학교")])
+@pytest.mark.parametrize(("package", "text"), [("rjieba", "学校"), ("kiwipiepy", "학교")])
 def test_a_missing_splitter_names_the_line_that_installs_it(
     monkeypatch: pytest.MonkeyPatch, package: str, text: str
 ) -> None:
     monkeypatch.setitem(sys.modules, package, None)
-    for loader in (words._jieba, words._kiwi):
+    for loader in (words._rjieba, words._kiwi):
         loader.cache_clear()
     with pytest.raises(MissingExtra, match=rf"'{package}'.*pip install 'evenkeel-bench\[words\]'"):
         split([text])

@@ -106,6 +106,6 @@ def test_the_time_is_linear_in_the_length_of_an_answer(name: str, units: list[st
 
 
 def test_chinese_without_punctuation_is_split_in_linear_time() -> None:
-    """jieba takes quadratic time in the length of what it is given: 45 s for 40,000 characters."""
+    """Splitters of Chinese may take quadratic time in the length of what they are given."""
     split(["学校"])  # loads its dictionary
     assert is_linear(lambda text: split([text]), "的", short=3_000, long=12_000)

@@ -1,4 +1,4 @@
-"""Words of a text, for BM25: Chinese with jieba, Korean with kiwipiepy, the rest by Unicode.
+"""Words of a text, for BM25: Chinese with rjieba, Korean with kiwipiepy, the rest by Unicode.
 
 Only a text in Han or Hangul loads a splitter, so that nobody else needs the extra packages.
 """
@@ -6,7 +6,6 @@ Only a text in Han or Hangul loads a splitter, so that nobody else needs the ext
 from __future__ import annotations
 
 import importlib
-import logging
 import re
 import unicodedata
 import warnings
@@ -18,8 +17,6 @@ from evenkeel.errors import MissingExtra
 
 HAN_RANGES = r"\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
 HAN = re.compile(f"[{HAN_RANGES}]")
-LONGEST_RUN = 200
-"""Characters of Han that are split at a time: far more than a sentence has."""
 MARKS = 30
 """Combining marks in a row that are read."""
 INSIDE_WORD = re.compile(r"\w|['’\-‐‑](?=\w)|(?<=\d)[.,:/](?=\d)|(?<=\b\w)\.(?=\w)")
@@ -94,13 +91,7 @@ def _words(text: str, *, chinese: bool) -> list[str]:
     words = _pattern().findall(text)
     if not chinese or not HAN.search(text):
         return words
-    return [part for word in words for part in (_chinese(word) if HAN.match(word) else [word])]
-
-
-def _chinese(run: str) -> list[str]:
-    """The words of a run of Han, in parts: jieba takes quadratic time in the length of what it is given."""
-    parts = (run[start : start + LONGEST_RUN] for start in range(0, len(run), LONGEST_RUN))
-    return [word for part in parts for word in _jieba().lcut(part)]
+    return [part for word in words for part in (_rjieba().cut(word) if HAN.match(word) else [word])]
 
 
 @cache
@@ -125,11 +116,8 @@ def _korean(texts: Sequence[str]) -> list[list[str]]:
 
 
 @cache
-def _jieba() -> Any:
-    jieba = _load("jieba", what="Splitting Chinese into words")
-    jieba.setLogLevel(logging.WARNING)  # it tells of its dictionary on stderr
-    jieba.initialize()
-    return jieba
+def _rjieba() -> Any:
+    return _load("rjieba", what="Splitting Chinese into words")
 
 
 @cache
