@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import pickle
 import struct
 import warnings
@@ -33,6 +34,11 @@ LOAD_ERRORS = (
     *(struct.error, pickle.UnpicklingError, EOFError, SafetensorError),
 )
 """All that the libraries raise over files that are not what they should be."""
+
+HALF = frozenset({torch.float16, torch.bfloat16})
+"""Types in which parts of a model are fused on a GPU."""
+
+log = logging.getLogger(__name__)
 
 
 def load_tokenizer(weights: Weights, *, trust_remote_code: bool = False) -> Any:
@@ -93,7 +99,10 @@ def load(spec: str, weights: Weights, *, dtype: str, device: str, trust_remote_c
             check_tensors(spec, weights.path, loading_of(model, info))
             if target.type in ("cuda", "cpu"):
                 use_step_attention(model)
-            causal = Causal(spec, model.to(target).eval(), tokenizer)
+            model = model.to(target).eval()
+            if target.type == "cuda" and model.dtype in HALF:
+                _fuse(spec, model)
+            causal = Causal(spec, model, tokenizer)
             check_causal(causal)
             check_positions(causal)
             causal.pads = causal.pads and reads_padded(causal)
@@ -103,6 +112,17 @@ def load(spec: str, weights: Weights, *, dtype: str, device: str, trust_remote_c
     except LOAD_ERRORS as error:
         reason = first_line(error)
         raise UsageError(f"{spec}: the model in {weights.path} cannot be loaded: {reason}.") from error
+
+
+@torch.inference_mode()
+def _fuse(spec: str, model: Any) -> None:
+    """Let kernels compute what they can of a model. They are compiled here, which may not be possible."""
+    try:
+        from evenkeel.models.local.steps.fused import use_fused_kernels
+
+        log.info("%s: %s parts are fused.", spec, use_fused_kernels(model))
+    except Exception as error:  # noqa: BLE001  # Triton, its compiler and the driver raise what they like
+        log.info("%s: nothing is fused, as %s", spec, first_line(error))
 
 
 def pick_device(device: str, spec: str) -> torch.device:

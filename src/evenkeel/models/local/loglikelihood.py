@@ -130,20 +130,19 @@ def _logprobs(causal: Causal, pairs: Sequence[Pair], rows: Sequence[int], logits
     """Log-probabilities of each pair's target, which the last logits of the pair's row predict."""
     longest = logits.shape[1]
     targets = torch.tensor([[0] * (longest - p.target) + list(p.ids[-p.target :]) for p in pairs])
-    targets = targets.to(logits.device)
-    results = []
-    for start in range(0, len(pairs), ROWS):
+    targets, lines = targets.to(logits.device), torch.tensor(rows, device=logits.device)
+    chosen = []
+    for start in range(0, len(pairs), ROWS):  # a GPU is not waited for in between
         part = slice(start, start + ROWS)
-        every = logits[list(rows[part])].float().log_softmax(-1)
-        chosen = every.gather(-1, targets[part, :, None])[..., 0].tolist()
-        for pair, values in zip(pairs[part], chosen, strict=True):
-            results.append(
-                Logprobs(
-                    tuple(map(causal.token_text, pair.ids[-pair.target :])),
-                    tuple(values[longest - pair.target :]),
-                    merged=pair.merged,
-                    last_word=pair.last_word,
-                    start=causal.start,
-                )
-            )
-    return results
+        every = logits[lines[part]].float().log_softmax(-1)
+        chosen.append(every.gather(-1, targets[part, :, None])[..., 0])
+    return [
+        Logprobs(
+            tuple(map(causal.token_text, pair.ids[-pair.target :])),
+            tuple(values[longest - pair.target :]),
+            merged=pair.merged,
+            last_word=pair.last_word,
+            start=causal.start,
+        )
+        for pair, values in zip(pairs, torch.cat(chosen).tolist(), strict=True)
+    ]

@@ -9,7 +9,7 @@ with its keys the same with a few empty places more.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -23,6 +23,9 @@ NAME = "evenkeel"
 
 MULTIPLE = 8
 """Keys that a product should have a multiple of."""
+
+Softmax = Callable[[Tensor, Tensor, float, torch.dtype, Tensor | None, int], Tensor]
+"""A kernel that takes the softmax of a step's scores, as `fused.py` has one."""
 
 UNKNOWN = ("softcap", "position_bias", "cache", "s_aux")
 """What changes the result, and is left to transformers."""
@@ -65,33 +68,48 @@ def attention(
             module, query, key, value, attention_mask, dropout=dropout, scaling=scaling, **kwargs
         )
         return result
-    return step_attention(query, key, value, attention_mask, scaling), None
+    fused = getattr(module, "masked_softmax", None)
+    return step_attention(query, key, value, attention_mask, scaling, fused), None
 
 
 def step_attention(
-    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, scaling: float | None
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None,
+    scaling: float | None,
+    fused: Softmax | None = None,
 ) -> Tensor:
+    """`fused`: the kernel that takes the softmax, where there is one."""
     rows, heads, _, size = query.shape
     scaling = size**-0.5 if scaling is None else scaling
-    if mask is not None and mask.dtype == torch.bool:
+    if mask is None or mask.dtype != torch.bool or mask.shape[:3] != (rows, 1, 1):
+        fused = None
+    if fused is None and mask is not None and mask.dtype == torch.bool:
         mask = torch.where(mask, 0.0, -torch.inf)
     if hasattr(key, "prompts"):
         assert mask is not None
-        return _attention_with_prompts(query, key, value, mask, scaling)
+        return _attention_with_prompts(query, key, value, mask, scaling, fused)
     places = key.shape[2]
     if hasattr(key, "wide") and hasattr(value, "wide"):
         key, value = key.wide, value.wide
     # Heads that share their keys and values are queries of one product.
     queries = query.reshape(rows * key.shape[1], heads // key.shape[1], size)
     scores = _scores(queries, key).view(rows, heads, 1, key.shape[2])
-    used = scores[..., :places]
-    if mask is None:
-        used.mul_(scaling)
+    if fused is not None and mask is not None:
+        weights = fused(
+            scores.view(rows, *key.shape[1:2], -1, key.shape[2]), mask, scaling, value.dtype, None, 1
+        )
     else:
-        torch.add(mask, used, alpha=scaling, out=used)
-    if places < key.shape[2]:
-        scores[..., places:] = -torch.inf
-    weights = scores.softmax(-1).to(value.dtype).view(*queries.shape[:2], key.shape[2])
+        used = scores[..., :places]
+        if mask is None:
+            used.mul_(scaling)
+        else:
+            torch.add(mask, used, alpha=scaling, out=used)
+        if places < key.shape[2]:
+            scores[..., places:] = -torch.inf
+        weights = scores.softmax(-1).to(value.dtype)
+    weights = weights.view(*queries.shape[:2], key.shape[2])
     return torch.bmm(weights, value.flatten(0, 1)).view(rows, 1, heads, value.shape[-1])
 
 
@@ -125,7 +143,7 @@ def slots_of(prompts: Sequence[int]) -> tuple[list[int], list[int]]:
 
 
 def _attention_with_prompts(
-    query: Tensor, key: Tensor, value: Tensor, mask: Tensor, scaling: float
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor, scaling: float, fused: Softmax | None
 ) -> Tensor:
     """Attention to a row's prompt and what follows it. A prompt's keys are read once for all its rows."""
     prompts: SharedPrompts = key.prompts  # type: ignore[attr-defined]
@@ -147,8 +165,14 @@ def _attention_with_prompts(
     queries = query.view(rows, groups, shared, size)
     own = _scores(queries.flatten(0, 1), key).view(rows, groups, shared, key.shape[2])
     scores = torch.cat([_scores(in_slots(queries), prompts.keys), in_slots(own)], -1)
-    visible = in_slots(mask.expand(rows, groups, shared, mask.shape[-1]))
-    weights = torch.add(visible, scores, alpha=scaling, out=scores).softmax(-1).to(value.dtype)
+    if fused is not None:
+        by_prompt = scores.view(count, groups, *scores.shape[1:])
+        weights = fused(
+            by_prompt, mask, scaling, value.dtype, prompts.slots, scores.shape[1] // shared
+        ).view_as(scores)
+    else:
+        visible = in_slots(mask.expand(rows, groups, shared, mask.shape[-1]))
+        weights = torch.add(visible, scores, alpha=scaling, out=scores).softmax(-1).to(value.dtype)
     before = prompts.keys.shape[2]
     attended = in_rows(torch.bmm(weights[..., :before], prompts.values.flatten(0, 1)))
     later = in_rows(weights[..., before:]).flatten(0, 1)
