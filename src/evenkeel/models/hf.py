@@ -174,7 +174,7 @@ class HuggingFace:
         from evenkeel.models.local.prompts import scored_prompts
 
         causal = self.causal()
-        causal.read_ahead(text for request in window for text in texts_of(request))
+        causal.read_ahead(text for request in window for text in texts_of(causal, request))
         pairs = scored_prompts(causal, window)
         yield from self._loglikelihood_and_generate(causal, pairs)
         paired = {id(request) for pair in pairs for request in pair[:2]}

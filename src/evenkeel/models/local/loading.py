@@ -6,11 +6,13 @@ import logging
 import pickle
 import struct
 import warnings
+from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
 import torch
 from safetensors import SafetensorError
+from torch import Tensor, nn
 
 from evenkeel.errors import MissingExtra, UsageError
 from evenkeel.models.local.causal import Causal
@@ -102,6 +104,8 @@ def load(spec: str, weights: Weights, *, dtype: str, device: str, trust_remote_c
             model = model.to(target).eval()
             if target.type == "cuda" and model.dtype in HALF:
                 _fuse(spec, model)
+            elif target.type == "cpu" and model.dtype == torch.bfloat16:
+                _multiply_in_float32(model)
             causal = Causal(spec, model, tokenizer)
             check_causal(causal)
             check_positions(causal)
@@ -123,6 +127,20 @@ def _fuse(spec: str, model: Any) -> None:
         log.info("%s: %s parts are fused.", spec, use_fused_kernels(model))
     except Exception as error:  # noqa: BLE001  # Triton, its compiler and the driver raise what they like
         log.info("%s: nothing is fused, as %s", spec, first_line(error))
+
+
+def _multiply_in_float32(model: Any) -> None:
+    """On a CPU that has no products in bfloat16, take them in float32: torch's own take a hundred times as
+    long, and add up in float32 too."""
+    if not torch.ops.mkldnn._is_mkldnn_bf16_supported():
+        for module in model.modules():
+            if type(module) is nn.Linear:
+                module.forward = partial(_product, module)
+
+
+def _product(linear: nn.Linear, x: Tensor) -> Tensor:
+    bias = None if linear.bias is None else linear.bias.float()
+    return nn.functional.linear(x.float(), linear.weight.float(), bias).to(x.dtype)
 
 
 def pick_device(device: str, spec: str) -> torch.device:

@@ -8,9 +8,11 @@ first that differs is replaced, and only what comes after it is still to be gene
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import torch
+from jinja2 import TemplateError
 from torch import Tensor
 
 from evenkeel.models.boundary import find_boundary
@@ -53,15 +55,17 @@ def pair_of(causal: Causal, prefix: str, continuation: str) -> Pair | None:
     return Pair(tuple(whole), target, merged, last_word)
 
 
-def texts_of(request: Request) -> tuple[str, ...]:
-    """What will be tokenised for a request that is not a chat."""
+def texts_of(causal: Causal, request: Request) -> list[tuple[str, bool]]:
+    """What will be tokenised for a request, and whether it is after the tokenizer's own start token."""
     match request:
         case LogLikelihood(prefix=prefix, continuation=continuation):
-            return prefix + continuation, prefix, _leading_words(prefix)
+            return [(prefix + continuation, True), (prefix, True), (_leading_words(prefix), True)]
         case Generate(prompt=str() as prompt):
-            return (prompt,)
-        case _:
-            return ()
+            return [(prompt, True)]
+        case Generate(prompt=messages):
+            with suppress(TemplateError):  # which its answer will name
+                return [causal.chat_text(tuple(messages))]
+    return []
 
 
 def _leading_words(prefix: str) -> str:

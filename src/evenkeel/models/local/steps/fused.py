@@ -55,10 +55,8 @@ def _gated_of(module: Any) -> Callable[..., Tensor] | None:
         return result
 
     x = 4 * _random(gate.weight, 1, 50, gate.in_features)
-    same = torch.equal(activation(x), gated(x.clone(), torch.ones_like(x))) and torch.equal(
-        module(x), fused(x)
-    )
-    return fused if same else None
+    pairs = (activation(x), gated(x.clone(), torch.ones_like(x))), (module(x), fused(x))
+    return fused if all(torch.equal(one, other) for one, other in pairs) else None
 
 
 def _turning_of(module: Any) -> Callable[..., Any] | None:
@@ -111,9 +109,8 @@ def turned(heads: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     rows, count, places, size = heads.shape
     cos, sin = (each.expand(rows, places, size).contiguous() for each in (cos, sin))
     by_place = heads.transpose(1, 2).contiguous()  # as the projection gave it
-    result, half = torch.empty_like(by_place), size // 2
-    blocks = triton.next_power_of_2(count), triton.next_power_of_2(half)
-    _launch(_turn, rows * places, by_place, cos, sin, result, count, half, *blocks)
+    result, blocks = torch.empty_like(by_place), map(triton.next_power_of_2, (count, size))
+    _launch(_turn, rows * places, by_place, cos, sin, result, count, size, *blocks)
     return result.transpose(1, 2)
 
 
@@ -173,23 +170,20 @@ def _gate(gate, up, count, BLOCK: tl.constexpr):
 
 
 @triton.jit
-def _turn(x, cos, sin, result, heads, half, HEADS: tl.constexpr, HALF: tl.constexpr):
+def _turn(x, cos, sin, result, heads, size, HEADS: tl.constexpr, SIZE: tl.constexpr):
     """All heads of one place."""
     kind = result.dtype.element_ty
     number = tl.program_id(0).to(tl.int64)
-    head, at = tl.arange(0, HEADS)[:, None], tl.arange(0, HALF)[None, :]
-    inside = (head < heads) & (at < half)
-    first, angle = (number * heads + head) * 2 * half + at, number * 2 * half + at
-    one = tl.load(x + first, mask=inside, other=0.0).to(tl.float32)
-    two = tl.load(x + first + half, mask=inside, other=0.0).to(tl.float32)
-    cos_one = tl.load(cos + angle, mask=at < half, other=0.0).to(tl.float32)
-    cos_two = tl.load(cos + angle + half, mask=at < half, other=0.0).to(tl.float32)
-    sin_one = tl.load(sin + angle, mask=at < half, other=0.0).to(tl.float32)
-    sin_two = tl.load(sin + angle + half, mask=at < half, other=0.0).to(tl.float32)
-    new_one = (one * cos_one).to(kind).to(tl.float32) - (two * sin_one).to(kind).to(tl.float32)
-    new_two = (two * cos_two).to(kind).to(tl.float32) + (one * sin_two).to(kind).to(tl.float32)
-    tl.store(result + first, new_one.to(kind), mask=inside)
-    tl.store(result + first + half, new_two.to(kind), mask=inside)
+    head, at = tl.arange(0, HEADS)[:, None], tl.arange(0, SIZE)[None, :]
+    first, inside = (number * heads + head) * size, (head < heads) & (at < size)
+    numbers = tl.load(x + first + at, mask=inside, other=0.0).to(tl.float32)
+    across = at + tl.where(at < size // 2, size // 2, -(size // 2))
+    others = tl.load(x + first + across, mask=inside, other=0.0).to(tl.float32)
+    others = tl.where(at < size // 2, -others, others)
+    cosines = tl.load(cos + number * size + at, mask=at < size, other=0.0).to(tl.float32)
+    sines = tl.load(sin + number * size + at, mask=at < size, other=0.0).to(tl.float32)
+    turned = (numbers * cosines).to(kind).to(tl.float32) + (others * sines).to(kind).to(tl.float32)
+    tl.store(result + first + at, turned.to(kind), mask=inside)
 
 
 @triton.jit
