@@ -5,7 +5,8 @@
 Needs torch, transformers and sentence-transformers, and a CUDA device; the models have random weights, in the
 shape of SmolLM2-1.7B (bfloat16), of an 8B model (bfloat16, for `long`, which needs 40 GiB) and of
 all-MiniLM-L6-v2 (float32), so that nothing is fetched. Times include the first pass; loading is apart.
-`--peers` adds the generate() of transformers and the encode() of sentence-transformers.
+`--peers` adds the generate() of transformers and the encode() of sentence-transformers; for `long` over one
+batch of the prompts, its time multiplied up.
 """
 
 from __future__ import annotations
@@ -40,6 +41,8 @@ from table import Row, show  # noqa: E402
 
 WORDS = ["the", "boats", "come", "in", "at", "dawn", "with", "crates", "of", "fish", "and", "old", "light"]
 EXAMPLES, ANSWERS, TOKENS, TEXTS = 4_000, 1_000, 256, 12_600
+PEER_ROWS = 128
+"""Of one batch of generate() on long prompts."""
 LONG_PROMPTS, LEVELS, QUESTIONS, REPEATS = 1_000, (30, 60, 120, 250, 500, 1000, 2000), 40, 5
 SHAPES = {
     "1.7B": {
@@ -86,8 +89,10 @@ def main() -> None:
             large = causal_model(Path(folder) / "large", args.tokenizer, "8B")
             model = load_model(f"hf:{large}", device="cuda")
             timed(lambda: list(model.answer([Embed(text="loads the weights")])), "load")
-            long_prompts(model, rng, args.scale)
+            asked = long_prompts(model, rng, args.scale)
             model.close()
+            if args.peers:
+                generate_long_peer(large, asked)
         if "embedding" in args.only:
             embedding(Path(folder) / "sbert", args.tokenizer, rng, int(TEXTS * args.scale), peers=args.peers)
 
@@ -151,7 +156,9 @@ def answers(model: Any, rng: np.random.Generator, count: int) -> None:
     show(f"{count} answers of {TOKENS} tokens (tokens a second)", rows)
 
 
-def long_prompts(model: Any, rng: np.random.Generator, scale: float) -> None:
+def long_prompts(
+    model: Any, rng: np.random.Generator, scale: float
+) -> dict[str, tuple[list[Generate], float]]:
     """As RGB asks, many documents and a short answer; and as MIRAE does, all lengths and five answers."""
     model.causal().end_ids = frozenset()  # every answer has its full length
     count, questions = int(LONG_PROMPTS * scale), int(QUESTIONS * scale)
@@ -160,12 +167,13 @@ def long_prompts(model: Any, rng: np.random.Generator, scale: float) -> None:
     rgb = [_asked(prompt, 40, 0.0, 0) for prompt in prompts]
     levels = [words(rng, length) for length in LEVELS for _ in range(questions)]
     mirae = [_asked(prompt, TOKENS, 0.7, repeat) for prompt in levels for repeat in range(REPEATS)]
-    rows: list[Row] = []
+    asked = {}
     for name, requests in (("RGB", rgb), ("MIRAE", mirae)):
         done, seconds = timed(partial(_answered, model, requests), f"long prompts, {name}")
         assert not any(response.status == "error" for response in done.values())
-        rows.append((f"{name}, {len(requests)} answers", seconds, len(requests) / seconds))
-    show("An 8B model on long prompts (answers a second)", rows)
+        asked[name] = requests, seconds
+        show(f"An 8B model, {name}", [(f"{len(requests)} answers", seconds, len(requests) / seconds)])
+    return asked
 
 
 def _asked(prompt: str, tokens: int, temperature: float, repeat: int) -> Generate:
@@ -177,13 +185,44 @@ def _answered(model: Model, requests: list[Generate]) -> dict[Request, Response]
     return dict(model.answer(requests))
 
 
-def generate_peer(folder: Path, rng: np.random.Generator, count: int) -> None:
+def generate_long_peer(folder: Path, asked: dict[str, tuple[list[Generate], float]]) -> None:
+    model, tokenizer = library_model(folder)
+    for name, (requests, seconds_ours) in asked.items():
+        part = requests[:: -(-len(requests) // PEER_ROWS)]
+        texts = [
+            tokenizer.apply_chat_template(
+                [{"role": "user", "content": request.prompt[0].content}], tokenize=False
+            )
+            for request in part
+        ]
+        batch = tokenizer(texts, return_tensors="pt", padding=True).to("cuda")
+        tokens, sampled = part[0].sampling.max_tokens, part[0].sampling.temperature > 0
+        _, taken = timed(
+            lambda batch=batch, tokens=tokens, sampled=sampled: model.generate(
+                **batch, max_new_tokens=tokens, min_new_tokens=tokens, do_sample=sampled
+            ),
+            f"transformers' generate, {name}, one batch of {len(part)}",
+        )
+        seconds, count = taken * len(requests) / len(part), len(requests)
+        rows: list[Row] = [
+            (f"transformers' generate ({len(part)} of them)", seconds, count / seconds),
+            ("evenkeel", seconds_ours, count / seconds_ours),
+        ]
+        show(f"An 8B model, {name}, {count} answers", rows)
+
+
+def library_model(folder: Path) -> tuple[Any, Any]:
+    """A causal model and its tokenizer, as transformers itself gives them."""
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     torch.backends.cuda.enable_cudnn_sdp(True)  # as it is by itself: our own model has switched it off
     tokenizer = AutoTokenizer.from_pretrained(folder, padding_side="left")
     tokenizer.pad_token = tokenizer.eos_token
-    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.bfloat16).to("cuda").eval()
+    return AutoModelForCausalLM.from_pretrained(folder, dtype=torch.bfloat16).to("cuda").eval(), tokenizer
+
+
+def generate_peer(folder: Path, rng: np.random.Generator, count: int) -> None:
+    model, tokenizer = library_model(folder)
     batch = tokenizer([words(rng, 20) for _ in range(count)], return_tensors="pt", padding=True).to("cuda")
     _, seconds = timed(
         lambda: model.generate(**batch, max_new_tokens=TOKENS, min_new_tokens=TOKENS, do_sample=False),

@@ -12,7 +12,7 @@ import torch
 from evenkeel.models.hf import HuggingFace
 from evenkeel.models.local import batching
 from evenkeel.models.local.causal import Causal, Step
-from evenkeel.models.local.steps.attention import NAME, step_attention
+from evenkeel.models.local.steps.attention import NAME, SharedPrompts, slots_of, step_attention
 from evenkeel.models.local.steps.recorded import RecordedSteps
 from evenkeel.models.registry import load_model
 from evenkeel.types import LogLikelihood, Request
@@ -75,6 +75,60 @@ def test_texts_end_where_they_do_on_the_cpu(folder: Path, gpu: HuggingFace) -> N
     ] + [say(text, max_tokens=1 + number) for number, text in enumerate(TEXTS)]
     assert ask(gpu, *requests) == ask(cpu, *requests)
     cpu.close()
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+@pytest.mark.parametrize("kind", ["LlamaConfig", "Qwen3Config", "GemmaConfig"])
+def test_fused_kernels_give_the_digits_of_the_models_own_code(tmp_path: Path, dtype: str, kind: str) -> None:
+    """Whatever the batch; of Gemma, whose norms and activations are others, the rotations are fused alone."""
+    model = on_gpu(tiny_model(tmp_path, kind), dtype=dtype)
+    network = model.causal().model
+    torch.manual_seed(0)
+    batches = [torch.randint(0, 300, shape, device="cuda") for shape in ((1, 1), (3, 17), (40, 60))]
+    with torch.inference_mode():
+        fused = [network(ids).logits for ids in batches]
+        replaced = [module for module in network.modules() if "forward" in vars(module)]
+        for module in replaced:
+            del module.forward
+        assert all(map(torch.equal, fused, (network(ids).logits for ids in batches)))
+    assert replaced
+    model.close()
+
+
+def test_nothing_is_fused_in_single_precision(gpu: HuggingFace) -> None:
+    assert not any("forward" in vars(module) for module in gpu.causal().model.modules())
+
+
+def test_half_precision_gives_the_same_log_probabilities_with_and_without_kernels(folder: Path) -> None:
+    model = on_gpu(folder, dtype="bfloat16")
+    requests = [LogLikelihood(prefix=text, continuation=" and more of it") for text in TEXTS]
+    fused = [logprobs_of(response).values for response in ask(model, *requests)]
+    for module in model.causal().model.modules():
+        vars(module).pop("forward", None)
+    for ours, eager in zip(fused, ask(model, *requests), strict=True):
+        assert ours == pytest.approx(logprobs_of(eager).values, abs=2e-2)
+    model.close()
+
+
+@pytest.mark.parametrize("prompts", [None, [0, 0, 1, 1, 2, 2], [0, 1, 2, 0, 0, 1], [0, 0, 0, 0, 0, 0]])
+def test_the_fused_softmax_of_a_step_is_that_of_torch(prompts: list[int] | None) -> None:
+    """Of rows alone, and of rows that share prompts, in order or not."""
+    from evenkeel.models.local.steps.fused import masked_softmax
+
+    torch.manual_seed(0)
+    query = torch.randn(6, 8, 1, 64, device="cuda", dtype=torch.bfloat16)
+    key, value = torch.randn(2, 6, 2, 21, 64, device="cuda", dtype=torch.bfloat16)
+    before = 0
+    if prompts is not None:
+        before, slots = 40, slots_of(prompts)
+        shared = torch.randn(2, max(prompts) + 1, 2, before, 64, device="cuda", dtype=torch.bfloat16)
+        in_order = slots[0] == list(range(6))
+        order = (None, None) if in_order else tuple(torch.tensor(each, device="cuda") for each in slots)
+        key.prompts = SharedPrompts(shared[0], shared[1], *order)  # type: ignore[attr-defined]
+    mask = torch.rand(6, 1, 1, before + 21, device="cuda") > 0.3
+    mask[..., -1] = True
+    fused, plain = (step_attention(query, key, value, mask, None, each) for each in (masked_softmax, None))
+    assert torch.allclose(fused, plain, atol=0.02)
 
 
 def test_attention_of_a_step_is_that_of_the_fused_kernels(gpu: HuggingFace) -> None:
