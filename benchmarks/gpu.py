@@ -27,6 +27,7 @@ use_expandable_memory()  # as for a run, before torch is imported
 import torch  # noqa: E402
 
 from evenkeel.harness.model import Model  # noqa: E402
+from evenkeel.models.local.batching import free_memory  # noqa: E402
 from evenkeel.models.registry import load_model  # noqa: E402
 from evenkeel.types import (  # noqa: E402
     Embed,
@@ -85,6 +86,7 @@ def main() -> None:
             model.close()
             if args.peers:
                 generate_peer(causal, rng, int(ANSWERS * args.scale))
+                free_memory()
         if "long" in args.only:
             large = causal_model(Path(folder) / "large", args.tokenizer, "8B")
             model = load_model(f"hf:{large}", device="cuda")
@@ -93,6 +95,7 @@ def main() -> None:
             model.close()
             if args.peers:
                 generate_long_peer(large, asked)
+                free_memory()
         if "embedding" in args.only:
             embedding(Path(folder) / "sbert", args.tokenizer, rng, int(TEXTS * args.scale), peers=args.peers)
 

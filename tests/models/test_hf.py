@@ -240,3 +240,37 @@ def test_a_chat_that_ends_without_text_is_no_answer(
 def test_an_empty_continuation_is_one_where_the_model_ended_it() -> None:
     assert ended(say("Once"), "", finished=True) == ("ok", "", "")
     assert ended(say("Once"), "", finished=False) == ("truncated", "", "length before any text")
+
+
+def test_texts_that_are_read_ahead_have_the_tokens_that_each_has_alone(shared: HuggingFace) -> None:
+    causal = shared.causal()
+    texts, messages = (
+        ["", "Hello", "  Привет  мир\n", "敏捷的狐狸 <|im_end|>"],
+        (Message("user", "Who are you?"),),
+    )
+
+    def tokens() -> list[list[int]]:
+        plain = [causal.tokenise(text, special=special) for text in texts for special in (True, False)]
+        return [*plain, causal.chat(messages)]
+
+    causal.read_ahead([])
+    alone = tokens()
+    causal.read_ahead(
+        [causal.chat_text(messages), *((text, flag) for text in texts for flag in (True, False))]
+    )
+    assert tokens() == alone
+    causal.read_ahead([])
+
+
+def test_bfloat16_on_a_cpu_without_it_differs_by_rounding_alone(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where products are taken in float32, because the CPU has none in bfloat16."""
+    requests = [LogLikelihood(prefix=text, continuation=" and more") for text in ("Hello", "The quick brown")]
+    values = []
+    for supported in (True, False):
+        monkeypatch.setattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", lambda has=supported: has)
+        model = open_hf(folder, dtype="bfloat16")
+        values.append([value for response in ask(model, *requests) for value in logprobs_of(response).values])
+        model.close()
+    assert values[0] == pytest.approx(values[1], abs=0.2)

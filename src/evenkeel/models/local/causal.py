@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import torch
 from jinja2 import TemplateError
 from torch import Tensor
+from transformers import PreTrainedTokenizerFast
 
 from evenkeel.models.boundary import appended_tokens, without_appended
 from evenkeel.models.local.batching import check_stopped
@@ -171,7 +172,16 @@ class Causal:
         self._ahead = {}
         for special, several in groupby(distinct, itemgetter(1)):
             kind = list(several)
-            self._ahead |= zip(kind, self._encode([text for text, _ in kind], special=special), strict=True)
+            self._ahead |= zip(kind, self._encode_all([text for text, _ in kind], special), strict=True)
+
+    def _encode_all(self, texts: list[str], special: bool) -> list[list[int]]:
+        """As `_encode`; by the tokenizer's own library, where transformers adds nothing but time to it."""
+        if getattr(type(self.tokenizer), "_encode_plus", None) is not PreTrainedTokenizerFast._encode_plus:
+            return [list(ids) for ids in self._encode(texts, special=special)]
+        self._encode(texts[0], special=special)  # which sets the library's options
+        with tokenizer_errors(self.tokenizer.name_or_path):
+            encoded = self.tokenizer.backend_tokenizer.encode_batch_fast(texts, add_special_tokens=special)
+        return [each.ids for each in encoded]
 
     def tokenise(self, text: str, *, special: bool = True) -> list[int]:
         """Token ids: if `special` after the tokenizer's own start token; never before its own end token."""
