@@ -21,6 +21,9 @@ from triton.language.extra import libdevice
 NUMBERS = 4096
 """That one program of a kernel computes, about."""
 
+SHORT = 1024
+"""Scores of a line for which one compiled kernel does, which takes longer to compile than all of them."""
+
 ROTATION = "apply_rotary_pos_emb"
 """What the attention of transformers' models calls to turn queries and keys by their positions."""
 
@@ -125,7 +128,7 @@ def masked_softmax(
     result, (_, groups, lines, width) = torch.empty_like(scores, dtype=dtype), scores.shape
     sizes = (mask.shape[-1], width, scaling, groups, rows, lines // rows)
     order = (mask, False) if slots is None else (slots, True)
-    block = triton.next_power_of_2(width)
+    block = triton.next_power_of_2(max(width, SHORT))
     _launch(_soften, scores.numel() // width, scores, mask, order[0], result, *sizes, order[1], block)
     return result
 
@@ -146,7 +149,7 @@ def _square(x, result, count, BLOCK: tl.constexpr):
     tl.store(result + at, numbers * numbers, mask=at < count)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["count"])
 def _scale(x, means, weight, result, count, width, epsilon, LINES: tl.constexpr, WIDTH: tl.constexpr):
     kind = result.dtype.element_ty
     line = tl.program_id(0).to(tl.int64) * LINES + tl.arange(0, LINES)[:, None]
@@ -186,7 +189,7 @@ def _turn(x, cos, sin, result, heads, size, HEADS: tl.constexpr, SIZE: tl.conste
     tl.store(result + first + at, turned.to(kind), mask=inside)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["places", "width", "groups", "rows", "heads"])
 def _soften(
     scores, mask, slots, result, places, width, scaling, groups, rows, heads,
     SLOTS: tl.constexpr, WIDTH: tl.constexpr,
