@@ -31,8 +31,8 @@ BLOCK = 64
 ROOM = 512
 """Places that are allocated at once at most."""
 
-WORTHWHILE = 5
-"""Steps that a recording must serve: it takes as long as one or two of them without, and makes each twice as fast."""
+WORTHWHILE = 8
+"""Steps that a recording must serve: it takes as long as one or two of them without."""
 
 
 class FixedLayer(DynamicLayer):  # type: ignore[misc]
