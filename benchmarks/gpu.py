@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import to_builtins
 
 from evenkeel.models.local.weights import use_expandable_memory
 
@@ -192,18 +193,13 @@ def generate_long_peer(folder: Path, asked: dict[str, tuple[list[Generate], floa
     model, tokenizer = library_model(folder)
     for name, (requests, seconds_ours) in asked.items():
         part = requests[:: -(-len(requests) // PEER_ROWS)]
-        texts = [
-            tokenizer.apply_chat_template(
-                [{"role": "user", "content": request.prompt[0].content}], tokenize=False
-            )
-            for request in part
-        ]
+        chats = [[to_builtins(message) for message in request.prompt] for request in part]
+        texts = [tokenizer.apply_chat_template(chat, tokenize=False) for chat in chats]
         batch = tokenizer(texts, return_tensors="pt", padding=True).to("cuda")
         tokens, sampled = part[0].sampling.max_tokens, part[0].sampling.temperature > 0
+        options = {"max_new_tokens": tokens, "min_new_tokens": tokens, "do_sample": sampled}
         _, taken = timed(
-            lambda batch=batch, tokens=tokens, sampled=sampled: model.generate(
-                **batch, max_new_tokens=tokens, min_new_tokens=tokens, do_sample=sampled
-            ),
+            partial(model.generate, **batch, **options),
             f"transformers' generate, {name}, one batch of {len(part)}",
         )
         seconds, count = taken * len(requests) / len(part), len(requests)

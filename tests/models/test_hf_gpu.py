@@ -124,7 +124,7 @@ def test_the_fused_softmax_of_a_step_is_that_of_torch(prompts: list[int] | None)
         shared = torch.randn(2, max(prompts) + 1, 2, before, 64, device="cuda", dtype=torch.bfloat16)
         in_order = slots[0] == list(range(6))
         order = (None, None) if in_order else tuple(torch.tensor(each, device="cuda") for each in slots)
-        key.prompts = SharedPrompts(shared[0], shared[1], *order)  # type: ignore[attr-defined]
+        key.prompts = SharedPrompts(shared[0], shared[1], *order)
     mask = torch.rand(6, 1, 1, before + 21, device="cuda") > 0.3
     mask[..., -1] = True
     fused, plain = (step_attention(query, key, value, mask, None, each) for each in (masked_softmax, None))

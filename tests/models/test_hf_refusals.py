@@ -187,10 +187,10 @@ def in_blocks(states: torch.Tensor, size: int) -> torch.Tensor:
     return states + 0.05 * torch.cat(blocks, 1)
 
 
-@pytest.fixture(scope="module")
-def converted(folder: Path) -> Iterator[HuggingFace]:
-    """A model whose weights change with each conversion to half precision and back."""
-    model = open_hf(folder)
+@pytest.fixture(scope="module", params=["float32", pytest.param("bfloat16", marks=pytest.mark.full)])
+def causal_model(folder: Path, request: pytest.FixtureRequest) -> Iterator[HuggingFace]:
+    """In single and in half precision."""
+    model = open_hf(folder, dtype=request.param)
     yield model
     model.close()
 
@@ -205,19 +205,15 @@ def converted(folder: Path) -> Iterator[HuggingFace]:
         lambda states: ahead(states, 1) if states.shape[1] in (11, 35) else states,
     ],
 )
-@pytest.mark.parametrize("dtype", ["float32", pytest.param("bfloat16", marks=pytest.mark.full)])
-def test_every_kind_of_leak_is_found(converted: HuggingFace, leak: Any, dtype: str) -> None:
-    causal = converted.causal()
-    model = causal.model
+def test_every_kind_of_leak_is_found(causal_model: HuggingFace, leak: Any) -> None:
+    causal = causal_model.causal()
     check_causal(causal)
-    model.to(getattr(torch, dtype))
-    hook = model.model.embed_tokens.register_forward_hook(lambda module, args, states: leak(states))
+    hook = causal.model.model.embed_tokens.register_forward_hook(lambda module, args, states: leak(states))
     try:
         with pytest.raises(UsageError, match="LlamaForCausalLM is not causal"):
             check_causal(causal)
     finally:
         hook.remove()
-        model.float()
 
 
 @pytest.mark.parametrize("architecture", EACH_ARCHITECTURE)

@@ -28,7 +28,7 @@ ROTATION = "apply_rotary_pos_emb"
 """What the attention of transformers' models calls to turn queries and keys by their positions."""
 
 
-def use_fused_kernels(model: nn.Module) -> int:
+def use_fused_kernels(model: Any) -> int:
     """Replace the parts of a model that a kernel computes; how many those were."""
     parts = [(each, _norm_of(each) or _gated_of(each) or _turning_of(each)) for each in model.modules()]
     fused = [(module, forward) for module, forward in parts if forward is not None]
