@@ -136,7 +136,8 @@ def _multiply_in_float32(model: Any) -> None:
     """On a CPU that has no products in bfloat16, take them in float32: torch's own take a hundred times as
     long, and add up in float32 too."""
     if not torch.ops.mkldnn._is_mkldnn_bf16_supported():
-        for module in [each for each in model.modules() if type(each) is nn.Linear]:
+        products: list[Any] = [module for module in model.modules() if type(module) is nn.Linear]
+        for module in products:
             module.forward = partial(_product, module)
 
 
