@@ -321,6 +321,8 @@ def test_samples_are_filtered_by_tag_text_and_result(browser: Browser, listed: P
     page.get_by_label("level", exact=True).select_option("all")
     page.get_by_label("search").fill("ASK</B> 39,")
     expect(status).to_have_text("Showing 1–3 of 3")
+    plain = page.locator("#sample-detail .ek-body")  # of a sample whose details are not drawn
+    expect(plain.last).to_have_text("<b>Ask</b> 39, told in 0 ways?")
     page.get_by_label("search").fill("")
     page.get_by_role("button", name="Error (1)").click()
     expect(status).to_have_text("Showing 1–1 of 1")

@@ -3,12 +3,12 @@
 // texts, or were drawn and escaped when the page was written, or by the app, which gives them one by one.
 "use strict";
 (async () => {
-  const PAGE = 25; // rows shown at a time
   const MOST_NAMES = 500; // options of a tag's list
   const TITLES = { wrong: "Wrong", right: "Right", "cut off": "Cut off", "no answer": "No answer", error: "Error" };
   const TEXTS = ["question", "setting", "expected", "answer"];
   const PART = { headers: { Accept: "text/x-part" } }; // asks the app for the details alone, not for a page
   const wide = matchMedia("(min-width: 60rem)"); // details are beside the table, otherwise below their row
+  const PAGE = wide.matches ? 25 : 10; // rows shown at a time: on a phone each is a card
 
   const served = document.currentScript.dataset.source; // the app's; a report has its data in the page
   const data = served ? await (await fetch(served)).json() : JSON.parse(document.getElementById("samples-data").textContent);
