@@ -52,8 +52,8 @@ def test_lower_is_better_where_the_metric_says_so(tmp_path: Path, monkeypatch: p
     runs = [store_model(tmp_path / f"m{n}", shift, n) for n, shift in enumerate((0.0, 0.1))]
     layout = Mirae.layout
     metric = msgspec.structs.replace(layout.metrics[0], better="lower")
-    lower = msgspec.structs.replace(layout, metrics=(metric, *layout.metrics[1:]))
-    monkeypatch.setattr(Mirae, "layout_for", lambda spec, summary: lower)
+    lower = msgspec.structs.replace(layout, metrics=(metric, *layout.metrics[1:]), for_run=None)
+    monkeypatch.setattr(Mirae, "layout", lower)
     [board] = ek.leaderboard(runs)
     assert [(row.name, row.rank) for row in board.rows] == [("m0", 1), ("m1", 2)]
 
