@@ -135,7 +135,8 @@ def test_the_address_has_what_is_chosen_and_keys_mark(browser: Browser, app: Ser
     expect(page.locator("tr.sample").nth(1)).to_contain_text("marked right")
     expect(page.get_by_role("button", name="The check is right")).to_have_attribute("aria-pressed", "true")
     page.get_by_label("Comment").fill("j k r w")  # keys of a field are letters
-    page.get_by_role("button", name="The check is right").click()
+    with page.expect_response("**/run/mark"):
+        page.get_by_role("button", name="The check is right").click()
     expect(page.get_by_label("Comment")).to_have_value("j k r w")
     [mark] = ek.load_run(runs / "two").marks()
     assert (mark.sample, mark.verdict, mark.comment) == (ids[1], "right", "j k r w")

@@ -13,7 +13,9 @@ import html5lib
 import pytest
 
 import evenkeel as ek
+from dialects import PROVIDERS, ProviderServer, named_at
 from evenkeel.api.launch import started
+from evenkeel.api.listing import suggestions_date
 from evenkeel.app.progress import Watched, watched
 from evenkeel.files import lock
 from scripted import Scripted
@@ -243,6 +245,24 @@ def test_a_build_is_started_and_its_files_can_be_chosen(app: Serving, tmp_path: 
     assert f"/new-run?benchmark=miron&amp;data={process.name}" in page
     filled = fields(app.visitor.get(f"/new-run?benchmark=miron&data={process.name}").text)
     assert filled["data"] == process.name
+
+
+def test_models_are_suggested_and_a_server_is_asked_for_its_own(
+    app: Serving, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = app.visitor.get("/new-run").text
+    assert '<datalist id="models-anthropic"><option value="claude-' in page
+    assert f"as of {suggestions_date()}" in page
+    with ProviderServer(PROVIDERS["openai"], models=("<b>own",)) as server:
+        for variable, value in named_at("openai", server, tmp_path).items():
+            monkeypatch.setenv(variable, value)
+        form = app.form("/new-run") | {"benchmark": "rgb", "source": "openai", "size": "50"}
+        reply = app.visitor.post("/new-run/models", form)
+        assert '<datalist id="models-openai"><option value="&lt;b&gt;own"></option></datalist>' in reply.text
+        assert '<option value="50" selected>' in reply.text
+    monkeypatch.setenv("OPENAI_API_KEY", "")
+    assert "OPENAI_API_KEY is not set." in app.visitor.post("/new-run/models", form).text
+    assert app.visitor.post("/new-run/models", form | {"source": "server"}).status == 422
 
 
 def test_a_build_lists_its_hosts_before_anything_is_sent(app: Serving, tmp_path: Path) -> None:

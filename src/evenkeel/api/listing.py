@@ -8,10 +8,14 @@ from msgspec import Struct
 
 from evenkeel.errors import UsageError
 from evenkeel.models.openai.endpoint import Endpoint, endpoints
+from evenkeel.models.openai.listing import Listed
 from evenkeel.models.openai.listing import list_models as ask_servers
 from evenkeel.models.presets import Preset, presets
+from evenkeel.models.prices import price_table
 from evenkeel.models.registry import backend_class, backends
 from evenkeel.options import describe
+
+MOST_SUGGESTED = 5
 
 
 class ModelKind(Struct, frozen=True):
@@ -30,6 +34,8 @@ class ListedProvider(Struct, frozen=True, kw_only=True):
     address: str
     key: str
     key_is_set: bool
+    suggested: list[str] = []
+    """Some of its models, as of `suggestions_date()`."""
     models: list[str] = []
     """What its server lists, where it was asked."""
     problem: str = ""
@@ -56,6 +62,7 @@ def providers(*, ask: bool = False) -> list[ListedProvider]:
         if ask and isinstance(server, Endpoint) and presets()[name].key_is_set and not presets()[name].path
     }
     listed = ask_servers(asked) if asked else {}
+    suggested = suggested_models()
     return [
         ListedProvider(
             name=name,
@@ -63,11 +70,32 @@ def providers(*, ask: bool = False) -> list[ListedProvider]:
             address=server.shown if isinstance(server := servers[name], Endpoint) else server,
             key=preset.key,
             key_is_set=preset.key_is_set,
+            suggested=suggested.get(name, []),
             models=listed[name].models if name in listed else [],
             problem=listed[name].problem if name in listed else "",
         )
         for name, preset in presets().items()
     ]
+
+
+def suggested_models() -> dict[str, list[str]]:
+    """A few current models of each provider whose prices are known, the first ones of its page."""
+    return {
+        name: list(provider.models)[:MOST_SUGGESTED] for name, provider in price_table().providers.items()
+    }
+
+
+def suggestions_date() -> str:
+    return price_table().date
+
+
+def models_of(name: str) -> Listed:
+    """What the server of a preset lists. It is asked with its own key."""
+    preset = presets()[name]
+    if not preset.key_is_set:
+        return Listed([], f"{preset.key} is not set.")
+    server = _server(preset)
+    return ask_servers({name: server})[name] if isinstance(server, Endpoint) else Listed([], server)
 
 
 def _server(preset: Preset) -> Endpoint | str:

@@ -83,6 +83,7 @@ def _field(option: Option, settings: Settings, given: Any) -> Field:
     default = None if option.default is NODEFAULT else option.default
     value = default if given is None else given
     name, words = option.name, with_titles(option.description.replace("; repeat", "; one per line"))
+    words = words.removeprefix(f"{title(name)}.").strip()  # not twice, one above the other
     base: dict[str, Any] = {"name": f"{PREFIX}{name}", "title": title(name), "help": words}
     choices = _presentation().choices.get(name)
     every = value in (None, "all", default)

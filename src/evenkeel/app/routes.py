@@ -38,6 +38,7 @@ ACTIONS = {
     "/run/resume": "run.resume",
     "/run/dismiss": "run.dismiss",
     "/new-run": "new_run.again",
+    "/new-run/models": "new_run.models",
     "/new-run/review": "new_run.review",
     "/new-run/test": "new_run.test",
     "/new-run/start": "new_run.start",

@@ -60,7 +60,7 @@ def list_metrics(benchmark: str, json: bool) -> None:
 @json_option("the models")
 def list_models(ask: bool, json: bool) -> None:
     """Kinds of model with their --model-arg keys, and providers by name: which have their key set."""
-    from evenkeel.api.listing import model_kinds, providers
+    from evenkeel.api.listing import model_kinds, providers, suggestions_date
 
     kinds, known = model_kinds(), providers(ask=ask)
     if json:
@@ -78,6 +78,8 @@ def list_models(ask: bool, json: bool) -> None:
         say(f"{f'{provider.name}:NAME':<16} {provider.title}, {provider.address}, {key}")
         for name in provider.models:
             say(f"    {provider.name}:{name}")
+        if provider.suggested and not provider.models:
+            say(f"    such as {', '.join(provider.suggested)} (as of {suggestions_date()})")
         if provider.problem:
             say(f"    {provider.problem}")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from aiohttp import web
 from multidict import MultiMapping
 
 from evenkeel.api.launch import start as start_process
+from evenkeel.api.listing import models_of, suggested_models, suggestions_date
 from evenkeel.api.plan import dry_run
 from evenkeel.api.setup import data_problem, model_refs
 from evenkeel.api.trial import ModelTrial, try_model
@@ -62,6 +64,17 @@ async def again(request: web.Request) -> web.Response:
     return html(await in_thread(_form, settings, _filled(settings, form)))
 
 
+async def models(request: web.Request) -> web.Response:
+    """The form as it was, with the models that the chosen server lists."""
+    settings, form = settings_of(request), await request.post()
+    source = str(form.get("source", ""))
+    if source not in presets():
+        raise UsageError("choose a provider whose server lists its models.")
+    listed = await in_thread(models_of, source)
+    filled = await in_thread(_filled, settings, form)
+    return html(await in_thread(_form, settings, filled, listed.problem, listed={source: listed.models}))
+
+
 def _filled(settings: Settings, form: MultiMapping[Any]) -> Filled:
     name = str(form.get("benchmark", ""))
     options = {}
@@ -71,7 +84,13 @@ def _filled(settings: Settings, form: MultiMapping[Any]) -> Filled:
     return Filled(benchmark=name, values=values, options=options)
 
 
-def _form(settings: Settings, filled: Filled, problem: str = "", like: str = "") -> str:
+def _form(
+    settings: Settings,
+    filled: Filled,
+    problem: str = "",
+    like: str = "",
+    listed: Mapping[str, list[str]] | None = None,
+) -> str:
     names = benchmark_names()
     name = filled.benchmark if filled.benchmark in names else names[0]
     benchmark = benchmark_class(name)
@@ -87,6 +106,9 @@ def _form(settings: Settings, filled: Filled, problem: str = "", like: str = "")
         needs_model=benchmark.subjects.tag == "model",
         titles=_titles(),
         presets=presets(),
+        models=suggested_models() | dict(listed or {}),
+        suggestions_date=suggestions_date(),
+        listed=listed or {},
         embedded_problem=_embedded_problem(),
         folders=list(settings.model_folders()),
         data_sets=[each for each, path in settings.data_sets().items() if not data_problem(name, path)],

@@ -39,4 +39,12 @@
     field.addEventListener("change", update);
     update();
   }
+
+  // Suggestions that belong to one choice of another field.
+  for (const input of document.querySelectorAll("[data-lists]")) {
+    const field = input.form.elements[input.dataset.lists];
+    const update = () => input.setAttribute("list", `models-${field.value}`);
+    field.addEventListener("change", update);
+    update();
+  }
 })();
