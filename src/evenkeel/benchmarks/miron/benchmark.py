@@ -112,7 +112,7 @@ class Miron(Benchmark[MironInputs, MironDetail]):
             "score": ("evenkeel score miron miron_en.jsonl",),
             "build": ("evenkeel build miron --seed 7 --per-category 200 --lang en,ru",),
         },
-        demo={"model": "embedded", "limit": 8},
+        demo={"model": "embedded", "limit": 16},
         inspect={"confidence": "no"},
     )
     options: MironOptions
