@@ -37,7 +37,7 @@ class Picture(NamedTuple):
 APP = Picture("app.png", "run?run=rgb&show=wrong", width=1280, height=860)
 """A page of the app, over the runs of the demo."""
 WANTED = (
-    Picture("scorecard.png", "scorecard.html", height=640),
+    Picture("scorecard.png", "scorecard.html", height=1640),
     Picture("report.png", "multiview/report.html"),
 )
 
@@ -73,7 +73,7 @@ def main() -> None:
             )
             page.goto(f"{address}/{APP.page}")
             page.wait_for_selector("#sample-detail .ek-view")
-            page.locator("#samples").scroll_into_view_if_needed()
+            page.locator("#samples").evaluate("part => part.scrollIntoView()")
             page.screenshot(path=given.out / APP.name)
             print(given.out / APP.name)
         chromium.close()
