@@ -11,6 +11,7 @@ import pytest
 from msgspec import Struct
 
 import evenkeel as ek
+from evenkeel.api.so_far import so_far
 from evenkeel.errors import UsageError
 from evenkeel.harness import registry
 from evenkeel.harness.benchmark import Benchmark, make_score
@@ -243,3 +244,6 @@ def test_a_pattern_a_title_with_braces_and_any_number_are_shown_of_a_plugin(
     assert run.summary["error"].value == -1.5
     page = (run.path / "report.html").read_text()
     assert "Begins right" in page
+    live = so_far(run.path)
+    assert live is not None
+    assert [(each.question, each.correct) for each in live.latest[:2]] == [("Mast", 1.0), ("Kiel", 1.0)]

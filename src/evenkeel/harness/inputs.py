@@ -59,7 +59,9 @@ def _digest(fields: Any) -> bytes:
 
 
 def _first_text(inputs: Any) -> str:
-    return next((text for text in strings_in(inputs) if not _is_code(text)), "")
+    """The first text that is more than a code; where all are single words, the first of them."""
+    texts = strings_in(inputs)
+    return next((text for text in texts if not _is_code(text)), texts[0] if texts else "")
 
 
 def _is_code(text: str) -> bool:
