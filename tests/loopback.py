@@ -74,6 +74,8 @@ class Behaviour:
     code: str = "loopback_error"
     dies_after: int = 0
     """From this many answers on, every connection is cut."""
+    holds_after: int = 0
+    """From this many answers on, replies wait until this is changed."""
     overload_above: int = 0
     """More requests at once than this get 429."""
     key: str = ""
@@ -195,6 +197,8 @@ class Loopback:
             self.bodies.append({"path": path, **msgspec.json.decode(data)})
         if behaviour.latency:
             await asyncio.sleep(behaviour.latency)
+        while behaviour.holds_after and self._answers >= behaviour.holds_after:
+            await asyncio.sleep(0.01)
         key = request.headers.get("Authorization", "").removeprefix("Bearer ")
         fault = self._fault(data)
         if behaviour.key and key != behaviour.key:

@@ -26,7 +26,7 @@ from evenkeel.analysis.comparison import Difference, compare
 from evenkeel.analysis.gate import gate
 from evenkeel.analysis.others import load_results
 from evenkeel.errors import DataError, UsageError
-from evenkeel.files.others import values as values_module
+from evenkeel.files.others.values import LARGEST_FILE_BYTES
 from evenkeel.report.scorecard import scorecard
 
 FILES = Path(__file__).parent / "others"
@@ -305,17 +305,18 @@ def test_a_damaged_file_is_an_error_that_names_the_place(
         load_results(tmp_path / name)
 
 
-def test_what_is_read_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_read_is_bounded(tmp_path: Path) -> None:
     rows = [{"id": 1, "metric": f"m{i}", "score": 1} for i in range(201)]
     with pytest.raises(DataError, match="more than 200 metrics"):
         load_results(table(tmp_path / "a.csv", rows))
-    monkeypatch.setattr(values_module, "LARGEST_FILE_BYTES", 1000)
-    with pytest.raises(DataError, match=r"it has [\d,]+ bytes; at most 1,000 are read"):
-        load_results(A)
+    with (tmp_path / "large.json").open("wb") as file:
+        file.truncate(LARGEST_FILE_BYTES + 1)  # sparse: it takes no room
+    with pytest.raises(DataError, match=r"it has 1,073,741,825 bytes; at most 1,073,741,824 are read"):
+        load_results(tmp_path / "large.json")
     with zipfile.ZipFile(tmp_path / "bomb.eval", "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("header.json", " " * 2000)
-    assert (tmp_path / "bomb.eval").stat().st_size < 1000
-    with pytest.raises(DataError, match="it has 2,000 bytes"):
+        archive.writestr("header.json", " ")
+        archive.infolist()[0].file_size = LARGEST_FILE_BYTES + 1
+    with pytest.raises(DataError, match="it has 1,073,741,825 bytes"):
         load_results(tmp_path / "bomb.eval")
 
 

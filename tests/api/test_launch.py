@@ -55,7 +55,7 @@ def mirae(folder: Path, server: Loopback, questions: Path, **more: Any) -> Start
 
 
 def test_a_run_survives_the_death_of_what_began_it(questions: Path, tmp_path: Path) -> None:
-    with Loopback(latency=0.03) as server:
+    with Loopback(holds_after=3) as server:
         parent = subprocess.Popen(
             [sys.executable, "-c", PARENT, tmp_path / "runs", server.url, questions],
             stdout=subprocess.PIPE,
@@ -68,6 +68,7 @@ def test_a_run_survives_the_death_of_what_began_it(questions: Path, tmp_path: Pa
         assert started(tmp_path / "runs")[0].state == "running"
         os.killpg(parent.pid, signal.SIGKILL)
         parent.communicate()
+        server.behaviour.holds_after = 0
         process = ended(tmp_path / "runs")
     assert process.state == "finished", process.log_tail()
     assert Path(process.path) == path
@@ -109,7 +110,7 @@ def test_a_killed_run_of_a_terminal_is_resumed_elsewhere(
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret-1234567890")
     out = tmp_path / "runs" / "mine"
-    with Loopback(latency=0.03) as server, Loopback() as embedder:
+    with Loopback(holds_after=4) as server, Loopback() as embedder:
         arguments = [
             "run", "mirae", "--model", "openai:loop", "--base-url", server.url, "--data", questions.name,
             "--embedder", f"openai:embed?base_url={embedder.url}", "--levels", "1-2", "--concurrency", "1",
@@ -121,6 +122,7 @@ def test_a_killed_run_of_a_terminal_is_resumed_elsewhere(
         assert (running.name, running.state, running.kind) == ("mine", "running", "run")
         process.kill()
         process.communicate()
+        server.behaviour.holds_after = 0
         [failed] = started(tmp_path / "runs")
         assert (failed.state, failed.command) == ("failed", ["evenkeel", "resume", str(out)])
         kept, before = journaled(tmp_path / "runs"), sum(server.answered.values())

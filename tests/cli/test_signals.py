@@ -16,6 +16,7 @@ import evenkeel as ek
 from commandline import command
 from killing import contents, watched
 from loopback import Loopback
+from suites import PATIENCE
 
 pytestmark = pytest.mark.slow
 
@@ -85,10 +86,10 @@ def test_a_run_is_finished_though_the_reader_of_its_messages_has_left(
 def test_a_signal_ends_a_run_and_keeps_its_answers(
     questions: Path, tmp_path: Path, sent: signal.Signals, code: int
 ) -> None:
-    with Loopback(latency=0.2) as server:
+    with Loopback(holds_after=8) as server:
         process = begun(run_command(questions, server, tmp_path / "run"), server, tmp_path / "run")
         process.send_signal(sent)
-        _, said = process.communicate(timeout=60)
+        _, said = process.communicate(timeout=PATIENCE)
     assert process.returncode == code
     assert "stopped." in said
     assert "Traceback" not in said
@@ -99,11 +100,12 @@ def test_a_signal_ends_a_run_and_keeps_its_answers(
 
 def test_a_run_that_outlives_its_terminal_goes_on(questions: Path, tmp_path: Path) -> None:
     """nohup has SIGHUP ignored, and it stays so."""
-    with Loopback(latency=0.05) as server:
+    with Loopback(holds_after=8) as server:
         arguments = [sys.executable, "-c", IGNORING, *run_command(questions, server, tmp_path / "run")]
         process = begun(arguments, server, tmp_path / "run")
         process.send_signal(signal.SIGHUP)
-        process.communicate(timeout=120)
+        server.behaviour.holds_after = 0
+        process.communicate(timeout=PATIENCE)
     assert process.returncode == 0
 
 
@@ -116,7 +118,7 @@ def test_a_second_signal_ends_it_at_once() -> None:
     process.send_signal(signal.SIGINT)
     assert process.stdout.readline() == "first\n"
     process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=60)
+    process.communicate(timeout=PATIENCE)
     assert process.returncode == -signal.SIGTERM
 
 

@@ -13,7 +13,7 @@ import pytest
 import evenkeel as ek
 from engines.plugin import Scripted
 from evenkeel.errors import ModelUnreachable, UsageError
-from evenkeel.models.engines import pool
+from evenkeel.models.engines.pool import Pool
 from evenkeel.models.engines.worker import Worker
 from evenkeel.types import Generate, ModelRef, Request, Response, Sampling
 
@@ -93,10 +93,9 @@ class DeadCluster:
         return [{"Alive": False, "Resources": {"CPU": 8}}, {"Alive": True, "Resources": {}}]
 
 
-def test_a_cluster_without_a_node_ends_the_run_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pool, "NO_NODE_S", 0.0)
+def test_a_cluster_without_a_node_ends_the_run_with_what_to_do() -> None:
     worker = SimpleNamespace(start=SimpleNamespace(remote=object))
-    workers = pool.Pool(DeadCluster(), lambda: worker, 2, spec="hf:tiny")
+    workers = Pool(DeadCluster(), lambda: worker, 2, spec="hf:tiny", patience_s=0.0)
     request = Generate(prompt="a", sampling=Sampling())
     with pytest.raises(ModelUnreachable, match=r"no node of the Ray cluster is left.*ray start"):
         list(workers.answers([request]))

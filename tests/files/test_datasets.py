@@ -17,6 +17,7 @@ import pytest
 from commandline import evenkeel
 from evenkeel.errors import DataError, DataUnreachable
 from evenkeel.files import datasets as data
+from evenkeel.files.remote.download import download
 
 NONE = data.Starter({}, lambda _: b"")
 CONTENT = b"a small published file\n" * 10_000
@@ -176,9 +177,9 @@ def test_the_starter_set_is_made_once(monkeypatch: pytest.MonkeyPatch, tmp_path:
     assert data.find("mirae", "starter", ["en"], starter=starter)[0].path.read_bytes() == b"en"
 
 
-def test_a_server_that_sends_a_byte_now_and_then_is_given_up(
-    mirror: type[Mirror], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("evenkeel.files.remote.download.LONGEST", -1.0)
+@pytest.mark.usefixtures("mirror")
+def test_a_server_that_sends_a_byte_now_and_then_is_given_up() -> None:
+    address = f"{os.environ['EVENKEEL_MIRROR']}/data/one.json"
+    assert download(address, hint="") == CONTENT
     with pytest.raises(DataUnreachable, match="it took more than"):
-        list(data.fetch("mirae"))
+        download(address, hint="", longest_s=-1.0)

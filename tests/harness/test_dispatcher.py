@@ -32,6 +32,7 @@ from evenkeel.types import Capability, Generate, Message, Request, Response, Sam
 from loopback import Loopback
 from models.hostile import Hostile, says
 from scripted import Scripted
+from suites import PATIENCE
 
 pytestmark = pytest.mark.slow
 
@@ -236,9 +237,9 @@ def test_a_run_that_waits_for_the_money_of_others_can_be_stopped(tmp_path: Path)
 
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
-    assert gate.asked.wait(30)
+    assert gate.asked.wait(PATIENCE)
     interrupt(thread)
-    assert ended.wait(15)
+    assert ended.wait(PATIENCE)
 
 
 class Interrupting(Progress):
@@ -248,7 +249,7 @@ class Interrupting(Progress):
         self._received = received
 
     def answered(self, response: Response, *, usd: float) -> None:
-        assert self._received.wait(60)
+        assert self._received.wait(PATIENCE)
         self.answered = Progress().answered  # type: ignore[method-assign]
         raise KeyboardInterrupt
 
@@ -346,7 +347,7 @@ def test_runs_that_overlap_leave_the_garbage_collector_as_it_was(tmp_path: Path)
 
     class Meeting(Progress):
         def phase(self, title: str, *, total: int, done: int) -> None:
-            barrier.wait(60)
+            barrier.wait(PATIENCE)
 
     def run(name: str) -> None:
         (tmp_path / name).mkdir()

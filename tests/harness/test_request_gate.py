@@ -18,6 +18,7 @@ from evenkeel.journal.database import Usage
 from evenkeel.journal.journal import Journal
 from evenkeel.types import Generate, Response, Sampling
 from loopback import Loopback
+from suites import PATIENCE
 
 pytestmark = pytest.mark.slow
 
@@ -115,7 +116,7 @@ def test_runs_that_share_a_limit_wait_for_each_other_and_end_together() -> None:
         with pytest.raises(TimeoutError):
             waiting.result(0.1)  # 90 of the 100 that it may need
         first.settle(tickets[1], Response(status="ok", tokens_in=1, tokens_out=10))
-        second.settle(waiting.result(30), Response(status="ok", tokens_in=1, tokens_out=100))
+        second.settle(waiting.result(PATIENCE), Response(status="ok", tokens_in=1, tokens_out=100))
     first.settle(tickets[2], Response(status="ok", tokens_in=1, tokens_out=100))
     assert shared.requests == 4
     assert shared.usd == pytest.approx(220e-6)

@@ -16,6 +16,7 @@ from commandline import command, evenkeel
 from evenkeel.api import build
 from evenkeel.errors import ModelUnreachable, UsageError
 from loopback import Loopback
+from suites import PATIENCE
 
 pytestmark = pytest.mark.slow
 
@@ -53,7 +54,7 @@ def test_a_second_build_of_the_same_data_set_is_refused(
             assert f"{out} is in use by another process" in capsys.readouterr().err
         finally:
             process.send_signal(signal.SIGTERM)
-            _, said = process.communicate(timeout=60)
+            _, said = process.communicate(timeout=PATIENCE)
     assert process.returncode == 143
     assert "saved in" not in said  # nothing was answered
 

@@ -153,11 +153,12 @@ def test_a_refusal_teaches_how_requests_are_written(server: BatchServer, tmp_pat
     assert server.batches[1].requests[0]["body"]["max_completion_tokens"] == 50
 
 
-def test_requests_are_divided_by_number_and_by_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(protocols.OpenAIBatches, "most_requests", 3)
-    monkeypatch.setattr(protocols, "MOST_BYTES", 100)
+def test_requests_are_divided_by_number_and_by_size() -> None:
+    class Small(protocols.OpenAIBatches):
+        most_requests, most_bytes = 3, 100
+
     lines = [(str(number), b"x" * (90 if number == 5 else 10)) for number in range(8)]
-    parts = [names for names, _ in protocols.portions(protocols.PROTOCOLS["openai"], lines)]
+    parts = [names for names, _ in protocols.portions(Small(), lines)]
     assert parts == [["0", "1", "2"], ["3", "4"], ["5"], ["6", "7"]]
 
 

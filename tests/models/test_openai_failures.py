@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
+from contextlib import ExitStack
+from itertools import count
 from typing import Any
 
 import msgspec
@@ -22,6 +23,7 @@ from loopback import Loopback
 from models.hostile import (
     KEY,
     Hostile,
+    Recorder,
     answers,
     chat,
     failing,
@@ -64,9 +66,14 @@ def test_other_failures_before_any_answer_end_nothing(fault: str) -> None:
 
 def test_fast_refusals_with_many_under_way_end_nothing() -> None:
     class FastFailures(Loopback):
+        """All are under way before the first is refused, and three are refused before one is answered."""
+
+        numbers = count(1)
+
         async def _reply(self, request: web.BaseRequest, path: str, data: bytes) -> web.StreamResponse | None:
-            if self.requests > 3:
-                await asyncio.sleep(0.3)
+            number = next(self.numbers)
+            while self.peak < 32 or (number > 3 and self.statuses.total() < 3):
+                await asyncio.sleep(0.01)
             return await super()._reply(request, path, data)
 
     with FastFailures(script=("404", "402", "a page")) as server:
@@ -77,15 +84,28 @@ def test_fast_refusals_with_many_under_way_end_nothing() -> None:
 # Pace
 
 
-def test_overload_lowers_concurrency_and_quiet_raises_it_again() -> None:
+def test_an_overloaded_server_is_sent_fewer_at_once() -> None:
     with Loopback(overload_above=8, latency=0.005) as server:
         responses = answers(model_of(server, concurrency=64), [chat(f"q{i}") for i in range(400)])
-        assert {response.status for response in responses.values()} == {"ok"}
-        assert server.statuses[429] < 300  # without adaptation most of 64 at once would be refused
-        server.behaviour.overload_above = 0
-        server.peak = 0
-        answers(model_of(server, concurrency=64), [chat(f"r{i}") for i in range(200)])
-    assert server.peak > 32
+    assert {response.status for response in responses.values()} == {"ok"}
+    assert server.statuses[429] < 300  # without adaptation most of 64 at once would be refused
+
+
+def test_overload_halves_the_limit_and_success_raises_it_again() -> None:
+    async def scenario() -> None:
+        throttle = Throttle(64)
+        sent_at = asyncio.get_running_loop().time()
+        throttle.overloaded(sent_at)
+        throttle.overloaded(sent_at)  # sent under the old limit
+        assert throttle.limit == 32
+        for _ in range(100):
+            throttle.succeeded()
+        assert 32 < throttle.limit < 64
+        for _ in range(1000):
+            throttle.succeeded()
+        assert throttle.limit == 64
+
+    asyncio.run(scenario())
 
 
 def test_a_few_refusals_among_good_answers_are_no_overload() -> None:
@@ -144,16 +164,21 @@ def test_a_spent_quota_ends_the_run() -> None:
 
 
 def test_a_server_that_is_still_starting_is_waited_for() -> None:
+    """It starts when the first try has failed."""
     port = free_port()
-    late = Loopback(port=port)
-    timer = threading.Timer(0.5, late.__enter__)
-    timer.start()
-    try:
-        response = one(model_of(f"http://127.0.0.1:{port}/v1"), chat("q"))
-    finally:
-        timer.join()
-        late.__exit__()
-    assert response.status == "ok"
+    with ExitStack() as servers:
+
+        class Starting(Recorder):
+            def note(self, text: str) -> None:
+                if not self.notes:
+                    servers.enter_context(Loopback(port=port))
+                super().note(text)
+
+        watcher = Starting()
+        model = model_of(f"http://127.0.0.1:{port}/v1", retries=100)
+        model.watch(watcher)
+        assert one(model, chat("q")).status == "ok"
+    assert "Trying again" in watcher.notes[0]
 
 
 def test_a_server_that_fails_every_request_is_given_up() -> None:
@@ -176,9 +201,6 @@ def test_a_run_of_prompts_that_are_refused_is_no_dead_server() -> None:
         requests = [chat("fine"), *(chat(f"[poison] {i}") for i in range(60)), chat("fine again")]
         responses = answers(model_of(server, concurrency=1), requests)
     assert [response.status for response in responses.values()].count("ok") == 2
-
-
-# What is said meanwhile
 
 
 # The budget

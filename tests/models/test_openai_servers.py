@@ -12,7 +12,7 @@ import pytest
 import evenkeel as ek
 from commandline import evenkeel
 from evenkeel.errors import CapabilityError, ModelUnreachable
-from evenkeel.models.openai import servers
+from evenkeel.models.openai.servers import FAILURES_LEFT_OUT
 from evenkeel.types import LogLikelihood, Request
 from loopback import Loopback
 from models.hostile import Recorder, chat, free_port
@@ -66,14 +66,13 @@ def test_a_server_that_dies_in_mid_run_loses_nothing() -> None:
     assert any(dying.url in note for note in notes)
 
 
-def test_a_server_that_comes_back_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(servers, "PAUSE_S", 0.01)
+def test_a_server_that_comes_back_is_asked_again() -> None:
     with Loopback(always=500) as broken, Loopback() as alive:
 
         def requests() -> Iterator[Request]:
             """Goes on until the server that comes back has answered, however long that takes."""
             for number, request in enumerate(chats(200_000)):
-                if broken.statuses[500] >= servers.FAILURES_LEFT_OUT:
+                if broken.statuses[500] >= FAILURES_LEFT_OUT:
                     broken.behaviour.always = 0
                 if broken.statuses[200] and number > 100:
                     return

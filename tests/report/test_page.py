@@ -35,8 +35,7 @@ from evenkeel.page.view_html import view_html
 from evenkeel.report import charts
 from evenkeel.report.describe import describe
 from evenkeel.report.html_page import render
-from evenkeel.report.samples import table as samples
-from evenkeel.report.samples.table import SCRIPT
+from evenkeel.report.samples.table import SCRIPT, sample_table
 from evenkeel.report.svg import NARROW, PALETTE, WIDE, draw
 from evenkeel.types import Figure, Unit
 from loopback import Loopback
@@ -135,30 +134,31 @@ def detail_texts(page: str) -> list[str]:
     return msgspec.json.decode(gzip.decompress(base64.b64decode(packed)), type=list[str])
 
 
-def test_many_samples_have_short_details_and_wrong_ones_first(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(samples, "TEXTS", 4000)
-    monkeypatch.setattr(samples, "MOST_ROWS", 12)
-    monkeypatch.setattr(samples, "MOST_VIEWS", 4)
-    monkeypatch.setattr(samples, "MOST_DRAWN", 2)
-    values = np.linspace(0.1, 0.9, 16).reshape(8, 2)
-    values[[2, 5], [1, 0]] = np.nan
-    run = store_run(tmp_path / "run", {"mean_similarity": values}, asks="long " * 1000)
-    table = samples.sample_table(run)
+def test_many_samples_have_short_details_and_wrong_ones_first(tmp_path: Path) -> None:
+    values = np.linspace(0.1, 0.9, 220).reshape(110, 2)
+    values[[50, 60], [1, 0]] = np.nan
+    run = store_run(tmp_path / "run", {"mean_similarity": values}, asks="long " * 10_000)
+    table = sample_table(run)
     assert table is not None
     data = msgspec.json.decode(str(table.data))
-    assert data["count"] == 12
-    assert data["detailed"] == [0, 5, 10, 1]  # what is opened first, the two without a value, then the others
+    assert data["count"] == 220
+    # What is opened first, the two without a value, then the others.
+    assert data["detailed"] == [0, 101, 120, *(n for n in range(1, 200) if n not in (101, 120))][:200]
     details = msgspec.json.decode(gzip.decompress(base64.b64decode(str(table.views))))
-    assert all(150 < str(detail).count("long") < 400 for detail in details)
-    assert [isinstance(detail, str) for detail in details] == [True, True, False, False]
-    names, texts = zip(*details[2], strict=True)
+    assert all(1000 < str(detail).count("long") < 5000 for detail in details)
+    assert [isinstance(detail, str) for detail in details] == [True] * 20 + [False] * 180
+    names, texts = zip(*details[20], strict=True)
     assert "question text" in names
-    assert sum(text.count("long") for text in texts) > 150
-    assert "the first 12 of 16 samples" in table.note
-    assert "4 have details" in table.note
-    assert "2 are shown with marks" in table.note
+    assert sum(text.count("long") for text in texts) > 1000
+    assert "200 have details" in table.note
+    assert "20 are shown with marks" in table.note
+
+
+def test_a_page_has_a_limit_of_samples(tmp_path: Path) -> None:
+    table = sample_table(store_run(tmp_path / "run", {"mean_similarity": np.full((2501, 2), 0.5)}))
+    assert table is not None
+    assert msgspec.json.decode(str(table.data))["count"] == 5000
+    assert "the first 5,000 of 5,002 samples" in table.note
 
 
 def test_a_table_has_a_row_for_each_level_and_one_for_all() -> None:
@@ -522,7 +522,7 @@ def test_the_filters_count_as_the_sentence_does(tmp_path: Path) -> None:
     with Scripted(lambda prompt: '{"more_alike": "first"}') as server:
         methods = ["bm25", "judge:openai:m"]
         run = ek.run("multiview", data=data, method=methods, base_url=server.url, out=tmp_path / "run")
-    table = samples.sample_table(run)
+    table = sample_table(run)
     assert table is not None
     best = max(run.headlines.values(), key=lambda figure: figure.value or 0.0)
     correct = msgspec.json.decode(str(table.data))["correct"]

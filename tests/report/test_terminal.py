@@ -48,11 +48,8 @@ def test_without_a_terminal_a_line_is_printed_when_a_run_begins_and_ends(
     assert capsys.readouterr().err.splitlines() == ["rgb-one: running", "rgb-one: failed (why)"]
 
 
-def test_a_line_of_progress_has_a_name_without_addresses(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("evenkeel.report.terminal.progress.PLAIN_SECONDS", 0.0)
-    watcher = Watcher()
+def test_a_line_of_progress_has_a_name_without_addresses(capsys: pytest.CaptureFixture[str]) -> None:
+    watcher = Watcher(plain_seconds=0.0)
     watcher.retrying(3)  # before anything was asked
     watcher.phase("judge:llamacpp:?base_url=http%3A%2F%2F127.0.0.1", total=1, done=0)
     watcher.answered(Response(status="ok"), usd=0.0)

@@ -10,11 +10,11 @@ from evenkeel.errors import DataUnreachable
 
 TIMEOUT = 30
 """Seconds without a byte, after which a download is given up."""
-LONGEST = 3600.0
+LONGEST_S = 3600.0
 """Seconds that a file may take to arrive."""
 
 
-def download(address: str, *, hint: str) -> bytes:
+def download(address: str, *, hint: str, longest_s: float = LONGEST_S) -> bytes:
     """The content at an address. An error names the address without its login, and ends with `hint`."""
     import urllib.error
     import urllib.request
@@ -27,13 +27,13 @@ def download(address: str, *, hint: str) -> bytes:
     if login:
         encoded = base64.b64encode(unquote(login).encode()).decode()
         request.add_unredirected_header("Authorization", f"Basic {encoded}")
-    content, deadline = bytearray(), time.monotonic() + LONGEST
+    content, deadline = bytearray(), time.monotonic() + longest_s
     try:
         with urllib.request.urlopen(request, timeout=TIMEOUT) as response:
             while block := response.read1(2**20):
                 content += block
                 if time.monotonic() > deadline:
-                    raise OSError(f"it took more than {LONGEST / 60:.0f} minutes")
+                    raise OSError(f"it took more than {longest_s / 60:.0f} minutes")
             if response.length:
                 raise OSError(f"it broke off {response.length:,} bytes before its end")
             return bytes(content)

@@ -23,7 +23,6 @@ FEWEST = 16
 """Requests that a worker is sent at once, at least."""
 WAIT_S = 1.0
 NO_NODE_S = 30.0
-"""Without a node that could start a worker, after which the run ends."""
 MOST_LOSSES = 6
 """Workers that were lost without an answer between them, after which the run ends."""
 LOST = "two worker processes ended before they had answered this"
@@ -43,11 +42,15 @@ class Task:
 class Pool:
     """Workers that hold one model. One that is lost is replaced, and its requests are asked again."""
 
-    def __init__(self, ray: Any, start: Callable[[], Any], size: int, *, spec: str) -> None:
+    def __init__(
+        self, ray: Any, start: Callable[[], Any], size: int, *, spec: str, patience_s: float = NO_NODE_S
+    ) -> None:
+        """`patience_s`: without a node that could start a worker, after which the run ends."""
         self.size = size
         self.closed = False
         self.watcher = Progress()
         self._ray, self._start, self._spec = ray, start, spec
+        self._patience_s = patience_s
         self._starting: dict[Any, Any] = {}
         self._idle: deque[Any] = deque()
         self._tasks: dict[Any, Task] = {}
@@ -84,7 +87,7 @@ class Pool:
             node["Alive"] and node["Resources"].get("CPU", 0) >= 1 for node in self._ray.nodes()
         ):
             self._alone_since = time.monotonic()
-        elif time.monotonic() - self._alone_since >= NO_NODE_S:
+        elif time.monotonic() - self._alone_since >= self._patience_s:
             raise ModelUnreachable(
                 f"no node of the Ray cluster is left for '{self._spec}'. Start one (`ray start "
                 "--address=HEAD:6379` on a machine that has the model's files), then run the same command."

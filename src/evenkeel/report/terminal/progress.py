@@ -116,17 +116,17 @@ class _Tally(Progress):
 class Watcher(_Tally):
     """On stderr: a bar with rate and time left on a terminal, lines elsewhere."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, plain_seconds: float = PLAIN_SECONDS) -> None:
         self._bar: Any = None
         self._task: Any = None
         self._titles: set[str] = set()
-        self.seconds = PLAIN_SECONDS
+        self.seconds = self._plain_seconds = plain_seconds
         super().__init__()
 
     def phase(self, title: str, *, total: int, done: int) -> None:
         self.finish()
         terminal = _on_terminal()
-        self.seconds = BAR_SECONDS if terminal else PLAIN_SECONDS
+        self.seconds = BAR_SECONDS if terminal else self._plain_seconds
         self._begin(title, total=total, done=done)
         title = self._title
         if done and not (done == total and title in self._titles):

@@ -77,7 +77,7 @@ class OpenAIBatches:
     headers: Mapping[str, str] = {}
     path = "batches"
     """Where batches are created."""
-    most_requests = 50_000
+    most_requests, most_bytes = 50_000, MOST_BYTES
     uploads = True
     """Whether requests are uploaded as a file first."""
     ENDED = frozenset({"completed", "failed", "expired", "cancelled"})
@@ -142,7 +142,7 @@ class AnthropicBatches:
     key_header = "x-api-key"
     headers: Mapping[str, str] = {"anthropic-version": messages.VERSION}
     path = "messages/batches"
-    most_requests = 100_000
+    most_requests, most_bytes = 100_000, MOST_BYTES
     uploads = False
 
     def request(self, custom_id: str, body: bytes, max_temperature: float | None) -> bytes:
@@ -193,7 +193,7 @@ def portions(
     size = 0
     for name, line in lines:
         size += len(line) + 1
-        if names and (size > MOST_BYTES or len(names) >= protocol.most_requests):
+        if names and (size > protocol.most_bytes or len(names) >= protocol.most_requests):
             yield names, protocol.joined(requests)
             names, requests, size = [], [], len(line) + 1
         names.append(name)
