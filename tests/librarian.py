@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from evenkeel.benchmarks.rgb.files import Dataset, read_instances
+from evenkeel.benchmarks.rgb.data import Dataset, read_instances
 from evenkeel.benchmarks.rgb.make.passages import reveals, states
 from evenkeel.benchmarks.rgb.make.questions import Writer
 from scripted import Scripted

@@ -24,7 +24,7 @@ from evenkeel.benchmarks.mirae.recorded import read_recording
 from evenkeel.benchmarks.miron.data import read_examples
 from evenkeel.benchmarks.multiview.files import read_triplets
 from evenkeel.benchmarks.multiview.make.criteria import read_criteria
-from evenkeel.benchmarks.rgb.files import read_instances
+from evenkeel.benchmarks.rgb.data import read_instances
 from evenkeel.benchmarks.rgb.predictions import read_predictions
 from evenkeel.files.remote.sources import local, naming_source
 from evenkeel.files.tables import read_rows

@@ -11,7 +11,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from evenkeel.analysis import Interval, figure
-from evenkeel.benchmarks.rgb.files import RgbInputs
+from evenkeel.benchmarks.rgb.data import RgbInputs
 from evenkeel.harness.folder import Run
 from evenkeel.harness.folder.spec import FORMAT
 from evenkeel.harness.folder.writer import RunFolder

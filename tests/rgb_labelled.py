@@ -19,7 +19,7 @@ from msgspec import Struct, field
 
 from evenkeel.analysis.intervals import wilson
 from evenkeel.benchmarks.rgb.check.lenient import lenient
-from evenkeel.benchmarks.rgb.files import Lang
+from evenkeel.benchmarks.rgb.data import Lang
 from evenkeel.benchmarks.rgb.make.generator import compose
 from evenkeel.files.jsonfile import read_json_lines
 from evenkeel.text.answer_search.mention import RawAnswer, parts

@@ -13,7 +13,7 @@ import pytest
 import evenkeel as ek
 from evenkeel.analysis import Interval, figure
 from evenkeel.benchmarks.miron.data import MironInputs
-from evenkeel.benchmarks.rgb.files import load_prompts
+from evenkeel.benchmarks.rgb.prompts import load_prompts
 from evenkeel.errors import UsageError
 from records import macro_run, record, store
 from stored import NUMBERS, store_run

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 import evenkeel as ek
 from evenkeel.benchmarks.miron.data import MironDetail, MironInputs
-from evenkeel.benchmarks.rgb.files import RgbDetail, RgbInputs
+from evenkeel.benchmarks.rgb.data import RgbDetail, RgbInputs
 from evenkeel.errors import UsageError
 from evenkeel.page.view import Beside, Block, Facts, Text, View
 from evenkeel.report.samples.flips import compare_sample

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.benchmarks.rgb.check.lenient import lenient
-from evenkeel.benchmarks.rgb.files import Lang, read_instances
+from evenkeel.benchmarks.rgb.data import Lang, read_instances
 from evenkeel.benchmarks.rgb.page import CHECK_ACCURACY
-from evenkeel.benchmarks.rgb.scoring import Published, published, published_rates
+from evenkeel.benchmarks.rgb.published import Published, published, published_rates
 from evenkeel.text.answer_search.mention import parts
 from rgb_labelled import LANGUAGES, Part, as_replies, labelled, precision_recall, table
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from evenkeel.benchmarks.rgb.files import language, read_instances
+from evenkeel.benchmarks.rgb.data import language, read_instances
 from evenkeel.benchmarks.rgb.predictions import PredictionFile, read_predictions
 from evenkeel.errors import DataError
 from evenkeel.text.answer_search.mention import parts

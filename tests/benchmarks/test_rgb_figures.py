@@ -11,7 +11,7 @@ import pytest
 
 import evenkeel as ek
 from evenkeel.analysis.gate import gate
-from evenkeel.benchmarks.rgb.figures import summarise
+from evenkeel.benchmarks.rgb.added import summarise
 from evenkeel.types import Score
 from rgb_rules import (
     Item,

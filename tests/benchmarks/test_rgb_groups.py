@@ -8,7 +8,7 @@ import pytest
 
 import evenkeel as ek
 from evenkeel.analysis import combined
-from evenkeel.benchmarks.rgb.groups import Questions
+from evenkeel.benchmarks.rgb.data import Questions
 from evenkeel.page.format import counts
 from rgb_rules import Item, ask, false, given, write
 

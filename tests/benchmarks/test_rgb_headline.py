@@ -9,9 +9,10 @@ import pytest
 from msgspec.structs import replace
 
 import evenkeel as ek
+from evenkeel.benchmarks.rgb.added import measure
 from evenkeel.benchmarks.rgb.benchmark import Rgb
-from evenkeel.benchmarks.rgb.files import DocKind, RgbInputs, load_prompts
-from evenkeel.benchmarks.rgb.scoring import measure
+from evenkeel.benchmarks.rgb.data import DocKind, RgbInputs
+from evenkeel.benchmarks.rgb.prompts import load_prompts
 from evenkeel.page.layout import Bars
 from evenkeel.page.verdict import judge
 from evenkeel.report.notes import notes_of

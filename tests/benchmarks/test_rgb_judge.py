@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 import evenkeel as ek
-from evenkeel.benchmarks.rgb.files import load_judge_prompts
 from evenkeel.benchmarks.rgb.metrics import METRICS
 from evenkeel.benchmarks.rgb.page import LAYOUT, notes
+from evenkeel.benchmarks.rgb.prompts import load_judge_prompts
 from evenkeel.errors import DataError
 from evenkeel.files.datasets import published_set
 from evenkeel.page.layout import MOST_MAIN

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from evenkeel.benchmarks.rgb.files import Dataset, Instance, read_instances
+from evenkeel.benchmarks.rgb.data import Dataset, Instance, read_instances
 from evenkeel.benchmarks.rgb.selection import Ability, Selection, Setting, select
 
 NOISES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenkeel.benchmarks.rgb.files import Lang
+from evenkeel.benchmarks.rgb.data import Lang
 from evenkeel.benchmarks.rgb.make.derived import falsify, partners
 from evenkeel.benchmarks.rgb.make.evidence import SAME_WORDS, gather, too_few
 from evenkeel.benchmarks.rgb.make.passages import (

@@ -18,9 +18,9 @@ from evenkeel.benchmarks.miron.data import MironInputs
 from evenkeel.benchmarks.multiview.benchmark import Multiview
 from evenkeel.benchmarks.multiview.methods import by_bm25
 from evenkeel.benchmarks.multiview.scoring import measure as measure_triplet
+from evenkeel.benchmarks.rgb.added import measure
 from evenkeel.benchmarks.rgb.benchmark import Rgb
-from evenkeel.benchmarks.rgb.files import RgbInputs
-from evenkeel.benchmarks.rgb.scoring import measure
+from evenkeel.benchmarks.rgb.data import RgbInputs
 from evenkeel.harness.benchmark import Benchmark, record_type
 from evenkeel.page.view import Beside, Facts, Matrix, Text, Tokens, View
 from evenkeel.types import Answered, LogLikelihood, Logprobs, Record, Response, Sample, Score

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from evenkeel import api
 from evenkeel.benchmarks.rgb.benchmark import Rgb, RgbOptions
-from evenkeel.benchmarks.rgb.files import RgbSample
+from evenkeel.benchmarks.rgb.data import RgbSample
 from evenkeel.files.datasets import data_file
 from evenkeel.harness.data import Data
 from evenkeel.harness.folder import Run

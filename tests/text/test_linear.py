@@ -19,7 +19,7 @@ from evenkeel.benchmarks.mirae.refusals import refuses
 from evenkeel.benchmarks.miron.added import as_words, matches
 from evenkeel.benchmarks.miron.published import lev_score
 from evenkeel.benchmarks.rgb.check.lenient import lenient
-from evenkeel.benchmarks.rgb.scoring import published, published_matches
+from evenkeel.benchmarks.rgb.published import published, published_matches
 from evenkeel.files.jsonfile import json_objects, replace_half_pairs
 from evenkeel.models.openai.redaction import Redaction
 from evenkeel.models.reasoning import split_reasoning

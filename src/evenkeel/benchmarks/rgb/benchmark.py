@@ -1,16 +1,17 @@
 """RGB: its options, its samples, and what is asked for each.
 
 Published (Chen, Lin, Han and Sun, AAAI 2024) and followed to the digit: the abilities and the choice of
-documents (`selection`), the labels of an answer and the rates (the first part of `scoring`), the prompts of
-model and judge (fetched), and the files of answers (`predictions`).
+documents (`selection`), the labels of an answer and the rates (`published`), the prompts of model and judge
+(fetched: `prompts`), and the files of questions (`data`) and of answers (`predictions`).
 
-Added, under names of its own: the lenient check (`check/`), the headline and every interval (`figures`),
-false alarms, the balanced order of documents, our own prompts and data (`make/`).
+Added, under names of its own: the lenient check (`check/`), a judge's verdicts as JSON (`judging`), the
+headline, false alarms, outcomes, repeats and every interval (`added`), the balanced order of documents, our
+own prompts and data (`make/`). Every figure is declared in `metrics`; `page` shows a run, `view` a sample.
 
 How a sample becomes a figure:
 
-    question, setting ─ selection.select ─► documents ─ requests ─► answer
-    answer ─ Rgb.score: scoring.measure, judging ─► values by check and judge ─ figures.summarise ─► figures
+    row ─ data.read_instances ─► question ─ at a setting: selection.select ─► documents ─ requests ─► answer
+    answer ─ published, check.lenient, judging: added.measure ─► values ─ added.summarise ─► figures
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from evenkeel.benchmarks.rgb import files, page, predictions, view
-from evenkeel.benchmarks.rgb.files import RgbDetail, RgbInputs, RgbSample
-from evenkeel.benchmarks.rgb.groups import Questions
+from evenkeel.benchmarks.rgb import data as formats
+from evenkeel.benchmarks.rgb import page, predictions, prompts, view
+from evenkeel.benchmarks.rgb.data import Questions, RgbDetail, RgbInputs, RgbSample
 from evenkeel.benchmarks.rgb.metrics import METRICS
 from evenkeel.benchmarks.rgb.selection import (
     DATA,
@@ -162,7 +163,7 @@ class Rgb(Benchmark[RgbInputs, RgbDetail]):
     starter = Starter(STARTER_SHA256, make_starter, tables=False)
     recordings = Recordings(
         lambda benchmark, path, lang: predictions.recorded(
-            path, files.known_language(lang), benchmark._judge_prompt
+            path, formats.known_language(lang), benchmark._judge_prompt
         ),
         predictions.combine,
     )
@@ -198,12 +199,12 @@ class Rgb(Benchmark[RgbInputs, RgbDetail]):
         self._sampling = Sampling(temperature=options.temperature, max_tokens=options.max_tokens, seed=seed)
 
     @cached_property
-    def _prompts(self) -> dict[str, files.Prompts]:
-        return files.load_prompts(self.options.prompts)
+    def _prompts(self) -> dict[str, prompts.Prompts]:
+        return prompts.load_prompts(self.options.prompts)
 
     @cached_property
-    def _judge_prompts(self) -> dict[str, files.JudgePrompt]:
-        return files.load_judge_prompts(self.options.judge_prompts)
+    def _judge_prompts(self) -> dict[str, prompts.JudgePrompt]:
+        return prompts.load_judge_prompts(self.options.judge_prompts)
 
     def samples(self, data: Data) -> list[Sample]:
         """`limit` questions of each data set, at every setting that its kind has an ability for, as often as
@@ -223,11 +224,13 @@ class Rgb(Benchmark[RgbInputs, RgbDetail]):
             for repeat in range(self.options.repeats)
         )
 
-    def _datasets(self, data: Data) -> list[files.Dataset]:
+    def _datasets(self, data: Data) -> list[formats.Dataset]:
         # The published data has every plain set twice, the second time with corrected documents.
         stems = {file.path.stem for file in data}
         chosen = [f for f in data if f.path.stem.removesuffix("_refine") not in stems - {f.path.stem}]
-        datasets = [files.read_instances(file.path, lang=files.known_language(file.lang)) for file in chosen]
+        datasets = [
+            formats.read_instances(file.path, lang=formats.known_language(file.lang)) for file in chosen
+        ]
         langs = dict.fromkeys(dataset.lang for dataset in datasets)
         if absent := [lang for lang in data.langs or () if lang not in langs]:
             raise UsageError(f"the data has no questions in '{absent[0]}'. Available: {', '.join(langs)}.")
@@ -253,8 +256,8 @@ class Rgb(Benchmark[RgbInputs, RgbDetail]):
 
     def _sample(
         self,
-        dataset: files.Dataset,
-        instance: files.Instance,
+        dataset: formats.Dataset,
+        instance: formats.Instance,
         setting: Setting,
         index: int,
         repeat: int,
@@ -291,7 +294,7 @@ class Rgb(Benchmark[RgbInputs, RgbDetail]):
             ),
         )
 
-    def _judge_prompt(self, setting: Setting) -> files.JudgePrompt | None:
+    def _judge_prompt(self, setting: Setting) -> prompts.JudgePrompt | None:
         """What a sample stores: a run's folder is scored again without the file of the judge's prompts."""
         if not self.options.judge or self.options.judge_prompts == "own":
             return None
@@ -306,26 +309,26 @@ class Rgb(Benchmark[RgbInputs, RgbDetail]):
         return (Generate(prompt=messages, sampling=self._sampling, repeat=inputs.repeat),)
 
     def score(self, answered: Sequence[Answered[RgbInputs]]) -> Scoring:
-        from evenkeel.benchmarks.rgb import judging, scoring
+        from evenkeel.benchmarks.rgb import added, judging, published
 
         counted = [item for item in answered if self._counts(item)]
         if self.options.judge:
             judged = yield from judging.ask(counted, lambda kind: self._judge_prompts[kind])
         else:
             judged = judging.recorded(counted)
-        settings = scoring.headline_settings(item.sample for item in answered)
+        settings = added.headline_settings(item.sample for item in answered)
         scores = []
         for item in answered:
-            measured, detail = scoring.measure(item.sample, item.responses[0])
+            measured, detail = added.measure(item.sample, item.responses[0])
             score = make_score(item, **measured)
             if self._counts(item) and not score.answered:
-                score = scoring.empty_reply(score, measured)
+                score = added.empty_reply(score, measured)
             values = score.values | {"lacks_documents": float(bool(item.sample.inputs.note))}
             if verdict := judged.get(item.sample.id):
                 detail = msgspec.structs.replace(detail, judge=verdict.status, evaluation=verdict.evaluation)
-                labels = scoring.Published(detail.label, detail.factlabel, item.sample.inputs.noise)
-                values |= scoring.judge_values(verdict, values, labels)
-            values |= scoring.headline_values(score.tags, values, settings)
+                labels = published.Published(detail.label, detail.factlabel, item.sample.inputs.noise)
+                values |= added.judge_values(verdict, values, labels)
+            values |= added.headline_values(score.tags, values, settings)
             scores.append(
                 msgspec.structs.replace(
                     score,
@@ -343,6 +346,6 @@ class Rgb(Benchmark[RgbInputs, RgbDetail]):
         return ANSWERS.counts(response) or (recorded and response.status == "ok")
 
     def summarise(self, scores: Sequence[Score]) -> Summary:
-        from evenkeel.benchmarks.rgb.figures import summarise
+        from evenkeel.benchmarks.rgb import added
 
-        return summarise(scores)
+        return added.summarise(scores)

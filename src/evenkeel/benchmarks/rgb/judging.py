@@ -8,8 +8,10 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from msgspec import Struct
 from msgspec.structs import astuple
 
-from evenkeel.benchmarks.rgb.files import JudgePrompt, RgbInputs, RgbSample, published_yes
-from evenkeel.benchmarks.rgb.scoring import is_detection, is_rejection, published_text
+from evenkeel.benchmarks.rgb.added import is_detection, is_rejection
+from evenkeel.benchmarks.rgb.data import RgbInputs, RgbSample
+from evenkeel.benchmarks.rgb.prompts import JudgePrompt, published_yes
+from evenkeel.benchmarks.rgb.published import published_text
 from evenkeel.text import judge
 from evenkeel.text.answers import is_blank
 from evenkeel.text.prompts import user_prompt

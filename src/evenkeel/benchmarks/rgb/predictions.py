@@ -13,15 +13,8 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from evenkeel.benchmarks.rgb.files import (
-    JudgePrompt,
-    Lang,
-    RgbInputs,
-    RgbRecord,
-    language,
-    read_lines,
-)
-from evenkeel.benchmarks.rgb.groups import Questions
+from evenkeel.benchmarks.rgb.data import Lang, Questions, RgbInputs, RgbRecord, language, read_lines
+from evenkeel.benchmarks.rgb.prompts import JudgePrompt
 from evenkeel.benchmarks.rgb.selection import Setting, ability_of
 from evenkeel.files.cache import slug
 from evenkeel.harness.published import PublishedFiles, Recorded
@@ -29,7 +22,7 @@ from evenkeel.text.answer_search.mention import RawAnswer, check_answer
 from evenkeel.types import Response, RunSpec, Sample
 
 if TYPE_CHECKING:
-    from evenkeel.benchmarks.rgb.scoring import Published
+    from evenkeel.benchmarks.rgb.published import Published
 
 PREDICTION_SHAPE = (
     "each line is a JSON object as the published script writes it, with 'id', 'query', 'ans', 'label', "
@@ -187,7 +180,7 @@ def _numbered(samples: Sequence[Sample]) -> list[Sample]:
 
 def _published_figures(row: Prediction, setting: Setting) -> dict[str, float]:
     """What the line itself says of its answer, to be compared with our values."""
-    from evenkeel.benchmarks.rgb.scoring import Published
+    from evenkeel.benchmarks.rgb.published import Published
 
     if not row.label:
         return {}
@@ -212,7 +205,7 @@ def prediction_files(spec: RunSpec, records: Callable[[], Iterator[RgbRecord]]) 
     the published script.
     """
     from evenkeel.benchmarks.rgb.judging import published_verdict
-    from evenkeel.benchmarks.rgb.scoring import judged_rates, published_rates
+    from evenkeel.benchmarks.rgb.published import judged_rates, published_rates
 
     model, temperature = spec.models["model"]["name"], spec.options.get("temperature", 0.0)
     contents: defaultdict[PredictionFile, list[RgbRecord]] = defaultdict(list)
@@ -247,14 +240,14 @@ def _once(records: Iterable[RgbRecord]) -> list[RgbRecord]:
 
 
 def _labels(record: RgbRecord) -> Published:
-    from evenkeel.benchmarks.rgb.scoring import Published
+    from evenkeel.benchmarks.rgb.published import Published
 
     detail = record.score.detail
     return Published(detail.label, detail.factlabel, record.sample.inputs.noise)
 
 
 def _line(record: RgbRecord, *, with_verdict: bool = False) -> bytes:
-    from evenkeel.benchmarks.rgb.scoring import published_text
+    from evenkeel.benchmarks.rgb.published import published_text
 
     inputs, detail = record.sample.inputs, record.score.detail
     prediction = Prediction(

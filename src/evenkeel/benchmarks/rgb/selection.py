@@ -13,7 +13,7 @@ from itertools import zip_longest
 from math import ceil
 from typing import Literal, NamedTuple, TypeAlias
 
-from evenkeel.benchmarks.rgb.files import DocKind, Instance, Kind
+from evenkeel.benchmarks.rgb.data import DocKind, Instance, Kind
 from evenkeel.errors import suggestion
 from evenkeel.types import Tag
 

@@ -8,9 +8,10 @@ from itertools import zip_longest
 
 from msgspec.structs import replace
 
-from evenkeel.benchmarks.rgb.files import DECLINE, RgbRecord
+from evenkeel.benchmarks.rgb.added import CHECKS, lenient_verdict
+from evenkeel.benchmarks.rgb.data import DECLINE, RgbRecord
 from evenkeel.benchmarks.rgb.metrics import METRICS
-from evenkeel.benchmarks.rgb.scoring import CHECKS, ERRORS, REJECTIONS, lenient_verdict, published_matches
+from evenkeel.benchmarks.rgb.published import ERRORS, REJECTIONS, published_matches
 from evenkeel.page.examples import shortened
 from evenkeel.page.view import (
     Facts,

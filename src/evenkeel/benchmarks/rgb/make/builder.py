@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypeAlias, get_args
 import msgspec
 from msgspec import Meta, Struct
 
-from evenkeel.benchmarks.rgb.files import Kind, Lang, language
+from evenkeel.benchmarks.rgb.data import Kind, Lang, language
 from evenkeel.benchmarks.rgb.make.derived import Counterfactual, TwoPart, falsify, join
 from evenkeel.benchmarks.rgb.make.evidence import LEAST, gather
 from evenkeel.benchmarks.rgb.make.faults import faults

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, NamedTuple, TypeAlias
 
-from evenkeel.benchmarks.rgb.files import Lang
+from evenkeel.benchmarks.rgb.data import Lang
 from evenkeel.benchmarks.rgb.make.evidence import Asked, read_irrelevant, too_few
 from evenkeel.benchmarks.rgb.make.passages import Passage, false_version, ranked, reveals, states
 from evenkeel.benchmarks.rgb.make.questions import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from evenkeel.benchmarks.rgb.files import Instance, Kind, known_language, read_instances
+from evenkeel.benchmarks.rgb.data import Instance, Kind, known_language, read_instances
 from evenkeel.files.datasets import DataFile
 from evenkeel.text.answer_search.mention import Answer, find_answer
 

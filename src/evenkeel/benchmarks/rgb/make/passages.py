@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evenkeel.benchmarks.rgb.files import Lang
+from evenkeel.benchmarks.rgb.data import Lang
 from evenkeel.benchmarks.rgb.make.sections import read_sections
 from evenkeel.make.documents import Document
 from evenkeel.text.answer_search.mention import mentions, target

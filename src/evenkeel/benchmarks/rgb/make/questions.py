@@ -12,7 +12,7 @@ from typing import Annotated, NamedTuple, TypeVar
 from msgspec import Struct
 
 from evenkeel.benchmarks.rgb.check.lenient import lenient
-from evenkeel.benchmarks.rgb.files import Lang, language
+from evenkeel.benchmarks.rgb.data import Lang, language
 from evenkeel.benchmarks.rgb.make.passages import Passage, names_something, reveals, same_words, states
 from evenkeel.files.package_data import read_json
 from evenkeel.make import asking

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from evenkeel.benchmarks.rgb.files import Lang
+from evenkeel.benchmarks.rgb.data import Lang
 
 HEADING_LENGTH: dict[Lang, int] = {"en": 70, "zh": 24}
 """In characters: a longer line is a sentence."""

@@ -1,4 +1,18 @@
-"""RGB's files: questions with their documents, and prompts for models and judges.
+"""RGB's data: questions with their documents, which rows ask the same, and what a record holds.
+
+A question, a line of a data set (`answer` as text, list of parts that must all be found, or list of lists of
+alternatives; here of a counterfactual set):
+
+    {"id":0,"query":"On which river does Harwick stand?","answer":[["Ell","River Ell"]],
+     "positive":["Harwick, a town on the Ell, …"],"negative":["Harwick's market is held on Fridays …"],
+     "fakeanswer":"Tarn","positive_wrong":["Harwick, a town on the Tarn, …"]}
+
+An answer, a line of `export/prediction_en_NAME_temp0.2_noise0.4_passage5_correct0.0.json` (`predictions`):
+
+    {"id":0,"query":"On which river does Harwick stand?","ans":[["Ell","River Ell"]],"label":[1],
+     "prediction":"It stands on the Ell.","docs":["…","…"],"noise_rate":0.4,"factlabel":0}
+
+and its rates, `…_result.json`: `{"all_rate":0.9,"noise_rate":0.4,"tt":270,"nums":300}`.
 
 The kind of a data set is recognised by its fields, never by its name: `positive_wrong` makes it
 counterfactual ("fact"), groups of documents in `positive` make it an integration set ("int"), anything else
@@ -7,24 +21,19 @@ is "plain".
 
 from __future__ import annotations
 
-import ast
 import re
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
-import msgspec
 from msgspec import Struct, field
 
-from evenkeel.errors import DataError, UsageError, explain
-from evenkeel.files import datasets, package_data
+from evenkeel.benchmarks.rgb.prompts import JudgePrompt, Prompts
+from evenkeel.errors import DataError, UsageError
 from evenkeel.files.jsonfile import convert, json_lines
-from evenkeel.files.tables import read_text
-from evenkeel.files.yamlfile import read_entries
 from evenkeel.harness.inputs import Inputs, RowText
 from evenkeel.text.answer_search.mention import Answer, RawAnswer, check_answer, parts
-from evenkeel.text.prompts import fill
-from evenkeel.types import Message, Record, Sample, Tag
+from evenkeel.types import Record, Sample, Tag
 
 Kind: TypeAlias = Literal["plain", "int", "fact"]
 Lang: TypeAlias = Literal["en", "zh"]
@@ -33,124 +42,14 @@ DocKind: TypeAlias = Literal["positive", "negative", "wrong"]
 
 DECLINE = "(decline: no document has the answer)"
 """What is expected where no document has the answer."""
-PUBLISHED_PROMPTS = "config/instruction.yaml"
 INSTANCE_SHAPE = (
     "each line is a JSON object with its own 'id', a 'query', an 'answer' (a text, a list whose parts must "
     "all be found, or a list of lists of alternatives), lists of documents 'positive' and 'negative', and, "
     "in a counterfactual set, 'fakeanswer' and as many 'positive_wrong' as 'positive'"
 )
-PROMPTS_SHAPE = (
-    "for each language (en, zh) a 'system' text and an 'instruction' with {DOCS} and {QUERY}, and, if "
-    "wanted, a text 'closed' with {QUERY}"
-)
 
 
-# Prompts
-
-
-class Prompts(Struct, frozen=True, forbid_unknown_fields=True):
-    """What is asked in one language."""
-
-    system: str
-    instruction: str
-    closed: str = ""
-    """Asks without documents; empty: the instruction with none, and no system text, as published."""
-
-    def __post_init__(self) -> None:
-        for name in ("{DOCS}", "{QUERY}"):
-            if name not in self.instruction:
-                raise ValueError(f"the instruction lacks {name}")
-        if self.closed and "{QUERY}" not in self.closed:
-            raise ValueError("the text 'closed' lacks {QUERY}")
-
-    def messages(self, query: str, docs: Sequence[str], *, closed: bool) -> tuple[Message, ...]:
-        """`closed` asks for what is known. A search that found nothing is asked about like any other; where
-        there is no text `closed`, as published: there no documents are no documents."""
-        if closed or not (docs or self.closed):
-            return (Message("user", fill(self.closed or self.instruction, QUERY=query, DOCS="")),)
-        question = fill(self.instruction, QUERY=query, DOCS="\n".join(docs))
-        return (Message("system", self.system), Message("user", question))
-
-
-def load_prompts(source: str) -> dict[str, Prompts]:
-    """By language: those of this package (`own`), the `published` ones from the fetched data, or a file's."""
-    path = Path(source)
-    if source == "own":
-        path = package_data.data_path(__package__, "prompts.yaml")
-    elif source == "published":
-        path = datasets.published_path("rgb", PUBLISHED_PROMPTS)
-    return _read_prompts(path)
-
-
-class JudgePrompt(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What a judge is asked about one answer."""
-
-    prompt: str
-    yes: tuple[str, ...] = ()
-    """The verdict is yes where its text has one of these, to the letter, and no otherwise, as the published
-    scripts read it. Empty: the verdict is asked for as JSON."""
-
-
-class _JudgePrompts(Struct, frozen=True):
-    """The data file: the prompts of this package, and where the published ones are."""
-
-    own: dict[str, JudgePrompt]
-    scripts: dict[str, str]
-    yes: dict[str, tuple[str, ...]]
-
-
-def load_judge_prompts(source: Literal["own", "published"]) -> dict[str, JudgePrompt]:
-    """For `rejection` and `detection`: those of this package (`own`) or those of the fetched scripts."""
-    data = _judge_data()
-    if source == "own":
-        return data.own
-    return {
-        name: JudgePrompt(_prompt_in(datasets.published_path("rgb", script)), data.yes[name])
-        for name, script in data.scripts.items()
-    }
-
-
-def published_yes() -> dict[str, tuple[str, ...]]:
-    """The texts by which the published scripts take a verdict on rejection or on detection for a yes."""
-    return _judge_data().yes
-
-
-def _judge_data() -> _JudgePrompts:
-    return package_data.read_json(__package__, "judge.json", type=_JudgePrompts)
-
-
-def _prompt_in(script: Path) -> str:
-    """The text that the function `check` of a published script assigns to `prompt`; the script is parsed and
-    never executed."""
-    try:
-        nodes = list(ast.walk(ast.parse(read_text(script))))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        nodes = []
-    checks = [node for node in nodes if isinstance(node, ast.FunctionDef) and node.name == "check"]
-    for node in (node for check in checks for node in ast.walk(check)):
-        match node:
-            case ast.Assign(targets=[ast.Name(id="prompt")], value=ast.Constant(value=str(text))):
-                return text.replace("{question}", "{QUERY}").replace("{answer}", "{REPLY}")
-    raise DataError(script, "no judge prompt was found in it. Run: evenkeel data fetch rgb")
-
-
-def _read_prompts(path: Path) -> dict[str, Prompts]:
-    prompts: dict[str, Prompts] = {}
-    for line, name, raw in read_entries(path, read_text(path)) or ():
-        if not name:
-            break
-        try:
-            prompts[name] = msgspec.convert(raw, Prompts)
-        except msgspec.ValidationError as error:
-            fault = explain(error, raw)
-            problem = f"{fault.problem}. Expected {PROMPTS_SHAPE}."
-            raise DataError(path, problem, line=line, where=fault.field) from None
-    if not prompts:
-        raise DataError(path, f"Expected {PROMPTS_SHAPE}.")
-    return prompts
-
-
-# Questions
+# Data sets
 
 
 class Instance(Struct, frozen=True, kw_only=True):
@@ -270,6 +169,40 @@ def read_lines(path: Path, kind: Any, shape: str) -> list[tuple[int, Any]]:
     if not rows:
         raise DataError(path, f"there is nothing in it: {shape}.")
     return rows
+
+
+# Which prompts are about the same question: errors are taken over questions, not over rows of files.
+# In a set that was built from documents, a counterfactual row repeats the question of a plain one, and an
+# integration row joins two of them.
+
+
+class Questions:
+    """Questions by their text, each under the name of the first row that asks it."""
+
+    def __init__(self, rows: Iterable[tuple[str, str, bool]]) -> None:
+        """Of each row its name, its text, and whether it may be a part of others."""
+        self._names: dict[str, str] = {}
+        self._parts: dict[str, str] = {}
+        for name, query, is_part in rows:
+            text = _plain(query)
+            self._names.setdefault(text, name)
+            if is_part:
+                self._parts.setdefault(text, self._names[text])
+
+    def group(self, query: str) -> str:
+        return self._names[_plain(query)]
+
+    def joined(self, query: str) -> tuple[str, ...]:
+        """The two questions that it begins and ends with, where it was made by joining two."""
+        text = _plain(query)
+        first = next((end for end in range(len(text) - 1, 0, -1) if text[:end] in self._parts), len(text))
+        second = next((start for start in range(first, len(text)) if text[start:] in self._parts), len(text))
+        return (self._parts[text[:first]], self._parts[text[second:]]) if second < len(text) else ()
+
+
+def _plain(query: str) -> str:
+    """In any case, with any spaces, without the question mark."""
+    return " ".join(query.split()).casefold().rstrip("?？ ")
 
 
 # What is stored with a sample and its score

@@ -1,144 +1,40 @@
-"""RGB's scores of an answer: the published formulas first, then the lenient check and the judge."""
+"""What RGB adds to the published labels: scores by the lenient check and the judge, the headline, and figures
+with their intervals."""
 
 from __future__ import annotations
 
+import re
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias, cast
+from typing import TYPE_CHECKING, cast
 
-from msgspec import Struct
 from msgspec.structs import replace
 
+from evenkeel import analysis as stats
+from evenkeel.analysis import combined
+from evenkeel.analysis.figures import changes, scopes
+from evenkeel.analysis.links import group_of, independent_groups, numbered
+from evenkeel.analysis.repeats import Repeated, repeat_figures
 from evenkeel.benchmarks.rgb.check.lenient import Verdict, lenient
-from evenkeel.benchmarks.rgb.files import RgbDetail, RgbSample
+from evenkeel.benchmarks.rgb.data import RgbDetail, RgbSample
+from evenkeel.benchmarks.rgb.metrics import METRICS
+from evenkeel.benchmarks.rgb.page import LINKED
+from evenkeel.benchmarks.rgb.published import Published, Values, published
 from evenkeel.benchmarks.rgb.selection import REFERENCE, Ability, Setting
-from evenkeel.text.answer_search.mention import Answer, parts
-from evenkeel.types import Response, Score, Tag
+from evenkeel.page.metrics import unit_of
+from evenkeel.text.answer_search.mention import parts
+from evenkeel.types import Figure, Response, Score, Summary, Tag
 
 if TYPE_CHECKING:
     from evenkeel.benchmarks.rgb.judging import Judgement
 
-REJECTIONS = ("信息不足", "insufficient information")
-ERRORS = ("事实性错误", "factual errors")
 CHECKS = ("published", "lenient")
+JUDGES = (*CHECKS, "judge")
+NOISE_TAGS = ("noise", "integration_noise")
+REPEAT = re.compile(r"-repeat\d+$")
+"""Ends the id of a further answer to a prompt."""
 DECIDED = ("detected", "false_alarms", "rejected")
 """What a check, and a judge, decides about an answer beside its being right."""
-Values: TypeAlias = dict[str, float | None]
-
-
-# Published: labels of an answer, and rates over answers
-
-
-class Published(Struct, frozen=True):
-    """The published labels of one answer: 1 or 0 for each part, or a single -1; 1 for a reported error."""
-
-    label: tuple[int, ...]
-    factlabel: int
-    noise: float
-
-    @property
-    def right(self) -> bool:
-        """A rejection at noise 1; otherwise, and at noise 1 as well, every part found."""
-        return (self.noise == 1 and self.rejected) or self.found
-
-    @property
-    def found(self) -> bool:
-        """Every part found, and no rejection."""
-        return 0 not in self.label and 1 in self.label
-
-    @property
-    def rejected(self) -> bool:
-        return self.label == (-1,)
-
-    @property
-    def detected(self) -> bool:
-        return self.factlabel == 1
-
-    @property
-    def corrected(self) -> bool:
-        """An error reported and nothing missing: so a rejection after it counts as a correction too."""
-        return self.detected and 0 not in self.label
-
-
-def published_text(prediction: str, lang: str) -> str:
-    """The answer as the published script looks at it and stores it: Chinese without spaces."""
-    return prediction.replace(" ", "") if lang == "zh" else prediction
-
-
-class PublishedMatches(NamedTuple):
-    """What the published check finds in an answer."""
-
-    parts: tuple[str | None, ...]
-    """Of each part, the first alternative that occurs."""
-    rejection: str | None
-    """The phrase of a rejection."""
-    error: str | None
-    """The phrase that reports an error."""
-
-
-def published_matches(prediction: str, answer: Answer, lang: str) -> PublishedMatches:
-    """Alternatives occur in any case, phrases to the letter."""
-    text = published_text(prediction, lang)
-    lower = text.lower()
-    return PublishedMatches(
-        tuple(next((text for text in part if text.lower() in lower), None) for part in answer),
-        next((phrase for phrase in REJECTIONS if phrase in text), None),
-        next((phrase for phrase in ERRORS if phrase in text), None),
-    )
-
-
-def published(prediction: str, answer: Answer, lang: str, noise: float = 0.0) -> Published:
-    """Label -1 where a rejection phrase occurs to the letter, else 1 for every part of which an alternative
-    occurs in any case, 0 for the others."""
-    matches = published_matches(prediction, answer, lang)
-    label = tuple(int(part is not None) for part in matches.parts)
-    return Published((-1,) if matches.rejection else label, int(matches.error is not None), noise)
-
-
-def published_rates(results: Sequence[Published], noise: float, *, fact: bool) -> Values:
-    """The published result file: all_rate = tt / nums; of counterfactual sets also
-    fact_check_rate = fact_tt / nums and correct_rate = correct_tt / fact_tt (0 where nothing was reported).
-
-    Where there is no result the published script divides by zero; here the rates are None.
-    """
-    nums = len(results)
-    tt = sum(result.right for result in results)
-    rates: Values = {"all_rate": tt / nums if nums else None, "noise_rate": noise, "tt": tt, "nums": nums}
-    if not fact:
-        return rates
-    fact_tt = sum(result.factlabel for result in results)
-    correct_tt = sum(result.corrected for result in results)
-    return rates | {
-        "fact_check_rate": fact_tt / nums if nums else None,
-        "correct_rate": correct_tt / fact_tt if fact_tt else 0,
-        "fact_tt": fact_tt,
-        "correct_tt": correct_tt,
-    }
-
-
-def judged_rates(results: Sequence[tuple[Published, bool]], noise: float, *, fact: bool) -> Values:
-    """The published result file of judged answers, each with whether the judge's verdict is yes:
-    reject_rate = rejecttt / nums is Rej*, or ED* of a counterfactual set, whose correct_rate = correct_tt /
-    rejecttt is CR: of the detections that the judge saw, those whose label has every part (0 without any).
-
-    all_rate counts labels alone, so that at noise 1 a rejection does not count, unlike in `published_rates`.
-    """
-    nums, rejecttt = len(results), sum(verdict for _, verdict in results)
-    tt = sum(result.found for result, _ in results)
-    correct_tt = sum(result.found and verdict for result, verdict in results)
-    rates: Values = {
-        "reject_rate": rejecttt / nums if nums else None,
-        "all_rate": tt / nums if nums else None,
-    }
-    if not fact:
-        return rates | {"tt": tt, "rejecttt": rejecttt, "nums": nums}
-    return rates | {
-        "correct_rate": correct_tt / rejecttt if rejecttt else 0,
-        "tt": tt,
-        "rejecttt": rejecttt,
-        "correct_tt": correct_tt,
-        "nums": nums,
-        "noise_rate": noise,
-    }
 
 
 # Scores per sample, by each check and the judge
@@ -298,3 +194,104 @@ def headline_values(tags: Mapping[str, Tag], values: Values, settings: Mapping[s
         return {}
     names = {f"macro_{check}": check if settings else f"known_{check}" for check in CHECKS}
     return {macro: values[name] for macro, name in names.items() if name in values}
+
+
+# Figures: from the values of samples to a summary
+
+
+def summarise(scores: Sequence[Score]) -> Summary:
+    """Shares over questions, and what is computed from several of them."""
+    by_setting: list[tuple[str, ...]] = [("setting",), ("setting", "lang")]
+    right: list[tuple[str, ...]] = [(), ("lang",), ("ability",), ("ability", "lang"), *by_setting]
+    for tag in (*NOISE_TAGS, "position"):
+        right += [(tag,), (tag, "lang")]
+    names = dict.fromkeys(
+        name for score in scores for name in score.values if not name.startswith(("macro_", "corrected_"))
+    )
+    breakdown = {name: right if name in CHECKS else [(), *by_setting] for name in names}
+    shares = stats.summarise(scores, breakdown, units={name: unit_of(METRICS, name) for name in names})
+    computed = _corrections(scores) | _noise_changes(scores) | _repeats(scores)
+    return _macro_figures(scores) | shares | computed
+
+
+def _macro_figures(scores: Sequence[Score]) -> Summary:
+    """The mean of the abilities, over all samples and by language, with its parts and their settings.
+
+    The coverage is that of everything asked: what failed at another setting must not go unseen.
+    """
+    summary: Summary = {}
+    by: list[tuple[str, ...]] = [("ability",), ("ability", "lang"), ("ability", "setting")]
+    for macro in (f"macro_{check}" for check in CHECKS):
+        bearing = [score for score in scores if macro in score.values]
+        if not bearing:
+            continue
+        for scope, asked in scopes(scores, (), ("lang",)):
+            members = [score for score in asked if macro in score.values]
+            summary[stats.scope_name(macro, scope)] = _macro_figure(asked, members, macro)
+        summary |= stats.summarise(bearing, {macro: by}, units={macro: "share"})
+    return summary
+
+
+def _macro_figure(asked: Sequence[Score], members: Sequence[Score], macro: str) -> Figure:
+    """Of all abilities that were asked, or none: two checks never average different ones."""
+    known = [(score, value) for score in members if (value := score.values[macro]) is not None]
+    answered = [str(score.tags["ability"]) for score, _ in known]
+    checked = {str(score.tags["ability"]) for score in members}
+    leading = [score for score in asked if any(name.startswith("macro_") for name in score.values)]
+    abilities = dict.fromkeys(str(score.tags["ability"]) for score in leading)
+    lost = [ability for ability in abilities if ability not in answered]
+    groups = [group_of(score) for score, _ in known]
+    if lost or not known:
+        reason = "nothing answered for" if checked.issuperset(lost) else "not checked:"
+        method = f"none: {reason} {', '.join(lost)}" if lost else stats.NOTHING
+        interval = stats.Interval(None, None, None, method, len(known), independent_groups(groups))
+    else:
+        terms = combined.macro_terms([value for _, value in known], groups, answered)
+        interval = combined.interval(terms, "share")
+        if len(terms) > 1:
+            over = f" over {LINKED}" if numbered(groups)[1] else ""
+            interval = interval._replace(method=f"mean of {len(terms)} abilities{over}: {interval.method}")
+    statuses: Counter[str] = Counter()
+    for score in asked:
+        statuses.update(score.statuses)
+    coverage = sum(score.answered for score in asked) / max(1, statuses.total())
+    return Figure(coverage=coverage, statuses=dict(statuses), unit="share", **interval._asdict())
+
+
+def _corrections(scores: Sequence[Score]) -> Summary:
+    """Of the errors that were detected, the share that was corrected: a ratio of two counts."""
+    summary: Summary = {}
+    for check in JUDGES:
+        name = f"corrected_{check}"
+        detectable = [score for score in scores if name in score.values]
+        for scope, members in scopes(detectable, (), ("setting",), ("setting", "lang")):
+            figure = stats.ratio(members, name, f"detected_{check}", unit="share")
+            summary[stats.scope_name(name, scope)] = figure
+    return summary
+
+
+def _noise_changes(scores: Sequence[Score]) -> Summary:
+    """Accuracy at each rate of noise minus that at the lowest, within questions. Without a scope, that of the
+    highest rate of noise robustness. Noise 1 is left out: a rejection is right there."""
+    summary: Summary = {}
+    below_one = [score for score in scores if "1" not in (score.tags.get(tag) for tag in NOISE_TAGS)]
+    for check in CHECKS:
+        name = f"noise_change_{check}"
+        for tag in NOISE_TAGS:
+            for scope, members in scopes(below_one, (), ("lang",)):
+                figures = changes(members, check, tag, unit="share")
+                for value, figure in figures.items():
+                    summary[stats.scope_name(name, {tag: value, **scope})] = figure
+                if figures and tag == "noise":
+                    summary[stats.scope_name(name, scope)] = [*figures.values()][-1]
+    return summary
+
+
+def _repeats(scores: Sequence[Score]) -> Summary:
+    """How often all answers to a prompt are right by the lenient check, where it was asked several times."""
+    prompts: defaultdict[str, list[Score]] = defaultdict(list)
+    for score in scores:
+        if "lenient" in score.values:
+            prompts[REPEAT.sub("", score.sample_id)].append(score)
+    repeated = [Repeated.of(answers, "lenient") for answers in prompts.values()]
+    return repeat_figures(repeated, (), ("setting",))
