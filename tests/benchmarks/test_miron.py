@@ -171,6 +171,7 @@ def test_without_log_probabilities_only_the_levenshtein_part_is_scored(files: Pa
     assert done.headline.coverage == 1.0
     assert {name.partition("/")[0] for name in done.summary} == {
         "lev_score", "exact_match", "accepted_match", "score_drift", "rescaled_score", "copy_score",
+        "relative_drop",
     }  # fmt: skip
     assert done.spec.options == {"confidence": "no", "string_probability": False}
     (missing,) = Miron.notes(done.spec, done.summary)

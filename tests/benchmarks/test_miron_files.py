@@ -101,7 +101,8 @@ def broken(**changes: Any) -> bytes:
     [
         ({"target": "gone"}, "the field 'target' is missing"),
         ({"target": ""}, "the target is empty"),
-        ({"category": "Poetry"}, "'Poetry' is not a category"),
+        ({"category": " "}, "the category is empty"),
+        ({"prefix": "gone", "question": "a", "choices": ["b"]}, "the field 'answer' is missing"),
         ({"edits": "many"}, "expected a whole number, got 'many'"),
         ({"id": "en-1"}, "the id 'en-1' appears twice"),
     ],

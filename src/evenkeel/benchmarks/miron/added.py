@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
@@ -34,7 +34,8 @@ MOST_TOKENS = 8
 PUNCTUATION = ".,;:!?…\"')»”"
 QUOTES = {'"': '"', "'": "'", "«": "»", "“": "”", "„": "“", "‘": "’"}
 """Each opening quotation mark with the closing one."""
-ACCEPTED = "accepted"
+ACCEPTED, CHOICE = "accepted", "choice"
+"""What the log-likelihoods of other answers are called among the parts of a score."""
 SCOPES: tuple[tuple[str, ...], ...] = ((), ("category",), ("lang",), ("category", "lang"))
 
 Values = dict[str, float | None]
@@ -125,7 +126,8 @@ def score_example(item: Answered[MironInputs], rule: Rule) -> Score[MironDetail]
     parts: dict[str, Status] = {}
     if target in logprobs_of:  # no log-likelihood of a model that cannot give it
         parts["logprobs"] = logprobs_of[target].status
-    parts |= {f"accepted: {answer}": each.status for answer, each in logprobs_of.items() if answer != target}
+    others = ((text, each) for text, each in logprobs_of.items() if text != target)
+    parts |= {f"{CHOICE if text in inputs.wrong else ACCEPTED}: {text}": e.status for text, e in others}
     parts["generated"] = status_of(generation, target)
     values: Values = {
         "lev_score": None if generated is None else lev_score(generated, target),
@@ -141,6 +143,8 @@ def score_example(item: Answered[MironInputs], rule: Rule) -> Score[MironDetail]
             answer = _answer_probability(logprobs_of, target, inputs.accepted)
             values |= {"answer_probability": answer, **_quadrants(right, answer)}
             values |= _token_values(logprobs, target)
+            if inputs.wrong:
+                values["choice_match"] = _choice_match(logprobs_of, target, inputs.wrong)
             if logprobs:
                 tokens = logprobs.tokens
                 tags["target_tokens"] = min(MOST_TOKENS, len(tokens))
@@ -228,6 +232,17 @@ def _answer_probability(
     return min(1.0, math.fsum(probability(known[answer].values) for answer in alone))
 
 
+def _choice_match(logprobs_of: Mapping[str, Response], target: str, wrong: Sequence[str]) -> float | None:
+    """Whether log P(answer) / characters is highest for the target: `acc_norm` of lm-evaluation-harness."""
+    means = []
+    for answer in (target, *wrong):
+        logprobs = logprobs_of[answer].logprobs if answer in logprobs_of else None
+        if logprobs is None:
+            return None
+        means.append(math.fsum(logprobs.values) / len(answer.strip()))
+    return float(means[0] > max(means[1:]))
+
+
 def _token_values(logprobs: Logprobs | None, target: str) -> Values:
     """What the tokens of the target say about the tokenizer."""
     known = logprobs or Logprobs((), ())
@@ -269,6 +284,7 @@ def summarise(scores: Sequence[Score]) -> Summary:
         summary |= analysis.summarise(members, breakdown, units=units(METRICS), weights=weights(METRICS))
     if "copy_score" in metrics:
         summary |= rescaled_scores([_confined(score, ("generated",)) for score in scores])
+    summary |= relative_drops(scores)
     if "target_tokens" in metrics:
         for name in ("target_confidence", "lev_score"):
             for scope, members in analysis.scopes(scores, *SCOPES):
@@ -280,34 +296,56 @@ def summarise(scores: Sequence[Score]) -> Summary:
 
 
 def rescaled_scores(scores: Sequence[Score]) -> Summary:
-    """100 · (1 − Σ (100 − score) / Σ (100 − copy)): 0 for the copy baseline, 100 for all right.
+    """100 · (1 − Σ (100 − score) / Σ (100 − copy)): 0 for the copy baseline, 100 for all right."""
 
-    What is left of the baseline's errors is an amount, and its interval that of one (log t over groups).
+    def errors(score: Score) -> tuple[float, float] | None:
+        value, copy = score.values.get("lev_score"), score.values.get("copy_score")
+        return None if value is None or copy is None else (100 - value, 100 - copy)
+
+    return _shares_gone(scores, "rescaled_score", errors, "lev_score")
+
+
+def relative_drops(scores: Sequence[Score]) -> Summary:
+    """100 · (1 − Σ right / Σ right on the clean version) over the examples that name one, as TokSuite's.
+
+    Right is `choice_match` where the data has wrong choices and the model log-probabilities, else
+    `accepted_match`.
+    """
+    by_id = {score.sample_id: score for score in scores}
+    right = "choice_match" if any("choice_match" in score.values for score in scores) else "accepted_match"
+
+    def pair(score: Score) -> tuple[float, float] | None:
+        after, before = score.values.get(right), by_id[score.group].values.get(right)
+        return None if after is None or before is None else (after, before)
+
+    changed = [score for score in scores if score.group != score.sample_id and score.group in by_id]
+    return _shares_gone([_confined(s, parts_of(right)) for s in changed], "relative_drop", pair, right)
+
+
+def _shares_gone(
+    scores: Sequence[Score], name: str, pair: Callable[[Score], tuple[float, float] | None], of: str
+) -> Summary:
+    """100 · (1 − Σ rest / Σ whole) over the pairs of both that there are.
+
+    What is left is an amount, and its interval that of one (log t over groups).
     """
     import numpy as np
 
     from evenkeel import analysis
 
     summary: Summary = {}
-    for scope, members in analysis.scopes(scores, *SCOPES):
-        entering = [
-            score
-            for score in members
-            if score.values.get("lev_score") is not None and score.values.get("copy_score") is not None
-        ]
-        missed, room = (
-            100 - np.array([score.values[name] for score in entering], dtype=float)
-            for name in ("lev_score", "copy_score")
-        )
-        groups = np.unique([score.group for score in entering], return_inverse=True)[1]
-        interval = analysis.interval_of(missed, groups, "count", weights=room)
+    for scope, members in analysis.scopes(scores, *SCOPES) if scores else ():
+        entering = [(score, both) for score in members if (both := pair(score))]
+        rest, whole = (np.array([both[index] for _, both in entering], dtype=float) for index in (0, 1))
+        groups = np.unique([score.group for score, _ in entering], return_inverse=True)[1]
+        interval = analysis.interval_of(rest, groups, "count", weights=whole)
         value, low, high = (
             None if limit is None else 100 * (1 - limit)
             for limit in (interval.value, interval.high, interval.low)
         )
         interval = interval._replace(value=value, low=low, high=high, n=len(entering))
-        figure = analysis.figure(members, "lev_score", interval, unit="points")
-        summary[analysis.scope_name("rescaled_score", scope)] = figure
+        figure = analysis.figure(members, of, interval, unit="points")
+        summary[analysis.scope_name(name, scope)] = figure
     return summary
 
 
@@ -330,6 +368,8 @@ def parts_of(metric: str) -> tuple[str, ...]:
         return ("generated",)
     if metric == "answer_probability":
         return ("logprobs", ACCEPTED)
+    if metric == "choice_match":
+        return ("logprobs", CHOICE)
     return ("generated", "logprobs", ACCEPTED) if metric in QUADRANTS else ("logprobs",)
 
 
@@ -343,6 +383,6 @@ def _confined(score: Score, parts: Sequence[str]) -> Score:
     answered = sum(
         score.values[values[name]] is not None for name in parts if name in values and name in score.parts
     )
-    if ACCEPTED in parts:
-        answered += sum(name.startswith(ACCEPTED) and status == "ok" for name, status in score.parts.items())
+    for other in {ACCEPTED, CHOICE}.intersection(parts):
+        answered += sum(name.startswith(other) and status == "ok" for name, status in score.parts.items())
     return msgspec.structs.replace(score, statuses=Counter(statuses), answered=answered)

@@ -29,6 +29,7 @@ from evenkeel.benchmarks.miron import added, strings
 from evenkeel.benchmarks.miron import data as formats
 from evenkeel.benchmarks.miron.baseline import with_baseline
 from evenkeel.benchmarks.miron.data import Example, MironDetail, MironInputs
+from evenkeel.benchmarks.miron.matching import changed
 from evenkeel.benchmarks.miron.metrics import METRICS
 from evenkeel.benchmarks.miron.view import LAYOUT, data_notes, notes, view
 from evenkeel.files.datasets import Starter
@@ -143,7 +144,7 @@ class Miron(Benchmark[MironInputs, MironDetail]):
             return [generate]
         answers = [inputs.target]
         if inputs.published is None:  # what was recorded has no log-probabilities of other answers
-            answers += added.answers_of(inputs.target, inputs.accepted)
+            answers += [*added.answers_of(inputs.target, inputs.accepted), *inputs.wrong]
         return [
             *(
                 LogLikelihood(prefix=inputs.prefix, continuation=answer, repeat=inputs.repeat)
@@ -179,7 +180,7 @@ def read_recording(path: Path, lang: str | None) -> Recorded:
 def balanced(examples: Sequence[Example], limit: int | None) -> list[Example]:
     """`limit` examples of each language, as many of each category, in their own order.
 
-    Of those with typos, the ones come first whose clean versions are chosen too.
+    Of those that were changed, as by typos, the ones come first whose clean versions are chosen too.
     """
     if limit is None:
         return list(examples)
@@ -190,8 +191,9 @@ def balanced(examples: Sequence[Example], limit: int | None) -> list[Example]:
             if example.lang == lang:
                 pools[example.category].append(example)
         shares = _shares({category: len(pool) for category, pool in pools.items()}, limit)
-        clean = {e.id for name, pool in pools.items() if name != "Noise" for e in pool[: shares[name]]}
-        pools["Noise"].sort(key=lambda example: example.clean_id not in clean)
+        clean = {e.id for name, pool in pools.items() for e in pool[: shares[name]] if not changed(e)}
+        for pool in pools.values():
+            pool.sort(key=lambda example: changed(example) and example.clean_id not in clean)
         chosen |= {(lang, e.id) for name, pool in pools.items() for e in pool[: shares.get(name, 0)]}
     return [example for example in examples if (example.lang, example.id) in chosen]
 

@@ -6,7 +6,8 @@ An example, a line of a data file (prefix, target and category are published, th
      "category":"Noise","lang":"en","kind":"culture","twin":"en-facts-0222","edits":2,
      "edit_kinds":["case","double"],"edited":"function","accepted":[" Ringo Starr"]}
 
-A result, a line of `export/miron_en.jsonl`, as published:
+`wrong` lists continuations that are not right, for a choice by log-likelihood; TokSuite's rows are read as
+they are (`toksuite`). A result, a line of `export/miron_en.jsonl`, as published:
 
     {"prefix":"I saw one wug. Then I saw two","target":" wugs","category":"Morphology","generated":" wug",
      "lev_score":80.0,"target_confidence":60.0}
@@ -27,8 +28,9 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evenkeel.benchmarks.miron.matching import language, script_of, with_clean_versions
-from evenkeel.errors import DataError, suggestion
+from evenkeel.benchmarks.miron.matching import changed, language, script_of, with_clean_versions
+from evenkeel.benchmarks.miron.toksuite import as_example
+from evenkeel.errors import DataError
 from evenkeel.files.package_data import read_json
 from evenkeel.files.tables import Row, read_rows
 from evenkeel.harness.data import Data
@@ -39,11 +41,14 @@ from evenkeel.text.word_splitting import UNSPACED
 from evenkeel.types import Logprobs, Record, Records, Response, Sample, Tag
 
 CATEGORIES = ("Morphology", "Facts", "Logic", "Noise")
+"""The published ones. A file may have others."""
 ATTACHED = ".,;:!?…)]»”-–"
 """Characters before which no space need come."""
 ATTACHING = "-–—([«“\"'/"
 """Characters after which none need come."""
 LANGUAGES = {"en": ("en", "eng", "english"), "ru": ("ru", "rus", "russian")}
+OTHER_CODES = {"pes": "fa", "fas": "fa", "tur": "tr", "ita": "it", "zho": "zh"}
+"""Of languages with three letters, as in `pes_Arab`."""
 
 
 class MironInputs(Inputs, frozen=True, kw_only=True, omit_defaults=True):
@@ -60,6 +65,8 @@ class MironInputs(Inputs, frozen=True, kw_only=True, omit_defaults=True):
     """The id of the same example without typos; empty where it has none."""
     accepted: tuple[str, ...] = ()
     """Further right continuations, each with its leading space, as the target has."""
+    wrong: tuple[str, ...] = ()
+    """Continuations that are not right, to choose the target from."""
     baseline: str = ""
     """A continuation that needs no model (`baseline.py`); empty where there is none."""
     no_logprobs: bool = False
@@ -106,6 +113,8 @@ class Example(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The sort of words that the typos fall on: function or content."""
     accepted: tuple[str, ...] = ()
     """Further right continuations, each with its leading space, as the target has."""
+    wrong: tuple[str, ...] = ()
+    """Continuations that are not right, to choose the target from."""
     lang_by_script: bool = False
     """Whether the language is known by the letters alone, or against the file's name."""
     clean_by_text: bool = False
@@ -156,6 +165,7 @@ def _spaced(examples: Sequence[Example]) -> list[Example]:
             example,
             target=f" {example.target}",
             accepted=tuple(f" {answer.lstrip()}" for answer in example.accepted),
+            wrong=tuple(f" {answer.lstrip()}" for answer in example.wrong),
             spaced=True,
         )
         if _lacks_space(example)
@@ -181,7 +191,7 @@ def _named_by_file(by_file: Mapping[Path, Sequence[Example]]) -> list[Example]:
     named = []
     for path, examples in by_file.items():
         name = path.stem if stems else f"{path.parent.name}/{path.stem}"
-        clean = {example.id for example in examples if example.category != "Noise"}
+        clean = {example.id for example in examples if not changed(example)}
         for example in examples:
             clean_id = f"{name}-{example.clean_id}" if example.clean_id in clean else ""
             named.append(replace(example, id=f"{name}-{example.id}", clean_id=clean_id))
@@ -191,7 +201,7 @@ def _named_by_file(by_file: Mapping[Path, Sequence[Example]]) -> list[Example]:
 def facts_of(examples: Sequence[Example]) -> dict[str, Any]:
     """What the files of some examples did not state, as numbers of examples."""
     ids = {example.id for example in examples}
-    noise = [example for example in examples if example.category == "Noise"]
+    noise = [example for example in examples if changed(example)]
     facts = {
         "lang_by_script": dict(Counter(example.lang for example in examples if example.lang_by_script)),
         "clean_by_text": sum(example.clean_by_text for example in examples),
@@ -208,7 +218,7 @@ def _rows(path: Path, lang: str | None) -> Iterator[tuple[Example, Row]]:
     that the file's name or `lang` says, or that of most other rows.
     """
     stated = language_of_name(path) or (lang and code_of(lang))
-    rows = list(read_rows(path))
+    rows = [as_example(row, number) for number, row in enumerate(read_rows(path), 1)]
     scripts = [None if row.fields.get("lang") else script_of(_letters(row)) for row in rows]
     counts = Counter(script for script in scripts if script)
     default = stated or max(counts, key=lambda script: counts[script], default=None)
@@ -236,28 +246,32 @@ def _example(row: Row, number: int, fallback: str | None) -> Example:
         raise row.error("the prefix is empty: there is nothing to continue.")
     if not target.strip():
         raise row.error("the target is empty: there is nothing to compare with.")
-    if category not in CATEGORIES:
-        hint = suggestion(category, CATEGORIES)
-        raise row.error(f"'{category}' is not a category.{hint} Available: {', '.join(CATEGORIES)}.")
+    category = category.strip()
+    if not category:
+        raise row.error(f"the category is empty: name one, such as {', '.join(CATEGORIES)}.")
     if not lang:
         raise row.error(
             "the language is not stated, neither in a field 'lang' nor in the file's name: give --lang."
         )
-    names = ("kind", "edits", "edit_kinds", "edited", "accepted")
+    names = ("kind", "edits", "edit_kinds", "edited", "accepted", "wrong")
     fields = {name: row.fields[name] for name in names if row.fields.get(name)}
     if isinstance(kinds := fields.get("edit_kinds"), str):  # a cell of CSV
         fields["edit_kinds"] = [kind.strip() for kind in kinds.split(",")]
-    if isinstance(answers := fields.get("accepted"), str):
-        fields["accepted"] = [answer for answer in answers.split("|") if answer.strip()]
+    for name in ("accepted", "wrong"):
+        if isinstance(answers := fields.get(name), str):
+            fields[name] = answers.split("|")
     # Ids may be numbers, 0 included.
     ids = {name: row.text(name) for name in ("id", "twin") if row.fields.get(name) is not None}
     fields |= {"id": f"{lang}-{number}"} | {name: text for name, text in ids.items() if text}
     fields |= {"prefix": prefix, "target": target, "category": category, "lang": lang}
     example: Example = _converted(row, fields, Example)
-    # An accepted answer has the space before it that the target has.
+    # Another answer has the space before it that the target has.
     lead = target[: len(target) - len(target.lstrip())]
-    answers = (lead + answer.lstrip() for answer in example.accepted if answer.strip())
-    return replace(example, accepted=tuple(answers))
+    others = {
+        name: tuple(lead + answer.lstrip() for answer in getattr(example, name) if answer.strip())
+        for name in ("accepted", "wrong")
+    }
+    return replace(example, **others)
 
 
 def _converted(row: Row, fields: Mapping[str, Any], kind: Any) -> Any:
@@ -268,10 +282,10 @@ def _converted(row: Row, fields: Mapping[str, Any], kind: Any) -> Any:
 
 
 def code_of(lang: str) -> str:
-    """The code of a language that is named: `English`, `EN` and `en-GB` are `en`."""
+    """The code of a language that is named: `English`, `EN`, `en-GB` and `eng_Latn` are `en`."""
     name = lang.strip().lower()
     first = re.split("[-_]", name)[0]
-    return next((code for code, names in LANGUAGES.items() if first in names), name)
+    return next((code for code, names in LANGUAGES.items() if first in names), OTHER_CODES.get(first, name))
 
 
 def language_of_name(path: Path) -> str | None:
@@ -303,7 +317,7 @@ def make_sample(example: Example, **fields: Any) -> Sample[MironInputs]:
         tags["edit"] = kinds[0] if len(set(kinds)) == 1 else "mixed"
     if example.clean_id and example.edited:
         tags["edited"] = example.edited
-    names = ("prefix", "target", "category", "kind", "clean_id", "accepted")
+    names = ("prefix", "target", "category", "kind", "clean_id", "accepted", "wrong")
     inputs = MironInputs(**{name: getattr(example, name) for name in names}, **fields)
     # An example with typos is not independent of its clean version: they are one group.
     return Sample(id=example.id, group=example.clean_id or example.id, tags=tags, inputs=inputs)

@@ -36,6 +36,11 @@ def language(script: str, stated: str | None) -> str:
     return script if stated is None or (stated in SCRIPTS and stated != script) else stated
 
 
+def changed(example: Example) -> bool:
+    """Whether it is another example with typos, or changed in another way."""
+    return example.category == "Noise" or bool(example.clean_id)
+
+
 def with_clean_versions(examples: Sequence[Example]) -> list[Example]:
     """The examples, those with typos that name no clean version with the one that their text tells.
 
@@ -45,7 +50,7 @@ def with_clean_versions(examples: Sequence[Example]) -> list[Example]:
     clean: defaultdict[tuple[str, str, tuple[str, ...]], list[_Candidate]] = defaultdict(list)
     vocabulary: set[str] = set()
     for example in examples:
-        if example.category != "Noise":
+        if not changed(example):
             words = example.prefix.split()
             vocabulary.update(_bare(word) for word in words)
             clean[_key(example)].append(_Candidate(example.id, words))

@@ -74,6 +74,25 @@ ADDED = (
         main=True,
     ),
     Metric(
+        "choice_match",
+        "the likeliest choice is right",
+        "share",
+        "higher",
+        meaning="The share of examples with wrong choices in which log P(answer) / characters is higher for "
+        "the target than for all of them (acc_norm of lm-evaluation-harness).",
+        caution="With three wrong choices guessing gives a quarter.",
+    ),
+    Metric(
+        "relative_drop",
+        "right answers lost to the change, of those right on the clean version",
+        "points",
+        "lower",
+        meaning="100 · (1 − Σ right / Σ right on the clean version) over the examples that were changed, as "
+        "by typos; right is choice_match where there is one, else accepted_match.",
+        caution="It is over pairs of a changed example and its clean version; TokSuite divides by the "
+        "accuracy on all clean ones.",
+    ),
+    Metric(
         "answer_probability",
         "probability of a right continuation",
         "share",

@@ -49,6 +49,8 @@ def view(record: MironRecord, related: Sequence[MironRecord] = ()) -> View:
     if inputs.accepted:
         answers = [answer.strip() for answer in inputs.accepted[:MOST_ACCEPTED]]
         blocks.append(Text("also right", " · ".join(answers)))
+    if inputs.wrong:
+        blocks.append(Text("wrong choices", " · ".join(answer.strip() for answer in inputs.wrong)))
     blocks += [*_tokens(record), *_quadrant(record), *_string(record), *_versions(record, related)]
     blocks += related_facts(
         "the clean version and those with typos",
@@ -280,6 +282,12 @@ LAYOUT = Layout(
             metrics=tuple(Column(each.name, each.title) for each in METRICS if each.name in QUADRANTS),
         ),
         *STRING_TABLES,
+        Table(
+            title="Right answers lost to each kind of change, of 100 on the clean versions",
+            rows="category",
+            columns="lang",
+            metrics=(Column("relative_drop", "lost"),),
+        ),
         Table(title="What typos cost, by their number", rows="edits", metrics=DRIFTS),
         Table(title="What typos cost, by their kind", rows="edit", metrics=DRIFTS),
         Table(title="What typos cost, by the words they are in", rows="edited", metrics=DRIFTS),
