@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 import evenkeel as ek
 from evenkeel import analysis
-from evenkeel.analysis.references import fetched_references, published_references, references
+from evenkeel.analysis.references import (
+    fetched_references,
+    published_references,
+    reference_marks,
+    references,
+)
+from evenkeel.benchmarks.mirae.figures import summarise
+from evenkeel.benchmarks.mirae.files import LANGUAGES
 from evenkeel.benchmarks.mirae.recorded import read_recording
-from evenkeel.files.datasets import cached_path, published_set
+from evenkeel.files import datasets
 from evenkeel.types import Score, Summary
 from triplets import store, triplet
 
@@ -72,20 +83,67 @@ def test_every_reference_has_a_source_and_a_date() -> None:
     assert all(each.source.startswith("https://") and each.date for each in published_references())
 
 
-def test_results_that_were_fetched_are_references(
-    reference: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def fetched(reference: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Published results in English and Korean in the cache, as far as their content can be had here."""
+    content = (reference / "mirae" / RESULTS).read_bytes()
+    texts = {"en": content, "ko": content.replace(b'"language": "English"', b'"language": "Korean"')}
+    chosen = datasets.published_set("mirae")
+    files = [
+        replace(file, blob=datasets.git_blob(texts[file.lang]))
+        for file in chosen.files
+        if "gemini2_results" in file.path and file.lang in texts
+    ]
+    sets = {"mirae": replace(chosen, files=files)}
+    monkeypatch.setattr(datasets, "published_sets", lambda: sets)
     monkeypatch.setenv("EVENKEEL_CACHE", str(tmp_path))
+    for file in files:
+        path = datasets.cached_path("mirae", file)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(texts[file.lang])
     fetched_references.cache_clear()
-    assert fetched_references("mirae") == fetched_references("rgb") == ()
-    file = next(each for each in published_set("mirae").files if "gemini2_results_english" in each.path)
-    path = cached_path("mirae", file)
-    path.parent.mkdir(parents=True)
-    path.write_bytes((reference / "mirae" / "MIRAE_claude_haiku_results_english.json").read_bytes())
+    yield
     fetched_references.cache_clear()
-    (fetched,) = fetched_references("mirae")
-    fetched_references.cache_clear()
+
+
+def run_in(*langs: str) -> Any:
+    """What a run in these languages shows of itself: the figures."""
+    scores = [
+        Score(
+            sample_id=f"{lang}-{group}",
+            group=str(group),
+            tags={"lang": lang, "level": 1},
+            values={"mean_similarity": 0.9},
+            statuses={"ok": 5},
+            answered=5,
+        )
+        for group in range(3)
+        for lang in langs
+    ]
+    return SimpleNamespace(summary=summarise(scores))
+
+
+def test_results_that_were_fetched_are_references(fetched: None) -> None:
+    english, korean = fetched_references("mirae")
     packaged = published_references()[0]
-    figure = fetched.figures["mean_similarity/level=4"]
+    figure = english.figures["mean_similarity/level=4"]
     assert figure.value == pytest.approx(packaged.figures["mean_similarity/level=4"].value, abs=1e-6)
-    assert fetched.source.endswith("sbert/gemini2.0flash/MIRAE_gemini2_results_english.json")
+    assert english.source.endswith("example_results/gemini2.0flash/MIRAE_gemini2_results_english.json")
+    assert (english.only_beside, korean.only_beside) == ({"lang": "en"}, {"lang": "ko"})
+
+
+def test_a_run_is_shown_beside_the_published_results_of_its_language(fetched: None) -> None:
+    english, korean, chinese = map(run_in, LANGUAGES)
+    names = {lang: [each.name for each in references("mirae", beside=[run])]
+             for lang, run in {"en": english, "ko": korean, "zh": chinese}.items()}  # fmt: skip
+    assert names["en"] == ["Claude 3.5 Haiku (20241022)", "claude-3-5-haiku-20241022"]
+    assert names["ko"] == ["claude-3-5-haiku-20241022 (ko)"]
+    assert names["zh"] == []
+    assert [mark.label for mark in reference_marks("mirae", "mean_similarity", beside=[korean])] == names[
+        "ko"
+    ]
+    of_both = references("mirae", beside=[run_in("en", "ko")])  # what has no language is of neither alone
+    assert [{figure.scope["lang"] for figure in each.figures.values()} for each in of_both] == [
+        {"en"},
+        {"ko"},
+    ]

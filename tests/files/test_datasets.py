@@ -27,6 +27,8 @@ class Mirror(BaseHTTPRequestHandler):
     """A file server that can be made to break off or to send something else."""
 
     content = CONTENT
+    contents: dict[str, bytes] = {}
+    """By a file's name, what is sent in place of `content`; nothing is a 404."""
     break_after: int | None = None
     status = 200
     asked: list[str] = []
@@ -36,15 +38,14 @@ class Mirror(BaseHTTPRequestHandler):
         cls = type(self)
         cls.asked.append(self.path)
         cls.logins += self.headers.get_all("Authorization", [])
-        if cls.status != 200:
-            self.send_response(cls.status)
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-            return
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(cls.content)))
+        endings = [content for path, content in cls.contents.items() if self.path.endswith(f"/{path}")]
+        content = endings[0] if endings else cls.content
+        status = cls.status if content else 404
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(content) if status == 200 else 0))
         self.end_headers()
-        self.wfile.write(cls.content[: cls.break_after])
+        if status == 200:
+            self.wfile.write(content[: cls.break_after])
 
     def log_message(self, format: str, *args: object) -> None: ...
 
@@ -107,6 +108,36 @@ def test_what_is_not_the_whole_published_file_is_not_kept(mirror: type[Mirror]) 
     mirror.break_after = None
     data.fetch("mirae")
     assert state() == "whole"
+
+
+def test_a_file_that_cannot_be_had_does_not_stop_the_others(
+    mirror: type[Mirror], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    contents = {f"{name}.json": name.encode() for name in ("one", "gone", "other", "last")}
+    files = [data.PublishedFile(path, "en", data.git_blob(content)) for path, content in contents.items()]
+    chosen = msgspec.structs.replace(data.published_set("mirae"), files=files)
+    monkeypatch.setattr(data, "published_sets", lambda: {"mirae": chosen})
+    mirror.contents = contents | {"gone.json": b"", "other.json": b"something else"}
+    done = evenkeel("data", "fetch", "mirae")
+    assert done.code == 3
+    assert [data.state("mirae", file) for file in files] == ["whole", "missing", "missing", "whole"]
+    assert "gone.json could not be fetched (HTTP 404" in done.stderr
+    assert "other.json: the content is not the published one" in done.stderr
+    for file in files[1:3]:
+        assert f"  {chosen.origin(file)}\n    to {data.cached_path('mirae', file)}\n" in done.stderr
+    assert f"    to {data.cached_path('mirae', files[3])}\n" not in done.stderr
+    assert "In the cache: 2 of the 4 files." in done.stderr
+
+
+def test_all_nine_results_of_mirae_are_pinned_at_one_commit_by_their_blobs(reference: Path) -> None:
+    chosen = data.published_set("mirae")
+    results = [file for file in chosen.files if "_results_" in file.path]
+    folders = {Path(file.path).parent.name for file in results}
+    assert len({file.blob for file in results}) == len(results) == 9
+    assert folders == {"claude_haiku", "gemini2.0flash", "gpt4o_mini"}
+    assert all(chosen.revision in chosen.origin(file) and file.pinned_by == "digest" for file in results)
+    [haiku] = [file for file in results if "claude_haiku_results_english" in file.path]
+    assert data.git_blob((reference / "mirae" / Path(haiku.path).name).read_bytes()) == haiku.blob
 
 
 def test_a_file_that_was_changed_or_never_fetched_says_how(mirror: type[Mirror]) -> None:

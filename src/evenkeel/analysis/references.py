@@ -5,13 +5,14 @@ They are for orientation: the prompts, the data or the date may differ, so they 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from evenkeel.errors import UsageError
 from evenkeel.files.datasets import published_results
@@ -43,7 +44,8 @@ class Reference(Struct, frozen=True, kw_only=True):
     """By the names that a run's summary has."""
     published: bool = True
     only_beside: dict[str, str] = {}
-    """Tags: it is shown only beside runs whose samples all have these."""
+    """Tags: all of it is shown beside runs whose samples all have these; beside runs of which only some do,
+    the figures that name the tag."""
 
 
 @cache
@@ -56,7 +58,7 @@ def published_references() -> tuple[Reference, ...]:
 def fetched_references(benchmark: str) -> tuple[Reference, ...]:
     """The results of models that came with `evenkeel data fetch`."""
     listed = []
-    for path, source in published_results(benchmark):
+    for path, source, lang in published_results(benchmark):
         recordings = benchmark_class(benchmark).recordings
         if recordings is None or recordings.published_result is None:
             continue
@@ -64,9 +66,10 @@ def fetched_references(benchmark: str) -> tuple[Reference, ...]:
         read = datetime.fromtimestamp(path.stat().st_mtime, tz=UTC).date().isoformat()
         listed.append(
             Reference(
-                benchmark=benchmark, name=name, about=path.name, source=source, date=read, figures=figures
+                benchmark=benchmark, name=name, about=path.name, source=source, date=read, figures=figures,
+                only_beside={"lang": lang},
             )
-        )
+        )  # fmt: skip
     return tuple(listed)
 
 
@@ -75,19 +78,26 @@ def references(benchmark: str, own: Iterable[Run] = (), beside: Iterable[Run] = 
     beside some runs."""
     runs = [run for run in own if run.spec.benchmark == benchmark]
     scopes = [figure.scope for run in beside for figure in run.summary.values()]
+    published = [each for each in published_references() if each.benchmark == benchmark]
+    shown = (_beside(each, scopes) for each in (*published, *fetched_references(benchmark)))
     return [
         *(reference for run in runs for reference in _of_run(run)),
-        *(
-            each
-            for each in published_references()
-            if each.benchmark == benchmark
-            and all(
-                {scope[tag] for scope in scopes if tag in scope} <= {value}
-                for tag, value in each.only_beside.items()
-            )
-        ),
-        *fetched_references(benchmark),
+        *(each for each in shown if each.figures),
     ]
+
+
+def _beside(reference: Reference, scopes: Sequence[Mapping[str, str]]) -> Reference:
+    """What of a reference may be shown beside runs that have figures of these scopes."""
+    figures = reference.figures
+    for tag, only in reference.only_beside.items():
+        values = {scope[tag] for scope in scopes if tag in scope}
+        if not values <= {only}:
+            figures = {
+                name: figure
+                for name, figure in figures.items()
+                if only in values and figure.scope.get(tag) == only
+            }
+    return replace(reference, figures=figures)
 
 
 def reference_runs(folders: Sequence[str | Path]) -> list[Run]:

@@ -65,8 +65,6 @@ class PublishedFile(Struct, frozen=True):
     """Whether it holds samples, rather than prompts and the like."""
     results: bool = False
     """Whether it holds the results of a model that a run is shown beside, once they are fetched."""
-    revision: str = ""
-    """The commit of a file that came later than the set's."""
 
     @property
     def pinned_by(self) -> Literal["digest", "commit"]:
@@ -84,7 +82,7 @@ class PublishedSet(Struct, frozen=True):
 
     def origin(self, file: PublishedFile) -> str:
         """Where the file was published."""
-        return self.url.format(revision=file.revision or self.revision, path=file.path)
+        return self.url.format(revision=self.revision, path=file.path)
 
     def address(self, file: PublishedFile) -> str:
         """Where the file is fetched from; EVENKEEL_MIRROR replaces the scheme and the host."""
@@ -207,12 +205,13 @@ def cached_path(name: str, file: PublishedFile) -> Path:
     return cache_dir() / "published" / name / published_set(name).revision / Path(file.path).name
 
 
-def published_results(name: str) -> list[tuple[Path, str]]:
-    """The results of models that were fetched with a published set, and where each was published."""
+def published_results(name: str) -> list[tuple[Path, str, str]]:
+    """The results of models that were fetched with a published set, where each was published, and the
+    language of its samples."""
     published = published_sets().get(name)
     files = [file for file in published.files if file.results] if published else []
     fetched = [file for file in files if state(name, file) == "whole"]
-    return [(cached_path(name, file), published.origin(file)) for file in fetched if published]
+    return [(cached_path(name, file), published.origin(file), file.lang) for file in fetched if published]
 
 
 def _published_file(name: str, file: PublishedFile) -> DataFile:
@@ -239,23 +238,29 @@ def git_blob(content: bytes) -> str:
 
 
 def fetch(name: str) -> list[Path]:
-    """Download a published set into the cache. Files that are whole are left as they are."""
-    files = published_set(name).files
-    for file in files:
+    """Download a published set into the cache. Files that are whole are left as they are, and one that cannot
+    be had does not stop the others: the error lists all that are missing."""
+    published, failures = published_set(name), dict[str, EvenkeelError]()
+    for file in published.files:
         if state(name, file) != "whole":
-            _download(name, file)
-    return [cached_path(name, file) for file in files]
+            try:
+                _download(name, file)
+            except (DataError, DataUnreachable) as error:
+                failures[f"  {published.origin(file)}\n    to {cached_path(name, file)}"] = error
+    if failures:
+        number, (first, *others) = len(published.files), failures.values()
+        for note in failures:
+            first.add_note(note)
+        for other in others:
+            first.add_note(str(other).removesuffix(f" {HINT}"))
+        first.add_note(f"In the cache: {number - len(failures)} of the {number} files.")
+        raise first
+    return [cached_path(name, file) for file in published.files]
 
 
 def _download(name: str, file: PublishedFile) -> None:
     published, path = published_set(name), cached_path(name, file)
-    try:
-        content = download(published.address(file), hint=HINT)
-    except DataUnreachable as error:
-        for other in published.files:
-            if state(name, other) != "whole":
-                error.add_note(f"  {published.origin(other)}\n    to {cached_path(name, other)}")
-        raise
+    content = download(published.address(file), hint=HINT)
     if file.blob and (blob := git_blob(content)) != file.blob:
         expected = f"(git blob {blob}, expected {file.blob})"
         raise DataError(published.origin(file), f"the content is not the published one {expected}.")

@@ -135,11 +135,8 @@ def published_result(path: Path) -> tuple[str, Summary]:
         )
         for sample in recorded.samples
     ]
-    lang, figures = str(scores[0].tags["lang"]), summarise(scores)
-    if lang == "en":
-        return recorded.model, figures
-    of_lang = {name: figure for name, figure in figures.items() if f"lang={lang}" in name}
-    return f"{recorded.model} ({lang})", of_lang
+    lang = str(scores[0].tags["lang"])
+    return f"{recorded.model} ({lang})" if lang != "en" else recorded.model, summarise(scores)
 
 
 def _usual_count(metadata: Metadata, prompts: Sequence[_Prompt]) -> int:
