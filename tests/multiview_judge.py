@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from evenkeel import api
-from evenkeel.benchmarks.multiview.files import Triplet
+from evenkeel.benchmarks.multiview.data import Triplet
 from evenkeel.benchmarks.multiview.make.annotate import Annotation
 from evenkeel.benchmarks.multiview.make.generator import compose_documents
 from evenkeel.make.builder import Built

@@ -22,7 +22,7 @@ from evenkeel.api.suite.runs import planned_runs
 from evenkeel.benchmarks.mirae.files import read_questions
 from evenkeel.benchmarks.mirae.recorded import read_recording
 from evenkeel.benchmarks.miron.data import read_examples
-from evenkeel.benchmarks.multiview.files import read_triplets
+from evenkeel.benchmarks.multiview.data import read_triplets
 from evenkeel.benchmarks.multiview.make.criteria import read_criteria
 from evenkeel.benchmarks.rgb.data import read_instances
 from evenkeel.benchmarks.rgb.predictions import read_predictions

@@ -8,7 +8,7 @@ from typing import Any
 
 import evenkeel as ek
 from evenkeel.analysis import scope_name
-from evenkeel.benchmarks.multiview.files import Triplet, encode_triplets
+from evenkeel.benchmarks.multiview.data import Triplet, encode_triplets
 from evenkeel.types import Figure
 
 

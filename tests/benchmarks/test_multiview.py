@@ -17,7 +17,7 @@ import evenkeel as ek
 from commandline import evenkeel
 from evenkeel.api import dry_run
 from evenkeel.benchmarks.multiview.benchmark import Multiview
-from evenkeel.benchmarks.multiview.files import Triplet
+from evenkeel.benchmarks.multiview.data import Triplet
 from evenkeel.benchmarks.multiview.make.generator import compose
 from loopback import Loopback
 from stored import undeclared

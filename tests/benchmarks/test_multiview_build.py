@@ -13,7 +13,7 @@ import pytest
 from commandline import evenkeel
 from evenkeel import api
 from evenkeel.analysis.intervals import wilson
-from evenkeel.benchmarks.multiview.files import encode_triplets, read_triplets
+from evenkeel.benchmarks.multiview.data import encode_triplets, read_triplets
 from evenkeel.benchmarks.multiview.make.annotate import Schema
 from evenkeel.benchmarks.multiview.make.builder import BuildOptions
 from evenkeel.benchmarks.multiview.make.generator import compose, compose_documents

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import evenkeel as ek
-from evenkeel.benchmarks.multiview.files import Triplet, read_triplets
+from evenkeel.benchmarks.multiview.data import Triplet, read_triplets
 from evenkeel.errors import DataError
 from evenkeel.report.notes import notes_of
 from loopback import Loopback

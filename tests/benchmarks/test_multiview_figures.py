@@ -14,9 +14,10 @@ import pytest
 from msgspec.structs import replace
 
 import evenkeel as ek
-from evenkeel.benchmarks.multiview.files import Pick, Triplet
+from evenkeel.benchmarks.multiview.added import both_ways, difficulties, opposite_pairs, summarise
+from evenkeel.benchmarks.multiview.data import Triplet
 from evenkeel.benchmarks.multiview.methods import Outcome
-from evenkeel.benchmarks.multiview.scoring import both_ways, difficulties, opposite_pairs, summarise
+from evenkeel.benchmarks.multiview.published import Pick
 from evenkeel.errors import UsageError
 from evenkeel.harness.registry import load_benchmark
 from evenkeel.types import Score, Status

@@ -13,9 +13,10 @@ import pytest
 
 import evenkeel as ek
 from commandline import evenkeel
-from evenkeel.benchmarks.multiview.methods import Outcome, family_template, judge_prompt, order, prompts
+from evenkeel.benchmarks.multiview.added import values_of
+from evenkeel.benchmarks.multiview.methods import Outcome, order
 from evenkeel.benchmarks.multiview.names import forms, parse_methods
-from evenkeel.benchmarks.multiview.scoring import values_of
+from evenkeel.benchmarks.multiview.prompts import family_template, judge_prompt, prompts
 from evenkeel.errors import UsageError
 from evenkeel.harness.registry import load_benchmark
 from evenkeel.types import Logprobs, Response

@@ -11,7 +11,7 @@ import pytest
 
 from commandline import evenkeel
 from evenkeel import api
-from evenkeel.benchmarks.multiview.files import read_triplets
+from evenkeel.benchmarks.multiview.data import read_triplets
 from evenkeel.benchmarks.multiview.make.sets import (
     choose_set,
     document_sets,

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from evenkeel.benchmarks.multiview.files import read_triplets
+from evenkeel.benchmarks.multiview.data import read_triplets
 from evenkeel.make.documents import Document
 from multiview_judge import MATH, REFUSES, SCHEME, Judge, adds_up, build, counts, noted_in, views, written
 

@@ -15,9 +15,9 @@ from evenkeel.benchmarks.mirae.benchmark import Mirae
 from evenkeel.benchmarks.mirae.files import MiraeDetail, MiraeInputs
 from evenkeel.benchmarks.miron.benchmark import Miron, MironOptions
 from evenkeel.benchmarks.miron.data import MironInputs
+from evenkeel.benchmarks.multiview.added import measure as measure_triplet
 from evenkeel.benchmarks.multiview.benchmark import Multiview
 from evenkeel.benchmarks.multiview.methods import by_bm25
-from evenkeel.benchmarks.multiview.scoring import measure as measure_triplet
 from evenkeel.benchmarks.rgb.added import measure
 from evenkeel.benchmarks.rgb.benchmark import Rgb
 from evenkeel.benchmarks.rgb.data import RgbInputs

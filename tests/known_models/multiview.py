@@ -12,10 +12,10 @@ from pathlib import Path
 import msgspec
 
 from evenkeel import api
-from evenkeel.benchmarks.multiview import files
-from evenkeel.benchmarks.multiview.files import Triplet
-from evenkeel.benchmarks.multiview.methods import judge_prompt
+from evenkeel.benchmarks.multiview import data as formats
+from evenkeel.benchmarks.multiview.data import Triplet
 from evenkeel.benchmarks.multiview.names import parse_methods
+from evenkeel.benchmarks.multiview.prompts import judge_prompt
 from evenkeel.harness.folder import Run
 from known_models.server import KnownModel, in_chance_order, share_of
 
@@ -39,7 +39,7 @@ def picks(triplets: list[Triplet], surface: float) -> list[str]:
 def play(data: Path, out: Path, surface: float) -> Run:
     """A run of the judge."""
     path = data / "triplets.jsonl"
-    triplets = list(files.read_triplets(path))
+    triplets = list(formats.read_triplets(path))
     (method,) = parse_methods(("judge:openai:known",), ())
     answers: dict[str, str] = {}
     for triplet, picked in zip(triplets, picks(triplets, surface), strict=True):

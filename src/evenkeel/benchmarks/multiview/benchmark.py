@@ -1,17 +1,19 @@
 """multiview: its options, its samples, and the methods that are asked to order them.
 
-Published (sarahlc888/multiview): triplets of documents under a stated criterion, the share that a method
-orders correctly (the first part of `scoring`), the kinds of methods (`methods`, by name: `names`), its
-triplet files (`public_format`), and how a judge builds triplets (`make/`).
+Published (https://github.com/sarahlc888/multiview) and followed: triplets of documents under a stated
+criterion, and the share that a method orders correctly (`published`), the kinds of methods (`methods`, by
+name: `names`), the triplet files (`data`, `public_format`), and how a judge builds triplets (`make/`).
 
-Added: judges asked in both orders, log-probabilities of letters, accuracy both ways where the same documents
-are asked under two criteria, chance, difficulty, gains by the instruction and intervals for triplets that
-share documents (the rest of `scoring`), and the starter set.
+Added, under names of its own: judges asked in both orders, log-probabilities of letters (`methods`), accuracy
+both ways where the same documents are asked about under two criteria, chance, difficulty, gains by the
+instruction and intervals for triplets that share documents (`added`), our own prompts (`prompts`) and
+starter set. Every figure is declared in `metrics`; `page` shows a run, `view` a triplet.
 
 How a sample becomes a figure: no model is asked about a triplet when the run begins; `score` has each method
 order all of them.
 
-    triplet ─ methods.order ─► picks ─ scoring.measure ─► accuracy@METHOD ─ scoring.summarise ─► figures
+    row ─ data.read_triplets ─► triplet ─ methods.order, prompts ─► picks
+    picks ─ published.accuracy, added.measure ─► accuracy@METHOD ─ added.summarise ─► figures
 """
 
 from __future__ import annotations
@@ -23,9 +25,10 @@ from typing import Annotated
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from evenkeel.benchmarks.multiview import files
-from evenkeel.benchmarks.multiview.files import MultiviewDetail, Triplet
+from evenkeel.benchmarks.multiview import data as formats
+from evenkeel.benchmarks.multiview.data import MultiviewDetail, Triplet
 from evenkeel.benchmarks.multiview.methods import check_annotations, order
+from evenkeel.benchmarks.multiview.metrics import METRICS
 from evenkeel.benchmarks.multiview.names import forms, parse_methods
 from evenkeel.benchmarks.multiview.page import LAYOUT, layout_for, notes
 from evenkeel.benchmarks.multiview.view import view
@@ -63,7 +66,7 @@ class MultiviewOptions(Struct, frozen=True, kw_only=True):
 def make_starter(stem: str) -> bytes:
     from evenkeel.benchmarks.multiview.make.generator import compose
 
-    return files.encode_triplets(compose())
+    return formats.encode_triplets(compose())
 
 
 def models_by_method(options: MultiviewOptions) -> dict[str, dict[str, str]]:
@@ -75,8 +78,8 @@ def models_by_method(options: MultiviewOptions) -> dict[str, dict[str, str]]:
 def published_files(
     benchmark: Multiview, spec: RunSpec, records: Records[Triplet, MultiviewDetail]
 ) -> PublishedFiles:
-    yield "triplets.jsonl", files.published_triplets(records)
-    yield "results.json", files.published_results(records, spec.subjects)
+    yield "triplets.jsonl", formats.published_triplets(records)
+    yield "results.json", formats.published_results(records, spec.subjects)
 
 
 class Multiview(Benchmark[Triplet, MultiviewDetail]):
@@ -87,7 +90,7 @@ class Multiview(Benchmark[Triplet, MultiviewDetail]):
 
     Options = MultiviewOptions
     layout = replace(LAYOUT, for_run=layout_for)
-    metrics = LAYOUT.metrics
+    metrics = METRICS
     notes = staticmethod(notes)
     view = staticmethod(view)
     starter = Starter(STARTER_SHA256, make_starter, tables=False)
@@ -136,7 +139,7 @@ class Multiview(Benchmark[Triplet, MultiviewDetail]):
         if set(data.langs or ()) - set(self.starter.langs):
             raise UsageError("multiview takes no --lang: its triplets are as they are.")
         tasks: defaultdict[str, list[Triplet]] = defaultdict(list)
-        for triplet in files.read_triplets(*files.triplet_files(data)):
+        for triplet in formats.read_triplets(*formats.triplet_files(data)):
             tasks[triplet.task].append(triplet)
         chosen = [triplet for triplets in tasks.values() for triplet in triplets[: data.limit]]
         check_annotations(self.methods, chosen)
@@ -150,14 +153,14 @@ class Multiview(Benchmark[Triplet, MultiviewDetail]):
             for task, triplets in tasks.items()
             for number, triplet in enumerate(triplets[: data.limit], 1)
         )
-        return Chosen(samples, facts=files.about_triplets(chosen))
+        return Chosen(samples, facts=formats.about_triplets(chosen))
 
     def requests(self, sample: Sample) -> Sequence[Request]:
         """No model is under test: what the methods need, they ask when they order the triplets."""
         return ()
 
     def score(self, answered: Sequence[Answered[Triplet]]) -> Scoring:
-        from evenkeel.benchmarks.multiview.scoring import both_ways, difficulties, measure, opposite_pairs
+        from evenkeel.benchmarks.multiview.added import both_ways, difficulties, measure, opposite_pairs
 
         samples = [item.sample for item in answered]
         triplets = [sample.inputs for sample in samples]
@@ -176,7 +179,7 @@ class Multiview(Benchmark[Triplet, MultiviewDetail]):
         ]
 
     def summarise(self, scores: Sequence[Score]) -> Summary:
-        from evenkeel.benchmarks.multiview.scoring import summarise
+        from evenkeel.benchmarks.multiview.added import summarise
 
         # Methods that embed texts as they are, beside those that read the criterion and use the same model.
         plain = {m.role: m.name for m in self.methods if m.kind == "embed" and not m.options}

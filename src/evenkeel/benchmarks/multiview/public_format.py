@@ -18,7 +18,7 @@ from typing import Any
 
 import msgspec
 
-from evenkeel.benchmarks.multiview.files import ROLES
+from evenkeel.benchmarks.multiview.data import ROLES
 from evenkeel.files.jsonfile import read_json
 from evenkeel.files.tables import Row
 

@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
-from evenkeel.benchmarks.multiview.files import ROLES, MultiviewDetail, Pick, Triplet
-from evenkeel.benchmarks.multiview.page import METRICS
+from evenkeel.benchmarks.multiview.data import ROLES, MultiviewDetail, Triplet
+from evenkeel.benchmarks.multiview.metrics import METRICS
+from evenkeel.benchmarks.multiview.published import Pick
 from evenkeel.page.differences import located_words
 from evenkeel.page.examples import shortened
 from evenkeel.page.format import tag_value

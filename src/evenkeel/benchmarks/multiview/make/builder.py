@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from evenkeel import __version__
-from evenkeel.benchmarks.multiview.files import encode_triplets, model_name
+from evenkeel.benchmarks.multiview.data import encode_triplets, model_name
 from evenkeel.benchmarks.multiview.make.annotate import cut_note
 from evenkeel.benchmarks.multiview.make.criteria import (
     Build,

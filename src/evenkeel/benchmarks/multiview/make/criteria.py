@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import Struct
 
-from evenkeel.benchmarks.multiview.files import ROLES, Triplet
+from evenkeel.benchmarks.multiview.data import ROLES, Triplet
 from evenkeel.errors import DataError, UsageError
 from evenkeel.files.jsonfile import convert
 from evenkeel.files.tables import read_text

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from evenkeel.benchmarks.multiview.files import Triplet
+from evenkeel.benchmarks.multiview.data import Triplet
 from evenkeel.benchmarks.multiview.make.criteria import Criterion, make_triplet
 from evenkeel.files.package_data import read_json
 from evenkeel.make.documents import Document

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from evenkeel.benchmarks.multiview.files import Triplet
+from evenkeel.benchmarks.multiview.data import Triplet
 from evenkeel.benchmarks.multiview.make.criteria import Build, CriterionTriplets, make_triplet
 from evenkeel.errors import UsageError
 from evenkeel.make.documents import Document

@@ -18,7 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from evenkeel import analysis as stats
-from evenkeel.benchmarks.multiview.files import ROLES, Triplet
+from evenkeel.benchmarks.multiview.data import ROLES, Triplet
 from evenkeel.benchmarks.multiview.make.annotate import (
     LIST_CHARACTERS,
     Annotated,

@@ -1,12 +1,17 @@
-"""The triplet file, read and written: JSON lines of an anchor, a document alike under the criterion, and one
-that is not.
+"""multiview's data: triplets, read and written, what a record holds, and results.
 
-    {"task": "math__arithmetic", "criterion": "arithmetic", "description": "…",
-     "anchor": "…", "positive": "…", "negative": "…",
-     "anchor_id": "math-001", "positive_id": "math-120", "negative_id": "math-077", …}
+A triplet, a line of a data file and of `export/triplets.jsonl`; unknown fields are ignored, since files from
+elsewhere often have more:
 
-Unknown fields are ignored: files from elsewhere often have more. The `triplets.json` of the public multiview
-project is read too: see `public_format`.
+    {"task":"math__arithmetic","criterion":"arithmetic","description":"The calculation that solves it.",
+     "anchor":"Ann has 3 boxes of 4 pens …","positive":"5 rows of 6 seats …","negative":"Ann has 3 pens …",
+     "anchor_id":"math-001","positive_id":"math-120","negative_id":"math-077","quality":4,"hard_for":"bm25"}
+
+The results of a run, `export/results.json`, in all and by task:
+
+    {"methods":{"bm25":{"correct":31,"ties":2,"total":80,"accuracy":0.3875}},"tasks":{"math__arithmetic":{…}}}
+
+The `triplets.json` of the public multiview project is read too (`public_format`).
 """
 
 from __future__ import annotations
@@ -14,19 +19,19 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
+from evenkeel.benchmarks.multiview import published
+from evenkeel.benchmarks.multiview.published import Pick
 from evenkeel.errors import DataError
 from evenkeel.files.datasets import DataFile
 from evenkeel.files.tables import Row, json_rows
 from evenkeel.harness.inputs import Inputs, RowText
 from evenkeel.types import Records, Tag
-
-Pick: TypeAlias = Literal["positive", "negative", "tie"]
 
 ROLES = ("anchor", "positive", "negative")
 IDS = tuple(f"{role}_id" for role in ROLES)
@@ -223,27 +228,12 @@ def published_results(records: Records[Triplet, MultiviewDetail], methods: Seque
             if None not in picks:
                 tasks[record.sample.inputs.task][method].append(picks)
     content = {
-        "methods": {m: _result([p for by_method in tasks.values() for p in by_method[m]]) for m in methods},
+        "methods": {
+            m: published.result([p for by_method in tasks.values() for p in by_method[m]]) for m in methods
+        },
         "tasks": {
-            task: {method: _result(by_method[method]) for method in methods}
+            task: {method: published.result(by_method[method]) for method in methods}
             for task, by_method in tasks.items()
         },
     }
     yield msgspec.json.format(msgspec.json.encode(content), indent=2)
-
-
-def _result(triplets: Sequence[Sequence[Pick | None]]) -> dict[str, float | None]:
-    correct, ties = (
-        sum(picks.count(kind) / len(picks) for picks in triplets) for kind in ("positive", "tie")
-    )
-    return {
-        "correct": _number(correct),
-        "ties": _number(ties),
-        "total": len(triplets),
-        "accuracy": correct / len(triplets) if triplets else None,
-    }
-
-
-def _number(count: float) -> float:
-    """A whole number without a decimal point."""
-    return int(count) if count == int(count) else count

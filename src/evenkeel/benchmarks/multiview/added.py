@@ -1,4 +1,5 @@
-"""From outcomes to scores and figures: triplet accuracy by method and task, then what Evenkeel adds.
+"""What multiview adds to the accuracy of a triplet: figures by method and task, accuracy both ways, chance,
+difficulty, gains and differences, with their intervals.
 
 Triplets that share a document are linked, so that intervals and tests allow for it (`analysis.links`).
 """
@@ -16,9 +17,10 @@ from msgspec.structs import replace
 from evenkeel import analysis as stats
 from evenkeel.analysis import combined
 from evenkeel.analysis.links import group_of
-from evenkeel.benchmarks.multiview.files import ROLES, MultiviewDetail, Triplet
+from evenkeel.benchmarks.multiview.data import ROLES, MultiviewDetail, Triplet
 from evenkeel.benchmarks.multiview.methods import Outcome, by_bm25
-from evenkeel.benchmarks.multiview.page import UNITS
+from evenkeel.benchmarks.multiview.metrics import UNITS
+from evenkeel.benchmarks.multiview.published import accuracy
 from evenkeel.types import Figure, Sample, Score, Summary
 
 BY_TRIPLET = ("accuracy", "ties", "flips", "cut_by_model")
@@ -33,23 +35,16 @@ Members: TypeAlias = Mapping[str, Sequence[Score]]
 Key = TypeVar("Key")
 
 
-# Published: which document a method picks
+# Scores per triplet
 
 
 def values_of(outcome: Outcome) -> dict[str, float | None]:
-    """Accuracy and ties of one triplet: the share of such picks over the orders in which it was asked.
-
-        accuracy = picks of the positive / picks,  ties = ties / picks
-
-    Each is 1 or 0, and of a judge, which is asked in two orders, ½ where it holds in one of them. A tie is
-    not correct. A triplet that was not answered in every order has no value: a failure or an answer
-    that cannot be read is neither right nor wrong, and one order alone shows a judge's bias to a position.
-    """
+    """The published accuracy of one triplet, ties = ties / picks beside it, and what a judge's orders and cut
+    texts add."""
     picks = outcome.picks
-    answered = None not in picks
     values: dict[str, float | None] = {
-        "accuracy": picks.count("positive") / len(picks) if answered else None,
-        "ties": picks.count("tie") / len(picks) if answered else None,
+        "accuracy": accuracy(picks),
+        "ties": None if None in picks else picks.count("tie") / len(picks),
     }
     if outcome.both_orders:
         values["flips"] = outcome.flips
@@ -269,7 +264,7 @@ def _of_method(score: Score, method: str) -> Score:
     )
 
 
-# Added: over tasks, against guessing, with and without the criterion, methods against each other
+# Over tasks, against guessing, with and without the criterion, methods against each other
 
 
 def macro_averages(members: Members) -> Summary:
