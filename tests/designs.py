@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from evenkeel.analysis.figures import rank_correlation, ratio, slope
 from evenkeel.analysis.intervals import interval_of, over_clusters
 from evenkeel.analysis.significance import Tested, detectable, holm, paired_test
-from evenkeel.benchmarks.mirae.chance import corrected_for_chance
+from evenkeel.benchmarks.mirae.floor import corrected_for_chance
 from evenkeel.types import Score, Unit
 
 Rng: TypeAlias = np.random.Generator

@@ -19,8 +19,8 @@ import polars
 
 from evenkeel.api.suite.definition import read_suite
 from evenkeel.api.suite.runs import planned_runs
-from evenkeel.benchmarks.mirae.files import read_questions
-from evenkeel.benchmarks.mirae.recorded import read_recording
+from evenkeel.benchmarks.mirae.data import read_questions
+from evenkeel.benchmarks.mirae.results import read_recording
 from evenkeel.benchmarks.miron.data import read_examples
 from evenkeel.benchmarks.multiview.data import read_triplets
 from evenkeel.benchmarks.multiview.make.criteria import read_criteria

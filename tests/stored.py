@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenkeel.analysis import summarise
-from evenkeel.benchmarks.mirae.files import MiraeInputs
+from evenkeel.benchmarks.mirae.data import MiraeInputs
 from evenkeel.benchmarks.mirae.metrics import METRICS
 from evenkeel.harness.folder import Run
 from evenkeel.harness.folder.spec import FORMAT

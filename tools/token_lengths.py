@@ -21,7 +21,7 @@ from typing import Any
 import tiktoken
 from tokenizers import Tokenizer
 
-from evenkeel.benchmarks.mirae.files import LANGUAGES, LEVELS
+from evenkeel.benchmarks.mirae.data import LANGUAGES, LEVELS
 from evenkeel.benchmarks.mirae.make.generator import compose
 from evenkeel.text.token_estimate import estimate_tokens
 

@@ -18,9 +18,9 @@ from evenkeel.analysis.references import (
     reference_marks,
     references,
 )
-from evenkeel.benchmarks.mirae.figures import summarise
-from evenkeel.benchmarks.mirae.files import LANGUAGES
-from evenkeel.benchmarks.mirae.recorded import read_recording
+from evenkeel.benchmarks.mirae.added import summarise
+from evenkeel.benchmarks.mirae.data import LANGUAGES
+from evenkeel.benchmarks.mirae.results import read_recording
 from evenkeel.files import datasets
 from evenkeel.types import Score, Summary
 from triplets import store, triplet

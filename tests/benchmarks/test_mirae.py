@@ -11,12 +11,8 @@ import pytest
 
 import evenkeel as ek
 from evenkeel.benchmarks.mirae.benchmark import Mirae, MiraeOptions, spread
-from evenkeel.benchmarks.mirae.files import (
-    Question,
-    parse_levels,
-    read_questions,
-)
-from evenkeel.benchmarks.mirae.scoring import similarity
+from evenkeel.benchmarks.mirae.data import Question, parse_levels, read_questions
+from evenkeel.benchmarks.mirae.published import similarity
 from evenkeel.errors import DataError, UsageError
 from evenkeel.files.datasets import data_file
 from evenkeel.harness.data import Data

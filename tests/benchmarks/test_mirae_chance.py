@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from benchmarks.test_mirae_scoring import answered, of_source, scored
 from evenkeel.benchmarks.mirae.benchmark import Mirae, MiraeOptions
-from evenkeel.benchmarks.mirae.chance import corrected_for_chance
+from evenkeel.benchmarks.mirae.floor import corrected_for_chance
 from evenkeel.benchmarks.mirae.page import notes
 from evenkeel.types import Response, Summary
 

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenkeel.benchmarks.mirae.benchmark import STARTER_SHA256, Mirae, MiraeOptions, make_starter
-from evenkeel.benchmarks.mirae.files import LANGUAGES, TARGETS
+from evenkeel.benchmarks.mirae.data import LANGUAGES, TARGETS
 from evenkeel.benchmarks.mirae.make.generator import compose
 from evenkeel.benchmarks.mirae.make.texts import (
     TOLERANCE,

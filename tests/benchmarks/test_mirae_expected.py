@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 from evenkeel.benchmarks.mirae.benchmark import Mirae, MiraeOptions
+from evenkeel.benchmarks.mirae.data import LANGUAGES, Question, make_samples, read_questions
 from evenkeel.benchmarks.mirae.expected import given_words
-from evenkeel.benchmarks.mirae.files import LANGUAGES, Question, make_samples, read_questions
 from evenkeel.benchmarks.mirae.make.texts import bank_text, question_ids
 from evenkeel.errors import DataError
 from evenkeel.harness.scoring import complete

@@ -11,9 +11,9 @@ import pytest
 
 import evenkeel as ek
 from commandline import evenkeel
-from evenkeel.benchmarks.mirae.files import MiraeInputs
-from evenkeel.benchmarks.mirae.recorded import read_recording
-from evenkeel.benchmarks.mirae.scoring import probe_sentences
+from evenkeel.benchmarks.mirae.added import probe_sentences
+from evenkeel.benchmarks.mirae.data import MiraeInputs
+from evenkeel.benchmarks.mirae.results import read_recording
 from evenkeel.errors import DataError, UsageError
 from loopback import DIMENSIONS, Loopback
 

@@ -10,11 +10,11 @@ import msgspec
 import numpy as np
 import pytest
 
+from evenkeel.benchmarks.mirae.added import probe_sentences
 from evenkeel.benchmarks.mirae.benchmark import Mirae, MiraeOptions
-from evenkeel.benchmarks.mirae.files import Question, make_samples
+from evenkeel.benchmarks.mirae.data import Question, make_samples
 from evenkeel.benchmarks.mirae.page import notes
 from evenkeel.benchmarks.mirae.refusals import refuses
-from evenkeel.benchmarks.mirae.scoring import probe_sentences
 from evenkeel.types import Answered, Embed, Request, Response, RunSpec, Score
 
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 import evenkeel as ek
 from evenkeel.benchmarks.mirae.benchmark import Mirae
-from evenkeel.benchmarks.mirae.files import MiraeDetail, MiraeInputs
+from evenkeel.benchmarks.mirae.data import MiraeDetail, MiraeInputs
 from evenkeel.benchmarks.miron.benchmark import Miron, MironOptions
 from evenkeel.benchmarks.miron.data import MironInputs
 from evenkeel.benchmarks.multiview.added import measure as measure_triplet

@@ -1,17 +1,18 @@
 """MIRAE: does a model say the same thing when asked again, and when the prompt grows?
 
 Published (https://github.com/greatgompang/MIRAE) and followed to the digit: four figures of the cosines
-between a prompt's answers (the first part of `scoring`), and the files of questions and results (`files`,
-`recorded`).
+between a prompt's answers (`published`), and the files of questions (`data`) and of results (`results`). A
+prompt is the question as the file words it: there is no other text.
 
-Added, under names of its own: the correction for chance (`chance`), drift and trend over lengths, figures
-across languages, meanings by a judge (`meanings`), refusals, what the embedder reads, our own questions and
-texts (`make/`).
+Added, under names of its own: the correction for chance (`floor`), known answers (`expected`), meanings by a
+judge (`meanings`, asked by `prompts.json`), refusals (`refusals`), drift and trend over lengths, figures
+across languages, what the embedder reads and every interval (`added`), our own questions and texts (`make/`).
+Every figure is declared in `metrics`; `page` shows a run, `view` a sample.
 
 How a sample becomes a figure:
 
-    question, level ─ requests ─► five answers ─ scoring.score_prompts ─► vectors ─► values of the prompt
-    values of all prompts ─ figures.summarise ─► figures by level, domain and language
+    row ─ data.read_questions ─► question ─ at a level: data.make_samples ─► sample ─ requests ─► five answers
+    answers ─ vectors ─ published, floor, added.score_prompts ─► values ─ added.summarise ─► figures
 """
 
 from __future__ import annotations
@@ -24,8 +25,10 @@ import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from evenkeel.benchmarks.mirae import files, recorded
-from evenkeel.benchmarks.mirae.files import MiraeDetail, MiraeInputs, Question
+from evenkeel.benchmarks.mirae import data as formats
+from evenkeel.benchmarks.mirae import results
+from evenkeel.benchmarks.mirae.data import MiraeDetail, MiraeInputs, Question
+from evenkeel.benchmarks.mirae.metrics import METRICS
 from evenkeel.benchmarks.mirae.page import LAYOUT, layout_for, notes
 from evenkeel.benchmarks.mirae.view import view
 from evenkeel.errors import UsageError, listed
@@ -87,9 +90,9 @@ class MiraeOptions(Struct, frozen=True, kw_only=True):
     ] = None
 
     def __post_init__(self) -> None:
-        levels = files.parse_levels(self.levels)
+        levels = formats.parse_levels(self.levels)
         if self.levels != "all":  # one way to write it, so that 1,2,3 and 1-3 are the same run
-            msgspec.structs.force_setattr(self, "levels", files.span(levels))
+            msgspec.structs.force_setattr(self, "levels", formats.span(levels))
 
 
 def make_starter(lang: str) -> bytes:
@@ -106,16 +109,16 @@ class Mirae(Benchmark[MiraeInputs, MiraeDetail]):
 
     Options = MiraeOptions
     layout = replace(LAYOUT, for_run=layout_for)
-    metrics = LAYOUT.metrics
+    metrics = METRICS
     notes = staticmethod(notes)
     view = staticmethod(view)
     starter = Starter(STARTER_SHA256, make_starter, tables=False)
     recordings = Recordings(
-        lambda benchmark, path, lang: recorded.read_recording(path, lang),
-        recorded.combine,
-        recorded.published_result,
+        lambda benchmark, path, lang: results.read_recording(path, lang),
+        results.combine,
+        results.published_result,
     )
-    publishing = Publishing(lambda benchmark, spec, records: files.results_files(spec, records))
+    publishing = Publishing(lambda benchmark, spec, records: results.results_files(spec, records))
     builder = "evenkeel.benchmarks.mirae.make.builder:MiraeBuilder"
     help = Help(
         examples={
@@ -158,7 +161,7 @@ class Mirae(Benchmark[MiraeInputs, MiraeDetail]):
 
     def samples(self, data: Data) -> list[Sample]:
         """`limit` questions of each language, spread evenly over the domains, at every chosen level."""
-        read = [(file.path, files.read_questions(file.path, data.only_lang)) for file in data]
+        read = [(file.path, formats.read_questions(file.path, data.only_lang)) for file in data]
         questions = [question for _, each in read for question in each]
         places: dict[tuple[str, str], list[str]] = {}
         for path, each in read:
@@ -170,19 +173,19 @@ class Mirae(Benchmark[MiraeInputs, MiraeDetail]):
         )
         questions = spread(questions, data.limit)
         ids = ((question.lang, question.id, question.padding) for question in questions)
-        for (lang, question_id, _), _ in files.repeated(ids):
+        for (lang, question_id, _), _ in formats.repeated(ids):
             where = listed(places[lang, question_id])
             raise UsageError(
                 f"question {question_id} in '{lang}' is in several files: {where}. Give one of them."
             )
-        levels = files.parse_levels(self.options.levels)
+        levels = formats.parse_levels(self.options.levels)
         if self.options.levels == "all":
             levels = tuple(level for level in levels if any(level in each.texts for each in questions))
         for question in questions:
             if absent := [level for level in levels if level not in question.texts]:
                 where = places[question.lang, question.id][0]
                 raise UsageError(f"{where}: question {question.id} has no level {absent[0]}: see --levels.")
-        return files.make_samples(questions, self.options.repeats, levels)
+        return formats.make_samples(questions, self.options.repeats, levels)
 
     def requests(self, sample: Sample[MiraeInputs]) -> list[Generate]:
         options, inputs = self.options, sample.inputs
@@ -192,12 +195,12 @@ class Mirae(Benchmark[MiraeInputs, MiraeDetail]):
         return [Generate(prompt=prompt, sampling=sampling, repeat=repeat) for repeat in repeats]
 
     def score(self, answered: Sequence[Answered[MiraeInputs]]) -> Scoring:
-        from evenkeel.benchmarks.mirae.scoring import score_prompts
+        from evenkeel.benchmarks.mirae.added import score_prompts
 
         return score_prompts(answered, ANSWERS, judged=self.options.judge is not None)
 
     def summarise(self, scores: Sequence[Score]) -> Summary:
-        from evenkeel.benchmarks.mirae.figures import summarise
+        from evenkeel.benchmarks.mirae.added import summarise
 
         return summarise(scores)
 

@@ -97,7 +97,7 @@ def _shown(question: str) -> str:
 
 def _judge(pairs: Sequence[Pair]) -> Asking[list[tuple[bool, str]]]:
     """For each pair, whether both directions hold, and why that is unknown."""
-    prompt = read_json(__package__, "judge.json", type=dict[str, str])["same_meaning"]
+    prompt = read_json(__package__, "prompts.json", type=dict[str, str])["same_meaning"]
     verdicts = yield from judge.ask(
         Mutual,
         [

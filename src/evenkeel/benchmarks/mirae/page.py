@@ -6,7 +6,7 @@ from itertools import combinations
 
 import msgspec
 
-from evenkeel.benchmarks.mirae.files import LANGUAGES
+from evenkeel.benchmarks.mirae.data import LANGUAGES
 from evenkeel.benchmarks.mirae.metrics import ADDED, EXPECTED, JUDGED, METRICS
 from evenkeel.page.format import counted, number
 from evenkeel.page.layout import Column, Curve, Layout, Note, Table

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from evenkeel.benchmarks.mirae.files import MiraeRecord
+from evenkeel.benchmarks.mirae.data import MiraeRecord
 from evenkeel.benchmarks.mirae.page import LAYOUT
 from evenkeel.benchmarks.mirae.refusals import refuses
 from evenkeel.page.differences import MOST_WORDS, differences, marked

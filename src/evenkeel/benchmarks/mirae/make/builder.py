@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from evenkeel.benchmarks.mirae.files import LANGUAGES
+from evenkeel.benchmarks.mirae.data import LANGUAGES
 from evenkeel.benchmarks.mirae.make import generator
 from evenkeel.benchmarks.mirae.make.questions import UserQuestion, read_user_questions
 from evenkeel.benchmarks.mirae.make.texts import PADDINGS, Padding, Source, cut_to_levels, neutral

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-from evenkeel.benchmarks.mirae.files import LANGUAGES, TARGETS
+from evenkeel.benchmarks.mirae.data import LANGUAGES, TARGETS
 from evenkeel.benchmarks.mirae.make.texts import (
     PADDINGS,
     Count,

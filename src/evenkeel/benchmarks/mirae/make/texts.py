@@ -30,7 +30,7 @@ from itertools import accumulate
 from statistics import fmean
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
-from evenkeel.benchmarks.mirae.files import LANGUAGES, TARGETS
+from evenkeel.benchmarks.mirae.data import LANGUAGES, TARGETS
 from evenkeel.errors import UsageError
 from evenkeel.files.package_data import data_path, read_text
 from evenkeel.make.grammar import fill, pick, shuffled

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from evenkeel.benchmarks.mirae.files import LANGUAGES, TARGETS
+from evenkeel.benchmarks.mirae.data import LANGUAGES, TARGETS
 from evenkeel.benchmarks.mirae.make.questions import UserQuestion
 from evenkeel.benchmarks.mirae.make.texts import Padding
 from evenkeel.files.package_data import read_json

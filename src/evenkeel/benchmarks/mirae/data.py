@@ -1,13 +1,26 @@
-"""MIRAE's data: what a record holds, the questions, and results as published."""
+"""MIRAE's data: questions to read, and what a record holds.
+
+A question file has `metadata` (its language) and `questions`, each with the wordings of one question; levels
+may be left out, and `padding` and `expected` are ours:
+
+    {"question_id":1,"domain":"science","level_1_text":"Why is the sky blue?","level_2_text":"…",
+     "padding":"neutral","expected":["scattering"]}
+
+A results file has `metadata` and `experiment_results`, the answers to each question by level (`results`):
+
+    {"question_id":1,"domain":"science","level_analyses":[{"level":1,
+     "question_text":"Why is the sky blue?...","num_responses":2,
+     "similarity_analysis":{"mean_similarity":0.93,"std_similarity":0.0,"max_similarity":0.93,
+     "min_similarity":0.93},"pairwise_similarities":[[1.0,0.93],[0.93,1.0]],
+     "responses":["Air scatters blue light most.","…"]}]}
+"""
 
 from __future__ import annotations
 
-import re
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
@@ -15,11 +28,10 @@ import msgspec
 from msgspec import Struct
 
 from evenkeel.errors import DataError
-from evenkeel.files.cache import slug
-from evenkeel.files.jsonfile import convert, described, indented, json_lines, read_json
+from evenkeel.files.jsonfile import convert, described, json_lines, read_json
 from evenkeel.harness.inputs import Inputs, RowText
 from evenkeel.text.answer_search.mention import Answer, RawAnswer, check_answer, parts
-from evenkeel.types import Record, Records, RunSpec, Sample, Tag
+from evenkeel.types import Record, Sample, Tag
 
 T = TypeVar("T")
 
@@ -27,12 +39,8 @@ LEVELS = tuple(range(1, 8))
 TARGETS = (30, 60, 120, 250, 500, 1000, 2000)
 """About how many tokens a prompt has at each level."""
 LANGUAGES = {"en": "English", "ko": "Korean", "zh": "Chinese"}
-METRICS = ("mean_similarity", "std_similarity", "max_similarity", "min_similarity")
-"""The figures of a published results file."""
 BEGINNING = 100
 """Characters of a question in a published results file."""
-NUMBER = re.compile(r"0|[1-9][0-9]{0,17}")
-"""How a whole number is written: no leading zeros, no digits of other scripts."""
 
 
 class MiraeInputs(Inputs, frozen=True, kw_only=True, omit_defaults=True):
@@ -236,83 +244,9 @@ def make_samples(questions: Iterable[Question], repeats: int, levels: Sequence[i
     return samples
 
 
-def results_files(spec: RunSpec, records: Records) -> Iterator[tuple[str, Iterator[bytes]]]:
-    """The run as published results files, one for each language and padding, written as a stream."""
-    questions: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
-    levels: defaultdict[tuple[str, str], set[int]] = defaultdict(set)
-    repetitions: defaultdict[tuple[str, str], Counter[int]] = defaultdict(Counter)
-    for record in records():
-        part = _part(record)
-        questions[part].add(record.sample.inputs.question_id)
-        levels[part].add(int(record.sample.tags["level"]))
-        repetitions[part][len(record.answers)] += 1
-    model = spec.models["model"]["name"]
-    for part in questions:
-        lang, padding = part
-        language = LANGUAGES.get(lang, lang)
-        level_span = span(sorted(levels[part]))
-        metadata = {
-            "research_project": "MIRAE",
-            "experiment_type": f"Multi-level Consistency Analysis (Levels {level_span})",
-            "model": model,
-            "language": language,
-            "num_repetitions": most_frequent(repetitions[part]),
-            "embedding_model": spec.models["embedder"]["name"],
-            "similarity_metric": "Cosine Similarity (SBERT)",
-            "total_questions_analyzed": len(questions[part]),
-            "levels_analyzed": level_span,
-        }
-        # The last word of a published name is the language: a second kind of padding goes before it.
-        kind = f"_{slug(padding)}" if padding not in ("", "elaborate") else ""
-        name = f"MIRAE_{slug(model)}{kind}_results_{slug(language.lower())}.json"
-        yield name, _results(metadata, (each for each in records() if _part(each) == part))
-
-
-def _part(record: MiraeRecord) -> tuple[str, str]:
-    """The language and the padding of a record: those of one results file."""
-    return str(record.sample.tags["lang"]), str(record.sample.tags.get("padding", ""))
-
-
-def _results(metadata: dict[str, Any], records: Iterator[MiraeRecord]) -> Iterator[bytes]:
-    yield b'{\n  "metadata": ' + indented(metadata, 2) + b',\n  "experiment_results": ['
-    for number, (_, members) in enumerate(groupby(records, key=lambda record: record.sample.group)):
-        levels = list(members)
-        sample = levels[0].sample
-        question_id = sample.inputs.question_id
-        question = {
-            "question_id": int(question_id) if NUMBER.fullmatch(question_id) else question_id,
-            "domain": sample.tags.get("domain"),
-            "level_analyses": [_level_analysis(record) for record in levels],
-        }
-        yield (b",\n    " if number else b"\n    ") + indented(question, 4)
-    yield b"\n  ]\n}\n"
-
-
-def _level_analysis(record: MiraeRecord) -> dict[str, Any]:
-    detail = record.score.detail
-    matrix = detail.pairwise_similarities
-    return {
-        "level": record.sample.tags["level"],
-        "question_text": abbreviated(record.sample.inputs.question_text),
-        "num_responses": len(detail.responses),
-        "similarity_analysis": {name: record.score.values[name] for name in METRICS},
-        "pairwise_similarities": matrix,
-        "pairwise_comparison_values": [cosine for i, row in enumerate(matrix) for cosine in row[i + 1 :]],
-        "responses": [record.answers[index].text for index in detail.responses],
-    }
-
-
-def abbreviated(text: str) -> str:
-    """The first hundred characters and three dots, even where nothing was cut: as published."""
-    return text if is_abbreviated(text) else f"{text[:BEGINNING]}..."
-
-
 def is_abbreviated(text: str) -> bool:
     """Whether a recorded question may be the beginning of a longer one."""
     return text.endswith("...") and len(text) <= BEGINNING + 3
-
-
-# What a prompt asks, where recorded files hold only its beginning
 
 
 # Languages, levels, ids

@@ -1,36 +1,47 @@
-"""Recorded answers of MIRAE in the published shapes; an entry that cannot be read does not cost the file."""
+"""The published files of answers: recorded ones are read, of which a bad entry does not cost the file, and a
+run is written."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 from msgspec import Meta, Struct
 
-from evenkeel.benchmarks.mirae.files import (
+from evenkeel.benchmarks.mirae.data import (
+    BEGINNING,
     LANGUAGES,
     Metadata,
+    MiraeRecord,
     Question,
     QuestionRow,
     file_language,
+    is_abbreviated,
     language_code,
     make_samples,
     most_frequent,
     repeated,
+    span,
 )
+from evenkeel.benchmarks.mirae.published import FIGURES
 from evenkeel.errors import DataError, explain
-from evenkeel.files.jsonfile import convert, described, read_json
+from evenkeel.files.cache import slug
+from evenkeel.files.jsonfile import convert, described, indented, read_json
 from evenkeel.harness.published import Recorded
-from evenkeel.types import Response, Score, Summary
+from evenkeel.types import Records, Response, RunSpec, Score, Summary
 
 NOT_RECORDED = Response(status="error", reason="not recorded")
 MOST_WARNINGS = 8
 """Entries of a file that warnings name one by one."""
 MOST_ANSWERS = 1000
 """To a prompt."""
+NUMBER = re.compile(r"0|[1-9][0-9]{0,17}")
+"""How a whole number is written: no leading zeros, no digits of other scripts."""
 LEVEL_NAMES = Literal["1", "2", "3", "4", "5", "6", "7"]
 
 
@@ -121,7 +132,7 @@ def _responses(answers: _Answers, usual: int) -> list[Response]:
 
 def published_result(path: Path) -> tuple[str, Summary]:
     """The model of a published results file, and its figures by those that the file states of each prompt."""
-    from evenkeel.benchmarks.mirae.figures import summarise
+    from evenkeel.benchmarks.mirae.added import summarise
 
     recorded = read_recording(path)
     scores = [
@@ -230,3 +241,77 @@ def _without_language(stem: str) -> str:
     """`mine_responses` for `mine_responses_korean`, so that files of one model have one name."""
     name, _, last = stem.rpartition("_")
     return name if name and language_code(last) in LANGUAGES else stem
+
+
+# A run in these files
+
+
+def results_files(spec: RunSpec, records: Records) -> Iterator[tuple[str, Iterator[bytes]]]:
+    """The run as published results files, one for each language and padding, written as a stream."""
+    questions: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+    levels: defaultdict[tuple[str, str], set[int]] = defaultdict(set)
+    repetitions: defaultdict[tuple[str, str], Counter[int]] = defaultdict(Counter)
+    for record in records():
+        part = _part(record)
+        questions[part].add(record.sample.inputs.question_id)
+        levels[part].add(int(record.sample.tags["level"]))
+        repetitions[part][len(record.answers)] += 1
+    model = spec.models["model"]["name"]
+    for part in questions:
+        lang, padding = part
+        language = LANGUAGES.get(lang, lang)
+        level_span = span(sorted(levels[part]))
+        metadata = {
+            "research_project": "MIRAE",
+            "experiment_type": f"Multi-level Consistency Analysis (Levels {level_span})",
+            "model": model,
+            "language": language,
+            "num_repetitions": most_frequent(repetitions[part]),
+            "embedding_model": spec.models["embedder"]["name"],
+            "similarity_metric": "Cosine Similarity (SBERT)",
+            "total_questions_analyzed": len(questions[part]),
+            "levels_analyzed": level_span,
+        }
+        # The last word of a published name is the language: a second kind of padding goes before it.
+        kind = f"_{slug(padding)}" if padding not in ("", "elaborate") else ""
+        name = f"MIRAE_{slug(model)}{kind}_results_{slug(language.lower())}.json"
+        yield name, _results(metadata, (each for each in records() if _part(each) == part))
+
+
+def _part(record: MiraeRecord) -> tuple[str, str]:
+    """The language and the padding of a record: those of one results file."""
+    return str(record.sample.tags["lang"]), str(record.sample.tags.get("padding", ""))
+
+
+def _results(metadata: dict[str, Any], records: Iterator[MiraeRecord]) -> Iterator[bytes]:
+    yield b'{\n  "metadata": ' + indented(metadata, 2) + b',\n  "experiment_results": ['
+    for number, (_, members) in enumerate(groupby(records, key=lambda record: record.sample.group)):
+        levels = list(members)
+        sample = levels[0].sample
+        question_id = sample.inputs.question_id
+        question = {
+            "question_id": int(question_id) if NUMBER.fullmatch(question_id) else question_id,
+            "domain": sample.tags.get("domain"),
+            "level_analyses": [_level_analysis(record) for record in levels],
+        }
+        yield (b",\n    " if number else b"\n    ") + indented(question, 4)
+    yield b"\n  ]\n}\n"
+
+
+def _level_analysis(record: MiraeRecord) -> dict[str, Any]:
+    detail = record.score.detail
+    matrix = detail.pairwise_similarities
+    return {
+        "level": record.sample.tags["level"],
+        "question_text": abbreviated(record.sample.inputs.question_text),
+        "num_responses": len(detail.responses),
+        "similarity_analysis": {name: record.score.values[name] for name in FIGURES},
+        "pairwise_similarities": matrix,
+        "pairwise_comparison_values": [cosine for i, row in enumerate(matrix) for cosine in row[i + 1 :]],
+        "responses": [record.answers[index].text for index in detail.responses],
+    }
+
+
+def abbreviated(text: str) -> str:
+    """The first hundred characters and three dots, even where nothing was cut: as published."""
+    return text if is_abbreviated(text) else f"{text[:BEGINNING]}..."

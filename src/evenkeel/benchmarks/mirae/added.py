@@ -1,62 +1,44 @@
-"""MIRAE's scores: the published cosines, the measures beside them, and how a prompt's answers get both."""
+"""What MIRAE adds to the published cosines: values of a prompt's answers, and figures with intervals."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from itertools import combinations
+from math import log, log2
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from evenkeel.benchmarks.mirae import chance
+from evenkeel import analysis
+from evenkeel.analysis.figures import scopes
+from evenkeel.analysis.repeats import Repeated, repeat_figures
+from evenkeel.benchmarks.mirae import floor
+from evenkeel.benchmarks.mirae.data import LEVELS, TARGETS, MiraeDetail, MiraeInputs, is_abbreviated
 from evenkeel.benchmarks.mirae.expected import rates, right_answers
-from evenkeel.benchmarks.mirae.files import METRICS, MiraeDetail, MiraeInputs, is_abbreviated
 from evenkeel.benchmarks.mirae.meanings import group_answers, same_meaning, semantic_entropy
-from evenkeel.benchmarks.mirae.page import READS
+from evenkeel.benchmarks.mirae.page import (
+    ESTIMATED,
+    FLOOR,
+    LAYOUT,
+    NOMINAL,
+    READS,
+    are_identical,
+    unread_languages,
+)
+from evenkeel.benchmarks.mirae.published import FIGURES, cosine_matrix, similarity, unit
 from evenkeel.benchmarks.mirae.refusals import refuses
 from evenkeel.files.package_data import read_json
 from evenkeel.harness.benchmark import Scoring
 from evenkeel.models.vectors import usable
+from evenkeel.page.metrics import scope_of, unit_of
 from evenkeel.text.answers import Rule
 from evenkeel.text.token_estimate import estimate_tokens
-from evenkeel.types import Answered, Asking, Embed, Response, Score, Tag
+from evenkeel.types import Answered, Asking, Embed, Response, Score, Summary, Tag
 
-# Published: https://github.com/greatgompang/MIRAE
-
-
-def cosine_matrix(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """All pairwise cosines: Sᵢⱼ = vᵢ·vⱼ / (‖vᵢ‖‖vⱼ‖), in float32 as the published script computes them."""
-    normed = unit(vectors)
-    return normed @ normed.T
-
-
-def unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Each row divided by its length; a row of zeros stays as it is."""
-    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-    result: NDArray[np.float32] = (vectors / np.where(norms == 0, 1, norms)).astype(np.float32, copy=False)
-    return result
-
-
-def similarity(matrix: NDArray[np.float32]) -> dict[str, float] | None:
-    """Mean, population standard deviation, maximum and minimum of the matrix above its diagonal.
-
-    None for fewer than two answers: there is nothing to compare.
-    """
-    n = len(matrix)
-    if n < 2:
-        return None
-    pairs = matrix[np.triu_indices(n, k=1)]
-    return {
-        "mean_similarity": float(pairs.mean()),
-        "std_similarity": float(pairs.std()),
-        "max_similarity": float(pairs.max()),
-        "min_similarity": float(pairs.min()),
-    }
-
-
-# Added
+# Formulas
 
 
 def cross_similarity(first: NDArray[np.float32], second: NDArray[np.float32]) -> float:
@@ -146,7 +128,7 @@ def _prompt(
     vectors = _stack(embedded[item.responses[index].text].vector for index in indexes)
     matrix = cosine_matrix(vectors)
     figures = similarity(matrix)
-    values: dict[str, float | None] = dict(figures) if figures else dict.fromkeys(METRICS)
+    values: dict[str, float | None] = dict(figures) if figures else dict.fromkeys(FIGURES)
     inputs = item.sample.inputs
     right = None
     if inputs.expected:
@@ -176,9 +158,9 @@ def _add_chance(prompts: Sequence[Prompt]) -> None:
     for prompt in prompts:
         prompt.values["chance_floor"] = prompt.values["corrected_similarity"] = None
         if prompt.values["mean_similarity"] is not None:
-            strata[chance.stratum(prompt.item.sample)].append(prompt)
+            strata[floor.stratum(prompt.item.sample)].append(prompt)
     for members in strata.values():
-        corrected = chance.corrected_for_chance(
+        corrected = floor.corrected_for_chance(
             [prompt.item.sample.group for prompt in members],
             np.stack([unit(prompt.vectors).mean(axis=0, dtype=np.float64) for prompt in members]),
             np.array([prompt.values["mean_similarity"] for prompt in members], dtype=float),
@@ -293,3 +275,102 @@ def _share_matched(lang: str, embedded: Mapping[str, Response]) -> float | None:
     english, translated = (unit(_stack(vectors)) for vectors in zip(*known, strict=True))
     nearest = (translated @ english.T).argmax(axis=1)
     return float((nearest == np.arange(len(known))).mean())
+
+
+# Figures: scores by level, domain, language and padding, and the trend over lengths
+
+BY_LEVEL: list[tuple[str, ...]] = [(), ("level",)]
+BY_LANG: list[tuple[str, ...]] = [("lang",), ("lang", "level")]
+BY_DOMAIN: list[tuple[str, ...]] = [("domain",), ("level", "domain"), ("lang", "domain")]
+BY_PADDING: list[tuple[str, ...]] = [("padding",), ("padding", "level")]
+CHANCE = ("chance_floor", "corrected_similarity")
+TREND, DRIFT = "trend_per_doubling", "drift"
+
+
+def summarise(scores: Sequence[Score]) -> Summary:
+    """The figures by level, language and padding, the published and the corrected ones by domain too; the
+    trend along the lengths of the prompts."""
+    metrics = list(dict.fromkeys(name for score in scores for name in score.values))
+    breakdown = {
+        name: [*BY_LEVEL, *BY_LANG, *BY_PADDING, *(BY_DOMAIN if name in (*FIGURES, *CHANCE) else ())]
+        for name in metrics
+    }
+    if "embedder_reads" in breakdown:
+        breakdown["embedder_reads"] = [("lang",)]
+    units = {name: unit_of(LAYOUT.metrics, name) for name in metrics}
+    summary = analysis.summarise(scores, breakdown, units=units)
+    summary.update(_trends(scores))
+    known = [_repeated(score) for score in scores if score.values.get("right_rate") is not None]
+    summary.update(repeat_figures(known, *BY_LEVEL, *BY_LANG))
+    # The probe is one measurement of the embedder, not one of every prompt: no interval over questions.
+    size = len(probe_sentences()["en"])
+    answers = max((score.answered for score in scores), default=1) or 1
+    possible = {"judged_meanings": (1.0, float(answers)), "judged_entropy": (0.0, log(answers))}
+    for name, figure in summary.items():
+        if name.startswith(CHANCE):
+            summary[name] = msgspec.structs.replace(figure, basis=FLOOR)
+        if name.startswith("embedder_reads"):
+            summary[name] = msgspec.structs.replace(
+                figure,
+                low=None,
+                high=None,
+                n=size,
+                clusters=size,
+                method="none: a count of sentences",
+            )
+        least, most = possible.get(figure.metric, (0.0, 0.0))
+        if most and figure.low is not None and figure.high is not None:
+            low, high = max(figure.low, least), min(figure.high, most)
+            summary[name] = msgspec.structs.replace(figure, low=low, high=high)
+    if are_identical(summary):
+        headline = summary["mean_similarity"]
+        method = f"{headline.method}; repeats not independent"
+        summary["mean_similarity"] = msgspec.structs.replace(headline, method=method)
+    return _by_language(summary) if unread_languages(summary) else summary
+
+
+def _by_language(summary: Summary) -> Summary:
+    """The summary of several languages of which the embedder does not read one: cosines in each by itself."""
+    scopes_of = {name: scope_of(name) for name in summary}
+    langs = {scope["lang"] for _, scope in scopes_of.values() if "lang" in scope}
+    cosines = (*FIGURES, *CHANCE, TREND, DRIFT)
+    return {
+        name: msgspec.structs.replace(
+            figure, value=None, low=None, high=None, p=None, method="none: one figure for each language"
+        )
+        if len(langs) > 1 and scopes_of[name][0] in cosines and "lang" not in scopes_of[name][1]
+        else figure
+        for name, figure in summary.items()
+    }
+
+
+def _repeated(score: Score) -> Repeated:
+    """How many answers to a prompt give what is expected."""
+    answers = score.answered
+    return Repeated(score, round((score.values["right_rate"] or 0.0) * answers), answers)
+
+
+def _trends(scores: Sequence[Score]) -> Summary:
+    """The slope of the consistency over log₂ of the prompts' lengths: of all, of each language, of each
+    padding.
+
+    Lengths are estimates, one way for all prompts. Where a recorded file has only the beginning of a prompt,
+    the nominal lengths of the levels stand in for all of them.
+    """
+    if len({score.tags["level"] for score in scores}) < 2:
+        return {}
+    known = [score for score in scores if score.values.get("mean_similarity") is not None]
+    estimated = all(score.values.get("prompt_tokens") for score in known)
+    nominal: dict[Tag, int] = dict(zip(LEVELS, TARGETS, strict=True))
+
+    def length(score: Score) -> float:
+        tokens = score.values["prompt_tokens"] if estimated else nominal[score.tags["level"]]
+        return log2(tokens or 1)
+
+    summary: Summary = {}
+    for scope, members in scopes(scores, (), ("lang",), ("padding",)):
+        trend = analysis.slope(members, "mean_similarity", "level", length, unit="cosine")
+        summary[analysis.scope_name(TREND, scope)] = msgspec.structs.replace(
+            trend, basis=ESTIMATED if estimated else NOMINAL
+        )
+    return summary
