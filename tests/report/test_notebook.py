@@ -28,7 +28,7 @@ SHORTER = {"mirae": ('"max_tokens": 24', '"max_tokens": 8'), "rgb": ("max_tokens
 PROMISED = {
     "quickstart": {
         "plan": "generate", "run": "95% interval", "summary": "coverage 100%", "explained": "lev_score",
-        "view": "tokens of the target", "compare": "2 runs compared", "flips": "float32 → bfloat16",
+        "view": "tokens of the target", "compare": "2 runs compared", "flips": "Flip(sample=",
         "leaderboard": "share a rank", "gate": "Gate passed", "scorecard": "Similarity of the answers",
     },
     "rgb": {"check": "by hand as in the run", "interval": "(3 questions)"},
