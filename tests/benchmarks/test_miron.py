@@ -17,8 +17,8 @@ from benchmarks.test_miron_files import GOOD, write
 from commandline import evenkeel
 from evenkeel.benchmarks.miron.benchmark import Miron, MironOptions
 from evenkeel.benchmarks.miron.data import CATEGORIES
+from evenkeel.benchmarks.miron.page import data_notes
 from evenkeel.benchmarks.miron.published import lev_score
-from evenkeel.benchmarks.miron.view import data_notes
 from evenkeel.files.datasets import data_file
 from evenkeel.harness.data import Chosen, Data
 from evenkeel.harness.registry import load_stored

@@ -6,8 +6,8 @@ prefix as it is: there is no other text.
 
 Added, under names of its own: accepted answers, probability, bits per byte, what typos cost and every summary
 (`added`), what copying scores (`baseline`), the target as a string (`strings`), clean versions that a file
-does not name (`matching`), tokenizers without a model (`tokenizers`), and sets from a seed (`make/`). Every
-figure is declared in `metrics`, and shown by `view`.
+does not name (`matching`), rows of TokSuite (`toksuite`), tokenizers without a model (`tokenizers`), and sets
+from a seed (`make/`). Every figure is declared in `metrics`; `page` shows a run, `view` a sample.
 
 How a sample becomes a figure:
 
@@ -31,7 +31,8 @@ from evenkeel.benchmarks.miron.baseline import with_baseline
 from evenkeel.benchmarks.miron.data import Example, MironDetail, MironInputs
 from evenkeel.benchmarks.miron.matching import changed
 from evenkeel.benchmarks.miron.metrics import METRICS
-from evenkeel.benchmarks.miron.view import LAYOUT, data_notes, notes, view
+from evenkeel.benchmarks.miron.page import LAYOUT, data_notes, notes
+from evenkeel.benchmarks.miron.view import view
 from evenkeel.files.datasets import Starter
 from evenkeel.harness.benchmark import Benchmark, Help
 from evenkeel.harness.data import Chosen, Data
