@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 import evenkeel as ek
-from benchmarks.test_miron_scoring import levenshtein
+from benchmarks.miron.test_miron_scoring import levenshtein
 from commandline import evenkeel
 from evenkeel.benchmarks.miron import strings
 from evenkeel.benchmarks.miron.benchmark import Miron

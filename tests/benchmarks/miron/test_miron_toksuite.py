@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 import evenkeel as ek
-from benchmarks.test_miron_files import write
+from benchmarks.miron.test_miron_files import write
 from commandline import evenkeel
 from loopback import Loopback, logprob, tokenise
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from benchmarks.test_mirae_scoring import answered, of_source, scored
+from benchmarks.mirae.test_mirae_scoring import answered, of_source, scored
 from evenkeel.benchmarks.mirae.benchmark import Mirae, MiraeOptions
 from evenkeel.benchmarks.mirae.floor import corrected_for_chance
 from evenkeel.benchmarks.mirae.page import notes

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 import evenkeel as ek
-from benchmarks.test_miron_files import GOOD, write
+from benchmarks.miron.test_miron_files import GOOD, write
 from commandline import evenkeel
 from evenkeel.benchmarks.miron.benchmark import Miron, MironOptions
 from evenkeel.benchmarks.miron.data import CATEGORIES

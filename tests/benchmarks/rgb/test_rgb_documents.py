@@ -16,7 +16,7 @@ from scripted import Scripted
 
 pytestmark = pytest.mark.slow
 
-DOCUMENTS = Path(__file__).parent.parent / "documents"
+DOCUMENTS = Path(__file__).parents[2] / "documents"
 FACTS = (
     (
         "Since when has the Pellmouth ferry crossed the Orr estuary?",

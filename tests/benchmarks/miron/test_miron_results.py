@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 import evenkeel as ek
-from benchmarks.test_miron_files import GOOD, write
+from benchmarks.miron.test_miron_files import GOOD, write
 from evenkeel.benchmarks.miron.benchmark import Miron
 from evenkeel.errors import DataError
 from evenkeel.types import Record
