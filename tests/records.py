@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -30,9 +31,10 @@ class Notes(Progress):
 
 
 def record(
-    number: int,
+    number: int = 0,
     *,
     text: str = "",
+    answers: tuple[Response, ...] | None = None,
     inputs: Any = None,
     tags: dict[str, Tag] | None = None,
     values: dict[str, float | None] | None = None,
@@ -41,11 +43,13 @@ def record(
     sample = Sample(
         id=f"s{number}", group=f"g{number // 2}", tags=tags or {"lang": "en"}, inputs=inputs or {}
     )
+    answers = (Response(status=status, text=text),) if answers is None else answers
     score = Score(
         sample_id=sample.id, group=sample.group, tags=sample.tags, values=values or {"x": number / 2},
-        statuses={status: 1}, answered=int(status in ("ok", "truncated")),
+        statuses=dict(Counter(answer.status for answer in answers)),
+        answered=sum(answer.status in ("ok", "truncated") for answer in answers),
     )  # fmt: skip
-    return Record(sample=sample, answers=(Response(status=status, text=text),), score=score)
+    return Record(sample=sample, answers=answers, score=score)
 
 
 def store(path: Path, records: Iterable[Record], benchmark: str = "unknown") -> Run:

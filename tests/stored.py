@@ -22,6 +22,16 @@ from evenkeel.types import Record, RunSpec, Sample, Score, Unit
 NUMBERS: TypeAlias = NDArray[Any]
 
 
+def noisy(shift: float = 0.0, *, seed: int = 0, questions: int = 20) -> NUMBERS:
+    """Three levels of some questions, which differ among themselves."""
+    own = np.random.default_rng(5).normal(0.75, 0.1, (questions, 1))
+    return own + shift + np.random.default_rng(seed).normal(0, 0.02, (questions, 3))
+
+
+def headline(values: NUMBERS) -> dict[str, NUMBERS]:
+    return {"mean_similarity": values}
+
+
 def store_run(
     path: Path,
     values: dict[str, NUMBERS],

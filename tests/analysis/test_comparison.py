@@ -16,20 +16,9 @@ from evenkeel.benchmarks.miron.data import MironInputs
 from evenkeel.benchmarks.rgb.prompts import load_prompts
 from evenkeel.errors import UsageError
 from records import macro_run, record, store
-from stored import NUMBERS, store_run
+from stored import NUMBERS, headline, noisy, store_run
 
-RNG = np.random.default_rng(5)
 MIRON = MironInputs(prefix="The", target=" end", category="Facts", kind="fact", clean_id="")
-QUESTIONS = RNG.normal(0.8, 0.1, (20, 1))
-
-
-def noisy(shift: float = 0.0, *, seed: int = 0) -> NUMBERS:
-    """Three levels of twenty questions."""
-    return QUESTIONS + shift + np.random.default_rng(seed).normal(0, 0.02, (20, 3))
-
-
-def headline(values: NUMBERS) -> dict[str, NUMBERS]:
-    return {"mean_similarity": values}
 
 
 def test_two_runs_are_paired_by_sample_and_tested_over_questions(tmp_path: Path) -> None:

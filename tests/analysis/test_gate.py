@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +15,10 @@ from commandline import evenkeel
 from evenkeel.analysis.gate import Gate, gate
 from evenkeel.errors import UsageError
 from records import macro_run
-from stored import NUMBERS, store_run
+from stored import NUMBERS, headline, store_run
+from stored import noisy as noisy_values
 
-QUESTIONS = np.random.default_rng(5).normal(0.8, 0.1, (40, 1))
-
-
-def noisy(shift: float = 0.0, *, seed: int = 0) -> NUMBERS:
-    """Three levels of forty questions."""
-    return QUESTIONS + shift + np.random.default_rng(seed).normal(0, 0.02, (40, 3))
+noisy = partial(noisy_values, questions=40)
 
 
 def shares(mean: float, seed: int) -> NUMBERS:
@@ -65,10 +62,6 @@ def test_a_metric_without_a_direction_is_refused_unless_one_is_given(tmp_path: P
 
 
 # Intervals and coverage
-
-
-def headline(values: NUMBERS) -> dict[str, NUMBERS]:
-    return {"mean_similarity": values}
 
 
 def test_a_gate_fails_where_too_little_was_answered(tmp_path: Path) -> None:

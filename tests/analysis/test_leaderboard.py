@@ -14,17 +14,10 @@ from evenkeel.analysis.leaderboard import Leaderboard
 from evenkeel.benchmarks.mirae.benchmark import Mirae
 from evenkeel.errors import UsageError
 from scripted import Scripted
-from stored import NUMBERS, store_run
+from stored import noisy, store_run
 from triplets import named, store, triplet
 
 pytestmark = pytest.mark.slow
-
-QUESTIONS = np.random.default_rng(5).normal(0.7, 0.1, (20, 1))
-
-
-def noisy(shift: float = 0.0, *, seed: int = 0) -> NUMBERS:
-    """Three levels of twenty questions."""
-    return QUESTIONS + shift + np.random.default_rng(seed).normal(0, 0.02, (20, 3))
 
 
 def store_model(path: Path, shift: float, seed: int, **spec: object) -> ek.Run:

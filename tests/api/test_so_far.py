@@ -6,17 +6,14 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-import evenkeel as ek
 from evenkeel.api.so_far import pace, so_far
+from runs import run_small
 from scripted import Scripted
 
 
 def test_what_is_answered_is_scored_and_the_rest_is_left_out(tmp_path: Path) -> None:
     with Scripted(lambda prompt: "insufficient information") as server:
-        run = ek.run(
-            "rgb", "openai:m", base_url=server.url, lang="en", limit=4, ability="rejection",
-            out=tmp_path / "run", progress=False,
-        )  # fmt: skip
+        run = run_small("rgb", tmp_path / "run", server, ability="rejection")
     whole = so_far(tmp_path / "run")
     assert whole is not None
     assert whole.headline is not None
@@ -39,10 +36,7 @@ def test_what_is_answered_is_scored_and_the_rest_is_left_out(tmp_path: Path) -> 
 
 def test_without_its_embedder_a_run_has_answers_and_no_score(tmp_path: Path) -> None:
     with Scripted(lambda prompt: "Tides.") as server:
-        ek.run(
-            "mirae", "openai:m", base_url=server.url, lang="en", limit=2, levels="1", repeats=2,
-            embedder="openai:embed", out=tmp_path / "run", progress=False,
-        )  # fmt: skip
+        run_small("mirae", tmp_path / "run", server, limit=2)
     part = so_far(tmp_path / "run")
     assert part is not None
     assert part.headline is None

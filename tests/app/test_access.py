@@ -5,12 +5,10 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import html5lib
 import pytest
 
-import evenkeel as ek
 from commandline import evenkeel
 from evenkeel.api.launch import started
 from evenkeel.app.routes import ACTIONS, PAGES
@@ -18,28 +16,6 @@ from evenkeel.app.server import LARGEST_UPLOAD_BYTES, Server
 from evenkeel.errors import UsageError
 from scripted import Scripted
 from serving import Serving, Visitor, address, serving
-
-OPTIONS: dict[str, Any] = {
-    "ability": "noise",
-    "noise_rates": "0",
-    "lang": "en",
-    "limit": 2,
-    "progress": False,
-}
-
-
-@pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("app") / "runs"
-    with Scripted(lambda prompt: "I do not know.") as server:
-        ek.run("rgb", "openai:m", base_url=server.url, out=folder / "one", **OPTIONS)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def app(runs: Path) -> Iterator[Serving]:
-    with serving(runs) as app:
-        yield app
 
 
 @pytest.fixture(scope="module")

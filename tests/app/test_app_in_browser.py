@@ -14,7 +14,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
 import evenkeel as ek
-from browsers import NASTY, chromium
+from browsers import chromium
 from scripted import Scripted
 from serving import Serving, serving
 
@@ -30,27 +30,6 @@ expect.set_options(timeout=PATIENCE_MS)
 def browser() -> Iterator[Browser]:
     with chromium() as browser:
         yield browser
-
-
-@pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two runs that can be compared and one of another benchmark; all answers are hostile."""
-    folder = tmp_path_factory.mktemp("app") / "runs"
-    turn = iter(range(10**9))
-    with Scripted(lambda prompt: NASTY[next(turn) % len(NASTY)][:3000]) as server:
-        for name in ("one", "two"):
-            ek.run(
-                "rgb", f"openai:<b>{name}</b>", base_url=server.url, lang="en", limit=8, ability="noise",
-                noise_rates="0", out=folder / name, progress=False,
-            )  # fmt: skip
-    ek.run("multiview", method="bm25", limit=3, out=folder / "methods", progress=False)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def app(runs: Path) -> Iterator[Serving]:
-    with serving(runs) as app:
-        yield app
 
 
 def opened(

@@ -5,47 +5,29 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import html5lib
-import msgspec
 import pytest
 
 import evenkeel as ek
-from browsers import NASTY
 from evenkeel.api.explained import explained
 from evenkeel.app.routes import PAGES
 from evenkeel.page.format import visible
 from evenkeel.report.samples.flips import compare_sample
 from harness.test_canary import CANARY, Echo, leaks
-from scripted import Scripted
+from markup import NASTY
+from readers import RANKS
+from runs import run_small
 from serving import Serving, address, serving
-
-OPTIONS: dict[str, Any] = {
-    "ability": "noise",
-    "noise_rates": "0",
-    "lang": "en",
-    "limit": 4,
-    "progress": False,
-}
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two runs of hostile models with hostile answers, a third that cannot be compared, a broken one and one
-    that is not finished."""
-    folder = tmp_path_factory.mktemp("app") / "runs"
-    turn = iter(range(10**9))
-    with Scripted(lambda prompt: NASTY[next(turn) % len(NASTY)][:3000]) as server:
-        for name in ("one", "two"):
-            ek.run("rgb", f"openai:<b>{name}</b>", base_url=server.url, out=folder / name, **OPTIONS)
-        ek.run(
-            "rgb", "openai:other", base_url=server.url, out=folder / "other", **(OPTIONS | {"passages": 3})
-        )
-    ek.run("multiview", method="bm25", limit=3, out=folder / "suite" / "methods", progress=False)
+def runs(runs: Path) -> Path:
+    """Also a broken run, one that is not finished, and one whose every file is hostile."""
+    folder = runs
     for name, spec in (("broken", b"{"), ("unfinished", (folder / "one" / "spec.json").read_bytes())):
         (folder / name).mkdir()
         (folder / name / "spec.json").write_bytes(spec)
@@ -56,12 +38,6 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (hostile / "summary.json").unlink()
     (hostile / "log").write_text(NASTY[1])
     return folder
-
-
-@pytest.fixture(scope="module")
-def app(runs: Path) -> Iterator[Serving]:
-    with serving(runs) as app:
-        yield app
 
 
 def tree(page: str) -> Any:
@@ -141,8 +117,10 @@ def test_a_runs_page_is_its_report_with_the_data_of_all_samples(app: Serving, ru
     assert [heading.text for heading in tree(page).iter("h2")] == headings
     run = ek.load_run(runs / "one")
     assert run.verdict in text_of(page)
-    data = json.loads(app.visitor.get("/samples?run=one").text)
-    assert data["ids"] == run.samples().index.ids
+    reply = app.visitor.get("/samples?run=one")
+    assert reply.headers["content-type"].startswith("application/json")
+    data = json.loads(reply.text)
+    assert (data["count"], data["ids"]) == (8, run.samples().index.ids)
     assert data["source"] == "/sample?run=one"
     part = app.visitor.get(address("/sample", run="one", sample=data["ids"][1]), Accept="text/x-part")
     assert "<html" not in part.text
@@ -200,9 +178,10 @@ def test_every_metric_is_explained(app: Serving) -> None:
         assert metric.meaning in text
 
 
-def test_tokenizers_are_compared(app: Serving) -> None:
-    pytest.importorskip("transformers")
-    reply = app.visitor.submit("/tokenizers", app.visitor.get("/tokenizers").text, {"specs": "embedded"})
+def test_tokenizers_are_compared(app: Serving, tmp_path: Path) -> None:
+    (tmp_path / "gpt2.tiktoken").write_bytes(RANKS)
+    specs = {"specs": str(tmp_path / "gpt2.tiktoken")}
+    reply = app.visitor.submit("/tokenizers", app.visitor.get("/tokenizers").text, specs)
     assert reply.status == 200
     assert "tokens" in reply.text
     assert app.visitor.submit("/tokenizers", reply.text, {"specs": ""}).status == 422
@@ -238,7 +217,7 @@ def test_a_key_is_on_no_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.chdir(tmp_path)
     with Echo() as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-        made = [ek.run("rgb", "openai:m", out=tmp_path / name, **OPTIONS) for name in "ab"]
+        made = [run_small("rgb", tmp_path / name, model="openai:m", limit=2) for name in "ab"]
         assert server.received > 3
         with serving(tmp_path) as app:
             asked = [*(path for path in PAGES if path != "/events"), "/run?run=a", "/sample?run=a"]
@@ -253,9 +232,3 @@ def test_a_key_is_on_no_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     shown = {"run": made[0]._repr_html_(), "compare": ek.compare(*made)._repr_html_(), "repr": repr(made[0])}
     pages |= {name: text.encode() for name, text in shown.items()}
     assert {name: spelling for name, page in pages.items() if (spelling := leaks(page))} == {}
-
-
-def test_answers_in_the_data_of_samples_are_json(app: Serving) -> None:
-    reply = app.visitor.get("/samples?run=one")
-    assert reply.headers["content-type"].startswith("application/json")
-    assert msgspec.json.decode(reply.text)["count"] == 4

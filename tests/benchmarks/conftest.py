@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+import evenkeel as ek
 from multiview_judge import MATH, written
-from rgb_rules import write_sets
+from rgb_rules import Answering, troubled, write_sets
 from triplets import store_tools
 
 
@@ -15,6 +16,14 @@ from triplets import store_tools
 def rgb_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A small RGB set of each kind."""
     return write_sets(tmp_path_factory.mktemp("rgb"))
+
+
+@pytest.fixture(scope="session")
+def rgb_run(rgb_files: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[ek.Run, Answering]:
+    """A whole run of all abilities, and the server that it asked."""
+    with Answering(rgb_files, troubled, record=True) as server:
+        out = tmp_path_factory.mktemp("whole") / "run"
+        return ek.run("rgb", "openai:loop", base_url=server.url, data=rgb_files, out=out), server
 
 
 @pytest.fixture(scope="session")

@@ -100,15 +100,6 @@ def test_a_build_that_is_refused_leaves_no_journal(tmp_path: Path) -> None:
     assert not (tmp_path / "data").exists()
 
 
-def test_a_dead_server_is_asked_for_by_its_address(tmp_path: Path) -> None:
-    address = dead_address()
-    small = ("--limit", "1", "--levels", "1", "--model-arg", "retries=0", "--out", tmp_path / "run")
-    done = evenkeel("run", "mirae", "--model", "openai:m", "--base-url", address, *small)
-    assert done.code == 3
-    assert f"Is the server running at {address}?" in done.stderr
-    assert not (tmp_path / "run").exists()
-
-
 def test_a_figure_that_is_not_there_is_named_with_the_closest(tmp_path: Path) -> None:
     run = store_run(tmp_path / "run", {"mean_similarity": np.array([[0.5], [0.6], [0.7]])})
     with pytest.raises(KeyError, match="no figure 'mean_similarty'. Did you mean 'mean_similarity'?"):

@@ -16,13 +16,13 @@ from typing import Any
 import msgspec
 import pytest
 
-import evenkeel as ek
 from evenkeel.api.launch import start
 from evenkeel.errors import DataError, DataUnreachable, UsageError
 from evenkeel.files.remote import sources
 from evenkeel.files.remote.sources import local, parse_columns, without_secrets
 from evenkeel.harness.folder import Run
 from loopback import Loopback
+from runs import run_small
 
 pytestmark = pytest.mark.slow
 
@@ -36,10 +36,7 @@ CONTENT = b"".join(msgspec.json.encode(row) + b"\n" for row in ROWS)
 
 def rgb(data: str | Path, out: Path, **settings: Any) -> Run:
     with Loopback(words=3) as server:
-        return ek.run(
-            "rgb", "openai:loop", base_url=server.url, data=data, ability="noise", noise_rates="0",
-            passages=2, out=out, progress=False, **settings,
-        )  # fmt: skip
+        return run_small("rgb", out, server, data=data, passages=2, **settings)
 
 
 def asked(run: Run) -> list[tuple[str, tuple[str, ...]]]:

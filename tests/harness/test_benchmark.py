@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,35 +12,22 @@ from msgspec import Struct
 import evenkeel as ek
 from evenkeel.api.so_far import so_far
 from evenkeel.errors import UsageError
-from evenkeel.harness import registry
 from evenkeel.harness.benchmark import Benchmark, make_score
-from evenkeel.harness.data import Data
-from evenkeel.models.registry import BACKENDS, Backend
-from evenkeel.types import Answered, Generate, Request, Response, Sample, Sampling, Score
+from evenkeel.types import Answered, Generate, Response, Sample, Sampling, Score
+from plugins import Rule, Words, install, write_words
 from records import Notes
 
 
 class Options(Struct, frozen=True, kw_only=True):
-    judge: str = "counted:judge"
+    judge: str = "rule:judge"
 
 
-class Echo(Benchmark):
+class Echo(Words):
     """Does it say the word?"""
 
     Options = Options
     roles = {"model": {"generate"}, "judge": {"generate"}}
     metrics = [ek.Metric("said", "Words said", unit="share", better="higher", by=["lang"])]
-
-    def samples(self, data: Data) -> list[Sample]:
-        return [
-            Sample(
-                id=row.name, group=row.name, tags={"lang": str(row.fields["lang"])}, inputs=dict(row.fields)
-            )
-            for row in data.rows()
-        ]
-
-    def requests(self, sample: Sample) -> Sequence[Request]:
-        return [Generate(prompt=sample.inputs["word"], sampling=Sampling(max_tokens=4))]
 
     def score(self, answered: Sequence[Answered]) -> Any:
         verdicts = yield [
@@ -54,46 +40,15 @@ class Echo(Benchmark):
         ]
 
 
-class Counted:
-    """Answers with the prompt; `empty` with nothing."""
-
-    class Options(Struct, frozen=True, kw_only=True):
-        pass
-
-    capabilities = frozenset({"generate"})
-    asked: list[Request] = []
-
-    def __init__(self, name: str, options: Options) -> None:
-        self.name = name
-
-    def identity(self) -> dict[str, Any]:
-        return {"spec": f"counted:{self.name}"}
-
-    def probe(self, needs: frozenset[str]) -> None: ...
-
-    def answer(self, requests: Iterator[Request]) -> Iterator[tuple[Request, Response]]:
-        for request in requests:
-            self.asked.append(request)
-            assert isinstance(request, Generate)
-            text = "" if request.prompt == "empty" else str(request.prompt)
-            yield request, Response(status="ok", text=text)
-
-    def close(self) -> None: ...
-
-
 @pytest.fixture
 def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setitem(registry._LOADED, "echo", Echo)
-    monkeypatch.setitem(BACKENDS, "counted", Backend(f"{__name__}:Counted", True, "counts"))
-    monkeypatch.setattr(Counted, "asked", [])
+    install(monkeypatch, echo=Echo, patterns=Patterns)
     words = [("keel", "en"), ("mast", "en"), ("empty", "en"), ("Kiel", "de"), ("Mast", "de")]
-    path = tmp_path / "words.jsonl"
-    path.write_text("".join(json.dumps({"word": word, "lang": lang}) + "\n" for word, lang in words))
-    return path
+    return write_words(tmp_path / "words.jsonl", words)
 
 
 def test_every_default_is_there(data: Path, tmp_path: Path) -> None:
-    run = ek.run("echo", "counted:m", data=data, out=tmp_path / "run", progress=False)
+    run = ek.run("echo", "rule:m", data=data, out=tmp_path / "run", progress=False)
     assert run.headline.value == 1.0
     assert (run.headline.n, run.headline.coverage) == (4, 0.8)
     assert run.summary["said/lang=de"].scope == {"lang": "de"}
@@ -108,20 +63,20 @@ def test_every_default_is_there(data: Path, tmp_path: Path) -> None:
 def test_a_summary_that_fails_leaves_the_run_as_it_was(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = ek.run("echo", "counted:m", data=data, out=tmp_path / "run", progress=False)
+    run = ek.run("echo", "rule:m", data=data, out=tmp_path / "run", progress=False)
     before = (run.path / "records.jsonl").read_bytes()
     monkeypatch.setattr(
         Echo, "score", lambda self, answered: [make_score(each, other=1) for each in answered]
     )
     with pytest.raises(UsageError, match="declares the metric 'said'"):
-        ek.rescore(run.path, models=["counted:judge"], progress=False)
+        ek.rescore(run.path, models=["rule:judge"], progress=False)
     assert (run.path / "records.jsonl").read_bytes() == before
     assert ek.load_run(run.path).headline.value == 1.0
 
 
 def test_languages_and_the_limit_are_applied_to_any_benchmark(data: Path, tmp_path: Path) -> None:
     def ids(**chosen: Any) -> list[str]:
-        run = ek.run("echo", "counted:m", data=data, out=tmp_path / str(chosen), progress=False, **chosen)
+        run = ek.run("echo", "rule:m", data=data, out=tmp_path / str(chosen), progress=False, **chosen)
         return [record.sample.inputs["word"] for record in run.records()]
 
     assert ids(limit=1) == ["keel", "Kiel"]
@@ -131,18 +86,18 @@ def test_languages_and_the_limit_are_applied_to_any_benchmark(data: Path, tmp_pa
 
 
 def test_answers_are_written_so_that_they_can_be_scored_again(data: Path, tmp_path: Path) -> None:
-    run = ek.run("echo", "counted:m", data=data, out=tmp_path / "run", progress=False)
+    run = ek.run("echo", "rule:m", data=data, out=tmp_path / "run", progress=False)
     scored = ek.score("echo", run.path / "export" / "answers.jsonl", out=tmp_path / "scored", progress=False)
     assert scored.headline.value == run.headline.value
     assert scored.headline.coverage == run.headline.coverage
 
 
 def test_a_dry_run_counts_what_a_run_asks(data: Path, tmp_path: Path) -> None:
-    plan = ek.dry_run("echo", "counted:m", data=data, price_in=1, price_out=2)
+    plan = ek.dry_run("echo", "rule:m", data=data, price_in=1, price_out=2)
     assert plan.requests == {"generate": 5, "judge": 5}
-    assert Counted.asked == []
-    ek.run("echo", "counted:m", data=data, out=tmp_path / "run", progress=False)
-    assert len(Counted.asked) == sum(plan.requests.values())
+    assert Rule.asked == []
+    ek.run("echo", "rule:m", data=data, out=tmp_path / "run", progress=False)
+    assert len(Rule.asked) == sum(plan.requests.values())
     assert plan.tokens_out == {"generate": 20, "judge": 10}
     assert plan.usd == pytest.approx((sum(plan.tokens_in.values()) + 2 * 30) / 1e6)
 
@@ -150,8 +105,8 @@ def test_a_dry_run_counts_what_a_run_asks(data: Path, tmp_path: Path) -> None:
 def test_equal_requests_are_asked_once(data: Path, tmp_path: Path) -> None:
     data.write_bytes(data.read_bytes() * 2)
     for _ in range(2):  # the second time all are in the journal
-        run = ek.run("echo", "counted:m", data=data, out=tmp_path / "run", progress=False)
-        assert len(Counted.asked) == 10
+        run = ek.run("echo", "rule:m", data=data, out=tmp_path / "run", progress=False)
+        assert len(Rule.asked) == 10
     assert run.headline.n == 8
 
 
@@ -171,8 +126,8 @@ def test_samples_that_could_not_be_stored_are_refused_before_anything_is_asked(
     ):
         monkeypatch.setattr(Echo, "samples", lambda self, data, samples=samples: iter(samples))
         with pytest.raises(UsageError, match=problem):
-            ek.run("echo", "counted:m", data=data, out=tmp_path / "run", progress=False)
-    assert Counted.asked == []
+            ek.run("echo", "rule:m", data=data, out=tmp_path / "run", progress=False)
+    assert Rule.asked == []
 
 
 def test_a_sample_that_cannot_be_scored_costs_itself_alone(
@@ -186,7 +141,7 @@ def test_a_sample_that_cannot_be_scored_costs_itself_alone(
         return (yield from score(self, answered))
 
     monkeypatch.setattr(Echo, "score", broken)
-    run = ek.run("echo", "counted:m", data=data, out=tmp_path / "run", progress=notes)
+    run = ek.run("echo", "rule:m", data=data, out=tmp_path / "run", progress=notes)
     assert [record.score.values.get("said") for record in run.records()] == [1.0, None, None, 1.0, 1.0]
     assert run.headline.coverage == 0.6
     assert any(why.startswith("scoring failed: KeyError in harness/") for why in run.failures())
@@ -235,10 +190,9 @@ class Patterns(Echo):
 
 
 def test_a_pattern_a_title_with_braces_and_any_number_are_shown_of_a_plugin(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    data: Path, tmp_path: Path
 ) -> None:
-    monkeypatch.setitem(registry._LOADED, "patterns", Patterns)
-    run = ek.run("patterns", "counted:m", data=data, out=tmp_path / "run", progress=False)
+    run = ek.run("patterns", "rule:m", data=data, out=tmp_path / "run", progress=False)
     assert "Said in {json}" in run.verdict
     assert {name for name in run.summary if name.startswith("begins_")} != set()
     assert run.summary["error"].value == -1.5

@@ -31,6 +31,7 @@ from evenkeel.report.formats.subjects import sampling
 from evenkeel.types import Capability, Generate, Message, Request, Response, Sampling
 from loopback import Loopback
 from models.hostile import Hostile, says
+from runs import run_small
 from scripted import Scripted
 from suites import PATIENCE
 
@@ -272,47 +273,38 @@ def test_ctrl_c_loses_no_answer_that_was_received(tmp_path: Path, monkeypatch: p
 
 
 def test_a_model_that_only_thinks_is_stopped_after_twenty_replies(questions: Path, tmp_path: Path) -> None:
-    settings: dict[str, Any] = {"data": questions, "progress": False, "embedder": "openai:embed"}
+    settings: dict[str, Any] = {"data": questions, "levels": None, "repeats": None}
     with Scripted(lambda prompt: "<think>Let me see…") as server:
         with pytest.raises(UsageError, match=r"ended inside their reasoning.*reasoning_tokens=8192"):
-            ek.run(
-                "mirae", "openai:loop", base_url=server.url, out=tmp_path / "run", concurrency=4, **settings
-            )
+            run_small("mirae", tmp_path / "run", server, concurrency=4, **settings)
         assert server.requests >= 20  # how many more are under way by then is the machine's to decide
     first = iter(["A keel."])
     with Scripted(lambda prompt: next(first, "<think>Let me see…")) as server:
-        run = ek.run(
-            "mirae", "openai:loop", base_url=server.url, out=tmp_path / "other", concurrency=1, **settings
-        )
+        run = run_small("mirae", tmp_path / "other", server, concurrency=1, **settings)
     assert run.headline.coverage < 0.1
 
 
 def test_every_call_counts_trials_and_embeddings_too(questions: Path, tmp_path: Path) -> None:
     """Over all starts: what a server sees is never more than the limit."""
-    settings: dict[str, Any] = {"limit": 20, "lang": "en", "progress": False, "out": tmp_path / "miron"}
     with Loopback() as server:
         for limit in (15, 30):
             with pytest.raises(BudgetReached, match=f"requests {limit}"):
-                ek.run("miron", "openai:loop", base_url=server.url, max_requests=limit, **settings)
+                run_small("miron", tmp_path / "miron", server, limit=20, max_requests=limit)
             assert server.requests == limit
     with Loopback() as server, pytest.raises(BudgetReached):
-        ek.run(
-            "mirae", "openai:loop", base_url=server.url, data=questions, levels="1", repeats=5, limit=1,
-            embedder="openai:embed", max_requests=5, out=tmp_path / "mirae", progress=False,
-        )  # fmt: skip
+        run_small("mirae", tmp_path / "mirae", server, data=questions, repeats=5, limit=1, max_requests=5)
     assert server.requests == 5
 
 
 @pytest.mark.parametrize("behaviour", [{}, {"logprobs": "missing"}])
 def test_a_finished_run_tries_no_server_out(tmp_path: Path, behaviour: dict[str, Any]) -> None:
     """Also one that continued without log-probabilities: the server is gone when it is run again."""
-    settings: dict[str, Any] = {"limit": 2, "lang": "en", "progress": False, "out": tmp_path / "run"}
     with Loopback(**behaviour) as server:
-        first = ek.run("miron", "openai:loop", base_url=server.url, **settings)
-    again = ek.run("miron", "openai:loop", base_url=server.url, **settings)
+        first = run_small("miron", tmp_path / "run", server)
+    again = run_small("miron", tmp_path / "run", server)
     assert first.summary == again.summary
     with pytest.raises(ModelUnreachable):
-        ek.run("miron", "openai:loop", base_url=server.url, model_args={"retries": 0}, fresh=True, **settings)
+        run_small("miron", tmp_path / "run", server, model_args={"retries": 0}, fresh=True)
 
 
 class Router(Loopback):
@@ -330,10 +322,13 @@ def test_several_backends_are_noted_and_a_refused_setting_is_not_exported(
     questions: Path, tmp_path: Path
 ) -> None:
     with Router() as server:
-        run = ek.run(
-            "mirae", "openai:loop", base_url=server.url, data=questions, levels="1-2", concurrency=1,
-            embedder="openai:embed?embed_batch=1", out=tmp_path / "run", progress=False,
+        run = run_small(
+            "mirae", tmp_path / "run", server, data=questions, levels="1-2", repeats=5, concurrency=1,
+            embedder="openai:embed?embed_batch=1",
         )  # fmt: skip
+    for scored in (run, ek.rescore(run.path, progress=False)):
+        assert "2 models: embed-0, embed-1" in str(scored.spec.provenance["notes"])
+    assert "2 models: embed-0, embed-1" in (run.path / "report.html").read_text()
     notes = run.spec.provenance["notes"]
     assert any("backends" in note and "from host-0, from host-1" in note for note in notes["model"])
     assert any("2 models: embed-0, embed-1" in note for note in notes["embedder"])

@@ -16,6 +16,7 @@ from evenkeel.report.notes import ending_notes, endings, notes_of
 from evenkeel.text.answers import Rule, is_blank
 from evenkeel.types import Status
 from loopback import Loopback
+from runs import run_small
 
 pytestmark = pytest.mark.slow
 
@@ -108,19 +109,11 @@ def test_an_empty_continuation_is_for_the_benchmark_to_judge() -> None:
 # Whole runs
 
 
-def run(server: Loopback, out: Path, benchmark: str = "mirae", **options: Any) -> ek.Run:
-    own = {
-        "mirae": {"lang": "en", "limit": 4, "levels": "1", "repeats": 3, "embedder": "openai:embedder"},
-        "rgb": {"lang": "en", "limit": 4, "ability": "noise", "noise_rates": "0"},
-    }
-    return ek.run(benchmark, "openai:m", base_url=server.url, out=out, **{**own[benchmark], **options})
-
-
 @pytest.mark.parametrize(("benchmark", "name"), [("mirae", "open"), ("rgb", "stopped")])
 def test_a_model_that_never_answers_has_no_figure(benchmark: str, name: str, tmp_path: Path) -> None:
     choice, status = EMPTY_CHOICES[name]
     with Answering(lambda prompt, turn: choice) as server:
-        done = run(server, tmp_path / "run", benchmark)
+        done = run_small(benchmark, tmp_path / "run", server)
     assert (done.headline.value, done.headline.coverage) == (None, 0.0)
     assert set(done.headline.statuses) == {status}
     assert all(figure.coverage == 0 for figure in done.summary.values())
@@ -128,7 +121,7 @@ def test_a_model_that_never_answers_has_no_figure(benchmark: str, name: str, tmp
 
 def test_answers_that_are_cut_off_count_and_carry_a_warning(tmp_path: Path) -> None:
     with Answering(lambda prompt, turn: text(f"well {turn % 5}", "length" if turn > 1 else "stop")) as server:
-        done = run(server, tmp_path / "run")
+        done = run_small("mirae", tmp_path / "run", server, repeats=3)
     assert done.headline.coverage == 1.0
     assert done.headline.statuses == {"ok": 1, "truncated": 11}
     (note,) = ending_notes(done)

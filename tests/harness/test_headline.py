@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,14 +12,12 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 import evenkeel as ek
-from evenkeel.harness import registry
-from evenkeel.harness.benchmark import Benchmark, make_score
-from evenkeel.harness.data import Data
-from evenkeel.models.registry import BACKENDS, Backend
+from evenkeel.harness.benchmark import make_score
 from evenkeel.options import IN_SAMPLES
 from evenkeel.page.layout import Layout
 from evenkeel.report.samples.flips import flips
-from evenkeel.types import Answered, Generate, Request, Response, RunSpec, Sample, Sampling, Summary
+from evenkeel.types import Answered, RunSpec, Summary
+from plugins import Words, install, write_words
 
 METRICS = (
     ek.Metric("lenient", "Said in any case", "share", "higher", main=True),
@@ -43,19 +41,12 @@ def chosen_layout(spec: RunSpec, summary: Summary) -> Layout:
     return STRICT_LAYOUT if spec.options["to_the_letter"] and "strict" in summary else LAYOUT
 
 
-class Repeat(Benchmark):
+class Repeat(Words):
     """Does it repeat the word?"""
 
     Options = Options
-    roles = {"model": {"generate"}}
     metrics = METRICS
     layout = replace(LAYOUT, for_run=chosen_layout)
-
-    def samples(self, data: Data) -> list[Sample]:
-        return [Sample(id=row.name, group=row.name, tags={}, inputs=dict(row.fields)) for row in data.rows()]
-
-    def requests(self, sample: Sample) -> Sequence[Request]:
-        return [Generate(prompt=sample.inputs["word"], sampling=Sampling(max_tokens=4))]
 
     def score(self, answered: Sequence[Answered]) -> Any:
         pairs = [(item, item.sample.inputs["word"]) for item in answered]
@@ -65,51 +56,17 @@ class Repeat(Benchmark):
         ]
 
 
-class Speaker:
-    """`loud` answers in capitals; `quiet` repeats every other word as it is."""
-
-    class Options(Struct, frozen=True, kw_only=True):
-        pass
-
-    capabilities = frozenset({"generate"})
-
-    def __init__(self, name: str, options: Options) -> None:
-        self.name = name
-
-    def identity(self) -> dict[str, Any]:
-        return {"spec": f"speaker:{self.name}"}
-
-    def probe(self, needs: frozenset[str]) -> None: ...
-
-    def answer(self, requests: Iterator[Request]) -> Iterator[tuple[Request, Response]]:
-        for request in requests:
-            assert isinstance(request, Generate)
-            word = str(request.prompt)
-            quiet = word if int(word.removeprefix("word")) % 2 else "what?"
-            yield request, Response(status="ok", text=word.upper() if self.name == "loud" else quiet)
-
-    def close(self) -> None: ...
-
-
 @pytest.fixture
 def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, ek.Run]:
     """A run of each model with each headline."""
-    monkeypatch.setitem(registry._LOADED, "repeat", Repeat)
-    monkeypatch.setitem(BACKENDS, "speaker", Backend(f"{__name__}:Speaker", True, "speaks"))
-    data = tmp_path / "words.jsonl"
-    data.write_text("".join(json.dumps({"word": f"word{number}"}) + "\n" for number in range(40)))
-    return {
-        f"{model}-{'strict' if strict else 'lenient'}": ek.run(
-            "repeat",
-            f"speaker:{model}",
-            data=data,
-            to_the_letter=strict,
-            out=tmp_path / f"{model}-{strict}",
-            progress=False,
-        )
-        for model in ("loud", "quiet")
-        for strict in (False, True)
-    }
+    install(monkeypatch, repeat=Repeat)
+    data = write_words(tmp_path / "words.jsonl", ((f"word{number}", "en") for number in range(40)))
+    settings: dict[str, Any] = {"data": data, "progress": False}
+    made = {}
+    for model, strict in product(("loud", "quiet"), (False, True)):
+        name = f"{model}-{'strict' if strict else 'lenient'}"
+        made[name] = ek.run("repeat", f"rule:{model}", to_the_letter=strict, out=tmp_path / name, **settings)
+    return made
 
 
 def test_a_benchmark_chooses_the_headline_of_a_run(runs: dict[str, ek.Run]) -> None:

@@ -66,7 +66,7 @@ def test_served_answers_give_the_same_bytes_in_any_order(benchmark: str, tmp_pat
 @pytest.mark.parametrize(
     ("benchmark", "options"),
     [
-        ("miron", {"limit": 4}),
+        ("miron", {"limit": 2}),
         pytest.param("mirae", {"limit": 2, "levels": "1-2", "max_tokens": 12}, marks=pytest.mark.full),
     ],
 )

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-import evenkeel as ek
 from evenkeel.errors import BudgetReached
 from evenkeel.harness.gate import Gate, Ticket, estimate
 from evenkeel.harness.limits import Limits
@@ -18,6 +17,7 @@ from evenkeel.journal.database import Usage
 from evenkeel.journal.journal import Journal
 from evenkeel.types import Generate, Response, Sampling
 from loopback import Loopback
+from runs import run_small
 from suites import PATIENCE
 
 pytestmark = pytest.mark.slow
@@ -154,19 +154,16 @@ def test_earlier_starts_count_once_however_often_they_are_read() -> None:
 def test_a_runs_budget_holds_over_all_its_starts(
     questions: Path, tmp_path: Path, limit: dict[str, Any]
 ) -> None:
-    settings: dict[str, Any] = {
-        "data": questions, "levels": "1", "repeats": 5, "embedder": "openai:embed", "concurrency": 1,
-        "max_tokens": 64,         "out": tmp_path / "run", "progress": False,
-    }  # fmt: skip
+    settings: dict[str, Any] = {"data": questions, "repeats": 5, "concurrency": 1, "max_tokens": 64}
     with Loopback(words=30) as server:
         for start in range(3):
             with pytest.raises(BudgetReached):
-                ek.run("mirae", "openai:loop", base_url=server.url, **settings, **limit)
+                run_small("mirae", tmp_path / "run", server, **settings, **limit)
             if not start:
                 asked = server.requests
                 assert 0 < asked <= 6  # one of them may be a probe
         assert server.requests <= asked + 2
-        ek.run("mirae", "openai:loop", base_url=server.url, **settings)
+        run_small("mirae", tmp_path / "run", server, **settings)
 
 
 class Broken(Loopback):
@@ -179,9 +176,8 @@ class Broken(Loopback):
 
 def test_replies_that_cannot_be_used_count(questions: Path, tmp_path: Path) -> None:
     with Broken(words=30, record=True) as server, pytest.raises(BudgetReached):
-        ek.run(
-            "mirae", "openai:loop", base_url=server.url, data=questions, levels="1", repeats=5,
-            embedder="openai:embed", max_tokens=64, concurrency=2, out=tmp_path / "run", progress=False,
+        run_small(
+            "mirae", tmp_path / "run", server, data=questions, repeats=5, max_tokens=64, concurrency=2,
             max_usd=0.002, price_out=10.0,
         )  # fmt: skip
     with closing(Journal(tmp_path / "run" / "journal.sqlite")) as journal:

@@ -1,4 +1,4 @@
-"""Whole runs on servers: one that moves, one that sends escapes, one that changes its model."""
+"""Whole runs on servers: one that moves, one that sends escapes."""
 
 from __future__ import annotations
 
@@ -7,30 +7,23 @@ import os
 import re
 import stat
 from pathlib import Path
-from typing import Any
 
-import msgspec
 import pytest
 
-import evenkeel as ek
 from commandline import evenkeel
 from evenkeel.journal.journal import Journal
 from evenkeel.report.export import export
 from loopback import Loopback
+from runs import run_small
 
 pytestmark = pytest.mark.slow
 
 
-def run(questions: Path, server: Loopback, out: Path, **more: Any) -> ek.Run:
-    settings: dict[str, Any] = {"levels": "1-2", "repeats": 2, "embedder": "openai:embed", **more}
-    return ek.run("mirae", "openai:loop", base_url=server.url, data=questions, out=out, **settings)
-
-
 def test_a_run_resumes_at_another_address(questions: Path, tmp_path: Path) -> None:
     with Loopback() as first:
-        before = run(questions, first, tmp_path / "run").summary
+        before = run_small("mirae", tmp_path / "run", first, data=questions).summary
     with Loopback() as second:
-        assert run(questions, second, tmp_path / "run").summary == before
+        assert run_small("mirae", tmp_path / "run", second, data=questions).summary == before
         assert second.requests == 0
 
 
@@ -51,7 +44,7 @@ def test_files_and_folders_follow_the_umask(questions: Path, tmp_path: Path) -> 
     before = os.umask(0o077)
     try:
         with Loopback() as server:
-            made = run(questions, server, tmp_path / "runs" / "mine")
+            made = run_small("mirae", tmp_path / "runs" / "mine", server, data=questions)
         export(made, "csv", tmp_path / "runs" / "tables" / "mine.csv")
         (tmp_path / "runs" / "open").mkdir()
         with contextlib.closing(Journal(tmp_path / "runs" / "open" / "journal.sqlite")):
@@ -62,21 +55,3 @@ def test_files_and_folders_follow_the_umask(questions: Path, tmp_path: Path) -> 
     assert {path.name for path in paths} >= {"journal.sqlite-wal", "journal.sqlite-shm", "mine.csv"}
     assert {mode for path, mode in modes.items() if path.is_dir()} == {0o700}
     assert {mode for path, mode in modes.items() if not path.is_dir()} == {0o600}
-
-
-class Alternating(Loopback):
-    """Two models under one name."""
-
-    def _answer(self, path: str, body: Any, key: str) -> bytes:
-        reply = msgspec.json.decode(super()._answer(path, body, key))
-        reply["model"] = f"loop-{sum(self.answered.values()) % 2}"
-        return msgspec.json.encode(reply)
-
-
-def test_a_run_says_when_the_server_changed_its_model(tmp_path: Path) -> None:
-    with Alternating() as server:
-        run = ek.run("rgb", "openai:loop", base_url=server.url, limit=2, out=tmp_path / "run", progress=False)
-    answers = {answer.model for record in run.records() for answer in record.answers}
-    assert answers == {"loop-0", "loop-1"}
-    assert "2 models: loop-0, loop-1" in (run.path / "report.html").read_text()
-    assert "2 models: loop-0, loop-1" in str(ek.rescore(run.path, progress=False).spec.provenance["notes"])

@@ -20,6 +20,7 @@ from evenkeel.journal.journal import Journal
 from evenkeel.journal.recording import Recording
 from evenkeel.report.export import export
 from loopback import Loopback
+from runs import run_small
 
 pytestmark = pytest.mark.slow
 
@@ -34,11 +35,7 @@ def server() -> Iterator[Loopback]:
 
 @pytest.fixture(scope="module")
 def finished(server: Loopback, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    run = ek.run(
-        "mirae", "openai:loop", base_url=server.url, lang="en", limit=4, levels="1", repeats=2,
-        embedder="openai:embed", out=tmp_path_factory.mktemp("finished") / "run",
-    )  # fmt: skip
-    return run.path
+    return run_small("mirae", tmp_path_factory.mktemp("finished") / "run", server).path
 
 
 @pytest.fixture
@@ -144,7 +141,7 @@ def test_a_file_that_an_option_names_is_not_read(tmp_path: Path) -> None:
     secret = tmp_path / "secret.yaml"
     secret.write_text("password: hunter2")
     with Loopback() as server:
-        ek.run("rgb", "openai:x", base_url=server.url, ability="noise", limit=1, out=tmp_path / "run")
+        run_small("rgb", tmp_path / "run", server, limit=1)
     alter(tmp_path / "run", lambda spec: spec["options"].update(prompts=str(secret)))
     secret.unlink()
     os.mkfifo(secret)

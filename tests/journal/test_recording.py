@@ -7,11 +7,9 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-import evenkeel as ek
 from evenkeel.files import lock
 from evenkeel.journal.journal import Journal, Keyed, make_key, model_digest
 from evenkeel.journal.recording import Recording
@@ -19,6 +17,7 @@ from evenkeel.types import Generate, Response, Sampling
 from killing import contents
 from loopback import Loopback
 from records import Notes
+from runs import run_small
 
 pytestmark = pytest.mark.slow
 
@@ -79,17 +78,15 @@ def test_a_journal_that_is_being_written_is_read_as_it_grows(tmp_path: Path) -> 
 
 
 def test_failures_of_another_run_are_not_taken_over(questions: Path, tmp_path: Path) -> None:
-    settings: dict[str, Any] = {"data": questions, "repeats": 2, "embedder": "openai:embed", "levels": "1"}
     with Loopback() as server:
-        settings["base_url"] = server.url
-        ek.run("mirae", "openai:loop", out=tmp_path / "a", **settings)
+        run_small("mirae", tmp_path / "a", server, data=questions)
         with closing(sqlite3.connect(tmp_path / "a" / "journal.sqlite")) as connection, connection:
             connection.execute(
                 "UPDATE responses SET status = 'error', body = ? WHERE rowid = 1", (b'{"status":"error"}',)
             )
         notes = Notes()
-        again = ek.run(
-            "mirae", "openai:loop", out=tmp_path / "b", reuse=tmp_path / "a", progress=notes, **settings
+        again = run_small(
+            "mirae", tmp_path / "b", server, data=questions, reuse=tmp_path / "a", progress=notes
         )
     assert again.headline.coverage == 1.0
     assert any(note.startswith("asking: 7 of 8 answers") for note in notes.told)

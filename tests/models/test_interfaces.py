@@ -11,7 +11,6 @@ import msgspec
 import pytest
 
 import evenkeel as ek
-from commandline import evenkeel
 from dialects import PROVIDERS, RESPONSES, SCHEMA, ProviderServer, chat, named_at, opened
 from evenkeel.errors import EvenkeelError
 from evenkeel.models.openai import messages, responses
@@ -262,11 +261,3 @@ def test_a_failed_response_is_an_error() -> None:
     data = msgspec.json.encode({**RESPONSE, "status": "failed", "error": {"code": "x", "message": "on fire"}})
     with pytest.raises(ValueError, match="on fire"):
         read_chat(responses.chat_reply(data))
-
-
-def test_doctor_says_what_it_found_of_a_model(serving: Serving) -> None:
-    serving("anthropic")
-    done = evenkeel("doctor", "--model", "anthropic:loop")
-    assert done.code == 0
-    for line in ("✓ batch", "– structured output", "? thinking", "– log-probabilities of the prompt"):
-        assert line in done.stdout

@@ -14,7 +14,6 @@ import msgspec
 import pytest
 from aiohttp import web
 
-import evenkeel as ek
 from evenkeel.errors import ModelUnreachable
 from evenkeel.models.openai.protocol import read_vectors
 from evenkeel.models.registry import load_model
@@ -22,6 +21,7 @@ from evenkeel.models.vectors import usable, vector_problem
 from evenkeel.types import Embed, Response
 from loopback import DIMENSIONS, Loopback, embedding
 from models.hostile import answers, model_of
+from runs import run_small
 
 pytestmark = pytest.mark.slow
 
@@ -154,10 +154,7 @@ def test_a_run_survives_vectors_of_unequal_size_and_its_coverage_says_so(tmp_pat
         return {**item, "embedding": short} if text.startswith("Answer 2") else item
 
     with Numbering(shorter, words=5) as server:
-        run = ek.run(
-            "mirae", "openai:m", base_url=server.url, lang="en", limit=2, levels="1", repeats=4,
-            embedder="openai:e", out=tmp_path / "run",
-        )  # fmt: skip
+        run = run_small("mirae", tmp_path / "run", server, limit=2, repeats=4)
     assert run.headline.coverage == pytest.approx(3 / 4)
     assert run.failures() == {"not embedded: the vector has 3 numbers, the others 384": 2}
     assert run.headline.value is not None

@@ -131,7 +131,7 @@ def test_the_command_takes_the_option_several_times(tmp_path: Path) -> None:
     with Loopback(latency=0.01) as one, Loopback(latency=0.01) as two:
         result = evenkeel(
             "run", "rgb", "--model", "openai:loop", "--base-url", one.url, "--base-url", two.url,
-            "--limit", "4", "--out", str(tmp_path / "run"), "--concurrency", "2",
+            "--limit", 4, "--ability", "noise", "--out", tmp_path / "run", "--concurrency", 2,
         )  # fmt: skip
         assert result.code == 0, result.output
     run = ek.load_run(tmp_path / "run")

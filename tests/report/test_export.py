@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import tracemalloc
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -14,53 +13,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import evenkeel as ek
 from evenkeel.errors import DataError, RunConflict, StorageError, UsageError
 from evenkeel.files import lock
 from evenkeel.files.columns import cells, columns, titles
 from evenkeel.files.frame import CHUNK
 from evenkeel.harness.folder import Run
-from evenkeel.harness.folder.spec import FORMAT
-from evenkeel.harness.folder.writer import RunFolder
 from evenkeel.page.format import harmless
 from evenkeel.report.export import export
-from evenkeel.types import Logprobs, Record, Response, RunSpec, Sample, Score, Tag
+from evenkeel.types import Logprobs, Response
 from loopback import Loopback
+from records import record, store
+from runs import run_small
 
 pytestmark = pytest.mark.slow
 
 NASTY = ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "  =1", "＝1+1", "\n- a list"]
 
 
-def record(
-    number: int = 0,
-    *,
-    answers: tuple[Response, ...] = (),
-    tags: dict[str, Tag] | None = None,
-    inputs: dict[str, Any] | None = None,
-    values: dict[str, float | None] | None = None,
-) -> Record:
-    sample = Sample(id=f"s{number}", group=f"g{number // 2}", tags=tags or {"level": 1}, inputs=inputs or {})
-    score = Score(
-        sample_id=sample.id, group=sample.group, tags=sample.tags, values=values or {"mean_similarity": 0.5},
-        statuses={answer.status: 1 for answer in answers}, answered=sum(a.status == "ok" for a in answers),
-    )  # fmt: skip
-    return Record(sample=sample, answers=answers, score=score)
-
-
 def said(*texts: str) -> tuple[Response, ...]:
     return tuple(Response(status="ok", text=text) for text in texts)
-
-
-def store(path: Path, records: Iterable[Record]) -> Run:
-    spec = RunSpec(
-        format=FORMAT, benchmark="parrot", options={}, seed=0, limit=None, provenance={},
-        models={"model": {"name": "m", "spec": "openai:m", "identity": {"spec": "openai:m"}}},
-        data={"source": "starter", "sha256": ["0"], "lang": None}, subjects=("m",),
-    )  # fmt: skip
-    with RunFolder.open(path, spec) as folder, folder.writing("records.jsonl") as file:
-        file.writelines(msgspec.json.encode(each) + b"\n" for each in records)
-    return Run(path)
 
 
 def read_csv(path: Path) -> list[dict[str, str]]:
@@ -195,7 +166,7 @@ def test_a_column_has_the_type_that_holds_all_of_it(given: tuple[Any, ...], kind
     assert columns(rows)["input", "x"] is kind
 
 
-@pytest.mark.parametrize("form", ["csv", "parquet"])
+@pytest.mark.parametrize("form", [pytest.param("csv", marks=pytest.mark.full), "parquet"])
 def test_a_run_larger_than_memory_is_written_piece_by_piece(tmp_path: Path, form: Any) -> None:
     """12,600 answers of 4,000 characters: 50 MB of text, of which Python holds a small part at a time."""
     texts = ([f"{number}-{turn} {'word ' * 800}" for turn in range(5)] for number in range(2520))
@@ -219,10 +190,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Run:
         msgspec.json.encode({"metadata": {"language": "English"}, "questions": items})
     )
     with Loopback() as server:
-        return ek.run(
-            "mirae", "openai:loop", base_url=server.url, data=folder / "q.json", levels="1", repeats=2,
-            embedder="openai:embed", out=folder / "run",
-        )  # fmt: skip
+        return run_small("mirae", folder / "run", server, data=folder / "q.json")
 
 
 def test_the_published_files_are_written_to_a_folder(asked: Run, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from xml.etree import ElementTree
 import msgspec
 import numpy as np
 import pytest
-from markupsafe import Markup, escape
+from markupsafe import Markup
 from msgspec.structs import replace
 from rich.console import Console
 
@@ -40,6 +40,7 @@ from evenkeel.report.svg import NARROW, PALETTE, WIDE, draw
 from evenkeel.types import Figure, Unit
 from loopback import Loopback
 from markup import Elements
+from runs import run_small
 from scripted import Scripted
 from serving import serving
 from stored import store_run
@@ -65,10 +66,10 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> ek.Run:
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(msgspec.json.encode({"questions": items}))
     with Loopback() as server:
-        return ek.run(
-            "mirae", "openai:<i>loop</i>\x1b[31m", base_url=server.url, data=folder / "data", levels="1-2",
-            embedder="openai:embed", out=folder / "run",
-        )  # fmt: skip
+        model = "openai:<i>loop</i>\x1b[31m"
+        return run_small(
+            "mirae", folder / "run", server, model=model, data=folder / "data", levels="1-2", repeats=5
+        )
 
 
 def test_the_page_has_one_script_of_ours_and_loads_nothing(run: ek.Run) -> None:
@@ -87,21 +88,6 @@ def test_the_page_has_one_script_of_ours_and_loads_nothing(run: ek.Run) -> None:
     assert links == {each.source for each in references("mirae")}
     assert "@import" not in page
     assert "url(" not in page
-
-
-def test_pictures_and_tables_are_shown_in_a_notebook_without_a_script(run: ek.Run, tmp_path: Path) -> None:
-    other = shutil.copytree(run.path, tmp_path / "<b>other")  # named in the legend
-    pictures, grids = ek.charts(run, other), ek.tables(run)
-    html = pictures._repr_html_()
-    assert html.count("<svg") == len(pictures) > 0
-    assert all(escape(text.visible(each.title)) in html for each in pictures)
-    assert "&lt;b&gt;other" in html
-    found = Elements(html + grids._repr_html_())
-    assert not {*found.tags} & {"script", "image", "img", "link", "iframe", "foreignobject", "b", "i", "a"}
-    assert not {name for name in found.attributes if name.startswith("on")}
-    assert not found.attributes & {"src", "href", "xlink:href", "action", "data"}
-    assert grids._repr_html_().count("<caption>") == len(grids) > 1
-    assert repr(pictures).startswith(f"[<Drawn {pictures[0].title}>")
 
 
 def sample_data(page: str) -> Any:

@@ -17,12 +17,13 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
-import evenkeel as ek
-from browsers import NASTY, chromium
+from browsers import chromium
 from evenkeel.page.format import visible
 from evenkeel.report.html_page import render
 from evenkeel.report.scorecard import render as render_scorecard
 from evenkeel.report.scorecard import scorecard
+from markup import NASTY
+from runs import run_small
 from scripted import Scripted
 from stored import store_run
 
@@ -56,23 +57,15 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     turn = iter(range(10**9))
     answers = [*NASTY, HALF]
     with Escaping(lambda prompt: answers[next(turn) % len(answers)]) as server:
+        model = "openai:<b>m</b>"
+        mirae: dict[str, Any] = {"model": model, "data": _mirae(folder), "levels": None}
+        rgb: dict[str, Any] = {"model": model, "data": _rgb(folder), "ability": None, "noise_rates": None}
         made = {
-            "mirae": ek.run(
-                "mirae", "openai:<b>m</b>", base_url=server.url, data=_mirae(folder), repeats=2,
-                embedder="openai:embed", out=folder / "mirae",
-            ),
-            "rgb": ek.run(
-                "rgb", "openai:<b>m</b>", base_url=server.url, data=_rgb(folder), passages=2,
-                out=folder / "rgb",
-            ),
-            "multiview": ek.run(
-                "multiview", data=_multiview(folder), method="bm25", out=folder / "multiview"
-            ),
-        }  # fmt: skip
-        again = ek.run(
-            "mirae", "openai:<b>m</b>", base_url=server.url, data=_mirae(folder), repeats=2,
-            embedder="openai:embed", out=folder / "again",
-        )  # fmt: skip
+            "mirae": run_small("mirae", folder / "mirae", server, **mirae),
+            "rgb": run_small("rgb", folder / "rgb", server, passages=2, **rgb),
+            "multiview": run_small("multiview", folder / "multiview", data=_multiview(folder)),
+        }
+        again = run_small("mirae", folder / "again", server, **mirae)
     assert any(HALF[:11] in answer.text for record in made["mirae"].records() for answer in record.answers)
     both = folder / "both.html"
     both.write_text(render(made["mirae"], again))
@@ -336,10 +329,7 @@ def test_right_and_wrong_samples_are_marked_and_filtered(browser: Browser, tmp_p
     data = _written(tmp_path / "en.json", rows)
     answers = {"Q0?": "No idea.", "Q1?": "It is yes…", "Q2?": "No…"}
     with Scripted(lambda prompt: next(answers[q] for q in answers if q in prompt)) as server:
-        run = ek.run(
-            "rgb", "openai:m", base_url=server.url, data=data, passages=1, ability="noise",
-            noise_rates="0", out=tmp_path / "run",
-        )  # fmt: skip
+        run = run_small("rgb", tmp_path / "run", server, data=data, passages=1)
     page, _ = opened(browser, run.path / "report.html")
     assert page.locator("#samples tr.sample th").all_inner_texts() == ["✗", "✓\ncut off", "✗\ncut off"]
     page.get_by_role("button", name="Wrong (2)").click()

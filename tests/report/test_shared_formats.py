@@ -13,13 +13,13 @@ import msgspec
 import pytest
 import yaml
 
-import evenkeel as ek
 from commandline import evenkeel
 from evenkeel.errors import DataError, UsageError
 from evenkeel.harness.folder import Run
 from evenkeel.report.export import export
 from evenkeel.report.formats.every_eval_ever import SCHEMA
 from loopback import Loopback
+from runs import run_small
 from triplets import store_tools
 
 pytestmark = pytest.mark.slow
@@ -32,29 +32,16 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
     """A run of each benchmark; of RGB's requests some fail for good."""
     folder = tmp_path_factory.mktemp("runs")
     with Loopback(words=12) as server:
-        common: dict[str, Any] = {"base_url": server.url, "progress": False}
         made = {
-            "mirae": ek.run(
-                "mirae", "openai:org/loop", limit=3, levels="1", repeats=2, embedder="openai:embed",
-                out=folder / "mirae", **common,
-            ),
-            "miron": ek.run("miron", "openai:loop", limit=40, lang="en", out=folder / "miron", **common),
-            "multiview": ek.run(
-                "multiview", data=store_tools(folder), method=["bm25", "embed:openai:embed"],
-                out=folder / "multiview", **common,
+            "mirae": run_small("mirae", folder / "mirae", server, model="openai:org/loop", limit=3),
+            "miron": run_small("miron", folder / "miron", server, limit=40),
+            "multiview": run_small(
+                "multiview", folder / "multiview", server, data=store_tools(folder),
+                method=["bm25", "embed:openai:embed"],
             ),
         }  # fmt: skip
         server.behaviour.fail, server.behaviour.faults = 0.3, ("400",)
-        made["rgb"] = ek.run(
-            "rgb",
-            "openai:loop",
-            limit=8,
-            ability="noise",
-            noise_rates="0",
-            lang="en",
-            out=folder / "rgb",
-            **common,
-        )
+        made["rgb"] = run_small("rgb", folder / "rgb", server, limit=8)
     return made
 
 

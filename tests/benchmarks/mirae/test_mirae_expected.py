@@ -18,64 +18,9 @@ from evenkeel.harness.scoring import complete
 from evenkeel.types import Answered, Embed, Request, Response, Score, Summary
 
 CLOSED = (*range(1, 11), 12, 18)
-REPLIES: dict[int, tuple[str, str, str]] = {
-    1: (
-        "Tides come mainly from the Moon's gravitational pull, which raises two bulges of water.",
-        "조석은 달의 중력 때문에 생깁니다. 바닷물은 달 쪽과 그 반대쪽에서 함께 부풀어 오릅니다.",
-        "潮汐主要由月球的引力引起，地球的两侧各形成一处隆起。",
-    ),
-    2: (
-        "The element is **carbon** (C); it occurs as *diamond* and *graphite*.",
-        "원자 번호 6은 탄소이며, 다이아몬드와 흑연으로 나타납니다.",
-        "原子序数为6的元素是碳（C），以金刚石和石墨两种形态存在。",
-    ),
-    3: (
-        "Nitrogen, about seventy-eight percent.",
-        "질소이며, 약 78퍼센트를 차지합니다.",
-        "氮气，约占百分之七十八。",
-    ),
-    4: (
-        "Jupiter. Its moons: Io, Europa, Ganymede and Callisto.",
-        "가장 큰 행성은 목성이고, 위성은 이오, 유로파, 가니메데, 칼리스토입니다.",
-        "最大的行星是木星，四颗卫星是木卫一、木卫二、木卫三和木卫四。",
-    ),
-    5: (
-        "The femur, in the thigh; an adult has 206 bones.",
-        "가장 긴 뼈는 넙다리뼈로 허벅지에 있으며, 뼈는 모두 206개입니다.",
-        "最长的是股骨，位于大腿，全身共有二百零六块骨头。",
-    ),
-    6: (
-        "Red, green and blue. Together they look white.",
-        "빨강, 초록, 파랑이며 함께 빛나면 흰색으로 보입니다.",
-        "红、绿、蓝三种颜色，一起发光时看到白色。",
-    ),
-    7: (
-        "At 100 °C, that is 373.15 K; on a mountain the air pressure is lower.",
-        "섭씨 100도, 켈빈으로는 373.15K입니다. 산에서는 기압이 낮기 때문입니다.",
-        "100摄氏度，即373.15开尔文；高山上气压较低。",
-    ),
-    8: (
-        "The Pythagorean theorem: a² + b² = c². The longest side is thirteen.",
-        "피타고라스의 정리입니다. 빗변의 제곱은 다른 두 변의 제곱의 합과 같고, 길이는 13입니다.",
-        "勾股定理：两条直角边的平方和等于斜边的平方，最长边为13。",
-    ),
-    9: (
-        "Queen, workers and drones; the queen lays the eggs.",
-        "여왕벌, 일벌, 수벌이며 알은 여왕벌이 낳습니다.",
-        "蜂王、工蜂和雄蜂，卵由蜂王产下。",
-    ),
-    10: (
-        "Years divisible by four, but century years only if divisible by 400; 366 days.",
-        "4로 나누어떨어지는 해이며, 400으로 나누어떨어지지 않는 해는 예외이고, 366일입니다.",
-        "能被四整除的年份是闰年，世纪年须能被400整除，闰年有366天。",
-    ),
-    12: (
-        "No: a price of 100 ends at 96.",
-        "아니요, 오른 가격에서 20%를 내리므로 원래보다 4% 낮습니다.",
-        "不相同，最后的价格是原价的96%。",
-    ),
-    18: ("About 9%.", "약 9%입니다.", "大约9%。"),
-}
+REPLIES: dict[int, dict[str, str]] = msgspec.json.decode(
+    (Path(__file__).parent / "mirae_right.json").read_bytes(), type=dict[int, dict[str, str]]
+)
 """A right reply in each language."""
 
 
@@ -84,14 +29,14 @@ def expected(lang: str, number: int) -> tuple[tuple[str, ...], ...]:
 
 
 @pytest.mark.parametrize("number", CLOSED)
-@pytest.mark.parametrize(("place", "lang"), list(enumerate(LANGUAGES)))
-def test_a_right_reply_is_right_in_every_language(number: int, place: int, lang: str) -> None:
+@pytest.mark.parametrize("lang", LANGUAGES)
+def test_a_right_reply_is_right_in_every_language(number: int, lang: str) -> None:
     question = bank_text(lang, f"{number:02}").header["question"]
-    words = given_words(REPLIES[number][place], expected(lang, number), question)
+    words = given_words(REPLIES[number][lang], expected(lang, number), question)
     assert words is not None
     assert len(words) == len(expected("en", number))
     others = [other for other in CLOSED if other != number]
-    assert not any(given_words(REPLIES[other][place], expected(lang, number), question) for other in others)
+    assert not any(given_words(REPLIES[other][lang], expected(lang, number), question) for other in others)
 
 
 def test_replies_in_the_wording_of_models_are_read_right() -> None:

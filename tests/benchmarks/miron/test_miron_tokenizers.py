@@ -197,6 +197,7 @@ def check(run: ek.Run, published: Published) -> int:
     return len(records)
 
 
+@pytest.mark.full  # tiny models of every kind of tokenizer are looked at below
 def test_examples_on_the_embedded_model_score_as_the_published_formula_does(tmp_path: Path) -> None:
     sets = [compose(lang, seed=3, per_category=8) for lang in ("en", "ru")]
     rows = [row for each in sets for row in sorted(each, key=lambda row: len(row.prefix + row.target))[:1]]

@@ -25,7 +25,6 @@ from rgb_rules import (
     plain,
     right,
     table,
-    troubled,
     values,
     write,
 )
@@ -33,21 +32,13 @@ from rgb_rules import (
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(scope="module")
-def finished(rgb_files: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[ek.Run, Answering]:
-    """A whole run of all abilities, and the server that it asked."""
-    with Answering(rgb_files, troubled, record=True) as server:
-        out = tmp_path_factory.mktemp("whole") / "run"
-        return ek.run("rgb", "openai:loop", base_url=server.url, data=rgb_files, out=out), server
-
-
 # What is asked
 
 
 def test_a_prompt_holds_the_documents_in_their_order_and_a_closed_one_has_no_system_text(
-    finished: tuple[ek.Run, Answering],
+    rgb_run: tuple[ek.Run, Answering],
 ) -> None:
-    run, server = finished
+    run, server = rgb_run
     bodies = {body["messages"][-1]["content"]: body for body in server.bodies}
     for record in run.records():
         inputs = record.sample.inputs
@@ -119,9 +110,9 @@ def test_the_published_counterfactual_files_are_asked_and_scored_in_both_languag
 
 
 def test_every_ability_and_setting_has_its_figure(
-    finished: tuple[ek.Run, Answering],
+    rgb_run: tuple[ek.Run, Answering],
 ) -> None:
-    run, _ = finished
+    run, _ = rgb_run
     rows = table(run)
     assert sorted(rows) == sorted(ROWS)
     for row, cells in rows.items():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -28,13 +29,8 @@ from rgb_rules import (
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(scope="module")
-def finished(rgb_files: Path, tmp_path_factory: pytest.TempPathFactory) -> ek.Run:
-    return ask(rgb_files, tmp_path_factory.mktemp("finished") / "run", troubled)
-
-
-def test_the_export_has_the_published_names_fields_and_rates(finished: ek.Run) -> None:
-    found = exported(finished)
+def test_the_export_has_the_published_names_fields_and_rates(rgb_run: tuple[ek.Run, Any]) -> None:
+    found = exported(rgb_run[0])
     stems = [f"en_loop_temp0.2_noise{rate}_passage5_correct0.0" for rate in (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)]
     stems += [f"en_int_loop_temp0.2_noise{rate}_passage5_correct0.0" for rate in (0.0, 0.2, 0.4)]
     stems += [f"en_fact_loop_temp0.2_noise0.0_passage{n}_correct0.0" for n in (0, 5)]
@@ -198,8 +194,8 @@ def test_noise_1_asked_for_two_abilities_is_exported_once(rgb_files: Path, tmp_p
     assert [line["id"] for line in lines] == [0, 1, 2, 3]
 
 
-def test_the_files_of_one_model_are_one_run_with_a_curve(finished: ek.Run, tmp_path: Path) -> None:
-    run = finished
+def test_the_files_of_one_model_are_one_run_with_a_curve(rgb_run: tuple[ek.Run, Any], tmp_path: Path) -> None:
+    run, _ = rgb_run
     paths = sorted((run.path / "export").glob("prediction_en_loop_*noise0.*_correct0.0.json"))
     assert len(paths) == 5
     assert evenkeel("score", "rgb", *paths, "--out", tmp_path / "again").code == 0
