@@ -93,7 +93,13 @@ def without(field: str, line: dict[str, Any]) -> dict[str, Any]:
         (PLAIN, PLAIN | {"answer": [[]]}, "'answer' is an empty list"),
         (PLAIN, PLAIN | {"answer": ["a", " "]}, "'answer' holds an empty text"),
         (PLAIN, PLAIN | {"query": "  "}, "'query' is empty"),
-        (PLAIN, PLAIN | {"positive": "p0"}, "field 'positive"),
+        (PLAIN, PLAIN | {"positive": 3}, "field 'positive"),
+        (
+            PLAIN,
+            without("answer", PLAIN),
+            "the field 'answer' is missing, which the documents 'positive' have",
+        ),
+        (PLAIN, {"query": "Where?", "context": "p0"}, "--column negative=context"),
         (PLAIN, PLAIN | {"id": 7}, "the 'id' 7 duplicates line 1"),
         (FACT, FACT | {"positive_wrong": ["w0"]}, "'positive_wrong' has fewer documents than 'positive'"),
         (FACT, without("fakeanswer", FACT), "'fakeanswer' is missing"),
@@ -109,7 +115,7 @@ def test_a_bad_line_is_named_with_its_number_and_what_it_should_be(
     with pytest.raises(DataError, match=r"mine\.json, line 3") as error:
         read_instances(path)
     assert said in str(error.value)
-    assert "each line is a JSON object with its own 'id', a 'query'" in str(error.value)
+    assert "each line is a JSON object with a 'query'" in str(error.value)
 
 
 def test_an_empty_file_is_named(tmp_path: Path) -> None:

@@ -143,7 +143,8 @@ def outcomes(sample: RgbSample, verdict: Verdict, *, cut_off: bool) -> Values:
         values["right_minus_wrong"] = {"right": 100.0, "wrong": -100.0}.get(outcome, 0.0)
         return values
     if is_rejection(sample):
-        order = {"from_memory": verdict.given, "cut_off": cut_off, "invented": True}
+        known = bool(sample.inputs.answer) and verdict.given
+        order = {"from_memory": known, "cut_off": cut_off, "invented": True}
         outcome = "" if verdict.rejected else next(name for name, applies in order.items() if applies)
         return {f"no_answer_{name}": float(name == outcome) for name in order}
     return {}

@@ -215,14 +215,21 @@ class Rgb(Benchmark[RgbInputs, RgbDetail]):
             for dataset in datasets
             for instance in dataset.instances
         )
-        return Chosen(
+        samples = [
             self._sample(dataset, instance, setting, index, repeat, questions)
             for setting in self.options.settings
             for dataset in datasets
-            if dataset.kind == DATA[setting.ability]
+            if dataset.kind == DATA[setting.ability] and dataset.can_ask(setting.noise, setting.passages)
             for index, instance in enumerate(dataset.instances[: data.limit])
             for repeat in range(self.options.repeats)
-        )
+        ]
+        if not samples:
+            raise UsageError(
+                "the questions lack documents for these settings. Without documents that have the answer "
+                "('positive'), or without answers, use --ability rejection; without irrelevant ones "
+                "('negative') --noise-rates 0."
+            )
+        return Chosen(samples, facts=formats.held_by_irrelevant(samples))
 
     def _datasets(self, data: Data) -> list[formats.Dataset]:
         # The published data has every plain set twice, the second time with corrected documents.
@@ -278,7 +285,7 @@ class Rgb(Benchmark[RgbInputs, RgbDetail]):
                 instance=instance.id,
                 joins=questions.joined(instance.query) if dataset.kind == "int" else (),
                 query=instance.query,
-                answer=instance.raw_answer,
+                answer=instance.raw_answer or [],
                 fake=instance.raw_fake,
                 docs=selection.docs,
                 kinds=selection.kinds,

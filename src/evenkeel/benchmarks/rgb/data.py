@@ -22,17 +22,19 @@ is "plain".
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 from msgspec import Struct, field
 
 from evenkeel.benchmarks.rgb.prompts import JudgePrompt, Prompts
+from evenkeel.benchmarks.rgb.shapes import as_question
 from evenkeel.errors import DataError, UsageError
 from evenkeel.files.jsonfile import convert, json_lines
 from evenkeel.harness.inputs import Inputs, RowText
-from evenkeel.text.answer_search.mention import Answer, RawAnswer, check_answer, parts
+from evenkeel.text.answer_search.mention import Answer, RawAnswer, check_answer, find_answer, parts
 from evenkeel.types import Record, Sample, Tag
 
 Kind: TypeAlias = Literal["plain", "int", "fact"]
@@ -43,8 +45,8 @@ DocKind: TypeAlias = Literal["positive", "negative", "wrong"]
 DECLINE = "(decline: no document has the answer)"
 """What is expected where no document has the answer."""
 INSTANCE_SHAPE = (
-    "each line is a JSON object with its own 'id', a 'query', an 'answer' (a text, a list whose parts must "
-    "all be found, or a list of lists of alternatives), lists of documents 'positive' and 'negative', and, "
+    "each line is a JSON object with a 'query', an 'answer' (a text, a list whose parts must "
+    "all be found, or a list of lists of alternatives), documents 'positive', 'negative' or both, and, "
     "in a counterfactual set, 'fakeanswer' and as many 'positive_wrong' as 'positive'"
 )
 
@@ -57,10 +59,11 @@ class Instance(Struct, frozen=True, kw_only=True):
 
     id: int | str
     query: str
-    raw_answer: RawAnswer = field(name="answer")
-    raw_positive: tuple[str | tuple[str, ...], ...] = field(name="positive")
+    raw_answer: RawAnswer | None = field(name="answer", default=None)
+    """None where only a rejection can be asked for, since no document has it."""
+    raw_positive: tuple[str | tuple[str, ...], ...] = field(name="positive", default=())
     """Documents that have the answer; in an integration set a group of them for each part of the answer."""
-    negative: tuple[str, ...]
+    negative: tuple[str, ...] = ()
     raw_fake: RawAnswer | None = field(name="fakeanswer", default=None)
     raw_wrong: tuple[str, ...] | None = field(name="positive_wrong", default=None)
     """In a counterfactual set: the false version of each positive document, in the same order."""
@@ -70,7 +73,10 @@ class Instance(Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if not self.query.strip():
             raise ValueError("the field 'query' is empty")
-        check_answer("answer", self.raw_answer)
+        if self.raw_answer is not None:
+            check_answer("answer", self.raw_answer)
+        elif self.raw_positive:
+            raise ValueError("the field 'answer' is missing, which the documents 'positive' have")
         if self.raw_fake is not None:
             check_answer("fakeanswer", self.raw_fake)
 
@@ -120,10 +126,25 @@ class Dataset(NamedTuple):
     lang: Lang
     instances: tuple[Instance, ...]
 
+    def can_ask(self, noise: float, passages: int) -> bool:
+        """Whether the questions have what a setting is made of: documents with the answer, without it, or,
+        where no document is shown, the answer. In plain sets one kind of documents may be missing."""
+        if self.kind != "plain":
+            return True
+        if not passages:
+            return all(instance.raw_answer is not None for instance in self.instances)
+        positive, negative = (
+            any(getattr(each, kind) for each in self.instances) for kind in ("positive", "negative")
+        )
+        if not positive and not negative:  # a search that found nothing
+            return True
+        return (positive or noise == 1) and (negative or noise == 0)
+
 
 def read_instances(path: Path, *, lang: Lang | None = None) -> Dataset:
     """A data set. Its language, if not given, is recognised by the start of its name or by its questions."""
-    rows: list[tuple[int, Instance]] = read_lines(path, Instance, INSTANCE_SHAPE)
+    prepared = partial(as_question, name=path.stem)
+    rows: list[tuple[int, Instance]] = read_lines(path, Instance, INSTANCE_SHAPE, prepared)
     instances = tuple(instance for _, instance in rows)
     kind: Kind = "int" if any(instance.groups for instance in instances) else "plain"
     if any(instance.raw_wrong is not None for instance in instances):
@@ -151,13 +172,19 @@ def language(name: str, queries: Sequence[str]) -> Lang:
     return "zh" if 2 * han > len(queries) else "en"
 
 
-def read_lines(path: Path, kind: Any, shape: str) -> list[tuple[int, Any]]:
+def read_lines(
+    path: Path, kind: Any, shape: str, prepared: Callable[..., Any] = lambda row, line: row
+) -> list[tuple[int, Any]]:
     """The rows with their lines, each id once; an error also says what a line should look like."""
     rows = []
     lines: dict[str, int] = {}
     try:
         for line, raw in json_lines(path):
-            row = convert(path, raw, kind, line=line)
+            try:
+                fields = prepared(raw, line=line)
+            except ValueError as error:
+                raise DataError(path, f"{error}.", line=line) from None
+            row = convert(path, fields, kind, line=line)
             first = lines.setdefault(str(row.id), line)  # 1 and "1" would be one sample
             if first != line:
                 raise DataError(path, f"the 'id' {row.id!r} duplicates line {first}.", line=line)
@@ -205,6 +232,23 @@ def _plain(query: str) -> str:
     return " ".join(query.split()).casefold().rstrip("?？ ")
 
 
+def held_by_irrelevant(samples: Iterable[RgbSample]) -> dict[str, Any]:
+    """How many of the irrelevant documents shown mention the whole answer, and of which questions."""
+    held: dict[str, set[str]] = {}
+    asked: dict[tuple[str, str], None] = {}
+    for sample in samples:
+        inputs = sample.inputs
+        for text, kind in zip(inputs.docs, inputs.kinds, strict=True):
+            key = (f"{inputs.dataset}-{inputs.instance}", text)
+            if kind == "negative" and inputs.answer and key not in asked:
+                asked[key] = None
+                if all(find_answer(text, parts(inputs.answer), inputs.query)):
+                    held.setdefault(key[0], set()).add(text)
+    if not held:
+        return {}
+    return {"answer_held": {"documents": sum(map(len, held.values())), "questions": list(held)}}
+
+
 # What is stored with a sample and its score
 
 
@@ -248,7 +292,8 @@ class RgbInputs(Inputs, frozen=True, kw_only=True, omit_defaults=True):
     """Whether it is about documents that no model can have read."""
 
     def __post_init__(self) -> None:
-        check_answer("answer", self.answer)
+        if self.answer:  # without one only a rejection is asked for
+            check_answer("answer", self.answer)
 
     def row(self, tags: Mapping[str, Tag]) -> RowText:
         """The expected answer, or that the documents do not have it; the setting, and which answer it is."""

@@ -34,6 +34,8 @@ CHECK_WORDS = {
 """The sentence on the check that does not lead: where it gives less, and where it gives more."""
 LINKED = "linked questions"
 """What the headline's interval is over where integration questions join plain ones."""
+MOST_IDS = 5
+"""Questions that a note names."""
 MANY_DECLINED = 0.9
 """The share declined from which a model is said to decline."""
 OUTCOMES = ("right", "wrong", "declined", "cut_off")
@@ -262,6 +264,15 @@ def notes(spec: RunSpec, summary: Summary) -> list[Note]:
                 f"{short.value * short.n:.0f} prompts have fewer documents than asked for, or none with the "
                 "answer: see their samples.",
                 warning=True,
+            )
+        )
+    if held := spec.data.get("answer_held"):
+        ids = held["questions"]
+        listed.append(
+            Note(
+                f"{counted(held['documents'], 'irrelevant documents')} of {counted(len(ids), 'questions')} "
+                f"mention the answer: {', '.join(ids[:MOST_IDS])}{', …' if len(ids) > MOST_IDS else ''}. "
+                "Answering from them is no failure to notice that the answer is missing."
             )
         )
     if unknowable := _unknowable(summary):

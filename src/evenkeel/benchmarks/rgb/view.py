@@ -53,7 +53,8 @@ def view(record: RgbRecord, related: Sequence[RgbRecord] = ()) -> View:
     texts = [Text("question", inputs.query)]
     if record.sample.tags.get("ability") == "rejection":
         texts.append(Text("expected", DECLINE))
-        texts.append(Text("the answer, which no document has", _answer_text(inputs.answer)))
+        if inputs.answer:
+            texts.append(Text("the answer, which no document has", _answer_text(inputs.answer)))
     else:
         texts.append(Text("expected answer", _answer_text(inputs.answer)))
     if inputs.fake:

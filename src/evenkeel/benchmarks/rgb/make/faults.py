@@ -23,7 +23,7 @@ def _problems(instance: Instance, kind: Kind) -> Iterator[str]:
         return [
             number
             for number, text in enumerate(documents, 1)
-            if all(find_answer(text, answer, instance.query))
+            if answer and all(find_answer(text, answer, instance.query))
         ]
 
     # Of a question in several parts no single document has to hold the answer, nor any that is computed.
