@@ -67,6 +67,11 @@ def find(tier: str, letters: str) -> re.Match[str] | None:
     return rules()[tier].search(letters)
 
 
+def ends_sentence(listed: Sequence[Clause], number: int) -> bool:
+    """Whether a clause is the last one of its sentence."""
+    return number + 1 == len(listed) or listed[number + 1].sentence != listed[number].sentence
+
+
 def is_spoken(listed: Sequence[Clause], number: int) -> bool:
     """Whether a clause is what somebody says, by "says Ada Lock" behind it or 王明说 at one of its ends."""
     sentence = listed[number].sentence

@@ -32,6 +32,7 @@ from evenkeel.text.answer_search.normalization import Word
 
 _BLANK = re.compile(r"(?<=[\w*])[ \t]*[:：→][* \t]{0,8}(?:[-–—?？∅…]{1,8}|\.{3})[ \t]*$", re.MULTILINE)
 _BLANK_CELL = re.compile(r"(?<=\w)[ \t]*\|[ \t]*(?:[✗❌✘?？—–]|-{1,2})[ \t]*(?=\|)")
+_STRUCK = re.compile(r"~~[^~\n]{1,200}~~")
 _CROSS = re.compile(r"(?<=[\w*])[ \t]{0,8}[❌✗✘][ \t]*(?=\||$)", re.MULTILINE)
 
 
@@ -102,7 +103,8 @@ def visible_text(prediction: str) -> str:
 
 
 def _marks_read(text: str) -> str:
-    """A text with marks that stand for words written out: "Year: ?" and "- 1998 ❌"."""
+    """A text with marks that stand for words written out ("Year: ?", "1998 ❌"), without those struck out."""
+    text = _STRUCK.sub(" ", text)
     text = _BLANK_CELL.sub(": unknown", _BLANK.sub(": unknown", text))
     return _CROSS.sub(" wrong", text)
 

@@ -37,6 +37,8 @@ GROUPS = {
     "aside": "[^ndKf]",
     "value": "[MKGx#wB]",
     "leading": "[bgxmVrtS]",
+    "leading_on": "[xmVBQHJjr]",
+    "saying": "[xmVBQHJjrTtahguw]",
     "naming": "[QHJxmV]",
     "reaching": "[^nvle]",
     "unknowing": "[^nkcsaiHd]",

@@ -10,7 +10,8 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from evenkeel.benchmarks.rgb.check.clauses import Clause, Span, clauses, find, is_spoken, quote
+from evenkeel.benchmarks.rgb.check.clauses import Clause, Span, clauses, ends_sentence, find, is_spoken, quote
+from evenkeel.benchmarks.rgb.check.denials import denial, is_about_the_answer
 from evenkeel.benchmarks.rgb.check.reports import errors
 from evenkeel.benchmarks.rgb.check.wording import HAN_WORD, Reading, asks_yes_or_no, kinds
 
@@ -67,7 +68,7 @@ class _Reply:
         self.is_short = self._matter(".".join(self.letters)) <= SHORT_REPLY
         self.names_documents = bool(re.search("[paSdqi]", own))
         self.speaks_of_itself = bool(re.search("[paS]|d.*d", own))
-        self.errors = errors(listed)
+        self.errors = [span for span in errors(listed) if not is_about_the_answer(listed, span)]
         if self.errors:
             values = values.replace("K", "")  # what is reported is no answer
         self.values = re.compile(f"[{values}]")
@@ -76,8 +77,8 @@ class _Reply:
     def decide(self, *, mentioned: bool) -> Decisions:
         about_question = [n for n, tier in enumerate(self.tiers) if tier and not self._is_detail(n)]
         answers = [n for n, letters in enumerate(self.letters) if "G" in letters]
-        given = [n for n in answers if not self._denial(n)]
-        denied = next((span for n in answers if (span := self._denial(n))), None)
+        given = [n for n in answers if not denial(self.clauses, n)]
+        denied = next((span for n in answers if (span := denial(self.clauses, n))), None)
         right = mentioned and (bool(given) or not answers)
         if right and not self.errors and (span := self._gives_another(given)):
             right, denied = False, span
@@ -111,10 +112,10 @@ class _Reply:
         if not self._is_remark(number) or self._names_another(number):
             return ""
         reported = any(self._covers(span, number) for span in self.errors)
-        only_no = letters == "n" and (self.yes_or_no or not self._ends_sentence(number))
+        only_no = letters == "n" and (self.yes_or_no or not ends_sentence(self.clauses, number))
         if (reported and not re.search("[Alv]", letters)) or only_no:
             return ""
-        if find("finds_no_error", letters):
+        if find("finds_no_error", letters) or find("answer_rejected", letters):
             return ""
         if find("refuses", letters) and not re.search("[fe]", letters):
             return "refuses"
@@ -138,7 +139,7 @@ class _Reply:
             return False
         if self.is_short or (self.names_documents and not matter) or find("of_documents", letters):
             return True
-        last = number + 1 == len(self.clauses) and self._ends_sentence(number - 1)
+        last = number + 1 == len(self.clauses) and ends_sentence(self.clauses, number - 1)
         if last and matter <= 1 and find("not_known", letters):
             return True  # "... Who does? Left unnamed."
         return self.speaks_of_itself and matter <= SHORT_REMARK
@@ -149,14 +150,16 @@ class _Reply:
 
     def _sets_apart(self, number: int) -> bool:
         """Whether a clause sets apart what the one before has answered: "It lies on a river, not a canal"."""
-        if self.letters[number][0] != "n" or not number or self._ends_sentence(number - 1):
+        if self.letters[number][0] != "n" or not number or ends_sentence(self.clauses, number - 1):
             return False
         before = self.clauses[number - 1]
         return before.repeats >= WHOLE_QUESTION and "d" not in before.letters
 
     def _names_another(self, number: int) -> bool:
         """Whether a clause says, behind the right answer, what it is not: "given to A, not given to B"."""
-        behind = number > 0 and not self._ends_sentence(number - 1) and "G" in self.letters[number - 1]
+        behind = (
+            number > 0 and not ends_sentence(self.clauses, number - 1) and "G" in self.letters[number - 1]
+        )
         return behind and bool(find("not_another", self.letters[number]))
 
     def _is_detail(self, number: int) -> bool:
@@ -174,7 +177,11 @@ class _Reply:
 
     def _is_under_another_label(self, number: int) -> bool:
         """Whether a clause is "unknown" or "not stated" behind a label that is not what was asked for."""
-        if not number or self._ends_sentence(number - 1) or not find("unknown_alone", self.letters[number]):
+        if (
+            not number
+            or ends_sentence(self.clauses, number - 1)
+            or not find("unknown_alone", self.letters[number])
+        ):
             return False
         return number > 1 and bool(find("another_label", self.letters[number - 1]))
 
@@ -218,7 +225,7 @@ class _Reply:
     def _declines_the_question(self, number: int) -> bool:
         """Whether what a clause declines is the question itself: "I can't tell", "who won is not said"."""
         letters = self.letters[number]
-        before = self.letters[number - 1] if number and not self._ends_sentence(number - 1) else ""
+        before = self.letters[number - 1] if number and not ends_sentence(self.clauses, number - 1) else ""
         if find("knows_nothing", letters):
             return True
         if re.search("[dn]", before) or not re.fullmatch("[dnlckxmVB]*", letters):
@@ -239,7 +246,9 @@ class _Reply:
             return None
         for number, clause in enumerate(self.clauses):
             says_no = re.search("[nSA]", clause.letters) and not self._sets_apart(number)
-            if not self._is_remark(number) or (clause.letters == "n" and not self._ends_sentence(number)):
+            if not self._is_remark(number) or (
+                clause.letters == "n" and not ends_sentence(self.clauses, number)
+            ):
                 continue  # "No, ..." says nothing by itself
             if (says_no or self._only_describes(clause.letters)) and not find(
                 "not_declining", clause.letters
@@ -268,10 +277,10 @@ class _Reply:
             return False
         if self._concludes(number):
             return number > first
-        alone = "w" not in letters or self._ends_sentence(0)
+        alone = "w" not in letters or ends_sentence(self.clauses, 0)
         if number == 0 and self._leads() and alone and not self.clauses[0].repeats:
             return True
-        if number == 0 and re.fullmatch("w{1,4}", letters) and self._ends_sentence(0):
+        if number == 0 and re.fullmatch("w{1,4}", letters) and ends_sentence(self.clauses, 0):
             return len(self.letters) > 1
         if not self._has_value(number):
             return False
@@ -291,7 +300,7 @@ class _Reply:
             return False
         if find("answer_is", letters):
             return True
-        labelled = number and not self._ends_sentence(number - 1) and not self.tiers[number - 1]
+        labelled = number and not ends_sentence(self.clauses, number - 1) and not self.tiers[number - 1]
         return bool(labelled) and bool(find("answer_label", self.letters[number - 1]))
 
     def _has_value(self, number: int) -> bool:
@@ -303,7 +312,7 @@ class _Reply:
         letters = self.letters[0]
         if not find("answer_alone", letters) or self.letters.count("#") > 1:
             return False
-        label = letters == "M" and not self._ends_sentence(0) and self.letters[1][0] not in "bg"
+        label = letters == "M" and not ends_sentence(self.clauses, 0) and self.letters[1][0] not in "bg"
         return not label or not self.tiers[1] or self._is_detail(1)
 
     def _may_answer(self, number: int) -> bool:
@@ -347,15 +356,9 @@ class _Reply:
 
     def _lists(self, number: int) -> bool:
         """Whether a clause is one of a list in brackets or behind a colon: "(Ada Lock, Ben Moor)"."""
-        return number > 0 and not self._ends_sentence(number - 1)
+        return number > 0 and not ends_sentence(self.clauses, number - 1)
 
-    # Denying
-
-    def _denial(self, number: int) -> Span | None:
-        letters = self.letters[number]
-        if find("not_denied", letters) or not find("denied", letters):
-            return None
-        return quote(self.clauses[number], "denied")
+    # Another answer
 
     def _gives_another(self, given: Sequence[int]) -> Span | None:
         """Where a reply gives the false answer first or at last, and the right one only beside it."""
@@ -368,12 +371,14 @@ class _Reply:
                 return quote(self.clauses[0], "other_answer")
         beside = not any(self.clauses[number].repeats for number in given)
         for number, letters in enumerate(self.letters):
-            whole = self._ends_sentence(number) or self.letters[number + 1][0] == "b"
+            whole = ends_sentence(self.clauses, number) or self.letters[number + 1][0] == "b"
             if beside and whole and "G" not in letters and find("another_in_its_place", letters):
                 return quote(self.clauses[number], "another_in_its_place")
         for number in range(given[-1] + 1, len(self.letters)):
             letters, before = self.letters[number], self.letters[number - 1]
-            labelled = re.fullmatch("[QHamVr][QHaxmVr]*", before) and not self._ends_sentence(number - 1)
+            labelled = re.fullmatch("[QHamVr][QHaxmVr]*", before) and not ends_sentence(
+                self.clauses, number - 1
+            )
             if find("concludes_otherwise", letters) or (labelled and re.match("[KM]", letters)):
                 return quote(self.clauses[number], "concludes_otherwise")
         return None
@@ -386,12 +391,6 @@ class _Reply:
             self.tiers[number]
             or any(self._covers(span, number) for span in self.errors)
             or "N" in self.letters[number]
-        )
-
-    def _ends_sentence(self, number: int) -> bool:
-        return (
-            number + 1 == len(self.clauses)
-            or self.clauses[number + 1].sentence != self.clauses[number].sentence
         )
 
     def _covers(self, span: Span, number: int) -> bool:
