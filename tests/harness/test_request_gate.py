@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from evenkeel.errors import BudgetReached
+from evenkeel.errors import BudgetReached, ModelUnreachable
 from evenkeel.harness.gate import Gate, Ticket, estimate
 from evenkeel.harness.limits import Limits
 from evenkeel.journal.database import Usage
@@ -169,9 +169,11 @@ def test_a_runs_budget_holds_over_all_its_starts(
 class Broken(Loopback):
     """A server whose first replies lack the last brace, and are paid for all the same."""
 
+    most = 8
+
     def _answer(self, path: str, body: Any, key: str) -> bytes:
         reply = super()._answer(path, body, key)
-        return reply[:-1] if path.endswith("/chat/completions") and self.requests <= 8 else reply
+        return reply[:-1] if path.endswith("/chat/completions") and self.requests <= self.most else reply
 
 
 def test_replies_that_cannot_be_used_count(questions: Path, tmp_path: Path) -> None:
@@ -184,3 +186,20 @@ def test_replies_that_cannot_be_used_count(questions: Path, tmp_path: Path) -> N
         usage = journal.usage()["model"]
     assert usage.requests == sum(body["path"].endswith("/chat/completions") for body in server.bodies)
     assert usage.tokens_out * 10.0 / 1e6 <= 0.002
+
+
+def test_a_run_without_an_answer_keeps_what_its_replies_cost(questions: Path, tmp_path: Path) -> None:
+    """Else each start would have the whole budget again."""
+    with Broken(words=30) as server:
+        server.most = 1000
+        for error in (ModelUnreachable, BudgetReached):
+            with pytest.raises(error) as raised:
+                run_small(
+                    "mirae", tmp_path / "run", server, data=questions, repeats=5, max_tokens=64,
+                    concurrency=1, max_usd=0.0008, price_out=10.0, model_args={"retries": 0},
+                )  # fmt: skip
+            assert (tmp_path / "run").exists()
+            if error is ModelUnreachable:
+                assert any("replies cost counts in" in note for note in raised.value.__notes__)
+                asked = server.requests
+        assert server.requests <= asked + 1

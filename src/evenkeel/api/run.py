@@ -200,7 +200,7 @@ class _Target:
 @contextlib.contextmanager
 def note_resuming(journal: Journal, where: Path, how: str, folder: RunFolder | None = None) -> Iterator[None]:
     """Where a run is stopped, say where its answers are, if there are any, and how it is resumed. A new run
-    to which no server answered anything leaves no folder."""
+    to which no server answered anything, and which cost nothing, leaves no folder."""
     try:
         yield
     except (EvenkeelError, KeyboardInterrupt) as error:
@@ -212,7 +212,10 @@ def note_resuming(journal: Journal, where: Path, how: str, folder: RunFolder | N
             elif isinstance(error, KeyboardInterrupt):
                 error.add_note(f"Resume with {how}.")
             elif isinstance(error, ModelUnreachable) and folder is not None:
-                folder.abandon()
+                if any(used.tokens_in or used.tokens_out for used in journal.usage().values()):
+                    error.add_note(f"What its replies cost counts in {where}: resume with {how}.")
+                else:
+                    folder.abandon()
         raise
 
 
