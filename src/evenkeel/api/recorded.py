@@ -60,9 +60,7 @@ def score(
             "model": answers,
             **open_models(running, loaded, name, model_refs(loaded, name, base_url=base_url)),
         }
-        about: dict[str, Any] = {"source": "recorded", "sha256": hashes, "lang": None}
-        if recorded.embedder:
-            about["embedder"] = recorded.embedder
+        about: dict[str, Any] = {"source": "recorded", "sha256": hashes, "lang": None, **recorded.helpers}
         spec = make_spec(name, loaded, models, about)
         setup = Setup(loaded, spec, recorded.samples, models)
         folder = Path(out) if out else new_folder(RUNS, name, recorded.model)

@@ -6,7 +6,7 @@ default is what is read by default.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -34,8 +34,8 @@ class Recorded(NamedTuple):
     """Figures that the file itself gives are in the field `published` of a sample's inputs."""
     responses: list[list[Response]]
     """For each sample, a response to each of its requests."""
-    embedder: str = ""
-    """The embedder behind the figures that the file itself gives, as far as it says."""
+    helpers: Mapping[str, str] = {}
+    """By role, the other models behind the figures that the file itself gives, as far as it says."""
     warnings: Sequence[str] = ()
     """What of the file could not be read, and where."""
 

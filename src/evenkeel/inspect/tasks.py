@@ -105,9 +105,11 @@ def build_task(name: str, parameters: Mapping[str, Any]) -> Task:
     settings = msgspec.json.encode({"options": options, "source": source, **chosen}, order="sorted").decode()
     session = open_session(name, settings)
     if "loglikelihood" in frozenset().union(*(benchmark.roles[role] for role in inspected_roles(session))):
+        fixes = {option.name: option.without.get("loglikelihood") for option in describe(benchmark.Options)}
+        without = " ".join(f"-T {key}={value}" for key, value in fixes.items() if value is not None)
         raise CapabilityError(
-            f"{name}: Inspect's models give no log-likelihoods. Leave that out (miron: -T "
-            f"confidence=no), or use `evenkeel run {name}`.",
+            f"{name}: Inspect's models give no log-likelihoods. "
+            f"{f'Leave that out ({without}), or use' if without else 'Use'} `evenkeel run {name}`.",
             lacking=frozenset({"loglikelihood"}),
         )
     questions = make_questions(benchmark, samples)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -118,9 +118,13 @@ def read_recording(path: Path, lang: str | None = None) -> Recorded:
         model=metadata.model or _without_language(path.stem),
         samples=make_samples(questions, usual),
         responses=responses,
-        embedder=str(metadata.embedding_model or "")[:200],
+        helpers=_embedder(str(metadata.embedding_model or "")[:200]),
         warnings=[*listed, count] if problems else [],
     )
+
+
+def _embedder(name: str) -> dict[str, str]:
+    return {"embedder": name} if name else {}
 
 
 def _responses(answers: _Answers, usual: int) -> list[Response]:
@@ -179,7 +183,9 @@ def combine(recordings: Sequence[Recorded]) -> Recorded | None:
         model=recordings[0].model,
         samples=numbered,
         responses=[responses for recording in recordings for responses in recording.responses],
-        embedder=", ".join(dict.fromkeys(each.embedder for each in recordings if each.embedder)),
+        helpers=_embedder(
+            ", ".join(dict.fromkeys(chain.from_iterable(r.helpers.values() for r in recordings)))
+        ),
         warnings=[warning for recording in recordings for warning in recording.warnings],
     )
 

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from evenkeel.harness.stored.samples import Samples
     from evenkeel.page.verdict import Verdict
 
-SAME_EMBEDDER = 1e-4
-"""Figures of the same embedder differ by less."""
+SAME_MODELS = 1e-4
+"""Figures of the same models, such as an embedder, differ by less."""
 
 
 class ScoredLine(Struct, frozen=True):
@@ -241,10 +241,10 @@ class Run(Displayed):
         if not differences:
             return None
         text = f"{len(differences):,} published figures, largest difference from ours {max(differences):.1e}"
-        theirs = str(self.spec.data.get("embedder") or "")
-        ours = str(self.spec.models.get("embedder", {}).get("name") or "")
-        if max(differences) > SAME_EMBEDDER and theirs and _model_name(theirs) != _model_name(ours):
-            return f"{text}: the file's figures are of another embedder ({theirs}; ours is {ours})"
+        for role, identity in self.spec.models.items():
+            theirs, ours = str(self.spec.data.get(role) or ""), str(identity.get("name") or "")
+            if max(differences) > SAME_MODELS and theirs and _model_name(theirs) != _model_name(ours):
+                return f"{text}: the file's figures are of another {role} ({theirs}; ours is {ours})"
         return text
 
     def frame(self) -> DataFrame:
