@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from evenkeel.harness.registry import BENCHMARKS
 
 ROOT = Path(__file__).parents[1]
@@ -32,6 +34,17 @@ def test_no_other_code_knows_a_benchmark_by_its_name() -> None:
         if (names := list(names_in(path.read_text(encoding="utf-8"))))
     }
     assert set(found) == {REGISTRY}
+
+
+@pytest.mark.parametrize("name", sorted(BENCHMARKS))
+def test_every_benchmark_has_the_same_files_and_maps_them(name: str) -> None:
+    folder = PACKAGE / "benchmarks" / name
+    modules = {path.stem for path in folder.glob("*.py")} - {"__init__"}
+    assert {"benchmark", "data", "published", "added", "metrics", "page", "view"} <= modules
+    assert (folder / "make").is_dir()
+    shown = ast.get_docstring(ast.parse((folder / "benchmark.py").read_text(encoding="utf-8"))) or ""
+    mapped = set(re.findall(r"`(\w+)(?:\.\w+)?`", shown))
+    assert modules - {"benchmark"} - mapped == set()
 
 
 def test_every_test_of_a_promise_is_there() -> None:

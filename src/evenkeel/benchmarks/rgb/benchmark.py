@@ -4,9 +4,10 @@ Published (Chen, Lin, Han and Sun, AAAI 2024) and followed to the digit: the abi
 documents (`selection`), the labels of an answer and the rates (`published`), the prompts of model and judge
 (fetched: `prompts`), and the files of questions (`data`) and of answers (`predictions`).
 
-Added, under names of its own: the lenient check (`check/`), a judge's verdicts as JSON (`judging`), the
-headline, false alarms, outcomes, repeats and every interval (`added`), the balanced order of documents, our
-own prompts and data (`make/`). Every figure is declared in `metrics`; `page` shows a run, `view` a sample.
+Added, under names of its own: questions with context as others publish them (`shapes`), the lenient check
+(`check/`), a judge's verdicts as JSON (`judging`), the headline, false alarms, outcomes, repeats and every
+interval (`added`), the balanced order of documents (`selection`), our own prompts (`prompts`) and data
+(`make/`). Every figure is declared in `metrics`; `page` shows a run, `view` a sample.
 
 How a sample becomes a figure:
 
