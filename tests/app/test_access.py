@@ -29,7 +29,7 @@ def test_another_user_of_the_machine_reads_nothing(app: Serving, path: str) -> N
     stranger = Visitor(app.port)
     reply = stranger.get(path)
     assert (reply.status, reply.text.startswith("refused: open the address")) == (403, True)
-    stranger.cookie = "evenkeel=guess"
+    stranger.cookie = f"evenkeel-{app.port}=guess"
     assert stranger.get(path).status == 403
 
 
@@ -40,6 +40,7 @@ def test_the_token_becomes_a_cookie_and_leaves_the_address(app: Serving) -> None
     assert reply.headers["location"] == "/run?run=one"
     cookie = reply.headers["set-cookie"]
     assert all(part in cookie for part in ("HttpOnly", "SameSite=Strict", "Path=/"))
+    assert cookie.startswith(f"evenkeel-{app.port}="), "two apps of one browser keep a cookie each"
     visitor.cookie = cookie.partition(";")[0]
     assert visitor.get("/").status == 200
     assert visitor.get("/?token=guess").status == 403

@@ -119,6 +119,14 @@ def test_the_address_has_what_is_chosen_and_keys_mark(browser: Browser, app: Ser
     expect(page.get_by_label("Comment")).to_have_value("j k r w")
     [mark] = ek.load_run(runs / "two").marks()
     assert (mark.sample, mark.verdict, mark.comment) == (ids[1], "right", "j k r w")
+    page.get_by_role("link", name="Address of this sample").click()
+    expect(page.get_by_text("two, 2 of 8")).to_be_visible()
+    page.wait_for_load_state()
+    page.keyboard.press("J")
+    expect(page.get_by_text("two, 3 of 8")).to_be_visible()
+    page.wait_for_load_state()
+    page.keyboard.press("w")
+    expect(page.get_by_role("button", name="The check is wrong")).to_have_attribute("aria-pressed", "true")
     assert seen == []
     page.context.close()
 

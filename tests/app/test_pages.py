@@ -163,7 +163,8 @@ def test_a_sample_is_shown_in_both_runs(app: Serving, runs: Path) -> None:
 def test_a_leaderboard_ranks_what_can_be_ranked(app: Serving) -> None:
     assert "nothing to rank" in app.visitor.get("/leaderboard?suite=suite").text
     page = app.visitor.get("/leaderboard").text
-    assert "one" in page
+    assert 'href="/run?run=one"' in page
+    assert 'href="/run?run=two"' in page
 
 
 def test_a_scorecard_leads_to_its_reports(app: Serving) -> None:
@@ -195,6 +196,8 @@ def test_a_mark_is_saved_and_shown_at_once(app: Serving, runs: Path) -> None:
     sample = run.samples().index.ids[1]
     page = app.visitor.get(address("/sample", run="two", sample=sample)).text
     form = {"run": "two", "sample": sample, "verdict": "wrong", "comment": NASTY[0]}
+    headings = ("Answer 1", 'class="mark"', "What the checks say")
+    assert [each for _, each in sorted((page.index(each), each) for each in headings)] == [*headings]
     part = app.visitor.submit("/run/mark", page, form, Accept="text/x-part")
     assert part.status == 200
     assert 'value="wrong" data-key="w" aria-pressed="true"' in part.text

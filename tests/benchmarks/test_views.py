@@ -247,7 +247,7 @@ def test_target_and_continuation_are_marked_where_they_differ() -> None:
     assert marks(text(view, "target")) == ["ts"]
     assert marks(text(view, "Answer 1")) == ["p"]
     assert text(view, "also right").body == "kittens"
-    assert view.label == "score 60, probability 62%"
+    assert view.label == "score 60.0, probability 62%"
     (tokens,) = blocks(view, Tokens)
     assert tokens.tokens == (" cat", "s")
     assert tokens.probabilities == pytest.approx((0.5, 0.25))

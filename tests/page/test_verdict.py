@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from msgspec.structs import replace
@@ -72,9 +72,17 @@ def test_a_macro_average_is_not_a_share_of_prompts() -> None:
     parts = {f"right/ability={n}": figure(0.5, 0.4, 0.6, scope={"ability": n}) for n in ("one", "two")}
     summary = {"right": headline, **parts}
     expected = "Right in 50%, averaged over two abilities (95% interval 40% to 60%)."
-    assert judge(layout, summary, {"model": headline}) == (expected, ())
+    assert judge(layout, summary, {"model": headline})[:2] == (expected, ())
     del summary["right/ability=two"]
     assert judge(layout, summary, {"model": headline}).text.startswith("Right in 4 of 8 prompts (")
+
+
+@pytest.mark.parametrize("better", ["higher", "lower"])
+def test_the_figure_of_a_verdict_is_that_of_the_best(better: Literal["higher", "lower"]) -> None:
+    layout = Layout(metrics=(Metric("right", "Errors", "share", better),), question="?")
+    figures = {"one": figure(0.2, 0.1, 0.3), "two": figure(0.7, 0.6, 0.8)}
+    verdict = judge(layout, {"right": figure(None, None, None)}, figures)
+    assert verdict.figure is figures["two" if better == "higher" else "one"]
 
 
 def test_a_title_may_have_braces() -> None:
@@ -122,7 +130,7 @@ def test_a_baseline_and_a_doubt_of_the_benchmark_are_said() -> None:
     headline = figure(38.1, 35.0, 41.0, unit=unit)
     summary = {"right": headline, "copy": figure(40.2, None, None, unit=unit)}
     notes = [Note("", doubt="all answers are the same text")]
-    assert judge(layout, summary, {"model": headline}, notes=notes) == (
+    assert judge(layout, summary, {"model": headline}, notes=notes)[:2] == (
         "Scores 38.1 of 100, where copying gives 40.2; all answers are the same text, so treat this as a "
         "test run.",
         ("all answers are the same text",),

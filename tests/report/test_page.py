@@ -85,7 +85,7 @@ def test_the_page_has_one_script_of_ours_and_loads_nothing(run: ek.Run) -> None:
     assert not {name for name in found.attributes if name.startswith("on")}
     assert not found.attributes & {"src", "xlink:href", "action", "data"}
     links = {each for each in re.findall('href="([^"]*)', page) if not each.startswith("#")}
-    assert links == {each.source for each in references("mirae")}
+    assert links == {each.source for each in references("mirae", beside=[run])}
     assert "@import" not in page
     assert "url(" not in page
 

@@ -20,7 +20,8 @@ from aiohttp import web
 
 Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
-COOKIE = "evenkeel"
+COOKIE = "evenkeel-{}"
+"""The cookie, by the port: a browser sends the cookies of one port to the others too."""
 TOKEN = "token"
 """The parameter of the printed address, and the field of every form."""
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
@@ -89,7 +90,7 @@ class Access:
         return name in self._names or (self._read_only and _is_address(name))
 
     def _has_cookie(self, request: web.Request) -> bool:
-        given = request.cookies.get(COOKIE, "")
+        given = request.cookies.get(COOKIE.format(request.url.port), "")
         return self._read_only or hmac.compare_digest(given.encode(), self.token.encode())
 
     def _enter(self, request: web.Request) -> web.Response:
@@ -99,7 +100,9 @@ class Access:
         rest = [(name, value) for name, value in request.query.items() if name != TOKEN]
         address = request.path + (f"?{urlencode(rest)}" if rest else "")
         response = web.Response(status=303, headers={"Location": address})
-        response.set_cookie(COOKIE, self.token, httponly=True, samesite="Strict", path="/")
+        response.set_cookie(
+            COOKIE.format(request.url.port), self.token, httponly=True, samesite="Strict", path="/"
+        )
         return response
 
     async def _check_form(self, request: web.Request) -> None:

@@ -52,6 +52,11 @@ def number(amount: float, unit: Unit) -> str:
     return digits if NONZERO.search(digits) else digits.removeprefix("-")
 
 
+def decimals(unit: Unit) -> int:
+    """How many digits an amount of it has after the point."""
+    return len(number(1.0, unit).partition(".")[2])
+
+
 def _per_cent(amount: float) -> str:
     """A share as per cent, with enough digits to differ from 0% and 100%: 299 of 300 are 99.7%."""
     size = abs(amount)

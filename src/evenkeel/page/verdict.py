@@ -25,7 +25,9 @@ class Verdict(NamedTuple):
     """A sentence on a run, and what speaks against its headline: where anything does, it is a test run."""
 
     text: str
-    doubts: tuple[str, ...] = ()
+    doubts: tuple[str, ...]
+    figure: Figure
+    """What it is about; of several subjects, that of the best, or the widest of those that tie."""
 
 
 def judge(
@@ -46,7 +48,7 @@ def judge(
     if not scored:
         first = next(iter(headlines.values()))
         reason = first.reason or first.method
-        return Verdict(" ".join((f"There is no score: {reason}.", *remarks)), (reason,))
+        return Verdict(" ".join((f"There is no score: {reason}.", *remarks)), (reason,), first)
     involved = {name for note in notes for name in note.involved if name in headlines}
     others = {name: each for name, each in scored.items() if name not in involved}
     leading = _leading(others or scored, layout)
@@ -68,7 +70,7 @@ def judge(
         limits = list(dict.fromkeys(map(interval, leading.values())))
         widest = "the widest " if len(limits) > 1 else ""
         text = f"{text} ({widest}95% interval {interval(figure)}){baseline_words(layout, summary)}."
-    return Verdict(" ".join((text, *remarks)), tuple(doubts))
+    return Verdict(" ".join((text, *remarks)), tuple(doubts), figure)
 
 
 def _leading(scored: Mapping[str, Figure], layout: Layout) -> dict[str, Figure]:

@@ -49,6 +49,8 @@ class Text(Struct, frozen=True, tag=True):
     """Decides the line beside it: `true`, `false`, `irrelevant`, `refusal`, `nearest`, `target`."""
     note: str = ""
     collapsed: bool = False
+    answer: int = 0
+    """Its number, if it is an answer of the model; the heading also says how it ended."""
 
 
 class Tokens(Struct, frozen=True, tag=True):
@@ -146,7 +148,7 @@ def answer_texts(answers: Sequence[Response]) -> list[Text]:
     texts = []
     answers = [answer for answer in answers if answer.text or not _has_numbers(answer)]
     for index, answer in enumerate(answers[:MOST_ANSWERS], 1):
-        texts.append(Text(answer_heading(index, answer), answer.text))
+        texts.append(Text(answer_heading(index, answer), answer.text, answer=index))
         if answer.reasoning:
             texts.append(Text(f"reasoning before answer {index}", answer.reasoning, collapsed=True))
     if len(answers) > MOST_ANSWERS:

@@ -17,7 +17,7 @@ from markupsafe import Markup, escape
 
 from evenkeel.page.format import visible
 from evenkeel.page.html import render
-from evenkeel.page.view import Matrix, Span, Text, Tokens, View, chance
+from evenkeel.page.view import Beside, Block, Matrix, Span, Text, Tokens, View, chance
 
 LONG = 1_500
 """Characters of a text from which it is collapsed."""
@@ -32,10 +32,28 @@ KINDS = frozenset(
 """The kinds of spans and texts that have a look of their own."""
 
 
-def view_html(view: View, *, styled: bool = True) -> str:
-    """A block of HTML; a page that holds many of them has the style sheet (`page/view.css`) once."""
+def view_html(view: View, *, styled: bool = True, form: str = "") -> str:
+    """A block of HTML; a page that holds many of them has the style sheet (`page/view.css`) once.
+
+    `form` is HTML that is put below the answers, or at the end where there are none.
+    """
+    last = len(view.blocks) - 1
+    answers = [row for row, block in enumerate(view.blocks) if _has_answer(block)]
     functions = (marked_text, legend, shown_tokens, shown_cells, left_out, kind_class, is_long)
-    return render("page/view.html", view=view, styled=styled, **{each.__name__: each for each in functions})
+    return render(
+        "page/view.html",
+        view=view,
+        styled=styled,
+        form=Markup(form),  # noqa: S704  # of a template of the app
+        form_after=max(answers, default=last),
+        **{each.__name__: each for each in functions},
+    )
+
+
+def _has_answer(block: Block) -> bool:
+    if isinstance(block, Beside):
+        return any(map(_has_answer, block.columns))
+    return isinstance(block, Text) and block.answer > 0
 
 
 # Texts

@@ -6,6 +6,7 @@ Nothing in the files depends on when the suite was run or how often it was inter
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -25,6 +26,9 @@ from evenkeel.report.scorecard import link
 State: TypeAlias = Literal["waiting", "running", "finished", "low coverage", "failed", "stopped"]
 """`waiting`: it was not begun. `low coverage`: it ended, and too little was answered. `stopped`: it was begun
 and is not finished."""
+
+Address: TypeAlias = Callable[[Path], str]
+"""The link to a run's folder; empty where there is none."""
 
 PAGE, MARKDOWN = "leaderboard.html", "leaderboard.md"
 SHARED = "Models share a rank when the data can't separate them (paired tests, corrected by Holm)."
@@ -90,17 +94,21 @@ def suite_overview(result: SuiteResult) -> Overview:
     page = Path(result.path, PAGE)
     return Overview(
         f"Leaderboard: {result.name}",
-        grids=[*(_board(board, page) for board in boards), *_unranked(result), *_gates(result)],
+        grids=[
+            *(_board(board, lambda run: link(run, page)) for board in boards),
+            *_unranked(result),
+            *_gates(result),
+        ],
         footnotes=[*notes, *shared, *meanings],
         lead=f"{counted(len(result.runs), 'runs')}: {outcome}.{spent}",
     )
 
 
-def board_overview(board: Leaderboard) -> Overview:
-    """One leaderboard by itself."""
+def board_overview(board: Leaderboard, address: Address | None = None) -> Overview:
+    """One leaderboard by itself; in the app with the addresses of its runs."""
     meaning = _meaning(board)
     notes = [*board.footnotes, *([SHARED] if len(board.rows) > 1 else []), *([meaning] if meaning else [])]
-    grids = [replace(_board(board), title="", lead="")] if board.rows else []
+    grids = [replace(_board(board, address), title="", lead="")] if board.rows else []
     return Overview(board.title, grids=grids, footnotes=notes, verdicts=[board.lead] if board.lead else [])
 
 
@@ -125,14 +133,14 @@ def write_leaderboards(result: SuiteResult) -> list[Path]:
     return [folder / name for name in contents]
 
 
-def _board(board: Leaderboard, page: Path | None = None) -> Grid:
+def _board(board: Leaderboard, address: Address | None) -> Grid:
     """A row for each entry, with its rank: `2`, `1 shared`, or a dash; on a page, with links to reports."""
     ranks = [row.rank for row in board.rows]
     rows: list[tuple[str, list[Content]]] = [
         (
             "–" if row.rank is None else f"{row.rank}{' shared' if ranks.count(row.rank) > 1 else ''}",
             [
-                Cell(row.name, link=link(Path(row.path), page) if page else ""),
+                Cell(row.name, link=address(Path(row.path)) if address else ""),
                 Cell(value(row.figure), "strong"),
                 interval(row.figure, short=True) or row.figure.method,
                 coverage_cell(row.figure.coverage),

@@ -13,9 +13,10 @@ from evenkeel.app.settings import Settings
 from evenkeel.errors import EvenkeelError
 from evenkeel.harness.folder import Run, load_run
 from evenkeel.harness.stored.listing import ListedRun, list_runs, open_run
+from evenkeel.page.format import number, signed
 from evenkeel.page.view_html import view_html
 from evenkeel.report.html_page import page_values
-from evenkeel.report.samples.flips import Flip, compare_sample, flips
+from evenkeel.report.samples.flips import compare_sample, flips
 
 MOST_CHANGES = 100
 """Samples in the list of changes: the largest ones."""
@@ -105,6 +106,11 @@ def _sample(settings: Settings, names: tuple[str, ...], sample: str) -> str:
     )  # fmt: skip
 
 
-def _changes(first: Run, second: Run) -> list[Flip]:
-    """The samples whose headline changed most between the first two runs."""
-    return [flip for flip in flips(first, second) if flip.difference][:MOST_CHANGES]
+def _changes(first: Run, second: Run) -> list[tuple[str, str, str, str]]:
+    """The samples whose headline changed most between the first two runs: both values, and the difference."""
+    unit = first.layout.metrics[0].unit
+    changed = [flip for flip in flips(first, second) if flip.difference][:MOST_CHANGES]
+    return [
+        (each.sample, number(each.a, unit), number(each.b, unit), signed(each.difference, unit))
+        for each in changed
+    ]

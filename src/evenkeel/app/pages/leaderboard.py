@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
+from urllib.parse import quote
 
 from aiohttp import web
 
@@ -14,6 +16,7 @@ from evenkeel.app.settings import Settings
 from evenkeel.harness.folder import load_run
 from evenkeel.harness.stored.listing import list_runs
 from evenkeel.page.grid import Overview
+from evenkeel.report.suite import board_overview
 
 
 async def page(request: web.Request) -> web.Response:
@@ -25,7 +28,7 @@ def _boards(settings: Settings, folder: str) -> str:
     finished = [run for run in list_runs(settings.runs) if run.state == "finished"]
     folders = sorted({run.name.rpartition("/")[0] for run in finished} - {""})
     chosen = [run for run in finished if not folder or run.name.startswith(f"{folder}/")]
-    ranked, alone = _ranked(tuple((run.path, stamp(Path(run.path))) for run in chosen))
+    ranked, alone = _ranked(tuple((run.name, run.path, stamp(Path(run.path))) for run in chosen))
     return render_page(
         settings, "leaderboard.html", "/leaderboard",
         title="Leaderboard", boards=ranked, alone=alone,
@@ -34,8 +37,16 @@ def _boards(settings: Settings, folder: str) -> str:
 
 
 @lru_cache(maxsize=16)
-def _ranked(runs: tuple[tuple[str, Stamp], ...]) -> tuple[list[Overview], int]:
+def _ranked(runs: tuple[tuple[str, str, Stamp], ...]) -> tuple[list[Overview], int]:
     """The boards of some runs, and how many runs are alone on theirs; kept while their files are the same."""
-    boards = leaderboard([load_run(path) for path, _ in runs]) if runs else []
-    ranked = [board.overview() for board in boards if len(board.rows) > 1]
-    return ranked, len(boards) - len(ranked)
+    names = {Path(path): name for name, path, _ in runs}
+    boards = leaderboard([load_run(path) for path in names]) if runs else []
+    alone = sum(len(board.rows) == 1 for board in boards)
+    ranked = [
+        board_overview(board, lambda run: _address(names, run)) for board in boards if len(board.rows) != 1
+    ]
+    return ranked, alone
+
+
+def _address(names: Mapping[Path, str], run: Path) -> str:
+    return f"/run?run={quote(names[run])}" if run in names else ""

@@ -18,7 +18,6 @@ from evenkeel.harness.folder import load_run
 from evenkeel.harness.registry import benchmark_class, benchmark_names
 from evenkeel.harness.stored.listing import ListedRun, list_runs
 from evenkeel.page.format import capitalised, counts, interval, value
-from evenkeel.types import Figure
 
 
 class Row(Struct, frozen=True, kw_only=True):
@@ -84,22 +83,11 @@ def _row(run: ListedRun, process: Started | None) -> Row:
 def _found(path: str, stamp: int) -> dict[str, str]:
     """What a finished run found, in words; kept for as long as its summary is the same."""
     run = load_run(path)
-    if run.subjects:
-        best = max(run.headlines.values(), key=_rank)
-        return _words(run.verdict, best, counts(best, run.layout))
-    return _words(run.verdict, run.headline, counts(run.headline, run.layout))
-
-
-def _rank(figure: Figure) -> float:
-    return figure.value if figure.value is not None else float("-inf")
-
-
-def _words(verdict: str, figure: Figure, based_on: str) -> dict[str, str]:
     return {
-        "verdict": verdict,
-        "headline": value(figure),
-        "interval": interval(figure, short=True),
-        "based_on": based_on,
+        "verdict": run.verdict,
+        "headline": value(run.leading),
+        "interval": interval(run.leading, short=True),
+        "based_on": counts(run.leading, run.layout),
     }
 
 

@@ -58,17 +58,17 @@ def _shown(settings: Settings, sample: _Sample, part: bool) -> str:
         samples.index.ids[row] if 0 <= row < len(samples) else None
         for row in (sample.row - 1, sample.row + 1)
     )
+    names = {"run": sample.name, "sample": sample.id}
+    form = render_page(settings, "mark.html", "/", mark=marks[-1] if marks else None, **names)
     return render_page(
         settings, "sample.html" if part else "sample_page.html", "/",
         title=f"Sample {sample.id}",
-        run=sample.name,
-        sample=sample.id,
-        mark=marks[-1] if marks else None,
-        view=view_html(samples.view(sample.row), styled=False),
+        view=view_html(samples.view(sample.row), styled=False, form=form),
         before=before,
         after=after,
         count=len(samples),
         number=sample.row + 1,
+        **names,
     )  # fmt: skip
 
 

@@ -28,6 +28,17 @@
     list.addEventListener("change", () => list.form.requestSubmit());
   }
 
+  // The page of one sample has the keys of the table of samples.
+  const steps = document.querySelector("[data-steps]");
+  if (steps) {
+    const links = { j: "[data-steps] a[rel=next]", k: "[data-steps] a[rel=prev]" };
+    document.addEventListener("keydown", (event) => {
+      if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input, select, textarea")) return;
+      const key = event.key.toLowerCase();
+      document.querySelector(links[key] || `button[data-key="${CSS.escape(key)}"]`)?.click();
+    });
+  }
+
   // Fields that belong to one choice of another field.
   for (const part of document.querySelectorAll("[data-shown-for]")) {
     const [name, ...values] = part.dataset.shownFor.split(" ");

@@ -75,7 +75,7 @@ def _answers(record: MiraeRecord) -> list[Text]:
     lang, nearest = str(record.sample.tags.get("lang", "")), _nearest(record)
     texts, number, compared = [], 0, 0
     for text in answer_texts(record.answers):
-        if not text.heading.startswith("Answer "):
+        if not text.answer:
             texts.append(text)
             continue
         answer, number = record.answers[number], number + 1

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
+from msgspec.structs import replace
+
 from evenkeel.benchmarks.miron.data import MironRecord
 from evenkeel.benchmarks.miron.metrics import METRICS, QUADRANTS
 from evenkeel.benchmarks.miron.strings import PART, is_known
 from evenkeel.page.differences import marked, mutual_differences, side_by_side
-from evenkeel.page.format import known
+from evenkeel.page.format import known, number
 from evenkeel.page.view import (
     Beside,
     Block,
@@ -40,7 +42,9 @@ def view(record: MironRecord, related: Sequence[MironRecord] = ()) -> View:
     if generated is None:
         blocks += [Text("target", inputs.target, kind="target"), *answer_texts(record.answers)]
     else:
-        blocks.append(side_by_side("", ("target", inputs.target), ("Answer 1", generated), letters=True))
+        both = side_by_side("", ("target", inputs.target), ("Answer 1", generated), letters=True)
+        target, answer = both.columns
+        blocks.append(replace(both, columns=(target, replace(answer, answer=1))))
     if inputs.accepted:
         answers = [answer.strip() for answer in inputs.accepted[:MOST_ACCEPTED]]
         blocks.append(Text("also right", " · ".join(answers)))
@@ -76,7 +80,7 @@ def _last_words(text: str) -> str:
 def _label(record: MironRecord) -> str:
     values = record.score.values
     score, probability = values.get("lev_score"), values.get("answer_probability")
-    words = [f"score {score:.0f}"] if score is not None else ["not scored"]
+    words = [f"score {number(score, 'score')}"] if score is not None else ["not scored"]
     return ", ".join(words + ([f"probability {chance(probability)}"] if probability is not None else []))
 
 

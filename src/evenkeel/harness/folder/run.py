@@ -131,6 +131,11 @@ class Run(Displayed):
         return self._verdict.text
 
     @property
+    def leading(self) -> Figure:
+        """The figure that the verdict is about: the headline, of several subjects that of the best."""
+        return self._verdict.figure
+
+    @property
     def doubts(self) -> tuple[str, ...]:
         """Why it is no more than a test run: few samples, answers cut off. Empty where nothing speaks against
         its headline."""

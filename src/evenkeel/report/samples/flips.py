@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from math import isfinite
@@ -18,8 +17,6 @@ from evenkeel.harness.registry import benchmark_names
 from evenkeel.page.differences import side_by_side
 from evenkeel.page.view import Beside, Block, Facts, Text, View, value_rows
 
-ANSWER = re.compile(r"Answer \d+(?= \(|, |$)")
-"""The heading of an answer, before how it ended."""
 VALUES = "all values"
 """The heading of the values in a view of one run: here both runs are in one table."""
 
@@ -104,15 +101,15 @@ def _by_key(blocks: Iterable[Block], shared: list[Block]) -> dict[tuple[type[Blo
     for block in blocks:
         apart = isinstance(block, Beside) and block not in shared
         for part in block.columns if isinstance(block, Beside) and apart else (block,):
-            key = (type(part), _topic(part.heading))
+            key = (type(part), _topic(part))
             keyed[*key, counts[key]] = part
             counts[key] += 1
     return {key: block for key, block in keyed.items() if key[1] != VALUES}
 
 
-def _topic(heading: str) -> str:
-    answer = ANSWER.match(heading)
-    return answer[0] if answer else heading
+def _topic(block: Block) -> str:
+    """What it shows: the heading, of an answer without how that ended."""
+    return f"Answer {block.answer}" if isinstance(block, Text) and block.answer else block.heading
 
 
 def _block_of_both(left: Block | None, right: Block | None, names: list[str]) -> Iterator[Block]:
@@ -124,11 +121,11 @@ def _block_of_both(left: Block | None, right: Block | None, names: list[str]) ->
         if (left.heading, left.body) == (right.heading, right.body):
             # Marks and a note that are not the same are about something that differs.
             spans, note = (right.spans, right.note) if left == right else ((), "")
-            if ANSWER.match(right.heading):
+            if right.answer:
                 note = f"{note} The same in both runs.".strip()
             yield replace(right, spans=spans, note=note)
             return
-        topic = _topic(right.heading)
+        topic = _topic(right)
         columns = [
             (f"{name}{each.heading.removeprefix(topic)}", each.body)
             for name, each in zip(names, (left, right), strict=True)

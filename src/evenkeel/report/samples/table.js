@@ -35,11 +35,18 @@
     return column.values[row] < 0 ? null : column.names[column.values[row]];
   }
 
-  function shown(value) {
+  function written(value, digits) {
+    return value.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+  }
+
+  // A column has one number of digits; a share is in per cent, and in parts of one only where it would be all or nothing.
+  function shown(column, row) {
+    const value = cell(column, row);
     if (value === null) return "–";
     if (typeof value !== "number") return value;
-    const digits = Number.isInteger(value) ? 0 : Math.abs(value) < 0.1 ? 3 : Math.abs(value) < 10 ? 2 : 1;
-    return value.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+    if (!column.percent) return written(value, column.digits);
+    const percent = 100 * value;
+    return `${written(percent, Number.isInteger(percent) || (percent > 0.5 && percent < 99.5) ? 0 : 1)}%`;
   }
 
   // Choosing and ordering rows
@@ -208,7 +215,7 @@
   function result(row) {
     if (outcomes.error.has(row)) return ["warn", "!", "error"];
     if (outcomes.right.has(row)) return ["right", "✓", "right"];
-    if (!judged && score) return ["score", shown(score.values[row]), `score ${shown(score.values[row])}`];
+    if (!judged && score) return ["score", shown(score, row), `score ${shown(score, row)}`];
     if (!outcomes.wrong.has(row)) return ["soft", "–", outcomes["no answer"].has(row) ? "no answer" : "no right or wrong"];
     const share = data.correct[row];
     return share ? ["soft", `${Math.round(100 * share)}%`, "right in part"] : ["wrong", "✗", "wrong"];
@@ -226,7 +233,7 @@
     const line = make("tr", { class: "sample", onclick: toggle, onkeydown: (event) => step(event, row) }, head);
     lines.set(row, line);
     for (const column of all) {
-      const text = shown(cell(column, row));
+      const text = shown(column, row);
       const look = { text: "text", value: null }[column.kind];
       line.append(make("td", { class: look === undefined ? "left" : look, "data-title": column.title }, make("span", {}, text)));
     }
@@ -322,9 +329,10 @@
 
   document.addEventListener("keydown", (event) => {
     if (!data.source || event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input, select, textarea")) return;
-    if (event.key === "j") go(1);
-    else if (event.key === "k") go(-1);
-    else detail.querySelector(`button[data-key="${CSS.escape(event.key)}"]`)?.click();
+    const key = event.key.toLowerCase();
+    if (key === "j") go(1);
+    else if (key === "k") go(-1);
+    else detail.querySelector(`button[data-key="${CSS.escape(key)}"]`)?.click();
   });
 
   detail.addEventListener("submit", async (event) => {

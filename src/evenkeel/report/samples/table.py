@@ -16,13 +16,13 @@ from markupsafe import Markup
 from evenkeel.harness.folder import Run
 from evenkeel.harness.stored.samples import InShort, Samples
 from evenkeel.page.examples import cut_fairly, shortened
-from evenkeel.page.format import tag_name, tag_value, visible
+from evenkeel.page.format import decimals, tag_name, tag_value, visible
 from evenkeel.page.grid import Content, Grid
 from evenkeel.page.metrics import declaration
 from evenkeel.page.tables import in_order
 from evenkeel.page.view import fitted
 from evenkeel.page.view_html import view_html
-from evenkeel.types import Tag
+from evenkeel.types import Tag, Unit
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -143,7 +143,7 @@ def _columns(run: Run, samples: Samples, shown: int) -> list[dict[str, Any]]:
     known = [name for name in samples.values if samples.valued(name)[:shown].any()]
     titles = _titles(run, known)
     columns += [
-        {"title": titles[name], "kind": "value", "values": _numbers(samples.cells(name)[:shown])}
+        {"title": titles[name], "kind": "value", **_numbers(samples.cells(name)[:shown], _unit(run, name))}
         for name in known
     ]
     return columns
@@ -162,12 +162,20 @@ def _tag(tag: str, cells: Sequence[Tag | None]) -> dict[str, Any]:
     }
 
 
-def _numbers(column: NDArray[np.float64]) -> list[Any]:
-    """Values, None where there is none, with so many digits as the page shows."""
+def _unit(run: Run, name: str) -> Unit:
+    metric = declaration(run.layout.metrics, name)
+    return metric.unit if metric else "value"
+
+
+def _numbers(column: NDArray[np.float64], unit: Unit) -> dict[str, Any]:
+    """Values, None where there is none, and how the page writes all of them."""
     known = column[~np.isnan(column)]
-    if (known == np.round(known)).all() and np.abs(known).max() < 2**53:
-        return [None if value != value else int(value) for value in column.tolist()]
-    return [None if value != value else float(f"{value:.{DIGITS}g}") for value in column.tolist()]
+    whole = bool((known == np.round(known)).all() and np.abs(known).max() < 2**53)
+    values = [
+        None if value != value else int(value) if whole else float(f"{value:.{DIGITS}g}")
+        for value in column.tolist()
+    ]
+    return {"values": values, "digits": 0 if whole else decimals(unit), "percent": unit == "share"}
 
 
 def _titles(run: Run, names: list[str]) -> dict[str, str]:
