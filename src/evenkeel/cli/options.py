@@ -50,9 +50,18 @@ class SectionedCommand(click.Command):
 class BenchmarkGroup(click.Group):
     """One command for each benchmark, made by `make` from the benchmark's own options when it is called."""
 
-    def __init__(self, name: str, make: Callable[[str], click.Command], *, help: str) -> None:
+    def __init__(
+        self,
+        name: str,
+        make: Callable[[str], click.Command],
+        *,
+        help: str,
+        offered: Callable[[Any], bool] = lambda benchmark: True,
+    ) -> None:
         super().__init__(name, help=help, subcommand_metavar="BENCHMARK [OPTIONS]")
         self._make = make
+        self._offered = offered
+        """Whether the help lists a benchmark; of another one the command says why it cannot."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         from evenkeel.harness.registry import benchmark_names
@@ -65,9 +74,10 @@ class BenchmarkGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         from evenkeel.harness.registry import usable_benchmarks
 
+        offered = [(name, cls) for name, cls in usable_benchmarks() if self._offered(cls)]
         with formatter.section("Benchmarks"):
-            formatter.write_dl([(name, cls.layout.question) for name, cls in usable_benchmarks()])
-        self.epilog = examples(*(usage(str(self.name), name)[0] for name, _ in usable_benchmarks()))
+            formatter.write_dl([(name, cls.layout.question) for name, cls in offered])
+        self.epilog = examples(*(usage(str(self.name), name)[0] for name, _ in offered))
 
 
 def usage(command: str, benchmark: str) -> list[str]:

@@ -248,7 +248,10 @@ def _make_score(name: str) -> click.Command:
 
 
 score_command = BenchmarkGroup(
-    "score", _make_score, help="Score answers recorded elsewhere, in the published formats."
+    "score",
+    _make_score,
+    help="Score answers recorded elsewhere, in the published formats.",
+    offered=lambda benchmark: benchmark.recordings is not None,
 )
 
 

@@ -132,6 +132,9 @@ def find(
     paths = sorted(p for p in path.iterdir() if p.is_file() and not p.name.startswith(ignored))
     # A clone of a repository has a README, a licence and descriptions beside its data.
     paths = [p for p in paths if ending(p) in ENDINGS and p.name not in DESCRIPTIONS] or paths
+    folders = sorted(p for p in path.iterdir() if p.is_dir() and not p.is_symlink() and p.name[0] != ".")
+    if not paths and folders:  # a folder for each task, as the public multiview project writes
+        return find(benchmark, [str(folder) for folder in folders], langs, starter=starter)
     if not paths:
         raise DataError(path, "the folder has no files.")
     return [

@@ -101,7 +101,8 @@ def test_what_is_not_picked_is_counted_and_a_build_without_triplets_fails(
     failure, nothing = built.failures
     assert failure == "few__arithmetic: no triplet was kept; manifest.json has the reasons"
     assert nothing.startswith("there is no triplet: ")
-    assert not list(out.glob("*.jsonl"))
+    assert {path.name for path in out.glob("*.jsonl")} == {"empty_annotations.jsonl"}
+    assert b"categories" in (out / "empty_schema.json").read_bytes()
 
 
 def test_a_judge_that_writes_no_schema_is_given_up_on_with_a_way_out(docs: Path, tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from evenkeel.benchmarks.multiview import published
+from evenkeel.benchmarks.multiview.csts import is_pair, pair_fields
 from evenkeel.benchmarks.multiview.published import Pick
 from evenkeel.errors import DataError
 from evenkeel.files.datasets import DataFile
@@ -135,9 +136,11 @@ def _read(path: Path) -> Iterator[tuple[Row, Triplet]]:
     from evenkeel.benchmarks.multiview.public_format import public_fields, public_view
 
     view: dict[str, str] = {}
-    for row in json_rows(path):
-        fields = row.fields
-        if row.line is None:  # the list of the public project
+    rows = list(json_rows(path))
+    pairs = bool(rows) and is_pair(rows[0])
+    for row, of_pair in pair_fields(rows) if pairs else ((row, row.fields) for row in rows):
+        fields = of_pair
+        if row.line is None and not pairs:  # the list of the public project
             view = view or public_view(path)
             fields = public_fields(row, view)
         fields = _with_defaults(fields, row.name)

@@ -247,8 +247,11 @@ class MultiviewBuilder:
                 failures.append(f"triplets whose validation failed: {failed}; the same command asks again")
         files["triplets.jsonl"] = encode_triplets(triplets)
         if not triplets:
-            files = {}
-            failures.append("there is no triplet: those of an earlier build are unchanged")
+            files = {f"empty_{name}": content for name, content in files.items() if name != "triplets.jsonl"}
+            failures.append(
+                "there is no triplet: those of an earlier build are unchanged; "
+                f"{', '.join(files) or 'nothing else'} of this one can be looked at"
+            )
         if triplets or dropped:
             files["dropped.jsonl"] = LINES.encode_lines(
                 {"reason": each.reason, **msgspec.to_builtins(each.triplet)} for each in dropped

@@ -7,6 +7,7 @@ no judge is needed. None of the sets comes with Evenkeel.
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Callable, Mapping
 
@@ -61,6 +62,8 @@ class DocumentSet(Struct, frozen=True, forbid_unknown_fields=True):
     """How to get the file, and which format it has."""
     forms: tuple[Form, ...]
     criteria: tuple[SetCriterion, ...]
+    aliases: tuple[str, ...] = ()
+    """Further names that the public project has for it."""
 
 
 class ChosenSet(Struct, frozen=True):
@@ -92,6 +95,10 @@ class ChosenSet(Struct, frozen=True):
         return labels
 
 
+WORD_COUNT = SetCriterion("word_count", "How many words the text has.")
+"""A criterion of every set, where it is named."""
+
+
 def document_sets() -> dict[str, DocumentSet]:
     return read_json(__package__, "sets.json", type=dict[str, DocumentSet])
 
@@ -106,8 +113,15 @@ def choose_set(name: str) -> ChosenSet:
     """A set by its name, with all its criteria; with one of them by `SET__CRITERION`."""
     docset, _, criterion = name.partition("__")
     sets = document_sets()
+    docset = _real_name(docset, sets)
     chosen = sets.get(docset)
     criteria = tuple(each for each in chosen.criteria if criterion in ("", each.name)) if chosen else ()
+    if chosen and criterion == WORD_COUNT.name:
+        criteria = (WORD_COUNT,)
+    columns = [each.labels.column for each in criteria if each.labels]
+    if len(set(columns)) < len(columns):
+        tasks = ", ".join(f"{docset}__{each.name}" for each in criteria)
+        raise UsageError(f"--set {name}: a file of it has the labels of one criterion. Name which: {tasks}.")
     if chosen is None or not criteria:
         names = task_names()
         available = [each for each in names if each.startswith(f"{docset}__")] or [*sets]
@@ -119,10 +133,14 @@ def choose_set(name: str) -> ChosenSet:
 
 
 def known_criterion(docset: str, criterion: str) -> Criterion | None:
-    chosen = document_sets().get(docset)
-    return (
-        next((each.criterion for each in chosen.criteria if each.name == criterion), None) if chosen else None
-    )
+    sets = document_sets()
+    chosen = sets.get(_real_name(docset, sets))
+    criteria = (*chosen.criteria, WORD_COUNT) if chosen else ()
+    return next((each.criterion for each in criteria if each.name == criterion), None)
+
+
+def _real_name(docset: str, sets: Mapping[str, DocumentSet]) -> str:
+    return next((name for name, each in sets.items() if docset in each.aliases), docset)
 
 
 def _text(row: Row, form: Form) -> str:
@@ -153,4 +171,13 @@ def operations(answer: str) -> tuple[str, ...]:
     return (" ".join(found),) if found else ()
 
 
-LABELLERS: Mapping[str, Callable[[str], tuple[str, ...]]] = {"operations": operations}
+def listed(text: str) -> tuple[str, ...]:
+    """The texts of a list as Python writes it: `['Coco', 'Up']`."""
+    try:
+        values = ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        values = text
+    return tuple(dict.fromkeys(map(str, values))) if isinstance(values, list) else (str(values),)
+
+
+LABELLERS: Mapping[str, Callable[[str], tuple[str, ...]]] = {"operations": operations, "listed": listed}
