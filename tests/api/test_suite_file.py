@@ -270,3 +270,12 @@ def test_a_folder_called_starter_is_not_the_starter_set(tmp_path: Path, question
     assert run.task.settings["data"] == ["starter"]
     [run] = planned(tmp_path, "models: [embedded]\nbenchmarks: [{benchmark: mirae, data: ./starter}]\n")
     assert run.task.settings["data"] == [str(tmp_path / "starter")]
+
+
+@pytest.mark.parametrize(
+    "data", ["file://PATH", "simplecache::file://PATH", "hf:PATH", "hf:../elsewhere", "zip://a::PATH"]
+)
+def test_no_address_of_data_is_a_path_elsewhere(tmp_path: Path, data: str) -> None:
+    entry = f"{{benchmark: rgb, data: '{data.replace('PATH', str(tmp_path))}'}}"
+    with pytest.raises(DataError, match="line 3: .* a suite's file names no such address"):
+        planned(tmp_path, f"models: [embedded]\nbenchmarks:\n- {entry}\n")

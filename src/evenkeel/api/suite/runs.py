@@ -21,7 +21,7 @@ from evenkeel.api.suite.definition import BenchmarkEntry, ModelEntry, Scalar, Se
 from evenkeel.errors import UsageError, suggestion
 from evenkeel.files import configuration, datasets
 from evenkeel.files.cache import slug
-from evenkeel.files.remote.sources import is_elsewhere
+from evenkeel.files.remote.sources import HUB, is_elsewhere
 from evenkeel.harness.gate import Gate
 from evenkeel.harness.limits import Limits
 from evenkeel.harness.registry import benchmark_class, load_benchmark
@@ -44,6 +44,8 @@ SMALL = "embedded-embedder"
 CODE = "trust_remote_code"
 PRICES = ("price_in", "price_out")
 DATA_NAMES = ("starter", "published")
+REMOTE = re.compile(r"(https?|s3|gs|gcs|az|abfss?|hf)://", re.IGNORECASE)
+"""Addresses that lead to no file of this machine."""
 RUNTIME = ("concurrency", *PRICES)
 """Settings that change nothing in what is asked."""
 
@@ -241,7 +243,17 @@ def _options(file: SuiteFile, entry: BenchmarkEntry, name: str, model: ModelEntr
 
 def _data(file: SuiteFile, name: str) -> str:
     """The name of a data set or an address as it is; anything else is a path, and must be there."""
-    return name if name in DATA_NAMES or is_elsewhere(name) else _path(file, name)
+    if name in DATA_NAMES:
+        return name
+    if not is_elsewhere(name):
+        return _path(file, name)
+    path = Path(name.removeprefix(HUB).partition(":")[0])
+    on_hub = not path.exists() and not path.is_absolute() and ".." not in path.parts
+    if not (on_hub if name.startswith(HUB) else REMOTE.match(name) and "::" not in name):
+        raise UsageError(
+            f"'{name}': a suite's file names no such address: give https://…, or a path below it"
+        )
+    return name
 
 
 def _path(file: SuiteFile, name: str) -> str:
