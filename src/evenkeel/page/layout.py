@@ -34,6 +34,8 @@ class Table(Struct, frozen=True, kw_only=True):
     """Shown only where there is more than one column."""
     total: bool = True
     """Whether a last row has the figures of all rows together."""
+    within: Mapping[str, str] = {}
+    """Tags that its figures are confined to."""
 
 
 class Curve(Struct, frozen=True, kw_only=True):

@@ -61,11 +61,16 @@ def arrange(summary: Summary, table: Table) -> Grid | None:
     if redundant or len(rows) < 2 or not heads:
         return None
     figures = [
-        (row, [figure(summary, head.metric, {table.rows: row, **head.scope}) for head in heads])
+        (
+            row,
+            [figure(summary, head.metric, {table.rows: row, **head.scope, **table.within}) for head in heads],
+        )
         for row in rows
     ]
     if table.total:
-        figures.append(("all", [figure(summary, head.metric, head.scope) for head in heads]))
+        figures.append(
+            ("all", [figure(summary, head.metric, {**head.scope, **table.within}) for head in heads])
+        )
     known = [
         index
         for index in range(len(heads))

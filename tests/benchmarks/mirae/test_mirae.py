@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +103,33 @@ def test_the_export_has_the_published_structure(rescored_part: ek.Run, part: dic
         for a, b in zip(mine["level_analyses"], original["level_analyses"], strict=True):
             assert a["responses"] == b["responses"]
             assert a["question_text"] == b["question_text"]
+
+
+def test_the_published_plotting_code_reads_the_export_where_prompts_have_one_answer(
+    part: dict[str, Any], tmp_path: Path
+) -> None:
+    first, second = copy.deepcopy(part["experiment_results"][:2])
+    del first["level_analyses"][1]["responses"][1:]  # one answer
+    for level in second["level_analyses"]:
+        level["responses"] = []
+    content = {"metadata": part["metadata"], "experiment_results": [first, second]}
+    (tmp_path / "few.json").write_bytes(msgspec.json.encode(content))
+    run = ek.score("mirae", tmp_path / "few.json", out=tmp_path / "run")
+    assert run.headline.coverage < 1
+    (path,) = (run.path / "export").iterdir()
+    exported = msgspec.json.decode(path.read_bytes())
+    means = [  # as the published README reads them
+        (question["question_id"], level["level"], level["similarity_analysis"]["mean_similarity"])
+        for question in exported["experiment_results"]
+        for level in question["level_analyses"]
+    ]
+    assert [(question, level) for question, level, _ in means] == [
+        (first["question_id"], 1),
+        (first["question_id"], 7),
+    ]
+    assert np.isfinite([mean for _, _, mean in means]).all()
+    assert exported["metadata"]["total_questions_analyzed"] == 1
+    assert exported["metadata"]["levels_analyzed"] == "1,7"
 
 
 def test_a_rescore_needs_no_embedder_and_changes_no_digit(rescored_part: ek.Run) -> None:

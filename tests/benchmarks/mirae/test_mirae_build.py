@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,6 +12,7 @@ import pytest
 
 from commandline import evenkeel
 from evenkeel.api import build
+from evenkeel.benchmarks.mirae.data import read_questions
 from evenkeel.benchmarks.mirae.make.builder import BuildOptions, MiraeBuilder
 from evenkeel.benchmarks.mirae.make.generator import VERSION
 from evenkeel.benchmarks.mirae.make.questions import read_user_questions
@@ -62,7 +64,7 @@ def test_questions_are_read_in_every_format(
 ) -> None:
     (tmp_path / name).write_text(content, encoding="utf-8")
     (question,) = read_user_questions(tmp_path / name, count=estimate_tokens, longest=48)
-    assert question == (line, GOOD, domain, expected)
+    assert question[:4] == (line, GOOD, domain, expected)
 
 
 # A model that writes: requests are answered here instead of by the runner
@@ -254,6 +256,69 @@ def test_a_bad_translation_is_asked_for_again_with_what_was_wrong(
     assert all(fault in retry for retry in retries)
 
 
+# Wordings
+
+
+def reworded(request: Generate, *, says: str = "true") -> str:
+    """What a good writer of wordings, and a judge, answer."""
+    if request.schema:
+        return f'{{"asks_the_same": {says}, "difference": "it asks for a price too"}}'
+    question = content_of(request).splitlines()[2]
+    return f"Somebody wonders ({request.repeat}): {question}"
+
+
+def test_each_wording_is_asked_for_checked_by_the_judge_and_written(
+    builder: Callable[..., MiraeBuilder], tmp_path: Path
+) -> None:
+    session = driven(builder(paraphrase=2, judge="openai:y"), model(reworded))
+    assert session.built.failures == []
+    assert [request.role for request in session.orders] == ["model"] * 4 + ["judge"] * 4
+    assert len({content_of(request) for request in session.orders[:4]}) == 4, "in two ways, each question"
+    content = msgspec.json.decode(session.built.files["questions_english.json"])
+    assert content["metadata"]["paraphrased_by"] == "openai:x"
+    assert content["metadata"]["wordings_checked_by"] == "openai:y"
+    rows = content["questions"]
+    assert [(row["question_id"], row["wording"]) for row in rows] == [
+        (n, w) for n in (1, 2) for w in (1, 2, 3)
+    ]
+    assert [row["level_1_text"] for row in rows[::3]] == [GOOD, OTHER]
+    assert all(row["level_1_text"].endswith(GOOD) for row in rows[:3])
+    stories = {row["level_7_text"].removeprefix(row["level_1_text"])[:5000] for row in rows[:3]}
+    assert len(stories) == 1, "the wording is all that differs"
+    (tmp_path / "questions_english.json").write_bytes(session.built.files["questions_english.json"])
+    questions = read_questions(tmp_path / "questions_english.json")
+    assert [question.wording for question in questions] == [1, 2, 3, 1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("write", "fault"),
+    [
+        (lambda request: reworded(request, says="false"), "does not ask the same: it asks for a price too"),
+        (
+            lambda request: GOOD if GOOD in content_of(request) else reworded(request),
+            "the question as it was",
+        ),
+        (
+            lambda request: "never JSON" if request.schema else reworded(request),
+            "the judge's verdict is unparsed",
+        ),
+        (lambda request: "The same?" if not request.schema else reworded(request), "there is already"),
+    ],
+    ids=["changed", "unchanged", "no verdict", "twice"],
+)
+def test_a_wording_that_does_not_pass_is_left_out_and_named(
+    builder: Callable[..., MiraeBuilder], write: Callable[[Generate], str], fault: str
+) -> None:
+    session = driven(builder(paraphrase=2), model(write))
+    assert {request.role for request in session.orders} == {"model"}, "without --judge the model checks"
+    assert session.built.failures
+    for failure in session.built.failures:
+        assert re.match(r"line [12], en, wording [23]: ", failure)
+        assert fault in failure
+    rows = msgspec.json.decode(session.built.files["questions_english.json"])["questions"]
+    assert [row["wording"] for row in rows].count(1) == 2, "the person's own wordings stay"
+
+
 def test_what_a_model_answered_is_not_asked_again(tmp_path: Path) -> None:
     """A server that never writes well: every failure is named, exit code 1, and a second build is free."""
     path = tmp_path / "mine.txt"
@@ -280,6 +345,9 @@ def test_what_a_model_answered_is_not_asked_again(tmp_path: Path) -> None:
         ({"questions": "q.txt", "padding": "elaborate"}, "needs a --model that writes it"),
         ({"lang": "tlh"}, "unknown language 'tlh'"),
         ({"questions": "q.txt", "model": "openai:x", "translate": "en"}, "are in that language already"),
+        ({"questions": "q.txt", "paraphrase": 2}, "paraphrase needs a --model"),
+        ({"questions": "q.txt", "model": "openai:x", "judge": "openai:y"}, "give --paraphrase N"),
+        ({"questions": "q.txt", "model": "openai:x", "paraphrase": 2, "padding": "both"}, "that writes it"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(tmp_path: Path, options: dict[str, Any], message: str) -> None:

@@ -15,7 +15,8 @@ from evenkeel.benchmarks.mirae.benchmark import Mirae, MiraeOptions
 from evenkeel.benchmarks.mirae.data import Question, make_samples
 from evenkeel.benchmarks.mirae.page import notes
 from evenkeel.benchmarks.mirae.refusals import refuses
-from evenkeel.types import Answered, Embed, Request, Response, RunSpec, Score
+from evenkeel.page.tables import arrange
+from evenkeel.types import Answered, Embed, Figure, Request, Response, RunSpec, Score
 
 
 def vector(values: Sequence[float]) -> bytes:
@@ -185,6 +186,32 @@ def in_two_languages() -> list[Score]:
         for lang, texts in (("en", ["yes", "yes"]), ("ko", ["예", "예"]))
     ]
     return scored(items, {**vectors, "yes": basis[0], "예": basis[3]})
+
+
+def test_every_language_has_a_table_by_level_and_domain() -> None:
+    items = [
+        answered(level, ["yes", "no"], lang=lang, domain=domain, question=domain)
+        for level in (1, 2)
+        for lang in ("en", "ko")
+        for domain in ("FACTUAL", "OPINION")
+    ]
+    summary = Mirae(MiraeOptions()).summarise(scored(items, {}))
+    layout = Mirae.layout.of_run(of_source("starter"), summary)
+    tables = [table for table in layout.tables if table.columns == "domain" and table.within]
+    assert [table.title for table in tables] == [
+        "Similarity by level: English",
+        "Similarity by level: Korean",
+    ]
+    for table in tables:
+        grid = arrange(summary, table)
+        assert grid is not None
+        assert grid.columns == ["all", "FACTUAL", "OPINION"]
+        assert [name for name, _ in grid.rows] == ["1", "2", "all"]
+        figures = [cell for _, cells in grid.rows for cell in cells]
+        langs = {figure.scope["lang"] for figure in figures if isinstance(figure, Figure)}
+        assert (langs, len(figures)) == ({table.within["lang"]}, 9)
+    of_one = Mirae(MiraeOptions()).summarise(scored(items[:2], {}))
+    assert Mirae.layout.of_run(of_source("starter"), of_one).tables == Mirae.layout.tables
 
 
 def test_nothing_is_read_in_a_language_that_the_embedder_does_not_read() -> None:

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from itertools import combinations
 from math import log, log2
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -30,6 +30,7 @@ from evenkeel.benchmarks.mirae.page import (
 )
 from evenkeel.benchmarks.mirae.published import FIGURES, cosine_matrix, similarity, unit
 from evenkeel.benchmarks.mirae.refusals import refuses
+from evenkeel.benchmarks.mirae.wordings import SHARE, SPREADS, wording_shares, wording_values
 from evenkeel.files.package_data import read_json
 from evenkeel.harness.benchmark import Scoring
 from evenkeel.models.vectors import usable
@@ -78,8 +79,10 @@ class Prompt(NamedTuple):
         return str(self.item.sample.tags["lang"])
 
     @property
-    def padding(self) -> Tag:
-        return self.item.sample.tags.get("padding", "")
+    def kind(self) -> tuple[Tag, Tag]:
+        """What of its text is neither the question nor its length: the padding, and which wording it is."""
+        tags = self.item.sample.tags
+        return tags.get("padding", ""), tags.get("wording", 0)
 
 
 def score_prompts(answered: Sequence[Answered[MiraeInputs]], rule: Rule, *, judged: bool) -> Scoring:
@@ -102,18 +105,20 @@ def score_prompts(answered: Sequence[Answered[MiraeInputs]], rule: Rule, *, judg
     _add_chance(prompts)
     _add_drift(prompts)
     _add_across_languages(prompts, unread)
+    _add_wordings(prompts, rule)
     if judged:
         yield from _add_judged_meanings(prompts, questions)
     return [_score(prompt, embedded, rule) for prompt in prompts]
 
 
-def _question_key(item: Answered[MiraeInputs]) -> tuple[str, Tag]:
-    return item.sample.group, item.sample.tags["lang"]
+def _question_key(item: Answered[MiraeInputs]) -> Hashable:
+    tags = item.sample.tags
+    return item.sample.group, tags["lang"], tags.get("wording", 0)
 
 
-def _questions(answered: Sequence[Answered[MiraeInputs]]) -> dict[tuple[str, Tag], str]:
+def _questions(answered: Sequence[Answered[MiraeInputs]]) -> dict[Hashable, str]:
     """Each question as the shortest level asks it: a longer prompt asks the same, among much else."""
-    questions: dict[tuple[str, Tag], str] = {}
+    questions: dict[Hashable, str] = {}
     for item in sorted(answered, key=lambda item: item.sample.tags["level"]):
         questions.setdefault(_question_key(item), item.sample.inputs.question_text)
     return questions
@@ -174,10 +179,10 @@ def _add_chance(prompts: Sequence[Prompt]) -> None:
 
 
 def _add_drift(prompts: Sequence[Prompt]) -> None:
-    """Compare the answers at every level with those at the question's shortest, of the same padding."""
-    questions: defaultdict[tuple[str, str, Tag], list[Prompt]] = defaultdict(list)
+    """Compare the answers at every level with those at the question's shortest, of the same kind."""
+    questions: defaultdict[Hashable, list[Prompt]] = defaultdict(list)
     for prompt in prompts:
-        questions[prompt.item.sample.group, prompt.lang, prompt.padding].append(prompt)
+        questions[prompt.item.sample.group, prompt.lang, prompt.kind].append(prompt)
     for levels in questions.values():
         shortest, *longer = sorted(levels, key=lambda prompt: prompt.item.sample.tags["level"])
         for prompt in longer:
@@ -193,10 +198,10 @@ def _add_across_languages(prompts: Sequence[Prompt], unread: Collection[str]) ->
 
     Languages that the embedder does not read are left out: across them its cosine means nothing.
     """
-    translations: defaultdict[tuple[str, Tag, Tag], dict[str, Prompt]] = defaultdict(dict)
+    translations: defaultdict[Hashable, dict[str, Prompt]] = defaultdict(dict)
     for prompt in prompts:
         sample = prompt.item.sample
-        translations[sample.group, sample.tags["level"], prompt.padding][prompt.lang] = prompt
+        translations[sample.group, sample.tags["level"], prompt.kind][prompt.lang] = prompt
     for by_lang in translations.values():
         for first, second in combinations(sorted(set(by_lang) - set(unread)), 2):
             a, b = by_lang[first], by_lang[second]
@@ -204,7 +209,25 @@ def _add_across_languages(prompts: Sequence[Prompt], unread: Collection[str]) ->
             a.values[f"across_{first}_{second}"] = cross_similarity(a.vectors, b.vectors) if both else None
 
 
-def _add_judged_meanings(prompts: Sequence[Prompt], questions: Mapping[tuple[str, Tag], str]) -> Asking[None]:
+def _add_wordings(prompts: Sequence[Prompt], rule: Rule) -> None:
+    """Compare the answers to the wordings of a question, level by level; the first has what comes of it."""
+    questions: defaultdict[Hashable, list[Prompt]] = defaultdict(list)
+    for prompt in prompts:
+        padding, wording = prompt.kind
+        if wording:
+            sample = prompt.item.sample
+            questions[sample.group, prompt.lang, sample.tags["level"], padding].append(prompt)
+    for wordings in questions.values():
+        right = [
+            [index in prompt.right for index, r in enumerate(prompt.item.responses) if rule.counts(r)]
+            for prompt in wordings
+            if prompt.right is not None
+        ]
+        first = min(wordings, key=lambda prompt: prompt.kind[1])
+        first.values.update(wording_values([unit(prompt.vectors) for prompt in wordings], right))
+
+
+def _add_judged_meanings(prompts: Sequence[Prompt], questions: Mapping[Hashable, str]) -> Asking[None]:
     """Group the answers by what they entail."""
     asked = [
         (questions[_question_key(prompt.item)], prompt.texts if len(prompt.texts) > 1 else [])
@@ -295,6 +318,8 @@ def summarise(scores: Sequence[Score]) -> Summary:
         name: [*BY_LEVEL, *BY_LANG, *BY_PADDING, *(BY_DOMAIN if name in (*FIGURES, *CHANCE) else ())]
         for name in metrics
     }
+    if len({score.tags.get("lang") for score in scores}) > 1 and FIGURES[0] in breakdown:
+        breakdown[FIGURES[0]].append(("lang", "level", "domain"))
     if "embedder_reads" in breakdown:
         breakdown["embedder_reads"] = [("lang",)]
     units = {name: unit_of(LAYOUT.metrics, name) for name in metrics}
@@ -302,6 +327,7 @@ def summarise(scores: Sequence[Score]) -> Summary:
     summary.update(_trends(scores))
     known = [_repeated(score) for score in scores if score.values.get("right_rate") is not None]
     summary.update(repeat_figures(known, *BY_LEVEL, *BY_LANG))
+    summary.update(wording_shares(scores, *BY_LEVEL, *BY_LANG))
     # The probe is one measurement of the embedder, not one of every prompt: no interval over questions.
     size = len(probe_sentences()["en"])
     answers = max((score.answered for score in scores), default=1) or 1
@@ -310,14 +336,8 @@ def summarise(scores: Sequence[Score]) -> Summary:
         if name.startswith(CHANCE):
             summary[name] = msgspec.structs.replace(figure, basis=FLOOR)
         if name.startswith("embedder_reads"):
-            summary[name] = msgspec.structs.replace(
-                figure,
-                low=None,
-                high=None,
-                n=size,
-                clusters=size,
-                method="none: a count of sentences",
-            )
+            count: dict[str, Any] = {"low": None, "high": None, "n": size, "clusters": size}
+            summary[name] = msgspec.structs.replace(figure, **count, method="none: a count of sentences")
         least, most = possible.get(figure.metric, (0.0, 0.0))
         if most and figure.low is not None and figure.high is not None:
             low, high = max(figure.low, least), min(figure.high, most)
@@ -333,7 +353,7 @@ def _by_language(summary: Summary) -> Summary:
     """The summary of several languages of which the embedder does not read one: cosines in each by itself."""
     scopes_of = {name: scope_of(name) for name in summary}
     langs = {scope["lang"] for _, scope in scopes_of.values() if "lang" in scope}
-    cosines = (*FIGURES, *CHANCE, TREND, DRIFT)
+    cosines = (*FIGURES, *CHANCE, TREND, DRIFT, *SPREADS, SHARE)
     return {
         name: msgspec.structs.replace(
             figure, value=None, low=None, high=None, p=None, method="none: one figure for each language"

@@ -140,6 +140,8 @@ class Mirae(Benchmark[MiraeInputs, MiraeDetail]):
                 "evenkeel build mirae --questions mine.csv --tokenizer hf:PATH --out data/mine",
                 "evenkeel build mirae --questions mine.txt --model openai:NAME --translate ko,zh "
                 "--out data/mine",
+                "evenkeel build mirae --questions mine.txt --model openai:NAME --paraphrase 4 "
+                "--judge anthropic:NAME --out data/mine",
             ),
         },
         # With this seed the embedded model's answers end soon, the longest after 428 tokens.
@@ -172,8 +174,8 @@ class Mirae(Benchmark[MiraeInputs, MiraeDetail]):
             [question for question in questions if question.lang in langs], self.options.padding
         )
         questions = spread(questions, data.limit)
-        ids = ((question.lang, question.id, question.padding) for question in questions)
-        for (lang, question_id, _), _ in formats.repeated(ids):
+        ids = ((each.lang, each.id, each.padding, each.wording) for each in questions)
+        for (lang, question_id, _, _), _ in formats.repeated(ids):
             where = listed(places[lang, question_id])
             raise UsageError(
                 f"question {question_id} in '{lang}' is in several files: {where}. Give one of them."
@@ -229,7 +231,7 @@ def spread(questions: Sequence[Question], limit: int | None) -> list[Question]:
     """The first `limit` questions of each language, taking turns among the domains, in their own order.
 
     Questions that all languages have come first, so that the languages are asked the same ones. A question
-    with two kinds of padding is one question.
+    with two kinds of padding, or in several wordings, is one question.
     """
     if limit is None:
         return list(questions)

@@ -22,10 +22,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Annotated, Any, TypeAlias, TypeVar
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from evenkeel.errors import DataError
 from evenkeel.files.jsonfile import convert, described, json_lines, read_json
@@ -59,8 +59,9 @@ class MiraeInputs(Inputs, frozen=True, kw_only=True, omit_defaults=True):
 
     def row(self, tags: Mapping[str, Tag]) -> RowText:
         padding = ", neutral padding" if tags.get("padding") == "neutral" else ""
+        wording = f", wording {tags['wording']}" if "wording" in tags else ""
         expected = "; ".join(part[0] for part in self.expected)
-        return RowText(self.question_text, expected, f"level {tags['level']}{padding}")
+        return RowText(self.question_text, expected, f"level {tags['level']}{padding}{wording}")
 
     def targets(self) -> list[str]:
         return [text for part in self.expected for text in part]
@@ -122,6 +123,8 @@ class Question(Struct, frozen=True):
     """What surrounds the question (`neutral`, `elaborate`), where the file says so."""
     expected: Answer = ()
     """The right answer, where the file gives it."""
+    wording: int = 0
+    """Which wording of the question it is, from 1 on, where the file has several."""
 
 
 # The shapes of the published files
@@ -147,6 +150,7 @@ _QuestionTexts = msgspec.defstruct(
     "_QuestionTexts",
     [
         ("padding", str, ""),
+        ("wording", Annotated[int, Meta(ge=0)], 0),
         ("expected", RawAnswer | None, None),
         *((f"level_{level}_text", str | None, None) for level in LEVELS),
     ],
@@ -179,8 +183,10 @@ def read_questions(path: Path, fallback: str | None = None) -> list[Question]:
         ]
     if not questions:
         raise DataError(path, "there is no question in it.")
-    for (question_id, padding), count in repeated((question.id, question.padding) for question in questions):
+    keys = ((question.id, question.padding, question.wording) for question in questions)
+    for (question_id, padding, wording), count in repeated(keys):
         with_padding = f" with padding '{padding}'" if padding else ""
+        with_padding += f" and wording {wording}" if wording else ""
         raise DataError(
             path, f"question_id {question_id} appears {count} times{with_padding}; each must be unique."
         )
@@ -210,6 +216,7 @@ def _question(path: Path, item: Any, lang: str, where: str = "", *, line: int | 
         texts,
         padding=item.padding,
         expected=parts(item.expected),
+        wording=item.wording,
     )
 
 
@@ -240,6 +247,9 @@ def make_samples(questions: Iterable[Question], repeats: int, levels: Sequence[i
                 tags["padding"] = question.padding
                 # The elaborate prompts are the plain ones; both kinds of one question are in one group.
                 sample_id += "" if question.padding == "elaborate" else f"-{question.padding}"
+            if question.wording:
+                tags["wording"] = question.wording
+                sample_id += f"-w{question.wording}"
             samples.append(Sample(id=sample_id, group=question.id, tags=tags, inputs=inputs))
     return samples
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from evenkeel.types import Sample
 
-STRATUM = ("lang", "domain", "level", "padding")
+STRATUM = ("lang", "domain", "level", "padding", "wording")
 """The tags that prompts have in common whose answers give one floor."""
 MIN_QUESTIONS = 3
 """Questions of a stratum with answers; with fewer its floor is unknown."""

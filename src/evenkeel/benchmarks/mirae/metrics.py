@@ -259,4 +259,91 @@ ADDED = (
         caution="Below 90 % the figures of that language mean nothing.",
     ),
 )
-METRICS = (*PUBLISHED, *JUDGED, *EXPECTED, *ADDED)
+WORDINGS = (
+    Metric(
+        "wording_share",
+        "share of the spread that is due to the wording",
+        "share",
+        "lower",
+        meaning="Σ between / Σ (between + within) over questions: of the variance of the answers' unit "
+        "vectors, the part between wordings of a question rather than between repeats of one wording.",
+        caution="A small share of a small spread is no fault, and one of a large spread no merit.",
+        main=True,
+        depends_on="samples",
+    ),
+    Metric(
+        "wording_spread",
+        "spread of the answers over wordings",
+        "cosine",
+        "lower",
+        meaning="The variance between the wordings of a question of their answers' unit vectors, beyond what "
+        "repeats of one wording would give: the mean cosine within a wording less that across two.",
+        caution="It is an unbiased estimate, below 0 where wordings differ less than chance would have them. "
+        "It belongs to the embedder and to the model that wrote the wordings.",
+        main=True,
+        depends_on="samples",
+    ),
+    Metric(
+        "repeat_spread",
+        "spread of the answers over repeats",
+        "cosine",
+        "lower",
+        meaning="The variance of the answers' unit vectors within one wording: 1 less their mean cosine.",
+        caution="It is 0 where repeats are not independent: a cache, a fixed seed, temperature 0.",
+        main=True,
+        depends_on="samples",
+    ),
+    Metric(
+        "right_worst_wording",
+        "right answers to the worst wording",
+        "share",
+        "higher",
+        meaning="The smallest share of right answers to a wording of a question; the mean over questions.",
+        caution="It falls with the number of wordings, and with fewer answers to each.",
+        main=True,
+        within_sample=True,
+        depends_on="samples",
+    ),
+    Metric(
+        "right_mean_wording",
+        "right answers, the mean over wordings",
+        "share",
+        "higher",
+        meaning="The mean share of right answers over the wordings of a question; the mean over questions.",
+        caution="A question of which a wording has no answer at all is left out.",
+        within_sample=True,
+        depends_on="samples",
+    ),
+    Metric(
+        "right_best_wording",
+        "right answers to the best wording",
+        "share",
+        "higher",
+        meaning="The largest share of right answers to a wording of a question; the mean over questions.",
+        caution="It grows with the number of wordings, and with fewer answers to each.",
+        main=True,
+        within_sample=True,
+        depends_on="samples",
+    ),
+    Metric(
+        "right_wording_spread",
+        "variance of being right over wordings",
+        "value",
+        "lower",
+        meaning="The variance between wordings of the chance that an answer is right, beyond what repeats of "
+        "one wording would give; at most 0.25.",
+        caution="It is an unbiased estimate, below 0 where wordings differ less than chance would have them.",
+        depends_on="samples",
+    ),
+    Metric(
+        "right_repeat_spread",
+        "variance of being right over repeats",
+        "value",
+        "lower",
+        meaning="The variance of being right (1) or not (0) within one wording, the mean over wordings.",
+        caution="It is 0 where repeats are not independent: a cache, a fixed seed, temperature 0.",
+        depends_on="samples",
+    ),
+)
+"""What several wordings of a question add."""
+METRICS = (*PUBLISHED, *JUDGED, *EXPECTED, *ADDED, *WORDINGS)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from itertools import combinations
 
-import msgspec
+from msgspec.structs import replace
 
 from evenkeel.benchmarks.mirae.data import LANGUAGES
-from evenkeel.benchmarks.mirae.metrics import ADDED, EXPECTED, JUDGED, METRICS
+from evenkeel.benchmarks.mirae.metrics import ADDED, EXPECTED, JUDGED, METRICS, WORDINGS
 from evenkeel.page.format import counted, number
 from evenkeel.page.layout import Column, Curve, Layout, Note, Table
 from evenkeel.page.metrics import scope_of
+from evenkeel.page.tables import values_of
 from evenkeel.types import RunSpec, Summary
 
 READS = 0.9
@@ -130,6 +131,26 @@ LAYOUT = Layout(
             metrics=(Column("pass_hat_k", "prompts whose answer is known"),),
         ),
         Table(
+            title="Spread over the wordings of a question, and over repeats",
+            rows="level",
+            metrics=(
+                Column("wording_spread", "over wordings"),
+                Column("repeat_spread", "over repeats"),
+                Column("wording_share", "due to the wording"),
+            ),
+        ),
+        Table(
+            title="Right answers over the wordings of a question",
+            rows="level",
+            metrics=(
+                Column("right_worst_wording", "worst"),
+                Column("right_mean_wording", "mean"),
+                Column("right_best_wording", "best"),
+                Column("right_wording_spread", "variance over wordings"),
+                Column("right_repeat_spread", "over repeats"),
+            ),
+        ),
+        Table(
             title="Meanings among the answers, says the judge",
             rows="level",
             metrics=(
@@ -169,7 +190,9 @@ LAYOUT = Layout(
             ),
         ),
     ),
-    facts=tuple(Column(metric.name, metric.title) for metric in (*JUDGED, *EXPECTED, *ADDED) if metric.main),
+    facts=tuple(
+        Column(metric.name, metric.title) for metric in (*JUDGED, *EXPECTED, *WORDINGS, *ADDED) if metric.main
+    ),
     cautions=(
         "The published cosine does not begin at 0: answers to different questions have one too, "
         "which differs by embedder, language and length. Compare languages by the corrected figure.",
@@ -181,12 +204,21 @@ LAYOUT = Layout(
 
 
 def layout_for(spec: RunSpec, summary: Summary) -> Layout:
-    """With a judge, what it says of the meanings leads."""
-    if JUDGED[0].name not in summary:
-        return LAYOUT
+    """With a judge, what it says of the meanings leads; of several languages each has a table by domain."""
+    by_level, *others = LAYOUT.tables
+    langs = values_of(summary, METRICS[0].name, "lang")
+    in_each = [
+        replace(by_level, title=f"{by_level.title}: {LANGUAGES.get(lang, lang)}", within={"lang": lang})
+        for lang in langs[: len(langs) if len(langs) > 1 else 0]
+    ]
+    layout = replace(LAYOUT, tables=(by_level, *in_each, *others))
+    return layout if JUDGED[0].name not in summary else _judged(layout)
+
+
+def _judged(layout: Layout) -> Layout:
     others = tuple(metric for metric in METRICS if metric is not JUDGED[0])
-    return msgspec.structs.replace(
-        LAYOUT,
+    return replace(
+        layout,
         metrics=(JUDGED[0], *others),
         verdict="{} of the pairs of answers to a prompt mean the same, says the judge",
         baseline=None,

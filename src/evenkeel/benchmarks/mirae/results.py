@@ -253,18 +253,22 @@ def _without_language(stem: str) -> str:
 
 
 def results_files(spec: RunSpec, records: Records) -> Iterator[tuple[str, Iterator[bytes]]]:
-    """The run as published results files, one for each language and padding, written as a stream."""
-    questions: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
-    levels: defaultdict[tuple[str, str], set[int]] = defaultdict(set)
-    repetitions: defaultdict[tuple[str, str], Counter[int]] = defaultdict(Counter)
-    for record in records():
+    """The run as published results files, one for each language, padding and wording, written as a stream.
+
+    A prompt with fewer than two answers has no figures: it is left out, as the published script skips it, so
+    that what reads published files reads these.
+    """
+    questions: defaultdict[_Part, set[str]] = defaultdict(set)
+    levels: defaultdict[_Part, set[int]] = defaultdict(set)
+    repetitions: defaultdict[_Part, Counter[int]] = defaultdict(Counter)
+    for record in _with_figures(records):
         part = _part(record)
         questions[part].add(record.sample.inputs.question_id)
         levels[part].add(int(record.sample.tags["level"]))
         repetitions[part][len(record.answers)] += 1
     model = spec.models["model"]["name"]
     for part in questions:
-        lang, padding = part
+        lang, padding, wording = part
         language = LANGUAGES.get(lang, lang)
         level_span = span(sorted(levels[part]))
         metadata = {
@@ -278,15 +282,28 @@ def results_files(spec: RunSpec, records: Records) -> Iterator[tuple[str, Iterat
             "total_questions_analyzed": len(questions[part]),
             "levels_analyzed": level_span,
         }
-        # The last word of a published name is the language: a second kind of padding goes before it.
+        # The last word of a published name is the language: a second kind of prompt goes before it.
         kind = f"_{slug(padding)}" if padding not in ("", "elaborate") else ""
+        kind += f"_wording{wording}" if wording else ""
         name = f"MIRAE_{slug(model)}{kind}_results_{slug(language.lower())}.json"
-        yield name, _results(metadata, (each for each in records() if _part(each) == part))
+        yield name, _results(metadata, (each for each in _with_figures(records) if _part(each) == part))
 
 
-def _part(record: MiraeRecord) -> tuple[str, str]:
-    """The language and the padding of a record: those of one results file."""
-    return str(record.sample.tags["lang"]), str(record.sample.tags.get("padding", ""))
+def _with_figures(records: Records) -> Iterator[MiraeRecord]:
+    return (record for record in records() if record.score.values[FIGURES[0]] is not None)
+
+
+class _Part(NamedTuple):
+    """What the records of one results file have in common."""
+
+    lang: str
+    padding: str
+    wording: int
+
+
+def _part(record: MiraeRecord) -> _Part:
+    tags = record.sample.tags
+    return _Part(str(tags["lang"]), str(tags.get("padding", "")), int(tags.get("wording", 0)))
 
 
 def _results(metadata: dict[str, Any], records: Iterator[MiraeRecord]) -> Iterator[bytes]:

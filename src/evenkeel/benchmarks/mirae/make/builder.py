@@ -40,8 +40,8 @@ class BuildOptions(Struct, frozen=True, kw_only=True):
     model: Annotated[
         str | None,
         Meta(
-            description="A model that writes the levels of your questions; with --translate it only "
-            "translates."
+            description="A model that writes the levels of your questions; with --translate or --paraphrase "
+            "it only does that."
         ),
     ] = None
     padding: Annotated[
@@ -53,6 +53,18 @@ class BuildOptions(Struct, frozen=True, kw_only=True):
         ),
     ] = None
     translate: Annotated[str, Meta(description="Add these languages, translated by the model: ko,zh.")] = ""
+    paraphrase: Annotated[
+        int,
+        Meta(
+            ge=0,
+            le=20,
+            description="Add so many wordings of each question by the model, each checked by the judge.",
+        ),
+    ] = 0
+    judge: Annotated[
+        str | None,
+        Meta(description="The model that checks whether a wording asks the same. Default: --model."),
+    ] = None
     tokenizer: Annotated[
         str | None, Meta(description="Count lengths as the model under test would: hf:ID.")
     ] = None
@@ -60,6 +72,10 @@ class BuildOptions(Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if self.translate and not self.model:
             raise ValueError("--translate needs a --model that translates")
+        if self.paraphrase and not self.model:
+            raise ValueError("--paraphrase needs a --model that writes the wordings")
+        if self.judge and not self.paraphrase:
+            raise ValueError("--judge checks wordings: give --paraphrase N")
         if self.model and not self.questions:
             raise ValueError("--model writes levels for your --questions; a seed alone needs no model")
         if self.questions and not self.by_model and self.padding in ("elaborate", "both"):
@@ -71,8 +87,8 @@ class BuildOptions(Struct, frozen=True, kw_only=True):
 
     @property
     def by_model(self) -> bool:
-        """Whether the model writes the levels; one that is there to translate does not."""
-        return bool(self.model) and not self.translate
+        """Whether the model writes the levels; one that is there to translate or to paraphrase does not."""
+        return bool(self.model) and not self.translate and not self.paraphrase
 
     @property
     def paddings(self) -> tuple[Padding, ...]:
@@ -86,11 +102,14 @@ class MiraeBuilder:
 
     Options = BuildOptions
     asks = True
-    roles: Mapping[str, frozenset[Capability]] = {"model": frozenset({"generate"})}
 
     def __init__(self, options: BuildOptions) -> None:
         self.options = options
-        self.helpers: Mapping[str, str] = {"model": options.model} if options.model else {}
+        helpers = {"model": options.model, "judge": options.judge}
+        self.helpers: Mapping[str, str] = {role: spec for role, spec in helpers.items() if spec}
+        self.roles: Mapping[str, frozenset[Capability]] = {
+            role: frozenset({"generate"}) for role in ("model", *self.helpers)
+        }
         self._counter = token_counter(options.tokenizer) if options.tokenizer else APPROXIMATE
         self._writer = Writer(self._counter, seed=options.seed)
 
@@ -108,11 +127,20 @@ class MiraeBuilder:
         for lang in parse_languages(options.translate, LANGUAGES):
             translated[lang], faults = yield from self._writer.translate(questions, lang)
             failures += faults
+        if options.paraphrase:
+            judge = "judge" if options.judge else "model"
+            for lang, in_lang in translated.items():
+                reworded = self._writer.paraphrase(in_lang, lang, options.paraphrase, judge)
+                translated[lang], faults = yield from reworded
+                failures += faults
         surrounded: dict[str, Written] = {} if options.by_model else self._surround(translated)
         for lang, in_lang in translated.items():
             made_by: dict[str, Any] = {"generator": generator.GENERATOR, "seed": options.seed}
             if lang != options.lang:
                 made_by["translated_by"] = _name(options.model)
+            if options.paraphrase:
+                made_by["paraphrased_by"] = _name(options.model)
+                made_by["wordings_checked_by"] = _name(options.judge or options.model)
             rows = []
             for padding in options.paddings:
                 if options.by_model:
@@ -128,6 +156,7 @@ class MiraeBuilder:
                         texts,
                         self._counter.count,
                         expected=each.expected,
+                        wording=each.wording,
                     )
                     for each, texts in written.levels.items()
                 ]
@@ -149,11 +178,11 @@ class MiraeBuilder:
     def _surround(self, translated: Mapping[str, Sequence[UserQuestion]]) -> dict[str, Written]:
         """Levels without a model: the question and unrelated stories, in all languages the same."""
         written = {lang: Written({}, []) for lang in translated}
-        by_line: defaultdict[int, dict[str, UserQuestion]] = defaultdict(dict)
+        by_wording: defaultdict[tuple[int, int], dict[str, UserQuestion]] = defaultdict(dict)
         for lang, questions in translated.items():
             for question in questions:
-                by_line[question.line][lang] = question
-        for line, in_languages in by_line.items():
+                by_wording[question.line, question.wording][lang] = question
+        for (line, _), in_languages in by_wording.items():  # all wordings with the same stories
             key = (generator.GENERATOR, generator.VERSION, self.options.seed, line)
             sources = {
                 lang: Source(question.text, neutral(lang, seeded(*key)))

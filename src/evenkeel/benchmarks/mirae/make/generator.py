@@ -100,9 +100,13 @@ def row(
     count: Count,
     *,
     expected: Sequence[Sequence[str]] = (),
+    wording: int = 0,
 ) -> dict[str, Any]:
-    """One question with its levels in the published format, what surrounds it, and the right answer."""
+    """One question with its levels in the published format, what surrounds it, which of its wordings it is,
+    and the right answer."""
     fields: dict[str, Any] = {"question_id": question_id, "domain": domain, "padding": padding}
+    if wording:
+        fields["wording"] = wording
     if expected:
         fields["expected"] = [list(part) for part in expected]
     for level, text in enumerate(texts, start=1):

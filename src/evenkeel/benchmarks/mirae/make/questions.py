@@ -23,6 +23,8 @@ class UserQuestion(NamedTuple):
     domain: str
     expected: Answer = ()
     """The right answer, in the language of the file."""
+    wording: int = 0
+    """Which wording it is, from 1 (the person's) on, where there are several."""
 
 
 def read_user_questions(path: Path, *, count: Callable[[str], int], longest: int) -> list[UserQuestion]:

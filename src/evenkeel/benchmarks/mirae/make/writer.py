@@ -1,22 +1,26 @@
-"""Has a model translate questions and write their levels, and checks every text before it is used.
+"""Has a model translate and reword questions and write their levels, and checks every text before it is used.
 
-Checked is what can be seen without reading: the length, the script, the question itself word for word, the
-words that it shares with the question. A text at fault is asked for again with what was wrong.
+A judge says whether a wording asks the same. Else checked is what can be seen without reading: the length,
+the script, the question itself word for word, the words that it shares with the question. A text at fault is
+asked for again with what was wrong.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
+
+from msgspec import Struct
 
 from evenkeel.benchmarks.mirae.data import LANGUAGES, TARGETS
 from evenkeel.benchmarks.mirae.make.questions import UserQuestion
 from evenkeel.benchmarks.mirae.make.texts import Padding
 from evenkeel.files.package_data import read_json
 from evenkeel.make.asking import Draft, ask_until_usable
+from evenkeel.text import judge
 from evenkeel.text.answers import is_blank
-from evenkeel.text.prompts import fill
+from evenkeel.text.prompts import fill, user_prompt
 from evenkeel.text.token_estimate import TokenCounter
 from evenkeel.text.word_splitting import normalized
 from evenkeel.types import Asking, Generate, Message, Response, Sampling
@@ -43,6 +47,21 @@ class Level(NamedTuple):
     @property
     def target(self) -> int:
         return TARGETS[self.number - 1]
+
+
+class Wording(NamedTuple):
+    """A wording of a question to be written."""
+
+    question: UserQuestion
+    number: int
+    """From 2 on: the person's own is the first."""
+
+
+class SameQuestion(Struct):
+    """Whether two texts ask the same, and what only one of them asks."""
+
+    asks_the_same: bool
+    difference: Annotated[str, judge.characters(200)] = ""
 
 
 class Written(NamedTuple):
@@ -154,6 +173,56 @@ class Writer:
         # What is expected was given in the language of the file.
         return [q._replace(text=texts[q], expected=()) for q in questions if q in texts], failures
 
+    # Wordings
+
+    def paraphrase(
+        self, questions: Sequence[UserQuestion], lang: str, count: int, judge_role: str
+    ) -> Asking[tuple[list[UserQuestion], list[str]]]:
+        """Each question in its own words, the first wording, and in as many others as the judge lets pass."""
+        ways = _prompt("ways").split("|")
+        known = {question.line: {_squeezed(question.text)} for question in questions}
+
+        def attempt(pending: Mapping[Wording, str], number: int) -> Asking[list[Draft]]:
+            responses = yield [
+                self._request(
+                    fill(
+                        _prompt("paraphrase"), LANGUAGE=LANGUAGES[lang], QUESTION=wording.question.text,
+                        WAY=ways[(wording.number - 2) % len(ways)],
+                    )
+                    + _again(fault, number),
+                    256, number + TRIES * wording.number, temperature=0.7,
+                )
+                for wording, fault in pending.items()
+            ]  # fmt: skip
+            texts = [" ".join(response.text.split()) for response in responses]
+            faults = []
+            for wording, text, response in zip(pending, texts, responses, strict=True):
+                fault = self._translation_fault(wording.question, lang, text, response)
+                if not fault and _squeezed(text) in known[wording.question.line]:
+                    fault = "it is a wording that there is already"
+                if not fault:
+                    known[wording.question.line].add(_squeezed(text))
+                faults.append(fault)
+            judged = yield from _changes(
+                [(w.question.text, t) for w, t, f in zip(pending, texts, faults, strict=True) if not f],
+                judge_role,
+            )
+            changes = iter(judged)
+            return [Draft(text, fault or next(changes)) for text, fault in zip(texts, faults, strict=True)]
+
+        wanted = [Wording(question, number) for question in questions for number in range(2, count + 2)]
+        texts, faults = yield from ask_until_usable(wanted, attempt, TRIES)
+        worded = []
+        for question in questions:
+            worded.append(question._replace(wording=1))
+            worded += [
+                question._replace(text=text, wording=wording.number)
+                for wording, text in texts.items()
+                if wording.question == question
+            ]
+        failures = [f"line {w.question.line}, {lang}, wording {w.number}: {why}" for w, why in faults.items()]
+        return sorted(worded, key=lambda each: (each.line, each.wording)), failures
+
     def _translation_fault(self, question: UserQuestion, lang: str, text: str, response: Response) -> str:
         if fault := _ending_fault(response):
             return fault
@@ -185,6 +254,20 @@ def _ending_fault(response: Response) -> str:
 
 
 # Checks
+
+
+def _changes(pairs: Sequence[tuple[str, str]], role: str) -> Asking[list[str]]:
+    """For each question with a wording of it, what the judge finds changed; nothing where they ask alike."""
+    prompts = [user_prompt(_prompt("same_question"), FIRST=first, SECOND=second) for first, second in pairs]
+    verdicts = yield from judge.ask(SameQuestion, prompts, role=role)
+    return [
+        f"{FAILED}: the judge's verdict is {status} ({reason})"
+        if verdict is None
+        else ""
+        if verdict.asks_the_same
+        else f"it does not ask the same: {' '.join(verdict.difference.split()) or 'says the judge'}"
+        for verdict, status, reason in verdicts
+    ]
 
 
 def has_question(text: str, question: str) -> bool:
