@@ -2,7 +2,8 @@
 
 Published (https://github.com/sarahlc888/multiview) and followed: triplets of documents under a stated
 criterion, and the share that a method orders correctly (`published`), the kinds of methods (`methods`, by
-name: `names`), the triplet files (`data`, `public_format`), and how a judge builds triplets (`make/`).
+name: `names`), the triplet files (`data`, `public_format`; pairs of C-STS: `csts`), and how a judge builds
+triplets (`make/`).
 
 Added, under names of its own: judges asked in both orders, log-probabilities of letters (`methods`), accuracy
 both ways where the same documents are asked about under two criteria, chance, difficulty, gains by the
