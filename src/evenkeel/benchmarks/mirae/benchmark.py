@@ -5,8 +5,9 @@ between a prompt's answers (`published`), and the files of questions (`data`) an
 prompt is the question as the file words it: there is no other text.
 
 Added, under names of its own: the correction for chance (`floor`), known answers (`expected`), meanings by a
-judge (`meanings`, asked by `prompts.json`), refusals (`refusals`), drift and trend over lengths, figures
-across languages, what the embedder reads and every interval (`added`), our own questions and texts (`make/`).
+judge (`meanings`, asked by `prompts.json`), questions in several wordings (`wordings`), refusals
+(`refusals`), drift and trend over lengths, figures across languages, what the embedder reads and every
+interval (`added`), our own questions and texts (`make/`).
 Every figure is declared in `metrics`; `page` shows a run, `view` a sample.
 
 How a sample becomes a figure:
