@@ -151,7 +151,7 @@ NAME
 
 HISTORY
        The first bell was cast by Dr. W. H. Street in 1988. It was re‐
-       cast by Una Eastlake.
+       cast\tby  Una\tEastlake.
        Ring it as follows:
 """
 QUESTIONS = """Who winds the clock of Fenden?
@@ -165,7 +165,7 @@ What did the clock of Fenden cost?
     dial          210   1904
 """
 WEB_PAGE = """<html><head><title>Mills</title></head><body><h1>Keyboard shortcuts</h1><p>Press ? for help.</p>
-<main><h1>Gorscote Mill</h1><p>Silas Crewe built the mill in 1811.</p>
+<main><h1>Gorscote Mill</h1><p>Silas Crewe built <!-- when? -->the mill in 1811 * and sold it.</p>
 <ul><li><p>The lade is dry in August</p></li><li>The wheel turns</li></ul></main></body></html>"""
 
 
@@ -190,7 +190,7 @@ WEB_PAGE = """<html><head><title>Mills</title></head><body><h1>Keyboard shortcut
         (
             WEB_PAGE,
             [
-                "Gorscote Mill: Silas Crewe built the mill in 1811. The lade is dry in August. "
+                "Gorscote Mill: Silas Crewe built the mill in 1811 * and sold it. The lade is dry in August. "
                 "The wheel turns."
             ],
         ),

@@ -24,8 +24,9 @@ RUNNING = 3
 _FRONT_MATTER = re.compile(r"\A---\n.*?\n(?:---|\.\.\.)\n", re.DOTALL)
 _CODE = re.compile(r"^ {0,3}(```|~~~).*?^ {0,3}\1[^\n]*$", re.DOTALL | re.MULTILINE)
 _HTML = re.compile(r"</?(?:html|body|p|div|h[1-6]|li|td|br|section|article)\b[^>]*>", re.IGNORECASE)
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _UNREAD = re.compile(
-    r"<!--.*?-->|<(script|style|head|nav|header|footer|aside|form|button|table|pre)\b.*?</\1\s*>",
+    r"<(script|style|head|nav|header|footer|aside|form|button|table|pre)\b.*?</\1\s*>",
     re.DOTALL | re.IGNORECASE,
 )
 _CONTENT = re.compile(r"<(main|article)\b[^>]*>(.*)</\1\s*>", re.DOTALL | re.IGNORECASE)
@@ -44,6 +45,8 @@ _UNDERLINE = re.compile(r" {0,3}(?:=+|-{3,})\s*")
 _RULE = re.compile(r"\s*(?:[-*_=]\s*){3,}")
 _TABLE_ROW = re.compile(r"\s*\|.*|.*\|.*\|.*|.*\t.*\t.*|.*\S(?: {2,}[-+\d.,%]+){2,}\s*")
 _DIRECTIVE = re.compile(r"\s*\.\. [\w-]+::.*")
+_INDENTED = re.compile(r"^[ \t].*", re.MULTILINE)
+"""Pages of a manual have tabs for runs of blanks; only lines that begin at the margin may be rows of cells."""
 _BULLET = re.compile(r"\A\s*(?:[-*+•·]|\d{1,2}[.)])\s+")
 _QUOTE = re.compile(r"\A\s*>\s?")
 _NUMBERED = re.compile(
@@ -52,7 +55,7 @@ _NUMBERED = re.compile(
 )
 _IMAGE = re.compile(r"!\[[^\]]*\]\([^)]*\)")
 _LINK = re.compile(r"\[([^\]]+)\](?:\([^)]*\)|\[[^\]]*\])")
-_MARKS = re.compile(r"\*{1,3}|(?<!\w)_{1,3}|_{1,3}(?!\w)|`+|\[\^?\d+\]|~~")
+_MARKS = re.compile(r"(?<=\S)\*{1,3}|\*{1,3}(?=\S)|(?<!\w)_{1,3}|_{1,3}(?!\w)|`+|\[\^?\d+\]|~~")
 _ENDS_SENTENCE = re.compile(r"[.!?…。！？；;:：,，、][\"”’)」』）]*\Z")
 
 
@@ -71,7 +74,7 @@ class Sections(NamedTuple):
 def read_sections(text: str, lang: Lang) -> Sections:
     """The title of a document and its sections, in order; sections without any text are left out."""
     text = text.replace("\r\n", "\n").replace("\r", "\n").removeprefix("\ufeff")
-    title, text = _without_tags(text)
+    title, text = _without_tags(_INDENTED.sub(lambda line: line[0].expandtabs(), text))
     text = _CODE.sub("\n\n", _FRONT_MATTER.sub("", text))
     sections = [Section("", [])]
     blocks = list(_blocks(_without_page_marks(text).strip("\n").split("\n"), lang))
@@ -95,7 +98,7 @@ def _without_tags(text: str) -> tuple[str, str]:
         return "", text
     titles = _TITLE_TAG.findall(text)
     content = _CONTENT.search(text)
-    text = _UNREAD.sub("\n\n", content[2] if content else text)
+    text = _UNREAD.sub("\n\n", _COMMENT.sub("", content[2] if content else text))
     text = _HEADING_TAG.sub(lambda match: f"\n\n# {' '.join(match[2].split())}\n\n", text)
     text = _BLOCK_TAG.sub("\n\n", _ITEM_TAG.sub("\n\n- ", text))
     text = "\n".join(line.strip() for line in text.split("\n"))
