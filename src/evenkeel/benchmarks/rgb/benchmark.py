@@ -136,10 +136,10 @@ class RgbOptions(Struct, frozen=True, kw_only=True):
 STARTER_SHA256 = {
     "en": "57ffbda20e8525d2df99ca76a9460d1a42264162810228d110d4039172e6fe45",
     "en_int": "ab0ac9bbc9b348ac3eab9a70ba9322593ab680ae989872d144ca7ec3605f3152",
-    "en_fact": "5c5e400aceb8cb990713a584849a7d5e92bce6bef47ae4bbe34ea51335e1db3b",
+    "en_fact": "3671c228282588a49a79809802bfeba9a228ab9a455581c8e19b7e3004bac0b7",
     "zh": "35428834b39c26320985f04825b43457ef6b95ac321c05057d2c29a984c62ff2",
     "zh_int": "6647dd4f1f9d8ee8d7dad3c900362ba4d809876ac1d08133bb683dfdfbb1dbf1",
-    "zh_fact": "276c6ada728d03712d79df742dc5bf665d747f4d50ffcc37f34be68f427e29cb",
+    "zh_fact": "e65f5582744d8ced59137b35d7d0d3d029fda4297346c5f490225f7fe6fc2f2d",
 }
 
 

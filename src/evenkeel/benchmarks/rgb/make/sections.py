@@ -46,7 +46,7 @@ _RULE = re.compile(r"\s*(?:[-*_=]\s*){3,}")
 _TABLE_ROW = re.compile(r"\s*\|.*|.*\|.*\|.*|.*\t.*\t.*|.*\S(?: {2,}[-+\d.,%]+){2,}\s*")
 _DIRECTIVE = re.compile(r"\s*\.\. [\w-]+::.*")
 _INDENTED = re.compile(r"^[ \t].*", re.MULTILINE)
-"""Pages of a manual have tabs for runs of blanks; only lines that begin at the margin may be rows of cells."""
+"""Pages of a manual have tabs for blanks; only lines that begin at the margin may be rows of cells."""
 _BULLET = re.compile(r"\A\s*(?:[-*+•·]|\d{1,2}[.)])\s+")
 _QUOTE = re.compile(r"\A\s*>\s?")
 _NUMBERED = re.compile(
