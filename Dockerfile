@@ -1,7 +1,10 @@
-# The web app, for looking at runs: `docker build -t evenkeel .`, then
+# `docker build -t evenkeel .`, then the web app over your runs, or any command on the current folder:
 #   docker run -p 127.0.0.1:7860:7860 -v "$PWD/runs:/runs:ro" evenkeel
+#   docker run --rm -v "$PWD:/work" -w /work --user "$(id -u)" -e OPENAI_API_KEY evenkeel run rgb --model openai:NAME --limit 20
+# Models on servers need no more; `--build-arg EXTRAS=hf,sbert` brings torch, for models in the container.
 # As a Hugging Face Space, see docs/app.md. To put runs into the image, add: COPY runs /runs
 FROM python:3.11-slim
+ARG EXTRAS=""
 
 # Spaces run as this user.
 RUN useradd --create-home --uid 1000 evenkeel && install --directory --owner=evenkeel /runs
@@ -9,13 +12,15 @@ RUN useradd --create-home --uid 1000 evenkeel && install --directory --owner=eve
 WORKDIR /opt/evenkeel
 COPY pyproject.toml constraints.txt README.md LICENSE ./
 COPY src ./src
-RUN pip install --no-cache-dir -c constraints.txt .
+RUN pip install --no-cache-dir -c constraints.txt ".${EXTRAS:+[$EXTRAS]}"
 
 USER evenkeel
 WORKDIR /home/evenkeel
-ENV EVENKEEL_APP_RUNS=/runs EVENKEEL_APP_READ_ONLY=1 PYTHONUNBUFFERED=1
+# The cache is where any user may write.
+ENV EVENKEEL_APP_RUNS=/runs EVENKEEL_APP_READ_ONLY=1 EVENKEEL_CACHE=/tmp/evenkeel PYTHONUNBUFFERED=1
 EXPOSE 7860
 HEALTHCHECK CMD ["python", "-c", "from urllib.request import urlopen; urlopen('http://127.0.0.1:7860/explained')"]
 
 # A Space has another name than this machine: SPACE_HOST.
-CMD ["sh", "-c", "EVENKEEL_APP_ALLOW_HOST=${EVENKEEL_APP_ALLOW_HOST:-$SPACE_HOST} exec evenkeel app --host 0.0.0.0 --port 7860 --read-only --no-open"]
+ENTRYPOINT ["sh", "-c", "EVENKEEL_APP_ALLOW_HOST=${EVENKEEL_APP_ALLOW_HOST:-$SPACE_HOST} exec evenkeel \"$@\"", "evenkeel"]
+CMD ["app", "--host", "0.0.0.0", "--port", "7860", "--read-only", "--no-open"]

@@ -7,6 +7,7 @@ READY   = $(VENV)/.ready
 INSPECT = .venv-inspect
 CORE    = .venv-core
 AUDIT   = .venv-audit
+DOCS    = .venv-docs
 
 # A process for each core, each with one thread: most tests wait or think alone, and few fill two cores.
 PYTEST  = OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist worksteal
@@ -14,7 +15,7 @@ PYTEST  = OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist worksteal
 # Runs offline once installed; a stray call to a model hub must fail at once, not hang.
 export HF_HUB_OFFLINE ?= 1
 
-.PHONY: demo pictures test quick full lint types tests core audit inspect bench release format clean
+.PHONY: demo pictures test quick full lint types tests core audit inspect bench release docs gallery format clean
 
 demo: $(DEMO)
 	$(BIN)/evenkeel demo
@@ -77,6 +78,17 @@ EXTRAS ?= frames words
 release: $(READY)
 	$(BIN)/python tools/release.py --extras $(EXTRAS)
 
+# The documentation as a site, into site/; a link that leads nowhere fails. Its tools have an environment of their own.
+docs:
+	test -x $(DOCS)/bin/python || $(PYTHON) -m venv $(DOCS)
+	$(DOCS)/bin/pip install -q mkdocs==1.6.1 mkdocstrings==1.0.8 mkdocstrings-python==2.0.11
+	$(DOCS)/bin/mkdocs build -q --strict
+
+# The pages of docs/gallery; the runs are in runs/gallery, and the same call resumes. Hours of a CPU at full size:
+#   make gallery SIZES="mirae=4 rgb=10"
+gallery: $(READY)
+	$(BIN)/python tools/gallery.py $(SIZES)
+
 format: $(READY)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
@@ -104,4 +116,4 @@ $(INSPECT)/.ready: pyproject.toml constraints-inspect.txt
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(INSPECT) $(CORE) $(AUDIT) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(INSPECT) $(CORE) $(AUDIT) $(DOCS) build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis

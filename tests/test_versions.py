@@ -12,6 +12,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+import evenkeel
+
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[1]
@@ -48,3 +50,12 @@ def test_every_install_line_names_our_package_or_the_checkout() -> None:
     ]
     assert PROJECT["name"] == "evenkeel-bench"
     assert wrong == []
+
+
+def test_the_citation_and_the_action_have_the_version_and_date_of_the_changelog() -> None:
+    version, date = re.findall(r"^## (\S+) \((\S+)\)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)[0]
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert version == evenkeel.__version__
+    assert f"\nversion: {version}\n" in citation
+    assert f'\ndate-released: "{date}"\n' in citation
+    assert f"evenkeel@v{version}\n" in (ROOT / "docs" / "ci.md").read_text(encoding="utf-8")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 import subprocess
 from pathlib import Path
 
@@ -37,26 +36,31 @@ def test_everything_that_is_copied_is_there_and_not_ignored() -> None:
     assert all((ROOT / source).exists() for source in sources)
 
 
-@pytest.mark.parametrize("space", [False, True])
-def test_the_command_is_one_that_the_app_takes(space: bool) -> None:
-    (line,) = instructions("CMD")
-    shell, flag, script = json.loads(line)
-    assert (shell, flag) == ("sh", "-c")
-    environment = {"SPACE_HOST": "me-it.hf.space"} if space else {}
-    printing = script.replace("exec evenkeel", "exec /bin/sh -c 'env; echo \"$@\"' evenkeel")
+def started(folder: Path, *arguments: str, **environment: str) -> tuple[dict[str, str], list[str]]:
+    """The environment and the arguments that the container's command line gets."""
+    (folder / "evenkeel").write_text('#!/bin/sh\nenv\nprintf "%s\\n" ARGUMENTS "$@"\n')
+    (folder / "evenkeel").chmod(0o755)
+    (entry,) = instructions("ENTRYPOINT")
+    (command,) = instructions("CMD")
     done = subprocess.run(
-        ["/bin/sh", "-c", printing],
-        env={"PATH": "/usr/bin:/bin", **environment},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    *variables, arguments = done.stdout.splitlines()
-    values = dict(line.split("=", 1) for line in variables if "=" in line)
+        [*json.loads(entry), *(arguments or json.loads(command))],
+        env={"PATH": f"{folder}:/usr/bin:/bin", **environment}, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    variables, _, words = done.stdout.partition("ARGUMENTS\n")
+    return dict(line.split("=", 1) for line in variables.splitlines() if "=" in line), words.splitlines()
+
+
+@pytest.mark.parametrize("space", [False, True])
+def test_the_command_is_one_that_the_app_takes(space: bool, tmp_path: Path) -> None:
+    values, (name, *options) = started(tmp_path, **({"SPACE_HOST": "me-it.hf.space"} if space else {}))
     assert values["EVENKEEL_APP_ALLOW_HOST"] == ("me-it.hf.space" if space else "")
-    name, *options = shlex.split(arguments)
     params = app_command.make_context("app", options).params
     assert name == "app"
     assert (params["host"], params["read_only"], params["open_browser"]) == ("0.0.0.0", True, False)
     assert params["port"] == front_matter()["app_port"] == int(instructions("EXPOSE")[0])
     assert instructions("USER") == ["evenkeel"], "not root"
+
+
+def test_a_container_runs_any_command_with_its_arguments_as_they_are(tmp_path: Path) -> None:
+    _, words = started(tmp_path, "run", "rgb", "--model", "openai:a b$HOME")
+    assert words == ["run", "rgb", "--model", "openai:a b$HOME"]

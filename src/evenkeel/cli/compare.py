@@ -83,10 +83,10 @@ def compare_command(runs: tuple[Path, ...], json: bool, **settings: Any) -> None
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["text", "markdown", "junit", "github", "json"]),
+    type=click.Choice(["text", "markdown", "html", "junit", "github", "json"]),
     default="text",
     show_default=True,
-    help="Lines to read, a table, a JUnit file, annotations of GitHub Actions, or everything as JSON.",
+    help="Lines to read, a table, a page, a JUnit file, annotations of GitHub Actions, or all as JSON.",
 )
 @click.option(
     "--out",

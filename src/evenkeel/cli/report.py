@@ -26,7 +26,11 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 
 @click.command(
     name="report",
-    epilog=examples("evenkeel report runs/mine", "evenkeel report runs/a runs/b --out both.html"),
+    epilog=examples(
+        "evenkeel report runs/mine",
+        "evenkeel report runs/a runs/b --out both.html",
+        "evenkeel report runs/mine --no-samples",
+    ),
 )
 @runs_argument
 @click.option(
@@ -34,8 +38,15 @@ FILE = click.Path(dir_okay=False, path_type=Path)
     type=FILE,
     help="The file to write.  [default: RUN/report.html; report.html for several runs]",
 )
+@click.option(
+    "--samples/--no-samples",
+    default=True,
+    help="Whether the page holds the samples. Without them it has figures alone, no texts.",
+)
 @reference_option
-def report_command(runs: tuple[Path, ...], out: Path | None, reference: tuple[Path, ...]) -> None:
+def report_command(
+    runs: tuple[Path, ...], out: Path | None, samples: bool, reference: tuple[Path, ...]
+) -> None:
     """Write a run's HTML page again: one file, nothing loaded from anywhere.
 
     With several runs of one benchmark, the page is of the first and shows the others beside it.
@@ -51,7 +62,7 @@ def report_command(runs: tuple[Path, ...], out: Path | None, reference: tuple[Pa
     target = out or (loaded[0].path / "report.html" if len(runs) == 1 else Path("report.html"))
     if out is None and len(runs) == 1:
         run_file(loaded[0].path, target.name)  # a link is refused
-    write_whole(target, render(*loaded, reference=reference))
+    write_whole(target, render(*loaded, reference=reference, samples=samples))
     say(f"Report: {target}")
 
 

@@ -332,8 +332,8 @@ def rescore_command(
 
 NEXT_STEP = "evenkeel run rgb --model openai:gpt-4o-mini --limit 12 --dry-run"
 """What the demo ends with: it needs no key."""
-EXAMPLES = "docs/validity.md"
-"""Finished examples, in the source: what each benchmark says of models whose behaviour is known."""
+EXAMPLES = "docs/gallery/index.md"
+"""Finished examples, in the source: the pages of complete runs."""
 
 
 @click.command(name="demo", epilog=examples("evenkeel demo"))

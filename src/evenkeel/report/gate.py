@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 from evenkeel.analysis.gate import Gate
 from evenkeel.page.format import as_json, visible
 from evenkeel.page.grid import Cell, Content, Grid, Overview, plain_cell
+from evenkeel.page.html import render
 
 
 def gate_overview(gate: Gate) -> Overview:
@@ -72,10 +73,16 @@ def _github(gate: Gate) -> str:
     )
 
 
+def _html(gate: Gate) -> str:
+    overview = gate_overview(gate)
+    return render("report/overview.html", title=overview.title, overview=overview)
+
+
 FORMATS: dict[str, Callable[[Gate], str]] = {
     "text": _text,
     "markdown": lambda gate: gate_overview(gate).to_markdown(),  # as for the summary of a CI job
     "junit": _junit,
     "github": _github,
+    "html": _html,
     "json": lambda gate: f"{as_json(gate)}\n",
 }

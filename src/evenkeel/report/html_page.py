@@ -17,16 +17,17 @@ from evenkeel.report.describe import describe
 from evenkeel.report.samples.table import sample_table
 
 
-def render(run: Run, *others: Run, reference: Sequence[str | Path] = ()) -> str:
+def render(run: Run, *others: Run, reference: Sequence[str | Path] = (), samples: bool = True) -> str:
     """A run's page; with others of the same benchmark, their curves and figures are beside its own.
 
-    `reference` has folders of runs, or of a suite, that are shown beside the published models.
+    `reference` has folders of runs, or of a suite, that are shown beside the published models. Without
+    `samples` the page has figures alone, where questions, documents and answers may not be passed on.
 
     `Path("page.html").write_text(ek.render(ek.load_run("runs/yesterday")), encoding="utf-8")`.
     What is of one run alone (its tables, its samples) is of the first, and says so.
     """
     values = page_values(run, *others, reference=reference)
-    return render_template("report/page.html", samples=sample_table(run), **values)
+    return render_template("report/page.html", samples=sample_table(run) if samples else None, **values)
 
 
 def page_values(run: Run, *others: Run, reference: Sequence[str | Path] = ()) -> dict[str, Any]:

@@ -19,6 +19,13 @@ MANY = 0.05
 """The share of requests from which a warning is due."""
 
 
+OF_MODELS = {
+    "embedded": "the weights of the embedded model are Q4_1 (four bits each): its figures are not those of "
+    "the unquantised SmolLM2-135M-Instruct."
+}
+"""What is to be known of a model by its spec, also of runs that are older than the note."""
+
+
 def notes_of(run: Run | str | Path) -> list[Note]:
     """What to say beside the figures of a run, warnings among it: `notes_of("runs/yesterday")[0].text`."""
     run = load_run(run)
@@ -27,6 +34,11 @@ def notes_of(run: Run | str | Path) -> list[Note]:
         text if role == "model" else f"{role}: {text}"
         for role, texts in (by_models.items() if isinstance(by_models, dict) else ())
         for text in texts
+    ]
+    texts += [
+        text if role == "model" else f"{role}: {text}"
+        for role, model in run.spec.models.items()
+        if (text := OF_MODELS.get(model["spec"]))
     ]
     by_benchmark = benchmark_class(run.spec.benchmark).notes(run.spec, run.summary)
     return [*by_benchmark, *deciding_notes(run), *ending_notes(run), *failure_notes(run), *map(Note, texts)]

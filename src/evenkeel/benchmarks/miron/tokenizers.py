@@ -81,12 +81,13 @@ def compare(examples: Sequence[Example], specs: Sequence[str]) -> Tokenized:
 
 
 def shown_names(specs: Sequence[str]) -> list[str]:
-    """What tokenizers are called: a folder or a file by the end of its path."""
+    """What tokenizers are called: a folder or a file by the end of its path, if that is of no other."""
     paths = {spec: path for spec in specs if (path := Path(spec.removeprefix("hf:"))).exists()}
     paths = {spec: path.parent if path.name == FILE else path for spec, path in paths.items()}
     names = dict(zip(paths, path_ends(list(paths.values())), strict=True))
     names = {spec: f"{name}/{FILE}" if name in NAMELESS else name for spec, name in names.items()}
-    return [names.get(spec, spec) for spec in specs]
+    shown = [names.get(spec, spec) for spec in specs]  # two links may lead to one folder
+    return shown if len({*shown}) == len(shown) else list(specs)
 
 
 def representative(examples: Sequence[Example]) -> list[tuple[str, Example]]:

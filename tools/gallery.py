@@ -1,0 +1,179 @@
+"""Write the pages of docs/gallery: complete runs, as a person gets them, and the index that lists them.
+
+    python tools/gallery.py                    everything at full size: hours of a CPU
+    python tools/gallery.py mirae=4 rgb=10     these benchmarks on so many questions of each language or task
+    python tools/gallery.py --pages            only write the pages of what has been run
+
+The runs are below runs/gallery; the same call resumes there, and a smaller run takes the answers of the full
+one. The index states the size that was run. Published answers are read from EVENKEEL_REFERENCE_DATA, or
+../shared/data; of them the page holds figures alone, and without them its page stays as it is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[1]
+RUNS = ROOT / "runs" / "gallery"
+OUT = ROOT / "docs" / "gallery"
+SUITE = Path(__file__).with_suffix(".yaml")
+PUBLISHED = Path("mirae", "MIRAE_claude_haiku_results_english.json")
+TEMPERATURES = "mirae --model embedded --levels 1,3 --repeats 3 --temperature"
+
+BENCHMARKS = {
+    "mirae": "mirae --model embedded",
+    "rgb": "rgb --model embedded",
+    "miron": "miron --model embedded",
+    "multiview": "multiview --method bm25 --method embed:embedded-embedder --method judge:embedded",
+    "temperature-0": f"{TEMPERATURES} 0",
+    "temperature-1": f"{TEMPERATURES} 1",
+}
+"""What is run, by the name that its size is given for."""
+
+PAIR = ("temperature-0", "temperature-1")
+
+
+class Page(NamedTuple):
+    """A page of the gallery."""
+
+    name: str
+    shows: str
+    runs: tuple[str, ...] = ()
+    """Which of `BENCHMARKS` it is of: the index says their sizes."""
+
+
+PAGES = (
+    Page("mirae", "consistency, by length of the prompt, domain and language", ("mirae",)),
+    Page("rgb", "retrieval robustness: four abilities of a model that is too small for them", ("rgb",)),
+    Page("miron", "a base model's tests, asked of a small chat model: morphology, facts, typos", ("miron",)),
+    Page("multiview", "BM25, an embedder and a judge on the same triplets, side by side", ("multiview",)),
+    Page("temperatures", "a comparison: the same model at temperature 0 and 1, paired by sample", PAIR),
+    Page("gate", "a gate that fails: temperature 1 against a baseline at temperature 0", PAIR),
+    Page("leaderboard", "a suite's leaderboard: one model with three ways of sampling"),
+    Page("claude-3-5-haiku", "1,400 published answers of Claude 3.5 Haiku, scored again: figures, no texts"),
+)  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("sizes", nargs="*", metavar="NAME=LIMIT", help=f"of {', '.join(BENCHMARKS)}")
+    parser.add_argument("--pages", action="store_true", help="only write pages")
+    parser.add_argument("--runs", type=Path, default=RUNS)
+    parser.add_argument("--out", type=Path, default=OUT)
+    given = parser.parse_args()
+    limits = sizes(given.sizes)
+    given.out.mkdir(parents=True, exist_ok=True)
+    if not given.pages:
+        run_all(given.runs, limits)
+    write_pages(given.runs, given.out, limits)
+    write_index(given.out, limits)
+
+
+def sizes(texts: list[str]) -> dict[str, int]:
+    pairs = [text.partition("=") for text in texts]
+    if wrong := [name for name, _, limit in pairs if name not in BENCHMARKS or not limit.isdigit()]:
+        sys.exit(f"{wrong[0]}: NAME=LIMIT is expected, with NAME one of {', '.join(BENCHMARKS)}.")
+    return {name: int(limit) for name, _, limit in pairs}
+
+
+def folder(runs: Path, name: str, limits: Mapping[str, int]) -> Path:
+    """A run's folder; a smaller run has one of its own, since its spec is another."""
+    return runs / (f"{name}-limit-{limits[name]}" if name in limits else name)
+
+
+def run_all(runs: Path, limits: Mapping[str, int]) -> None:
+    """The cheapest first, so that what is ready early can be looked at."""
+    for name in ("temperature-0", "temperature-1", "multiview", "miron", "rgb", "mirae"):
+        small = ("--limit", limits[name]) if name in limits else ()
+        reuse = ("--reuse", runs / name) if small and (runs / name / "journal.sqlite").is_file() else ()
+        evenkeel("run", *BENCHMARKS[name].split(), *small, *reuse, "--out", folder(runs, name, limits))
+    evenkeel("suite", SUITE, "--out", runs / "suite")
+    if (answers := published()).is_file():
+        evenkeel("score", "mirae", answers, "--out", runs / "claude-3-5-haiku")
+
+
+def published() -> Path:
+    return Path(os.environ.get("EVENKEEL_REFERENCE_DATA", ROOT.parent / "shared" / "data")) / PUBLISHED
+
+
+def write_pages(runs: Path, out: Path, limits: Mapping[str, int]) -> None:
+    """The pages of what is there: drawn again, so that they are of this version."""
+    for name in ("mirae", "rgb", "miron", "multiview"):
+        if finished(run := folder(runs, name, limits)):
+            evenkeel("report", run, "--out", out / f"{name}.html")
+    cold, hot = (folder(runs, name, limits) for name in ("temperature-0", "temperature-1"))
+    if finished(cold) and finished(hot):
+        evenkeel("report", cold, hot, "--out", out / "temperatures.html")
+        gate = ("--baseline", cold, "--max-drop", "0.05", "--format", "html", "--out", out / "gate.html")
+        evenkeel("gate", hot, *gate, code=1)
+    if finished(recorded := runs / "claude-3-5-haiku"):
+        evenkeel("report", recorded, "--no-samples", "--out", out / "claude-3-5-haiku.html")
+    if (board := runs / "suite" / "leaderboard.html").is_file():
+        shutil.copyfile(board, out / "leaderboard.html")
+        for report in board.parent.glob("*/report.html"):  # the leaderboard links to them
+            target = out / report.relative_to(board.parent)
+            target.parent.mkdir(exist_ok=True)
+            shutil.copyfile(report, target)
+
+
+def finished(run: Path) -> bool:
+    return (run / "summary.json").is_file()
+
+
+def write_index(out: Path, limits: Mapping[str, int]) -> None:
+    rows = [
+        f"| [{page.name}]({page.name}.html) | {page.shows} | {size(page, limits)} |"
+        for page in PAGES
+        if (out / f"{page.name}.html").is_file()
+    ]
+    text = f"""# Gallery
+
+Finished runs, each the page that a run ends with: open one in a browser (on GitHub, download it first). The
+model under test is the embedded one, SmolLM2-135M-Instruct with **Q4_1** weights: four bits each, so its
+figures are not those of the unquantised model. It is here since everyone can run it, not because it is good.
+
+| page | shows | size |
+| --- | --- | --- |
+{chr(10).join(rows)}
+
+The commands, each with `--limit` where a size is given:
+
+```
+{chr(10).join(f"evenkeel run {command}" for command in BENCHMARKS.values())}
+evenkeel gate temperature-1 --baseline temperature-0 --max-drop 0.05
+```
+
+Written by `make gallery`; the suite is [gallery.yaml](../../tools/gallery.yaml).
+"""
+    (out / "index.md").write_text(text, encoding="utf-8")
+
+
+def size(page: Page, limits: Mapping[str, int]) -> str:
+    """What was run of the data, in words."""
+    if not page.runs:
+        return "as in its file" if page.name == "leaderboard" else "all"
+    given = {limits.get(name) for name in page.runs}
+    words = {f"{limit} questions of each language, data set or task" if limit else "full" for limit in given}
+    return ", ".join(sorted(words))
+
+
+def evenkeel(*arguments: object, code: int = 0) -> None:
+    """Run a command as a person would; where it ends otherwise than with `code`, so does this."""
+    words = list(map(str, arguments))
+    print("evenkeel", *words, flush=True)
+    done = subprocess.run([sys.executable, "-m", "evenkeel", *words], stdin=subprocess.DEVNULL, check=False)
+    if done.returncode != code:
+        sys.exit(f"evenkeel {' '.join(words)} ended with {done.returncode}; the same call resumes.")
+
+
+if __name__ == "__main__":
+    main()
