@@ -16,7 +16,7 @@ from evenkeel import analysis
 from evenkeel.analysis.figures import scopes
 from evenkeel.analysis.repeats import Repeated, repeat_figures
 from evenkeel.benchmarks.mirae import floor
-from evenkeel.benchmarks.mirae.data import LEVELS, TARGETS, MiraeDetail, MiraeInputs, is_abbreviated
+from evenkeel.benchmarks.mirae.data import FIGURES, LEVELS, TARGETS, MiraeDetail, MiraeInputs, is_abbreviated
 from evenkeel.benchmarks.mirae.expected import rates, right_answers
 from evenkeel.benchmarks.mirae.meanings import group_answers, same_meaning, semantic_entropy
 from evenkeel.benchmarks.mirae.page import (
@@ -28,7 +28,7 @@ from evenkeel.benchmarks.mirae.page import (
     are_identical,
     unread_languages,
 )
-from evenkeel.benchmarks.mirae.published import FIGURES, cosine_matrix, similarity, unit
+from evenkeel.benchmarks.mirae.published import cosine_matrix, similarity, unit
 from evenkeel.benchmarks.mirae.refusals import refuses
 from evenkeel.benchmarks.mirae.wordings import SHARE, SPREADS, wording_shares, wording_values
 from evenkeel.files.package_data import read_json

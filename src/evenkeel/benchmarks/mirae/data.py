@@ -35,6 +35,8 @@ from evenkeel.types import Record, Sample, Tag
 
 T = TypeVar("T")
 
+FIGURES = ("mean_similarity", "std_similarity", "max_similarity", "min_similarity")
+"""Those of a published results file."""
 LEVELS = tuple(range(1, 8))
 TARGETS = (30, 60, 120, 250, 500, 1000, 2000)
 """About how many tokens a prompt has at each level."""

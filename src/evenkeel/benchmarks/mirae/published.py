@@ -5,9 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-FIGURES = ("mean_similarity", "std_similarity", "max_similarity", "min_similarity")
-"""Those of a published results file."""
-
 
 def cosine_matrix(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     """All pairwise cosines: Sᵢⱼ = vᵢ·vⱼ / (‖vᵢ‖‖vⱼ‖), in float32 as the published script computes them."""

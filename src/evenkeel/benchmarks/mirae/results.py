@@ -15,6 +15,7 @@ from msgspec import Meta, Struct
 
 from evenkeel.benchmarks.mirae.data import (
     BEGINNING,
+    FIGURES,
     LANGUAGES,
     Metadata,
     MiraeRecord,
@@ -28,7 +29,6 @@ from evenkeel.benchmarks.mirae.data import (
     repeated,
     span,
 )
-from evenkeel.benchmarks.mirae.published import FIGURES
 from evenkeel.errors import DataError, explain
 from evenkeel.files.cache import slug
 from evenkeel.files.jsonfile import convert, described, indented, read_json
