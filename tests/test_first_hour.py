@@ -26,6 +26,8 @@ CHANCES = {"gate": {0, 1}}
 SHORTER = {"I train models": ("--limit 20", "--limit 2")}
 """What is changed for the tests: there the time of the local model is nearly all of it."""
 
+LONG = ("I train models",)
+
 
 def newcomers_files(folder: Path) -> None:
     """What the paths say that a person has: documents, checkpoints, an embedder, labelled texts."""
@@ -48,7 +50,10 @@ def test_there_are_four_paths_of_six_commands() -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("title", PATHS)
+# In `make full` where a local model answers much.
+@pytest.mark.parametrize(
+    "title", [pytest.param(title, marks=pytest.mark.full if title in LONG else ()) for title in PATHS]
+)
 def test_every_command_of_a_path_works_in_its_order(
     title: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -63,6 +68,7 @@ def test_every_command_of_a_path_works_in_its_order(
             assert done.code in CHANCES.get(words[0], {0}), line + done.output
 
 
+@pytest.mark.full
 def test_the_python_of_the_readme_runs_as_it_is_pasted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
