@@ -126,6 +126,7 @@ def test_the_false_answers_of_a_set_were_written_for_their_facts(lang: str) -> N
         ("zh", "史蒂芬孙", True, "斯蒂芬森"),
         ("zh", "因他暖山", False, "茵他侬山"),
         ("zh", "李渊", True, "唐高祖"),
+        ("zh", "康斯太勃尔", True, "康斯特布尔"),
         ("zh", "克里斯托弗·诺兰", True, "诺兰"),
     ],
 )
