@@ -16,7 +16,7 @@ import msgspec
 
 from evenkeel.benchmarks.rgb.data import Dataset, read_instances
 from evenkeel.benchmarks.rgb.make.passages import reveals, states
-from evenkeel.benchmarks.rgb.make.questions import Writer
+from evenkeel.benchmarks.rgb.make.questions import SetWriter
 from scripted import Scripted
 
 
@@ -156,7 +156,7 @@ class Librarian(Scripted):
             case ["false_answer"]:
                 fields = {"false_answer": library.founder if self.true_fakes else library.fake}
             case _:
-                styles = Writer(self.world.lang).prompts.styles
+                styles = SetWriter(self.world.lang).prompts.styles
                 number = next(index for index, style in enumerate(styles) if style in prompt)
                 text = self.world.rewritten[number]
                 fields = {"text": text.format(town=library.town, founder=library.founder)}

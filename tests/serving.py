@@ -16,7 +16,7 @@ from urllib.parse import quote, urlencode
 from aiohttp import web
 
 from evenkeel.api.launch import started
-from evenkeel.app.server import Server, application
+from evenkeel.app.server import AppServer, application
 
 PATIENCE_S = 120
 FORM = re.compile(r'name="token" value="([0-9a-f]+)"')
@@ -103,7 +103,7 @@ class Serving(NamedTuple):
 @contextmanager
 def serving(runs: Path, **settings: Any) -> Iterator[Serving]:
     """The app over a folder of runs."""
-    app, token = application(Server(runs=runs, **settings))
+    app, token = application(AppServer(runs=runs, **settings))
     loop = asyncio.new_event_loop()
     runner = web.AppRunner(app, shutdown_timeout=0.1)
 

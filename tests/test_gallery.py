@@ -39,7 +39,7 @@ def test_a_page_without_samples_has_no_text_of_the_data_or_the_model(runs: Path,
         assert evenkeel("report", run.path, option, "--out", page).code == 0
         pages[option] = page.read_text()
     records = list(run.records())
-    texts = [run.samples().in_short([0])[0].question[:40], *(r.answers[0].text[:30] for r in records)]
+    texts = [run.samples().row_texts([0])[0].question[:40], *(r.answers[0].text[:30] for r in records)]
     assert all(texts)
     assert texts[0] in pages["--samples"]
     assert not [text for text in texts if text in pages["--no-samples"]]

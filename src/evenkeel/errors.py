@@ -43,7 +43,7 @@ KINDS = {
     "null": "nothing",
 }
 LIMITS = {">=": "at least", "<=": "at most", ">": "more than", "<": "less than"}
-LONGEST = 60
+LONGEST_VALUE_CHARS = 60
 """Characters of a value that a message repeats."""
 LONGEST_TEXT = 1200
 """Characters of a message that a file may decide."""
@@ -254,7 +254,7 @@ def shown(value: Any) -> str:
         text = text or str(value)
     except ValueError:  # an int of thousands of digits
         return "a number that is too large"
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
+    return text if len(text) <= LONGEST_VALUE_CHARS else f"{text[: LONGEST_VALUE_CHARS - 3]}..."
 
 
 def _at(raw: Any, path: Iterable[str | int]) -> Any:

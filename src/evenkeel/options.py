@@ -24,7 +24,16 @@ from typing import (
 import msgspec
 from msgspec import Meta, Struct
 
-from evenkeel.errors import FORM, LONGEST, OptionError, UsageError, explain, sentence, shown, suggestion
+from evenkeel.errors import (
+    FORM,
+    LONGEST_VALUE_CHARS,
+    OptionError,
+    UsageError,
+    explain,
+    sentence,
+    shown,
+    suggestion,
+)
 
 RUNTIME = {"runtime": True}
 """`Meta(extra=RUNTIME)` marks an option that changes how fast or where, never what is answered."""
@@ -149,7 +158,7 @@ def _expected(options: type[Struct], name: str, problem: str) -> str:
 
 def _typed(value: Any) -> str:
     """A value as a person would type it."""
-    return value if isinstance(value, str) and len(value) <= LONGEST else shown(value)
+    return value if isinstance(value, str) and len(value) <= LONGEST_VALUE_CHARS else shown(value)
 
 
 def identity_options(options: Struct, *, asking: bool = True) -> dict[str, Any]:

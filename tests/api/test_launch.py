@@ -15,8 +15,8 @@ import pytest
 import evenkeel as ek
 from commandline import command, evenkeel, evenkeel_process
 from evenkeel.api.launch import (
+    ProcessTask,
     Started,
-    Task,
     record,
     resumable,
     start,
@@ -148,13 +148,13 @@ def test_a_killed_run_of_a_terminal_is_resumed_elsewhere(
     ],
 )
 def test_settings_with_a_login_are_not_stored(settings: dict[str, Any], tmp_path: Path) -> None:
-    task = Task(kind="run", benchmark="mirae", settings=settings)
+    task = ProcessTask(kind="run", benchmark="mirae", settings=settings)
     with pytest.raises(UsageError, match="cannot be given here"):
         record(tmp_path, task, 0)
     assert not list(tmp_path.glob("started.json"))
 
 
-TASK = Task(kind="run", benchmark="mirae", settings={"model": "openai:x?base_url=http://h/v1"})
+TASK = ProcessTask(kind="run", benchmark="mirae", settings={"model": "openai:x?base_url=http://h/v1"})
 
 
 def test_what_a_stranger_stored_is_not_started(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -216,7 +216,7 @@ def test_a_build_is_made_below_the_runs_folder(tmp_path: Path) -> None:
 
 
 def test_a_build_in_use_keeps_the_process_that_is_stored(tmp_path: Path) -> None:
-    task = Task(kind="build", benchmark="miron", settings={"seed": 7, "per_category": 2})
+    task = ProcessTask(kind="build", benchmark="miron", settings={"seed": 7, "per_category": 2})
     record(tmp_path, task, 1)
     with writing(tmp_path):
         assert evenkeel("resume", tmp_path).code == 2
@@ -247,7 +247,7 @@ def test_what_cannot_be_run_is_refused_before_anything_begins(
 def test_a_run_with_a_method_of_two_specs_can_be_resumed(tmp_path: Path) -> None:
     where = "temperature=0.2&base_url=http://127.0.0.1:9/v1"
     method = f"rewrite:openai:m?{where}+embed:openai:e?{where.partition('&')[2]}&embed_batch=2"
-    task = Task(kind="run", benchmark="multiview", settings={"method": [method]})
+    task = ProcessTask(kind="run", benchmark="multiview", settings={"method": [method]})
     record(tmp_path, task, os.getpid())
     assert resumable(tmp_path).task == task
 

@@ -12,7 +12,7 @@ import pytest
 from commandline import evenkeel
 from evenkeel.api.launch import started
 from evenkeel.app.routes import ACTIONS, PAGES
-from evenkeel.app.server import LARGEST_UPLOAD_BYTES, Server
+from evenkeel.app.server import LARGEST_UPLOAD_BYTES, AppServer
 from evenkeel.errors import UsageError
 from scripted import Scripted
 from serving import Serving, Visitor, address, serving
@@ -237,9 +237,9 @@ def test_an_address_that_lets_others_in_needs_read_only() -> None:
     assert done.code == 2
     assert "add --read-only" in done.stderr
     for host, read_only in (("0.0.0.0", True), ("::1", False)):
-        Server(runs=Path("runs"), host=host, read_only=read_only)
+        AppServer(runs=Path("runs"), host=host, read_only=read_only)
     with pytest.raises(UsageError, match="allow-host"):
-        Server(runs=Path("runs"), allow_hosts=("https://x/y",))
+        AppServer(runs=Path("runs"), allow_hosts=("https://x/y",))
 
 
 def test_a_read_only_app_needs_a_folder_of_runs(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ import evenkeel as ek
 from dialects import PROVIDERS, ProviderServer, named_at
 from evenkeel.api.launch import started
 from evenkeel.api.listing import suggestions_date
-from evenkeel.app.progress import Watched, watched
+from evenkeel.app.progress import WatchedProcess, watched
 from evenkeel.files import lock
 from runs import run_small
 from scripted import Scripted
@@ -280,4 +280,4 @@ def test_a_phase_is_shown_with_what_is_waited_for_and_the_time(tmp_path: Path) -
         assert shown.words.endswith(" h so far")
         (tmp_path / "progress.json").write_text(json.dumps(progress | {"started": "<b>"}))
         assert watched(tmp_path, None).words.endswith("3,827 tokens")
-    assert isinstance(shown, Watched)
+    assert isinstance(shown, WatchedProcess)

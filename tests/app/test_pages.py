@@ -15,7 +15,7 @@ import pytest
 import evenkeel as ek
 from evenkeel.api.explained import explained
 from evenkeel.app.routes import PAGES
-from evenkeel.page.format import visible
+from evenkeel.page.format import escape_controls
 from evenkeel.report.samples.flips import compare_sample
 from harness.test_canary import CANARY, Echo, leaks
 from markup import NASTY
@@ -82,7 +82,7 @@ def test_a_hostile_answer_is_shown_as_it_is(app: Serving, runs: Path) -> None:
     for sample in samples.index.ids:
         reply = app.visitor.get(address("/sample", run="one", sample=sample))
         record = samples.record(samples.row_of(sample) or 0)
-        answer = re.sub(r"\s+", " ", visible(record.answers[0].text)[:60])
+        answer = re.sub(r"\s+", " ", escape_controls(record.answers[0].text)[:60])
         assert answer.strip() in text_of(reply.text)
 
 

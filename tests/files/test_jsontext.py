@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenkeel.files.jsonfile import DEEPEST, check_depth, json_objects, replace_half_pairs
+from evenkeel.files.jsonfile import DEEPEST_JSON_LEVELS, check_depth, json_objects, replace_half_pairs
 
 PROSE = st.text("{}[]\\\"':,a1 \n", max_size=30)
 OBJECTS = st.dictionaries(
@@ -36,7 +36,7 @@ def test_long_texts_of_braces_take_little_time(before: str) -> None:
 
 
 def test_levels_are_counted_outside_of_strings() -> None:
-    content = '{"[{\\"[{": ' * DEEPEST + '"]}[[\\\\"' + "}" * DEEPEST
+    content = '{"[{\\"[{": ' * DEEPEST_JSON_LEVELS + '"]}[[\\\\"' + "}" * DEEPEST_JSON_LEVELS
     assert check_depth(content) == content
     assert json.loads(content)
     with pytest.raises(RecursionError):

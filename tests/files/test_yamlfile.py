@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evenkeel.errors import DataError
-from evenkeel.files.yamlfile import LARGEST, Entry, read_entries
+from evenkeel.files.yamlfile import LARGEST_YAML_BYTES, YamlEntry, read_entries
 
 MERGES = "a0: &a0 {k: v}\n" + "".join(
     f"a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 9)}]}}\n" for n in range(1, 40)
@@ -27,7 +27,7 @@ LAUGHS = "a0: &a0 [lol]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 
         ("a: b\nc: \x07\n", r"line 2: this is not YAML: it has a control character"),
         ("a: " + "[" * 500, r"nested more than 20 levels deep"),
         ("- " * 22 + "x", r"line 1: this is nested more than 20 levels deep"),
-        ("a: b\n" * (LARGEST // 4), r"f\.yaml: the file is too large"),
+        ("a: b\n" * (LARGEST_YAML_BYTES // 4), r"f\.yaml: the file is too large"),
         ('a: "\\UFFFFFFFF"\n', r"f\.yaml: this is not YAML: a character or number in it is out of range"),
         (f"%YAML 1.{'9' * 5000}\n---\na: b\n", r"out of range"),
     ],
@@ -41,8 +41,10 @@ def test_what_is_not_read_is_refused_with_its_line(content: str, message: str) -
 def test_values_are_texts_numbers_and_nothing() -> None:
     content = "a: {d: 2024-99-99, t: 12:30, q: '5', n: 5, no: yes, e: , s: !!str 7}\nb: \"x\\ud800y\"\n"
     assert read_entries("f.yaml", content) == [
-        Entry(1, "a", {"d": "2024-99-99", "t": "12:30", "q": "5", "n": 5, "no": True, "e": None, "s": "7"}),
-        Entry(2, "b", "x\ufffdy"),
+        YamlEntry(
+            1, "a", {"d": "2024-99-99", "t": "12:30", "q": "5", "n": 5, "no": True, "e": None, "s": "7"}
+        ),
+        YamlEntry(2, "b", "x\ufffdy"),
     ]
 
 

@@ -20,10 +20,10 @@ import evenkeel as ek
 from evenkeel.errors import BudgetReached, DataError, ModelUnreachable, StorageError, UsageError
 from evenkeel.harness.control import interrupt
 from evenkeel.harness.dispatcher import Dispatcher
-from evenkeel.harness.gate import Gate, Ticket
+from evenkeel.harness.gate import RequestGate, Ticket
 from evenkeel.harness.limits import Limits
 from evenkeel.harness.progress import Progress
-from evenkeel.journal.database import Usage
+from evenkeel.journal.database import JournalUsage
 from evenkeel.journal.journal import Journal
 from evenkeel.models.openai.background import Outbox
 from evenkeel.models.registry import load_model
@@ -81,12 +81,12 @@ class PlugIn:
 
 
 def dispatch(
-    path: Path, model: Any, count: int, *, gate: Gate | None = None, progress: Progress | None = None
+    path: Path, model: Any, count: int, *, gate: RequestGate | None = None, progress: Progress | None = None
 ) -> list[Response]:
     requests = [ask(number) for number in range(count)]
     with closing(Journal(path / "journal.sqlite")) as journal:
         dispatcher = Dispatcher(
-            journal, {"model": model.identity()}, opener=lambda role: model, gate=gate or Gate(),
+            journal, {"model": model.identity()}, opener=lambda role: model, gate=gate or RequestGate(),
             progress=progress or Progress(),
         )  # fmt: skip
         return dispatcher.answer(requests)
@@ -95,14 +95,18 @@ def dispatch(
 def stored(path: Path, model: Any, count: int) -> int:
     with closing(Journal(path / "journal.sqlite")) as journal:
         dispatcher = Dispatcher(
-            journal, {"model": model.identity()}, opener=lambda role: model, gate=Gate(), progress=Progress()
+            journal,
+            {"model": model.identity()},
+            opener=lambda role: model,
+            gate=RequestGate(),
+            progress=Progress(),
         )
         return count - dispatcher.count_missing("model", [ask(number) for number in range(count)])
 
 
 def test_a_model_may_answer_with_an_equal_copy(tmp_path: Path) -> None:
     model = PlugIn(copies=True)
-    gate = Gate(Limits(max_usd=0.0024, price_out=1.0))  # a few at once, so that each must be settled
+    gate = RequestGate(Limits(max_usd=0.0024, price_out=1.0))  # a few at once, so that each must be settled
     responses = dispatch(tmp_path, model, 100, gate=gate)
     assert [response.status for response in responses] == ["ok"] * 100
     assert set(model.asked.values()) == {1}
@@ -121,11 +125,13 @@ def test_what_failed_is_not_sent_again_in_this_start_however_tight_the_limit(tmp
     """Room for one request at a time: each waits until the one before is paid for."""
     limits = Limits(max_usd=150e-6, price_out=1.0)
     model = PlugIn(fails=3)
-    responses = dispatch(tmp_path, model, 8, gate=Gate(limits))
+    responses = dispatch(tmp_path, model, 8, gate=RequestGate(limits))
     assert [response.status for response in responses] == ["ok"] * 3 + ["error"] + ["ok"] * 4
     assert set(model.asked.values()) == {1}
     healthy = PlugIn()  # the next start asks it again, and is not blocked
-    assert {response.status for response in dispatch(tmp_path, healthy, 8, gate=Gate(limits))} == {"ok"}
+    assert {response.status for response in dispatch(tmp_path, healthy, 8, gate=RequestGate(limits))} == {
+        "ok"
+    }
     assert list(healthy.asked) == [ask(3)]
 
 
@@ -138,7 +144,9 @@ def test_requests_that_wait_for_money_open_no_new_connections(at_once: int, tmp_
         ports.add(request.transport.get_extra_info("peername")[1])
         return web.Response(body=says("a keel"), content_type="application/json")
 
-    gate = Gate(Limits(max_usd=(100 * at_once + 80) * 1e-6, price_out=1.0))  # 100 tokens each, of 2 used
+    gate = RequestGate(
+        Limits(max_usd=(100 * at_once + 80) * 1e-6, price_out=1.0)
+    )  # 100 tokens each, of 2 used
     with Hostile(respond) as server:
         model = load_model("openai:loop", base_url=server.url, concurrency=8)
         responses = dispatch(tmp_path, model, 30, gate=gate)
@@ -149,7 +157,7 @@ def test_requests_that_wait_for_money_open_no_new_connections(at_once: int, tmp_
 def test_a_prompt_with_half_a_character_is_named(tmp_path: Path) -> None:
     with closing(Journal(tmp_path / "journal.sqlite")) as journal:
         dispatcher = Dispatcher(
-            journal, {"model": {}}, opener=lambda role: PlugIn(), gate=Gate(), progress=Progress()
+            journal, {"model": {}}, opener=lambda role: PlugIn(), gate=RequestGate(), progress=Progress()
         )
         with pytest.raises(DataError, match="half a character"):
             dispatcher.answer([Generate(prompt="half \ud83d", sampling=Sampling())])
@@ -164,11 +172,11 @@ class InterruptedOnce(Progress):
 
 
 def test_ctrl_c_while_an_answer_is_drawn_counts_it_once(tmp_path: Path) -> None:
-    gate = Gate(Limits(max_usd=1.0, price_in=1.0, price_out=1.0))
+    gate = RequestGate(Limits(max_usd=1.0, price_in=1.0, price_out=1.0))
     with pytest.raises(KeyboardInterrupt):
         dispatch(tmp_path, PlugIn(ahead=1), 1, gate=gate, progress=InterruptedOnce())
     with closing(Journal(tmp_path / "journal.sqlite")) as journal:
-        assert journal.usage() == {"model": Usage(1, 5, 5)}
+        assert journal.usage() == {"model": JournalUsage(1, 5, 5)}
     assert gate.usd == pytest.approx(10e-6)
     assert gate.reserved_usd == pytest.approx(0)
 
@@ -187,7 +195,11 @@ def test_a_journal_that_cannot_be_written_ends_the_stream(tmp_path: Path) -> Non
     model = Closing(ahead=1)
     with closing(Journal(tmp_path / "journal.sqlite")) as journal:
         dispatcher = Dispatcher(
-            journal, {"model": model.identity()}, opener=lambda role: model, gate=Gate(), progress=Progress()
+            journal,
+            {"model": model.identity()},
+            opener=lambda role: model,
+            gate=RequestGate(),
+            progress=Progress(),
         )
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(journal, "put", full_disk)
@@ -205,7 +217,11 @@ def test_what_failed_while_scoring_is_not_sent_again_in_this_start(tmp_path: Pat
     model = PlugIn(fails=1)
     with closing(Journal(tmp_path / "journal.sqlite")) as journal:
         dispatcher = Dispatcher(
-            journal, {"model": model.identity()}, opener=lambda role: model, gate=Gate(), progress=Progress()
+            journal,
+            {"model": model.identity()},
+            opener=lambda role: model,
+            gate=RequestGate(),
+            progress=Progress(),
         )
         for _ in range(3):
             responses = dispatcher.answer([ask(0), ask(1)])
@@ -213,7 +229,7 @@ def test_what_failed_while_scoring_is_not_sent_again_in_this_start(tmp_path: Pat
     assert set(model.asked.values()) == {1}
 
 
-class Announcing(Gate):
+class Announcing(RequestGate):
     """A gate that says when it is asked."""
 
     def __init__(self, *args: Any, **settings: Any) -> None:
@@ -226,8 +242,8 @@ class Announcing(Gate):
 
 
 def test_a_run_that_waits_for_the_money_of_others_can_be_stopped(tmp_path: Path) -> None:
-    shared = Gate(Limits(max_usd=150e-6), owner="the suite")
-    assert Gate(Limits(price_out=1.0), shared=shared).admit(ask(0), wait=False)
+    shared = RequestGate(Limits(max_usd=150e-6), owner="the suite")
+    assert RequestGate(Limits(price_out=1.0), shared=shared).admit(ask(0), wait=False)
     gate = Announcing(Limits(price_out=1.0), shared=shared)
     ended = threading.Event()
 

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from evenkeel.errors import BudgetReached, ModelUnreachable
-from evenkeel.harness.gate import Gate, Ticket, estimate
+from evenkeel.harness.gate import RequestGate, Ticket, estimate
 from evenkeel.harness.limits import Limits
-from evenkeel.journal.database import Usage
+from evenkeel.journal.database import JournalUsage
 from evenkeel.journal.journal import Journal
 from evenkeel.types import Generate, Response, Sampling
 from loopback import Loopback
@@ -27,7 +27,7 @@ def ask(number: int) -> Generate:
     return Generate(prompt=f"{number} words to read here", sampling=Sampling(max_tokens=100))
 
 
-def admit(gate: Gate, number: int) -> Ticket:
+def admit(gate: RequestGate, number: int) -> Ticket:
     ticket = gate.admit(ask(number), wait=True)
     assert ticket is not None
     return ticket
@@ -36,23 +36,23 @@ def admit(gate: Gate, number: int) -> Ticket:
 class Spent:
     """What a gate stores."""
 
-    def __init__(self, gate: Gate) -> None:
-        self.usage = Usage()
+    def __init__(self, gate: RequestGate) -> None:
+        self.usage = JournalUsage()
         gate.resume({}, self.store)
 
-    def store(self, role: str, usage: Usage) -> None:
+    def store(self, role: str, usage: JournalUsage) -> None:
         self.usage = usage
 
 
 def test_requests_under_way_count_with_the_most_they_may_write() -> None:
-    gate = Gate(Limits(max_usd=250e-6, price_in=1.0, price_out=1.0))
+    gate = RequestGate(Limits(max_usd=250e-6, price_in=1.0, price_out=1.0))
     spent = Spent(gate)
     tickets = [ticket for n in range(10) if (ticket := gate.admit(ask(n), wait=False))]
     assert len(tickets) == 2
     assert spent.usage.tokens_out == 200  # a kill must not make them free
     for ticket in tickets:
         gate.settle(ticket, Response(status="ok", tokens_in=5, tokens_out=10))
-    assert spent.usage == Usage(2, 10, 20)
+    assert spent.usage == JournalUsage(2, 10, 20)
     assert sum(gate.admit(ask(n), wait=False) is not None for n in range(10)) == 2
 
 
@@ -68,14 +68,14 @@ def test_requests_under_way_count_with_the_most_they_may_write() -> None:
 def test_a_reply_costs_what_it_reports_or_an_estimate(
     response: Response | None, tokens_in: int, tokens_out: int
 ) -> None:
-    gate = Gate(Limits(max_usd=1.0, price_in=1.0))
+    gate = RequestGate(Limits(max_usd=1.0, price_in=1.0))
     spent = Spent(gate)
     gate.settle(admit(gate, 1), response)
-    assert spent.usage == Usage(1, tokens_in, tokens_out)
+    assert spent.usage == JournalUsage(1, tokens_in, tokens_out)
 
 
 def test_every_try_and_every_paid_reply_counts() -> None:
-    gate = Gate(Limits(max_requests=3, max_usd=1.0, price_in=1.0, price_out=2.0))
+    gate = RequestGate(Limits(max_requests=3, max_usd=1.0, price_in=1.0, price_out=2.0))
     ticket = admit(gate, 1)
     for _ in range(2):
         gate.add_used("model", 1000, 500)
@@ -91,7 +91,7 @@ def test_every_try_and_every_paid_reply_counts() -> None:
 
 def test_a_try_waits_for_what_others_may_leave_over() -> None:
     """A reply that was paid for and is no answer: what the next try may cost is set aside still."""
-    gate = Gate(Limits(max_usd=200e-6, price_out=1.0))
+    gate = RequestGate(Limits(max_usd=200e-6, price_out=1.0))
     first, second = admit(gate, 1), admit(gate, 2)
     gate.add_used("model", 0, 10)
     assert not gate.count_try("model")
@@ -106,8 +106,8 @@ def test_a_try_waits_for_what_others_may_leave_over() -> None:
 
 def test_runs_that_share_a_limit_wait_for_each_other_and_end_together() -> None:
     """The second waits while the first may leave money over, and goes on with what is left."""
-    shared = Gate(Limits(max_usd=300e-6), owner="the suite")
-    first, second = (Gate(Limits(price_out=1.0), shared=shared) for _ in range(2))
+    shared = RequestGate(Limits(max_usd=300e-6), owner="the suite")
+    first, second = (RequestGate(Limits(price_out=1.0), shared=shared) for _ in range(2))
     tickets = [admit(first, 1), admit(first, 2), admit(first, 3)]
     assert second.admit(ask(4), wait=False) is None
     with ThreadPoolExecutor(1) as pool:
@@ -126,10 +126,10 @@ def test_runs_that_share_a_limit_wait_for_each_other_and_end_together() -> None:
 
 
 def test_threads_together_never_pass_a_shared_limit() -> None:
-    shared = Gate(Limits(max_requests=100, max_usd=1.0), owner="the suite")
+    shared = RequestGate(Limits(max_requests=100, max_usd=1.0), owner="the suite")
 
     def spend(number: int) -> int:
-        gate, sent = Gate(Limits(price_out=1.0), shared=shared), 0
+        gate, sent = RequestGate(Limits(price_out=1.0), shared=shared), 0
         with pytest.raises(BudgetReached):
             while True:
                 ticket = admit(gate, number)
@@ -142,11 +142,11 @@ def test_threads_together_never_pass_a_shared_limit() -> None:
 
 
 def test_earlier_starts_count_once_however_often_they_are_read() -> None:
-    shared = Gate(Limits(max_requests=10), owner="the suite")
-    gate = Gate(Limits(price_out=1.0), shared=shared)
+    shared = RequestGate(Limits(max_requests=10), owner="the suite")
+    gate = RequestGate(Limits(price_out=1.0), shared=shared)
     gate.count_try("model")  # a trial, before the run's folder is open
     for _ in range(2):
-        gate.resume({"model": Usage(4, 0, 1_000_000)})
+        gate.resume({"model": JournalUsage(4, 0, 1_000_000)})
     assert (gate.requests, gate.usd, shared.requests, shared.usd) == (5, 1.0, 5, 1.0)
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from evenkeel.errors import RunConflict, StorageError
 from evenkeel.journal import journal as journal_module
-from evenkeel.journal.database import Usage
+from evenkeel.journal.database import JournalUsage
 from evenkeel.journal.journal import Journal, Keyed, make_key, model_digest
 from evenkeel.journal.recording import Recording
 from evenkeel.types import Embed, Generate, LogLikelihood, Message, Rank, Request, Response, Sampling
@@ -88,7 +88,7 @@ def test_a_recording_answers_for_its_model_or_for_the_only_one(tmp_path: Path) -
 
 def test_usage_survives_a_kill_before_any_answer(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "j.sqlite")
-    journal.put_usage("model", Usage(3, 10, 20))
+    journal.put_usage("model", JournalUsage(3, 10, 20))
     rows: list[tuple[int, int, int]] = []
     with closing(sqlite3.connect(tmp_path / "j.sqlite")) as connection:  # as a later process would read it
         until = time.monotonic() + 60

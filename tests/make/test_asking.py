@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from evenkeel.make.asking import Asking, Draft, Tally, ask, ask_until_usable
+from evenkeel.make.asking import Asking, Draft, StepTally, ask, ask_until_usable
 from evenkeel.text.prompts import user_prompt
 from evenkeel.types import Generate, Request, Response, Sampling
 
@@ -36,7 +36,7 @@ def ok(text: str) -> Response:
 
 
 def test_a_tally_notes_every_step_in_the_order_of_work() -> None:
-    tally = Tally()
+    tally = StepTally()
     assert tally.accept("questions")
     assert not tally.accept("questions", "empty")
     assert tally.passes("questions", "")

@@ -18,7 +18,7 @@ import evenkeel as ek
 from batches import BatchServer, Fate
 from evenkeel.api.batch import with_batches
 from evenkeel.errors import BatchesPending, BudgetReached, EvenkeelError, ModelUnreachable, UsageError
-from evenkeel.harness.gate import Gate, RoleGate
+from evenkeel.harness.gate import RequestGate, RoleGate
 from evenkeel.harness.limits import Limits
 from evenkeel.models.openai import messages
 from evenkeel.models.openai.batches import protocols
@@ -210,7 +210,7 @@ def test_a_further_batch_and_its_unusable_results_count(server: BatchServer, tmp
     server.fate = fates("500", "ok")
     live = load_model("openai:loop", base_url=server.url, api_key_env="LOOP_KEY")
     model: Any = with_batches({"model": live}, frozenset({"model"}), tmp_path, wait=True)["model"]
-    gate = Gate(Limits(max_requests=2))
+    gate = RequestGate(Limits(max_requests=2))
     model.count_with(RoleGate(gate, "model"))
     answers = []
     with pytest.raises(BudgetReached):

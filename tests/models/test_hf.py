@@ -10,7 +10,7 @@ import torch
 
 from evenkeel.errors import UsageError
 from evenkeel.models.hf import HuggingFace
-from evenkeel.models.local.generation import Generation, Prompt, generate
+from evenkeel.models.local.generation import Generation, TokenisedPrompt, generate
 from evenkeel.models.local.responses import generate_response
 from evenkeel.models.local.steps.sampling import Sampler
 from evenkeel.types import Generate, LogLikelihood, Message
@@ -95,11 +95,13 @@ def test_greedy_text_is_that_of_transformers(each: HuggingFace) -> None:
     """Though repeats share one reading, lengths differ, and short rows leave the batch early."""
     causal = each.causal()
     prompts = [
-        Prompt(tuple(causal.tokenise(text)), temperature=0, top_p=1, seed=0, max_tokens=14 - 4 * row, stop=())
+        TokenisedPrompt(
+            tuple(causal.tokenise(text)), temperature=0, top_p=1, seed=0, max_tokens=14 - 4 * row, stop=()
+        )
         for row, text in enumerate(TEXTS)
         for _ in range(2)
     ]
-    batches = [prompts] if causal.pads else [[prompt] for prompt in prompts]
+    batches = [prompts] if causal.can_pad else [[prompt] for prompt in prompts]
     generations = [generation for batch in batches for generation in generate(causal, batch)]
     for prompt, generation in zip(prompts, generations, strict=True):
         alone = naive_ids(each, list(prompt.ids), prompt.max_tokens)
@@ -154,7 +156,7 @@ def test_sampled_tokens_have_the_frequencies_of_the_softmax() -> None:
     draws, temperature = 20_000, 0.7
     logits = torch.tensor([2.0, 1.0, 0.0, -1.0, 1.5, 0.3])
     expected = (logits / temperature).softmax(-1) * draws
-    prompts = [Prompt((1,), temperature, 1.0, seed, 1, ()) for seed in range(draws)]
+    prompts = [TokenisedPrompt((1,), temperature, 1.0, seed, 1, ()) for seed in range(draws)]
     tokens = Sampler(prompts, torch.device("cpu")).pick(logits.expand(draws, -1), 0)
     seen = torch.bincount(tokens, minlength=len(logits))
     chi_square = float(((seen - expected) ** 2 / expected).sum())
@@ -164,7 +166,7 @@ def test_sampled_tokens_have_the_frequencies_of_the_softmax() -> None:
 @pytest.mark.parametrize(("top_p", "top_k", "tokens"), [(0.7, 0, {0, 1}), (1.0, 3, {0, 1, 2})])
 def test_the_likeliest_tokens_are_sampled_from(top_p: float, top_k: int, tokens: set[int]) -> None:
     logits = torch.tensor([0.5, 0.3, 0.15, 0.05]).log()
-    prompts = [Prompt((1,), 1.0, top_p, seed, 1, (), top_k=top_k) for seed in range(2_000)]
+    prompts = [TokenisedPrompt((1,), 1.0, top_p, seed, 1, (), top_k=top_k) for seed in range(2_000)]
     picked = Sampler(prompts, torch.device("cpu")).pick(logits.expand(2_000, -1), 0).tolist()
     assert set(picked) == tokens
     expected = 0.5 / sum((0.5, 0.3, 0.15, 0.05)[token] for token in tokens)
@@ -216,7 +218,7 @@ def test_a_template_without_a_system_role_gets_it_in_the_first_turn(folder: Path
 
 
 def ended(request: Generate, text: str, *, finished: bool, thinking: bool = False) -> tuple[str, str, str]:
-    prompt = Prompt((1, 2), temperature=0, top_p=1, seed=0, max_tokens=4, stop=(), thinking=thinking)
+    prompt = TokenisedPrompt((1, 2), temperature=0, top_p=1, seed=0, max_tokens=4, stop=(), thinking=thinking)
     response = generate_response(request, prompt, Generation([1] * 4, tokens=4, text=text, ended=finished))
     return response.status, response.text, response.reason
 

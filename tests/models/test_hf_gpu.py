@@ -166,7 +166,7 @@ def test_recorded_steps_give_the_texts_of_the_cpu(folder: Path, gpu: HuggingFace
     ]
     cpu = open_hf(folder, dtype="float32")
     assert [r.text for r in ask(gpu, *requests)] == [r.text for r in ask(cpu, *requests)]
-    assert gpu.causal().records
+    assert gpu.causal().cuda_graph_ok
     cpu.close()
 
 
@@ -181,7 +181,7 @@ def test_steps_that_wait_for_the_device_are_not_recorded(
     model.causal().model.register_forward_pre_hook(wait_for_the_device)
     requests = [say(text, max_tokens=100) for text in TEXTS]
     assert ask(model, *requests) == ask(gpu, *requests)
-    assert model.causal().records is False
+    assert model.causal().cuda_graph_ok is False
     batching.free_memory()
     assert ask(model, *requests) == ask(gpu, *requests)
     model.close()
@@ -207,7 +207,7 @@ def test_memory_that_runs_out_in_a_recording_halves_the_batch(
     assert [r.text for r in ask(model, *requests)] == [r.text for r in ask(gpu, *requests)]
     assert failures == 1
     assert model._budget.tokens < tokens
-    assert model.causal().records
+    assert model.causal().cuda_graph_ok
     model.close()
 
 

@@ -219,7 +219,7 @@ def test_every_kind_of_leak_is_found(causal_model: HuggingFace, leak: Any) -> No
 @pytest.mark.parametrize("architecture", EACH_ARCHITECTURE)
 def test_a_causal_model_in_half_precision_is_not_refused(architecture: str, tmp_path: Path) -> None:
     model = open_hf(tiny_model(tmp_path, architecture, **ARCHITECTURES[architecture]), dtype="bfloat16")
-    assert model.causal().pads == (architecture not in ("RwkvConfig", "MiniMaxConfig", "MptConfig"))
+    assert model.causal().can_pad == (architecture not in ("RwkvConfig", "MiniMaxConfig", "MptConfig"))
 
 
 def test_an_adapter_is_not_ignored(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from aiohttp import web
 
 from evenkeel.errors import BudgetReached, DataError, ModelUnreachable, UsageError
-from evenkeel.harness.gate import Gate, RoleGate
+from evenkeel.harness.gate import RequestGate, RoleGate
 from evenkeel.harness.limits import Limits
 from evenkeel.models.openai.servers import Throttle
 from evenkeel.models.openai.transport import requested_wait
@@ -206,7 +206,7 @@ def test_a_run_of_prompts_that_are_refused_is_no_dead_server() -> None:
 # The budget
 
 
-class Busy(Gate):
+class Busy(RequestGate):
     """Others leave money over after two looks."""
 
     looks = 0
@@ -222,7 +222,7 @@ def test_tries_and_unusable_replies_are_counted() -> None:
     async def respond(server: Hostile, request: web.BaseRequest) -> web.StreamResponse:
         return web.Response(body=says("whole") if server.requests == 1 else body)
 
-    gate = Gate(Limits(max_requests=4, price_in=1e6, price_out=1e3))
+    gate = RequestGate(Limits(max_requests=4, price_in=1e6, price_out=1e3))
     with Hostile(respond) as server:
         model = model_of(server, concurrency=1)
         one(model, chat("first"))

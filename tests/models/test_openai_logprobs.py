@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from evenkeel.errors import BudgetReached, CapabilityError, ModelUnreachable
-from evenkeel.harness.gate import Gate, RoleGate
+from evenkeel.harness.gate import RequestGate, RoleGate
 from evenkeel.harness.limits import Limits
 from evenkeel.types import Capability, LogLikelihood, Logprobs
 from loopback import Loopback, logprob
@@ -50,7 +50,7 @@ def test_a_token_across_the_border_follows_the_published_rule(
 
 def test_the_request_for_the_prefix_alone_counts_for_the_budget() -> None:
     requests = [LogLikelihood(prefix=f"The ship {number} ", continuation="sails") for number in range(5)]
-    gate = Gate(Limits(max_requests=3))
+    gate = RequestGate(Limits(max_requests=3))
 
     def admitted() -> Iterator[LogLikelihood]:
         for request in requests:
@@ -73,7 +73,7 @@ def test_the_first_of_two_calls_is_paid_for_though_the_second_fails(limit: int |
         def _fault(self, data: bytes) -> str:
             return "400" if self.requests == 2 else ""
 
-    gate = Gate(Limits(max_requests=limit, max_usd=1.0, price_in=1.0))
+    gate = RequestGate(Limits(max_requests=limit, max_usd=1.0, price_in=1.0))
     request = LogLikelihood(prefix="The ship ", continuation="sails")
     ticket = gate.admit(request, wait=True)
     assert ticket is not None

@@ -11,7 +11,7 @@ import evenkeel as ek
 from commandline import evenkeel
 from dialects import PROVIDERS, ProviderServer, named_at
 from evenkeel.errors import BudgetReached, DataError, UsageError
-from evenkeel.harness.gate import Gate
+from evenkeel.harness.gate import RequestGate
 from evenkeel.harness.limits import Limits, Price
 from evenkeel.models.prices import price_of, price_table
 from evenkeel.types import Generate, ModelRef, Response, Sampling
@@ -75,7 +75,7 @@ def test_tokens_for_thinking_are_counted_too(questions: Path) -> None:
 
 
 def test_a_judge_is_counted_at_its_own_price(tmp_path: Path) -> None:
-    gate = Gate(Limits(max_usd=1.0), {"model": Price(1, 1), "judge": Price(100, 100)})
+    gate = RequestGate(Limits(max_usd=1.0), {"model": Price(1, 1), "judge": Price(100, 100)})
     for role, usd in (("model", 0.001), ("judge", 0.101)):
         request = Generate(prompt="a", sampling=Sampling(max_tokens=1), role=role)
         ticket = gate.admit(request, wait=True)

@@ -12,7 +12,7 @@ import torch
 from evenkeel.models.hf import HuggingFace
 from evenkeel.models.local import causal, generation
 from evenkeel.models.local.checks import reads_padded
-from evenkeel.models.local.generation import Prompt, generate
+from evenkeel.models.local.generation import TokenisedPrompt, generate
 from evenkeel.models.local.reading import SHARED, shared_beginning
 from evenkeel.models.local.steps import attention, recorded
 from evenkeel.models.local.steps.attention import NAME, rounded_up, step_attention, widened
@@ -98,9 +98,9 @@ def test_attention_of_a_step_is_that_of_torch(shared_keys: int, kind: str, place
 def test_a_model_with_it_writes_the_same(architecture: str, tmp_path: Path) -> None:
     model = open_hf(tiny_model(tmp_path, architecture, **ARCHITECTURES[architecture]))
     causal = model.causal()
-    prompts = [Prompt(tuple(causal.tokenise(text)), 0, 1, 0, 12, ()) for text in TEXTS]
+    prompts = [TokenisedPrompt(tuple(causal.tokenise(text)), 0, 1, 0, 12, ()) for text in TEXTS]
     expected = [naive_ids(model, list(prompt.ids), 12) for prompt in prompts]
-    causal.joins = False  # as on a GPU
+    causal.can_merge_cache = False  # as on a GPU
     assert causal.model.config._attn_implementation == NAME
     assert reads_padded(causal)
     for each, ids in zip(generate(causal, prompts), expected, strict=True):

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenkeel.page.differences import differences, side_by_side
-from evenkeel.page.format import visible
+from evenkeel.page.differences import diff_columns, differences
+from evenkeel.page.format import escape_controls
 from evenkeel.page.view import (
     Beside,
     Block,
@@ -49,7 +49,7 @@ def by_class(tree: Any, name: str) -> list[Any]:
 def test_marks_anywhere_leave_the_text_whole(text: str, marks: list[tuple[int, int, str]]) -> None:
     spans = [Span(start, end, "right", title) for start, end, title in marks]
     tree = html5lib.parseFragment(marked_text(text, spans), namespaceHTMLElements=False)
-    assert content(tree) == visible(text)
+    assert content(tree) == escape_controls(text)
     titles: list[set[str]] = [set() for _ in tree.text or ""]
     for mark in tree:
         titles += [set(mark.get("title").split("; ")) for _ in mark.text]
@@ -57,7 +57,7 @@ def test_marks_anywhere_leave_the_text_whole(text: str, marks: list[tuple[int, i
     wanted = [
         {title for start, end, title in marks if start <= at < end}
         for at, letter in enumerate(text)
-        for _ in visible(letter)
+        for _ in escape_controls(letter)
     ]
     assert titles == wanted
 
@@ -164,7 +164,7 @@ def test_words_that_another_text_lacks_are_found(text: str, other: str, marked: 
 
 @given(st.text("ab 的.", max_size=40), st.text("ab 的.", max_size=40))
 def test_what_is_not_marked_is_the_same_on_both_sides(first: str, second: str) -> None:
-    left, right = side_by_side("", ("first", first), ("second", second)).columns
+    left, right = diff_columns("", ("first", first), ("second", second)).columns
     assert isinstance(left, Text)
     assert isinstance(right, Text)
     rests = []
@@ -177,6 +177,6 @@ def test_what_is_not_marked_is_the_same_on_both_sides(first: str, second: str) -
 def test_every_character_is_shown_alike_alone_and_among_others() -> None:
     """A text that is printable as a whole is not looked at character by character."""
     printable = "".join(letter for letter in map(chr, range(0x110000)) if letter.isprintable())
-    shown = visible(f"{printable}\x07")
-    assert shown == f"{visible(printable)}\u2407"
-    assert visible("a\u202eb\ufeff\ud800\r\n\tc") == "a⟦U+202E⟧b⟦U+FEFF⟧⟦U+D800⟧\u240d\n\tc"
+    shown = escape_controls(f"{printable}\x07")
+    assert shown == f"{escape_controls(printable)}\u2407"
+    assert escape_controls("a\u202eb\ufeff\ud800\r\n\tc") == "a⟦U+202E⟧b⟦U+FEFF⟧⟦U+D800⟧\u240d\n\tc"

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from evenkeel.errors import DataError, RunConflict, StorageError, UsageError
 from evenkeel.files import lock
 from evenkeel.files.columns import cells, columns, titles
-from evenkeel.files.frame import CHUNK
+from evenkeel.files.frame import ROWS_PER_CHUNK
 from evenkeel.harness.folder import Run
-from evenkeel.page.format import harmless
+from evenkeel.page.format import csv_safe
 from evenkeel.report.export import export
 from evenkeel.types import Logprobs, Response
 from loopback import Loopback
@@ -73,11 +73,11 @@ def test_a_run_that_is_written_is_not_exported(tmp_path: Path) -> None:
 
 def test_csv_has_the_same_cells_as_parquet(tmp_path: Path) -> None:
     answers = said('one, "two"\nthree', "안녕 你好")
-    records = [record(n, answers=answers, inputs={"rate": n / 7}) for n in range(2 * CHUNK + 3)]
+    records = [record(n, answers=answers, inputs={"rate": n / 7}) for n in range(2 * ROWS_PER_CHUNK + 3)]
     run = store(tmp_path / "run", records)
     frames = pl.read_csv(*export(run, "csv")), pl.read_parquet(*export(run, "parquet"))
     assert frames[0].equals(frames[1])
-    assert frames[0].height == 2 * CHUNK + 3
+    assert frames[0].height == 2 * ROWS_PER_CHUNK + 3
 
 
 def test_a_formula_is_defused_in_csv_and_left_alone_in_parquet(tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_a_formula_is_defused_in_csv_and_left_alone_in_parquet(tmp_path: Path) -
 
 @given(st.text())
 def test_no_cell_is_a_formula_or_has_a_control_character(text: str) -> None:
-    cell = harmless(text)
+    cell = csv_safe(text)
     assert not any(ord(char) < 0x20 and char not in "\n\t" for char in cell)
     assert not cell.startswith(("=", "@", "\t", "\r", "\n"))
     if cell.startswith(("+", "-")):
@@ -103,7 +103,7 @@ def test_numbers_stay_numbers_and_plain_text_stays_as_it_is(tmp_path: Path) -> N
     run = store(tmp_path / "run", [record(values={"drift": -0.25}, inputs={"rate": -3}, answers=said("-5"))])
     (row,) = read_csv(*export(run, "csv"))
     assert (row["drift"], row["rate"], row["answer"]) == ("-0.25", "-3", "-5")
-    assert harmless("It's = fine\r\n안녕") == "It's = fine\n안녕"
+    assert csv_safe("It's = fine\r\n안녕") == "It's = fine\n안녕"
 
 
 def test_a_missing_answer_is_null_and_an_empty_one_is_empty_text(tmp_path: Path) -> None:

@@ -112,7 +112,7 @@ def test_the_page_holds_all_samples_with_their_tags_values_and_texts(run: ek.Run
     details = detail_texts((run.path / "report.html").read_text())
     for row, (record, detail) in enumerate(zip(records, details, strict=True)):
         assert detail == view_html(run.samples().view(row), styled=False)
-        assert str(Markup.escape(text.visible(record.sample.inputs.question_text))) in detail
+        assert str(Markup.escape(text.escape_controls(record.sample.inputs.question_text))) in detail
 
 
 def detail_texts(page: str) -> list[str]:
@@ -216,7 +216,7 @@ def test_every_renderer_says_the_same_of_a_run(run: ek.Run, benchmark: str, tmp_
         assert isinstance(figure, Figure)
         facts += [title, text.value(figure)]
     for name, words in shown.items():
-        assert not [fact for fact in facts if text.visible(fact) not in words], name
+        assert not [fact for fact in facts if text.escape_controls(fact) not in words], name
     markdown = run.overview().to_markdown()
     assert not [fact for fact in facts if text.as_markdown(fact) not in markdown]
 
@@ -235,7 +235,7 @@ def test_every_renderer_says_the_same_of_a_comparison(several: list[ek.Run]) -> 
     facts += [plain_cell(content) for grid in overview.grids for _, cells in grid.rows for content in cells]
     assert len(overview.verdicts) == 3
     for name, words in shown.items():
-        assert not [fact for fact in facts if text.visible(fact) not in words], name
+        assert not [fact for fact in facts if text.escape_controls(fact) not in words], name
     markdown = overview.to_markdown()
     assert not [fact for fact in facts if text.as_markdown(fact) not in markdown]
 
@@ -310,7 +310,7 @@ def test_rounding_never_makes_all_or_nothing_of_less(amount: float, unit: Unit, 
 
 @pytest.mark.parametrize("code", [0x85, 0xAD, 0x200B, 0x2028, 0x2060, 0xE0041, 0xFFFE])
 def test_what_cannot_be_seen_is_shown(code: int) -> None:
-    assert text.visible(f"می\u200cخواهم{chr(code)}b") == f"می\u200cخواهم⟦U+{code:04X}⟧b"
+    assert text.escape_controls(f"می\u200cخواهم{chr(code)}b") == f"می\u200cخواهم⟦U+{code:04X}⟧b"
 
 
 def contrast(one: tuple[float, ...], other: tuple[float, ...]) -> float:

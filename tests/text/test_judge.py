@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from msgspec import Struct
 
 from evenkeel.files.jsonfile import json_objects
-from evenkeel.text.judge import MAX_TOKENS, Verdict, ask, characters, items, read, schema_of
+from evenkeel.text.judge import MAX_TOKENS, JudgeVerdict, ask, characters, items, read, schema_of
 from evenkeel.types import Generate, Message, Request, Response, Status
 
 pytestmark = pytest.mark.slow
@@ -43,7 +43,7 @@ def question(text: str) -> tuple[Message, ...]:
     return (Message("system", "Be fair."), Message("user", text))
 
 
-Asking = Generator[Sequence[Request], Sequence[Response], list[Verdict[Opinion]]]
+Asking = Generator[Sequence[Request], Sequence[Response], list[JudgeVerdict[Opinion]]]
 
 
 def next_requests(asking: Asking, responses: Sequence[Response] | None = None) -> list[Generate]:
@@ -53,11 +53,11 @@ def next_requests(asking: Asking, responses: Sequence[Response] | None = None) -
     return [request for request in requests if isinstance(request, Generate)]
 
 
-def verdicts(asking: Asking, responses: Sequence[Response]) -> list[Verdict[Opinion]]:
+def verdicts(asking: Asking, responses: Sequence[Response]) -> list[JudgeVerdict[Opinion]]:
     """The verdicts after these responses, where no request follows."""
     with pytest.raises(StopIteration) as done:
         asking.send(responses)
-    results: list[Verdict[Opinion]] = done.value.value
+    results: list[JudgeVerdict[Opinion]] = done.value.value
     return results
 
 
@@ -90,7 +90,7 @@ def test_bounds_and_choices_are_asked_for_and_an_answer_beyond_them_is_read() ->
     none = msgspec.json.decode(schema_of(Bounded, {"label": [], "names": []}))["properties"]
     assert (none["names"]["maxItems"], none["label"]["enum"]) == (0, [""])
     beyond = Bounded("P99", ("a" * 50,) * 9, "n" * 5_000)
-    assert read(Bounded, answer(msgspec.json.encode(beyond).decode())) == Verdict(beyond, "ok")
+    assert read(Bounded, answer(msgspec.json.encode(beyond).decode())) == JudgeVerdict(beyond, "ok")
     assert read(Bounded, answer('{"label": ""}')).value == Bounded("")
 
 
@@ -108,7 +108,7 @@ def test_bounds_and_choices_are_asked_for_and_an_answer_beyond_them_is_read() ->
     ],
 )
 def test_an_object_is_read_whatever_surrounds_it(text: str) -> None:
-    assert read(Opinion, answer(text)) == Verdict(OPINION, "ok", "")
+    assert read(Opinion, answer(text)) == JudgeVerdict(OPINION, "ok", "")
 
 
 @pytest.mark.parametrize("text", [f"Perhaps {GOOD}, but", GOOD[:-1], ""])
@@ -145,7 +145,9 @@ def test_what_cannot_be_read_is_unparsed_with_the_reason(text: str, reason: str)
 
 @pytest.mark.parametrize("status", ["refused", "error"])
 def test_a_refusal_is_no_verdict_even_if_it_holds_an_object(status: Status) -> None:
-    assert read(Opinion, answer(GOOD, status, "content_filter")) == Verdict(None, status, "content_filter")
+    assert read(Opinion, answer(GOOD, status, "content_filter")) == JudgeVerdict(
+        None, status, "content_filter"
+    )
 
 
 @given(st.text(), st.text(st.characters(exclude_characters="{")))
@@ -168,7 +170,7 @@ def test_a_question_carries_the_schema_as_a_field_and_in_words() -> None:
     assert schema_of(Opinion) in user.content
     assert (request.schema, request.role, request.repeat) == (schema_of(Opinion), "judge", 0)
     assert (request.sampling.temperature, request.sampling.max_tokens) == (0.0, MAX_TOKENS)
-    assert verdicts(asking, [answer(GOOD)]) == [Verdict(OPINION, "ok")]
+    assert verdicts(asking, [answer(GOOD)]) == [JudgeVerdict(OPINION, "ok")]
 
 
 def test_only_what_cannot_be_read_is_asked_again_and_with_what_was_wrong() -> None:

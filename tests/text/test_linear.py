@@ -25,7 +25,7 @@ from evenkeel.models.openai.redaction import Redaction
 from evenkeel.models.reasoning import split_reasoning
 from evenkeel.page.differences import mutual_differences
 from evenkeel.page.examples import cut_fairly
-from evenkeel.page.format import as_json, as_markdown, harmless, visible
+from evenkeel.page.format import as_json, as_markdown, csv_safe, escape_controls
 from evenkeel.text import judge
 from evenkeel.text.answer_search.normalization import plain, words
 from evenkeel.text.answers import is_blank
@@ -71,7 +71,7 @@ FUNCTIONS: dict[str, Callable[[str], Any]] = {
     "judge": lambda text: [judge.read(Opinion, Response(status=s, text=text)) for s in ("ok", "truncated")],
     "reasoning": lambda text: (split_reasoning(text), split_reasoning(text, cut=True)),
     "redaction": hidden.text,
-    "display": lambda text: (visible(text), harmless(text), as_markdown(text), as_json(text)),
+    "display": lambda text: (escape_controls(text), csv_safe(text), as_markdown(text), as_json(text)),
     "differences": lambda text: (mutual_differences(text, text[::-1]), cut_fairly([text], 10_000)),
 }
 FEW = [" ", "0", "1,000,", '{"a":', "a\n", "十百千万亿", "<think>", "not ", "Paris ", "달이백만"]

@@ -15,7 +15,7 @@ from evenkeel.harness.folder.spec import refused_settings, spec_changes
 from evenkeel.harness.registry import benchmark_class
 from evenkeel.options import describe
 from evenkeel.page.examples import shortened
-from evenkeel.page.format import counted
+from evenkeel.page.format import nouns
 from evenkeel.page.layout import Layout
 from evenkeel.page.metrics import scope_name
 from evenkeel.types import Tag
@@ -34,12 +34,12 @@ UNLIKE = {
     "samples": "they depend on the other samples, and each run has others",
 }
 """Why samples are left out, by what their values depend on."""
-LONGEST = 40
+LONGEST_SETTING_CHARS = 40
 """Characters of a setting in a message."""
 DIGITS = 12
 """Of a digest, in a list of several."""
 UNSET: tuple[Any, ...] = (None, "", [])
-MOST_ROWS = 50
+MOST_DIFFERENCE_ROWS = 50
 """Values of a tag that metrics are broken down by."""
 
 
@@ -111,12 +111,12 @@ def broken_down(names: Sequence[str], tags: Sequence[str], values: Sequence[RunV
     for tag in tags:
         by_run = [{score.tags[tag] for score in run.scores if tag in score.tags} for run in values]
         common = sorted(set.intersection(*by_run), key=tag_order)
-        if not 0 < len(common) <= MOST_ROWS:
+        if not 0 < len(common) <= MOST_DIFFERENCE_ROWS:
             available = list(_tags(values[0]))
             hint = "" if tag in available else suggestion(tag, available)
             raise UsageError(
                 f"--by {tag}: the runs have {len(common):,} values of this tag in common. Give one that has "
-                f"from 1 to {MOST_ROWS}.{hint} Available: {', '.join(available)}."
+                f"from 1 to {MOST_DIFFERENCE_ROWS}.{hint} Available: {', '.join(available)}."
             )
         scopes += [{tag: value} for value in common]
     metrics = set.union(*(run.metrics for run in values))
@@ -165,7 +165,7 @@ def _tags(values: RunValues) -> dict[str, list[str]]:
 # The samples of two runs
 
 
-class Pair(NamedTuple):
+class RunPair(NamedTuple):
     """Two runs that were asked the same."""
 
     names: tuple[str, str]
@@ -184,7 +184,9 @@ class Pair(NamedTuple):
         )
 
 
-def paired(names: tuple[str, str], runs: tuple[RunValues, RunValues], *, same_settings: bool = False) -> Pair:
+def paired(
+    names: tuple[str, str], runs: tuple[RunValues, RunValues], *, same_settings: bool = False
+) -> RunPair:
     """The samples that both runs have; an error where the runs were asked different things.
 
     Whether the data are equal is seen in the samples: those that both runs have must ask the same, whatever
@@ -211,7 +213,7 @@ def paired(names: tuple[str, str], runs: tuple[RunValues, RunValues], *, same_se
             "Compare runs over the same data with the same settings."
         )
     rows = np.array(common, dtype=np.intp), np.array(others, dtype=np.intp)
-    return Pair(names, runs, rows, list(changes.values()))
+    return RunPair(names, runs, rows, list(changes.values()))
 
 
 def _unlike(first: RunValues, second: RunValues, common: Sequence[int], others: Sequence[int]) -> str:
@@ -227,7 +229,7 @@ def _unlike(first: RunValues, second: RunValues, common: Sequence[int], others: 
     if not unlike:
         return ""
     more = ", …" if len(unlike) > MOST_LISTED else ""
-    shared = counted(len(common), f"shared {benchmark.layout.counted[0]}")
+    shared = nouns(len(common), f"shared {benchmark.layout.counted[0]}")
     return f"{len(unlike):,} of {shared} ask different things: {', '.join(unlike[:MOST_LISTED])}{more}"
 
 
@@ -276,17 +278,17 @@ def unknown_settings(name: str, run: Run) -> list[str]:
     return [f"not recorded in {name}: {', '.join(unknown)}"] if unknown else []
 
 
-def sizes_note(pair: Pair) -> list[str]:
+def sizes_note(pair: RunPair) -> list[str]:
     """How many samples two runs have in common, where one has others."""
     sizes, common = [len(run.scores) for run in pair.runs], len(pair.rows[0])
     if sizes == [common, common]:
         return []
-    shared = counted(common, f"shared {pair.runs[0].layout.counted[0]}")
+    shared = nouns(common, f"shared {pair.runs[0].layout.counted[0]}")
     listed = ", ".join(f"{size:,} in {name}" for size, name in zip(sizes, pair.names, strict=True))
     return [f"Compared on the {shared} ({listed})"]
 
 
-def excluded(pair: Pair, sides: tuple[Values, Values]) -> tuple[NDArray[np.bool_], str]:
+def excluded(pair: RunPair, sides: tuple[Values, Values]) -> tuple[NDArray[np.bool_], str]:
     """Which of the common samples two runs cannot be compared by, and why: what their values depend on,
     beside their own answers, is not the same in both."""
     depends, (first, second) = sides[0].metric.depends_on, pair.runs
@@ -321,8 +323,10 @@ def _difference(name: str, first: Any, second: Any) -> str:
         if value in UNSET:
             return "all" if name in ("data.lang", "limit") else "none"
         text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-        if isinstance(value, list) and isinstance(other, list) and len(text) > LONGEST:  # digests, mostly
+        if (
+            isinstance(value, list) and isinstance(other, list) and len(text) > LONGEST_SETTING_CHARS
+        ):  # digests, mostly
             text = ", ".join(str(each)[:DIGITS] for each in value if each not in other) or "fewer"
-        return shortened(text, LONGEST)
+        return shortened(text, LONGEST_SETTING_CHARS)
 
     return f"{title}: A {shown(first, second)}, B {shown(second, first)}"

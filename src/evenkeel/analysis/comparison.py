@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from evenkeel.analysis import combined
 from evenkeel.analysis.comparability import (
-    Pair,
+    RunPair,
     broken_down,
     comparable,
     excluded,
@@ -33,10 +33,10 @@ from evenkeel.analysis.references import reference_marks, reference_runs
 from evenkeel.analysis.sample_values import RunValues, Values
 from evenkeel.analysis.significance import Tested, detectable, holm, paired_test
 from evenkeel.harness.folder import Run
-from evenkeel.page.format import counted, tag_name
+from evenkeel.page.format import nouns, tag_name
 from evenkeel.page.grid import Displayed
 from evenkeel.page.metrics import Metric, part_words, scope_of, title_of
-from evenkeel.page.scale import Mark
+from evenkeel.page.scale import ReferenceMark
 from evenkeel.types import Unit
 
 SIGNIFICANT = 0.05
@@ -106,7 +106,7 @@ class Comparison(Displayed, Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
     """Which samples are compared, and what is not known of how they were asked."""
     differences: tuple[Difference, ...]
-    references: tuple[Mark, ...] = ()
+    references: tuple[ReferenceMark, ...] = ()
     """The headline of models elsewhere, for orientation."""
 
 
@@ -140,7 +140,7 @@ def compare(
 
 def compare_values(
     runs: Sequence[Run], metrics: Sequence[str] | None, *, by: Sequence[str] = ()
-) -> tuple[Comparison, list[Pair], list[Test]]:
+) -> tuple[Comparison, list[RunPair], list[Test]]:
     """The comparison, the pairs of runs, and the test behind each difference."""
     layout = layout_of(runs)
     usual = [layout.headline] if by and not runs[0].subjects else usual_metrics(layout, runs)
@@ -194,7 +194,7 @@ class Test(NamedTuple):
     note: str
 
 
-def compared(pair: Pair, name: str, other_name: str = "") -> Test:
+def compared(pair: RunPair, name: str, other_name: str = "") -> Test:
     """b − a of one metric over the samples that both runs have, without those it cannot be compared by. In
     the second run it may have another name: that of another subject."""
     common = pair.sides(name, other_name)
@@ -220,12 +220,12 @@ def compared(pair: Pair, name: str, other_name: str = "") -> Test:
         reason="" if None not in (value_a, value_b) else _why_not(pair, (name, other_name or name), sides),
     )  # fmt: skip
     layout = pair.runs[0].layout
-    left_out = f"{counted(int(unusable.sum()), layout.counted[0])} left out, because {reason}"
+    left_out = f"{nouns(int(unusable.sum()), layout.counted[0])} left out, because {reason}"
     note = f"{title_of(layout.metrics, name)}: {left_out}" if unusable.any() else ""
     return Test(difference, metric, estimate, note)
 
 
-def _why_not(pair: Pair, names: tuple[str, str], sides: tuple[Values, Values]) -> str:
+def _why_not(pair: RunPair, names: tuple[str, str], sides: tuple[Values, Values]) -> str:
     """Why a metric of two runs is not compared: a figure that one of them gives as unknown, or no value."""
     for side, run, name in zip("AB", pair.runs, names, strict=True):
         if (figure := run.figure(name)) is not None and figure.value is None:

@@ -49,7 +49,7 @@ def summarise(
     the weight of a sample, for a mean of Σ w v / Σ w. Every interval has a closed form: the same scores give
     the same digits.
     """
-    table = _Table(scores)
+    table = _ScoreTable(scores)
     tags_of = {metric: list(dimensions) for metric, dimensions in breakdown.items()}
     parts = {names: rows_by(scores, names) for names in dict.fromkeys(chain.from_iterable(tags_of.values()))}
     summary = {}
@@ -88,7 +88,7 @@ def scopes(scores: Sequence[Score], *names: tuple[str, ...]) -> Iterator[tuple[d
             yield dict(zip(tags, values, strict=True)), [scores[row] for row in rows]
 
 
-class _Table:
+class _ScoreTable:
     """Scores as arrays: a summary has hundreds of figures of the same samples."""
 
     def __init__(self, scores: Sequence[Score]) -> None:
@@ -119,7 +119,7 @@ def figure(members: Sequence[Score], metric: str, interval: Interval, *, unit: U
 
     A sample that has no value of the metric covers nothing, however many answers it has.
     """
-    table = _Table(members)
+    table = _ScoreTable(members)
     return table.figure(~np.isnan(table.values(metric)), unit=unit, **interval._asdict())
 
 
@@ -129,7 +129,7 @@ def ratio(scores: Sequence[Score], numerator: str, denominator: str, *, unit: Un
     Where each sample counts once or not at all, it is the share of those that count. A sample that does not
     count needs no numerator: it is as known as one that does.
     """
-    table = _Table(scores)
+    table = _ScoreTable(scores)
     top, bottom = table.values(numerator), table.values(denominator)
     top = np.where(bottom == 0, 0.0, top)
     known = ~(np.isnan(top) | np.isnan(bottom))
@@ -262,7 +262,7 @@ def _over_groups(
         estimate = mean_over(means, numbers, links)
         clusters = estimate.clusters
         tested = test(estimate) if clusters > 1 else tested
-    return _Table(members).figure(
+    return _ScoreTable(members).figure(
         np.array(entered, dtype=bool), value=float(means.sum()) / n if n else None, low=tested.low,
         high=tested.high, method=tested.method, n=n, clusters=clusters, unit=unit, p=tested.p,
     )  # fmt: skip
@@ -281,7 +281,7 @@ def rank_correlation(
     groups G (Bonett & Wright 2000; Hedges & Olkin 1985 for several strata). There is none where the order is
     perfect, and where no stratum has more than three groups.
     """
-    table = _Table(scores)
+    table = _ScoreTable(scores)
     metrics = np.stack([table.values(first), table.values(second)])
     known = ~np.asarray(np.isnan(metrics).any(axis=0))
     rhos: list[tuple[int, float]] = []

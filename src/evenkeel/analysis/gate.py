@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from evenkeel.analysis.comparability import Pair, layout_of
+from evenkeel.analysis.comparability import RunPair, layout_of
 from evenkeel.analysis.comparison import FEW_IN_A_PART, SIGNIFICANT, Difference, Test, compare_values
 from evenkeel.analysis.links import independent_groups
 from evenkeel.analysis.others import load_results
@@ -39,7 +39,7 @@ class Overlap(Struct, frozen=True, kw_only=True):
     """Groups of the common ones."""
 
 
-class Check(Struct, frozen=True, kw_only=True):
+class GateCheck(Struct, frozen=True, kw_only=True):
     """One thing that a gate checks: a metric, or the coverage."""
 
     name: str
@@ -63,7 +63,7 @@ class Gate(Displayed, Struct, frozen=True, kw_only=True):
     higher_is_worse: bool
     min_coverage: float
     passed: bool
-    checks: tuple[Check, ...]
+    checks: tuple[GateCheck, ...]
     correction: str
     """How the decisions over several metrics are corrected; empty for one."""
     notes: tuple[str, ...] = ()
@@ -133,7 +133,7 @@ def _direction(test: Test, *, higher_is_worse: bool) -> Direction:
     return "drop" if test.metric.better == "higher" else "rise"
 
 
-def _overlap(name: str, pair: Pair, layout: Layout) -> Overlap:
+def _overlap(name: str, pair: RunPair, layout: Layout) -> Overlap:
     """What two runs have in common; those that have too little to say anything about either are refused."""
     old, new = pair.sides(name)
     common = old.about & new.about
@@ -168,7 +168,7 @@ def _check_parts(name: str, common: Values, groups: str) -> None:
         )
 
 
-def _check_coverage(differences: Sequence[Difference], floor: float) -> Check:
+def _check_coverage(differences: Sequence[Difference], floor: float) -> GateCheck:
     """Whether every gated figure of the new run reaches the floor; a baseline's that does not is named."""
 
     def described(coverage: float, difference: Difference) -> str:
@@ -181,7 +181,7 @@ def _check_coverage(differences: Sequence[Difference], floor: float) -> Check:
     weakest = min(differences, key=lambda difference: difference.coverage_a)
     if weakest.coverage_a < floor:
         reason += f"; the baseline's, {described(weakest.coverage_a, weakest)}, is under it"
-    return Check(name="coverage", passed=passed, reason=reason)
+    return GateCheck(name="coverage", passed=passed, reason=reason)
 
 
 def _p_beyond(test: Test, allowed: float, worse: Direction) -> float | None:
@@ -203,7 +203,7 @@ def _check(
     overlap: Overlap,
     allowed: float,
     layout: Layout,
-) -> Check:
+) -> GateCheck:
     """One metric. Too few values in both runs do not pass, though both were asked enough samples."""
     based_on, guessing = counts(difference, layout), chance(test.metric)
     # The denominator of a ratio depends on the run.
@@ -220,7 +220,7 @@ def _check(
         passed, reason = _judged(test, difference, allowed, worse, p, layout)
         if difference.n:
             reason = f"{reason}; {based_on}{f' ({guessing})' if guessing else ''}"
-    return Check(
+    return GateCheck(
         name=difference.metric,
         passed=passed,
         reason=f"{difference.metric} {reason}",

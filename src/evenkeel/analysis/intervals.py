@@ -155,7 +155,7 @@ def wilson(share: float, n: float) -> Bounds:
     return (centre - half if share > 0 else 0.0), (centre + half if share < 1 else 1.0)
 
 
-def unseen(value: float, clusters: int, bounds: Bounds) -> Bounds:
+def zero_variance_interval(value: float, clusters: int, bounds: Bounds) -> Bounds:
     """Where all clusters agree: what the clusters of which none was seen could make of the value.
 
     They are at most u = 1 − (α/2)^(1/G) of all, Clopper & Pearson's (1934) limit for none of G, and as far
@@ -257,7 +257,7 @@ def interval_of(
 def _over_groups(estimate: Estimate, bounds: Bounds | None, *, positive: bool) -> tuple[Bounds | None, str]:
     """The interval of a mean over groups, and the method in words."""
     if bounds and agree(estimate, bounds):
-        limits = unseen(estimate.value, estimate.clusters, bounds)
+        limits = zero_variance_interval(estimate.value, estimate.clusters, bounds)
         return limits, f"Clopper-Pearson {estimate.over}, which all agree"
     if bounds and bounds[0] < estimate.value < bounds[1]:
         return Logit.of(estimate, bounds, estimate.df).interval(), f"logit t {estimate.over}"

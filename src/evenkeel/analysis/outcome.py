@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 from evenkeel.analysis.intervals import ALPHA, RANGES, ROUNDING, Estimate
 from evenkeel.analysis.significance import POWER
 from evenkeel.analysis.student import NORMAL
-from evenkeel.page.format import says_nothing
+from evenkeel.page.format import is_uninformative
 from evenkeel.page.metrics import Better
 from evenkeel.page.scale import ENDS
 from evenkeel.types import Unit
@@ -23,7 +23,7 @@ PRECISE = 0.15
 """Half the width of an interval, as a share of the unit's range, from which there are too few samples."""
 SMALL_DROP = 0.05
 """The change that a gate says how many groups would show, where none is allowed: a share of the range."""
-SMALL = 0.1
+SMALLEST_PLANNED = 0.1
 """The smallest difference that samples are planned for, as a share of the unit's range."""
 
 
@@ -47,7 +47,7 @@ def outcome_of(
         return "better" if (difference > 0) == (better == "higher") else "worse"
     low, high = limits
     same = difference is not None and abs(difference) < ROUNDING and not tested
-    nothing = low is not None and high is not None and says_nothing(low, high, unit)
+    nothing = low is not None and high is not None and is_uninformative(low, high, unit)
     if same and groups >= MIN_GROUPS and not nothing:
         return "no clear difference"  # it is the same in every sample
     if low is None or high is None:
@@ -64,7 +64,9 @@ def needed_groups(difference: float | None, estimate: Estimate | None, unit: Uni
     range where that is more. σ is that of the groups' differences; where it is not known, that of two
     independent values which are each at one end of the range as often as at the other: R / √2.
     """
-    return groups_to_show(max(abs(difference or 0.0), SMALL * (range_of(unit) or 0.0)), estimate, unit)
+    return groups_to_show(
+        max(abs(difference or 0.0), SMALLEST_PLANNED * (range_of(unit) or 0.0)), estimate, unit
+    )
 
 
 def groups_to_show(delta: float, estimate: Estimate | None, unit: Unit) -> int | None:

@@ -23,7 +23,7 @@ from evenkeel.harness.stored.listing import run_folders
 from evenkeel.page.format import interval, value
 from evenkeel.page.grid import Cell, Content, Grid
 from evenkeel.page.metrics import scope_of, unit_of
-from evenkeel.page.scale import Mark, source_link
+from evenkeel.page.scale import ReferenceMark, source_link
 from evenkeel.types import Figure, Summary
 
 FILE = Path(__file__).with_name("references.json")
@@ -113,12 +113,12 @@ def reference_runs(folders: Sequence[str | Path]) -> list[Run]:
 
 def reference_marks(
     benchmark: str, metric: str, own: Iterable[Run] = (), beside: Iterable[Run] = ()
-) -> tuple[Mark, ...]:
+) -> tuple[ReferenceMark, ...]:
     """What a benchmark's references have of a metric."""
     return tuple(
-        Mark(figure.value, each.name, "published", each.about, each.source)
+        ReferenceMark(figure.value, each.name, "published", each.about, each.source)
         if each.published
-        else Mark(figure.value, each.name, "own")
+        else ReferenceMark(figure.value, each.name, "own")
         for each in references(benchmark, own, beside)
         if (figure := each.figures.get(metric)) and figure.value is not None
     )

@@ -16,7 +16,7 @@ from evenkeel.analysis.intervals import (
     Logit,
     agree,
     t_interval,
-    unseen,
+    zero_variance_interval,
 )
 from evenkeel.analysis.student import t_cdf, t_quantile
 from evenkeel.types import Unit
@@ -50,8 +50,8 @@ def paired_test(estimate: Estimate, *, unit: Unit, null: float = 0.0) -> Tested:
 
     Where the unit has bounds: Student's t on the scale of Fisher's z of d/S, for differences d in [−S, S],
     with Satterthwaite's degrees of freedom. Where it has none: the plain t. Without any spread there is no t.
-    Where there are bounds, the interval is then that of `unseen`, and p the α at which it reaches zero:
-    2 (S/(S + |d|))ᴳ, or with a null between zero and d, 2 ((S + |null|)/(S + |d|))ᴳ.
+    Where there are bounds, the interval is then that of `zero_variance_interval`, and p the α at which it
+    reaches zero: 2 (S/(S + |d|))ᴳ, or with a null between zero and d, 2 ((S + |null|)/(S + |d|))ᴳ.
     """
     value, bounds = estimate.value, difference_range(unit)
     if bounds is None or not bounds[0] <= value <= bounds[1]:
@@ -61,7 +61,7 @@ def paired_test(estimate: Estimate, *, unit: Unit, null: float = 0.0) -> Tested:
         share = (bounds[1] + abs(null)) / (bounds[1] + abs(value))
         p = None if same else min(1.0, 2 * share**estimate.clusters)
         differ = "do not" if abs(value) <= ROUNDING * bounds[1] else "all"
-        limits = unseen(value, estimate.clusters, bounds)
+        limits = zero_variance_interval(value, estimate.clusters, bounds)
         return Tested(*limits, p, f"Clopper-Pearson {estimate.over}, which {differ} differ")
     logit = Logit.of(estimate, bounds, estimate.satterthwaite_df)
     return Tested(*logit.interval(), logit.p_value(null), f"paired logit t {estimate.over}")

@@ -12,7 +12,7 @@ from statistics import NormalDist
 
 NORMAL = NormalDist()
 TINY = 1e-300
-LARGEST = 1e150
+LARGEST_T = 1e150
 """Its square is still a float."""
 
 
@@ -26,9 +26,9 @@ def t_quantile(quantile: float, df: float) -> float:
     """The t with P(T ≤ t) = quantile, by Newton's method; infinite where it is beyond the largest float."""
     tail = min(quantile, 1 - quantile)
     low, high = 0.0, 1.0
-    while high < LARGEST and _tail(high, df) >= tail:
+    while high < LARGEST_T and _tail(high, df) >= tail:
         low, high = high, 2 * high
-    if high >= LARGEST:
+    if high >= LARGEST_T:
         return inf if quantile > 0.5 else -inf
     t = (low + high) / 2
     for _ in range(100):

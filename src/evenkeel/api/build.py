@@ -20,7 +20,7 @@ from evenkeel.harness.benchmark import builder_class
 from evenkeel.harness.control import controlled
 from evenkeel.harness.dispatcher import Dispatcher
 from evenkeel.harness.folder.layout import STARTED
-from evenkeel.harness.gate import Gate
+from evenkeel.harness.gate import RequestGate
 from evenkeel.harness.limits import Limits
 from evenkeel.harness.model import Model
 from evenkeel.harness.progress import Progress
@@ -113,7 +113,7 @@ def _remove_if_empty(folder: Path) -> None:
 
 
 def _execute(
-    builder: Builder, models: Mapping[str, Model], beside: Path, gate: Gate, progress: Progress
+    builder: Builder, models: Mapping[str, Model], beside: Path, gate: RequestGate, progress: Progress
 ) -> Built:
     """Build, with every answer journaled; in a temporary file where nobody is asked. What is refused before
     anything was answered leaves no journal."""

@@ -11,7 +11,7 @@ from evenkeel.files import datasets
 from evenkeel.harness.benchmark import builder_class
 from evenkeel.harness.registry import benchmark_name, load_benchmark
 from evenkeel.make.builder import FindsFaults
-from evenkeel.page.format import counted, tag_name
+from evenkeel.page.format import nouns, tag_name
 
 MOST_VALUES = 12
 """Of a tag that is counted: one with more is an id rather than a group."""
@@ -32,8 +32,8 @@ class Checked(NamedTuple):
 
     def lines(self) -> list[str]:
         """What is in it, a line for each tag."""
-        head = f"{counted(self.samples, 'samples')} of {counted(self.groups, 'questions')}"
-        asked = f", {counted(self.requests, 'requests')} with the default options" if self.requests else ""
+        head = f"{nouns(self.samples, 'samples')} of {nouns(self.groups, 'questions')}"
+        asked = f", {nouns(self.requests, 'requests')} with the default options" if self.requests else ""
         return [
             f"{head}{asked}",
             *(

@@ -12,7 +12,7 @@ from evenkeel.errors import EvenkeelError
 from evenkeel.harness.benchmark import Benchmark
 from evenkeel.harness.folder.layout import run_file
 from evenkeel.harness.folder.spec import read_spec, spec_changes
-from evenkeel.journal.database import LOOKUP, Usage
+from evenkeel.journal.database import LOOKUP, JournalUsage
 from evenkeel.journal.journal import make_key, model_digest
 from evenkeel.journal.recording import Recording
 from evenkeel.types import Request, RunSpec, Sample
@@ -29,7 +29,7 @@ class EarlierStart:
             self._journal = run_file(folder, "journal.sqlite")
             self._spec = read_spec(folder)
 
-    def usage(self) -> dict[str, Usage]:
+    def usage(self) -> dict[str, JournalUsage]:
         """What was asked of the model of each role."""
         with contextlib.suppress(EvenkeelError):
             if self._journal is not None:

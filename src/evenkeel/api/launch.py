@@ -43,7 +43,7 @@ from evenkeel.harness.registry import (
 )
 from evenkeel.models.registry import check_spec, split_spec, with_args
 from evenkeel.options import parse
-from evenkeel.page.format import FLOOR, visible
+from evenkeel.page.format import FLOOR, escape_controls
 
 Kind: TypeAlias = Literal["run", "build"]
 State: TypeAlias = Literal["running", "stopping", "finished", "failed", "stopped"]
@@ -57,7 +57,7 @@ _PROCESSES: list[subprocess.Popen[bytes]] = []
 """Processes that this one began. They are asked for their state, so that those that have ended can go."""
 
 
-class Task(Struct, frozen=True, kw_only=True):
+class ProcessTask(Struct, frozen=True, kw_only=True):
     """What a process does: the settings of `evenkeel.run` or `evenkeel.build`."""
 
     kind: Kind
@@ -73,7 +73,7 @@ class Task(Struct, frozen=True, kw_only=True):
 class Started(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A run or a build whose process can be watched, stopped and resumed: what `started.json` holds."""
 
-    task: Task
+    task: ProcessTask
     created: str
     pid: int = 0
     began: str = ""
@@ -129,7 +129,7 @@ class Started(Struct, frozen=True, kw_only=True, omit_defaults=True):
                 text = file.read(TAIL).decode(errors="replace")
         except (OSError, DataError):
             return ""
-        return visible("\n".join(text.splitlines()[-lines:]))
+        return escape_controls("\n".join(text.splitlines()[-lines:]))
 
 
 def start(
@@ -155,7 +155,7 @@ def start(
     refuse_keys(settings)
     model_name = split_spec(model)[0].rpartition("/")[2] if model else ""
     folder = new_folder(Path(runs_folder), benchmark_name(benchmark), model_name)
-    return launch(folder, Task(kind="run", benchmark=str(benchmark), settings=settings))[0]
+    return launch(folder, ProcessTask(kind="run", benchmark=str(benchmark), settings=settings))[0]
 
 
 def start_build(runs_folder: str | Path, benchmark: str | Path, **settings: Any) -> Started:
@@ -172,7 +172,7 @@ def start_build(runs_folder: str | Path, benchmark: str | Path, **settings: Any)
     for spec in cls(parse(cls.Options, options, of=f"building for '{benchmark}'")).helpers.values():
         check_spec(spec, {})
     folder = new_folder(Path(runs_folder) / DATA, benchmark_name(benchmark))
-    return launch(folder, Task(kind="build", benchmark=str(benchmark), settings=settings))[0]
+    return launch(folder, ProcessTask(kind="build", benchmark=str(benchmark), settings=settings))[0]
 
 
 def started(runs_folder: str | Path) -> list[Started]:
@@ -261,13 +261,13 @@ def _encoded(value: Any) -> bytes:
         raise UsageError("a setting or the name of a folder is not UTF-8: it cannot be stored.") from None
 
 
-def _mark_of(folder: Path, task: Task) -> Path:
+def _mark_of(folder: Path, task: ProcessTask) -> Path:
     """An empty file of the person's own that says that they began this task in this folder."""
     content = _encoded([str(folder.resolve()), task])
     return cache_dir() / "started" / hashlib.sha256(content).hexdigest()
 
 
-def record(folder: Path, task: Task, pid: int) -> Started:
+def record(folder: Path, task: ProcessTask, pid: int) -> Started:
     """Store which process writes a folder, and that this person began its task there."""
     refuse_keys(task.settings)
     process = Started(
@@ -283,7 +283,7 @@ def record(folder: Path, task: Task, pid: int) -> Started:
 
 
 def launch(
-    folder: Path, task: Task, environment: Mapping[str, str] | None = None
+    folder: Path, task: ProcessTask, environment: Mapping[str, str] | None = None
 ) -> tuple[Started, subprocess.Popen[bytes]]:
     """Begin a process, whose run may be there in part, and give it too; its log begins anew."""
     if folder.is_symlink():

@@ -23,7 +23,7 @@ from evenkeel.api.run import RUN_ARGUMENTS
 from evenkeel.api.setup import model_refs, read_samples, with_sampling
 from evenkeel.harness.benchmark import Benchmark, helper_specs
 from evenkeel.harness.dispatcher import Dispatcher
-from evenkeel.harness.gate import UNPRICED, Gate, estimate
+from evenkeel.harness.gate import UNPRICED, RequestGate, estimate
 from evenkeel.harness.limits import Limits, Price
 from evenkeel.harness.progress import Progress
 from evenkeel.harness.registry import benchmark_name, load_benchmark
@@ -167,7 +167,7 @@ def count_requests(
             journal,
             {role: {"spec": role} for role in benchmark.roles},
             opener=lambda role: counting,
-            gate=Gate(),
+            gate=RequestGate(),
             progress=Progress(),
         )
         ask(benchmark, samples, dispatcher)

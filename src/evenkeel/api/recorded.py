@@ -12,7 +12,7 @@ from evenkeel.errors import UsageError
 from evenkeel.files import datasets
 from evenkeel.harness.benchmark import Benchmark
 from evenkeel.harness.folder import Run
-from evenkeel.harness.gate import Gate
+from evenkeel.harness.gate import RequestGate
 from evenkeel.harness.progress import Progress
 from evenkeel.harness.published import Recorded, Recordings
 from evenkeel.harness.registry import benchmark_name, chosen_class, load_benchmark
@@ -64,7 +64,7 @@ def score(
         spec = make_spec(name, loaded, models, about)
         setup = Setup(loaded, spec, recorded.samples, models)
         folder = Path(out) if out else new_folder(RUNS, name, recorded.model)
-        gate = Gate()
+        gate = RequestGate()
         probe(loaded, models, watching, gate)
         return execute(setup, folder, gate, fresh=fresh, reuse=None, progress=watching)
 

@@ -24,7 +24,7 @@ from evenkeel.harness.folder import Run
 from evenkeel.harness.folder.layout import STARTED, how_to_resume, is_unused, run_file
 from evenkeel.harness.folder.spec import read_spec
 from evenkeel.harness.folder.writer import RunFolder
-from evenkeel.harness.gate import Gate
+from evenkeel.harness.gate import RequestGate
 from evenkeel.harness.limits import Limits
 from evenkeel.harness.progress import Progress
 from evenkeel.harness.registry import benchmark_name, load_benchmark, load_stored
@@ -91,7 +91,7 @@ def run(
     earlier = EarlierStart(Path(out)) if out and not fresh else None
     with (
         load_engine(engine, engine_args, concurrency=concurrency) as running,
-        _Target(Path(out) if out else None, watching) as target,
+        _RunTarget(Path(out) if out else None, watching) as target,
     ):
         setup = prepare(
             running, loaded, name, refs, data=data, column=column, lang=lang, limit=limit, label=label,
@@ -135,7 +135,7 @@ def rescore(
             journal,
             identities(spec),
             opener=permitted.open,
-            gate=Gate(),
+            gate=RequestGate(),
             progress=watching,
             refusals=permitted.refusals,
         )
@@ -167,7 +167,7 @@ def new_folder(root: Path, *names: str) -> Path:
     raise AssertionError("unreachable")
 
 
-class _Target:
+class _RunTarget:
     """The folder of a run that is being set up. Its settings are stored before the first request, with which
     servers are tried out: a run that is killed then can be resumed. One that ends before it has begun leaves
     no folder."""
@@ -187,7 +187,7 @@ class _Target:
         if self._is_new:
             self._progress.began(self.path)
 
-    def __enter__(self) -> _Target:
+    def __enter__(self) -> _RunTarget:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -222,7 +222,7 @@ def note_resuming(journal: Journal, where: Path, how: str, folder: RunFolder | N
 def execute(
     setup: Setup,
     path: Path,
-    gate: Gate,
+    gate: RequestGate,
     *,
     fresh: bool,
     reuse: str | Path | None,

@@ -21,9 +21,9 @@ from evenkeel.errors import CapabilityError, DataError, EvenkeelError, MissingEx
 from evenkeel.files import datasets
 from evenkeel.files.remote.sources import HUB, naming_source, parse_columns
 from evenkeel.harness.benchmark import Benchmark, degraded, helper_specs, inputs_type, subject_models
-from evenkeel.harness.data import Chosen, Data
+from evenkeel.harness.data import ChosenSamples, Data
 from evenkeel.harness.folder.spec import FORMAT
-from evenkeel.harness.gate import Gate, RoleGate
+from evenkeel.harness.gate import RequestGate, RoleGate
 from evenkeel.harness.limits import Limits
 from evenkeel.harness.model import CountsTries, Model, SupportsPromptLogprobs, addresses_of
 from evenkeel.harness.progress import Progress, watch
@@ -42,7 +42,7 @@ ABILITIES = {
 """The words for a capability whose name is not a verb."""
 EXAMPLES = 3
 """Texts of each language that a server is tried out with."""
-ASSIGNED_GATE: ContextVar[Gate | None] = ContextVar("assigned_gate", default=None)
+ASSIGNED_GATE: ContextVar[RequestGate | None] = ContextVar("assigned_gate", default=None)
 """The gate of the run that this thread executes, where it shares limits with others."""
 
 
@@ -70,7 +70,7 @@ def prepare(
     lang: str | Sequence[str] | None,
     limit: int | None,
     label: str | None,
-    gate: Gate,
+    gate: RequestGate,
     earlier: EarlierStart | None,
     progress: Progress,
     before_asking: Callable[[RunSpec], None],
@@ -111,7 +111,7 @@ def prepare(
 
 
 def probe(
-    benchmark: Benchmark | Builder, models: Mapping[str, Model], progress: Progress, gate: Gate
+    benchmark: Benchmark | Builder, models: Mapping[str, Model], progress: Progress, gate: RequestGate
 ) -> None:
     """Have every model tried out for what its role needs; trials count as requests of the run."""
     for role, model in models.items():
@@ -196,13 +196,13 @@ def gate_for(
     progress: Progress,
     *,
     batched: Collection[str] = (),
-) -> Gate:
+) -> RequestGate:
     """A run's gate with the price of each model; an error where a limit in dollars could not be kept."""
     prices, unknown = prices_by_role(limits, refs, benchmark.roles, batched=batched)
     require_prices(limits, unknown)
     if limits.max_usd is not None and (lines := shown_prices(prices, refs)):
         progress.note(f"--max-usd counts, in dollars per million tokens: {'; '.join(lines)}.")
-    return Gate(limits, prices, thinking_by_role(refs))
+    return RequestGate(limits, prices, thinking_by_role(refs))
 
 
 def data_problem(benchmark: str | Path, data: str | Path) -> str:
@@ -238,7 +238,7 @@ def read_samples(
     files = Data(listed, langs=langs, limit=limit)
     try:
         read = benchmark.samples(files)
-        samples = read if isinstance(read, Chosen) else files.choose(list(read))
+        samples = read if isinstance(read, ChosenSamples) else files.choose(list(read))
     except (EvenkeelError, MemoryError):
         raise
     except Exception as error:

@@ -38,11 +38,11 @@ REFUSALS = ("HTTP 400", "HTTP 404", "HTTP 405", "HTTP 415", "HTTP 422", "HTTP 50
 FAILURES = ("HTTP", "timeout", "no connection", "connection lost", "broken reply", "web page")
 """How the reason of any other failure begins."""
 MAX_TOKENS = 48
-LONGEST = 200
+LONGEST_ANSWER_CHARS = 200
 """Characters of an answer or a message that are shown."""
 
 
-class Prompts(Struct, frozen=True):
+class TrialPrompts(Struct, frozen=True):
     """What is asked, from `trial.json`."""
 
     chat: str
@@ -106,7 +106,7 @@ class _Trying:
     """The model under trial, and what was measured so far."""
 
     def __init__(self, model: Model) -> None:
-        self._prompts = read_json(__package__, "trial.json", type=Prompts)
+        self._prompts = read_json(__package__, "trial.json", type=TrialPrompts)
         self._model = model
         self._seconds: list[float] = []
         self._thinking = Trial(name="thinking", state="unclear", detail="")
@@ -242,7 +242,7 @@ def _thinking(response: Response) -> Trial:
 
 def _short(text: str) -> str:
     line = " ".join(text.split())
-    return line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…"
+    return line if len(line) <= LONGEST_ANSWER_CHARS else f"{line[: LONGEST_ANSWER_CHARS - 1]}…"
 
 
 NEEDS: dict[Capability, str] = {

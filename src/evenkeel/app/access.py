@@ -34,7 +34,7 @@ POLICY = (
 PRIVATE = "refused: open the address that `evenkeel app` printed; it has a token that this browser lacks."
 
 
-class Access:
+class AccessControl:
     """The middleware before every page."""
 
     def __init__(self, *, names: frozenset[str], read_only: bool) -> None:

@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from evenkeel.api.so_far import pace
-from evenkeel.app.settings import Settings
+from evenkeel.app.settings import AppSettings
 from evenkeel.harness.folder import load_run
 from evenkeel.harness.registry import benchmark_class
 from evenkeel.harness.stored.listing import list_runs
 from evenkeel.page.format import duration
 
 if TYPE_CHECKING:
-    from evenkeel.app.run_form import Chosen
+    from evenkeel.app.run_form import RunRequest
 
 
-def expected_time(settings: Settings, chosen: Chosen, requests: int) -> str:
+def expected_time(settings: AppSettings, chosen: RunRequest, requests: int) -> str:
     """`about 3 min at the pace of RUN`, where a run of this model with answers as long is there."""
     longest = getattr(benchmark_class(chosen.benchmark).Options(), "max_tokens", None)
     for listed in list_runs(settings.runs) if settings.runs.is_dir() and requests else ():

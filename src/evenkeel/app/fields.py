@@ -14,7 +14,7 @@ from aiohttp.web import FileField
 from msgspec import NODEFAULT, Struct
 from multidict import MultiMapping
 
-from evenkeel.app.settings import Settings
+from evenkeel.app.settings import AppSettings
 from evenkeel.errors import UsageError
 from evenkeel.files.package_data import read_json
 from evenkeel.options import Option, describe
@@ -74,12 +74,12 @@ def with_titles(text: str) -> str:
     return FLAG.sub(lambda flag: f"“{title(flag[1].replace('-', '_'))}”", text)
 
 
-def fields(kind: type[Struct], settings: Settings, given: Mapping[str, Any]) -> list[Field]:
+def fields(kind: type[Struct], settings: AppSettings, given: Mapping[str, Any]) -> list[Field]:
     """A field for each option, with what was given for it."""
     return [_field(option, settings, given.get(option.name)) for option in describe(kind)]
 
 
-def _field(option: Option, settings: Settings, given: Any) -> Field:
+def _field(option: Option, settings: AppSettings, given: Any) -> Field:
     default = None if option.default is NODEFAULT else option.default
     value = default if given is None else given
     name, words = option.name, with_titles(option.description.replace("; repeat", "; one per line"))
@@ -111,7 +111,7 @@ def _text(value: Any) -> str:
     return "" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def options_of(kind: type[Struct], settings: Settings, form: MultiMapping[Any]) -> dict[str, Any]:
+def options_of(kind: type[Struct], settings: AppSettings, form: MultiMapping[Any]) -> dict[str, Any]:
     """What a form gives for the options, where it differs from the defaults."""
     chosen = {}
     for option in describe(kind):
@@ -122,7 +122,7 @@ def options_of(kind: type[Struct], settings: Settings, form: MultiMapping[Any]) 
     return chosen
 
 
-def _read(option: Option, settings: Settings, form: MultiMapping[Any], default: Any) -> Any:
+def _read(option: Option, settings: AppSettings, form: MultiMapping[Any], default: Any) -> Any:
     name = f"{PREFIX}{option.name}"
     if option.type is bool:
         return name in form
@@ -167,7 +167,7 @@ def number(text: str, kind: type[N], title: str) -> N:
 # Files
 
 
-def file_of(settings: Settings, form: MultiMapping[Any], name: str) -> str | None:
+def file_of(settings: AppSettings, form: MultiMapping[Any], name: str) -> str | None:
     """A file of the app's folders, or one that was uploaded; None where neither was given."""
     upload = form.get(f"{name}-upload")
     if isinstance(upload, FileField) and upload.filename:
@@ -179,7 +179,7 @@ def file_of(settings: Settings, form: MultiMapping[Any], name: str) -> str | Non
     return chosen or None
 
 
-def save_upload(settings: Settings, name: str, content: bytes) -> Path:
+def save_upload(settings: AppSettings, name: str, content: bytes) -> Path:
     """Save a file that was uploaded. Its name holds a digest, so that no other file is ever replaced."""
     if any(folder.is_symlink() for folder in (settings.built, settings.uploads)):
         raise UsageError(f"{settings.uploads} is a link: nothing is written there. Remove it.")

@@ -11,13 +11,13 @@ from msgspec import Struct
 from evenkeel.api.launch import Started, own_process
 from evenkeel.files.lock import is_written
 from evenkeel.harness.control import RunProgress, read_progress
-from evenkeel.page.format import counted, duration, rate
+from evenkeel.page.format import duration, nouns, rate
 
 LINES = 12
 """Of the log of a process that ended early."""
 
 
-class Watched(Struct, frozen=True, kw_only=True):
+class WatchedProcess(Struct, frozen=True, kw_only=True):
     """A run or a build as a page shows it."""
 
     name: str
@@ -37,7 +37,7 @@ class Watched(Struct, frozen=True, kw_only=True):
     """What resumes it at a terminal."""
 
 
-def watched(folder: Path, process: Started | None) -> Watched:
+def watched(folder: Path, process: Started | None) -> WatchedProcess:
     """How far the process of a folder is; without `process` only what the folder itself says."""
     active = process.active if process else is_written(folder)
     progress = read_progress(folder) if active else None
@@ -47,7 +47,7 @@ def watched(folder: Path, process: Started | None) -> Watched:
         state = "stopped"
     known = progress is not None and progress.total > 0
     lines = LINES if state in ("failed", "stopped") else 0 if known else 1
-    return Watched(
+    return WatchedProcess(
         name=folder.name,
         state=state,
         active=active,
@@ -66,7 +66,7 @@ def _words(process: Started | None, progress: RunProgress | None) -> str:
     elapsed = _elapsed(began)
     if progress is None or not progress.total:
         return ", ".join(filter(None, ["loading", elapsed]))
-    parts = [f"{progress.phase}: {progress.done:,} of {counted(progress.total, 'requests')}"]
+    parts = [f"{progress.phase}: {progress.done:,} of {nouns(progress.total, 'requests')}"]
     parts += [progress.waiting, rate(progress.rate), elapsed]
     if progress.seconds_left is not None:
         parts.append(f"about {duration(progress.seconds_left)} left")

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from aiohttp import web
 
-from evenkeel.app.settings import SETTINGS, Settings
+from evenkeel.app.settings import SETTINGS, AppSettings
 from evenkeel.errors import EvenkeelError
 from evenkeel.page.html import render
 
@@ -31,11 +31,11 @@ PAGES = (
 """Address and name of each page of the navigation, and whether it starts something."""
 
 
-def settings_of(request: web.Request) -> Settings:
+def settings_of(request: web.Request) -> AppSettings:
     return request.app[SETTINGS]
 
 
-def page(settings: Settings, template: str, address: str, /, **values: Any) -> str:
+def page(settings: AppSettings, template: str, address: str, /, **values: Any) -> str:
     """A template of the app with what every page has."""
     shown = [(path, name) for path, name, starts in PAGES if not (starts and settings.read_only)]
     text = render(
@@ -78,7 +78,7 @@ async def in_thread(act: Callable[..., T], *args: Any, **more: Any) -> T:
     return await asyncio.to_thread(act, *args, **more)
 
 
-def problem_page(settings: Settings, address: str, error: Exception, status: int) -> web.Response:
+def problem_page(settings: AppSettings, address: str, error: Exception, status: int) -> web.Response:
     text = page(settings, "problem.html", address, title="That did not work", problem=str(error))
     return html(text.replace(str(settings.runs), settings.shown_runs), status)
 

@@ -14,11 +14,11 @@ from urllib.parse import urlencode
 from msgspec import Struct
 from multidict import MultiMapping
 
-from evenkeel.api.launch import Task, own_process
+from evenkeel.api.launch import ProcessTask, own_process
 from evenkeel.api.run import RUN_ARGUMENTS
 from evenkeel.api.setup import data_problem
 from evenkeel.app import fields
-from evenkeel.app.settings import Settings
+from evenkeel.app.settings import AppSettings
 from evenkeel.errors import UsageError
 from evenkeel.harness.folder import Run
 from evenkeel.harness.registry import benchmark_class, benchmark_names
@@ -40,7 +40,7 @@ AMOUNTS = {
 }
 
 
-class Chosen(Struct, frozen=True, kw_only=True):
+class RunRequest(Struct, frozen=True, kw_only=True):
     """What a form asks for: the arguments of `evenkeel.run`."""
 
     benchmark: str
@@ -69,7 +69,7 @@ class Chosen(Struct, frozen=True, kw_only=True):
 # Read from a form
 
 
-def chosen_of(settings: Settings, form: MultiMapping[Any]) -> Chosen:
+def chosen_of(settings: AppSettings, form: MultiMapping[Any]) -> RunRequest:
     name = str(form.get("benchmark", ""))
     if name not in benchmark_names():
         raise UsageError(f"{name!r} is not a benchmark. Available: {', '.join(benchmark_names())}.")
@@ -77,7 +77,7 @@ def chosen_of(settings: Settings, form: MultiMapping[Any]) -> Chosen:
     data = fields.file_of(settings, form, "data") or "starter"
     if data not in WORDS and (problem := data_problem(name, data)):
         raise UsageError(f"{name} cannot read this data: {problem}")
-    return Chosen(
+    return RunRequest(
         benchmark=name,
         model=_model(settings, form) if benchmark.subjects.tag == "model" else None,
         data=data,
@@ -102,7 +102,7 @@ def _whole(form: MultiMapping[Any], name: str, title: str) -> int | None:
     return fields.number(text, int, title) if text else None
 
 
-def _model(settings: Settings, form: MultiMapping[Any]) -> str:
+def _model(settings: AppSettings, form: MultiMapping[Any]) -> str:
     """The spec of the model that was chosen."""
     source = str(form.get("source", "embedded"))
     if source == "embedded":
@@ -138,7 +138,7 @@ class Filled(Struct, frozen=True, kw_only=True):
     """What could not be taken over."""
 
 
-def from_address(settings: Settings, query: Mapping[str, str]) -> Filled:
+def from_address(settings: AppSettings, query: Mapping[str, str]) -> Filled:
     """What a link may fill in: the benchmark, a data set of this app, the size and the languages."""
     data, size, lang = (query.get(name, "") for name in ("data", "size", "lang"))
     values = {
@@ -150,7 +150,7 @@ def from_address(settings: Settings, query: Mapping[str, str]) -> Filled:
     return Filled(benchmark=query.get("benchmark", ""), values=values)
 
 
-def from_run(settings: Settings, run: Run) -> Filled:
+def from_run(settings: AppSettings, run: Run) -> Filled:
     """Benchmark, data and sizes of a run; its models and methods where this person started it."""
     spec, process = run.spec, own_process(run.path)
     if process is not None and process.kind == "run" and process.task.benchmark == spec.benchmark:
@@ -171,7 +171,7 @@ def from_run(settings: Settings, run: Run) -> Filled:
     return Filled(benchmark=spec.benchmark, values=values, options=kept, note=note)
 
 
-def _from_task(settings: Settings, task: Task) -> Filled:
+def _from_task(settings: AppSettings, task: ProcessTask) -> Filled:
     given = task.settings
     data, lang = given.get("data") or "starter", given.get("lang") or ""
     names = {str(path): name for name, path in settings.data_sets().items()}
@@ -194,7 +194,7 @@ def _from_task(settings: Settings, task: Task) -> Filled:
     return Filled(benchmark=task.benchmark, values=values, options=options, note=note)
 
 
-def _from_spec(settings: Settings, spec: str, base_url: Any) -> dict[str, str]:
+def _from_spec(settings: AppSettings, spec: str, base_url: Any) -> dict[str, str]:
     """A model's spec as fields; empty where the form cannot give it."""
     bare, args = split_spec(spec)
     scheme, _, name = bare.partition(":")

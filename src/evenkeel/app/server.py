@@ -17,10 +17,10 @@ from typing import TypeAlias
 from aiohttp import web
 from msgspec import Struct
 
-from evenkeel.app.access import TOKEN, Access
+from evenkeel.app.access import TOKEN, AccessControl
 from evenkeel.app.rendering import with_problems
 from evenkeel.app.routes import add_routes
-from evenkeel.app.settings import SETTINGS, Settings
+from evenkeel.app.settings import SETTINGS, AppSettings
 from evenkeel.errors import UsageError
 
 Say: TypeAlias = Callable[[str], None]
@@ -31,7 +31,7 @@ SHUTDOWN_S = 2.0
 """How long open connections are waited for at the end."""
 
 
-class Server(Struct, frozen=True, kw_only=True):
+class AppServer(Struct, frozen=True, kw_only=True):
     """Where the app listens, and who may ask."""
 
     runs: Path
@@ -67,14 +67,14 @@ class Server(Struct, frozen=True, kw_only=True):
         return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def application(server: Server) -> tuple[web.Application, str]:
+def application(server: AppServer) -> tuple[web.Application, str]:
     """The app, and the token of its address; empty where it is read-only."""
     names = frozenset(name.lower() for name in (server.host, *server.allow_hosts))
-    access = Access(names=names, read_only=server.read_only)
+    access = AccessControl(names=names, read_only=server.read_only)
     app = web.Application(
         middlewares=[access.middleware, with_problems], client_max_size=LARGEST_UPLOAD_BYTES
     )
-    app[SETTINGS] = Settings(
+    app[SETTINGS] = AppSettings(
         runs=server.runs.resolve(),
         models=server.models.resolve() if server.models else None,
         data=server.data.resolve() if server.data else None,
@@ -85,7 +85,7 @@ def application(server: Server) -> tuple[web.Application, str]:
     return app, access.token
 
 
-def serve(server: Server, say: Say) -> None:
+def serve(server: AppServer, say: Say) -> None:
     """Serve the app until Ctrl-C."""
     if server.runs.exists() and not server.runs.is_dir():
         raise UsageError(f"--runs {server.runs}: this is not a folder.")

@@ -8,7 +8,7 @@ from aiohttp import web
 from msgspec import Struct
 
 
-class Settings(Struct, frozen=True):
+class AppSettings(Struct, frozen=True):
     """The folders of the app. Names from the page are looked up in these and nowhere else."""
 
     runs: Path
@@ -60,4 +60,4 @@ def is_plain_name(name: str) -> bool:
     return "?" not in name and name.isprintable()
 
 
-SETTINGS: web.AppKey[Settings] = web.AppKey("settings", Settings)
+SETTINGS: web.AppKey[AppSettings] = web.AppKey("settings", AppSettings)

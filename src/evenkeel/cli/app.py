@@ -70,7 +70,7 @@ def app_command(open_browser: bool | None, **settings: Any) -> None:
 
     It listens on this machine alone unless --host says otherwise, and sends nothing elsewhere.
     """
-    from evenkeel.app.server import Server, can_open_browser, serve
+    from evenkeel.app.server import AppServer, can_open_browser, serve
 
     opens = can_open_browser() if open_browser is None else open_browser
-    serve(Server(open_browser=opens, **settings), lambda text: say(text, err=True))
+    serve(AppServer(open_browser=opens, **settings), lambda text: say(text, err=True))

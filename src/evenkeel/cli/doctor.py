@@ -41,7 +41,7 @@ EXTRAS = {
 }
 
 
-class Check(Struct, frozen=True, kw_only=True):
+class Diagnosis(Struct, frozen=True, kw_only=True):
     """One thing that was checked."""
 
     part: str
@@ -114,24 +114,24 @@ def _try(model: str, model_args: Sequence[str], base_url: str | None, *, json: b
     return 0 if trial.enough else 1
 
 
-def _show(title: str, checks: Sequence[Check | Trial]) -> None:
+def _show(title: str, checks: Sequence[Diagnosis | Trial]) -> None:
     """A line for each, and below it the command that fixes it, if there is one."""
     say(title)
     width = max(len(check.name) for check in checks)
     for check in checks:
         say(f"  {MARKS[check.state]} {check.name:<{width}}  {check.detail or check.state}")
-        if isinstance(check, Check) and check.fix:
+        if isinstance(check, Diagnosis) and check.fix:
             say(f"{'':<{width + 6}}{check.fix}")
 
 
-def _system() -> Iterator[Check]:
+def _system() -> Iterator[Diagnosis]:
     machine = f"{platform.system()} {platform.release()}, {platform.machine()}, {os.cpu_count()} cores"
-    yield Check(part="system", name="evenkeel", detail=evenkeel.__version__)
-    yield Check(part="system", name="Python", detail=f"{platform.python_version()}, {sys.executable}")
-    yield Check(part="system", name="platform", detail=machine)
+    yield Diagnosis(part="system", name="evenkeel", detail=evenkeel.__version__)
+    yield Diagnosis(part="system", name="Python", detail=f"{platform.python_version()}, {sys.executable}")
+    yield Diagnosis(part="system", name="platform", detail=machine)
 
 
-def _extras() -> Iterator[Check]:
+def _extras() -> Iterator[Diagnosis]:
     """The packages that Evenkeel's metadata require with each extra, and whether they fit."""
     from packaging.requirements import Requirement
 
@@ -156,32 +156,34 @@ def _extras() -> Iterator[Check]:
         if problems:
             state: State = "missing" if extra in EMBEDDED.values() else "absent"
             detail, fix = f"{purpose}: {', '.join(problems)}", f'pip install "evenkeel-bench[{extra}]"'
-            yield Check(part="extras", name=extra, state=state, detail=detail, fix=fix)
+            yield Diagnosis(part="extras", name=extra, state=state, detail=detail, fix=fix)
         else:
-            yield Check(part="extras", name=extra, detail=", ".join(versions))
+            yield Diagnosis(part="extras", name=extra, detail=", ".join(versions))
 
 
-def _devices() -> Iterator[Check]:
+def _devices() -> Iterator[Diagnosis]:
     if importlib.util.find_spec("torch") is None:
         return  # reported among the extras
     from evenkeel.models.local.devices import devices
 
     try:
         for name, detail in devices().items():
-            yield Check(part="devices", name=name, state="absent" if name == "CUDA" else "ok", detail=detail)
+            yield Diagnosis(
+                part="devices", name=name, state="absent" if name == "CUDA" else "ok", detail=detail
+            )
     except (ImportError, OSError, RuntimeError) as error:  # another machine's build
         reason = first_line(error) or type(error).__name__
         detail, fix = f"cannot be loaded: {reason.rstrip('.')}", "pip install --force-reinstall torch"
-        yield Check(part="devices", name="torch", state="missing", detail=detail, fix=fix)
+        yield Diagnosis(part="devices", name="torch", state="missing", detail=detail, fix=fix)
 
 
-def _embedded() -> Iterator[Check]:
+def _embedded() -> Iterator[Diagnosis]:
     from evenkeel.models.registry import BACKENDS, load_model
 
     for spec in EMBEDDED:
         try:
             load_model(spec).close()
-            yield Check(part="embedded models", name=spec, detail=BACKENDS[spec].about)
+            yield Diagnosis(part="embedded models", name=spec, detail=BACKENDS[spec].about)
         except MissingExtra as error:
             problem, _, fix = str(error).rpartition(" Run: ")
-            yield Check(part="embedded models", name=spec, state="missing", detail=problem, fix=fix)
+            yield Diagnosis(part="embedded models", name=spec, state="missing", detail=problem, fix=fix)

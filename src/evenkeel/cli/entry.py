@@ -21,7 +21,7 @@ from evenkeel.cli.output import say, say_error
 from evenkeel.cli.signals import stopping
 from evenkeel.errors import EvenkeelError, StorageError, UsageError, suggestion
 from evenkeel.files.remote.telemetry import switch_off_telemetry
-from evenkeel.page.format import visible
+from evenkeel.page.format import escape_controls
 
 COMMANDS = {
     "demo": ("run", "Try it: a small run on the embedded models, with a report."),
@@ -162,7 +162,7 @@ def _run_command() -> int:
     try:
         return int(cli(prog_name="evenkeel", standalone_mode=False) or 0)
     except click.ClickException as error:
-        error.message = visible(error.message)  # type: ignore[misc]  # it quotes what was typed
+        error.message = escape_controls(error.message)  # type: ignore[misc]  # it quotes what was typed
         error.show()
         return error.exit_code
     except EvenkeelError as error:

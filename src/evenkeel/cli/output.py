@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evenkeel.page.format import as_json, share, visible
+from evenkeel.page.format import as_json, escape_controls, share
 
 if TYPE_CHECKING:
     from evenkeel.harness.folder import Run
@@ -19,13 +19,13 @@ SCORED_REASONS = ("truncated", "truncated: length", "truncated: max_tokens")
 
 def say(text: object, *, err: bool = False) -> None:
     """Print a line whose text may come from elsewhere: a server, a model, a file's name."""
-    click.echo(visible(str(text)), err=err)
+    click.echo(escape_controls(str(text)), err=err)
 
 
 def say_error(text: object) -> None:
     """Print `error: …` to stderr, in red unless NO_COLOR is set."""
     label = "error:" if os.environ.get("NO_COLOR") else click.style("error:", fg="red", bold=True)
-    click.echo(f"{label} {visible(str(text))}", err=True)
+    click.echo(f"{label} {escape_controls(str(text))}", err=True)
 
 
 def print_result(value: Any, overview: Overview | None = None, *, json: bool) -> None:

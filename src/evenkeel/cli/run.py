@@ -18,7 +18,7 @@ from evenkeel.harness.registry import check_option_names, chosen_class, load_ben
 from evenkeel.page.format import FLOOR, as_json
 
 if TYPE_CHECKING:
-    from evenkeel.api.launch import Task
+    from evenkeel.api.launch import ProcessTask
     from evenkeel.report.terminal.progress import Watcher
 
 MODEL_OPTIONS = compose(
@@ -184,11 +184,11 @@ def _run(
     settings |= {"model_args": parse_args(model_args), "batch": batch is not None, "wait": batch != "submit"}
     settings["engine_args"] = parse_args(settings["engine_args"])
     if not dry_run:
-        from evenkeel.api.launch import Task
+        from evenkeel.api.launch import ProcessTask
 
         out = settings.pop("out")
         settings = {name: value for name, value in settings.items() if value is not None}
-        task = Task(kind="run", benchmark=name, settings=settings, min_coverage=min_coverage)
+        task = ProcessTask(kind="run", benchmark=name, settings=settings, min_coverage=min_coverage)
         return run_and_show(task, out=out, fresh=not resume, json=json)
     from evenkeel.models.engines.engine import engine_options
 
@@ -197,7 +197,9 @@ def _run(
     return 0
 
 
-def run_and_show(task: Task, *, out: str | Path | None, fresh: bool = False, json: bool = False) -> int:
+def run_and_show(
+    task: ProcessTask, *, out: str | Path | None, fresh: bool = False, json: bool = False
+) -> int:
     """Run a benchmark, with its settings stored for `evenkeel resume`, print its figures, and return the exit
     code."""
     from evenkeel import api
@@ -210,7 +212,7 @@ def run_and_show(task: Task, *, out: str | Path | None, fresh: bool = False, jso
     return show_run(run, min_coverage=task.min_coverage, json=json)
 
 
-def storing(task: Task) -> Watcher:
+def storing(task: ProcessTask) -> Watcher:
     """The terminal's watcher, which stores the settings for `evenkeel resume` once the folder is ours."""
     from evenkeel.api.launch import record
     from evenkeel.report.terminal.progress import Watcher

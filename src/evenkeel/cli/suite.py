@@ -95,7 +95,7 @@ def _init(path: Path) -> None:
 
 def _plan(costs: Sequence[PlannedCost]) -> Overview:
     """A row for each run, and what those that are not finished cost together."""
-    from evenkeel.page.format import counted
+    from evenkeel.page.format import nouns
     from evenkeel.page.grid import Grid, Overview
 
     rows: list[tuple[str, list[Content]]] = []
@@ -111,9 +111,9 @@ def _plan(costs: Sequence[PlannedCost]) -> Overview:
     known = [usd for usd in left if usd is not None]
     total = f"at most ${sum(known):,.2f}" if known else "cost unknown: no prices given"
     if known and len(left) > len(known):
-        total += f", plus {counted(len(left) - len(known), 'runs')} without prices"
+        total += f", plus {nouns(len(left) - len(known), 'runs')} without prices"
     return Overview(
-        f"{len(left)} of {counted(len(costs), 'runs')} not finished: {total}.",
+        f"{len(left)} of {nouns(len(costs), 'runs')} not finished: {total}.",
         [f"Key: {key}." for key in dict.fromkeys(key for cost in costs for key in cost.plan.keys)],
         [Grid("", "run", columns, rows, left=3)],
         ["Tokens and costs are estimated; every answer is counted at its full length."],

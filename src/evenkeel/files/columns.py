@@ -40,7 +40,7 @@ def cells(record: Record) -> dict[Key, Cell]:
     row |= {
         ("answer", f"{index:06d}"): text
         for index, answer in enumerate(record.answers)
-        if (text := answer_text(answer)) is not None
+        if (text := answer_cell(answer)) is not None
     }
     return row | {
         ("input", name): msgspec.json.encode(value).decode() if isinstance(value, list | dict) else value
@@ -55,7 +55,7 @@ def exported_inputs(sample: Sample) -> dict[str, Any]:
     return {EXPECTED if name == "answer" else name: value for name, value in inputs.items()}
 
 
-def answer_text(answer: Response) -> str | None:
+def answer_cell(answer: Response) -> str | None:
     """The text of an answer, which may be empty; None where there is none, or no text was asked for."""
     others = (answer.logprobs, answer.string, answer.vector, answer.rank)
     silent = answer.status != "ok" or any(other is not None for other in others)

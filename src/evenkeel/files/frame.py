@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import polars as pl
     from polars import DataFrame as DataFrame
 
-CHUNK = 256
+ROWS_PER_CHUNK = 256
 """Rows handed to polars at a time."""
 LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 
@@ -74,7 +74,7 @@ def _scan(records: Records, types: Mapping[Key, type], extra: Extra = lambda rec
 
     def batches(*_: Any) -> Iterator[DataFrame]:
         rows = typed_rows(records, types, extra=extra)
-        while chunk := list(islice(rows, CHUNK)):
+        while chunk := list(islice(rows, ROWS_PER_CHUNK)):
             yield polars.DataFrame(chunk, schema=schema, orient="row", strict=False)
 
     return register_io_source(batches, schema=schema)

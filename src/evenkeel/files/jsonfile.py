@@ -18,7 +18,7 @@ from evenkeel.errors import DataError, explain
 BOM = b"\xef\xbb\xbf"
 """The byte order mark that some editors write before UTF-8."""
 NOT_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-DEEPEST = 500
+DEEPEST_JSON_LEVELS = 500
 """Levels of lists and objects in one another that are read. Python's own limit differs by version: 3.14 reads
 tens of thousands, with which no function that goes down into a value can deal."""
 BUFFER = 2**18
@@ -107,10 +107,10 @@ def check_depth(content: JsonT) -> JsonT:
     Few texts have as many brackets, so that counting these is all that is done.
     """
     data = content.encode(errors="replace") if isinstance(content, str) else content
-    if data.count(b"[") + data.count(b"{") > DEEPEST:
+    if data.count(b"[") + data.count(b"{") > DEEPEST_JSON_LEVELS:
         brackets = _STRING.sub(b"", data).translate(None, _NO_BRACKETS)
-        if max(accumulate(map(_STEPS.__getitem__, brackets)), default=0) > DEEPEST:
-            raise RecursionError(f"nested more than {DEEPEST} levels deep")
+        if max(accumulate(map(_STEPS.__getitem__, brackets)), default=0) > DEEPEST_JSON_LEVELS:
+            raise RecursionError(f"nested more than {DEEPEST_JSON_LEVELS} levels deep")
     return content
 
 
@@ -168,7 +168,7 @@ def _problem(error: Exception) -> str:
     """Why something is not JSON, in our words."""
     message = str(error)
     if isinstance(error, RecursionError):
-        return f"it is nested more than {DEEPEST} levels deep"
+        return f"it is nested more than {DEEPEST_JSON_LEVELS} levels deep"
     if isinstance(error, UnicodeDecodeError):
         return "it is not UTF-8 text"
     if "truncated" in message:
@@ -206,7 +206,7 @@ def json_objects(text: str) -> Iterator[Any]:
         except RecursionError:  # the same again at every brace inside
             return
         else:
-            if depth(value) <= DEEPEST:
+            if depth(value) <= DEEPEST_JSON_LEVELS:
                 yield value
         start = whole.find("{", end)
 

@@ -31,7 +31,7 @@ MOST_NAMES = 2000
 """Distinct tags and values of the samples of one file."""
 
 
-class State(NamedTuple):
+class FileState(NamedTuple):
     """What a file is as long as it is the same one."""
 
     size: int
@@ -56,13 +56,13 @@ class Index(NamedTuple):
     """Where the line of each begins in the file, and where the last one ends."""
 
 
-class _Sample(Struct, gc=False):
+class _IndexedSample(Struct, gc=False):
     id: str
     group: str
     tags: dict[str, Tag]
 
 
-class _Score(Struct, gc=False):
+class _IndexedScore(Struct, gc=False):
     tags: dict[str, Tag]
     values: dict[str, float | None]
     statuses: dict[str, int]
@@ -70,21 +70,21 @@ class _Score(Struct, gc=False):
     failures: tuple[str, ...] = ()
 
 
-class _Line(Struct, gc=False):
-    sample: _Sample
-    score: _Score
+class _IndexedLine(Struct, gc=False):
+    sample: _IndexedSample
+    score: _IndexedScore
 
 
-_LINES = msgspec.json.Decoder(_Line)
+_LINES = msgspec.json.Decoder(_IndexedLine)
 
 
-def state_of(path: Path) -> State:
+def state_of(path: Path) -> FileState:
     with open_file(path) as file:
         return _state(file)
 
 
 @contextlib.contextmanager
-def unchanged(path: Path, state: State) -> Iterator[BinaryIO]:
+def unchanged(path: Path, state: FileState) -> Iterator[BinaryIO]:
     """The file, if it is in this state: a run may be scored again while its samples are looked at."""
     with open_file(path) as file:
         if _state(file) != state:
@@ -92,22 +92,22 @@ def unchanged(path: Path, state: State) -> Iterator[BinaryIO]:
         yield file
 
 
-def _state(file: BinaryIO) -> State:
+def _state(file: BinaryIO) -> FileState:
     status = os.fstat(file.fileno())
-    return State(status.st_size, status.st_mtime_ns, status.st_ino)
+    return FileState(status.st_size, status.st_mtime_ns, status.st_ino)
 
 
 @lru_cache(maxsize=IN_MEMORY)
-def record_index(path: Path, state: State, headline: str) -> Index:
+def record_index(path: Path, state: FileState, headline: str) -> Index:
     """The index of a file in one state; `headline` is the metric that no sample may lack."""
-    lines: list[_Line] = []
+    lines: list[_IndexedLine] = []
     offsets = array("q", [0])
     with unchanged(path, state) as file:
         for number, line in enumerate(file, 1):
             try:
                 row = _LINES.decode(check_depth(line))
             except NOT_JSON:  # half of a surrogate pair, or an error to be described
-                row = convert(path, decode_line(path, line, number), _Line, line=number)
+                row = convert(path, decode_line(path, line, number), _IndexedLine, line=number)
             lines.append(row)
             offsets.append(offsets[-1] + len(line))
     tags = [line.sample.tags | line.score.tags for line in lines]
@@ -135,7 +135,7 @@ def _names(rows: Iterable[Mapping[str, Any]]) -> list[str]:
     return list(dict.fromkeys(name for names in dict.fromkeys(map(tuple, rows)) for name in names))
 
 
-def _has_failed(score: _Score, headlines: Sequence[str]) -> bool:
+def _has_failed(score: _IndexedScore, headlines: Sequence[str]) -> bool:
     """Whether a request was not answered, or scoring lacked something: the value of a headline (of any
     subject: `accuracy@bm25`) that the sample is measured by, or anything else."""
     return (

@@ -13,14 +13,14 @@ from typing import Any, NamedTuple
 
 from evenkeel.errors import DataError
 
-LARGEST = 1 << 18
+LARGEST_YAML_BYTES = 1 << 18
 """Characters of a file, which take PyYAML some seconds."""
-DEEPEST = 20
+DEEPEST_YAML_LEVELS = 20
 STANDARD = "tag:yaml.org,2002:"
 PLAIN = ("bool", "float", "int", "map", "merge", "null", "seq", "str", "timestamp", "value")
 
 
-class Entry(NamedTuple):
+class YamlEntry(NamedTuple):
     """One entry of the outermost mapping (with its key) or list (without)."""
 
     line: int
@@ -28,10 +28,10 @@ class Entry(NamedTuple):
     value: Any
 
 
-class Document(NamedTuple):
+class YamlDocument(NamedTuple):
     """A whole file, and the line of each value in it."""
 
-    entries: list[Entry] | None
+    entries: list[YamlEntry] | None
     """None where there is neither a mapping nor a list."""
     lines: dict[tuple[str | int, ...], int]
     """By the keys and positions that lead to a value, `("models", 0, "name")`: where it begins."""
@@ -44,17 +44,17 @@ class Document(NamedTuple):
         return self.lines.get(steps, 1)
 
 
-def read_entries(path: Path | str, content: str) -> list[Entry] | None:
+def read_entries(path: Path | str, content: str) -> list[YamlEntry] | None:
     """The entries of the outermost mapping or list, in order; None where there is neither."""
     return read_document(path, content).entries
 
 
-def read_document(path: Path | str, content: str) -> Document:
+def read_document(path: Path | str, content: str) -> YamlDocument:
     """The same, with the lines of all values."""
     import yaml
 
-    if len(content) > LARGEST:
-        raise DataError(path, f"the file is too large: at most {LARGEST:,} characters are read.")
+    if len(content) > LARGEST_YAML_BYTES:
+        raise DataError(path, f"the file is too large: at most {LARGEST_YAML_BYTES:,} characters are read.")
     try:
         root = yaml.compose(content, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
@@ -66,14 +66,14 @@ def read_document(path: Path | str, content: str) -> Document:
     except (ValueError, OverflowError):  # an escape beyond Unicode, a version of thousands of digits
         raise DataError(path, "this is not YAML: a character or number in it is out of range.") from None
     except RecursionError:
-        raise DataError(path, f"this is nested more than {DEEPEST} levels deep.") from None
+        raise DataError(path, f"this is nested more than {DEEPEST_YAML_LEVELS} levels deep.") from None
     reader = _Reader(path)
-    entries: list[Entry] | None = None
+    entries: list[YamlEntry] | None = None
     if isinstance(root, yaml.MappingNode | yaml.SequenceNode):
-        entries = [Entry(*entry) for entry in reader.children(root, ())]
+        entries = [YamlEntry(*entry) for entry in reader.children(root, ())]
     elif root is not None:
         reader.value(root, ())
-    return Document(entries, reader.lines)
+    return YamlDocument(entries, reader.lines)
 
 
 class _Reader:
@@ -116,8 +116,8 @@ class _Reader:
         return _text(node)
 
     def _check(self, node: Any, steps: tuple[str | int, ...]) -> None:
-        if len(steps) > DEEPEST:
-            raise self._error(node, f"this is nested more than {DEEPEST} levels deep")
+        if len(steps) > DEEPEST_YAML_LEVELS:
+            raise self._error(node, f"this is nested more than {DEEPEST_YAML_LEVELS} levels deep")
         if id(node) in self._seen:
             raise self._error(node, "aliases (*) are not read: write the text out, or quote it")
         self._seen.add(id(node))

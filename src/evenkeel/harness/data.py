@@ -41,7 +41,7 @@ class Data(tuple[DataFile, ...]):
                 )
         return self.langs or langs
 
-    def choose(self, samples: Sequence[Sample]) -> Chosen:
+    def choose(self, samples: Sequence[Sample]) -> ChosenSamples:
         """The samples of the chosen languages, and of each language the first `limit` groups."""
         langs = self.choose_langs(str(sample.tags.get("lang", "")) for sample in samples)
         groups: defaultdict[str, dict[str, int]] = defaultdict(dict)
@@ -53,7 +53,7 @@ class Data(tuple[DataFile, ...]):
             number = groups[lang].setdefault(sample.group, len(groups[lang]))
             if self.limit is None or number < self.limit:
                 chosen.append(sample)
-        return Chosen(chosen)
+        return ChosenSamples(chosen)
 
     def rows(self) -> Iterator[Row]:
         """The rows of all files: JSON lines, CSV or Parquet; of several files, named after the file too."""
@@ -62,7 +62,7 @@ class Data(tuple[DataFile, ...]):
             yield from (row._replace(name=f"{prefix}{row.name}") for row in read_rows(file.path))
 
 
-class Chosen(list[Sample]):
+class ChosenSamples(list[Sample]):
     """Samples that a benchmark chose itself by `langs` and `limit`, and facts for the run's spec."""
 
     def __init__(self, samples: Iterable[Sample], facts: Mapping[str, Any] | None = None) -> None:

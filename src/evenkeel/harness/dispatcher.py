@@ -15,11 +15,11 @@ from itertools import islice
 from typing import Any, TypeAlias
 
 from evenkeel.errors import EvenkeelError, UsageError
-from evenkeel.harness.gate import Gate, RoleGate, Ticket
+from evenkeel.harness.gate import RequestGate, RoleGate, Ticket
 from evenkeel.harness.model import CountsTries, HasNotes, MayRefuse, Model, addresses_of
 from evenkeel.harness.progress import Progress, watch
 from evenkeel.journal.database import LOOKUP
-from evenkeel.journal.journal import Journal, Key, Keyed, make_key, model_digest
+from evenkeel.journal.journal import Journal, JournalKey, Keyed, make_key, model_digest
 from evenkeel.journal.recording import Recording
 from evenkeel.text.answers import IN_REASONING
 from evenkeel.types import Generate, Request, Response
@@ -86,7 +86,7 @@ class Dispatcher:
         identities: Mapping[str, dict[str, Any]],
         *,
         opener: Opener,
-        gate: Gate,
+        gate: RequestGate,
         progress: Progress,
         titles: Mapping[str, str] = TITLES,
         reuse: Recording | None = None,
@@ -116,7 +116,7 @@ class Dispatcher:
 
     def answer(self, requests: Sequence[Request]) -> list[Response]:
         """Have requests of any roles answered that are not yet; the answers in order."""
-        keys: dict[str, list[Key]] = {}
+        keys: dict[str, list[JournalKey]] = {}
         for role, group in by_role(requests).items():
             keys[role] = self.keys(role, group)
             self._ask(role, group.__iter__, keys[role])
@@ -128,7 +128,7 @@ class Dispatcher:
             requests, {role: self.keys(role, group) for role, group in by_role(requests).items()}
         )
 
-    def keys(self, role: str, requests: Iterable[Request]) -> list[Key]:
+    def keys(self, role: str, requests: Iterable[Request]) -> list[JournalKey]:
         digest = self._digests[role]
         return [make_key(digest, request) for request in requests]
 
@@ -149,7 +149,7 @@ class Dispatcher:
         refused = {role: model.refused() for role, model in asked if isinstance(model, MayRefuse)}
         return {role: names for role, names in refused.items() if names}
 
-    def _ask(self, role: str, requests: Callable[[], Iterator[Request]], keys: list[Key]) -> None:
+    def _ask(self, role: str, requests: Callable[[], Iterator[Request]], keys: list[JournalKey]) -> None:
         title, total = self._title(role), len({key.key for key in keys})
         missing = self.journal.unanswered(keys) - self._failed
         if self._reuse is not None and missing:
@@ -204,7 +204,7 @@ class Dispatcher:
         self.gate.settle(ticket, response)
         self._progress.answered(response, usd=self.gate.usd)
 
-    def _read(self, requests: Sequence[Request], keys: Mapping[str, list[Key]]) -> list[Response]:
+    def _read(self, requests: Sequence[Request], keys: Mapping[str, list[JournalKey]]) -> list[Response]:
         streams = {role: self.journal.read(group) for role, group in keys.items()}
         responses = [next(streams[request.role]) for request in requests]
         for request, response in zip(requests, responses, strict=True):
@@ -312,7 +312,7 @@ class _Sending:
             )
 
 
-def _pending(requests: Iterable[Request], keys: Iterable[Key], missing: set[bytes]) -> Iterator[Keyed]:
+def _pending(requests: Iterable[Request], keys: Iterable[JournalKey], missing: set[bytes]) -> Iterator[Keyed]:
     """The requests whose key is missing, each once."""
     for request, key in zip(requests, keys, strict=True):
         if key.key in missing:

@@ -18,14 +18,14 @@ from typing import NamedTuple
 
 from evenkeel.errors import BudgetReached
 from evenkeel.harness.limits import ROUNDING, Limits, Price, Refused
-from evenkeel.journal.database import Usage
+from evenkeel.journal.database import JournalUsage
 from evenkeel.text.token_estimate import estimate_tokens
 from evenkeel.types import Embed, Generate, LogLikelihood, Rank, Request, Response, StringLikelihood
 
 UNPRICED = (Embed, Rank)
 """Kinds of requests whose tokens cost next to nothing and are not counted. Nor is a request to a model that
 computes here; calls to a server are."""
-NOTHING = Usage()
+NOTHING = JournalUsage()
 WAIT_S = 0.5
 """Between two looks whether money has become free: a wait without end cannot be interrupted everywhere."""
 
@@ -34,11 +34,11 @@ class Ticket(NamedTuple):
     """A request that was admitted."""
 
     role: str
-    tokens: Usage | None
+    tokens: JournalUsage | None
     """What it may use at most, which is set aside; None where its tokens are not counted."""
 
 
-class Gate:
+class RequestGate:
     """Admits requests while the limits hold."""
 
     def __init__(
@@ -47,7 +47,7 @@ class Gate:
         prices: Mapping[str, Price] | None = None,
         thinking: Mapping[str, int] | None = None,
         *,
-        shared: Gate | None = None,
+        shared: RequestGate | None = None,
         owner: str = "",
     ) -> None:
         self.limits = limits = limits or Limits()
@@ -64,15 +64,17 @@ class Gate:
         """By role: tokens that a model may write beside its answer."""
         self._shared = shared
         self._counts_money = limits.max_usd is not None or shared is not None
-        self._earlier: Mapping[str, Usage] = {}
-        self._usage: dict[str, Usage] = {}
+        self._earlier: Mapping[str, JournalUsage] = {}
+        self._usage: dict[str, JournalUsage] = {}
         """By role: what this start has used, and set aside."""
         self._under_way = 0
         """Requests that were admitted with money set aside, and are not settled yet."""
-        self._store: Callable[[str, Usage], None] = lambda role, usage: None
+        self._store: Callable[[str, JournalUsage], None] = lambda role, usage: None
         self._lock: threading.Condition = shared._lock if shared else threading.Condition()
 
-    def resume(self, usage: Mapping[str, Usage], store: Callable[[str, Usage], None] | None = None) -> None:
+    def resume(
+        self, usage: Mapping[str, JournalUsage], store: Callable[[str, JournalUsage], None] | None = None
+    ) -> None:
         """Count from what earlier starts used, by role, here and in shared limits. Called again, it replaces
         what was counted before. `store` is given each sum whenever it changes."""
         with self._lock:
@@ -91,13 +93,13 @@ class Gate:
         """
         if isinstance(request, UNPRICED):
             return Ticket(request.role, None)
-        tokens = Usage(0, *estimate(request, self._thinking)) if self._counts_money else NOTHING
+        tokens = JournalUsage(0, *estimate(request, self._thinking)) if self._counts_money else NOTHING
         usd = self._cost(request.role, tokens)
         with self._lock:
             while refused := self.count_and_reserve(usd):
                 if not wait:
                     return None
-                if not refused.may_pass:
+                if not refused.is_transient:
                     raise self._reached(refused.limit, usd)
                 self._lock.wait(WAIT_S)
             self._under_way += 1
@@ -110,17 +112,17 @@ class Gate:
         `waiting` for the same aside, may leave money over; BudgetReached where none can."""
         with self._lock:
             if refused := self.count_and_reserve(0.0):
-                if refused.may_pass and self._under_way > waiting:
+                if refused.is_transient and self._under_way > waiting:
                     return False
                 raise self._reached(refused.limit, 0.0)
-            self._use(role, Usage(1))
+            self._use(role, JournalUsage(1))
         return True
 
     def add_used(self, role: str, tokens_in: int, tokens_out: int) -> None:
         """Count the tokens of a reply that was paid for and gave no response."""
         with self._lock:
-            self._use(role, Usage(0, tokens_in, tokens_out))
-            self.settle_usd(0.0, self._cost(role, Usage(0, tokens_in, tokens_out)))
+            self._use(role, JournalUsage(0, tokens_in, tokens_out))
+            self.settle_usd(0.0, self._cost(role, JournalUsage(0, tokens_in, tokens_out)))
 
     def settle(self, ticket: Ticket, response: Response | None) -> None:
         """Replace what was set aside by what a response did cost. None: it was stopped before it ended."""
@@ -130,7 +132,9 @@ class Gate:
         used = _used(reserved, response) if response is not None else NOTHING
         with self._lock:
             self._under_way -= 1
-            change = Usage(0, used.tokens_in - reserved.tokens_in, used.tokens_out - reserved.tokens_out)
+            change = JournalUsage(
+                0, used.tokens_in - reserved.tokens_in, used.tokens_out - reserved.tokens_out
+            )
             if change != NOTHING:
                 self._use(role, change)
             self.settle_usd(self._cost(role, reserved), self._cost(role, used))
@@ -140,10 +144,10 @@ class Gate:
         limits, owner = self.limits, self._owner
         if limits.max_requests is not None and self.requests >= limits.max_requests:
             count = f"{owner}'s budget of {limits.max_requests:,} requests"
-            return Refused(count if owner else f"--max-requests {limits.max_requests}", may_pass=False)
+            return Refused(count if owner else f"--max-requests {limits.max_requests}", is_transient=False)
         if limits.max_usd is not None and self.usd + self.reserved_usd + usd > limits.max_usd + ROUNDING:
             limit = f"{owner}'s budget of ${limits.max_usd:g}" if owner else f"--max-usd {limits.max_usd:g}"
-            return Refused(limit, may_pass=self.reserved_usd > ROUNDING)
+            return Refused(limit, is_transient=self.reserved_usd > ROUNDING)
         refused = self._shared.count_and_reserve(usd) if self._shared is not None else None
         if refused is None:
             self.requests += 1
@@ -158,14 +162,14 @@ class Gate:
         else:
             self._lock.notify_all()
 
-    def _use(self, role: str, usage: Usage) -> None:
+    def _use(self, role: str, usage: JournalUsage) -> None:
         self._usage[role] = self._usage.get(role, NOTHING).plus(usage)
         self._save(role)
 
     def _save(self, role: str) -> None:
         self._store(role, self._earlier.get(role, NOTHING).plus(self._usage[role]))
 
-    def _count_earlier(self, usage: Mapping[str, Usage], sign: int) -> None:
+    def _count_earlier(self, usage: Mapping[str, JournalUsage], sign: int) -> None:
         for role, used in usage.items():
             self._add(sign * used.requests, sign * self._cost(role, used))
 
@@ -175,7 +179,7 @@ class Gate:
         if self._shared is not None:
             self._shared._add(requests, usd)
 
-    def _cost(self, role: str, usage: Usage) -> float:
+    def _cost(self, role: str, usage: JournalUsage) -> float:
         return self._prices.get(role, self._default_price).usd(usage.tokens_in, usage.tokens_out)
 
     def _reached(self, limit: str, usd: float) -> BudgetReached:
@@ -194,7 +198,7 @@ class RoleGate(NamedTuple):
     are the tokens of its response. Whatever else is sent for it, and whatever else the server counts, goes
     through here; so does a call with many texts."""
 
-    gate: Gate
+    gate: RequestGate
     role: str
 
     def count_try(self, *, waiting: int = 1) -> bool:
@@ -204,14 +208,14 @@ class RoleGate(NamedTuple):
         self.gate.add_used(self.role, tokens_in, tokens_out)
 
 
-def _used(reserved: Usage, response: Response) -> Usage:
+def _used(reserved: JournalUsage, response: Response) -> JournalUsage:
     """The tokens of a response: those that it reports, else an estimate, if it is an answer."""
     failed = response.status == "error"
     tokens_in = response.tokens_in or (0 if failed else reserved.tokens_in)
     tokens_out = response.tokens_out or 0
     if not tokens_out and reserved.tokens_out and not failed:
         tokens_out = min(reserved.tokens_out, estimate_tokens(response.text))
-    return Usage(0, tokens_in, tokens_out)
+    return JournalUsage(0, tokens_in, tokens_out)
 
 
 def estimate(request: Request, thinking: Mapping[str, int] | None = None) -> tuple[int, int]:

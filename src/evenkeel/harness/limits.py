@@ -29,7 +29,7 @@ class Refused(NamedTuple):
     """Why a request may not be sent."""
 
     limit: str
-    may_pass: bool
+    is_transient: bool
     """Whether others have money set aside that may become free."""
 
 

@@ -66,7 +66,7 @@ class SupportsPromptLogprobs(Protocol):
 
 
 @runtime_checkable
-class Served(Protocol):
+class ServedModel(Protocol):
     """A model on a server."""
 
     addresses: list[str]
@@ -75,4 +75,4 @@ class Served(Protocol):
 
 def addresses_of(model: Model) -> list[str]:
     """Where a model is reached; nothing for one that computes here."""
-    return list(model.addresses) if isinstance(model, Served) else []
+    return list(model.addresses) if isinstance(model, ServedModel) else []

@@ -35,7 +35,7 @@ class Progress:
 
 
 @runtime_checkable
-class Watched(Protocol):
+class ReportsPhase(Protocol):
     """A model that has something to wait for."""
 
     def watch(self, progress: Progress) -> None:
@@ -44,5 +44,5 @@ class Watched(Protocol):
 
 def watch(model: object, progress: Progress) -> None:
     """Have a model tell the watcher what it waits for, if it is one that waits."""
-    if isinstance(model, Watched):
+    if isinstance(model, ReportsPhase):
         model.watch(progress)

@@ -32,7 +32,7 @@ Answer: TypeAlias = Callable[[Sequence[Request]], Sequence[Response]]
 FAILED = Response(status="error", reason="scoring failed")
 FAILURE = "scoring failed: "
 """Begins what is said of a sample that could not be scored; how and where follows."""
-CHUNK = 25_000
+REQUESTS_PER_CHUNK = 25_000
 """Requests scored at a time: large enough for bulk work, small enough for memory."""
 UNCAUGHT = (EvenkeelError, MemoryError)
 """What stops a run wherever it comes from: it is not about one sample."""
@@ -102,7 +102,7 @@ def in_chunks(benchmark: Benchmark, samples: Sequence[Sample]) -> Iterator[list[
         groups[sample.group].append(sample)
         requests[sample.group] += len(_requests(benchmark, sample))
     # Where nothing is asked before scoring, all are one portion.
-    portion = requests.total() / max(1, ceil(requests.total() / CHUNK)) or CHUNK
+    portion = requests.total() / max(1, ceil(requests.total() / REQUESTS_PER_CHUNK)) or REQUESTS_PER_CHUNK
     order = {sample.id: index for index, sample in enumerate(samples)}
     chunk: list[Sample] = []
     size, portions = 0, 1

@@ -17,7 +17,7 @@ from evenkeel.harness.inputs import Inputs
 from evenkeel.harness.registry import load_stored
 from evenkeel.inspect.questions import (
     FIELD,
-    Question,
+    InspectQuestion,
     encode_answers,
     make_questions,
 )
@@ -77,7 +77,7 @@ def make_log(run: Run) -> Any:
 
 
 def _eval_spec(
-    run: Run, benchmark: Benchmark, questions: Sequence[Question], model: str, created: str
+    run: Run, benchmark: Benchmark, questions: Sequence[InspectQuestion], model: str, created: str
 ) -> Any:
     """What was asked, of whom and with which settings."""
     from inspect_ai.log import EvalConfig, EvalDataset, EvalSpec, HeadlineMetric
@@ -158,7 +158,7 @@ def figure_metadata(figure: Figure) -> dict[str, Any]:
 
 
 def _sample(
-    question: Question,
+    question: InspectQuestion,
     epoch: int,
     records: Mapping[str, Record],
     benchmark: Benchmark,
@@ -205,7 +205,7 @@ def _event(prompt: list[Any], output: Any, model: str) -> Any:
 
 
 def _answers(
-    question: Question, records: Mapping[str, Record], benchmark: Benchmark
+    question: InspectQuestion, records: Mapping[str, Record], benchmark: Benchmark
 ) -> dict[bytes, Response]:
     return {
         RecordedAnswers.key(request): response
@@ -293,7 +293,7 @@ def _values(records: Sequence[Record]) -> dict[str, float | None]:
     return {name: sum(values) / len(values) if values else None for name, values in known.items()}
 
 
-def _reductions(questions: Sequence[Question], records: Mapping[str, Record]) -> Any:
+def _reductions(questions: Sequence[InspectQuestion], records: Mapping[str, Record]) -> Any:
     """One score for all epochs of each question."""
     from inspect_ai.log import EvalSampleReductions, EvalSampleScore
 

@@ -27,7 +27,7 @@ Answers: TypeAlias = Mapping[bytes, Response]
 """Responses by `RecordedAnswers.key` of their requests."""
 
 
-class Question(Struct, frozen=True):
+class InspectQuestion(Struct, frozen=True):
     """What Inspect calls a sample."""
 
     samples: tuple[Sample, ...]
@@ -53,7 +53,7 @@ class Question(Struct, frozen=True):
         return next((request for request in asked if isinstance(request, Generate)), None)
 
 
-def make_questions(benchmark: Benchmark, samples: Iterable[Sample]) -> list[Question]:
+def make_questions(benchmark: Benchmark, samples: Iterable[Sample]) -> list[InspectQuestion]:
     """Samples of one group that ask the same, in turns; those that share their answers are one question."""
     repeats: defaultdict[Any, list[tuple[int, Sample]]] = defaultdict(list)
     for position, sample in enumerate(samples):
@@ -66,23 +66,25 @@ def make_questions(benchmark: Benchmark, samples: Iterable[Sample]) -> list[Ques
     return [as_question(benchmark, *zip(*members, strict=True)) for members in shared.values()]
 
 
-def as_question(benchmark: Benchmark, positions: Sequence[int], samples: Sequence[Sample]) -> Question:
+def as_question(benchmark: Benchmark, positions: Sequence[int], samples: Sequence[Sample]) -> InspectQuestion:
     """Samples that belong to one question, with what is asked in each epoch."""
     by_content: defaultdict[bytes, dict[bytes, Request]] = defaultdict(dict)
     for request in chain.from_iterable(map(benchmark.requests, samples)):
         by_content[make_key(b"", request).digest].setdefault(RecordedAnswers.key(request), request)
     epochs = zip_longest(*(repeats.values() for repeats in by_content.values()))
-    return Question(tuple(samples), tuple(positions), tuple(tuple(filter(None, asked)) for asked in epochs))
+    return InspectQuestion(
+        tuple(samples), tuple(positions), tuple(tuple(filter(None, asked)) for asked in epochs)
+    )
 
 
-def read_question(benchmark: Benchmark, metadata: Mapping[str, Any]) -> Question:
+def read_question(benchmark: Benchmark, metadata: Mapping[str, Any]) -> InspectQuestion:
     """The question of a sample's metadata."""
     kind = sample_type(type(benchmark))
     samples = msgspec.convert(metadata[FIELD]["samples"], list[kind])  # type: ignore[valid-type]
     return as_question(benchmark, metadata[FIELD]["positions"], samples)
 
 
-def in_order(questions: Iterable[Question]) -> list[Sample]:
+def in_order(questions: Iterable[InspectQuestion]) -> list[Sample]:
     """The samples of all questions, in the order of the data."""
     placed = (
         pair for question in questions for pair in zip(question.positions, question.samples, strict=True)

@@ -18,7 +18,7 @@ from evenkeel.api.run import summarise
 from evenkeel.api.setup import make_spec, model_refs, open_models, probe
 from evenkeel.harness.benchmark import helper_specs, record_type, subject_models
 from evenkeel.harness.dispatcher import by_role
-from evenkeel.harness.gate import Gate
+from evenkeel.harness.gate import RequestGate
 from evenkeel.harness.model import Model
 from evenkeel.harness.progress import Progress
 from evenkeel.harness.registry import load_benchmark
@@ -26,14 +26,14 @@ from evenkeel.harness.scoring import Scored, in_chunks, score_portion
 from evenkeel.inspect.questions import (
     NOT_RECORDED,
     Answers,
-    Question,
+    InspectQuestion,
     answered,
     in_order,
     read_question,
 )
 from evenkeel.models.engines.engine import LocalEngine
 from evenkeel.models.replay import RecordedAnswers
-from evenkeel.page.format import known
+from evenkeel.page.format import number_or_dash
 from evenkeel.page.metrics import Metric, declaration, scope_name, scope_of
 from evenkeel.types import (
     Answered,
@@ -65,7 +65,7 @@ class WithoutInspect(LocalEngine):
         return RecordedAnswers({}, {}) if is_inspect(ref.spec) else super()._make(ref)
 
 
-class Session:
+class ScoringSession:
     """A benchmark with its options and its helpers, for as long as a task runs."""
 
     def __init__(self, name: str, settings: str) -> None:
@@ -75,9 +75,9 @@ class Session:
         self.benchmark = load_benchmark(name, raw["options"], seed=raw["seed"])
         refs = model_refs(self.benchmark, name)
         self._helpers = open_models(WithoutInspect(), self.benchmark, name, refs)
-        probe(self.benchmark, self._helpers, Progress(), Gate())
+        probe(self.benchmark, self._helpers, Progress(), RequestGate())
         self._responses: dict[tuple[str, bytes], Response] = {}
-        self._questions: dict[str, Question] = {}
+        self._questions: dict[str, InspectQuestion] = {}
         self._subjects = subject_models(self.benchmark)
 
     @property
@@ -103,17 +103,17 @@ class Session:
         name, subjects = self.benchmark.layout.of_run(spec, summary).headline, [*self._subjects]
         return scope_name(name, {self.benchmark.subjects.tag: subjects[0]}) if subjects else name
 
-    def add(self, questions: Iterable[Question]) -> None:
+    def add(self, questions: Iterable[InspectQuestion]) -> None:
         """Keep questions, to be found by their ids."""
         self._questions.update((question.id, question) for question in questions)
 
-    def question(self, question_id: str | int | None, metadata: Any) -> Question:
+    def question(self, question_id: str | int | None, metadata: Any) -> InspectQuestion:
         """The question of an id; where a log is scored again, it is read from the sample's metadata."""
         if question_id not in self._questions:
             self.add([read_question(self.benchmark, metadata or {})])
         return self._questions[str(question_id)]
 
-    def whole_samples(self, question: Question, epoch: int) -> list[Sample]:
+    def whole_samples(self, question: InspectQuestion, epoch: int) -> list[Sample]:
         """The samples all of whose requests are asked in one epoch."""
         asked = chain.from_iterable(question.epochs[epoch - 1 : epoch])
         keys = set(map(RecordedAnswers.key, asked))
@@ -124,20 +124,22 @@ class Session:
 
     def helpers_of_inspect(self, items: Sequence[Answered], answers: Answers) -> Asking[None]:
         """What scoring asks of Inspect's models: yields those requests, and is sent their responses."""
-        known = dict(answers)
+        all_answers = dict(answers)
         scoring: Any = self.benchmark.score(items)
         requests = next(scoring, None) if not isinstance(scoring, list) else None
         while requests is not None:
-            asked = [r for r in requests if r.role in self.inspected and RecordedAnswers.key(r) not in known]
+            asked = [
+                r for r in requests if r.role in self.inspected and RecordedAnswers.key(r) not in all_answers
+            ]
             if asked:
                 responses = yield asked
-                known.update(zip(map(RecordedAnswers.key, asked), responses, strict=True))
+                all_answers.update(zip(map(RecordedAnswers.key, asked), responses, strict=True))
             try:
-                requests = scoring.send(self._answer(requests, known))
+                requests = scoring.send(self._answer(requests, all_answers))
             except StopIteration:
                 return
 
-    def score(self, questions: Sequence[Question], answers: Answers) -> list[Scored]:
+    def score(self, questions: Sequence[InspectQuestion], answers: Answers) -> list[Scored]:
         """The scores of all samples of some questions, together."""
         return self.score_samples(in_order(questions), answers)
 
@@ -151,7 +153,7 @@ class Session:
         )
         return [scored for items in portions for scored in score_portion(self.benchmark, items, answer)]
 
-    def figures(self, questions: Sequence[Question], answers: Answers) -> dict[str, float]:
+    def figures(self, questions: Sequence[InspectQuestion], answers: Answers) -> dict[str, float]:
         """The figures of all samples of some questions, each with its interval, and the coverage."""
         scores = [scored.score for scored in self.score(questions, answers)]
         summary = summarise(self.benchmark, scores)
@@ -207,7 +209,7 @@ def explain(metrics: Sequence[Metric], record: Record, names: Collection[str]) -
     for name in names:
         metric, value = declaration(metrics, name), record.score.values.get(name)
         if metric is not None and value is not None:
-            lines.append(f"- `{name}` {known(value, metric.unit)}: {metric.title}")
+            lines.append(f"- `{name}` {number_or_dash(value, metric.unit)}: {metric.title}")
     failed = [answer for answer in record.answers if answer.status not in ("ok", "truncated")]
     reasons = [f"{each.status}: {each.reason}" if each.reason else each.status for each in failed]
     failures = dict.fromkeys([*record.score.failures, *reasons])
@@ -235,9 +237,9 @@ def standard_error(figure: Figure) -> float | None:
 
 
 @cache
-def open_session(name: str, settings: str) -> Session:
+def open_session(name: str, settings: str) -> ScoringSession:
     """The session of a task; `settings` is the JSON of its options, its seed and its data."""
-    return Session(name, settings)
+    return ScoringSession(name, settings)
 
 
 def coverage(scores: Sequence[Score]) -> float:

@@ -38,13 +38,13 @@ from evenkeel.inspect.outputs import response_of
 from evenkeel.inspect.questions import (
     FIELD,
     Answers,
-    Question,
+    InspectQuestion,
     answered,
     decode_answers,
     encode_answers,
     make_questions,
 )
-from evenkeel.inspect.scoring import Session, open_session
+from evenkeel.inspect.scoring import ScoringSession, open_session
 from evenkeel.models.replay import RecordedAnswers
 from evenkeel.options import describe
 from evenkeel.text.answers import rule_for
@@ -135,7 +135,7 @@ def build_task(name: str, parameters: Mapping[str, Any]) -> Task:
     )
 
 
-def inspected_roles(session: Session) -> list[str]:
+def inspected_roles(session: ScoringSession) -> list[str]:
     """The roles in which a model of Inspect answers."""
     return [*session.inspected, *(["model"] if "model" in session.benchmark.roles else [])]
 
@@ -153,7 +153,7 @@ def as_option(value: Any, kind: Any) -> Any:
     return ",".join(str(each) for each in as_list(value))
 
 
-def as_sample(session: Session, question: Question) -> InspectSample:
+def as_sample(session: ScoringSession, question: InspectQuestion) -> InspectSample:
     """A question as Inspect's sample."""
     request = question.request(1) or first_request(session, question)
     prompt = messages(request) if request else [ChatMessageUser(content=question.id)]
@@ -162,7 +162,7 @@ def as_sample(session: Session, question: Question) -> InspectSample:
     )
 
 
-def first_request(session: Session, question: Question) -> Generate | None:
+def first_request(session: ScoringSession, question: InspectQuestion) -> Generate | None:
     """What a benchmark that asks only while it scores asks Inspect's model first."""
     items = [answered(session.benchmark, sample, {}) for sample in question.samples]
     for requests in session.helpers_of_inspect(items, {}):
@@ -183,7 +183,7 @@ def as_config(request: Generate) -> GenerateConfig:
     )
 
 
-def check_model(question: Question, model: InspectModel) -> None:
+def check_model(question: InspectQuestion, model: InspectModel) -> None:
     """Refuse a chat before anything is asked, where a plain text is to be continued."""
     request = question.request(1)
     if request is not None and isinstance(request.prompt, str):
@@ -211,7 +211,7 @@ def as_response(output: ModelOutput, request: Generate) -> Response:
 
 
 async def ask_helpers(
-    session: Session, samples: Sequence[Sample], answers: Answers, state: TaskState | None = None
+    session: ScoringSession, samples: Sequence[Sample], answers: Answers, state: TaskState | None = None
 ) -> dict[bytes, Response]:
     """Have Inspect's models answer what scoring these samples asks of them; the messages go into `state`."""
     items = [answered(session.benchmark, sample, answers) for sample in samples]
@@ -236,7 +236,7 @@ async def ask_helpers(
     return helped
 
 
-async def _ask_helper(session: Session, request: Request) -> ModelOutput:
+async def _ask_helper(session: ScoringSession, request: Request) -> ModelOutput:
     role = session.inspected[request.role]
     return await generated(get_model(role=role) if role else get_model(), as_generate(request))
 
@@ -301,7 +301,9 @@ def _benchmark_scorer(benchmark: str, settings: str) -> Scorer:
     return score
 
 
-def as_score(session: Session, question: Question, samples: Sequence[Sample], answers: Answers) -> Score:
+def as_score(
+    session: ScoringSession, question: InspectQuestion, samples: Sequence[Sample], answers: Answers
+) -> Score:
     """The values of some samples of a question; of an epoch that is only a part of one, whether it counts."""
     rules = {RecordedAnswers.key(each): rule_for(each) for asked in question.epochs for each in asked}
     rules = rules or dict.fromkeys(answers, ANSWERS)
@@ -329,7 +331,7 @@ def as_score(session: Session, question: Question, samples: Sequence[Sample], an
     )
 
 
-def session_of(score: Score) -> Session:
+def session_of(score: Score) -> ScoringSession:
     fields = (score.metadata or {})[FIELD]
     return open_session(fields["benchmark"], fields["settings"])
 

@@ -52,15 +52,15 @@ UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError, TypeErro
 _decode = msgspec.json.Decoder(Response).decode
 
 
-class Usage(NamedTuple):
+class JournalUsage(NamedTuple):
     """What was asked of a model: tries, and the tokens that they used."""
 
     requests: int = 0
     tokens_in: int = 0
     tokens_out: int = 0
 
-    def plus(self, other: Usage) -> Usage:
-        return Usage(
+    def plus(self, other: JournalUsage) -> JournalUsage:
+        return JournalUsage(
             self.requests + other.requests,
             self.tokens_in + other.tokens_in,
             self.tokens_out + other.tokens_out,
@@ -84,9 +84,9 @@ def find(connection: sqlite3.Connection, keys: Sequence[bytes]) -> dict[bytes, R
     return {key: response for key, response in decoded.items() if response is not None}
 
 
-def read_usage(connection: sqlite3.Connection) -> dict[str, Usage]:
+def read_usage(connection: sqlite3.Connection) -> dict[str, JournalUsage]:
     rows = connection.execute("SELECT role, requests, tokens_in, tokens_out FROM usage")
-    return {role: Usage(*amounts) for role, *amounts in rows}
+    return {role: JournalUsage(*amounts) for role, *amounts in rows}
 
 
 def decode(status: Any, body: Any) -> Response | None:

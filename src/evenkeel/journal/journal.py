@@ -30,7 +30,7 @@ from evenkeel.files.cache import write_whole
 from evenkeel.journal.database import (
     LOOKUP,
     UNDECODABLE,
-    Usage,
+    JournalUsage,
     connect,
     empty_journal,
     find,
@@ -59,7 +59,7 @@ NOT_ASKED = Response(status="error", reason="not asked")
 _encode = msgspec.json.Encoder().encode
 
 
-class Key(NamedTuple):
+class JournalKey(NamedTuple):
     """Where an answer is filed: under `key`; `digest` is that of the request's content alone."""
 
     key: bytes
@@ -69,7 +69,7 @@ class Key(NamedTuple):
 class Keyed(NamedTuple):
     """A request with its key, which is made once and stays with it until the answer is stored."""
 
-    key: Key
+    key: JournalKey
     request: Request
 
 
@@ -77,13 +77,13 @@ def model_digest(identity: Mapping[str, Any]) -> bytes:
     return hashlib.sha256(msgspec.json.encode(identity, order="deterministic")).digest()
 
 
-def make_key(model: bytes, request: Request) -> Key:
+def make_key(model: bytes, request: Request) -> JournalKey:
     """The key of a request to the model with this digest."""
     try:
         digest = hashlib.sha256(content(request)).digest()
     except UnicodeEncodeError:
         raise DataError("a request", HALF_A_CHARACTER) from None
-    return Key(hashlib.sha256(model + digest + request.repeat.to_bytes(8, "big")).digest(), digest)
+    return JournalKey(hashlib.sha256(model + digest + request.repeat.to_bytes(8, "big")).digest(), digest)
 
 
 def content(request: Request) -> bytes:
@@ -122,7 +122,7 @@ class Journal:
             self.empty = self._reader.execute("SELECT 1 FROM responses LIMIT 1").fetchone() is None
             self._status = path.stat()
             stack.pop_all()
-        self._writer = _Writer(path)
+        self._writer = _WriterThread(path)
 
     def put(self, keyed: Keyed, response: Response) -> None:
         """File an answer. One that comes later under the same key takes its place."""
@@ -131,11 +131,11 @@ class Journal:
         if response.is_large:
             self._writer.flush()
 
-    def put_usage(self, role: str, usage: Usage) -> None:
+    def put_usage(self, role: str, usage: JournalUsage) -> None:
         """Store what was asked of the model of a role so far, whether or not an answer came of it."""
         self._writer.put_usage(role, usage)
 
-    def usage(self) -> dict[str, Usage]:
+    def usage(self) -> dict[str, JournalUsage]:
         """What was asked of the model of each role, over all starts of the run."""
         self.flush()
         with storage_errors(self.path):
@@ -146,7 +146,7 @@ class Journal:
         self._writer.flush()
         self._check_place()
 
-    def unanswered(self, keys: Iterable[Key], *, again: bool = True) -> set[bytes]:
+    def unanswered(self, keys: Iterable[JournalKey], *, again: bool = True) -> set[bytes]:
         """The keys that have no stored answer; of what failed, unless `again` says otherwise, too."""
         missing = {key.key for key in keys}
         if self.empty:
@@ -157,7 +157,7 @@ class Journal:
             missing -= {key for key, response in stored.items() if not again or response.status != "error"}
         return missing
 
-    def read(self, keys: Iterable[Key]) -> Iterator[Response]:
+    def read(self, keys: Iterable[JournalKey]) -> Iterator[Response]:
         """The stored answer under each key, in order. What was never answered reads as an error."""
         stream = iter(keys)
         while chunk := [key.key for key in islice(stream, LOOKUP)]:
@@ -217,7 +217,7 @@ class Journal:
             return find(self._reader, keys)
 
 
-class _Writer:
+class _WriterThread:
     """The thread that writes: an answer is committed with those that come within GATHER_S, since a commit
     takes as long for one as for twenty. It appends to SQLite's write-ahead log and does not wait for the disk
     (`synchronous = NORMAL`). What fails is raised at the next call: no answer is lost silently."""
@@ -228,7 +228,7 @@ class _Writer:
         self._wake = threading.Event()
         self._urgent = threading.Event()
         self._entries: list[Entry] = []
-        self._usage: dict[str, Usage] = {}
+        self._usage: dict[str, JournalUsage] = {}
         self._waiting: list[threading.Event] = []
         self._closing = False
         self._failure: BaseException | None = None
@@ -245,7 +245,7 @@ class _Writer:
         elif waiting >= AHEAD:
             self.flush()
 
-    def put_usage(self, role: str, usage: Usage) -> None:
+    def put_usage(self, role: str, usage: JournalUsage) -> None:
         """Store what was asked of the model of a role so far. It is committed also where no answer comes: a
         kill must not make the budget fresh."""
         with self._lock:
@@ -297,7 +297,9 @@ class _Writer:
             self._failure = error
 
 
-def _commit(connection: sqlite3.Connection, entries: Sequence[Entry], usage: Mapping[str, Usage]) -> None:
+def _commit(
+    connection: sqlite3.Connection, entries: Sequence[Entry], usage: Mapping[str, JournalUsage]
+) -> None:
     """Put answers and usage into the tables, all or none."""
     if not entries and not usage:
         return

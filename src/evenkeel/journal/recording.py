@@ -17,7 +17,7 @@ import msgspec
 
 from evenkeel.errors import DataError, RunConflict
 from evenkeel.files import lock
-from evenkeel.journal.database import Usage, check, decode, find, harden, read_usage, refuse_links
+from evenkeel.journal.database import JournalUsage, check, decode, find, harden, read_usage, refuse_links
 from evenkeel.journal.journal import make_key
 from evenkeel.types import Request, Response, Sample
 
@@ -65,7 +65,7 @@ class Recording:
         decoder = msgspec.json.Decoder(kind)
         return [decoder.decode(body) for (body,) in rows]
 
-    def usage(self) -> dict[str, Usage]:
+    def usage(self) -> dict[str, JournalUsage]:
         """What was asked of the model of each role, over all starts of the run."""
         return self._read(read_usage)
 

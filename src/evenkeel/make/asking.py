@@ -20,7 +20,7 @@ Key = TypeVar("Key", bound=Hashable)
 Fields = TypeVar("Fields", bound=Struct)
 
 
-class Tally(defaultdict[str, Counter[str]]):
+class StepTally(defaultdict[str, Counter[str]]):
     """By step: how many items came out `ok`, and how many were dropped for which reason."""
 
     def __init__(self) -> None:
@@ -67,7 +67,7 @@ def ask(
     choices: Sequence[judge.Choices] = (),
     role: str = "model",
     max_tokens: int = judge.MAX_TOKENS,
-) -> Asking[list[tuple[Item, judge.Verdict[Fields]]]]:
+) -> Asking[list[tuple[Item, judge.JudgeVerdict[Fields]]]]:
     """Every item with what the model answered to its prompt, read under the fields of `kind`.
 
     `choices` are those of each prompt, if any. An answer that is missing or cannot be read is counted under

@@ -53,8 +53,8 @@ from evenkeel.types import (
 
 if TYPE_CHECKING:
     from evenkeel.models.local.causal import Causal
-    from evenkeel.models.local.generation import Prompt
-    from evenkeel.models.local.loglikelihood import Pair
+    from evenkeel.models.local.generation import TokenisedPrompt
+    from evenkeel.models.local.loglikelihood import TokenisedPair
     from evenkeel.models.local.prompts import ScoredPrompt
 
 T = TypeVar("T")
@@ -62,7 +62,7 @@ R = TypeVar("R")
 
 log = logging.getLogger(__name__)
 
-WINDOW = 4096
+REQUESTS_PER_WINDOW = 4096
 """Requests read ahead, so that texts of like length can share a batch."""
 
 ROWS = {"cpu": 128, "mps": 32}
@@ -166,7 +166,7 @@ class HuggingFace:
                 )
 
     def answer(self, requests: Iterable[Request]) -> Iterator[tuple[Request, Response]]:
-        for window in batching.windows(requests, WINDOW):
+        for window in batching.windows(requests, REQUESTS_PER_WINDOW):
             yield from batching.failing_alone(self._answer, window)
 
     def _answer(self, window: Sequence[Request]) -> Iterator[tuple[Request, Response]]:
@@ -232,8 +232,8 @@ class HuggingFace:
             if kind == "cpu":
                 self._workers = batching.cpu_workers()
                 tokens = min(TOKENS[kind], CPU_TOKENS // self._workers)
-            rows = min(causal.rows_that_fit(), ROWS.get(kind, WINDOW))
-            self._rows = options.concurrency or rows if causal.pads else 1
+            rows = min(causal.rows_that_fit(), ROWS.get(kind, REQUESTS_PER_WINDOW))
+            self._rows = options.concurrency or rows if causal.can_pad else 1
             self._budget = Budget(
                 rows=self._rows,
                 tokens=options.batch_tokens or tokens or causal.tokens_that_fit(),
@@ -249,7 +249,7 @@ class HuggingFace:
         from evenkeel.models.local.generation import generate, shares_prompts
         from evenkeel.models.local.prompts import prompt_of
 
-        groups: dict[tuple[int, ...], list[tuple[Generate, Prompt]]] = {}
+        groups: dict[tuple[int, ...], list[tuple[Generate, TokenisedPrompt]]] = {}
         for request in requests:
             prompt = prompt_of(causal, request)
             if isinstance(prompt, Response):
@@ -258,7 +258,7 @@ class HuggingFace:
                 groups.setdefault(prompt.ids, []).append((request, prompt))
         shared = shares_prompts(causal)
 
-        def size(row: tuple[Generate, Prompt]) -> int:
+        def size(row: tuple[Generate, TokenisedPrompt]) -> int:
             ids, tokens = row[1].ids, row[1].max_tokens
             return -(-len(ids) // (len(groups[ids]) if shared else 1)) + tokens
 
@@ -274,7 +274,7 @@ class HuggingFace:
     ) -> Iterator[tuple[Request, Response]]:
         from evenkeel.models.local.loglikelihood import loglikelihoods, pair_of
 
-        groups: dict[tuple[int, ...], list[tuple[LogLikelihood, Pair]]] = {}
+        groups: dict[tuple[int, ...], list[tuple[LogLikelihood, TokenisedPair]]] = {}
         for request in requests:
             pair = pair_of(causal, request.prefix, request.continuation)
             if pair is None:

@@ -43,14 +43,14 @@ class Provider(Struct, frozen=True, forbid_unknown_fields=True):
     note: str = ""
 
 
-class Table(Struct, frozen=True, forbid_unknown_fields=True):
+class PriceTable(Struct, frozen=True, forbid_unknown_fields=True):
     date: str
     """When the table was put together; `Provider.official` and its note say from what."""
     providers: dict[str, Provider]
 
 
-def price_table() -> Table:
-    return read_json(__package__, "prices.json", type=Table)
+def price_table() -> PriceTable:
+    return read_json(__package__, "prices.json", type=PriceTable)
 
 
 def batch_price_of(ref: ModelRef) -> Price | None:

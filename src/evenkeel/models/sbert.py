@@ -16,7 +16,7 @@ from evenkeel.models.local.responses import does_not_fit, failed
 from evenkeel.models.local.weights import Weights, locate, read_json, require_packages
 from evenkeel.types import Capability, Embed, Rank, Request, Response
 
-WINDOW = 20_000
+TEXTS_PER_WINDOW = 20_000
 """Texts read ahead, so that those of like length share a batch and equal ones are embedded once."""
 
 PAIR_WINDOW = 256
@@ -59,7 +59,7 @@ class SentenceTransformer:
             )
 
     def answer(self, requests: Iterable[Request]) -> Iterator[tuple[Request, Response]]:
-        for window in batching.windows(requests, WINDOW):
+        for window in batching.windows(requests, TEXTS_PER_WINDOW):
             yield from batching.failing_alone(self._answer, window)
 
     def _answer(self, window: Sequence[Request]) -> Iterator[tuple[Request, Response]]:

@@ -25,9 +25,9 @@ from evenkeel.models.boundary import appended_tokens
 from evenkeel.models.local.vocabulary import SPACE, Vocabulary, read_vocabulary, unknown_token
 from evenkeel.models.local.weights import require_packages, tokenizer_errors
 
-LARGEST = 256 * 1024 * 1024
+LARGEST_TOKENIZER_BYTES = 256 * 1024 * 1024
 """Bytes of a tokenizer's file, at most."""
-LONGEST = 512
+LONGEST_TOKEN_CHARS = 512
 """Characters or bytes of a token, at most: to find its parts takes time with the square of its length."""
 RANK = re.compile(rb"[A-Za-z0-9+/]+=* \d{1,9}\s*")
 """A line of tiktoken's files: a token in base64, and its rank."""
@@ -99,8 +99,10 @@ def read_tokenizer(path: Path) -> TextTokenizer:
         raise UsageError(f"{path} has no tokenizer. Expected in it: {', '.join(NAMES)}.")
     require_packages("tokenizers", what="a tokenizer", extra="hf")
     try:
-        if file.stat().st_size > LARGEST:
-            raise UsageError(f"{file} has more than {LARGEST:,} bytes: it is not a tokenizer.")
+        if file.stat().st_size > LARGEST_TOKENIZER_BYTES:
+            raise UsageError(
+                f"{file} has more than {LARGEST_TOKENIZER_BYTES:,} bytes: it is not a tokenizer."
+            )
         content = read_bytes(file)
     except OSError as error:
         raise UsageError(f"{file} cannot be read: {error.strerror}.") from None
@@ -158,7 +160,7 @@ def _read_ranks(content: bytes, file: Path) -> dict[bytes, int]:
     return ranks
 
 
-class _Token(Struct):
+class _VocabularyToken(Struct):
     rank: int
     token_bytes: str
 
@@ -171,7 +173,7 @@ class _TekkenConfig(Struct):
 
 class _Tekken(Struct):
     config: _TekkenConfig
-    vocab: list[_Token]
+    vocab: list[_VocabularyToken]
 
 
 def _from_tekken(content: bytes, file: Path) -> TextTokenizer:
@@ -201,8 +203,8 @@ def _pattern_of(name: str, count: int) -> tuple[str, str]:
 
 def _from_ranks(ranks: Mapping[bytes, int], file: Path, pattern: str, note: str = "") -> TextTokenizer:
     """Byte pairs merged by rank, the lower first."""
-    if longest := max((len(token) for token in ranks if len(token) > LONGEST), default=0):
-        raise UsageError(f"{file}: a token of {longest} bytes; at most {LONGEST} are expected.")
+    if longest := max((len(token) for token in ranks if len(token) > LONGEST_TOKEN_CHARS), default=0):
+        raise UsageError(f"{file}: a token of {longest} bytes; at most {LONGEST_TOKEN_CHARS} are expected.")
     if missing := [byte for byte in range(256) if bytes([byte]) not in ranks]:
         raise UsageError(f"{file} has no token for the byte {missing[0]:#04x}: every byte must have one.")
     require_packages("transformers", what="a tokenizer of byte pairs", extra="hf")
@@ -238,7 +240,7 @@ def _from_sentencepiece(content: bytes) -> Any:
         raise ValueError("it is neither JSON, nor ranks of tiktoken, nor a SentencePiece model")
     if trainer.model_type not in (UNIGRAM, BYTE_PAIRS) or trainer.treat_whitespace_as_suffix:
         raise ValueError("of SentencePiece's models, unigram and BPE with spaces before words can be read")
-    if longest := max((len(text) for text, _ in tokens if len(text) > LONGEST), default=0):
+    if longest := max((len(text) for text, _ in tokens if len(text) > LONGEST_TOKEN_CHARS), default=0):
         raise ValueError(f"a token of {longest} characters")
     model: Any
     if trainer.model_type == UNIGRAM:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from evenkeel.types import Response
 
-LONGEST = 20_000
+LONGEST_EXAMPLE_CHARS = 20_000
 """Characters of one text on a page with many; the whole of it is in records.jsonl."""
 
 
@@ -37,4 +37,4 @@ def cut_fairly(texts: Sequence[str], most: int) -> list[str]:
         rest -= size
     else:
         share = most
-    return [shortened(text, min(share, LONGEST)) for text in texts]
+    return [shortened(text, min(share, LONGEST_EXAMPLE_CHARS)) for text in texts]

@@ -90,20 +90,20 @@ def _plus(amount: float, digits: str) -> str:
     return f"+{digits}" if amount > 0 and NONZERO.search(digits) else digits
 
 
-def known(amount: float | None, unit: Unit) -> str:
+def number_or_dash(amount: float | None, unit: Unit) -> str:
     """An amount, or a dash where it is unknown."""
     return "–" if amount is None else number(amount, unit)
 
 
 def value(figure: Figure | None) -> str:
-    return "–" if figure is None else known(figure.value, figure.unit)
+    return "–" if figure is None else number_or_dash(figure.value, figure.unit)
 
 
 def interval(figure: Figure | None, *, short: bool = False) -> str:
     """`0.85 to 0.87`, or `[0.85, 0.87]` where space is short; empty where it is unknown."""
     if figure is None or figure.value is None or figure.low is None or figure.high is None:
         return ""
-    if says_nothing(figure.low, figure.high, figure.unit):
+    if is_uninformative(figure.low, figure.high, figure.unit):
         return TOO_WIDE
     low, high = limits(figure)
     return f"[{low}, {high}]" if short else f"{low} to {high}"
@@ -154,7 +154,7 @@ def beside(figure: Figure) -> list[str]:
     return [*parts, f"({share(figure.coverage)} covered)"] if figure.coverage < 1 else parts
 
 
-def says_nothing(low: float, high: float, unit: Unit) -> bool:
+def is_uninformative(low: float, high: float, unit: Unit) -> bool:
     """Whether an interval is so wide that its limits are of no use: [2, 11,381], a correlation in [-1, 1]."""
     if unit in WIDEST:
         return high - low > WIDEST[unit]
@@ -180,13 +180,13 @@ def counts(figure: Counted, layout: Layout) -> str:
     linked samples, `48 triplets, as many as 41 independent ones`."""
     samples = layout.counted[0]
     if figure.clusters == figure.n:
-        return counted(figure.n, samples)
+        return nouns(figure.n, samples)
     if layout.linked and layout.counted[1] == samples:
-        return f"{counted(figure.n, samples)}, as many as {counted(figure.clusters, 'independent ones')}"
-    return f"{counted(figure.n, samples)} from {counted(figure.clusters, layout.groups)}"
+        return f"{nouns(figure.n, samples)}, as many as {nouns(figure.clusters, 'independent ones')}"
+    return f"{nouns(figure.n, samples)} from {nouns(figure.clusters, layout.groups)}"
 
 
-def counted(count: int, plural: str) -> str:
+def nouns(count: int, plural: str) -> str:
     """`1 question`, `1,200 questions`: a number with its noun."""
     return f"{count:,} {plural.removesuffix('s') if count == 1 else plural}"
 
@@ -271,25 +271,25 @@ FORMULA = re.compile(r"\s*[=+\-@＝＋－＠﹢﹣﹦﹫]|[\t\r\n]")
 NUMBER = re.compile(r"[+-]?\d+([.,]\d+)?")
 
 
-def visible(text: str) -> str:
+def escape_controls(text: str) -> str:
     """Hostile text made harmless: control, invisible and direction-changing characters are shown."""
     # Nearly every text is printable as it is, and asking is much faster than looking at each character.
     printable = text.replace("\n", " ").replace("\t", " ").isprintable()
     return text if printable else text.translate(_SUBSTITUTES)
 
 
-def harmless(text: str) -> str:
+def csv_safe(text: str) -> str:
     """A text cell for a spreadsheet: never a formula, control characters shown and not obeyed.
 
     What looks like a formula is put behind an apostrophe, which spreadsheets take for "this is text".
     """
-    cell = visible(text.replace("\r\n", "\n"))
+    cell = escape_controls(text.replace("\r\n", "\n"))
     return f"'{cell}" if FORMULA.match(cell) and not NUMBER.fullmatch(cell) else cell
 
 
 def as_markdown(text: str) -> str:
     """A text for a table of Markdown: nothing in it is read as markup."""
-    line = visible(text).replace("\n", "␊").replace("&", "&amp;").replace("<", "&lt;")
+    line = escape_controls(text).replace("\n", "␊").replace("&", "&amp;").replace("<", "&lt;")
     return "".join(f"\\{mark}" if mark in "\\`*_{}[]()#+!|~>@" else mark for mark in line)
 
 
@@ -302,7 +302,7 @@ LATEX = {
 
 def as_latex(text: str) -> str:
     """A text for a table of LaTeX: nothing in it is read as a command."""
-    return "".join(LATEX.get(mark, mark) for mark in visible(text))
+    return "".join(LATEX.get(mark, mark) for mark in escape_controls(text))
 
 
 def as_json(value: Any) -> str:

@@ -17,13 +17,13 @@ from evenkeel.page.format import (
     as_latex,
     as_markdown,
     beside,
+    escape_controls,
+    is_uninformative,
     limits,
     no_interval,
     p_value,
-    says_nothing,
     share,
     value,
-    visible,
 )
 from evenkeel.page.scale import Scale
 from evenkeel.types import Figure
@@ -128,7 +128,7 @@ class Grid(Displayed, Struct, frozen=True):
         from rich.text import Text
 
         table = RichTable(
-            title=Text(visible(self.title)) if self.title else None,
+            title=Text(escape_controls(self.title)) if self.title else None,
             title_justify="left",
             title_style="bold",
             box=box.SIMPLE_HEAD,
@@ -138,12 +138,12 @@ class Grid(Displayed, Struct, frozen=True):
         )
         for index, title in enumerate([self.corner, *self.columns]):
             justify: Literal["left", "right"] = "left" if index < self.left else "right"
-            table.add_column(Text(visible(title)), justify=justify, no_wrap=True)
+            table.add_column(Text(escape_controls(title)), justify=justify, no_wrap=True)
         columns = [rich_cells([row[index] for _, row in self.rows]) for index in range(len(self.columns))]
         for index, (name, _) in enumerate(self.rows):
             if name == "all":
                 table.add_section()
-            table.add_row(Text(visible(name)), *(column[index] for column in columns))
+            table.add_row(Text(escape_controls(name)), *(column[index] for column in columns))
         return table
 
     def to_markdown(self) -> str:
@@ -237,7 +237,7 @@ def show_line(console: Console, text: str, style: str = "") -> None:
     """A text, broken between words where the terminal is narrow: a path stays whole."""
     from rich.text import Text
 
-    for line in wrap(visible(text), console.width, break_long_words=False, break_on_hyphens=False):
+    for line in wrap(escape_controls(text), console.width, break_long_words=False, break_on_hyphens=False):
         console.print(Text(line, style=style), highlight=False, soft_wrap=True)
 
 
@@ -265,12 +265,12 @@ def split(grid: Grid, width: int) -> list[Grid]:
         return [grid]
     widths = [
         max(
-            cell_len(visible(title)),
+            cell_len(escape_controls(title)),
             *(text.cell_len for text in rich_cells([row[i] for _, row in grid.rows])),
         )
         for i, title in enumerate(grid.columns)
     ]
-    names = max(cell_len(visible(name)) for name in (grid.corner, *(name for name, _ in grid.rows)))
+    names = max(cell_len(escape_controls(name)) for name in (grid.corner, *(name for name, _ in grid.rows)))
     parts: list[list[int]] = []
     for index in range(len(grid.columns)):
         if parts and names + sum(widths[each] + GAP for each in [*parts[-1], index]) <= width:
@@ -357,7 +357,7 @@ def _rich_text(content: Content) -> Text:
     from rich.text import Text
 
     return Text(
-        visible(plain_cell(content)), style=STYLES[content.style] if isinstance(content, Cell) else ""
+        escape_controls(plain_cell(content)), style=STYLES[content.style] if isinstance(content, Cell) else ""
     )
 
 
@@ -379,6 +379,6 @@ def _limits(figure: Figure | None) -> tuple[str, str]:
     """Both ends of the interval; empty where it is unknown, or says nothing."""
     if figure is None or figure.value is None or figure.low is None or figure.high is None:
         return "", ""
-    if says_nothing(figure.low, figure.high, figure.unit):
+    if is_uninformative(figure.low, figure.high, figure.unit):
         return "", ""
     return limits(figure)

@@ -39,7 +39,9 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     filters = (text.capitalised, text.counts, text.interval_words, text.p_value, text.share, text.statuses)
-    environment.filters.update({each.__name__: each for each in (*filters, text.value, text.visible, cell)})
+    environment.filters.update(
+        {each.__name__: each for each in (*filters, text.value, text.escape_controls, cell)}
+    )
     environment.filters.update(beside=beside, numbered=numbered)
     environment.tests["scale"] = lambda content: isinstance(content, Scale)
     environment.globals.update(floor=text.FLOOR)

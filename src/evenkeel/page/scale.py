@@ -23,7 +23,7 @@ WIDTH = 40
 """Characters of the line at the terminal."""
 
 
-class Mark(Struct, frozen=True):
+class ReferenceMark(Struct, frozen=True):
     """A value to compare a figure with: what guessing gives, or a model elsewhere."""
 
     value: float
@@ -39,7 +39,7 @@ class Scale(NamedTuple):
     """A figure of a bounded unit, with marks."""
 
     figure: Figure
-    marks: tuple[Mark, ...] = ()
+    marks: tuple[ReferenceMark, ...] = ()
     lower_is_better: bool = False
 
     @property
@@ -91,14 +91,14 @@ def drawable(figure: Figure) -> bool:
     return figure.unit in ENDS
 
 
-def numbered(marks: Sequence[Mark]) -> list[tuple[Mark, str]]:
+def numbered(marks: Sequence[ReferenceMark]) -> list[tuple[ReferenceMark, str]]:
     """Each mark, with a number by its value where there are several models among them."""
     models = sorted((mark for mark in marks if mark.kind != "baseline"), key=lambda mark: mark.value)
     names = {mark: str(index) for index, mark in enumerate(models, 1)} if len(models) > 1 else {}
     return [(mark, names.get(mark, "")) for mark in [*(m for m in marks if m not in models), *models]]
 
 
-def legend(marks: Sequence[Mark], unit: Unit) -> str:
+def legend(marks: Sequence[ReferenceMark], unit: Unit) -> str:
     """What the marks are: `┆ guessing 50%; ◆ published, on other prompts or dates: 1 BM25 10%, 2 …`."""
     parts = []
     for kind in SYMBOLS:
@@ -111,7 +111,7 @@ def legend(marks: Sequence[Mark], unit: Unit) -> str:
     return "; ".join(parts)
 
 
-def listed(marks: Sequence[Mark], unit: Unit) -> str:
+def listed(marks: Sequence[ReferenceMark], unit: Unit) -> str:
     """Models elsewhere, where no line is drawn: `your reference: a 63%; published, on other prompts …`."""
     parts = []
     kinds: tuple[Kind, ...] = "own", "published"
@@ -127,7 +127,7 @@ def source_link(source: str) -> tuple[str, str]:
     return ("/".join(address.split("/")[2:5]), address) if address.startswith("https://") else (source, "")
 
 
-def sources(marks: Sequence[Mark]) -> dict[str, str]:
+def sources(marks: Sequence[ReferenceMark]) -> dict[str, str]:
     """The addresses of the sources of marks, by their names."""
     links = [source_link(mark.source) for mark in marks]
     return {name: address for name, address in links if address}

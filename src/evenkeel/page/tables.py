@@ -100,7 +100,7 @@ def _heads(table: Table, shown: list[Column], split: list[str], rows: int) -> tu
     return heads, not split and (table.several or rows < 2)
 
 
-def side_by_side(summaries: Mapping[str, Summary], table: Table) -> Grid:
+def runs_table(summaries: Mapping[str, Summary], table: Table) -> Grid:
     """Several runs' figures of one table: a row for each value of its row tag, a column for each run."""
     metric = table.metric or table.metrics[0].metric
     rows = in_order(v for summary in summaries.values() for v in values_of(summary, metric, table.rows))

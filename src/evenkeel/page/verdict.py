@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from evenkeel.page.format import FLOOR, TOO_WIDE, counted, counts, interval, number
+from evenkeel.page.format import FLOOR, TOO_WIDE, counts, interval, nouns, number
 from evenkeel.page.layout import Layout, Note
 from evenkeel.types import Figure, Summary, Unit
 
@@ -109,7 +109,7 @@ def _amount(figure: Figure, layout: Layout, summary: Summary) -> str:
     if parts > 1:
         plural = re.sub("y$", "ie", layout.metrics[0].mean_over) + "s"
         return f"{number(value, 'share')}, averaged over {NUMBERS.get(parts, parts)} {plural}"
-    samples = counted(figure.n, layout.counted[0])
+    samples = nouns(figure.n, layout.counted[0])
     count = value * figure.n
     if figure.n <= COUNTED and abs(count - round(count)) < 1e-6:
         return f"{round(count)} of {samples}"
@@ -139,7 +139,7 @@ def _request_doubts(figure: Figure) -> list[str]:
     doubts = []
     if figure.coverage < FLOOR:
         missing = round((1 - figure.coverage) * total)
-        doubts.append(f"{missing:,} of {counted(total, 'requests')} brought no usable answer")
+        doubts.append(f"{missing:,} of {nouns(total, 'requests')} brought no usable answer")
     if cut > CUT_OFF * total:
         of_all = f"the {total:,} answers to all prompts" if total > figure.n else f"{total:,} answers"
         share = f"all {cut:,} answers" if cut == total else f"{cut:,} of {of_all}"
@@ -149,7 +149,7 @@ def _request_doubts(figure: Figure) -> list[str]:
 
 def _few(figure: Figure, layout: Layout) -> list[str]:
     """That there are too few samples to be sure, and where the true figure may be."""
-    samples = counted(figure.n, layout.counted[0]) if layout.linked else counts(figure, layout)
+    samples = nouns(figure.n, layout.counted[0]) if layout.linked else counts(figure, layout)
     samples = f"there {'is' if figure.n == 1 else 'are'} only {samples} {layout.counting}".rstrip()
     limits = interval(figure)
     if not limits or limits == TOO_WIDE:

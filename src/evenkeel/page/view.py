@@ -14,12 +14,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from evenkeel.page.examples import answer_heading, cut_fairly, shortened
-from evenkeel.page.format import known, number, visible
+from evenkeel.page.format import escape_controls, number, number_or_dash
 from evenkeel.page.grid import Displayed
 from evenkeel.page.metrics import Metric, declaration
 from evenkeel.types import Record, Response
 
-MOST_ROWS = 50
+MOST_TABLE_ROWS = 50
 """Rows of a table of related samples; the last one says how many more there are."""
 MOST_ANSWERS = 50
 """Answers of a sample that are shown; how many more there are is said."""
@@ -102,7 +102,7 @@ class View(Displayed, Struct, frozen=True):
     def __repr__(self) -> str:
         """The texts under their headings."""
         parts = (f"{heading}\n{body}".replace("\n", "\n  ") for heading, body in _parts(self.blocks))
-        return visible("\n\n".join([f"{self.label} · {self.title}", *parts]))
+        return escape_controls("\n\n".join([f"{self.label} · {self.title}", *parts]))
 
     def _repr_html_(self) -> str:
         from evenkeel.page.view_html import view_html
@@ -193,7 +193,7 @@ def label_of(values: Mapping[str, float | None], metric: Metric, words: str = ""
 def chance(probability: float | None) -> str:
     """A probability as per cent, one that is nearly 0 as a power of ten: it is not impossible."""
     if probability is None or not 0 < probability < 0.00005:
-        return known(probability, "share")
+        return number_or_dash(probability, "share")
     return f"{probability:.1e}"
 
 
@@ -212,10 +212,10 @@ def related_facts(
     listed = sorted(by_id.values(), key=key) if key else list(by_id.values())
     rows = [
         (f"{each.sample.id}{' (this one)' if each.sample.id == record.sample.id else ''}", *cells(each))
-        for each in islice(listed, MOST_ROWS)
+        for each in islice(listed, MOST_TABLE_ROWS)
     ]
-    if len(listed) > MOST_ROWS:
-        rows.append((f"… and {len(listed) - MOST_ROWS:,} more", *[""] * (len(columns) - 1)))
+    if len(listed) > MOST_TABLE_ROWS:
+        rows.append((f"… and {len(listed) - MOST_TABLE_ROWS:,} more", *[""] * (len(columns) - 1)))
     yield Facts(heading, tuple(rows), columns)
 
 

@@ -15,13 +15,13 @@ from typing import TypeAlias
 
 from markupsafe import Markup, escape
 
-from evenkeel.page.format import visible
+from evenkeel.page.format import escape_controls
 from evenkeel.page.html import render
 from evenkeel.page.view import Beside, Block, Matrix, Span, Text, Tokens, View, chance
 
 LONG = 1_500
 """Characters of a text from which it is collapsed."""
-LONGEST = 200_000
+LONGEST_TEXT_CHARS = 200_000
 """Characters of a text that are drawn; what is left out is said."""
 Mark: TypeAlias = tuple[str, str]
 """The kind of a span and what it means."""
@@ -69,7 +69,7 @@ def kind_class(kind: str) -> str:
 
 def marked_text(text: str, spans: Sequence[Span]) -> Markup:
     """A text with its marks, which may overlap; what is outside of the text is ignored."""
-    text = text[:LONGEST]
+    text = text[:LONGEST_TEXT_CHARS]
     begins: defaultdict[int, list[Mark]] = defaultdict(list)
     ends: defaultdict[int, list[Mark]] = defaultdict(list)
     for span in spans:
@@ -79,7 +79,7 @@ def marked_text(text: str, spans: Sequence[Span]) -> Markup:
             ends[end].append((span.kind, span.title))
     bounds = sorted({0, len(text), *begins, *ends})
     # All pieces are escaped at once: no visible text has the character between them.
-    pieces = "\0".join(visible(text[start:end]) for start, end in pairwise(bounds))
+    pieces = "\0".join(escape_controls(text[start:end]) for start, end in pairwise(bounds))
     parts = []
     active: list[Mark] = []
     for start, piece in zip(bounds, str(escape(pieces)).split("\0"), strict=False):
@@ -94,7 +94,7 @@ def marked_text(text: str, spans: Sequence[Span]) -> Markup:
 def _opening_tag(marks: Sequence[Mark]) -> str:
     kinds = " ".join(dict.fromkeys(kind_class(kind) for kind, _ in marks))
     titles = "; ".join(dict.fromkeys(title for _, title in marks if title))
-    title = f' title="{escape(visible(titles))}"' if titles else ""
+    title = f' title="{escape(escape_controls(titles))}"' if titles else ""
     return f'<mark class="{kinds}"{title}>'
 
 
@@ -105,7 +105,7 @@ def legend(spans: Sequence[Span]) -> list[tuple[str, str]]:
 
 def left_out(text: Text) -> str:
     """Says what is not drawn, if anything."""
-    more = len(text.body) - LONGEST
+    more = len(text.body) - LONGEST_TEXT_CHARS
     return f"{more:,} more characters are not shown here: see records.jsonl." if more > 0 else ""
 
 
@@ -123,7 +123,7 @@ def shown_tokens(tokens: Tokens) -> list[tuple[str, str, float]]:
 
 
 def spaces_shown(token: str) -> str:
-    return visible(token).replace(" ", "␣").replace("\n", "⏎").replace("\t", "⇥")
+    return escape_controls(token).replace(" ", "␣").replace("\n", "⏎").replace("\t", "⇥")
 
 
 def shown_cells(matrix: Matrix) -> list[tuple[str, list[tuple[str, float]]]]:
@@ -138,7 +138,7 @@ def shown_cells(matrix: Matrix) -> list[tuple[str, list[tuple[str, float]]]]:
     low = min(low, 0.95)
     names = [*matrix.labels, *map(str, range(len(matrix.labels) + 1, len(rows) + 1))]
     return [
-        (visible(names[i]), [(_cell(value), _strength((value - low) / (1 - low))) for value in row])
+        (escape_controls(names[i]), [(_cell(value), _strength((value - low) / (1 - low))) for value in row])
         for i, row in enumerate(rows)
     ]
 

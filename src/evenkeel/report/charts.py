@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from evenkeel.analysis.intervals import RANGES
 from evenkeel.page.examples import shortened
-from evenkeel.page.format import no_interval, tag_value, visible
+from evenkeel.page.format import escape_controls, no_interval, tag_value
 from evenkeel.page.layout import Bars, Curve, Points
 from evenkeel.page.metrics import Metric, declaration
 from evenkeel.page.tables import figure, is_number, values_of
@@ -156,7 +156,7 @@ def _unit(metrics: Sequence[Metric], name: str) -> Unit:
 
 def _category_names(values: Sequence[str]) -> list[str]:
     """A short name for each value: the rarer ones of many share one."""
-    names = [visible(shortened(value)) for value in values]
+    names = [escape_controls(shortened(value)) for value in values]
     frequent = [name for name, _ in Counter(names).most_common()]
     if len(frequent) <= MOST_CATEGORIES:
         return names
@@ -204,15 +204,15 @@ def _series(summaries: Mapping[str, Summary], spec: Curve) -> tuple[tuple[Series
     for run, summary in summaries.items():
         for line in lines[run] or [""]:
             parts = ((run, names_run), (tag_value(line, tag), names_line))
-            name = visible(" ".join(part for part, differs in parts if differs))
+            name = escape_controls(" ".join(part for part, differs in parts if differs))
             positions = []
             for x in values_of(summary, spec.metric, spec.along):
                 each = figure(summary, spec.metric, {spec.along: x, **({tag: line} if line else {})})
                 if each is not None and each.value is not None:
                     reason, unit = no_interval(each), each.unit
                     low, high = (None, None) if reason else (each.low, each.high)
-                    place = float(x) if is_number(x) else visible(tag_value(x, spec.along))
-                    positions.append(Position(place, each.value, low, high, visible(reason)))
+                    place = float(x) if is_number(x) else escape_controls(tag_value(x, spec.along))
+                    positions.append(Position(place, each.value, low, high, escape_controls(reason)))
             if positions:
                 series.append(Series(name, tuple(positions)))
     return tuple(series), unit

@@ -9,9 +9,9 @@ from evenkeel.harness.registry import benchmark_class
 from evenkeel.page.format import (
     TOO_WIDE,
     counts,
-    known,
+    is_uninformative,
+    number_or_dash,
     probability,
-    says_nothing,
     share,
     signed,
 )
@@ -57,10 +57,10 @@ def sentences(comparison: Comparison) -> list[str]:
 def _sentence(difference: Difference, layout: Layout, names: tuple[str, str]) -> str:
     a, b = names
     title, unit = _title(difference, layout), difference.unit
-    values = f"{b} {known(difference.value_b, unit)}, {a} {known(difference.value_a, unit)}"
+    values = f"{b} {number_or_dash(difference.value_b, unit)}, {a} {number_or_dash(difference.value_a, unit)}"
     low, high = difference.low, difference.high
     limits = ""
-    if low is not None and high is not None and not says_nothing(low, high, unit):
+    if low is not None and high is not None and not is_uninformative(low, high, unit):
         limits = f"; difference 95% interval {signed(low, unit)} to {signed(high, unit)}"
     return f"{title}: {answer(difference, layout, names)} ({values}{limits})."
 
@@ -128,11 +128,11 @@ def _row(difference: Difference, layout: Layout) -> list[Content]:
     limits = ""
     if low is not None and high is not None:
         limits = f"[{signed(low, unit)}, {signed(high, unit)}]"
-        limits = TOO_WIDE if says_nothing(low, high, unit) else limits
+        limits = TOO_WIDE if is_uninformative(low, high, unit) else limits
     return [
         Cell(answer(difference, layout), style),
-        known(difference.value_a, unit),
-        known(difference.value_b, unit),
+        number_or_dash(difference.value_a, unit),
+        number_or_dash(difference.value_b, unit),
         Cell(change, style),
         Cell(limits, "soft"),
         probability(difference.p_holm),

@@ -22,11 +22,11 @@ from evenkeel.errors import EvenkeelError, UsageError
 from evenkeel.harness.folder import Run, load_run, shared_layout
 from evenkeel.make.builder import Built
 from evenkeel.page.examples import shortened
-from evenkeel.page.format import chance, counted, counts, interval_words, statuses, value
+from evenkeel.page.format import chance, counts, interval_words, nouns, statuses, value
 from evenkeel.page.grid import Content, DisplayedList, Grid, Overview, coverage_cell
 from evenkeel.page.layout import MOST_MAIN, Layout, Note
-from evenkeel.page.scale import Mark, Scale, drawable, legend, sources
-from evenkeel.page.tables import all_figures, arrange, side_by_side
+from evenkeel.page.scale import ReferenceMark, Scale, drawable, legend, sources
+from evenkeel.page.tables import all_figures, arrange, runs_table
 from evenkeel.page.tokenized import Tokenized
 from evenkeel.report.comparison import comparison_overview
 from evenkeel.report.gate import gate_overview
@@ -67,7 +67,7 @@ class Headline(Struct, frozen=True, kw_only=True):
         return statuses(self.figure)
 
 
-class Description:
+class RunDescription:
     """All that is said of a run; with others of its benchmark, of all of them.
 
     What is of one run alone (its tables, its samples) is of the first, and `of_run` says so.
@@ -111,7 +111,7 @@ class Description:
                 listed.append(self._headline(name if len(figures) == 1 else of_method, figure, marks))
         return listed
 
-    def _headline(self, name: str, figure: Figure, marks: tuple[Mark, ...] = ()) -> Headline:
+    def _headline(self, name: str, figure: Figure, marks: tuple[ReferenceMark, ...] = ()) -> Headline:
         line = Scale(figure, marks, lower_is_better=self.layout.metrics[0].better == "lower")
         return Headline(
             title=self.layout.headline_title,
@@ -213,7 +213,7 @@ class Description:
     def beside(self) -> list[Grid]:
         """The first table, with a column for each run."""
         summaries = {name: run.summary for name, run in self.runs.items()}
-        return [side_by_side(summaries, table) for table in self.layout.tables[:1]]
+        return [runs_table(summaries, table) for table in self.layout.tables[:1]]
 
     @property
     def figures(self) -> Grid:
@@ -306,17 +306,17 @@ Result: TypeAlias = Comparison | Leaderboard | SuiteResult | Scorecard | Gate | 
 @overload
 def describe(
     result: Run | str | Path, *others: Run | str | Path, reference: Sequence[str | Path] = ()
-) -> Description: ...
+) -> RunDescription: ...
 @overload
 def describe(result: Result) -> Overview: ...
 def describe(
     result: Run | str | Path | Result, *others: Run | str | Path, reference: Sequence[str | Path] = ()
-) -> Description | Overview:
+) -> RunDescription | Overview:
     """What is said of a result; of a run, or of several of one benchmark, with folders of reference runs
     beside them."""
     match result:
         case Run() | str() | Path():
-            return Description([load_run(each) for each in (result, *others)], reference)
+            return RunDescription([load_run(each) for each in (result, *others)], reference)
         case Comparison():
             return comparison_overview(result)
         case Leaderboard():
@@ -358,7 +358,7 @@ def build_overview(built: Built) -> Overview:
     ]
     failed = ["\n  ".join(["these parts failed their checks:", *built.failures])] if built.failures else []
     return Overview(
-        f"Data set: {counted(len(built.files), 'files')}",
+        f"Data set: {nouns(len(built.files), 'files')}",
         built.notes,
         [Grid("Files", "file", ["bytes"], rows, left=1)] if rows else [],
         warnings=failed,

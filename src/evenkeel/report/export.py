@@ -12,7 +12,7 @@ from evenkeel.files.columns import Cell, Extra, Key, columns, csv_line, titles, 
 from evenkeel.harness.folder import Run, load_run
 from evenkeel.harness.registry import load_stored
 from evenkeel.harness.stored.marks import Mark
-from evenkeel.page.format import harmless
+from evenkeel.page.format import csv_safe
 from evenkeel.types import Record, Records
 
 Form: TypeAlias = Literal["csv", "parquet", "published", "every-eval-ever", "hub"]
@@ -80,8 +80,8 @@ def _sink(records: Records, to: Form, target: Path, extra: Extra) -> None:
             return
         names = titles(types)
         with draft.open("w", encoding="utf-8", errors="replace", newline="") as file:
-            file.write(csv_line(harmless(names[key]) for key in types))
-            file.writelines(map(csv_line, typed_rows(records, types, harmless, extra)))
+            file.write(csv_line(csv_safe(names[key]) for key in types))
+            file.writelines(map(csv_line, typed_rows(records, types, csv_safe, extra)))
 
 
 def _publish(run: Run, folder: Path) -> list[Path]:

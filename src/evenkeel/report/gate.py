@@ -6,7 +6,7 @@ from collections.abc import Callable
 from xml.etree import ElementTree
 
 from evenkeel.analysis.gate import Gate
-from evenkeel.page.format import as_json, visible
+from evenkeel.page.format import as_json, escape_controls
 from evenkeel.page.grid import Cell, Content, Grid, Overview, plain_cell
 from evenkeel.page.html import render
 
@@ -32,7 +32,7 @@ def _text(gate: Gate) -> str:
     """One line for each check, the failed ones first, and how the decisions are corrected."""
     overview = gate_overview(gate)
     lines = [f"{outcome}  {plain_cell(cells[1])}" for outcome, cells in overview.grids[0].rows]
-    return "".join(f"{visible(line)}\n" for line in (*lines, *overview.footnotes))
+    return "".join(f"{escape_controls(line)}\n" for line in (*lines, *overview.footnotes))
 
 
 def _junit(gate: Gate) -> str:
@@ -40,7 +40,7 @@ def _junit(gate: Gate) -> str:
 
     def escaped(text: str) -> str:
         """Text that XML can hold: control characters are shown, non-characters replaced."""
-        return visible(text).translate({0xFFFE: "\ufffd", 0xFFFF: "\ufffd"})
+        return escape_controls(text).translate({0xFFFE: "\ufffd", 0xFFFF: "\ufffd"})
 
     failures = str(sum(not check.passed for check in gate.checks))
     suites = ElementTree.Element("testsuites")
@@ -68,7 +68,7 @@ def _github(gate: Gate) -> str:
 
     return "".join(
         f"::{'notice' if check.passed else 'error'} "
-        f"title={escaped(f'evenkeel gate: {check.name}', ':,')}::{escaped(visible(check.reason))}\n"
+        f"title={escaped(f'evenkeel gate: {check.name}', ':,')}::{escaped(escape_controls(check.reason))}\n"
         for check in gate.checks
     )
 

@@ -10,7 +10,7 @@ from evenkeel.harness.benchmark import Benchmark
 from evenkeel.harness.folder import Run, load_run
 from evenkeel.harness.folder.spec import served_at
 from evenkeel.harness.registry import benchmark_class, load_stored
-from evenkeel.page.format import capitalised, counted
+from evenkeel.page.format import capitalised, nouns
 from evenkeel.page.layout import MOST_MAIN, Note
 from evenkeel.text.answers import IN_REASONING, is_blank
 from evenkeel.types import Generate, Record, Response, RunSpec
@@ -50,7 +50,7 @@ def deciding_notes(run: Run) -> list[Note]:
     figures = [(layout.headline_title, run.headline), *layout.main_figures(run.summary)]
     return [
         Note(
-            f"{capitalised(title)}: {counted(figure.deciding, layout.groups)} in {figure.clusters:,} "
+            f"{capitalised(title)}: {nouns(figure.deciding, layout.groups)} in {figure.clusters:,} "
             f"{'decides' if figure.deciding == 1 else 'decide'} this interval. "
             f"Other {layout.groups} may give a figure outside of it.",
             warning=True,
@@ -117,11 +117,11 @@ def ending_notes(run: Run) -> list[Note]:
     texts = []
     if missing > MANY * requests:
         listed = ", ".join(f"{counts[how]:,} {how}" for how in NO_ANSWER if counts[how])
-        have = f"{counted(requests, 'requests')} {'has' if missing == 1 else 'have'}"
+        have = f"{nouns(requests, 'requests')} {'has' if missing == 1 else 'have'}"
         text = f"{missing:,} of {have} no answer: {listed}; not scored."
         texts.append(f"{text} {_advice(run.spec, reasons=True)}")
     if cut > MANY * requests:
-        were = f"{counted(requests, 'answers')} {'was' if cut == 1 else 'were'}"
+        were = f"{nouns(requests, 'answers')} {'was' if cut == 1 else 'were'}"
         text = f"{cut:,} of {were} cut off: scored as far as the text goes."
         texts.append(f"{text} {_advice(run.spec, reasons=False)}")
     return [Note(text.rstrip(), warning=True) for text in texts]

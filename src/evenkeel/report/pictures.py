@@ -55,7 +55,7 @@ class Drawn(Displayed, Struct, frozen=True):
         return Markup(svg.draw(self.chart, svg.NARROW, "page"))
 
     def __repr__(self) -> str:
-        return text.visible(f"<Drawn {self.title}>")
+        return text.escape_controls(f"<Drawn {self.title}>")
 
     def _repr_html_(self) -> str:
         """The picture with its title and note, in the colours of the notebook."""

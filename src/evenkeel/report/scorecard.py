@@ -22,19 +22,19 @@ from evenkeel.files.cache import write_whole
 from evenkeel.harness.folder import Run, shared_layout
 from evenkeel.harness.folder.spec import served_at
 from evenkeel.harness.registry import benchmark_class, benchmark_names
-from evenkeel.page.format import counted, counts, statuses
+from evenkeel.page.format import counts, nouns, statuses
 from evenkeel.page.grid import Cell, Content, Displayed, Grid, Overview, coverage_cell
 from evenkeel.page.html import render as render_template
 from evenkeel.page.layout import MOST_MAIN, Layout
 from evenkeel.page.metrics import declaration, scope_name
-from evenkeel.page.scale import Mark, Scale, drawable, legend, sources
+from evenkeel.page.scale import ReferenceMark, Scale, drawable, legend, sources
 from evenkeel.types import Figure
 
 LEAD = "Benchmarks measure different things: there is no overall score."
 LEGEND = "● the {}, with its 95% interval"
 
 
-class Line(Struct, frozen=True, kw_only=True):
+class CardLine(Struct, frozen=True, kw_only=True):
     """A figure and its title."""
 
     metric: str
@@ -42,7 +42,7 @@ class Line(Struct, frozen=True, kw_only=True):
     figure: Figure
 
 
-class Entry(Struct, frozen=True, kw_only=True):
+class CardEntry(Struct, frozen=True, kw_only=True):
     """A run on the card, or one method of it: its headline, and its benchmark's further figures."""
 
     benchmark: str
@@ -55,11 +55,11 @@ class Entry(Struct, frozen=True, kw_only=True):
     """One sentence on the run."""
     doubts: tuple[str, ...] = ()
     """What speaks against its headline: few samples, answers cut off."""
-    headline: Line
+    headline: CardLine
     lower_is_better: bool = False
     """Of the headline."""
-    facts: list[Line]
-    marks: tuple[Mark, ...] = ()
+    facts: list[CardLine]
+    marks: tuple[ReferenceMark, ...] = ()
     """What to read the headline by: guessing or a baseline, published models, the user's reference runs."""
 
 
@@ -68,12 +68,12 @@ class Scorecard(Displayed, Struct, frozen=True, kw_only=True):
 
     model: str
     """The one model under test; empty where there are several, or none."""
-    entries: list[Entry]
+    entries: list[CardEntry]
     notes: list[str]
 
     @property
     def title(self) -> str:
-        return f"Scorecard of {self.model or counted(len(self.entries), 'runs')}"
+        return f"Scorecard of {self.model or nouns(len(self.entries), 'runs')}"
 
 
 def scorecard_overview(card: Scorecard, out: Path | None = None) -> Overview:
@@ -90,7 +90,7 @@ def scorecard_overview(card: Scorecard, out: Path | None = None) -> Overview:
     )
 
 
-def _test_run(entries: Sequence[Entry]) -> list[str]:
+def _test_run(entries: Sequence[CardEntry]) -> list[str]:
     """A warning where figures are in doubt."""
     doubted = {entry.benchmark for entry in entries if entry.doubts}
     if not doubted:
@@ -136,7 +136,7 @@ def _card(runs: Sequence[Run], own: Sequence[Run]) -> Scorecard:
             f"these runs are of different models: {', '.join(models)}. A scorecard is of one model; "
             "`evenkeel compare` compares several."
         )
-    entries: list[Entry] = []
+    entries: list[CardEntry] = []
     for benchmark in dict.fromkeys([*benchmark_names(), *(run.spec.benchmark for run in runs)]):
         members = [run for run in runs if run.spec.benchmark == benchmark]
         for run, name in zip(members, run_names(members), strict=True):
@@ -153,10 +153,10 @@ def _tests_model(run: Run) -> bool:
     return benchmark_class(run.spec.benchmark).subjects.tag == "model"
 
 
-def _entries(run: Run, layout: Layout, name: str, own: Sequence[Run], *, alone: bool) -> list[Entry]:
+def _entries(run: Run, layout: Layout, name: str, own: Sequence[Run], *, alone: bool) -> list[CardEntry]:
     """An entry for each subject of a run: the model, or each method."""
     facts = [
-        Line(metric=scope_name(figure.metric, figure.scope), title=title, figure=figure)
+        CardLine(metric=scope_name(figure.metric, figure.scope), title=title, figure=figure)
         for title, figure in layout.main_figures(run.summary)[:MOST_MAIN]
     ]
     entries = []
@@ -164,7 +164,7 @@ def _entries(run: Run, layout: Layout, name: str, own: Sequence[Run], *, alone: 
     for subject, figure in zip(run.spec.subjects, figures, strict=True):
         entry_name = name if _tests_model(run) else subject if alone else f"{subject} ({name})"
         entries.append(
-            Entry(
+            CardEntry(
                 benchmark=run.spec.benchmark,
                 name=", ".join(filter(None, (entry_name, layout.part(run.summary)))),
                 subject=subject,
@@ -173,7 +173,7 @@ def _entries(run: Run, layout: Layout, name: str, own: Sequence[Run], *, alone: 
                 verdict=run.verdict,
                 doubts=run.doubts,
                 # Under one metric in every entry, so that methods have their figures in one row.
-                headline=Line(metric=layout.headline, title=layout.headline_title, figure=figure),
+                headline=CardLine(metric=layout.headline, title=layout.headline_title, figure=figure),
                 lower_is_better=layout.metrics[0].better == "lower",
                 facts=facts,
                 marks=marks_of(run, layout, own),
@@ -182,13 +182,13 @@ def _entries(run: Run, layout: Layout, name: str, own: Sequence[Run], *, alone: 
     return entries
 
 
-def marks_of(run: Run, layout: Layout, own: Sequence[Run] = ()) -> tuple[Mark, ...]:
+def marks_of(run: Run, layout: Layout, own: Sequence[Run] = ()) -> tuple[ReferenceMark, ...]:
     """What to read the headline of a run by."""
     metric = layout.metrics[0]
-    marks = [Mark(metric.chance, "guessing", "baseline")] if metric.chance is not None else []
+    marks = [ReferenceMark(metric.chance, "guessing", "baseline")] if metric.chance is not None else []
     figure = run.summary.get(layout.baseline.metric) if layout.baseline else None
     if layout.baseline and figure and figure.value is not None:
-        marks.append(Mark(figure.value, layout.baseline.title, "baseline"))
+        marks.append(ReferenceMark(figure.value, layout.baseline.title, "baseline"))
     return (*marks, *reference_marks(run.spec.benchmark, metric.name, own, [run]))
 
 
@@ -212,11 +212,11 @@ def _identity_notes(model: str, runs: Sequence[Run]) -> list[str]:
 # Drawing
 
 
-def _by_benchmark(entries: Sequence[Entry]) -> list[list[Entry]]:
+def _by_benchmark(entries: Sequence[CardEntry]) -> list[list[CardEntry]]:
     return [list(members) for _, members in groupby(entries, key=lambda entry: entry.benchmark)]
 
 
-def _picture(entries: Sequence[Entry], out: Path | None = None) -> Grid:
+def _picture(entries: Sequence[CardEntry], out: Path | None = None) -> Grid:
     """The verdicts of a benchmark's runs, and a line from worst to best for each entry."""
     benchmark, headline = benchmark_class(entries[0].benchmark), entries[0].headline
     layout = benchmark.layout
@@ -245,7 +245,7 @@ def _picture(entries: Sequence[Entry], out: Path | None = None) -> Grid:
     )
 
 
-def _table(entries: Sequence[Entry]) -> Grid:
+def _table(entries: Sequence[CardEntry]) -> Grid:
     """Runs of one benchmark side by side: their figures, and what is behind the headlines."""
     layout = benchmark_class(entries[0].benchmark).layout
     lines = [(entry.headline, *entry.facts) for entry in entries]

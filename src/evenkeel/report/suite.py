@@ -17,7 +17,7 @@ from evenkeel.analysis.gate import Gate
 from evenkeel.analysis.leaderboard import Leaderboard
 from evenkeel.files.cache import write_whole
 from evenkeel.harness.registry import benchmark_class
-from evenkeel.page.format import counted, interval, value
+from evenkeel.page.format import interval, nouns, value
 from evenkeel.page.grid import Cell, Content, Displayed, Grid, Overview, coverage_cell
 from evenkeel.page.html import render
 from evenkeel.page.metrics import declaration
@@ -100,7 +100,7 @@ def suite_overview(result: SuiteResult) -> Overview:
             *_gates(result),
         ],
         footnotes=[*notes, *shared, *meanings],
-        lead=f"{counted(len(result.runs), 'runs')}: {outcome}.{spent}",
+        lead=f"{nouns(len(result.runs), 'runs')}: {outcome}.{spent}",
     )
 
 

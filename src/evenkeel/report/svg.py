@@ -44,7 +44,7 @@ def draw(chart: Chart, width: int, colours: Colours = "plain") -> str:
 # Legend
 
 
-class Key(NamedTuple):
+class LegendKey(NamedTuple):
     """A mark of the legend and what it means."""
 
     kind: Literal["line", "bar", "point", "band", "hollow", "whisker", "dashed"]
@@ -52,7 +52,7 @@ class Key(NamedTuple):
     colour: str = "--ink"
 
 
-def _draw_legend(canvas: Canvas, keys: Sequence[Key]) -> None:
+def _draw_legend(canvas: Canvas, keys: Sequence[LegendKey]) -> None:
     x = 4.0
     for key in keys:
         lines = wrapped(key.words, canvas.width - LEGEND_SYMBOL - 12)
@@ -67,7 +67,7 @@ def _draw_legend(canvas: Canvas, keys: Sequence[Key]) -> None:
     canvas.y += LINE_HEIGHT + 6 if keys else 0
 
 
-def _draw_key(canvas: Canvas, key: Key, x: float, y: float) -> None:
+def _draw_key(canvas: Canvas, key: LegendKey, x: float, y: float) -> None:
     colour, middle, end = canvas.colour(key.colour), x + LEGEND_SYMBOL / 2, x + LEGEND_SYMBOL
     match key.kind:
         case "line":
@@ -100,19 +100,19 @@ def _whisker(canvas: Canvas, low: float, high: float, y: float) -> None:
         canvas.line(x, y - 3, x, y + 3, "--ink", stroke_width=1.5)
 
 
-def _series_keys(series: Sequence[Series], kind: Literal["line", "bar"], alone: str) -> list[Key]:
+def _series_keys(series: Sequence[Series], kind: Literal["line", "bar"], alone: str) -> list[LegendKey]:
     """A mark for each series by its name; one alone is called what its values are."""
     names = [each.name for each in series] if len(series) > 1 else [alone]
-    return [Key(kind, name, _palette(number)) for number, name in enumerate(names)]
+    return [LegendKey(kind, name, _palette(number)) for number, name in enumerate(names)]
 
 
-def _uncertain_keys(series: Sequence[Series], known: Key) -> Iterator[Key]:
+def _uncertain_keys(series: Sequence[Series], known: LegendKey) -> Iterator[LegendKey]:
     positions = [position for each in series for position in each.positions]
     if any(position.low is not None for position in positions):
         yield known
     reasons = dict.fromkeys(each.no_interval for each in positions if each.low is None)
     if reasons:
-        yield Key("hollow", f"interval not known: {' or '.join(reasons)}", _palette(0))
+        yield LegendKey("hollow", f"interval not known: {' or '.join(reasons)}", _palette(0))
 
 
 def _palette(number: int) -> str:
@@ -124,7 +124,7 @@ def _palette(number: int) -> str:
 
 def _draw_curve(canvas: Canvas, chart: CurveChart) -> None:
     several = len(chart.series) > 1
-    band = Key("band", "95% interval", "--soft" if several else _palette(0))
+    band = LegendKey("band", "95% interval", "--soft" if several else _palette(0))
     keys = [*_series_keys(chart.series, "line", chart.y_title), *_uncertain_keys(chart.series, band)]
     _draw_legend(canvas, keys)
     top = canvas.y + AXIS_TITLE
@@ -265,9 +265,9 @@ def row_name(position: Position) -> str:
 
 def _draw_bars(canvas: Canvas, chart: BarChart) -> None:
     keys = _series_keys(chart.series, "bar", chart.title)
-    keys += _uncertain_keys(chart.series, Key("whisker", "95% interval"))
+    keys += _uncertain_keys(chart.series, LegendKey("whisker", "95% interval"))
     if chart.chance is not None:
-        keys.append(Key("dashed", chart.chance_words))
+        keys.append(LegendKey("dashed", chart.chance_words))
     _draw_legend(canvas, keys)
     rows = _rows(chart, canvas.width, MOST_HEIGHT - canvas.y - 52)
     top, bottom = canvas.y, canvas.y + len(rows.names) * rows.height
@@ -311,7 +311,7 @@ def _draw_bar(canvas: Canvas, values: Axis, position: Position, top: float, size
 
 def _draw_points(canvas: Canvas, chart: PointChart) -> None:
     names = list(chart.categories)
-    _draw_legend(canvas, [Key("point", name, _palette(i)) for i, name in enumerate(names)])
+    _draw_legend(canvas, [LegendKey("point", name, _palette(i)) for i, name in enumerate(names)])
     points = [point for listed in chart.categories.values() for point in listed]
     top = canvas.y + AXIS_TITLE
     bottom = max(top + LEAST_PLOT, min(top + POINTS_HEIGHT, MOST_HEIGHT - 46.0))

@@ -29,7 +29,7 @@ MAX_TOKENS = 512
 NO_OBJECT = "there is no whole JSON object in it"
 
 
-class Verdict(NamedTuple, Generic[T]):
+class JudgeVerdict(NamedTuple, Generic[T]):
     """What a judge answered about one thing: a value, or why there is none."""
 
     value: T | None
@@ -45,7 +45,7 @@ def ask(
     role: str = "judge",
     max_tokens: int = MAX_TOKENS,
     temperature: float = 0.0,
-) -> Asking[list[Verdict[T]]]:
+) -> Asking[list[JudgeVerdict[T]]]:
     """A verdict of the given kind for each prompt, in order; `choices` are those of each prompt, if any.
 
     An answer that does not follow the schema is asked for once more, with the reason; the second is final.
@@ -72,24 +72,24 @@ def ask(
     return verdicts
 
 
-def read(kind: type[T], response: Response) -> Verdict[T]:
+def read(kind: type[T], response: Response) -> JudgeVerdict[T]:
     """The first JSON object of an answer that is a verdict, whatever prose or code fence surrounds it.
 
     Of an answer that was cut off, only an object that it begins with counts, if that is whole: one further on
     may be a draft written while reasoning. A blank answer is not a verdict.
     """
     if response.status in ("refused", "error"):
-        return Verdict(None, response.status, response.reason)
+        return JudgeVerdict(None, response.status, response.reason)
     if response.status == "unparsed" or is_blank(response.text):
-        return Verdict(None, "unparsed", response.reason or NO_OBJECT)
+        return JudgeVerdict(None, "unparsed", response.reason or NO_OBJECT)
     truncated = response.status == "truncated"
     reason = f"it was cut off ({response.reason or 'length'})" if truncated else ""
     for candidate in _leading_object(response.text) if truncated else json_objects(response.text):
         try:
-            return Verdict(msgspec.convert(candidate, kind, strict=False), "ok")
+            return JudgeVerdict(msgspec.convert(candidate, kind, strict=False), "ok")
         except (msgspec.ValidationError, RecursionError) as error:
             reason = reason or str(error)
-    return Verdict(None, "unparsed", reason or NO_OBJECT)
+    return JudgeVerdict(None, "unparsed", reason or NO_OBJECT)
 
 
 def characters(most: int, least: int = 0) -> Meta:

@@ -12,7 +12,7 @@ import pytest
 
 import evenkeel as ek
 from evenkeel.benchmarks.mirae.benchmark import Mirae, MiraeOptions, spread
-from evenkeel.benchmarks.mirae.data import Question, parse_levels, read_questions
+from evenkeel.benchmarks.mirae.data import QuestionAtLevels, parse_levels, read_questions
 from evenkeel.benchmarks.mirae.published import similarity
 from evenkeel.errors import DataError, UsageError
 from evenkeel.files.datasets import data_file
@@ -192,7 +192,7 @@ def test_a_limit_takes_the_questions_that_all_languages_have() -> None:
     """Also where a translation failed, or the files have another order."""
     ids = {"en": "123456", "ko": "23456", "zh": "65431"}
     rows = [
-        Question(id=each, domain="AB"[int(each) % 2], lang=lang, texts={1: "?"})
+        QuestionAtLevels(id=each, domain="AB"[int(each) % 2], lang=lang, texts={1: "?"})
         for lang, of_lang in ids.items()
         for each in of_lang
     ]

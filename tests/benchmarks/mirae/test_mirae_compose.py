@@ -19,7 +19,7 @@ from evenkeel.benchmarks.mirae.data import LANGUAGES, TARGETS
 from evenkeel.benchmarks.mirae.make.generator import compose
 from evenkeel.benchmarks.mirae.make.texts import (
     TOLERANCE,
-    Source,
+    TextSource,
     bank_text,
     cut_to_levels,
     neutral,
@@ -99,7 +99,7 @@ def test_the_languages_are_cut_after_the_same_sentence() -> None:
     for number in (1, 13, 23):
         drawn = {lang: bank_text(lang, f"{number:02}").draw(seeded("same")) for lang in LANGUAGES}
         sources = {
-            lang: Source(bank_text(lang, f"{number:02}").header["question"], paragraphs)
+            lang: TextSource(bank_text(lang, f"{number:02}").header["question"], paragraphs)
             for lang, paragraphs in drawn.items()
         }
         prompts = cut_to_levels(sources, estimate_tokens)
@@ -203,7 +203,7 @@ def by_words(text: str) -> int:
 )
 def test_any_question_is_surrounded_by_any_counter(words: list[str], seed: int, count: Any) -> None:
     question = f"Zyx {' '.join(words)}"
-    prompts = cut_to_levels({"en": Source(question, neutral("en", seeded(seed)))}, count)["en"]
+    prompts = cut_to_levels({"en": TextSource(question, neutral("en", seeded(seed)))}, count)["en"]
     assert prompts[0] == question
     assert all(text.startswith(f"{question}\n\nUnrelated text: ") for text in prompts[1:])
     for text, target in zip(prompts[1:], TARGETS[1:], strict=True):
@@ -212,7 +212,7 @@ def test_any_question_is_surrounded_by_any_counter(words: list[str], seed: int, 
 
 def test_a_question_that_fills_a_level_alone_is_refused() -> None:
     with pytest.raises(UsageError, match="level 2 would have .* the question is too long"):
-        cut_to_levels({"en": Source("word " * 70, neutral("en", seeded(0)))}, estimate_tokens)
+        cut_to_levels({"en": TextSource("word " * 70, neutral("en", seeded(0)))}, estimate_tokens)
 
 
 # --- files, samples and ids --------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from evenkeel.benchmarks.mirae.benchmark import Mirae, MiraeOptions
-from evenkeel.benchmarks.mirae.data import LANGUAGES, Question, make_samples, read_questions
+from evenkeel.benchmarks.mirae.data import LANGUAGES, QuestionAtLevels, make_samples, read_questions
 from evenkeel.benchmarks.mirae.expected import given_words
 from evenkeel.benchmarks.mirae.make.texts import bank_text, question_ids
 from evenkeel.errors import DataError
@@ -89,7 +89,7 @@ def test_reasoning_before_the_answer_is_not_the_answer() -> None:
 
 
 def prompt(question: str, texts: Sequence[str | None], answer: str = "Paris") -> Answered:
-    asked = Question(question, "FACTUAL", "en", {1: f"{question}?"}, expected=((answer,),))
+    asked = QuestionAtLevels(question, "FACTUAL", "en", {1: f"{question}?"}, expected=((answer,),))
     (sample,) = make_samples([asked], len(texts))
     failed = Response(status="error", reason="HTTP 500")
     return Answered(sample, (), tuple(Response(status="ok", text=t) if t else failed for t in texts))

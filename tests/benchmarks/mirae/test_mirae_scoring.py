@@ -12,7 +12,7 @@ import pytest
 
 from evenkeel.benchmarks.mirae.added import probe_sentences
 from evenkeel.benchmarks.mirae.benchmark import Mirae, MiraeOptions
-from evenkeel.benchmarks.mirae.data import Question, make_samples
+from evenkeel.benchmarks.mirae.data import QuestionAtLevels, make_samples
 from evenkeel.benchmarks.mirae.page import notes
 from evenkeel.benchmarks.mirae.refusals import refuses
 from evenkeel.page.tables import arrange
@@ -32,7 +32,7 @@ def answered(
     domain: str = "FACTUAL",
 ) -> Answered:
     benchmark = Mirae(MiraeOptions())
-    asked = Question(question, domain, lang, {level: f"{question} {level} {lang}?"})
+    asked = QuestionAtLevels(question, domain, lang, {level: f"{question} {level} {lang}?"})
     (sample,) = make_samples([asked], len(texts))
     responses = tuple(Response(status="ok", text=t) if isinstance(t, str) else t for t in texts)
     return Answered(sample, tuple(benchmark.requests(sample)), responses)
@@ -125,7 +125,7 @@ def test_openings_are_recognised_in_every_language(lang: str) -> None:
 
 
 def recorded(texts: Sequence[str], question: str) -> Answered:
-    asked = Question("1", "FACTUAL", "en", {1: question}, published={1: {}})
+    asked = QuestionAtLevels("1", "FACTUAL", "en", {1: question}, published={1: {}})
     (sample,) = make_samples([asked], len(texts))
     return Answered(sample, (), tuple(Response(status="ok", text=text) for text in texts))
 

@@ -14,7 +14,7 @@ from benchmarks.mirae.test_mirae_scoring import scored
 from commandline import evenkeel
 from evenkeel.benchmarks.mirae.added import summarise
 from evenkeel.benchmarks.mirae.benchmark import Mirae, MiraeOptions
-from evenkeel.benchmarks.mirae.data import Question, make_samples, read_questions
+from evenkeel.benchmarks.mirae.data import QuestionAtLevels, make_samples, read_questions
 from evenkeel.benchmarks.mirae.metrics import METRICS, WORDINGS
 from evenkeel.errors import DataError
 from evenkeel.page.metrics import declaration
@@ -28,8 +28,8 @@ BENCHMARK = Mirae(MiraeOptions())
 def asked(
     question: str, wording: int, texts: list[str], *, expected: tuple[tuple[str, ...], ...] = ()
 ) -> Answered[Any]:
-    item = Question(question, "FACTUAL", "en", {1: f"{question} in wording {wording}?"}, wording=wording,
-                    expected=expected)  # fmt: skip
+    texts_by_level = {1: f"{question} in wording {wording}?"}
+    item = QuestionAtLevels(question, "FACTUAL", "en", texts_by_level, wording=wording, expected=expected)
     (sample,) = make_samples([item], len(texts))
     responses = tuple(Response(status="ok" if text else "error", text=text) for text in texts)
     return Answered(sample, tuple(BENCHMARK.requests(sample)), responses)

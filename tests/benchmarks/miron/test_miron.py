@@ -20,7 +20,7 @@ from evenkeel.benchmarks.miron.data import CATEGORIES
 from evenkeel.benchmarks.miron.page import data_notes
 from evenkeel.benchmarks.miron.published import lev_score
 from evenkeel.files.datasets import data_file
-from evenkeel.harness.data import Chosen, Data
+from evenkeel.harness.data import ChosenSamples, Data
 from evenkeel.harness.registry import load_stored
 from evenkeel.journal.journal import make_key
 from evenkeel.report.notes import endings
@@ -270,7 +270,7 @@ def test_a_missing_space_before_targets_is_put_in_and_reported(tmp_path: Path) -
     benchmark = Miron(MironOptions())
     data = Data([data_file(write(tmp_path / "miron_en.jsonl", bare + marks))])
     samples = benchmark.samples(data)
-    assert isinstance(samples, Chosen)
+    assert isinstance(samples, ChosenSamples)
     *spaced, mark = samples
     assert {(sample.inputs.target, sample.inputs.accepted) for sample in spaced} == {(" Paris", (" Rome",))}
     assert mark.inputs.target == "."

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from evenkeel.benchmarks.miron.data import LANGUAGES, Example, make_sample
 from evenkeel.benchmarks.miron.make.frames import (
-    Draft,
-    Table,
+    ExampleDraft,
+    FactTable,
     answers,
     fact_tables,
     pseudo_words,
@@ -36,7 +36,7 @@ def examples_of(lang: str, seed: int = 0) -> list[Example]:
 
 
 @cache
-def drafted(lang: str) -> dict[str, list[Draft]]:
+def drafted(lang: str) -> dict[str, list[ExampleDraft]]:
     return clean_drafts(lang)
 
 
@@ -112,7 +112,7 @@ def test_english_frames_are_many_and_copying_does_not_pass_for_inflecting() -> N
 class Asked(NamedTuple):
     """One wording of one fact, as a set shows it."""
 
-    table: Table
+    table: FactTable
     fact: int
     prefix: str
     answers: tuple[str, ...]
@@ -204,7 +204,7 @@ def test_russian_facts_have_latin_letters_only_in_numerals() -> None:
 # --- puzzles ----------------------------------------------------------------------------------------
 
 
-def puzzles(lang: str, kind: str) -> list[Draft]:
+def puzzles(lang: str, kind: str) -> list[ExampleDraft]:
     return [one for one in drafted(lang)["Logic"] if one.kind == kind]
 
 

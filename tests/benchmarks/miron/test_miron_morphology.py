@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from evenkeel.benchmarks.miron.make import english, russian
-from evenkeel.benchmarks.miron.make.frames import Draft
+from evenkeel.benchmarks.miron.make.frames import ExampleDraft
 from evenkeel.benchmarks.miron.make.generator import clean_drafts, compose
 
 pytestmark = [pytest.mark.slow, pytest.mark.full]
@@ -20,7 +20,7 @@ SEEDS = (0, 7)
 
 
 @cache
-def morphology(lang: str, seed: int = 0) -> list[Draft]:
+def morphology(lang: str, seed: int = 0) -> list[ExampleDraft]:
     return clean_drafts(lang, seed=seed)["Morphology"]
 
 
@@ -33,7 +33,7 @@ CUT = re.compile(r"(?:овать|[аяеи]ть|[ыи]й|[еуаяйьоey])$")
 """What an inflected form may lack of its lemma."""
 
 
-def shown_forms(one: Draft) -> set[str]:
+def shown_forms(one: ExampleDraft) -> set[str]:
     """Every form of the pseudo-word in the example: what has its stem, and the answer."""
     stem = CUT.sub("", one.about)
     shown = {word for word in re.findall(r"\w+", one.prefix.lower()) if word.startswith(stem)}

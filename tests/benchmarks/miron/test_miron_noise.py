@@ -12,7 +12,7 @@ from rapidfuzz.distance import OSA
 
 from evenkeel.benchmarks.miron.data import LANGUAGES, Example
 from evenkeel.benchmarks.miron.make import generator
-from evenkeel.benchmarks.miron.make.frames import Draft, bank_words, rng_for
+from evenkeel.benchmarks.miron.make.frames import ExampleDraft, bank_words, rng_for
 from evenkeel.benchmarks.miron.make.generator import (
     CLEAN,
     EDIT_KINDS,
@@ -39,7 +39,7 @@ def noise(lang: str) -> list[Example]:
 
 
 @cache
-def clean_drafts(lang: str) -> dict[str, Draft]:
+def clean_drafts(lang: str) -> dict[str, ExampleDraft]:
     return {one.prefix: one for drafts in generator.clean_drafts(lang).values() for one in drafts}
 
 

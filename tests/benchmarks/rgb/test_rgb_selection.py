@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from evenkeel.benchmarks.rgb.data import Dataset, Instance, read_instances
-from evenkeel.benchmarks.rgb.selection import Ability, Selection, Setting, select
+from evenkeel.benchmarks.rgb.selection import Ability, DocumentSelection, Setting, select
 
 NOISES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 PASSAGES = (1, 2, 3, 4, 5, 7, 10, 20)
@@ -119,7 +119,7 @@ def one(**fields: Any) -> Instance:
 
 def chosen(
     instance: Instance, noise: float, passages: int = 5, correct: float = 0.0, **order: Any
-) -> Selection:
+) -> DocumentSelection:
     """The documents of a question at a setting of its kind."""
     ability: Ability = "integration" if instance.groups else "noise"
     if instance.raw_wrong is not None:

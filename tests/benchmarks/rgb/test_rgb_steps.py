@@ -26,7 +26,12 @@ from evenkeel.benchmarks.rgb.make.passages import (
     sentences,
     states,
 )
-from evenkeel.benchmarks.rgb.make.questions import NOT_GIVEN, Question, Writer, write_questions
+from evenkeel.benchmarks.rgb.make.questions import (
+    NOT_GIVEN,
+    QuestionWithDocuments,
+    SetWriter,
+    write_questions,
+)
 from evenkeel.make.asking import Asking
 from evenkeel.types import Request, Response
 
@@ -170,8 +175,8 @@ def test_a_false_version_has_nothing_of_the_true_answer(
 REFUSED = Response(status="refused")
 
 
-def question(query: str, answer: str, *positive: str) -> Question:
-    return Question(Passage("d", positive[0]), query, answer, list(positive))
+def question(query: str, answer: str, *positive: str) -> QuestionWithDocuments:
+    return QuestionWithDocuments(Passage("d", positive[0]), query, answer, list(positive))
 
 
 def written(asking: Generator[Sequence[Request], Sequence[Response], T], *rounds: Sequence[object]) -> T:
@@ -196,7 +201,7 @@ COW = "A cow named Bell jumped over the moon."
 TOO_FEW = too_few([])
 
 
-def gathering(writer: Writer, passages: Sequence[str] = PASSAGES) -> Asking[list[Question]]:
+def gathering(writer: SetWriter, passages: Sequence[str] = PASSAGES) -> Asking[list[QuestionWithDocuments]]:
     """The documents of a question about the first passage."""
     draft = question("Who built the mill at Selby?", "Bell", passages[0])
     return gather([draft], [Passage(f"{n}.txt", text) for n, text in enumerate(passages)], writer)
@@ -222,7 +227,7 @@ QUERY = "Who built the mill at Selby?"
 def test_a_question_is_dropped_for_its_real_reason(
     query: str, answer: str, reading: str | None, reason: str
 ) -> None:
-    writer = Writer("en")
+    writer = SetWriter("en")
     replies = [] if reading is None else [{"answer": reading}]
     asking = write_questions([Passage("d", PASSAGES[0])], 1, writer, seed=0)
     questions = written(asking, [{"question": query, "answer": answer}], replies)
@@ -231,7 +236,7 @@ def test_a_question_is_dropped_for_its_real_reason(
 
 
 def test_what_was_asked_before_or_refused_is_made_up_for_by_other_passages() -> None:
-    writer = Writer("en")
+    writer = SetWriter("en")
     passages = [Passage("d", f"{text} Bell came.") for text in PASSAGES]
     replies = [{"question": f"Who came to mill {number}?", "answer": "Bell"} for number in (1, 1, 2)]
     bell = {"answer": "Bell"}
@@ -243,7 +248,7 @@ def test_what_was_asked_before_or_refused_is_made_up_for_by_other_passages() -> 
 
 def test_a_passage_in_which_an_answer_is_read_is_not_irrelevant() -> None:
     passages = [*PASSAGES, *(f"The mill at Marlow has {number} doors." for number in range(9))]
-    writer = Writer("en")
+    writer = SetWriter("en")
     readings = [{"answer": "Bell"}, {"answer": "Oats"}, *[EMPTY] * 8]
     (gathered,) = written(gathering(writer, passages), readings, [REFUSED] * 4, [])
     (contradiction,) = writer.contradictions  # "Bell" is the right answer: it contradicts nothing
@@ -252,7 +257,7 @@ def test_a_passage_in_which_an_answer_is_read_is_not_irrelevant() -> None:
     assert str(contradiction).startswith(f"{contradiction.document} contradicts d, or seems to")
     assert len(set(gathered.negative)) == 8
     assert writer.tally["irrelevant documents"] == {"an answer can be read from it": 2, "ok": 8}
-    assert written(gathering(Writer("en")), [{"answer": "Oats"}, *[EMPTY] * 4], [], []) == []  # four
+    assert written(gathering(SetWriter("en")), [{"answer": "Oats"}, *[EMPTY] * 4], [], []) == []  # four
 
 
 @pytest.mark.parametrize(
@@ -269,7 +274,7 @@ def test_a_passage_in_which_an_answer_is_read_is_not_irrelevant() -> None:
 def test_a_rewritten_passage_is_dropped_for_its_real_reason(
     text: str, reading: str | None, reason: str
 ) -> None:
-    writer = Writer("en")
+    writer = SetWriter("en")
     replies = [] if reading is None else [{"answer": reading}]
     asking = gathering(writer)
     (gathered,) = written(asking, [EMPTY] * 5, [{"text": text}, *[REFUSED] * 3], replies)
@@ -289,7 +294,7 @@ def test_a_rewritten_passage_is_dropped_for_its_real_reason(
     ],
 )
 def test_a_false_version_is_dropped_for_its_real_reason(text: str, reading: str | None, reason: str) -> None:
-    writer = Writer("en")
+    writer = SetWriter("en")
     asked = question("What did Bell sell?", "apple", "Bell sold the apple.")
     asked = asked._replace(positive=[text], negative=["Bell has a hat."] * 5)
     replies: list[object] = [] if reading is None else [{"answer": reading}]
@@ -308,7 +313,7 @@ def test_a_false_version_is_dropped_for_its_real_reason(text: str, reading: str 
     ],
 )
 def test_a_false_answer_is_dropped_for_its_real_reason(false: str, negative: list[str], reason: str) -> None:
-    writer = Writer("en")
+    writer = SetWriter("en")
     asked = question("Who built it?", "Bell", "Bell built it at Selby.")._replace(negative=negative)
     assert written(falsify([asked], writer), [{"false_answer": false}], []) == []
     assert writer.tally["false answers"] == {reason: 1}

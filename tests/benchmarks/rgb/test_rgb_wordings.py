@@ -7,7 +7,7 @@ from typing import Literal
 import pytest
 from msgspec import Struct
 
-from evenkeel.benchmarks.rgb.check.lenient import Verdict, lenient
+from evenkeel.benchmarks.rgb.check.lenient import CheckVerdict, lenient
 from evenkeel.files.jsonfile import read_json_lines
 from rgb_labelled import FOLDER
 
@@ -21,7 +21,7 @@ class Wording(Struct, frozen=True):
     fake: str
     reply: str
 
-    def verdict(self, *, fake: bool = True) -> Verdict:
+    def verdict(self, *, fake: bool = True) -> CheckVerdict:
         false = ((self.fake,),) if fake else ()
         return lenient(self.reply, ((self.answer,),), fake=false, query=self.query)
 

@@ -12,7 +12,7 @@ from msgspec import Meta, Struct
 from evenkeel.errors import DataError, explain, sentence, suggestion
 from evenkeel.files import package_data
 from evenkeel.files.tables import read_text
-from evenkeel.files.yamlfile import Document, read_document
+from evenkeel.files.yamlfile import YamlDocument, read_document
 from evenkeel.page.format import FLOOR
 
 Count: TypeAlias = Annotated[int, Meta(ge=1)]
@@ -25,7 +25,7 @@ Scalar: TypeAlias = str | bool | int | float
 Options: TypeAlias = dict[str, Scalar | list[Scalar]]
 
 
-class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class SuiteSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What may be set for all runs, for a benchmark, or for a model: the last of these decides."""
 
     data: str | list[str] | None = None
@@ -38,7 +38,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     price_out: Price | None = None
 
 
-class ModelEntry(Settings, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ModelEntry(SuiteSettings, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A model under test."""
 
     spec: Text
@@ -49,7 +49,7 @@ class ModelEntry(Settings, frozen=True, kw_only=True, forbid_unknown_fields=True
     """Options of its backend."""
 
 
-class BenchmarkEntry(Settings, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class BenchmarkEntry(SuiteSettings, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A benchmark with its options."""
 
     benchmark: Text
@@ -86,7 +86,7 @@ class Definition(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     benchmarks: Annotated[list[str | BenchmarkEntry], Meta(min_length=1)]
     out: Annotated[str, Meta(pattern=r"^[^\x00]*$")] = ""
     """The folder of the suite, below that of the file; runs/NAME by default."""
-    defaults: Settings = Settings()
+    defaults: SuiteSettings = SuiteSettings()
     budget: BudgetEntry = BudgetEntry()
     min_coverage: Share = FLOOR
     """A run of which a smaller share was answered is not ranked."""
@@ -98,7 +98,7 @@ class Definition(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 PARTS: dict[str | int, type[Struct]] = {
     "models": ModelEntry,
     "benchmarks": BenchmarkEntry,
-    "defaults": Settings,
+    "defaults": SuiteSettings,
     "budget": BudgetEntry,
     "gate": GateEntry,
 }
@@ -109,7 +109,7 @@ class SuiteFile(NamedTuple):
 
     path: Path
     definition: Definition
-    document: Document
+    document: YamlDocument
 
     @property
     def folder(self) -> Path:
@@ -149,7 +149,7 @@ def read_suite(path: Path) -> SuiteFile:
     return SuiteFile(path, definition, document)
 
 
-def _explained(path: Path, document: Document, raw: Any, error: msgspec.ValidationError) -> DataError:
+def _explained(path: Path, document: YamlDocument, raw: Any, error: msgspec.ValidationError) -> DataError:
     fault = explain(error, raw)
     steps, problem, hint = list(fault.path), fault.problem, ""
     if unknown := re.fullmatch(r"the field '(.*)' is not known", problem, re.DOTALL):

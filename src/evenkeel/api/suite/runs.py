@@ -14,15 +14,15 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from evenkeel.api.launch import Task, refuse_keys
+from evenkeel.api.launch import ProcessTask, refuse_keys
 from evenkeel.api.run import RUN_ARGUMENTS
 from evenkeel.api.setup import model_refs, parse_data, parse_langs
-from evenkeel.api.suite.definition import BenchmarkEntry, ModelEntry, Scalar, Settings, SuiteFile
+from evenkeel.api.suite.definition import BenchmarkEntry, ModelEntry, Scalar, SuiteFile, SuiteSettings
 from evenkeel.errors import UsageError, suggestion
 from evenkeel.files import configuration, datasets
 from evenkeel.files.cache import slug
 from evenkeel.files.remote.sources import HUB, is_elsewhere
-from evenkeel.harness.gate import Gate
+from evenkeel.harness.gate import RequestGate
 from evenkeel.harness.limits import Limits
 from evenkeel.harness.registry import benchmark_class, load_benchmark
 from evenkeel.models.presets import NO_KEY
@@ -39,7 +39,7 @@ from evenkeel.options import describe
 from evenkeel.types import ModelRef
 
 THIS_MACHINE = "this machine"
-SMALL = "embedded-embedder"
+SMALL_MODEL = "embedded-embedder"
 """A model of this machine that takes next to no memory: runs that use it go side by side."""
 CODE = "trust_remote_code"
 PRICES = ("price_in", "price_out")
@@ -57,10 +57,10 @@ class PlannedRun(Struct, frozen=True, kw_only=True):
     """Also that of its folder."""
     model: str
     """The name of the model under test; empty where none is."""
-    task: Task
+    task: ProcessTask
     servers: frozenset[str]
     """What it keeps busy: the addresses of servers, this machine. Runs with one in common take turns."""
-    gate: Gate
+    gate: RequestGate
     """What counts its requests, and shares the suite's budget, unless all its models are on this machine."""
     in_child: bool
     """Whether it is a process of its own: it loads a model. One that also asks a server is not, where there
@@ -70,7 +70,7 @@ class PlannedRun(Struct, frozen=True, kw_only=True):
 
 
 def planned_runs(
-    file: SuiteFile, allowed: Collection[str] = (), budget: Gate | None = None
+    file: SuiteFile, allowed: Collection[str] = (), budget: RequestGate | None = None
 ) -> list[PlannedRun]:
     """All runs of a suite, in the order of its benchmarks, then its models; `allowed` are hosts that any key
     may be sent to, `budget` is the gate of all runs together."""
@@ -163,7 +163,7 @@ def _planned(
     model: ModelEntry | None,
     hashes: Callable[..., list[str]],
     allowed: Collection[str],
-    budget: Gate | None,
+    budget: RequestGate | None,
 ) -> PlannedRun:
     definition, benchmark = file.definition, entry.benchmark
     settings = _merged([definition.defaults, entry, model])
@@ -198,7 +198,7 @@ def _planned(
     return PlannedRun(
         name=slug(f"{title}-{name}" if name else title),
         model=name,
-        task=Task(
+        task=ProcessTask(
             kind="run",
             benchmark=benchmark,
             settings=settings,
@@ -206,19 +206,19 @@ def _planned(
             identity=identity,
         ),
         servers=servers,
-        gate=Gate(limits, prices, thinking_by_role(refs), shared=shared),
+        gate=RequestGate(limits, prices, thinking_by_role(refs), shared=shared),
         in_child=THIS_MACHINE in servers and shared is None,
         step=step,
     )
 
 
-def _merged(layers: list[Settings | None]) -> dict[str, Any]:
+def _merged(layers: list[SuiteSettings | None]) -> dict[str, Any]:
     """The settings of a run; of several values, the last that is given."""
     return {
         name: value
         for layer in layers
         if layer is not None
-        for name in Settings.__struct_fields__
+        for name in SuiteSettings.__struct_fields__
         if (value := getattr(layer, name)) is not None
     }
 
@@ -315,7 +315,7 @@ def _servers(refs: Mapping[str, ModelRef]) -> frozenset[str]:
         scheme = bare.partition(":")[0]
         entry = backend(scheme)
         if entry is not None and entry.computes:
-            busy |= {THIS_MACHINE} if scheme != SMALL else set()
+            busy |= {THIS_MACHINE} if scheme != SMALL_MODEL else set()
         elif role == "model" or "model" not in refs:
             address = str({**ref.args, **args}.get("base_url", ""))
             busy.add(urllib.parse.urlsplit(address).netloc or scheme)

@@ -20,7 +20,7 @@ from evenkeel.api.suite.runs import PlannedRun, planned_runs
 from evenkeel.errors import EvenkeelError, UsageError
 from evenkeel.files import lock
 from evenkeel.harness.folder import Run, shared_layout
-from evenkeel.harness.gate import Gate
+from evenkeel.harness.gate import RequestGate
 from evenkeel.harness.limits import Limits
 from evenkeel.report.suite import SuiteGate, SuiteResult, SuiteRun, write_leaderboards
 from evenkeel.report.terminal.runs import RunsWatcher, runs_watcher
@@ -100,13 +100,13 @@ def _plan(run: PlannedRun) -> Plan:
 
 def _read(
     path: Path, out: str | Path | None, allow_hosts: Sequence[str]
-) -> tuple[SuiteFile, list[PlannedRun], Path, Gate | None]:
+) -> tuple[SuiteFile, list[PlannedRun], Path, RequestGate | None]:
     """A suite's file, its runs, its folder, in which no run of an earlier call is another, and its budget."""
     file = read_suite(path)
     root = Path(out) if out else file.out
     entry, budget = file.definition.budget, None
     if entry != BudgetEntry():
-        budget = Gate(Limits(max_requests=entry.requests, max_usd=entry.usd), owner="the suite")
+        budget = RequestGate(Limits(max_requests=entry.requests, max_usd=entry.usd), owner="the suite")
     runs = planned_runs(file, allow_hosts, budget)
     for run in runs:
         begun = (root / run.name / "spec.json").is_file()
@@ -131,7 +131,7 @@ def _chosen(runs: Sequence[PlannedRun], patterns: Sequence[str]) -> list[Planned
 
 
 def _result(
-    file: SuiteFile, root: Path, runs: list[SuiteRun], chosen: list[SuiteRun], budget: Gate | None
+    file: SuiteFile, root: Path, runs: list[SuiteRun], chosen: list[SuiteRun], budget: RequestGate | None
 ) -> SuiteResult:
     entries = [each for each in file.definition.benchmarks if isinstance(each, BenchmarkEntry)]
     metrics = {each.benchmark: each.metric for each in entries if each.metric}

@@ -16,8 +16,8 @@ from evenkeel.app import fields
 from evenkeel.app.progress import watched
 from evenkeel.app.rendering import html, in_thread, settings_of
 from evenkeel.app.rendering import page as render_page
-from evenkeel.app.review import Call, calls_of, sealed, unsealed
-from evenkeel.app.settings import Settings
+from evenkeel.app.review import CalledHost, calls_of, sealed, unsealed
+from evenkeel.app.settings import AppSettings
 from evenkeel.errors import EvenkeelError, UsageError
 from evenkeel.harness.benchmark import builder_class
 from evenkeel.harness.registry import benchmark_class, benchmark_names
@@ -36,7 +36,7 @@ async def page(request: web.Request) -> web.Response:
     return html(await in_thread(_form, settings, str(request.query.get("benchmark", ""))))
 
 
-def _form(settings: Settings, asked: str, problem: str = "", form: MultiMapping[Any] | None = None) -> str:
+def _form(settings: AppSettings, asked: str, problem: str = "", form: MultiMapping[Any] | None = None) -> str:
     builders = _builders()
     name = asked if asked in builders else next(iter(builders))
     given = fields.options_of(builders[name].Options, settings, form) if form is not None else {}
@@ -70,7 +70,7 @@ def _files(process: Started) -> list[str]:
     return sorted(path.name for path in Path(process.path).iterdir() if is_built(path))
 
 
-class Chosen(Struct, frozen=True):
+class BuildRequest(Struct, frozen=True):
     """What a form asks to be built."""
 
     benchmark: str
@@ -98,7 +98,7 @@ async def review(request: web.Request) -> web.Response:
     )  # fmt: skip
 
 
-def _chosen(settings: Settings, form: MultiMapping[Any]) -> tuple[Chosen, list[Call]]:
+def _chosen(settings: AppSettings, form: MultiMapping[Any]) -> tuple[BuildRequest, list[CalledHost]]:
     """What was chosen, tried out without asking anyone, and whom it would call."""
     builders, name = _builders(), _name(form)
     if name not in builders:
@@ -107,7 +107,9 @@ def _chosen(settings: Settings, form: MultiMapping[Any]) -> tuple[Chosen, list[C
     options = fields.options_of(cls.Options, settings, form)
     builder = cls(parse(cls.Options, options, of=f"building for '{name}'"))
     refs = model_refs(builder, name, builder.helpers.get("model"))
-    return Chosen(name, options), calls_of(refs, [str(options[each]) for each in TEXTS if each in options])
+    return BuildRequest(name, options), calls_of(
+        refs, [str(options[each]) for each in TEXTS if each in options]
+    )
 
 
 def _name(form: MultiMapping[Any]) -> str:
@@ -123,10 +125,10 @@ async def change(request: web.Request) -> web.Response:
 async def start(request: web.Request) -> web.Response:
     """Start exactly what was looked at."""
     settings = settings_of(request)
-    return await _start(settings, unsealed(settings, await request.post(), Chosen))
+    return await _start(settings, unsealed(settings, await request.post(), BuildRequest))
 
 
-async def _start(settings: Settings, chosen: Chosen) -> web.Response:
+async def _start(settings: AppSettings, chosen: BuildRequest) -> web.Response:
     settings.runs.mkdir(parents=True, exist_ok=True)
     await in_thread(start_build, settings.runs, chosen.benchmark, **chosen.options)
     raise web.HTTPSeeOther(f"/build?benchmark={chosen.benchmark}")

@@ -9,7 +9,7 @@ from aiohttp import web
 from evenkeel.analysis.comparison import compare
 from evenkeel.app.rendering import Stamp, html, in_thread, settings_of, stamp
 from evenkeel.app.rendering import page as render_page
-from evenkeel.app.settings import Settings
+from evenkeel.app.settings import AppSettings
 from evenkeel.errors import EvenkeelError
 from evenkeel.harness.folder import Run, load_run
 from evenkeel.harness.stored.listing import ListedRun, list_runs, open_run
@@ -36,14 +36,14 @@ async def page(request: web.Request) -> web.Response:
     return html(await in_thread(_compared, settings, names))
 
 
-def _finished(settings: Settings) -> list[ListedRun]:
+def _finished(settings: AppSettings) -> list[ListedRun]:
     return [run for run in list_runs(settings.runs) if run.state == "finished"]
 
 
 # What can be compared
 
 
-def _others(settings: Settings, name: str) -> str:
+def _others(settings: AppSettings, name: str) -> str:
     """Which runs one can be compared with, and why not with the rest."""
     run = open_run(settings.runs, name)
     others = [
@@ -72,7 +72,7 @@ def _reason(run: Run, other: Run) -> str:
     return ""
 
 
-def _choice(settings: Settings, chosen: tuple[str, ...]) -> str:
+def _choice(settings: AppSettings, chosen: tuple[str, ...]) -> str:
     return render_page(
         settings, "compare.html", "/compare", title="Compare", finished=_finished(settings), chosen=chosen
     )
@@ -81,13 +81,13 @@ def _choice(settings: Settings, chosen: tuple[str, ...]) -> str:
 # The comparison
 
 
-def _compared(settings: Settings, names: tuple[str, ...]) -> str:
+def _compared(settings: AppSettings, names: tuple[str, ...]) -> str:
     stamps = tuple(stamp(open_run(settings.runs, name).path) for name in names)
     return _comparison(settings, names, stamps)
 
 
 @lru_cache(maxsize=32)
-def _comparison(settings: Settings, names: tuple[str, ...], _versions: tuple[Stamp, ...]) -> str:
+def _comparison(settings: AppSettings, names: tuple[str, ...], _versions: tuple[Stamp, ...]) -> str:
     runs = [open_run(settings.runs, name) for name in names]
     compare(*runs)  # refused with its reason where they cannot be paired
     return render_page(
@@ -96,7 +96,7 @@ def _comparison(settings: Settings, names: tuple[str, ...], _versions: tuple[Sta
     )  # fmt: skip
 
 
-def _sample(settings: Settings, names: tuple[str, ...], sample: str) -> str:
+def _sample(settings: AppSettings, names: tuple[str, ...], sample: str) -> str:
     """One sample in the first two runs, with what differs marked."""
     first, second = (open_run(settings.runs, name) for name in names[:2])
     view = view_html(compare_sample(first, second, sample), styled=False)

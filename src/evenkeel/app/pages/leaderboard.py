@@ -12,7 +12,7 @@ from aiohttp import web
 from evenkeel.analysis.leaderboard import leaderboard
 from evenkeel.app.rendering import Stamp, html, in_thread, settings_of, stamp
 from evenkeel.app.rendering import page as render_page
-from evenkeel.app.settings import Settings
+from evenkeel.app.settings import AppSettings
 from evenkeel.harness.folder import load_run
 from evenkeel.harness.stored.listing import list_runs
 from evenkeel.page.grid import Overview
@@ -24,7 +24,7 @@ async def page(request: web.Request) -> web.Response:
     return html(await in_thread(_boards, settings, folder))
 
 
-def _boards(settings: Settings, folder: str) -> str:
+def _boards(settings: AppSettings, folder: str) -> str:
     finished = [run for run in list_runs(settings.runs) if run.state == "finished"]
     folders = sorted({run.name.rpartition("/")[0] for run in finished} - {""})
     chosen = [run for run in finished if not folder or run.name.startswith(f"{folder}/")]

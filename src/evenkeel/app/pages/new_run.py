@@ -25,13 +25,13 @@ from evenkeel.app.run_form import (
     AMOUNTS,
     SERVER_EXAMPLE,
     SIZES,
-    Chosen,
     Filled,
+    RunRequest,
     chosen_of,
     from_address,
     from_run,
 )
-from evenkeel.app.settings import Settings
+from evenkeel.app.settings import AppSettings
 from evenkeel.errors import EvenkeelError, MissingExtra, UsageError
 from evenkeel.harness.registry import benchmark_class, benchmark_names, load_benchmark
 from evenkeel.harness.stored.listing import open_run
@@ -51,7 +51,7 @@ async def page(request: web.Request) -> web.Response:
     return html(await in_thread(_begun, settings, request.query))
 
 
-def _begun(settings: Settings, query: MultiMapping[str]) -> str:
+def _begun(settings: AppSettings, query: MultiMapping[str]) -> str:
     """The form as a link opens it: filled from a run, or with what a link may say."""
     like = query.get("like", "")
     filled = from_run(settings, open_run(settings.runs, like)) if like else from_address(settings, query)
@@ -75,7 +75,7 @@ async def models(request: web.Request) -> web.Response:
     return html(await in_thread(_form, settings, filled, listed.problem, listed={source: listed.models}))
 
 
-def _filled(settings: Settings, form: MultiMapping[Any]) -> Filled:
+def _filled(settings: AppSettings, form: MultiMapping[Any]) -> Filled:
     name = str(form.get("benchmark", ""))
     options = {}
     if name in benchmark_names():
@@ -85,7 +85,7 @@ def _filled(settings: Settings, form: MultiMapping[Any]) -> Filled:
 
 
 def _form(
-    settings: Settings,
+    settings: AppSettings,
     filled: Filled,
     problem: str = "",
     like: str = "",
@@ -161,7 +161,7 @@ async def review(request: web.Request) -> web.Response:
 async def test(request: web.Request) -> web.Response:
     """Send the model a few small requests, and show what came of them on the same page."""
     settings, form = settings_of(request), await request.post()
-    chosen = unsealed(settings, form, Chosen)
+    chosen = unsealed(settings, form, RunRequest)
     trial: ModelTrial | str
     try:
         trial = await in_thread(try_model, chosen.model or "")
@@ -171,7 +171,7 @@ async def test(request: web.Request) -> web.Response:
 
 
 def _reviewed(
-    settings: Settings, chosen: Chosen, form: MultiMapping[Any], trial: ModelTrial | str | None = None
+    settings: AppSettings, chosen: RunRequest, form: MultiMapping[Any], trial: ModelTrial | str | None = None
 ) -> str:
     plan = dry_run(chosen.benchmark, **chosen.arguments)
     refs = model_refs(load_benchmark(chosen.benchmark, chosen.options), chosen.benchmark, chosen.model)
@@ -195,7 +195,7 @@ def _reviewed(
     )  # fmt: skip
 
 
-def _facts(chosen: Chosen) -> dict[str, str]:
+def _facts(chosen: RunRequest) -> dict[str, str]:
     """What was chosen, in the words of the form."""
     facts = {
         "Benchmark": _titles()[chosen.benchmark],
@@ -213,7 +213,7 @@ def _facts(chosen: Chosen) -> dict[str, str]:
 async def start(request: web.Request) -> web.Response:
     """Start exactly what was looked at."""
     settings, form = settings_of(request), await request.post()
-    chosen = unsealed(settings, form, Chosen)
+    chosen = unsealed(settings, form, RunRequest)
     settings.runs.mkdir(parents=True, exist_ok=True)
     process = await in_thread(start_process, settings.runs, chosen.benchmark, **chosen.arguments)
     raise web.HTTPSeeOther(f"/run?run={quote(process.name)}")

@@ -17,13 +17,13 @@ from evenkeel.api.so_far import SoFar, so_far
 from evenkeel.app.progress import watched
 from evenkeel.app.rendering import Stamp, html, in_thread, settings_of, stamp
 from evenkeel.app.rendering import page as render_page
-from evenkeel.app.settings import Settings
+from evenkeel.app.settings import AppSettings
 from evenkeel.errors import EvenkeelError, UsageError
 from evenkeel.files.lock import is_written
 from evenkeel.harness.control import stop as ask_to_stop
 from evenkeel.harness.folder import Run, load_run
 from evenkeel.harness.stored.listing import open_run, path_of
-from evenkeel.page.format import counted, interval, value
+from evenkeel.page.format import interval, nouns, value
 from evenkeel.report.html_page import page_values
 from evenkeel.report.samples.table import sample_data, sample_table
 
@@ -36,13 +36,13 @@ async def page(request: web.Request) -> web.Response:
     return html(await in_thread(_page, settings, name))
 
 
-def _page(settings: Settings, name: str) -> str:
+def _page(settings: AppSettings, name: str) -> str:
     if (run := _finished(settings, name)) is None:
         return _unfinished(settings, name)
     return _report(settings, name, run.path, stamp(run.path))
 
 
-def _finished(settings: Settings, name: str) -> Run | None:
+def _finished(settings: AppSettings, name: str) -> Run | None:
     """The run, if it is finished; a name that leads nowhere is an error."""
     if _process(settings, name) is not None and not (path_of(settings.runs, name) / "spec.json").exists():
         return None  # its process has just begun
@@ -50,13 +50,13 @@ def _finished(settings: Settings, name: str) -> Run | None:
     return run if (run.path / "summary.json").is_file() and not is_written(run.path) else None
 
 
-def _process(settings: Settings, name: str) -> Started | None:
+def _process(settings: AppSettings, name: str) -> Started | None:
     """The process of a run or a build below the folder, if its settings can be read."""
     return None if settings.read_only else launch.stored(path_of(settings.runs, name))
 
 
 @lru_cache(maxsize=64)
-def _report(settings: Settings, name: str, path: Path, _version: Stamp) -> str:
+def _report(settings: AppSettings, name: str, path: Path, _version: Stamp) -> str:
     """The report with what only the app can do: details of all samples, marks, further runs."""
     run = load_run(path)
     samples = sample_table(run, source=f"/samples?run={quote(name)}")
@@ -69,7 +69,7 @@ async def samples(request: web.Request) -> web.Response:
     return web.Response(body=await in_thread(_samples, settings, name), content_type="application/json")
 
 
-def _samples(settings: Settings, name: str) -> bytes:
+def _samples(settings: AppSettings, name: str) -> bytes:
     path = path_of(settings.runs, name)
     return _sample_data(name, path, stamp(path))
 
@@ -84,7 +84,7 @@ def _sample_data(name: str, path: Path, _version: Stamp) -> bytes:
 # While it runs
 
 
-def _unfinished(settings: Settings, name: str) -> str:
+def _unfinished(settings: AppSettings, name: str) -> str:
     folder = path_of(settings.runs, name)
     process = _process(settings, name)
     part = _so_far(folder)
@@ -110,7 +110,7 @@ def _sentence(part: SoFar | None) -> str:
     if part is None:
         return ""
     first = "the first " if part.more else ""
-    words = f"{part.answered:,} of {first}{counted(part.samples, 'samples')} answered."
+    words = f"{part.answered:,} of {first}{nouns(part.samples, 'samples')} answered."
     figure = part.headline
     if figure is not None and figure.value is not None:
         limits = f"95% interval {interval(figure)}" if interval(figure) else "interval not known yet"
@@ -132,7 +132,7 @@ async def events(request: web.Request) -> web.StreamResponse:
         state = await in_thread(_state, settings, name)
 
 
-def _state(settings: Settings, name: str) -> dict[str, Any]:
+def _state(settings: AppSettings, name: str) -> dict[str, Any]:
     """What changes on the page of a run that is being written."""
     folder = path_of(settings.runs, name)
     process = watched(folder, _process(settings, name))
@@ -174,7 +174,7 @@ async def _named(request: web.Request) -> str:
     return str((await request.post()).get("run", ""))
 
 
-def _known(settings: Settings, name: str) -> Started:
+def _known(settings: AppSettings, name: str) -> Started:
     process = _process(settings, name)
     if process is None:
         raise UsageError(f"{name!r} is not a run or a build whose process is known here.")

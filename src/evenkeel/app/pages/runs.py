@@ -10,17 +10,17 @@ from aiohttp import web
 from msgspec import Struct
 
 from evenkeel.api.launch import Started, started
-from evenkeel.app.progress import Watched, watched
+from evenkeel.app.progress import WatchedProcess, watched
 from evenkeel.app.rendering import html, in_thread, settings_of
 from evenkeel.app.rendering import page as render_page
-from evenkeel.app.settings import Settings
+from evenkeel.app.settings import AppSettings
 from evenkeel.harness.folder import load_run
 from evenkeel.harness.registry import benchmark_class, benchmark_names
 from evenkeel.harness.stored.listing import ListedRun, list_runs
 from evenkeel.page.format import capitalised, counts, interval, value
 
 
-class Row(Struct, frozen=True, kw_only=True):
+class RunRow(Struct, frozen=True, kw_only=True):
     """A run in the list."""
 
     name: str
@@ -34,7 +34,7 @@ class Row(Struct, frozen=True, kw_only=True):
     interval: str = ""
     based_on: str = ""
     problem: str = ""
-    process: Watched | None = None
+    process: WatchedProcess | None = None
 
 
 async def page(request: web.Request) -> web.Response:
@@ -51,7 +51,7 @@ async def page(request: web.Request) -> web.Response:
     )  # fmt: skip
 
 
-def _rows(settings: Settings) -> list[Row]:
+def _rows(settings: AppSettings) -> list[RunRow]:
     """Every run, those that are being written first, then the newest."""
     listed = list_runs(settings.runs) if settings.runs.is_dir() else []
     processes = {Path(each.path): each for each in ([] if settings.read_only else started(settings.runs))}
@@ -61,7 +61,7 @@ def _rows(settings: Settings) -> list[Row]:
     return sorted(rows, key=lambda row: row.state not in ("running", "starting"))
 
 
-def _row(run: ListedRun, process: Started | None) -> Row:
+def _row(run: ListedRun, process: Started | None) -> RunRow:
     row: dict[str, Any] = {
         "name": run.name,
         "state": run.state,
@@ -73,10 +73,10 @@ def _row(run: ListedRun, process: Started | None) -> Row:
     }
     if run.state == "finished":
         stamp = (Path(run.path) / "summary.json").stat().st_mtime_ns
-        return Row(**(row | _found(run.path, stamp)))
+        return RunRow(**(row | _found(run.path, stamp)))
     if run.state in ("running", "unfinished"):
-        return Row(**row, process=watched(Path(run.path), process))
-    return Row(**row)
+        return RunRow(**row, process=watched(Path(run.path), process))
+    return RunRow(**row)
 
 
 @lru_cache(maxsize=4096)
@@ -91,8 +91,8 @@ def _found(path: str, stamp: int) -> dict[str, str]:
     }
 
 
-def _starting(process: Started) -> Row:
-    return Row(
+def _starting(process: Started) -> RunRow:
+    return RunRow(
         name=process.name,
         state="starting" if process.active else process.state,
         benchmark=process.task.benchmark,

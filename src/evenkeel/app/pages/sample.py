@@ -9,7 +9,7 @@ from aiohttp import web
 
 from evenkeel.app.rendering import html, in_thread, settings_of
 from evenkeel.app.rendering import page as render_page
-from evenkeel.app.settings import Settings
+from evenkeel.app.settings import AppSettings
 from evenkeel.errors import UsageError
 from evenkeel.harness.folder import Run
 from evenkeel.harness.stored.listing import open_run
@@ -19,7 +19,7 @@ PART = "text/x-part"
 """What the script of the table accepts: the details alone."""
 
 
-class _Sample(NamedTuple):
+class _SampleAddress(NamedTuple):
     name: str
     """Of the run."""
     run: Run
@@ -27,7 +27,7 @@ class _Sample(NamedTuple):
     id: str
 
 
-def _find(settings: Settings, query: Any) -> _Sample:
+def _find(settings: AppSettings, query: Any) -> _SampleAddress:
     """The sample of an address or of a form; the first one where none is named."""
     name = str(query.get("run", ""))
     run = open_run(settings.runs, name)
@@ -38,7 +38,7 @@ def _find(settings: Settings, query: Any) -> _Sample:
     row = samples.row_of(wanted)
     if row is None:
         raise UsageError(f"this run has no sample {wanted!r}.")
-    return _Sample(name, run, row, wanted)
+    return _SampleAddress(name, run, row, wanted)
 
 
 async def page(request: web.Request) -> web.Response:
@@ -51,7 +51,7 @@ def _wants_part(request: web.Request) -> bool:
     return request.headers.get("Accept") == PART
 
 
-def _shown(settings: Settings, sample: _Sample, part: bool) -> str:
+def _shown(settings: AppSettings, sample: _SampleAddress, part: bool) -> str:
     marks = [mark for mark in sample.run.marks() if mark.sample == sample.id and not mark.metric]
     samples = sample.run.samples()
     before, after = (

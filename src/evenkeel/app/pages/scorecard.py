@@ -8,7 +8,7 @@ from aiohttp import web
 
 from evenkeel.app.rendering import html, in_thread, settings_of
 from evenkeel.app.rendering import page as render_page
-from evenkeel.app.settings import Settings
+from evenkeel.app.settings import AppSettings
 from evenkeel.harness.folder import load_run
 from evenkeel.harness.registry import benchmark_class
 from evenkeel.harness.stored.listing import ListedRun, list_runs, open_run
@@ -21,7 +21,7 @@ async def page(request: web.Request) -> web.Response:
     return html(await in_thread(_card, settings, query.get("model", ""), names, query.get("of", "")))
 
 
-def _card(settings: Settings, model: str, names: Sequence[str], of: str) -> str:
+def _card(settings: AppSettings, model: str, names: Sequence[str], of: str) -> str:
     """The card of a model: of that of the run `of`, which is then on it, or of the newest."""
     finished = [run for run in list_runs(settings.runs) if run.state == "finished"]
     models = list(

@@ -9,7 +9,7 @@ from aiohttp import web
 
 from evenkeel.app.rendering import html, in_thread, settings_of
 from evenkeel.app.rendering import page as render_page
-from evenkeel.app.settings import Settings
+from evenkeel.app.settings import AppSettings
 from evenkeel.errors import UsageError
 from evenkeel.harness.registry import TOKENIZERS
 from evenkeel.report.html_page import tokenizer_values
@@ -22,7 +22,7 @@ async def page(request: web.Request) -> web.Response:
     return html(render_page(settings, "tokenizers.html", "/tokenizers", **_form(settings)))
 
 
-def _form(settings: Settings, specs: str = "") -> dict[str, Any]:
+def _form(settings: AppSettings, specs: str = "") -> dict[str, Any]:
     return {"title": "Tokenizers", "specs": specs, "folders": list(settings.model_folders())}
 
 
@@ -32,7 +32,7 @@ async def compare(request: web.Request) -> web.Response:
     return html(await in_thread(_compared, settings, text))
 
 
-def _compared(settings: Settings, text: str) -> str:
+def _compared(settings: AppSettings, text: str) -> str:
     specs = [line.strip() for line in text.splitlines() if line.strip()]
     folders = settings.model_folders()
     specs = [f"hf:{folders[spec]}" if spec in folders else spec for spec in specs]

@@ -58,7 +58,7 @@ def drift(within_first: float, within_second: float, across: float) -> float:
 # Scores
 
 
-class Prompt(NamedTuple):
+class AnsweredPrompt(NamedTuple):
     """One prompt's answers that can be scored: indexes, vectors and cosines, and the values to fill in."""
 
     item: Answered[MiraeInputs]
@@ -126,7 +126,7 @@ def _questions(answered: Sequence[Answered[MiraeInputs]]) -> dict[Hashable, str]
 
 def _prompt(
     item: Answered[MiraeInputs], embedded: Mapping[str, Response], rule: Rule, question: str
-) -> Prompt:
+) -> AnsweredPrompt:
     """One prompt with the values that its answers give by themselves."""
     answers = [(index, r) for index, r in enumerate(item.responses) if rule.counts(r)]
     indexes = [index for index, r in answers if embedded[r.text].vector is not None]
@@ -140,7 +140,7 @@ def _prompt(
         counted = [index for index, _ in answers]
         right = right_answers(item.responses, counted, inputs.expected, question)
         values |= rates(len(item.responses), len(counted), right)
-    prompt = Prompt(item, indexes, vectors, matrix, values, [], right)
+    prompt = AnsweredPrompt(item, indexes, vectors, matrix, values, [], right)
     values["identical_answers"] = float(len(set(prompt.texts)) == 1) if figures else None
     values["cut_by_embedder"] = _share(embedded[text].cut for text in prompt.texts)
     # A file of recorded answers does not say how they ended.
@@ -157,9 +157,9 @@ def _prompt(
     return prompt
 
 
-def _add_chance(prompts: Sequence[Prompt]) -> None:
+def _add_chance(prompts: Sequence[AnsweredPrompt]) -> None:
     """The chance floor, and the similarity corrected for it, stratum by stratum."""
-    strata: defaultdict[Hashable, list[Prompt]] = defaultdict(list)
+    strata: defaultdict[Hashable, list[AnsweredPrompt]] = defaultdict(list)
     for prompt in prompts:
         prompt.values["chance_floor"] = prompt.values["corrected_similarity"] = None
         if prompt.values["mean_similarity"] is not None:
@@ -178,9 +178,9 @@ def _add_chance(prompts: Sequence[Prompt]) -> None:
                 prompt.values["corrected_similarity"] = float(corrected.similarity[index])
 
 
-def _add_drift(prompts: Sequence[Prompt]) -> None:
+def _add_drift(prompts: Sequence[AnsweredPrompt]) -> None:
     """Compare the answers at every level with those at the question's shortest, of the same kind."""
-    questions: defaultdict[Hashable, list[Prompt]] = defaultdict(list)
+    questions: defaultdict[Hashable, list[AnsweredPrompt]] = defaultdict(list)
     for prompt in prompts:
         questions[prompt.item.sample.group, prompt.lang, prompt.kind].append(prompt)
     for levels in questions.values():
@@ -193,12 +193,12 @@ def _add_drift(prompts: Sequence[Prompt]) -> None:
             prompt.values["drift"] = gap
 
 
-def _add_across_languages(prompts: Sequence[Prompt], unread: Collection[str]) -> None:
+def _add_across_languages(prompts: Sequence[AnsweredPrompt], unread: Collection[str]) -> None:
     """Compare the answers to one question in two languages, level by level.
 
     Languages that the embedder does not read are left out: across them its cosine means nothing.
     """
-    translations: defaultdict[Hashable, dict[str, Prompt]] = defaultdict(dict)
+    translations: defaultdict[Hashable, dict[str, AnsweredPrompt]] = defaultdict(dict)
     for prompt in prompts:
         sample = prompt.item.sample
         translations[sample.group, sample.tags["level"], prompt.kind][prompt.lang] = prompt
@@ -209,9 +209,9 @@ def _add_across_languages(prompts: Sequence[Prompt], unread: Collection[str]) ->
             a.values[f"across_{first}_{second}"] = cross_similarity(a.vectors, b.vectors) if both else None
 
 
-def _add_wordings(prompts: Sequence[Prompt], rule: Rule) -> None:
+def _add_wordings(prompts: Sequence[AnsweredPrompt], rule: Rule) -> None:
     """Compare the answers to the wordings of a question, level by level; the first has what comes of it."""
-    questions: defaultdict[Hashable, list[Prompt]] = defaultdict(list)
+    questions: defaultdict[Hashable, list[AnsweredPrompt]] = defaultdict(list)
     for prompt in prompts:
         padding, wording = prompt.kind
         if wording:
@@ -227,7 +227,9 @@ def _add_wordings(prompts: Sequence[Prompt], rule: Rule) -> None:
         first.values.update(wording_values([unit(prompt.vectors) for prompt in wordings], right))
 
 
-def _add_judged_meanings(prompts: Sequence[Prompt], questions: Mapping[Hashable, str]) -> Asking[None]:
+def _add_judged_meanings(
+    prompts: Sequence[AnsweredPrompt], questions: Mapping[Hashable, str]
+) -> Asking[None]:
     """Group the answers by what they entail."""
     asked = [
         (questions[_question_key(prompt.item)], prompt.texts if len(prompt.texts) > 1 else [])
@@ -241,7 +243,7 @@ def _add_judged_meanings(prompts: Sequence[Prompt], questions: Mapping[Hashable,
             prompt.failures.append(f"meanings not judged: {reason}")
 
 
-def _score(prompt: Prompt, embedded: Mapping[str, Response], rule: Rule) -> Score[MiraeDetail]:
+def _score(prompt: AnsweredPrompt, embedded: Mapping[str, Response], rule: Rule) -> Score[MiraeDetail]:
     sample, responses = prompt.item.sample, prompt.item.responses
     failures = list(prompt.failures)
     for response in responses:

@@ -28,7 +28,7 @@ from msgspec.structs import replace
 
 from evenkeel.benchmarks.mirae import data as formats
 from evenkeel.benchmarks.mirae import results
-from evenkeel.benchmarks.mirae.data import MiraeDetail, MiraeInputs, Question
+from evenkeel.benchmarks.mirae.data import MiraeDetail, MiraeInputs, QuestionAtLevels
 from evenkeel.benchmarks.mirae.metrics import METRICS
 from evenkeel.benchmarks.mirae.page import LAYOUT, layout_for, notes
 from evenkeel.benchmarks.mirae.view import view
@@ -208,7 +208,7 @@ class Mirae(Benchmark[MiraeInputs, MiraeDetail]):
         return summarise(scores)
 
 
-def with_padding(questions: Sequence[Question], padding: str | None) -> list[Question]:
+def with_padding(questions: Sequence[QuestionAtLevels], padding: str | None) -> list[QuestionAtLevels]:
     """The questions with the padding that is asked for; without a choice, elaborate where there is any: the
     published prompts are of that kind."""
     if padding is None:
@@ -228,7 +228,7 @@ def with_padding(questions: Sequence[Question], padding: str | None) -> list[Que
     return [question for question in questions if question.padding in wanted]
 
 
-def spread(questions: Sequence[Question], limit: int | None) -> list[Question]:
+def spread(questions: Sequence[QuestionAtLevels], limit: int | None) -> list[QuestionAtLevels]:
     """The first `limit` questions of each language, taking turns among the domains, in their own order.
 
     Questions that all languages have come first, so that the languages are asked the same ones. A question

@@ -109,7 +109,7 @@ class MiraeDetail(Struct, frozen=True, kw_only=True):
 MiraeRecord: TypeAlias = Record[MiraeInputs, MiraeDetail]
 
 
-class Question(Struct, frozen=True):
+class QuestionAtLevels(Struct, frozen=True):
     """One question with its wording at every level that the file has."""
 
     id: str
@@ -160,12 +160,12 @@ _QuestionTexts = msgspec.defstruct(
 )
 
 
-class _File(Struct):
+class _PromptsFile(Struct):
     metadata: Metadata = Metadata()
     questions: list[_QuestionTexts] = []  # type: ignore[valid-type]
 
 
-def read_questions(path: Path, fallback: str | None = None) -> list[Question]:
+def read_questions(path: Path, fallback: str | None = None) -> list[QuestionAtLevels]:
     """The questions of a published (or built) question file, with whichever levels it has.
 
     `fallback` is the language of a file that does not state its own.
@@ -178,7 +178,7 @@ def read_questions(path: Path, fallback: str | None = None) -> list[Question]:
         raw = read_json(path)
         if not isinstance(raw, dict) or "questions" not in raw:
             raise DataError(path, f"expected MIRAE questions: an object with 'questions'. {described(raw)}")
-        file = convert(path, raw, _File)
+        file = convert(path, raw, _PromptsFile)
         lang = file_language(path, file.metadata, fallback)
         questions = [
             _question(path, item, lang, f"questions[{index}]") for index, item in enumerate(file.questions)
@@ -195,7 +195,9 @@ def read_questions(path: Path, fallback: str | None = None) -> list[Question]:
     return questions
 
 
-def _question(path: Path, item: Any, lang: str, where: str = "", *, line: int | None = None) -> Question:
+def _question(
+    path: Path, item: Any, lang: str, where: str = "", *, line: int | None = None
+) -> QuestionAtLevels:
     texts = {level: getattr(item, f"level_{level}_text") for level in LEVELS}
     texts = {level: text for level, text in texts.items() if text is not None}
     for level, text in texts.items():
@@ -211,7 +213,7 @@ def _question(path: Path, item: Any, lang: str, where: str = "", *, line: int | 
             check_answer("expected", item.expected)
         except ValueError as error:
             raise DataError(path, f"{error}.", line=line, where=where) from None
-    return Question(
+    return QuestionAtLevels(
         str(item.question_id),
         item.domain,
         lang,
@@ -222,7 +224,9 @@ def _question(path: Path, item: Any, lang: str, where: str = "", *, line: int | 
     )
 
 
-def make_samples(questions: Iterable[Question], repeats: int, levels: Sequence[int] = ()) -> list[Sample]:
+def make_samples(
+    questions: Iterable[QuestionAtLevels], repeats: int, levels: Sequence[int] = ()
+) -> list[Sample]:
     """A sample for each question at each of the levels, or at all that it has.
 
     Samples of the same wording have different repeat numbers, so that each has answers of its own.

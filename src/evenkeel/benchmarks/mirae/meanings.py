@@ -35,7 +35,7 @@ class Mutual(Struct):
     second_entails_first: bool
 
 
-class Pair(NamedTuple):
+class AnswerPair(NamedTuple):
     question: str
     first: str
     second: str
@@ -58,11 +58,11 @@ def group_answers(prompts: Sequence[tuple[str, Sequence[str]]]) -> Asking[list[G
     reasons = [""] * len(prompts)
     pending = [index for index, texts in enumerate(distinct) if texts]
     while pending:
-        asked: list[tuple[int, Pair]] = []
+        asked: list[tuple[int, AnswerPair]] = []
         for index in pending:
             first, *others = [text for text in distinct[index] if text not in numbers[index]]
             numbers[index][first] = max(numbers[index].values(), default=-1) + 1
-            asked += [(index, Pair(_shown(prompts[index][0]), first, other)) for other in others]
+            asked += [(index, AnswerPair(_shown(prompts[index][0]), first, other)) for other in others]
         verdicts = yield from _judge([pair for _, pair in asked])
         for (index, pair), (same, reason) in zip(asked, verdicts, strict=True):
             reasons[index] = reasons[index] or reason
@@ -95,7 +95,7 @@ def _shown(question: str) -> str:
     return question if estimate_tokens(question) <= QUESTION_TOKENS else "(not shown: too long)"
 
 
-def _judge(pairs: Sequence[Pair]) -> Asking[list[tuple[bool, str]]]:
+def _judge(pairs: Sequence[AnswerPair]) -> Asking[list[tuple[bool, str]]]:
     """For each pair, whether both directions hold, and why that is unknown."""
     prompt = read_json(__package__, "prompts.json", type=dict[str, str])["same_meaning"]
     verdicts = yield from judge.ask(

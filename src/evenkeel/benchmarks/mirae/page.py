@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from evenkeel.benchmarks.mirae.data import LANGUAGES
 from evenkeel.benchmarks.mirae.metrics import ADDED, EXPECTED, JUDGED, METRICS, WORDINGS
-from evenkeel.page.format import counted, number
+from evenkeel.page.format import nouns, number
 from evenkeel.page.layout import Column, Curve, Layout, Note, Table
 from evenkeel.page.metrics import scope_of
 from evenkeel.page.tables import values_of
@@ -234,7 +234,7 @@ def _known_answers(summary: Summary) -> list[str]:
     if len(figures) < len(names) or any(figure.value is None for figure in figures):
         return []
     every, sometimes, never = (number(figure.value or 0.0, "share") for figure in figures)
-    prompts = f"{counted(figures[0].n, 'prompts')} whose answer is known"
+    prompts = f"{nouns(figures[0].n, 'prompts')} whose answer is known"
     return [f"Of {prompts}, {every} got it every time, {sometimes} sometimes and {never} never."]
 
 

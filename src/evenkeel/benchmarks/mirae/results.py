@@ -19,7 +19,7 @@ from evenkeel.benchmarks.mirae.data import (
     LANGUAGES,
     Metadata,
     MiraeRecord,
-    Question,
+    QuestionAtLevels,
     QuestionRow,
     file_language,
     is_abbreviated,
@@ -50,7 +50,7 @@ class _ResultsFile(Struct):
     metadata: Metadata | None = None
 
 
-class _Answers(Struct):
+class _LevelAnswers(Struct):
     """The answers to a question at one level; None is one that is not there."""
 
     question_text: str
@@ -58,7 +58,7 @@ class _Answers(Struct):
     similarity_analysis: Any = None
 
 
-class _Analysis(_Answers, kw_only=True):
+class _Analysis(_LevelAnswers, kw_only=True):
     level: Annotated[int, Meta(ge=1, le=7)]
 
 
@@ -66,25 +66,25 @@ class _QuestionResults(QuestionRow):
     level_analyses: Annotated[list[_Analysis], Meta(min_length=1)]
 
     @property
-    def levels(self) -> list[tuple[int, _Answers]]:
+    def levels(self) -> list[tuple[int, _LevelAnswers]]:
         return [(each.level, each) for each in self.level_analyses]
 
 
 class _QuestionResponses(QuestionRow):
-    level_responses: Annotated[dict[LEVEL_NAMES, _Answers], Meta(min_length=1)]
+    level_responses: Annotated[dict[LEVEL_NAMES, _LevelAnswers], Meta(min_length=1)]
 
     @property
-    def levels(self) -> list[tuple[int, _Answers]]:
+    def levels(self) -> list[tuple[int, _LevelAnswers]]:
         return [(int(name), answers) for name, answers in self.level_responses.items()]
 
 
-class _Prompt(NamedTuple):
+class _RecordedPrompt(NamedTuple):
     """A question at one level."""
 
     question_id: str
     domain: str
     level: int
-    answers: _Answers
+    answers: _LevelAnswers
 
 
 def read_recording(path: Path, lang: str | None = None) -> Recorded:
@@ -102,7 +102,7 @@ def read_recording(path: Path, lang: str | None = None) -> Recorded:
     usual = _usual_count(metadata, prompts)
     responses = [_responses(prompt.answers, usual) for prompt in prompts]
     questions = [
-        Question(
+        QuestionAtLevels(
             prompt.question_id,
             prompt.domain,
             stated,
@@ -127,7 +127,7 @@ def _embedder(name: str) -> dict[str, str]:
     return {"embedder": name} if name else {}
 
 
-def _responses(answers: _Answers, usual: int) -> list[Response]:
+def _responses(answers: _LevelAnswers, usual: int) -> list[Response]:
     responses = [
         NOT_RECORDED if text is None else Response(status="ok", text=text) for text in answers.responses
     ]
@@ -154,7 +154,7 @@ def published_result(path: Path) -> tuple[str, Summary]:
     return f"{recorded.model} ({lang})" if lang != "en" else recorded.model, summarise(scores)
 
 
-def _usual_count(metadata: Metadata, prompts: Sequence[_Prompt]) -> int:
+def _usual_count(metadata: Metadata, prompts: Sequence[_RecordedPrompt]) -> int:
     """How often a prompt was asked: as the file states, or as most prompts have answers."""
     number = metadata.num_repetitions
     if type(number) is int and 2 <= number <= MOST_ANSWERS:
@@ -202,9 +202,9 @@ def _entries(path: Path) -> tuple[Metadata, list[Any], str]:
     raise DataError(path, f"expected recorded MIRAE answers: {expected}. {described(raw)}")
 
 
-def _prompts(path: Path, entries: Sequence[Any], name: str) -> tuple[list[_Prompt], list[str]]:
+def _prompts(path: Path, entries: Sequence[Any], name: str) -> tuple[list[_RecordedPrompt], list[str]]:
     """The prompts of a file, and what is wrong with questions that cannot be read: they have no answers."""
-    prompts: dict[tuple[str, int], _Prompt] = {}
+    prompts: dict[tuple[str, int], _RecordedPrompt] = {}
     unread: dict[str, str] = {}
     problems: list[str] = []
     for number, raw in enumerate(entries):
@@ -222,7 +222,7 @@ def _prompts(path: Path, entries: Sequence[Any], name: str) -> tuple[list[_Promp
             unread[question_id] = domain if isinstance(domain, str) else ""
             continue
         for level, answers in question.levels:
-            prompt = _Prompt(str(question.question_id), question.domain, level, answers)
+            prompt = _RecordedPrompt(str(question.question_id), question.domain, level, answers)
             if prompts.setdefault((prompt.question_id, level), prompt) is not prompt:
                 problem = f"question {prompt.question_id} has level {level} twice; each is unique."
                 raise DataError(path, problem, where=f"{name}[{number}]")
@@ -232,7 +232,7 @@ def _prompts(path: Path, entries: Sequence[Any], name: str) -> tuple[list[_Promp
     levels = sorted({level for _, level in prompts})
     for question_id, domain in unread.items():
         for level in levels:
-            missing = _Prompt(question_id, domain, level, _Answers("", []))
+            missing = _RecordedPrompt(question_id, domain, level, _LevelAnswers("", []))
             prompts.setdefault((question_id, level), missing)
     return list(prompts.values()), problems
 

@@ -11,9 +11,9 @@ from msgspec.structs import replace
 from evenkeel.benchmarks.mirae.data import MiraeRecord
 from evenkeel.benchmarks.mirae.page import LAYOUT
 from evenkeel.benchmarks.mirae.refusals import refuses
-from evenkeel.page.differences import MOST_WORDS, differences, marked
+from evenkeel.page.differences import MOST_COMPARED_WORDS, differences, marked
 from evenkeel.page.examples import shortened
-from evenkeel.page.format import known
+from evenkeel.page.format import number_or_dash
 from evenkeel.page.tables import is_number
 from evenkeel.page.view import (
     Matrix,
@@ -91,9 +91,9 @@ def _answers(record: MiraeRecord) -> list[Text]:
         elif nearest is not None and answer.text and compared < MOST_COMPARED:
             compared += 1
             result = differences(answer.text, record.answers[nearest].text)
-            note = f"{known(result.shared, 'share')} of the words are also in answer {nearest + 1}."
+            note = f"{number_or_dash(result.shared, 'share')} of the words are also in answer {nearest + 1}."
             if not result.whole:
-                note += f" Compared: the first {MOST_WORDS:,} words."
+                note += f" Compared: the first {MOST_COMPARED_WORDS:,} words."
             title = f"not in answer {nearest + 1}"
             text = replace(text, spans=marked(result.ranges, "differs", title), note=note)
         texts.append(text)

@@ -35,7 +35,7 @@ from evenkeel.benchmarks.miron.page import LAYOUT, data_notes, notes
 from evenkeel.benchmarks.miron.view import view
 from evenkeel.files.datasets import Starter
 from evenkeel.harness.benchmark import Benchmark, Help
-from evenkeel.harness.data import Chosen, Data
+from evenkeel.harness.data import ChosenSamples, Data
 from evenkeel.harness.published import Publishing, Recorded, Recordings
 from evenkeel.options import ASKING
 from evenkeel.text.answers import Rule
@@ -132,7 +132,9 @@ class Miron(Benchmark[MironInputs, MironDetail]):
         samples = with_baseline([formats.make_sample(example) for example in examples])
         chosen = balanced(examples, data.limit)
         ids = {example.id for example in chosen}
-        return Chosen((sample for sample in samples if sample.id in ids), facts=formats.facts_of(chosen))
+        return ChosenSamples(
+            (sample for sample in samples if sample.id in ids), facts=formats.facts_of(chosen)
+        )
 
     def requests(self, sample: Sample[MironInputs]) -> list[Request]:
         asked = strings.requests(sample.inputs) if self.options.string_probability else []

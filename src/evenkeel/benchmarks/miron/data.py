@@ -36,7 +36,7 @@ from evenkeel.files.tables import Row, read_rows
 from evenkeel.harness.data import Data
 from evenkeel.harness.inputs import Inputs, RowText
 from evenkeel.harness.published import Recorded
-from evenkeel.page.format import counted
+from evenkeel.page.format import nouns
 from evenkeel.text.word_splitting import UNSPACED
 from evenkeel.types import Logprobs, Record, Records, Response, Sample, Tag
 
@@ -77,7 +77,7 @@ class MironInputs(Inputs, frozen=True, kw_only=True, omit_defaults=True):
     """The scores of the results file that it was read from; None where the model is asked."""
 
     def row(self, tags: Mapping[str, Tag]) -> RowText:
-        typos = f", {counted(int(tags['edits']), 'typos')}" if "edits" in tags else ""
+        typos = f", {nouns(int(tags['edits']), 'typos')}" if "edits" in tags else ""
         return RowText(self.prefix, self.target, f"{tags['category']}{typos}")
 
     def targets(self) -> list[str]:
@@ -123,7 +123,7 @@ class Example(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Whether the space before its target was missing in the file."""
 
 
-class _Result(Struct, frozen=True, kw_only=True):
+class _ResultRow(Struct, frozen=True, kw_only=True):
     """What a row of a results file has beside the example; None where the model gave no answer."""
 
     generated: str | None
@@ -355,10 +355,10 @@ def read_results(path: Path, lang: str | None = None) -> tuple[Recorded, dict[st
     return Recorded(path.stem, samples, responses), facts_of(examples)
 
 
-def _result(row: Row) -> _Result:
+def _result(row: Row) -> _ResultRow:
     generated = None if row.fields.get("generated", "") is None else row.text("generated")
     fields = {name: value for name, value in row.fields.items() if value != ""}  # an empty cell of CSV
-    result: _Result = _converted(row, fields | {"generated": generated}, _Result)
+    result: _ResultRow = _converted(row, fields | {"generated": generated}, _ResultRow)
     for name in ("lev_score", "target_confidence"):
         score = getattr(result, name)
         if score is not None and not 0 <= score <= 100:  # NaN is not
@@ -366,7 +366,7 @@ def _result(row: Row) -> _Result:
     return result
 
 
-def _logprobs(example: Example, result: _Result) -> Response:
+def _logprobs(example: Example, result: _ResultRow) -> Response:
     """A recorded confidence as one token that gives it; the file does not have the real ones."""
     confidence = result.target_confidence
     if confidence is None:

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from evenkeel.benchmarks.miron.data import MironRecord
 from evenkeel.benchmarks.miron.metrics import METRICS, QUADRANTS
 from evenkeel.benchmarks.miron.strings import PART, is_known
-from evenkeel.page.differences import marked, mutual_differences, side_by_side
-from evenkeel.page.format import known, number
+from evenkeel.page.differences import diff_columns, marked, mutual_differences
+from evenkeel.page.format import number, number_or_dash
 from evenkeel.page.view import (
     Beside,
     Block,
@@ -42,7 +42,7 @@ def view(record: MironRecord, related: Sequence[MironRecord] = ()) -> View:
     if generated is None:
         blocks += [Text("target", inputs.target, kind="target"), *answer_texts(record.answers)]
     else:
-        both = side_by_side("", ("target", inputs.target), ("Answer 1", generated), letters=True)
+        both = diff_columns("", ("target", inputs.target), ("Answer 1", generated), letters=True)
         target, answer = both.columns
         blocks.append(replace(both, columns=(target, replace(answer, answer=1))))
     if inputs.accepted:
@@ -59,8 +59,8 @@ def view(record: MironRecord, related: Sequence[MironRecord] = ()) -> View:
         lambda each: (
             str(each.sample.tags.get("edits", "–")),
             (each.score.detail.generated if each.score.detail else None) or "–",
-            known(each.score.values.get("lev_score"), "score"),
-            known(each.score.values.get("target_confidence"), "score"),
+            number_or_dash(each.score.values.get("lev_score"), "score"),
+            number_or_dash(each.score.values.get("target_confidence"), "score"),
         ),
     )
     blocks.append(value_facts(values, METRICS))

@@ -36,7 +36,7 @@ from evenkeel.benchmarks.multiview.view import view
 from evenkeel.errors import UsageError
 from evenkeel.files.datasets import Starter
 from evenkeel.harness.benchmark import Benchmark, Help, Scoring, Subjects
-from evenkeel.harness.data import Chosen, Data
+from evenkeel.harness.data import ChosenSamples, Data
 from evenkeel.harness.published import PublishedFiles, Publishing
 from evenkeel.types import Answered, Capability, Records, Request, RunSpec, Sample, Score, Summary
 
@@ -154,7 +154,7 @@ class Multiview(Benchmark[Triplet, MultiviewDetail]):
             for task, triplets in tasks.items()
             for number, triplet in enumerate(triplets[: data.limit], 1)
         )
-        return Chosen(samples, facts=formats.about_triplets(chosen))
+        return ChosenSamples(samples, facts=formats.about_triplets(chosen))
 
     def requests(self, sample: Sample) -> Sequence[Request]:
         """No model is under test: what the methods need, they ask when they order the triplets."""

@@ -227,7 +227,7 @@ def by_verdicts(method: Method, triplets: Sequence[Triplet]) -> Ordering:
     ]
 
 
-def _picked(verdict: judge.Verdict[Choice], first: Pick, second: Pick) -> Pick | None:
+def _picked(verdict: judge.JudgeVerdict[Choice], first: Pick, second: Pick) -> Pick | None:
     if verdict.value is None:
         return None
     picks: dict[str, Pick] = {"first": first, "second": second, "tie": "tie"}

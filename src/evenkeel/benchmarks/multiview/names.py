@@ -22,14 +22,14 @@ from evenkeel.types import Capability
 ALIAS = re.compile(r"(\w[\w .-]*)=(.+)", re.DOTALL)
 
 
-class Settings(Struct, frozen=True, kw_only=True):
+class MethodSettings(Struct, frozen=True, kw_only=True):
     """What a method itself can be given, beside its model."""
 
     temperature: Annotated[float, Meta(ge=0, le=2)] = 0.0
     max_tokens: Annotated[int, Meta(ge=1)] | None = None
 
 
-class Kind(NamedTuple):
+class MethodKind(NamedTuple):
     """What a kind of method needs and can be given."""
 
     needs: Capability | None
@@ -38,15 +38,15 @@ class Kind(NamedTuple):
 
     @property
     def settings(self) -> tuple[str, ...]:
-        return Settings.__struct_fields__ if self.needs == "generate" else ()
+        return MethodSettings.__struct_fields__ if self.needs == "generate" else ()
 
 
 KINDS = {
-    "bm25": Kind(None),
-    "embed": Kind("embed", ("instruct",)),
-    "rerank": Kind("rank"),
-    "rewrite": Kind("generate"),
-    "judge": Kind("generate", ("annotations", "logprobs")),
+    "bm25": MethodKind(None),
+    "embed": MethodKind("embed", ("instruct",)),
+    "rerank": MethodKind("rank"),
+    "rewrite": MethodKind("generate"),
+    "judge": MethodKind("generate", ("annotations", "logprobs")),
 }
 
 
@@ -61,7 +61,7 @@ class Method(Struct, frozen=True):
     writer: str = ""
     """The model that writes summaries, of `rewrite`."""
     options: frozenset[str] = frozenset()
-    settings: Settings = Settings()
+    settings: MethodSettings = MethodSettings()
 
     @property
     def role(self) -> str:
@@ -131,7 +131,7 @@ def _parse_method(text: str, shared: Mapping[str, str]) -> Method:
         raise _no_method(text, kind)
     spec, shown, raw = _model(text, head, entry, shared)
     try:
-        settings = parse(Settings, raw, of=f"the method '{shown}'")
+        settings = parse(MethodSettings, raw, of=f"the method '{shown}'")
     except OptionError as error:
         raise UsageError(str(error)) from None  # it is not an option of the command line
     if not embedder:
@@ -141,7 +141,9 @@ def _parse_method(text: str, shared: Mapping[str, str]) -> Method:
     return Method(name or f"{shown}+{embedder_shown}", kind, embedder_spec, spec, chosen, settings)
 
 
-def _model(text: str, part: str, entry: Kind, shared: Mapping[str, str]) -> tuple[str, str, dict[str, str]]:
+def _model(
+    text: str, part: str, entry: MethodKind, shared: Mapping[str, str]
+) -> tuple[str, str, dict[str, str]]:
     """The model of `KIND:SPEC?ARGS` with its arguments, how the part is shown, and the method's settings."""
     kind, _, given = part.partition(":")
     bare, args = split_spec(given)

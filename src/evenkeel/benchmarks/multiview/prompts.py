@@ -13,7 +13,7 @@ from evenkeel.models.registry import split_spec
 from evenkeel.text.prompts import fill
 
 
-class Prompts(Struct, frozen=True):
+class MethodPrompts(Struct, frozen=True):
     """The templates of all prompts, with slots in capitals."""
 
     judge: str
@@ -25,8 +25,8 @@ class Prompts(Struct, frozen=True):
     instruct: dict[str, str]
 
 
-def prompts() -> Prompts:
-    return read_json(__package__, "prompts.json", type=Prompts)
+def prompts() -> MethodPrompts:
+    return read_json(__package__, "prompts.json", type=MethodPrompts)
 
 
 def judge_prompt(method: Method, triplet: Triplet, *, swapped: bool) -> str:

@@ -15,7 +15,7 @@ from evenkeel.analysis import combined
 from evenkeel.analysis.figures import changes, scopes
 from evenkeel.analysis.links import group_of, independent_groups, numbered
 from evenkeel.analysis.repeats import Repeated, repeat_figures
-from evenkeel.benchmarks.rgb.check.lenient import Verdict, lenient
+from evenkeel.benchmarks.rgb.check.lenient import CheckVerdict, lenient
 from evenkeel.benchmarks.rgb.data import RgbDetail, RgbSample
 from evenkeel.benchmarks.rgb.metrics import METRICS
 from evenkeel.benchmarks.rgb.page import LINKED
@@ -84,7 +84,7 @@ def holds_answer(sample: RgbSample) -> bool:
             return setting.noise < 1
 
 
-def lenient_verdict(sample: RgbSample, text: str) -> Verdict | None:
+def lenient_verdict(sample: RgbSample, text: str) -> CheckVerdict | None:
     """The lenient check of an answer; None for a counterfactual question without its false answer."""
     inputs, fake = sample.inputs, parts(sample.inputs.fake)
     if sample.tags["ability"] == "counterfactual" and not fake:
@@ -102,7 +102,7 @@ def measure(sample: RgbSample, response: Response) -> tuple[Values, RgbDetail]:
     """
     inputs, answer = sample.inputs, parts(sample.inputs.answer)
     labels = published(response.text, answer, str(sample.tags["lang"]), inputs.noise)
-    checks: dict[str, Published | Verdict] = {"published": labels}
+    checks: dict[str, Published | CheckVerdict] = {"published": labels}
     detail = RgbDetail(labels.label, labels.factlabel)
     verdict = lenient_verdict(sample, response.text)
     if verdict is not None:
@@ -128,7 +128,7 @@ def measure(sample: RgbSample, response: Response) -> tuple[Values, RgbDetail]:
     return values, detail
 
 
-def outcomes(sample: RgbSample, verdict: Verdict, *, cut_off: bool) -> Values:
+def outcomes(sample: RgbSample, verdict: CheckVerdict, *, cut_off: bool) -> Values:
     """What became of an answer, by the lenient check: one of the outcomes is 1, the others are 0.
 
     Where the documents hold the answer: right, else declined, else cut off before it said either, else wrong;

@@ -43,7 +43,7 @@ from evenkeel.benchmarks.rgb.selection import (
 from evenkeel.errors import UsageError, listed
 from evenkeel.files.datasets import Starter
 from evenkeel.harness.benchmark import ANSWERS, Benchmark, Help, Scoring, make_score
-from evenkeel.harness.data import Chosen, Data
+from evenkeel.harness.data import ChosenSamples, Data
 from evenkeel.harness.published import Publishing, Recordings
 from evenkeel.options import ASKING, FILE
 from evenkeel.types import Answered, Generate, Sample, Sampling, Score, Summary
@@ -230,7 +230,7 @@ class Rgb(Benchmark[RgbInputs, RgbDetail]):
                 "('positive'), or without answers, use --ability rejection; without irrelevant ones "
                 "('negative') --noise-rates 0."
             )
-        return Chosen(samples, facts=formats.held_by_irrelevant(samples))
+        return ChosenSamples(samples, facts=formats.held_by_irrelevant(samples))
 
     def _datasets(self, data: Data) -> list[formats.Dataset]:
         # The published data has every plain set twice, the second time with corrected documents.

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from evenkeel.benchmarks.rgb.metrics import METRICS
 from evenkeel.benchmarks.rgb.selection import ABILITIES, REFERENCE, Ability
-from evenkeel.page.format import counted, number
+from evenkeel.page.format import nouns, number
 from evenkeel.page.layout import Bars, Column, Curve, Layout, Note, Table
 from evenkeel.page.metrics import scope_of
 from evenkeel.types import RunSpec, Summary
@@ -192,7 +192,7 @@ def _remarks(lead: str, other: str, summary: Summary) -> list[str]:
     declined = summary.get("outcome_declined")
     if declined and declined.value is not None and declined.value >= MANY_DECLINED:
         share = "all" if declined.value == 1 else f"{number(declined.value, 'share')} of"
-        prompts = f"{share} {counted(declined.n, 'prompts')}" if declined.n > 1 else "the only prompt"
+        prompts = f"{share} {nouns(declined.n, 'prompts')}" if declined.n > 1 else "the only prompt"
         remarks.append(f"It declined {prompts} whose documents hold the answer.")
     return remarks
 
@@ -270,7 +270,7 @@ def notes(spec: RunSpec, summary: Summary) -> list[Note]:
         ids = held["questions"]
         listed.append(
             Note(
-                f"{counted(held['documents'], 'irrelevant documents')} of {counted(len(ids), 'questions')} "
+                f"{nouns(held['documents'], 'irrelevant documents')} of {nouns(len(ids), 'questions')} "
                 f"mention the answer: {', '.join(ids[:MOST_IDS])}{', …' if len(ids) > MOST_IDS else ''}. "
                 "Answering from them is no failure to notice that the answer is missing."
             )
@@ -278,7 +278,7 @@ def notes(spec: RunSpec, summary: Summary) -> list[Note]:
     if unknowable := _unknowable(summary):
         listed.append(
             Note(
-                f"{counted(unknowable, 'prompts')} of a built set have only false documents, about what no "
+                f"{nouns(unknowable, 'prompts')} of a built set have only false documents, about what no "
                 "model can have read: they are left out of accuracy and detection. With --correct-rate above "
                 "0 true documents are beside them."
             )

@@ -145,7 +145,7 @@ def parse_rates(text: str, option: str) -> tuple[float, ...]:
 # Documents
 
 
-class Selection(NamedTuple):
+class DocumentSelection(NamedTuple):
     """The documents of one prompt, in order."""
 
     docs: tuple[str, ...]
@@ -154,7 +154,9 @@ class Selection(NamedTuple):
     """What the choice lacks, with the question's id; empty where nothing."""
 
 
-def select(instance: Instance, setting: Setting, *, order: Order = "published", index: int = 0) -> Selection:
+def select(
+    instance: Instance, setting: Setting, *, order: Order = "published", index: int = 0
+) -> DocumentSelection:
     """The documents of a question at a setting.
 
     `published` is the published selection, element for element. `balanced` takes the same documents, but
@@ -163,7 +165,7 @@ def select(instance: Instance, setting: Setting, *, order: Order = "published", 
     the question.
     """
     if not setting.passages:
-        return Selection((), (), "")
+        return DocumentSelection((), (), "")
     rng = random.Random(SEED)
     docs = _CHOOSE[DATA[setting.ability]](instance, setting, rng)
     if order == "balanced":
@@ -176,7 +178,7 @@ def select(instance: Instance, setting: Setting, *, order: Order = "published", 
     if expected and "positive" not in kinds:
         lacks.append("no document with the answer")
     note = f"question {instance.id}: {', '.join(lacks)}" if lacks else ""
-    return Selection(tuple(text for text, _ in docs), kinds, note)
+    return DocumentSelection(tuple(text for text, _ in docs), kinds, note)
 
 
 def _plain(instance: Instance, setting: Setting, rng: random.Random) -> _Docs:

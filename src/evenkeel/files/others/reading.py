@@ -78,14 +78,14 @@ class _Eval(Struct):
     task_args: dict[str, Any] = {}
 
 
-class _Score(Struct):
+class _InspectScore(Struct):
     value: Any = None
 
 
 class _InspectSample(Struct):
     id: str | int
     input: Any = None
-    scores: dict[str, _Score] | None = None
+    scores: dict[str, _InspectScore] | None = None
     metadata: dict[str, Any] = {}
     error: Any = None
 
@@ -133,7 +133,7 @@ def _inspect(path: Path) -> list[OtherResults]:
     ]
 
 
-def _inspect_values(scores: Mapping[str, _Score]) -> Iterator[tuple[str, Any]]:
+def _inspect_values(scores: Mapping[str, _InspectScore]) -> Iterator[tuple[str, Any]]:
     """The values of a sample by metric: of a scorer that gives several, each by its name."""
     for scorer, score in scores.items():
         if isinstance(score.value, dict):
@@ -218,7 +218,7 @@ def _read_samples(file: Path, task: str, values: SampleValues) -> None:
                 continue
             raw = decode(file, line, dict[str, msgspec.Raw], number)
             fields = {name: raw[name] for name in ("doc_id", "metrics", "filter", "doc_hash") if name in raw}
-            about = decode(file, msgspec.json.encode(fields), _Line, number)
+            about = decode(file, msgspec.json.encode(fields), _LmEvalLine, number)
             doc = decode(file, bytes(raw.get("doc", b"null")), Any, number)
             group = doc.get("group") if isinstance(doc, dict) else None
             sample = values.sample(
@@ -234,7 +234,7 @@ def _read_samples(file: Path, task: str, values: SampleValues) -> None:
                 values.add(sample, name, decode(file, bytes(raw[metric]), Any, number))
 
 
-class _Line(Struct):
+class _LmEvalLine(Struct):
     doc_id: int | str
     metrics: list[str]
     filter: str = "none"

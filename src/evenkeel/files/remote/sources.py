@@ -43,9 +43,9 @@ HUB = "hf:"
 COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz"}
 """The name that fsspec has for a compression, by the ending of a file."""
 TABLES = (".csv", ".parquet")
-LARGEST = 1 << 31
+LARGEST_DOWNLOAD_BYTES = 1 << 31
 """Bytes of a file that is fetched, unpacked or converted."""
-CHUNK = 1 << 20
+CHUNK_BYTES = 1 << 20
 INSTALL = "pip install 'evenkeel-bench[data]'"
 
 
@@ -157,8 +157,10 @@ def _write(path: Path, chunks: Iterable[bytes], done: str) -> None:
     with path.open("wb") as file:
         for chunk in chunks:
             size += len(chunk)
-            if size > LARGEST:
-                raise DataError(_source_of(path), f"it has more than {LARGEST:,} bytes {done}.")
+            if size > LARGEST_DOWNLOAD_BYTES:
+                raise DataError(
+                    _source_of(path), f"it has more than {LARGEST_DOWNLOAD_BYTES:,} bytes {done}."
+                )
             file.write(chunk)
 
 
@@ -189,7 +191,7 @@ def _chunks(origin: str, shown: str, compression: str | None) -> Iterator[bytes]
         raise MissingExtra(f"--data {shown}", package="fsspec", install=INSTALL) from None
     try:
         with fsspec.open(origin, "rb", compression=compression) as file:
-            while chunk := file.read(CHUNK):
+            while chunk := file.read(CHUNK_BYTES):
                 yield chunk
     except FileNotFoundError:
         raise DataError(shown, "there is no such file.") from None

@@ -23,7 +23,7 @@ BATCHES = "batches.json"
 RESULTS = ("records.jsonl", "summary.json", "report.html", "export")
 FILES = ("spec.json", "journal.sqlite", *RESULTS, BATCHES, *CONTROL, STARTED)
 LOGS = ("journal.sqlite-wal", "journal.sqlite-shm")
-LARGEST = {"spec.json": 2**24, "summary.json": 2**28, PROGRESS: 2**16, STARTED: 2**24, MARKS: 2**26}
+LARGEST_BYTES = {"spec.json": 2**24, "summary.json": 2**28, PROGRESS: 2**16, STARTED: 2**24, MARKS: 2**26}
 """Bytes of a file that is read as a whole."""
 
 
@@ -37,8 +37,8 @@ def run_file(folder: Path, name: str) -> Path | None:
             raise DataError(part, "this is a link. The files of a run must lie in its own folder.")
     if not path.is_file():
         return None
-    if path.stat().st_size > LARGEST.get(name, path.stat().st_size):
-        raise DataError(path, f"this file is larger than {LARGEST[name] >> 20} MiB.")
+    if path.stat().st_size > LARGEST_BYTES.get(name, path.stat().st_size):
+        raise DataError(path, f"this file is larger than {LARGEST_BYTES[name] >> 20} MiB.")
     return path
 
 

@@ -18,7 +18,7 @@ from evenkeel.harness.benchmark import Benchmark, record_type
 from evenkeel.harness.folder.layout import how_to_resume, run_file
 from evenkeel.harness.folder.spec import read_spec, spec_file
 from evenkeel.harness.registry import benchmark_class, benchmark_names
-from evenkeel.page.format import interval, interval_words, share, value, visible
+from evenkeel.page.format import escape_controls, interval, interval_words, share, value
 from evenkeel.page.grid import Displayed
 from evenkeel.page.layout import Layout
 from evenkeel.page.metrics import scope_name, scope_of
@@ -278,14 +278,14 @@ class Run(Displayed):
         try:
             about = f"{self.spec.benchmark} of {self.spec.subject}"
         except EvenkeelError as error:
-            return visible(f"<Run at {self.path}: {error}>")
+            return escape_controls(f"<Run at {self.path}: {error}>")
         try:
             limits = interval(self.headline) or interval_words(self.headline)
             about += f": {value(self.headline)} ({limits})"
             about += f", coverage {share(self.headline.coverage)}"
         except EvenkeelError:
             about += ", not finished"
-        return visible(f"<Run {about}, at {self.path}>")
+        return escape_controls(f"<Run {about}, at {self.path}>")
 
 
 @contextlib.contextmanager

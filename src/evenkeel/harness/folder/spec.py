@@ -17,17 +17,17 @@ from evenkeel.options import describe, parse
 from evenkeel.types import RunSpec, to_jsonable
 
 FORMAT = 2
-DEEPEST = 8
+DEEPEST_SPEC_LEVELS = 8
 """Levels of lists and objects in a spec."""
 
 
-class _Model(Struct):
+class _SpecModel(Struct):
     name: str
     spec: str
     identity: dict[str, Any]
 
 
-class _Source(Struct):
+class _SpecSource(Struct):
     source: str = ""
     sha256: list[str] = []
 
@@ -49,8 +49,8 @@ class _Provenance(Struct):
 class _Parts(Struct):
     """What is read of those parts of a spec that may hold more."""
 
-    models: dict[str, _Model]
-    data: _Source
+    models: dict[str, _SpecModel]
+    data: _SpecSource
     provenance: _Provenance
 
 
@@ -69,7 +69,7 @@ def read_spec(folder: Path) -> RunSpec:
     """A run's spec, if it is of the format that this version writes and has its shape."""
     path = spec_file(folder)
     raw = read_json(path)
-    if not isinstance(raw, dict) or depth(raw) > DEEPEST:
+    if not isinstance(raw, dict) or depth(raw) > DEEPEST_SPEC_LEVELS:
         raise DataError(path, "this is not the spec of a run.")
     version = raw.get("format")
     if type(version) is not int or version != FORMAT:

@@ -22,7 +22,7 @@ from evenkeel.harness.folder import Run
 from evenkeel.harness.folder.layout import MARKS, run_file
 from evenkeel.types import Record, Response, RunSpec, Tag, to_jsonable
 
-LONGEST = 10_000
+LONGEST_COMMENT_CHARS = 10_000
 """Characters of a comment."""
 PATIENCE = 5.0
 """Seconds that a mark waits for others who mark the same run."""
@@ -64,8 +64,10 @@ def add_mark(run: Run, sample_id: str, verdict: Verdict, metric: str, comment: s
     """Append a mark to the run's file."""
     if verdict not in get_args(Verdict):
         raise UsageError(f"'{verdict}' is not a verdict. Available: wrong, right, or '' to take a mark back.")
-    if len(comment) > LONGEST:
-        raise UsageError(f"a comment has at most {LONGEST:,} characters; this has {len(comment):,}.")
+    if len(comment) > LONGEST_COMMENT_CHARS:
+        raise UsageError(
+            f"a comment has at most {LONGEST_COMMENT_CHARS:,} characters; this has {len(comment):,}."
+        )
     samples = run.samples()
     if (row := samples.row_of(sample_id)) is None:
         raise UsageError(f"there is no sample '{sample_id}' in {run.path}.")

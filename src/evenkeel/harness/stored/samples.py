@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from evenkeel.errors import UsageError, suggestion
 from evenkeel.files.jsonfile import NOT_JSON, convert, decode_line, strings_in
-from evenkeel.files.record_index import Index, State, record_index, state_of, unchanged
+from evenkeel.files.record_index import FileState, Index, record_index, state_of, unchanged
 from evenkeel.harness.benchmark import Benchmark, inputs_type
 from evenkeel.harness.inputs import row_text
 from evenkeel.page.examples import shortened
@@ -42,7 +42,7 @@ MOST_SEARCHES = 8
 """Texts whose rows are remembered: a page searches again at every click on it."""
 
 
-class InShort(NamedTuple):
+class RowText(NamedTuple):
     """A sample in a row of a table."""
 
     question: str
@@ -52,7 +52,7 @@ class InShort(NamedTuple):
     answer: str
 
 
-class _Inputs(Struct, gc=False):
+class _StoredInputs(Struct, gc=False):
     inputs: Any
     tags: dict[str, Tag] = {}
 
@@ -65,7 +65,7 @@ class _Answer(Struct, gc=False):
 class _Texts(Struct, gc=False):
     """What is searched of a line."""
 
-    sample: _Inputs
+    sample: _StoredInputs
     answers: tuple[_Answer, ...]
 
 
@@ -75,7 +75,7 @@ class Samples:
     def __init__(
         self,
         path: Path,
-        state: State,
+        state: FileState,
         index: Index,
         kind: Any,
         benchmark: type[Benchmark] | None,
@@ -204,11 +204,11 @@ class Samples:
             "error": statuses["error"] | (self.index.failed & ~unanswered),
         }
 
-    def in_short(self, rows: Sequence[int]) -> list[InShort]:
+    def row_texts(self, rows: Sequence[int]) -> list[RowText]:
         """The question of some rows, its setting, the expected answer and the first answer, in short."""
         with unchanged(self.path, self._state) as file:
             lines = [self._decode(row, self._line(file, row)) for row in rows]
-        return [self._in_short(line) for line in lines]
+        return [self._row_text(line) for line in lines]
 
     def plain(self, row: int) -> list[tuple[str, str]]:
         """The texts of a sample and its answers under their names, which is fast: nothing is marked."""
@@ -224,14 +224,14 @@ class Samples:
             parts.append((f"Answer {number}", answer.text))
         return [(name, text) for name, text in parts if text]
 
-    def _in_short(self, line: _Texts) -> InShort:
+    def _row_text(self, line: _Texts) -> RowText:
         row = row_text(line.sample.inputs, line.sample.tags)
         if self._benchmark is not None:
             with contextlib.suppress(msgspec.ValidationError, LookupError):  # a stranger's file
                 inputs = msgspec.convert(line.sample.inputs, inputs_type(self._benchmark))
                 row = row_text(inputs, line.sample.tags)
         answer = next((answer.text for answer in line.answers if answer.text), "")
-        return InShort(*map(_opening, (row.question, row.setting, row.expected, answer)))
+        return RowText(*map(_opening, (row.question, row.setting, row.expected, answer)))
 
     def row_of(self, sample_id: str) -> int | None:
         """The row of a sample, or None where there is no such sample."""

@@ -15,7 +15,7 @@ from evenkeel.errors import EvenkeelError, ModelUnreachable
 from evenkeel.harness.progress import Progress
 from evenkeel.types import Request, Response
 
-WINDOW = 4096
+REQUESTS_IN_FLIGHT = 4096
 """Requests that are read ahead."""
 SHARES = 4
 """Parts of a window that each worker gets: more would make small batches, fewer leave some without work."""
@@ -29,7 +29,7 @@ LOST = "two worker processes ended before they had answered this"
 
 
 @dataclass
-class Task:
+class WorkerTask:
     """Requests that one worker is answering."""
 
     worker: Any
@@ -53,7 +53,7 @@ class Pool:
         self._patience_s = patience_s
         self._starting: dict[Any, Any] = {}
         self._idle: deque[Any] = deque()
-        self._tasks: dict[Any, Task] = {}
+        self._tasks: dict[Any, WorkerTask] = {}
         self._again: deque[tuple[list[Request], int]] = deque()
         """Requests of lost workers, and how many were lost with them."""
         self._losses = 0
@@ -70,7 +70,7 @@ class Pool:
                     break
                 worker = self._idle.popleft()
                 stream = worker.answer.options(num_returns="streaming").remote(part)
-                self._tasks[stream] = Task(worker, dict(enumerate(part)), losses)
+                self._tasks[stream] = WorkerTask(worker, dict(enumerate(part)), losses)
             if self._idle and not self._tasks:
                 return
             ready, _ = self._ray.wait([*self._tasks, *self._starting], num_returns=1, timeout=WAIT_S)
@@ -167,7 +167,7 @@ class Pool:
 def _parts(requests: Iterable[Request], workers: int) -> Iterator[list[Request]]:
     """Requests as they are sent to workers; neighbours, which often share a text, stay together."""
     stream = iter(requests)
-    while window := list(islice(stream, WINDOW)):
+    while window := list(islice(stream, REQUESTS_IN_FLIGHT)):
         size = max(FEWEST, ceil(len(window) / (SHARES * workers)))
         yield from (window[start : start + size] for start in range(0, len(window), size))
 

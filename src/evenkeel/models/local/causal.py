@@ -22,12 +22,12 @@ from transformers import PreTrainedTokenizerFast
 from evenkeel.models.boundary import appended_tokens, without_appended
 from evenkeel.models.local.batching import check_stopped
 from evenkeel.models.local.constrained import Grammars
-from evenkeel.models.local.reading import Reading, State, is_padded, pad, shared_beginning
+from evenkeel.models.local.reading import ReadBatch, StepState, is_padded, pad, shared_beginning
 from evenkeel.models.local.steps.attention import NAME, rounded_up
 from evenkeel.models.local.steps.caches import repeated, stacked
 from evenkeel.models.local.vocabulary import Vocabulary, read_vocabulary
 from evenkeel.models.local.weights import tokenizer_errors
-from evenkeel.page.format import counted
+from evenkeel.page.format import nouns
 from evenkeel.types import Message
 
 CACHES = ("past_key_values", "cache_params")
@@ -92,15 +92,15 @@ class Causal:
         # Where positions are counted by places of the cache, or attention reaches only so many places back,
         # a place that is masked out still shifts what comes after it.
         windowed = getattr(config, "window_size", None) is not None
-        self.skips = "position_ids" in self._parameters and not windowed
+        self.can_mask_cache = "position_ids" in self._parameters and not windowed
         """Whether places of the cache can be masked out without a trace."""
-        self.pads = "attention_mask" in self._parameters and config.model_type not in UNPADDED
+        self.can_pad = "attention_mask" in self._parameters and config.model_type not in UNPADDED
         """Whether rows of unequal length can share a batch."""
-        self.plain = False
+        self.kv_only = False
         """Whether the cache holds nothing but keys and values, of which any place can be masked out."""
-        self.joins = False
+        self.can_merge_cache = False
         """Whether rows that were read apart can be continued together, to the same digits as alone."""
-        self.records: bool | None = None
+        self.cuda_graph_ok: bool | None = None
         """Whether a step can be recorded for a GPU; None where that was not tried."""
         # A prompt comes once for each repeat, and a prefix once for each continuation.
         self._tokenised = lru_cache(maxsize=1024)(self._tokenise)
@@ -122,7 +122,7 @@ class Causal:
         self._counts[doing] += tokens
         if self._say is not None and (doing != self._doing or time.monotonic() >= self._next):
             self._doing, self._next = doing, time.monotonic() + SAY_S
-            self._say(f"{doing}: {counted(self._counts[doing], 'tokens')}")
+            self._say(f"{doing}: {nouns(self._counts[doing], 'tokens')}")
 
     @cached_property
     def vocabulary(self) -> Vocabulary | None:
@@ -272,7 +272,7 @@ class Causal:
         out = self.model(**accepted, return_dict=True)
         return Step(out.logits[:, -keep:], out.get(self._cache_name) if self._cache_name else None)
 
-    def read_prompts(self, rows: Sequence[Sequence[int]]) -> Reading:
+    def read_prompts(self, rows: Sequence[Sequence[int]]) -> ReadBatch:
         """Read texts that will be continued; the logits are those at each one's last token.
 
         On a GPU they are padded on the right where the cache allows it: no text sees what comes after it,
@@ -281,7 +281,7 @@ class Causal:
         (a system message, a template) is read once.
         """
         head = self.model.get_output_embeddings()
-        if self.device.type not in RIGHT_PADDED or not self.plain or head is None:
+        if self.device.type not in RIGHT_PADDED or not self.kv_only or head is None:
             return self.read(rows, [1] * len(rows))
         width = rounded_up(max(map(len, rows)))
         start = shared_beginning(rows) if self.model.config._attn_implementation == NAME else 0
@@ -300,8 +300,10 @@ class Causal:
             caches.append(step.cache)
         cache = stacked(caches, width)
         ids, mask = (each.to(self.device) for each in pad(rows, right=True, width=width))
-        batch = State(cache, ids, mask, padded=True, shrinks=False)
-        return Reading(rows, torch.cat(logits), [(cache, row) for row in range(len(rows))], batch, skips=True)
+        batch = StepState(cache, ids, mask, padded=True, shrinks=False)
+        return ReadBatch(
+            rows, torch.cat(logits), [(cache, row) for row in range(len(rows))], batch, can_mask_cache=True
+        )
 
     def _parts(self, rows: Sequence[Sequence[int]]) -> Iterator[Sequence[Sequence[int]]]:
         """Neighbouring rows that are read together."""
@@ -316,19 +318,21 @@ class Causal:
             yield rows[start : start + count]
             start += count
 
-    def read(self, rows: Sequence[Sequence[int]], keep: Sequence[int], *, use_cache: bool = True) -> Reading:
+    def read(
+        self, rows: Sequence[Sequence[int]], keep: Sequence[int], *, use_cache: bool = True
+    ) -> ReadBatch:
         """Read texts from their beginnings; `keep`: for each the number of places at its end with logits.
 
         On a CPU those of equal length are read together, so that nothing is padded; unless they are to be
         continued together, and the model's cache does not allow to join them.
         """
-        if self.device.type != "cpu" or (use_cache and not self.joins):
+        if self.device.type != "cpu" or (use_cache and not self.can_merge_cache):
             ids, mask = self.pad(rows)
             padded = is_padded(rows)
             step = self.forward(ids, mask, keep=max(keep), use_cache=use_cache, padded=padded)
-            batch = State(step.cache, ids, mask, padded, shrinks=False)
+            batch = StepState(step.cache, ids, mask, padded, shrinks=False)
             in_batch = [(step.cache, row) for row in range(len(rows))]
-            return Reading(rows, step.logits, in_batch, batch, self.skips)
+            return ReadBatch(rows, step.logits, in_batch, batch, self.can_mask_cache)
         logits: Tensor | None = None
         caches: list[tuple[Any, int]] = [(None, 0)] * len(rows)
         for lines in self._of_equal_length(rows):
@@ -343,7 +347,7 @@ class Causal:
             for row, line in enumerate(lines):
                 caches[line] = step.cache, row
         assert logits is not None
-        return Reading(rows, logits, caches)
+        return ReadBatch(rows, logits, caches)
 
     def _of_equal_length(self, rows: Sequence[Sequence[int]]) -> list[list[int]]:
         """Rows by number, those of equal length together, but no more than the CPU's cache holds."""

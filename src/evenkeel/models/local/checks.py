@@ -107,7 +107,7 @@ def check_config(spec: str, config: Any) -> None:
 def check_causal(causal: Causal) -> None:
     """Refuse a model in which a later token moves earlier logits."""
     trials = [(rows, 0) for rows in _probe_rows(causal)]
-    if causal.pads:  # with padding, the attention may use another implementation
+    if causal.can_pad:  # with padding, the attention may use another implementation
         trials += [(rows, PADDING) for rows, _ in trials[-2:]]
     for (row, *changed), padding in trials:
         # A router of experts may tip over at a rounding error, or count the tokens of a whole batch: so
@@ -207,7 +207,7 @@ def has_plain_cache(causal: Causal) -> bool:
 
     with torch.inference_mode():
         ids, mask = causal.pad([_probe_rows(causal)[0][0]])
-        return causal.skips and is_plain(causal.forward(ids, mask).cache)
+        return causal.can_mask_cache and is_plain(causal.forward(ids, mask).cache)
 
 
 def joins_rows(causal: Causal) -> bool:
@@ -221,7 +221,7 @@ def joins_rows(causal: Causal) -> bool:
     from evenkeel.models.local.steps.caches import is_plain
 
     rows = [row for row, *_ in _probe_rows(causal)[-2:]]
-    if not (causal.skips and causal.pads and len(rows) == 2):
+    if not (causal.can_mask_cache and causal.can_pad and len(rows) == 2):
         return False
 
     @torch.inference_mode()
@@ -234,7 +234,7 @@ def joins_rows(causal: Causal) -> bool:
         last = torch.tensor([text[-1:] for text in texts])
         return causal.forward(last, mask, cache=cache).logits
 
-    causal.joins = True
+    causal.can_merge_cache = True
     together, alone = step(rows), [step([row]) for row in rows]
     return together is not None and not any(
         one is None or _differ(one, line[None]) for line, one in zip(together, alone, strict=True)

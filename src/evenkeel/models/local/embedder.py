@@ -97,7 +97,7 @@ def _report(model: Any) -> Loading:
     return loading_of(model, info)
 
 
-class Text(NamedTuple):
+class TokenisedText(NamedTuple):
     text: str
     tokens: int
     """As many as the model reads of it."""
@@ -106,7 +106,9 @@ class Text(NamedTuple):
     """None where the model's own preprocessing tokenises it."""
 
 
-def _of_readable(batch: list[Text], work: Callable[[list[Text]], list[R]], none: R) -> list[R]:
+def _of_readable(
+    batch: list[TokenisedText], work: Callable[[list[TokenisedText]], list[R]], none: R
+) -> list[R]:
     """What `work` makes of each text, and `none` of a text without tokens, on which models raise errors."""
     readable = [text for text in batch if text.tokens]
     results = iter(work(readable) if readable else ())
@@ -161,20 +163,23 @@ class Embedder:
         loading = without_unused_heads(loading)
         if not loading.missing or not all("pooler" in name.split(".") for name in loading.missing):
             return loading
-        probe = Text("A text to embed.", 0, cut=False)
+        probe = TokenisedText("A text to embed.", 0, cut=False)
         [before] = self._vectors([probe])
         with torch.no_grad():
             for name in loading.missing:
                 loading.model.get_parameter(name).normal_()
         return loading._replace(missing=()) if self._vectors([probe]) == [before] else loading
 
-    def measure(self, texts: list[str]) -> list[Text]:
+    def measure(self, texts: list[str]) -> list[TokenisedText]:
         """Every text with the number of tokens that the model reads, and whether its end is cut off."""
         prompted = [(self.prompt or "") + text for text in texts]
         if self._packer is not None:
             with tokenizer_errors(self.model.tokenizer.name_or_path):
                 rows, cuts = self._packer.encode(prompted)
-            return [Text(text, len(ids), cut, ids) for text, ids, cut in zip(texts, rows, cuts, strict=True)]
+            return [
+                TokenisedText(text, len(ids), cut, ids)
+                for text, ids, cut in zip(texts, rows, cuts, strict=True)
+            ]
         limit = self.model.max_seq_length
         tokenizer = self.model.tokenizer
         with self._tokenising:
@@ -184,11 +189,11 @@ class Embedder:
                 rows = tokenizer.encode_batch(prompted, add_special_tokens=False)
         lengths = map(len, rows)
         return [
-            Text(text, min(length, limit or length), limit is not None and length > limit)
+            TokenisedText(text, min(length, limit or length), limit is not None and length > limit)
             for text, length in zip(texts, lengths, strict=True)
         ]
 
-    def embed(self, texts: list[str]) -> Iterator[tuple[Text, bytes | None]]:
+    def embed(self, texts: list[str]) -> Iterator[tuple[TokenisedText, bytes | None]]:
         """The vectors as `SentenceTransformer.encode` gives them, from its own two steps.
 
         Texts are tokenised part by part, about the longest first, while those before are embedded. On a CPU
@@ -221,10 +226,10 @@ class Embedder:
 
         return ThreadPoolExecutor(self.workers, initializer=begin)
 
-    def _kind(self, text: Text) -> int:
+    def _kind(self, text: TokenisedText) -> int:
         return text.tokens if self._on_cpu else 0
 
-    def _features(self, batch: list[Text]) -> dict[str, Any]:
+    def _features(self, batch: list[TokenisedText]) -> dict[str, Any]:
         from sentence_transformers.util import batch_to_device
 
         if self._packer is not None and all(text.ids is not None for text in batch):
@@ -237,7 +242,7 @@ class Embedder:
         features = batch_to_device(features, self.model.device)
         return dict(features)
 
-    def _vectors(self, batch: list[Text]) -> list[bytes]:
+    def _vectors(self, batch: list[TokenisedText]) -> list[bytes]:
         import torch
 
         with torch.inference_mode():

@@ -19,7 +19,7 @@ from torch import Tensor
 from evenkeel.models.local import batching
 from evenkeel.models.local.causal import RIGHT_PADDED, Causal
 from evenkeel.models.local.constrained import Constraint
-from evenkeel.models.local.reading import State
+from evenkeel.models.local.reading import StepState
 from evenkeel.models.local.steps.caches import is_plain, select_rows
 from evenkeel.models.local.steps.recorded import RecordedSteps
 from evenkeel.models.local.steps.sampling import Sampler
@@ -40,7 +40,7 @@ RECORDED = frozenset({"cuda"})
 
 
 @dataclass(frozen=True)
-class Prompt:
+class TokenisedPrompt:
     """Token ids, and how to continue them."""
 
     ids: tuple[int, ...]
@@ -84,7 +84,7 @@ def seed_of(request: Generate) -> int:
 
 @torch.inference_mode()
 def generate(
-    causal: Causal, prompts: Sequence[Prompt], emit: Callable[[int, Generation], None] | None = None
+    causal: Causal, prompts: Sequence[TokenisedPrompt], emit: Callable[[int, Generation], None] | None = None
 ) -> list[Generation]:
     """Continue every prompt until it ends, meets a stop string, or has its full length; `emit` gets each row
     as it ends."""
@@ -101,16 +101,16 @@ def _emit_row(emit: Callable[[int, Generation], None], generations: Sequence[Gen
     emit(row, generations[row])
 
 
-def _constraint(causal: Causal, prompt: Prompt) -> Constraint | None:
+def _constraint(causal: Causal, prompt: TokenisedPrompt) -> Constraint | None:
     return causal.grammars.constraint(prompt.schema, thinking=prompt.thinking) if prompt.schema else None
 
 
 def shares_prompts(causal: Causal) -> bool:
     """Whether rows that continue one prompt read its keys and values together."""
-    return causal.device.type in RECORDED and causal.device.type in RIGHT_PADDED and causal.plain
+    return causal.device.type in RECORDED and causal.device.type in RIGHT_PADDED and causal.kv_only
 
 
-def _read(causal: Causal, prompts: Sequence[Prompt]) -> tuple[State, Tensor]:
+def _read(causal: Causal, prompts: Sequence[TokenisedPrompt]) -> tuple[StepState, Tensor]:
     """The state after every prompt, and the logits there.
 
     Each distinct prompt is read once, unless the model keeps a state that cannot be copied row by row.
@@ -132,9 +132,9 @@ def _read(causal: Causal, prompts: Sequence[Prompt]) -> tuple[State, Tensor]:
 
 def continue_rows(
     causal: Causal,
-    prompts: Sequence[Prompt],
+    prompts: Sequence[TokenisedPrompt],
     generations: Sequence[Generation],
-    state: State,
+    state: StepState,
     sampler: Sampler,
     tokens: Tensor,
     ended: Callable[[int], None] | None = None,
@@ -175,7 +175,7 @@ def continue_rows(
 class Steps:
     """One step after the other, each with a cache that is one place longer."""
 
-    def __init__(self, causal: Causal, state: State, sampler: Sampler, tokens: Tensor) -> None:
+    def __init__(self, causal: Causal, state: StepState, sampler: Sampler, tokens: Tensor) -> None:
         self._causal, self._sampler, self._tokens = causal, sampler, tokens
         self._cache, self._ids, self._mask, self._padded = state[:4]
         self._number = 0
@@ -207,14 +207,16 @@ class Steps:
 
 def _steps(
     causal: Causal,
-    prompts: Sequence[Prompt],
+    prompts: Sequence[TokenisedPrompt],
     generations: Sequence[Generation],
-    state: State,
+    state: StepState,
     sampler: Sampler,
     tokens: Tensor,
 ) -> Steps | RecordedSteps:
     """How the steps of a batch are taken, by what the model's cache allows."""
-    recorded = causal.device.type in RECORDED and causal.pads and causal.skips and is_plain(state.cache)
+    recorded = (
+        causal.device.type in RECORDED and causal.can_pad and causal.can_mask_cache and is_plain(state.cache)
+    )
     if recorded and all(layer.is_initialized for layer in state.cache.layers):
         most = max(
             prompt.max_tokens - generation.tokens
@@ -239,14 +241,14 @@ def _copied(tokens: Tensor) -> Callable[[], list[int]]:
     return read
 
 
-def _goes_on(prompt: Prompt, generation: Generation, unread: bool) -> bool:
+def _goes_on(prompt: TokenisedPrompt, generation: Generation, unread: bool) -> bool:
     """Whether a row needs a token more than those that are picked, as far as they are known."""
     return not generation.done and generation.tokens + unread < prompt.max_tokens
 
 
 def _add_tokens(
     causal: Causal,
-    prompts: Sequence[Prompt],
+    prompts: Sequence[TokenisedPrompt],
     generations: Sequence[Generation],
     rows: Sequence[int],
     read: Callable[[], list[int]],
@@ -258,7 +260,7 @@ def _add_tokens(
             ended(row)
 
 
-def add_token(causal: Causal, prompt: Prompt, generation: Generation, token: int) -> bool:
+def add_token(causal: Causal, prompt: TokenisedPrompt, generation: Generation, token: int) -> bool:
     """Add a token to a row's text; whether there is more to generate."""
     generation.tokens += 1
     if token in causal.end_ids:
@@ -276,7 +278,7 @@ def add_token(causal: Causal, prompt: Prompt, generation: Generation, token: int
     return False
 
 
-def _text_of(causal: Causal, prompt: Prompt, ids: Sequence[int]) -> str:
+def _text_of(causal: Causal, prompt: TokenisedPrompt, ids: Sequence[int]) -> str:
     """What tokens after a prompt spell, up to the first stop string."""
     text = causal.text(ids, after=prompt.ids)
     ends = [end for stop in prompt.stop if (end := text.find(stop)) >= 0]
@@ -292,7 +294,7 @@ def _completes_schema(causal: Causal, generation: Generation) -> bool:
     return generation.constraint.complete
 
 
-def _meets_stop(causal: Causal, prompt: Prompt, generation: Generation) -> bool:
+def _meets_stop(causal: Causal, prompt: TokenisedPrompt, generation: Generation) -> bool:
     """Whether a stop string is at the end. A token has at least a byte, so only a tail need be read.
 
     And it need be read only after a token that can end one: with its last character, or part of one.

@@ -112,9 +112,9 @@ def load(spec: str, weights: Weights, *, dtype: str, device: str, trust_remote_c
             causal = Causal(spec, model, tokenizer)
             check_causal(causal)
             check_positions(causal)
-            causal.pads = causal.pads and reads_padded(causal)
-            causal.plain = causal.pads and has_plain_cache(causal)
-            causal.joins = target.type == "cpu" and joins_rows(causal)
+            causal.can_pad = causal.can_pad and reads_padded(causal)
+            causal.kv_only = causal.can_pad and has_plain_cache(causal)
+            causal.can_merge_cache = target.type == "cpu" and joins_rows(causal)
             return causal
     except LOAD_ERRORS as error:
         reason = first_line(error)

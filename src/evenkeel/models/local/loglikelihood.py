@@ -17,7 +17,7 @@ from torch import Tensor
 
 from evenkeel.models.boundary import find_boundary
 from evenkeel.models.local.causal import Causal
-from evenkeel.models.local.generation import Generation, Prompt, add_token, continue_rows, generate
+from evenkeel.models.local.generation import Generation, TokenisedPrompt, add_token, continue_rows, generate
 from evenkeel.models.local.steps.sampling import Sampler
 from evenkeel.types import Generate, LogLikelihood, Logprobs, Request
 
@@ -26,7 +26,7 @@ ROWS = 32
 
 
 @dataclass(frozen=True)
-class Pair:
+class TokenisedPair:
     """A tokenised prefix + continuation."""
 
     ids: tuple[int, ...]
@@ -38,7 +38,7 @@ class Pair:
     """How many the prefix's last word has."""
 
 
-def pair_of(causal: Causal, prefix: str, continuation: str) -> Pair | None:
+def pair_of(causal: Causal, prefix: str, continuation: str) -> TokenisedPair | None:
     """The tokens of prefix + continuation, and where the continuation begins among them.
 
     None where an empty prefix leaves nothing to condition on, for the tokenizer has neither a start nor an
@@ -52,7 +52,7 @@ def pair_of(causal: Causal, prefix: str, continuation: str) -> Pair | None:
         if causal.start_id is None:
             return None
         whole = [causal.start_id, *whole]
-    return Pair(tuple(whole), target, merged, last_word)
+    return TokenisedPair(tuple(whole), target, merged, last_word)
 
 
 def texts_of(causal: Causal, request: Request) -> list[tuple[str, bool]]:
@@ -75,7 +75,7 @@ def _leading_words(prefix: str) -> str:
 
 
 @torch.inference_mode()
-def loglikelihoods(causal: Causal, pairs: Sequence[Pair]) -> list[Logprobs]:
+def loglikelihoods(causal: Causal, pairs: Sequence[TokenisedPair]) -> list[Logprobs]:
     """Read all pairs at once; logits are computed only where a target token is predicted.
 
     The last token need not be read, so that choices of one token after the same prefix cost one reading.
@@ -93,7 +93,7 @@ def loglikelihoods(causal: Causal, pairs: Sequence[Pair]) -> list[Logprobs]:
 @torch.inference_mode()
 def loglikelihood_and_generate(
     causal: Causal,
-    batch: Sequence[tuple[Pair, Prompt]],
+    batch: Sequence[tuple[TokenisedPair, TokenisedPrompt]],
     emit: Callable[[int, tuple[Logprobs, Generation]], None] | None = None,
 ) -> list[tuple[Logprobs, Generation]]:
     """The log-probabilities of each pair, and a greedy text after its prefix, from one reading of both.
@@ -130,7 +130,9 @@ def loglikelihood_and_generate(
     return list(zip(logprobs, generations, strict=True))
 
 
-def _logprobs(causal: Causal, pairs: Sequence[Pair], rows: Sequence[int], logits: Tensor) -> list[Logprobs]:
+def _logprobs(
+    causal: Causal, pairs: Sequence[TokenisedPair], rows: Sequence[int], logits: Tensor
+) -> list[Logprobs]:
     """Log-probabilities of each pair's target, which the last logits of the pair's row predict."""
     longest = logits.shape[1]
     targets = torch.tensor([[0] * (longest - p.target) + list(p.ids[-p.target :]) for p in pairs])

@@ -8,8 +8,8 @@ from typing import NamedTuple
 from jinja2 import TemplateError
 
 from evenkeel.models.local.causal import FALLBACK_STOP, Causal
-from evenkeel.models.local.generation import Prompt, seed_of
-from evenkeel.models.local.loglikelihood import Pair, pair_of
+from evenkeel.models.local.generation import TokenisedPrompt, seed_of
+from evenkeel.models.local.loglikelihood import TokenisedPair, pair_of
 from evenkeel.models.local.responses import failed, too_long, too_long_response
 from evenkeel.models.reasoning import opens_reasoning
 from evenkeel.types import Generate, LogLikelihood, Request, Response
@@ -23,8 +23,8 @@ class ScoredPrompt(NamedTuple):
 
     loglikelihood: LogLikelihood
     generate: Generate
-    pair: Pair
-    prompt: Prompt
+    pair: TokenisedPair
+    prompt: TokenisedPrompt
 
 
 def scored_prompts(causal: Causal, window: Sequence[Request]) -> list[ScoredPrompt]:
@@ -45,12 +45,12 @@ def scored_prompts(causal: Causal, window: Sequence[Request]) -> list[ScoredProm
         pair = pair_of(causal, scored.prefix, scored.continuation) if scored else None
         if scored and pair and pair.target and not pair.merged and not too_long(causal, len(pair.ids)):
             prompt = prompt_of(causal, request)
-            if isinstance(prompt, Prompt):
+            if isinstance(prompt, TokenisedPrompt):
                 pairs.append(ScoredPrompt(scored, request, pair, prompt))
     return pairs
 
 
-def prompt_of(causal: Causal, request: Generate) -> Prompt | Response:
+def prompt_of(causal: Causal, request: Generate) -> TokenisedPrompt | Response:
     """A request as token ids with its sampling, or how it ends before it begins."""
     sampling, stop, text = request.sampling, request.sampling.stop, request.prompt
     if isinstance(text, str):
@@ -69,7 +69,7 @@ def prompt_of(causal: Causal, request: Generate) -> Prompt | Response:
     if too_long(causal, len(ids) + 1):
         return too_long_response(causal, len(ids))
     room = causal.context - len(ids) if causal.context else sampling.max_tokens
-    return Prompt(
+    return TokenisedPrompt(
         ids=tuple(ids),
         temperature=sampling.temperature,
         top_p=sampling.top_p if causal.top_p is None else causal.top_p,

@@ -16,7 +16,7 @@ SHARED = 32
 """Tokens at the beginning that are worth a reading of their own."""
 
 
-class State(NamedTuple):
+class StepState(NamedTuple):
     """A batch between two steps."""
 
     cache: Any
@@ -30,7 +30,7 @@ class State(NamedTuple):
     """For each row the row of the cache that it continues, where the cache has each of its texts once."""
 
 
-class Reading(NamedTuple):
+class ReadBatch(NamedTuple):
     """Texts that were read: padded to one length, or (on a CPU) in groups of equal length."""
 
     texts: Sequence[Sequence[int]]
@@ -38,30 +38,30 @@ class Reading(NamedTuple):
     """At the last places of each text, as many as were to be kept at most."""
     caches: list[tuple[Any, int]]
     """For each text the cache that it is in, and the row there."""
-    batch: State | None = None
+    batch: StepState | None = None
     """All of them, where they were padded."""
-    skips: bool = False
+    can_mask_cache: bool = False
     """Whether places of the cache can be masked out."""
 
     def join(self, rows: Sequence[int], places: Sequence[int]) -> Any:
         """A cache of some of the texts, repeats allowed, and of so many first places of each."""
         return joined([CachedText(*self.caches[row], count) for row, count in zip(rows, places, strict=True)])
 
-    def shared(self, rows: Sequence[int]) -> State:
+    def shared(self, rows: Sequence[int]) -> StepState:
         """A batch of all of the texts, some of them several times, whose cache has each of them once."""
         assert self.batch is not None
         cache, ids, mask, _, _, _ = self.batch
-        return State(cache, ids[list(rows)], mask[list(rows)], padded=True, shrinks=True, prompts=rows)
+        return StepState(cache, ids[list(rows)], mask[list(rows)], padded=True, shrinks=True, prompts=rows)
 
-    def state(self, rows: Sequence[int], places: Sequence[int]) -> State | None:
+    def state(self, rows: Sequence[int], places: Sequence[int]) -> StepState | None:
         """A batch of some of the texts, repeats allowed, and of so many first places of each; None where the
         cache does not allow that."""
         if self.batch is None:
             ids, mask = pad([self.texts[row][:count] for row, count in zip(rows, places, strict=True)])
-            return State(self.join(rows, places), ids, mask, len(set(places)) > 1, shrinks=True)
+            return StepState(self.join(rows, places), ids, mask, len(set(places)) > 1, shrinks=True)
         cache, ids, mask, padded, *_ = self.batch
         unused = [len(self.texts[row]) - count for row, count in zip(rows, places, strict=True)]
-        if any(unused) and not (self.skips and is_plain(cache)):
+        if any(unused) and not (self.can_mask_cache and is_plain(cache)):
             return None
         if not select_rows(cache, rows, of=len(self.texts)):
             return None
@@ -71,7 +71,7 @@ class Reading(NamedTuple):
             for line, count in enumerate(unused):
                 visible[line, mask.shape[1] - count :] = 0
             mask = mask * torch.from_numpy(visible).to(mask.device)
-        return State(cache, ids, mask, padded or any(unused), shrinks=True)
+        return StepState(cache, ids, mask, padded or any(unused), shrinks=True)
 
 
 def pad(rows: Sequence[Sequence[int]], *, right: bool = False, width: int = 0) -> tuple[Tensor, Tensor]:

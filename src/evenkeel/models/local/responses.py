@@ -11,11 +11,11 @@ from evenkeel.types import Generate, Logprobs, Response, Status
 
 if TYPE_CHECKING:
     from evenkeel.models.local.causal import Causal
-    from evenkeel.models.local.generation import Generation, Prompt
-    from evenkeel.models.local.loglikelihood import Pair
+    from evenkeel.models.local.generation import Generation, TokenisedPrompt
+    from evenkeel.models.local.loglikelihood import TokenisedPair
 
 
-def generate_response(request: Generate, prompt: Prompt, generation: Generation | None) -> Response:
+def generate_response(request: Generate, prompt: TokenisedPrompt, generation: Generation | None) -> Response:
     if generation is None:
         return does_not_fit(len(prompt.ids))
     ended = generation.ended
@@ -37,7 +37,7 @@ def generate_response(request: Generate, prompt: Prompt, generation: Generation 
     )
 
 
-def logprobs_response(pair: Pair, logprobs: Logprobs | None) -> Response:
+def logprobs_response(pair: TokenisedPair, logprobs: Logprobs | None) -> Response:
     if logprobs is None:
         return does_not_fit(len(pair.ids))
     if not all(map(math.isfinite, logprobs.values)):  # weights that overflow in half precision, say

@@ -53,7 +53,7 @@ Floats: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Target:
+class StringTarget:
     """A string to spell after a context."""
 
     context: tuple[int, ...]
@@ -76,7 +76,7 @@ class Target:
         return len(self.path) - (not self.merged)
 
 
-def target_of(causal: Causal, prefix: str, continuation: str) -> Target | str:
+def target_of(causal: Causal, prefix: str, continuation: str) -> StringTarget | str:
     """What is to be spelled for a continuation, or why it cannot be."""
     vocabulary = causal.vocabulary
     if vocabulary is None:
@@ -103,10 +103,10 @@ def target_of(causal: Causal, prefix: str, continuation: str) -> Target | str:
         )
     if len(before) > 1 and before[-1] in vocabulary.spellings:
         last = vocabulary.spellings[before[-1]]
-        return Target(tuple(before[:-1]), (before[-1], *own), last + string, len(last), merged)
+        return StringTarget(tuple(before[:-1]), (before[-1], *own), last + string, len(last), merged)
     if not before and causal.start_id is None:
         return "an empty prefix, and no start token to condition on"
-    return Target(tuple(before) or (causal.start_id or 0,), own, string, 0, merged)
+    return StringTarget(tuple(before) or (causal.start_id or 0,), own, string, 0, merged)
 
 
 def _normalised(backend: Any, text: str) -> str:
@@ -135,7 +135,7 @@ class Node(NamedTuple):
 class Search:
     """The covers of one target: log-probabilities of what was counted, and what could be followed further."""
 
-    target: Target
+    target: StringTarget
     vocabulary: Vocabulary
     begins: float = NOTHING
     """The text after the prefix's tokens begins with the string."""
@@ -246,7 +246,7 @@ def _total(logprobs: Floats, tokens: NDArray[np.intp]) -> float:
 
 @torch.inference_mode()
 def string_probabilities(
-    causal: Causal, targets: Sequence[Target], *, rows: int
+    causal: Causal, targets: Sequence[StringTarget], *, rows: int
 ) -> list[StringProbability | str]:
     """The probability of each target, or why there is none; read in batches of `rows` token sequences."""
     width = getattr(causal.model.config.get_text_config(), "vocab_size", 0) or len(causal.tokenizer)
@@ -256,10 +256,10 @@ def string_probabilities(
     return [search.result() for part in parts for search in _searched(causal, part, rows=rows)]
 
 
-def _searched(causal: Causal, targets: Sequence[Target], *, rows: int) -> list[Search]:
+def _searched(causal: Causal, targets: Sequence[StringTarget], *, rows: int) -> list[Search]:
     """The covers of all targets, searched together."""
     assert causal.vocabulary is not None
-    reading = Reading(causal, targets)
+    reading = ReadPaths(causal, targets)
     searches = [Search(target, causal.vocabulary) for target in targets]
     for search, logprobs in zip(searches, reading.paths(), strict=True):
         search.follow_path(logprobs)
@@ -277,14 +277,16 @@ def _searched(causal: Causal, targets: Sequence[Target], *, rows: int) -> list[S
     return searches
 
 
-class Reading:
+class ReadPaths:
     """The targets' contexts and paths, read once. What comes after them is read on from there where rows can
     be joined, else from its beginning."""
 
-    def __init__(self, causal: Causal, targets: Sequence[Target]) -> None:
+    def __init__(self, causal: Causal, targets: Sequence[StringTarget]) -> None:
         self._causal, self._targets = causal, targets
         texts = [(*target.context, *target.path[: target.read]) for target in targets]
-        self._reading = causal.read(texts, [1 + target.read for target in targets], use_cache=causal.joins)
+        self._reading = causal.read(
+            texts, [1 + target.read for target in targets], use_cache=causal.can_merge_cache
+        )
         self._logits: Tensor | None = self._reading.logits
 
     def paths(self) -> Iterator[Floats]:
@@ -299,7 +301,7 @@ class Reading:
         if not nodes:
             return []
         kept = [(*self._targets[row].context, *self._targets[row].path[: node.kept]) for row, node in nodes]
-        if not self._causal.joins:
+        if not self._causal.can_merge_cache:
             texts = [(*before, *node.more) for before, (_, node) in zip(kept, nodes, strict=True)]
             return _logprobs(self._causal.read(texts, [1] * len(texts), use_cache=False).logits[:, -1])
         ids, mask = self._causal.pad([node.more for _, node in nodes])

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Mapping, Sequence
 
     from evenkeel.harness.gate import RoleGate
-    from evenkeel.models.openai.batches.session import Access
+    from evenkeel.models.openai.batches.session import BatchAccess
     from evenkeel.models.presets import Feature, Preset
 
 OPENAI_HOST = "api.openai.com"
@@ -170,10 +170,10 @@ class OpenAI:
         async with self._client([server], outbox, concurrency=1, trial=True) as client:
             outbox.put(await probe_problem(find_problem, client, server.endpoint.shown))
 
-    def batch_access(self) -> Access | None:
+    def batch_access(self) -> BatchAccess | None:
         """What asking this model by batches needs; None where its provider has none."""
         from evenkeel.models.openai.batches.protocols import PROTOCOLS
-        from evenkeel.models.openai.batches.session import Access
+        from evenkeel.models.openai.batches.session import BatchAccess
 
         options, preset = self._options, self._preset or batch_preset("openai")
         if preset is None or not preset.batches:
@@ -184,7 +184,7 @@ class OpenAI:
             raise UsageError(f"--batch goes with one server, and '{self.spec}' has {len(self._servers)}.")
         if endpoint.url("").host == OPENAI_HOST:
             self._dialect.use_completion_tokens()  # all its models take them, and some nothing else
-        return Access(
+        return BatchAccess(
             protocol.name,
             endpoint,
             endpoint.headers_with(protocol.key_header, protocol.headers),

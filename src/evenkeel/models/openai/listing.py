@@ -28,17 +28,17 @@ class Listed(NamedTuple):
     problem: str = ""
 
 
-class _Entry(Struct):
+class _ListedModel(Struct):
     id: Any = None
     name: Any = None
 
 
 class _Models(Struct):
-    data: list[_Entry] | None = None
-    models: list[_Entry] | None = None
+    data: list[_ListedModel] | None = None
+    models: list[_ListedModel] | None = None
 
 
-_decoder = msgspec.json.Decoder(_Models | list[_Entry])
+_decoder = msgspec.json.Decoder(_Models | list[_ListedModel])
 
 
 def list_models(endpoints: Mapping[str, Endpoint]) -> dict[str, Listed]:

@@ -45,7 +45,7 @@ class _Block(Struct):
     thinking: Any = ""
 
 
-class _Message(Struct):
+class _MessagesReply(Struct):
     content: list[_Block]
     stop_reason: Any = None
     usage: Any = None
@@ -78,7 +78,7 @@ def message_body(chat: dict[str, Any], *, max_temperature: float | None = None) 
 
 def chat_reply(message: bytes) -> bytes:
     """A message as the reply to a chat request."""
-    reply = msgspec.json.decode(message, type=_Message)
+    reply = msgspec.json.decode(message, type=_MessagesReply)
     texts = [block.text for block in reply.content if block.type == "text"]
     thoughts = [block.thinking for block in reply.content if block.type == "thinking"]
     if not all(isinstance(text, str) for text in (*texts, *thoughts)):

@@ -34,7 +34,7 @@ THINKING_PARTS = ("thinking", "reasoning", "thought")
 PART_FIELDS = ("text", "thinking", "summary", "content")
 MOST_PARTS = 1000
 """Parts of a message that are looked at."""
-DEEPEST = 4
+DEEPEST_REPLY_LEVELS = 4
 """Lists and objects inside each other in which thinking is looked for."""
 
 LARGEST_SCORE = 1e30
@@ -44,15 +44,15 @@ MAX_COUNT = 10_000_000
 
 MISPLACED = "it is not clear which result belongs to which text"
 
-V = TypeVar("V", "_Vector", "_Score")
-S = TypeVar("S", bound="_Served")
-C = TypeVar("C", "_ChatChoice", "_Choice")
+V = TypeVar("V", "_Vector", "_RankedDocument")
+S = TypeVar("S", bound="_ReplySource")
+C = TypeVar("C", "_ChatChoice", "_CompletionChoice")
 
 
 NO_USAGE = msgspec.Raw(b"null")
 
 
-class _Usage(Struct):
+class _ReplyUsage(Struct):
     """How many tokens a server claims to have read and written. Not every number there is a count."""
 
     prompt_tokens: Any = None
@@ -62,7 +62,7 @@ class _Usage(Struct):
     completion_tokens_details: Any = None
 
 
-class _Message(Struct):
+class _ChatMessage(Struct):
     content: Any = None
     refusal: Any = None
     reasoning_content: Any = None
@@ -73,12 +73,12 @@ class _Message(Struct):
 
 
 class _ChatChoice(Struct):
-    message: _Message | None = None
+    message: _ChatMessage | None = None
     finish_reason: Any = None
     index: Any = None
 
 
-class _Served(Struct):
+class _ReplySource(Struct):
     """What every reply may say of itself."""
 
     model: Any = None
@@ -89,24 +89,24 @@ class _Served(Struct):
     usage: msgspec.Raw = NO_USAGE
 
 
-class _Chat(_Served):
+class _Chat(_ReplySource):
     choices: list[_ChatChoice] | None = None
 
 
-class _Logprobs(Struct):
+class _CompletionLogprobs(Struct):
     tokens: list[str] | None = None
     token_logprobs: list[float | None] | None = None
 
 
-class _Choice(Struct):
+class _CompletionChoice(Struct):
     text: str | None = None
     finish_reason: Any = None
-    logprobs: _Logprobs | None = None
+    logprobs: _CompletionLogprobs | None = None
     index: Any = None
 
 
-class _Completion(_Served):
-    choices: list[_Choice] | None = None
+class _CompletionReply(_ReplySource):
+    choices: list[_CompletionChoice] | None = None
 
 
 class _Vector(Struct):
@@ -114,26 +114,26 @@ class _Vector(Struct):
     index: Any = None
 
 
-class _Score(Struct):
+class _RankedDocument(Struct):
     index: Any = None
     relevance_score: Any = None
     score: Any = None
     """Its name in Text Embeddings Inference."""
 
 
-class _Scores(_Served, kw_only=True):
-    results: list[_Score]
+class _Scores(_ReplySource, kw_only=True):
+    results: list[_RankedDocument]
 
 
-class _Vectors(_Served):
+class _Vectors(_ReplySource):
     data: list[_Vector] | None = None
 
 
 _chat = msgspec.json.Decoder(_Chat)
-_usages = msgspec.json.Decoder(_Usage)
-_completions = msgspec.json.Decoder(_Completion)
+_usages = msgspec.json.Decoder(_ReplyUsage)
+_completions = msgspec.json.Decoder(_CompletionReply)
 _vectors = msgspec.json.Decoder(_Vectors)
-_scores = msgspec.json.Decoder(_Scores | list[_Score])
+_scores = msgspec.json.Decoder(_Scores | list[_RankedDocument])
 
 
 def _checked(reply: S) -> S:
@@ -158,7 +158,7 @@ class Version(NamedTuple):
     fingerprint: str
 
 
-def _version(reply: _Served) -> Version:
+def _version(reply: _ReplySource) -> Version:
     fingerprint, provider = _name(reply.system_fingerprint), _name(reply.provider)
     return Version(_name(reply.model), f"{fingerprint} from {provider}".strip() if provider else fingerprint)
 
@@ -178,12 +178,12 @@ def _token_counts(usage: msgspec.Raw) -> tuple[int | None, int | None]:
     return read, max(written, total - read)
 
 
-def _usage(usage: msgspec.Raw) -> _Usage:
+def _usage(usage: msgspec.Raw) -> _ReplyUsage:
     """An answer is not lost for a broken count."""
     try:
         return _usages.decode(usage)
     except (msgspec.DecodeError, ValueError, RecursionError):
-        return _Usage()
+        return _ReplyUsage()
 
 
 def _has_hidden_reasoning(usage: msgspec.Raw) -> bool:
@@ -266,7 +266,7 @@ def _thinking(value: Any, depth: int = 0) -> str:
     """The text of thinking: a string, or one inside parts; what is encrypted has none."""
     if isinstance(value, str):
         return value
-    if depth >= DEEPEST:
+    if depth >= DEEPEST_REPLY_LEVELS:
         return ""
     if isinstance(value, list):
         separator = "" if depth else "\n"  # the parts of one thought are one text
@@ -285,7 +285,7 @@ def _finish_status(reason: Any) -> tuple[Status | None, str]:
 class Completion(NamedTuple):
     """The choice of a reply from /completions, and what the reply says of itself."""
 
-    choice: _Choice
+    choice: _CompletionChoice
     tokens_in: int | None
     tokens_out: int | None
     version: Version
@@ -352,7 +352,7 @@ def read_scores(data: bytes, count: int) -> list[Response]:
     return [_score_response(item, version) for item in scores]
 
 
-def _score_response(item: _Score, version: Version) -> Response:
+def _score_response(item: _RankedDocument, version: Version) -> Response:
     score = item.score if item.relevance_score is None else item.relevance_score
     if type(score) not in (int, float):
         return Response(status="unparsed", reason="the score is not a number")

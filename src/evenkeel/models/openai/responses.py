@@ -25,7 +25,7 @@ class _Item(Struct):
     summary: Any = None
 
 
-class _Response(Struct):
+class _ResponsesReply(Struct):
     output: list[_Item]
     status: Any = None
     incomplete_details: Any = None
@@ -54,7 +54,7 @@ def response_body(chat: dict[str, Any]) -> dict[str, Any]:
 
 def chat_reply(data: bytes) -> bytes:
     """A response as the reply to a chat request."""
-    reply = msgspec.json.decode(data, type=_Response)
+    reply = msgspec.json.decode(data, type=_ResponsesReply)
     parts = [part for item in reply.output if item.type == "message" for part in _parts(item.content)]
     texts = [part.get("text") for part in parts if part.get("type") == "output_text"]
     refusals = [part.get("refusal") for part in parts if part.get("type") == "refusal"]
@@ -77,7 +77,7 @@ def _parts(content: Any) -> list[dict[str, Any]]:
     return [part for part in content if isinstance(part, dict)] if isinstance(content, list) else []
 
 
-def _finish_reason(reply: _Response) -> Any:
+def _finish_reason(reply: _ResponsesReply) -> Any:
     """Why it ended, in the words of a chat's reply; what is not known there stays as it is."""
     if reply.status == "completed":
         return "stop"

@@ -89,7 +89,7 @@ class RequestError(Exception):
         return f"{server}{what}: {self.detail}" if self.detail else f"{server}{what}"
 
 
-class Reply(NamedTuple):
+class HttpReply(NamedTuple):
     status: int
     media_type: str
     data: bytes
@@ -245,7 +245,7 @@ class Transport:
         body: bytes | io.BytesIO | aiohttp.FormData | None = None,
         *,
         results: int = 0,
-    ) -> Reply:
+    ) -> HttpReply:
         """Send a body and read the reply, whatever its status, without any secret in it; one with many
         results may be larger. A file or a form may take FILE_S."""
         data = body() if isinstance(body, aiohttp.FormData) else body
@@ -281,7 +281,7 @@ class Transport:
     def _url(self, path: str) -> URL:
         return self._urls.get(path) or self._urls.setdefault(path, self._endpoint.url(path))
 
-    async def _read(self, reply: aiohttp.ClientResponse, largest: int) -> Reply:
+    async def _read(self, reply: aiohttp.ClientResponse, largest: int) -> HttpReply:
         ok = reply.status == 200
         limit = largest if ok else ERROR_BODY
         content = reply.content
@@ -294,7 +294,7 @@ class Transport:
             if ok:
                 raise _too_large(limit)
         redacted = self._endpoint.redacted
-        return Reply(
+        return HttpReply(
             reply.status,
             reply.content_type.lower(),
             redacted(data[:limit]).removeprefix(b"\xef\xbb\xbf"),

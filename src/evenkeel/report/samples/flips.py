@@ -14,7 +14,7 @@ from evenkeel.analysis.comparability import layout_of, run_names
 from evenkeel.errors import UsageError
 from evenkeel.harness.folder import Run, load_run, shared_layout
 from evenkeel.harness.registry import benchmark_names
-from evenkeel.page.differences import side_by_side
+from evenkeel.page.differences import diff_columns
 from evenkeel.page.view import Beside, Block, Facts, Text, View, value_rows
 
 VALUES = "all values"
@@ -130,7 +130,7 @@ def _block_of_both(left: Block | None, right: Block | None, names: list[str]) ->
             (f"{name}{each.heading.removeprefix(topic)}", each.body)
             for name, each in zip(names, (left, right), strict=True)
         ]
-        yield side_by_side(topic, columns[0], columns[1])
+        yield diff_columns(topic, columns[0], columns[1])
     elif left == right:
         yield right
     else:

@@ -14,9 +14,9 @@ import numpy as np
 from markupsafe import Markup
 
 from evenkeel.harness.folder import Run
-from evenkeel.harness.stored.samples import InShort, Samples
+from evenkeel.harness.stored.samples import RowText, Samples
 from evenkeel.page.examples import cut_fairly, shortened
-from evenkeel.page.format import decimals, tag_name, tag_value, visible
+from evenkeel.page.format import decimals, escape_controls, tag_name, tag_value
 from evenkeel.page.grid import Content, Grid
 from evenkeel.page.metrics import declaration
 from evenkeel.page.tables import in_order
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SCRIPT = Path(__file__).with_name("table.js")
-MOST_ROWS = 5_000
+MOST_SAMPLE_ROWS = 5_000
 MOST_VIEWS = 200
 """Rows with details; the app shows those of all."""
 MOST_DRAWN = 20
@@ -67,10 +67,10 @@ def sample_table(run: Run, *, source: str = "") -> SampleTable | None:
     In the app `source` is the address of `sample_data`, so that the page itself is small.
     """
     samples = run.samples()
-    shown = min(len(samples), MOST_ROWS)
+    shown = min(len(samples), MOST_SAMPLE_ROWS)
     if not shown:
         return None
-    first = _first(samples, samples.in_short(range(min(shown, FIRST))))
+    first = _first(samples, samples.row_texts(range(min(shown, FIRST))))
     note = _note(samples, shown, all_detailed=bool(source))
     if source:
         return SampleTable(source=source, note=note, first=first)
@@ -91,7 +91,7 @@ def sample_data(run: Run, *, source: str, marks: Mapping[str, str]) -> bytes:
     """The data of the table as JSON. `source` is the address of a sample's details, and `marks` has what a
     person said of samples, by their ids."""
     samples = run.samples()
-    shown = min(len(samples), MOST_ROWS)
+    shown = min(len(samples), MOST_SAMPLE_ROWS)
     ids = samples.index.ids[:shown]
     marked = {row: marks[sample] for row, sample in enumerate(ids) if sample in marks}
     return msgspec.json.encode(
@@ -100,11 +100,11 @@ def sample_data(run: Run, *, source: str, marks: Mapping[str, str]) -> bytes:
 
 
 def _data(run: Run, samples: Samples, shown: int) -> dict[str, Any]:
-    short = samples.in_short(range(shown))
+    short = samples.row_texts(range(shown))
     return {
         "count": shown,
         "columns": _columns(run, samples, shown),
-        "short": {name: [visible(getattr(each, name)) for each in short] for name in InShort._fields},
+        "short": {name: [escape_controls(getattr(each, name)) for each in short] for name in RowText._fields},
         "outcomes": {name: np.flatnonzero(rows[:shown]).tolist() for name, rows in samples.outcomes.items()},
         "correct": [None if value != value else value for value in samples.correct[:shown].tolist()],
     }
@@ -190,17 +190,17 @@ def _titles(run: Run, names: list[str]) -> dict[str, str]:
 
 
 def _short(text: str) -> str:
-    return visible(shortened(text, ID))
+    return escape_controls(shortened(text, ID))
 
 
-def _first(samples: Samples, short: list[InShort]) -> Grid:
+def _first(samples: Samples, short: list[RowText]) -> Grid:
     """The first samples, for readers without scripts."""
     signs = {1.0: "✓", 0.0: "✗"}
     rows: list[tuple[str, list[Content]]] = [
-        (samples.index.ids[row], [signs.get(correct, "–"), *map(visible, texts)])
+        (samples.index.ids[row], [signs.get(correct, "–"), *map(escape_controls, texts)])
         for row, (correct, texts) in enumerate(zip(samples.correct[:FIRST].tolist(), short, strict=False))
     ]
-    return Grid("The first samples", "sample", ["result", *InShort._fields], rows, left=6)
+    return Grid("The first samples", "sample", ["result", *RowText._fields], rows, left=6)
 
 
 # Details
@@ -224,4 +224,6 @@ def _packed(samples: Samples, rows: Sequence[int]) -> str:
 
 def _plain(parts: Sequence[tuple[str, str]], most: int) -> list[tuple[str, str]]:
     bodies = cut_fairly([text for _, text in parts], most)
-    return [(visible(name), visible(text)) for (name, _), text in zip(parts, bodies, strict=True)]
+    return [
+        (escape_controls(name), escape_controls(text)) for (name, _), text in zip(parts, bodies, strict=True)
+    ]

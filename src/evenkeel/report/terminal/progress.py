@@ -8,7 +8,7 @@ from collections import Counter
 from typing import Any
 
 from evenkeel.harness.progress import Progress
-from evenkeel.page.format import counted, rate, visible
+from evenkeel.page.format import escape_controls, nouns, rate
 from evenkeel.types import Response
 
 NOTEBOOK_SECONDS = 0.5
@@ -46,7 +46,7 @@ def in_notebook() -> bool:
     return getattr(shell, "kernel", None) is not None
 
 
-class _Tally(Progress):
+class _CountingProgress(Progress):
     """Counts what comes back. A subclass shows it, at most once in `seconds`."""
 
     seconds = 0.0
@@ -110,10 +110,10 @@ class _Tally(Progress):
         parts += [f"{count:,} {kind[:LONGEST_KIND]}" for kind, count in self._failures.most_common(KINDS)]
         parts += [f"{self._retrying:,} waiting to retry"] if self._retrying else []
         parts += [self._waiting] if self._waiting else []
-        return visible(", ".join(parts))
+        return escape_controls(", ".join(parts))
 
 
-class Watcher(_Tally):
+class Watcher(_CountingProgress):
     """On stderr: a bar with rate and time left on a terminal, lines elsewhere."""
 
     def __init__(self, *, plain_seconds: float = PLAIN_SECONDS) -> None:
@@ -138,7 +138,7 @@ class Watcher(_Tally):
             self._next = 0.0
             self._draw(title, total=total, done=done)
         else:
-            self.note(f"{title}: {counted(total - done, 'requests')}")
+            self.note(f"{title}: {nouns(total - done, 'requests')}")
 
     def _draw(self, title: str, *, total: int, done: int) -> None:
         from rich.console import Console
@@ -155,7 +155,7 @@ class Watcher(_Tally):
             auto_refresh=True,
             transient=True,
         )
-        self._task = self._bar.add_task(visible(title), total=total, completed=done, counts="")
+        self._task = self._bar.add_task(escape_controls(title), total=total, completed=done, counts="")
         self._bar.start()
 
     def _show(self) -> None:
@@ -166,9 +166,9 @@ class Watcher(_Tally):
 
     def note(self, text: str) -> None:
         if self._bar is not None:
-            self._bar.console.print(visible(text), style="dim", markup=False, highlight=False)
+            self._bar.console.print(escape_controls(text), style="dim", markup=False, highlight=False)
         else:
-            print(visible(text), file=sys.stderr, flush=True)
+            print(escape_controls(text), file=sys.stderr, flush=True)
 
     def finish(self) -> None:
         if self._bar is not None:
@@ -177,7 +177,7 @@ class Watcher(_Tally):
             self._bar = None
 
 
-class NotebookLine(_Tally):
+class NotebookLine(_CountingProgress):
     """One line of the cell's output, written over as answers come in. It needs no widgets."""
 
     seconds = NOTEBOOK_SECONDS
@@ -188,7 +188,7 @@ class NotebookLine(_Tally):
         self._show()
 
     def note(self, text: str) -> None:
-        print(f"\r{visible(text):<{WIDTH}}")
+        print(f"\r{escape_controls(text):<{WIDTH}}")
 
     def finish(self) -> None:
         if self._title:
@@ -196,4 +196,4 @@ class NotebookLine(_Tally):
             self._title = ""
 
     def _show(self) -> None:
-        print(f"\r{visible(self._line()):<{WIDTH}}", end="", flush=True)
+        print(f"\r{escape_controls(self._line()):<{WIDTH}}", end="", flush=True)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 from evenkeel.harness.control import RunProgress
-from evenkeel.page.format import duration, visible
+from evenkeel.page.format import duration, escape_controls
 from evenkeel.report.suite import SuiteRun
 
 PLAIN_SECONDS = 30.0
@@ -70,7 +70,7 @@ class PlainRuns(RunsWatcher):
             self._states[run.name] = run.state
 
     def note(self, text: str) -> None:
-        print(visible(text), file=sys.stderr, flush=True)
+        print(escape_controls(text), file=sys.stderr, flush=True)
 
 
 class RunBars(PlainRuns):
@@ -94,16 +94,18 @@ class RunBars(PlainRuns):
         for run, progress in runs:
             if run.state == "running":
                 if run.name not in self._tasks:
-                    self._tasks[run.name] = self._bars.add_task(visible(run.name), details="", total=None)
+                    self._tasks[run.name] = self._bars.add_task(
+                        escape_controls(run.name), details="", total=None
+                    )
                 if progress is not None:
-                    details, total = visible(_details(run, progress)), progress.total or None
+                    details, total = escape_controls(_details(run, progress)), progress.total or None
                     task = self._tasks[run.name]
                     self._bars.update(task, completed=progress.done, total=total, details=details)
             elif run.name in self._tasks:
                 self._bars.remove_task(self._tasks.pop(run.name))
 
     def note(self, text: str) -> None:
-        self._console.print(visible(text), style="dim", markup=False, highlight=False)
+        self._console.print(escape_controls(text), style="dim", markup=False, highlight=False)
 
     def finish(self) -> None:
         self._bars.stop()

@@ -25,7 +25,7 @@ Answer: TypeAlias = tuple[tuple[str, ...], ...]
 """Parts that must all be given; of a part, any one of its alternatives."""
 RawAnswer: TypeAlias = str | list[str | list[str]]
 """An answer as files write it: a text, a list of parts, or a list of lists of alternatives."""
-LONGEST = 20_000
+LONGEST_REPLY_CHARS = 20_000
 """Characters of a text that are read, half of them from its end: more is a model that does not stop."""
 UNITS = frozenset(SPELLING.units.values())
 
@@ -83,7 +83,11 @@ def simplified_answer(answer: Answer) -> Answer:
 
 def ends(text: str) -> str:
     """The two ends of a text without end."""
-    return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]}\n{text[-LONGEST // 2 :]}"
+    return (
+        text
+        if len(text) <= LONGEST_REPLY_CHARS
+        else f"{text[: LONGEST_REPLY_CHARS // 2]}\n{text[-LONGEST_REPLY_CHARS // 2 :]}"
+    )
 
 
 def given(

@@ -123,7 +123,7 @@ def _unaccented(text: str) -> str:
 # Numbers
 
 
-class _Numbers(Struct, frozen=True, forbid_unknown_fields=True):
+class _NumberWords(Struct, frozen=True, forbid_unknown_fields=True):
     """The words for numbers and months."""
 
     units: tuple[str, ...]
@@ -141,7 +141,7 @@ class _Numbers(Struct, frozen=True, forbid_unknown_fields=True):
     """The days of a month in words."""
 
 
-_NUMBERS = read_json(__package__, "numbers.json", type=_Numbers)
+_NUMBERS = read_json(__package__, "numbers.json", type=_NumberWords)
 _UNITS, _TEENS, _TENS, _MONTHS = _NUMBERS.units, _NUMBERS.teens, _NUMBERS.tens, _NUMBERS.months
 _VALUES = (
     {word: value for value, word in enumerate(_UNITS + _TEENS)}

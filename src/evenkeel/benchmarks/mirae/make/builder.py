@@ -13,8 +13,8 @@ from msgspec import Meta, Struct
 from evenkeel.benchmarks.mirae.data import LANGUAGES
 from evenkeel.benchmarks.mirae.make import generator
 from evenkeel.benchmarks.mirae.make.questions import UserQuestion, read_user_questions
-from evenkeel.benchmarks.mirae.make.texts import PADDINGS, Padding, Source, cut_to_levels, neutral
-from evenkeel.benchmarks.mirae.make.writer import LONGEST, Writer, Written
+from evenkeel.benchmarks.mirae.make.texts import PADDINGS, Padding, TextSource, cut_to_levels, neutral
+from evenkeel.benchmarks.mirae.make.writer import LONGEST_TOKENS, PromptWriter, Written
 from evenkeel.errors import UsageError
 from evenkeel.make.builder import Built, parse_languages
 from evenkeel.make.grammar import seeded
@@ -111,7 +111,7 @@ class MiraeBuilder:
             role: frozenset({"generate"}) for role in ("model", *self.helpers)
         }
         self._counter = token_counter(options.tokenizer) if options.tokenizer else APPROXIMATE
-        self._writer = Writer(self._counter, seed=options.seed)
+        self._writer = PromptWriter(self._counter, seed=options.seed)
 
     def build(self) -> Asking[Built]:
         options = self.options
@@ -119,7 +119,7 @@ class MiraeBuilder:
             content = generator.compose(options.lang, options.seed, self._counter, paddings=options.paddings)
             return Built({_file_name(options.lang): _encode(content)}, notes=[], failures=[])
         path = Path(options.questions)
-        questions = read_user_questions(path, count=self._counter.count, longest=LONGEST)
+        questions = read_user_questions(path, count=self._counter.count, longest=LONGEST_TOKENS)
         numbers = {question.line: number for number, question in enumerate(questions, 1)}
         files: dict[str, bytes] = {}
         failures: list[str] = []
@@ -185,7 +185,7 @@ class MiraeBuilder:
         for (line, _), in_languages in by_wording.items():  # all wordings with the same stories
             key = (generator.GENERATOR, generator.VERSION, self.options.seed, line)
             sources = {
-                lang: Source(question.text, neutral(lang, seeded(*key)))
+                lang: TextSource(question.text, neutral(lang, seeded(*key)))
                 for lang, question in in_languages.items()
             }
             try:

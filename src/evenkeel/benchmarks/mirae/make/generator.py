@@ -12,7 +12,7 @@ from evenkeel.benchmarks.mirae.make.texts import (
     PADDINGS,
     Count,
     Padding,
-    Source,
+    TextSource,
     bank_text,
     cut_to_levels,
     elaborated,
@@ -55,9 +55,9 @@ def compose(
     )
 
 
-def _source(lang: str, number: int, padding: Padding, rng: random.Random) -> Source:
+def _source(lang: str, number: int, padding: Padding, rng: random.Random) -> TextSource:
     text = elaborated(lang, number, rng) if padding == "elaborate" else neutral(lang, rng)
-    return Source(bank_text(lang, f"{number:02}").header["question"], text)
+    return TextSource(bank_text(lang, f"{number:02}").header["question"], text)
 
 
 def question_file(

@@ -47,7 +47,7 @@ GAPS = {"en": " ", "ko": " ", "zh": ""}
 """What separates two sentences."""
 
 
-class Text(NamedTuple):
+class BankText(NamedTuple):
     """A file of the bank."""
 
     header: Mapping[str, str]
@@ -83,13 +83,13 @@ def neutral_names() -> list[str]:
 
 
 @cache
-def bank_text(lang: str, name: str) -> Text:
+def bank_text(lang: str, name: str) -> BankText:
     """A file of a language's bank."""
     if lang not in LANGUAGES:
         raise UsageError(f"MIRAE has no texts in '{lang}'. Available: {', '.join(LANGUAGES)}.")
     head, *paragraphs = re.split(r"\n{2,}", read_text(__package__, "bank", lang, f"{name}.txt").strip())
     header = dict(re.split(r":\s*", line, maxsplit=1) for line in head.splitlines())
-    return Text(header, [[v.strip().splitlines() for v in p.split("\n~\n")] for p in paragraphs])
+    return BankText(header, [[v.strip().splitlines() for v in p.split("\n~\n")] for p in paragraphs])
 
 
 def elaborated(lang: str, question_id: int, rng: random.Random) -> list[list[str]]:
@@ -106,7 +106,7 @@ def neutral(lang: str, rng: random.Random) -> list[list[str]]:
     return paragraphs
 
 
-class Source(NamedTuple):
+class TextSource(NamedTuple):
     """What prompts are cut from in one language."""
 
     question: str
@@ -133,7 +133,7 @@ class Source(NamedTuple):
         )
 
 
-def cut_to_levels(sources: Mapping[str, Source], count: Count) -> dict[str, list[str]]:
+def cut_to_levels(sources: Mapping[str, TextSource], count: Count) -> dict[str, list[str]]:
     """In each language the question alone, then at each level with as many sentences as come nearest to its
     length: the same number in all languages, whose mean length it is.
 

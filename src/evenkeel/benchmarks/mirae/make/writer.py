@@ -25,7 +25,7 @@ from evenkeel.text.token_estimate import TokenCounter
 from evenkeel.text.word_splitting import normalized
 from evenkeel.types import Asking, Generate, Message, Response, Sampling
 
-LONGEST = 56
+LONGEST_TOKENS = 56
 """Tokens of a question: with more, level 2 (about 60) has no room for anything around it."""
 TOLERANCE = 0.20
 MIN_OVERLAP = 0.5
@@ -71,7 +71,7 @@ class Written(NamedTuple):
     failures: list[str]
 
 
-class Writer:
+class PromptWriter:
     """A model that writes."""
 
     def __init__(self, counter: TokenCounter, *, seed: int) -> None:
@@ -231,8 +231,8 @@ class Writer:
         if not is_in_script(text, lang):
             return f"it is not in {LANGUAGES[lang]}"
         tokens = self._counter.count(text)
-        if tokens > LONGEST:
-            return f"it has {tokens} tokens, {tokens - LONGEST} too many"
+        if tokens > LONGEST_TOKENS:
+            return f"it has {tokens} tokens, {tokens - LONGEST_TOKENS} too many"
         return ""
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from msgspec import Struct
 
 from evenkeel.benchmarks.miron.make.frames import (
-    Draft,
+    ExampleDraft,
     Kinds,
     by_analogy,
     pseudo_words,
@@ -29,7 +29,7 @@ _DOUBLING = re.compile(r"(?:[^aeiou]|qu)+[aeiou][bdgklmnprt]$")
 """One syllable with one short vowel before one consonant."""
 
 
-class Kind(Struct, frozen=True):
+class Inflection(Struct, frozen=True):
     """One inflection: which words it can be asked of, after which regular words, and in which frames."""
 
     shapes: tuple[str, ...]
@@ -80,12 +80,12 @@ FORMS: Mapping[str, Callable[[str], str]] = {
 
 def examples(seed: int) -> Kinds:
     """For each inflection a stream of examples, no two with the same pseudo-word."""
-    kinds = read_bank("en", "morphology", dict[str, Kind])
+    kinds = read_bank("en", "morphology", dict[str, Inflection])
     used: set[str] = set()
     return {name: _stream(name, kind, rng_for("en", seed, name), used) for name, kind in kinds.items()}
 
 
-def _stream(name: str, kind: Kind, rng: random.Random, used: set[str]) -> Iterator[Draft]:
+def _stream(name: str, kind: Inflection, rng: random.Random, used: set[str]) -> Iterator[ExampleDraft]:
     words = {shape: deck(pseudo_words("en")[shape], rng) for shape in kind.shapes}
     frames, models, inflected = deck(kind.frames, rng), deck(kind.models, rng), FORMS[name]
     for shape in deck(kind.shapes, rng):

@@ -30,7 +30,7 @@ _WORD = re.compile(r"[^\W\d_]{2,}")
 _WITHOUT_YO = str.maketrans("ёЁ", "еЕ")
 
 
-class Draft(NamedTuple):
+class ExampleDraft(NamedTuple):
     """An example before it has a number in a set."""
 
     kind: str
@@ -46,7 +46,7 @@ class Draft(NamedTuple):
     """Whether every content word decides the answer, so that typos fall on function words only."""
 
 
-Kinds: TypeAlias = Mapping[str, Iterator[Draft]]
+Kinds: TypeAlias = Mapping[str, Iterator[ExampleDraft]]
 """For each kind of example a stream of drafts, in the order in which a set takes them."""
 
 
@@ -59,7 +59,7 @@ def draft(
     *,
     accepted: Iterable[str] = (),
     exact: bool = False,
-) -> Draft:
+) -> ExampleDraft:
     """A frame filled in. The answer begins a new word, so it gets a space in front.
 
     A Russian answer may also be written with е for ё.
@@ -74,7 +74,7 @@ def draft(
         ]
         prefix += text
     last_word = prefix.rfind(" ") + 1
-    return Draft(
+    return ExampleDraft(
         kind,
         capitalised(prefix),
         f" {target}",
@@ -87,7 +87,7 @@ def draft(
 
 def by_analogy(
     kind: str, frame: str, values: Values, target: str, about: str, accepted: Iterable[str] = ()
-) -> Draft:
+) -> ExampleDraft:
     """A frame filled in twice: whole with a real word (slots named `model_…`), then with a pseudo-word up to
     the form that follows from it."""
     example = frame.replace("{", "{model_")
@@ -130,7 +130,7 @@ Value: TypeAlias = str | tuple[str, ...]
 """A value of a fact; of several the first is shown and asked for, and the others are accepted too."""
 
 
-class Question(Struct, frozen=True, forbid_unknown_fields=True):
+class FieldQuestion(Struct, frozen=True, forbid_unknown_fields=True):
     """Which field of a fact is asked for, and how."""
 
     kind: str
@@ -140,14 +140,14 @@ class Question(Struct, frozen=True, forbid_unknown_fields=True):
     """Templates of further right answers, over the fields of the fact."""
 
 
-class Table(Struct, frozen=True, forbid_unknown_fields=True):
+class FactTable(Struct, frozen=True, forbid_unknown_fields=True):
     """Facts of one sort: values by field with questions about them, or whole sentences with their answers."""
 
     name: str
     source: str
     """Where the facts can be looked up."""
     fields: tuple[str, ...] = ()
-    questions: tuple[Question, ...] = ()
+    questions: tuple[FieldQuestion, ...] = ()
     facts: tuple[tuple[Value, ...], ...] = ()
     """Where a value is empty, the questions with that field are not asked."""
     sentences: tuple[tuple[str, Value], ...] = ()
@@ -163,12 +163,12 @@ class Wording(NamedTuple):
     accepted: tuple[str, ...]
 
 
-def fact_tables(lang: str) -> list[Table]:
+def fact_tables(lang: str) -> list[FactTable]:
     paths = sorted(data_path(__package__, "bank", lang, "facts").glob("*.json"))
-    return [table for path in paths for table in read_bank(lang, f"facts/{path.stem}", tuple[Table, ...])]
+    return [table for path in paths for table in read_bank(lang, f"facts/{path.stem}", tuple[FactTable, ...])]
 
 
-def wordings(table: Table) -> Iterator[list[Wording]]:
+def wordings(table: FactTable) -> Iterator[list[Wording]]:
     """For each fact of a table all the ways to ask for it."""
     for sentence, value in table.sentences:
         target, *accepted = answers(value)
@@ -189,7 +189,9 @@ def answers(value: Value) -> tuple[str, ...]:
     return (value,) if isinstance(value, str) else value
 
 
-def _accepted(question: Question, row: Mapping[str, Value], values: Mapping[str, str]) -> tuple[str, ...]:
+def _accepted(
+    question: FieldQuestion, row: Mapping[str, Value], values: Mapping[str, str]
+) -> tuple[str, ...]:
     """The other values of the answer, and the filled templates of which no slot is empty."""
     templates = (template for template in question.accepted if all(values[slot] for slot in slots(template)))
     return (*answers(row[question.answer])[1:], *(fill(template, values) for template in templates))
@@ -200,7 +202,7 @@ def _all_facts(lang: str) -> list[list[Wording]]:
     return [ways for table in fact_tables(lang) for ways in wordings(table)]
 
 
-def facts(lang: str, seed: int) -> Iterator[Draft]:
+def facts(lang: str, seed: int) -> Iterator[ExampleDraft]:
     """Every fact once, the kinds mixed evenly; then every fact again in another wording, while it has one."""
     rng = rng_for(lang, seed, "facts")
     by_fact = [shuffled(ways, rng) for ways in _all_facts(lang)]

@@ -20,7 +20,7 @@ from msgspec import Struct, structs
 from evenkeel.benchmarks.miron.data import CATEGORIES, LANGUAGES, Example
 from evenkeel.benchmarks.miron.make import english, logic, russian
 from evenkeel.benchmarks.miron.make.frames import (
-    Draft,
+    ExampleDraft,
     Kinds,
     Span,
     bank_words,
@@ -58,7 +58,7 @@ def compose(lang: str, *, seed: int = 0, per_category: int = 500) -> list[Exampl
     return [*(example for example, _ in clean), *noise]
 
 
-def _example(draft: Draft, lang: str, category: str, number: int) -> Example:
+def _example(draft: ExampleDraft, lang: str, category: str, number: int) -> Example:
     return Example(
         id=f"{lang}-{category.lower()}-{number:04d}",
         prefix=draft.prefix,
@@ -73,7 +73,7 @@ def _example(draft: Draft, lang: str, category: str, number: int) -> Example:
 # --- clean examples ---------------------------------------------------------------------------------
 
 
-def clean_drafts(lang: str, *, seed: int = 0, per_category: int = 500) -> dict[str, list[Draft]]:
+def clean_drafts(lang: str, *, seed: int = 0, per_category: int = 500) -> dict[str, list[ExampleDraft]]:
     """The clean examples of a set by category."""
     if lang not in LANGUAGES:
         raise UsageError(f"MIRON has no examples in '{lang}'. Available: {', '.join(LANGUAGES)}.")
@@ -84,7 +84,7 @@ def clean_drafts(lang: str, *, seed: int = 0, per_category: int = 500) -> dict[s
         "Logic": _in_turn(logic.examples(lang, seed), rng),
     }
     prefixes: set[str] = set()
-    drafts: dict[str, list[Draft]] = {category: [] for category in CLEAN}
+    drafts: dict[str, list[ExampleDraft]] = {category: [] for category in CLEAN}
     for category in ("Facts", "Morphology", "Logic"):  # facts are the first to run out
         drafts[category] = list(islice(_unrepeated(streams[category], prefixes), per_category))
         if (available := len(drafts[category])) < per_category:
@@ -95,7 +95,7 @@ def clean_drafts(lang: str, *, seed: int = 0, per_category: int = 500) -> dict[s
     return drafts
 
 
-def _in_turn(kinds: Kinds, rng: random.Random) -> Iterator[Draft]:
+def _in_turn(kinds: Kinds, rng: random.Random) -> Iterator[ExampleDraft]:
     """One of each kind, then another of each; a kind that only repeats itself drops out."""
     streams = [_unrepeated(stream, set()) for _, stream in shuffled(kinds.items(), rng)]
     while streams:
@@ -106,7 +106,7 @@ def _in_turn(kinds: Kinds, rng: random.Random) -> Iterator[Draft]:
                 streams.remove(stream)
 
 
-def _unrepeated(stream: Iterator[Draft], prefixes: set[str]) -> Iterator[Draft]:
+def _unrepeated(stream: Iterator[ExampleDraft], prefixes: set[str]) -> Iterator[ExampleDraft]:
     """The drafts whose prefix is not yet among the prefixes, until the stream only repeats itself."""
     repeats = 0
     for draft in stream:
@@ -143,7 +143,7 @@ def keyboard(lang: str) -> Keyboard:
 
 
 def _noise(
-    clean: Sequence[tuple[Example, Draft]], lang: str, count: int, rng: random.Random
+    clean: Sequence[tuple[Example, ExampleDraft]], lang: str, count: int, rng: random.Random
 ) -> list[Example]:
     """Noisy versions: categories, numbers of edits, sorts of words and kinds of edit get equal shares."""
     left = {
@@ -195,7 +195,7 @@ def _strength(number: int) -> int:
     return number // len(CLEAN) % MOST_EDITS + 1
 
 
-def editable(draft: Draft, keys: Keyboard, rng: random.Random) -> dict[str, list[Span]]:
+def editable(draft: ExampleDraft, keys: Keyboard, rng: random.Random) -> dict[str, list[Span]]:
     """The words of a prefix that typos may fall on, by sort, in the order in which they are taken."""
     answer = set(re.findall(r"\w+", " ".join((draft.target, *draft.accepted)).lower()))
     spans: dict[str, list[Span]] = {sort: [] for sort in EDITED}

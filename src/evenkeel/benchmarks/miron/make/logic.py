@@ -11,11 +11,11 @@ from typing import NamedTuple, TypeAlias
 
 from msgspec import Struct
 
-from evenkeel.benchmarks.miron.make.frames import Draft, Kinds, draft, read_bank, rng_for
+from evenkeel.benchmarks.miron.make.frames import ExampleDraft, Kinds, draft, read_bank, rng_for
 from evenkeel.make.grammar import between, fill, pick, shuffled
 
 
-class Numbers(Struct, frozen=True):
+class Numerals(Struct, frozen=True):
     """The numerals from 0 to 99 in words."""
 
     small: tuple[str, ...]
@@ -34,7 +34,7 @@ class Numbers(Struct, frozen=True):
 class Bank(Struct, frozen=True):
     """The words and frames of one language."""
 
-    numbers: Numbers
+    numbers: Numerals
     days: tuple[tuple[str, ...], ...]
     months: tuple[tuple[str, ...], ...]
     calendar_forms: tuple[str, ...]
@@ -241,7 +241,7 @@ def examples(lang: str, seed: int) -> Kinds:
     return {kind: _stream(kind, maker, bank, rng_for(lang, seed, kind)) for kind, maker in MAKERS.items()}
 
 
-def _stream(kind: str, maker: Maker, bank: Bank, rng: random.Random) -> Iterator[Draft]:
+def _stream(kind: str, maker: Maker, bank: Bank, rng: random.Random) -> Iterator[ExampleDraft]:
     digits = {bank.numbers.word(number): str(number) for number in range(100)}
     while True:
         variant, values, target = maker(bank, rng)

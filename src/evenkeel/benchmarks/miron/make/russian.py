@@ -15,7 +15,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from evenkeel.benchmarks.miron.make.frames import (
-    Draft,
+    ExampleDraft,
     Kinds,
     by_analogy,
     pseudo_words,
@@ -163,7 +163,7 @@ class VerbFrames(Struct, frozen=True):
 
 def examples(seed: int) -> Kinds:
     """For each form a stream of examples, no two with the same pseudo-word."""
-    streams: dict[str, Callable[[str, random.Random], Iterator[Draft]]] = {
+    streams: dict[str, Callable[[str, random.Random], Iterator[ExampleDraft]]] = {
         **dict.fromkeys(read_bank("ru", "nouns", Frames).frames, _nouns),
         **dict.fromkeys(read_bank("ru", "verbs", VerbFrames).subjects, _verbs),
         **dict.fromkeys(read_bank("ru", "adjectives", Frames).frames, _adjectives),
@@ -172,7 +172,7 @@ def examples(seed: int) -> Kinds:
     return {kind: _unused(stream(kind, rng_for("ru", seed, kind)), used) for kind, stream in streams.items()}
 
 
-def _unused(drafts: Iterator[Draft], used: set[str]) -> Iterator[Draft]:
+def _unused(drafts: Iterator[ExampleDraft], used: set[str]) -> Iterator[ExampleDraft]:
     """The drafts of new pseudo-words whose form is not in the prefix: some accusatives are like the lemma."""
     for draft in drafts:
         if draft.about not in used and draft.target.strip() not in re.findall(r"\w+", draft.prefix.lower()):
@@ -208,7 +208,7 @@ def _named(prefix: str, forms: Forms) -> Forms:
     return {f"{prefix}_{form}": text for form, text in forms.items()}
 
 
-def _nouns(kind: str, rng: random.Random) -> Iterator[Draft]:
+def _nouns(kind: str, rng: random.Random) -> Iterator[ExampleDraft]:
     case, number = kind.split()
     form = CASES[case] + ("_pl" if number == "plural" else "")
     nouns = endings().nouns
@@ -226,7 +226,7 @@ def _nouns(kind: str, rng: random.Random) -> Iterator[Draft]:
         yield by_analogy(kind, next(frames), values, forms[form], lemma, accepted)
 
 
-def _verbs(kind: str, rng: random.Random) -> Iterator[Draft]:
+def _verbs(kind: str, rng: random.Random) -> Iterator[ExampleDraft]:
     bank = read_bank("ru", "verbs", VerbFrames)
     form = dict(zip(bank.subjects, (*PERSONS, *PAST), strict=True))[kind]
     verbs = {name: verb for name, verb in endings().verbs.items() if form not in verb.never}
@@ -247,7 +247,7 @@ def _verbs(kind: str, rng: random.Random) -> Iterator[Draft]:
         yield by_analogy(kind, next(frames), values, forms[form], forms["инф"])
 
 
-def _adjectives(kind: str, rng: random.Random) -> Iterator[Draft]:
+def _adjectives(kind: str, rng: random.Random) -> Iterator[ExampleDraft]:
     bank = read_bank("ru", "adjectives", Frames)
     case, adjectives = CASES[kind.split()[1]], endings().adjectives
     words = {name: deck(pseudo_words("ru")[name], rng) for name in adjectives}

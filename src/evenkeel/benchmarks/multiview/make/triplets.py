@@ -41,7 +41,7 @@ from evenkeel.benchmarks.multiview.make.criteria import (
 )
 from evenkeel.benchmarks.multiview.methods import Outcome, by_verdicts
 from evenkeel.benchmarks.multiview.names import Method
-from evenkeel.make.asking import Asking, Tally, ask
+from evenkeel.make.asking import Asking, StepTally, ask
 from evenkeel.make.documents import Document
 from evenkeel.make.grammar import shuffled
 from evenkeel.text.bm25 import DIGITS, Floats, best, bm25_index, shared_counts
@@ -58,7 +58,7 @@ Chosen = tuple[Annotated, Annotated, Annotated]
 def judge_triplets(documents: Sequence[Document], build: Build, judge: str) -> Asking[CriterionTriplets]:
     """Triplets for one criterion; none, where the judge writes no schema."""
     criterion, role = build.criterion, f"judge:{judge}"  # under which it also orders triplets in a run
-    tally = Tally()
+    tally = StepTally()
     name = f"multiview/build/{build.seed}/{criterion.name}"
     rng = random.Random(f"{name}/reflect")
     schema = yield from reflect(documents, criterion, role=role, rng=rng, counts=tally["reflect"])
@@ -82,13 +82,13 @@ def judge_triplets(documents: Sequence[Document], build: Build, judge: str) -> A
     return CriterionTriplets(criterion, triplets, tally, [note], dropped, failures, files)
 
 
-def _failed(tally: Tally) -> list[str]:
+def _failed(tally: StepTally) -> list[str]:
     count = tally.failed
     return [f"requests that failed: {count}; the same command asks them again"] if count else []
 
 
 def _rounds(
-    proposals: Iterator[Proposal], build: Build, judge: str, tally: Tally
+    proposals: Iterator[Proposal], build: Build, judge: str, tally: StepTally
 ) -> Asking[tuple[list[Triplet], list[Dropped]]]:
     """Rounds of as many anchors as triplets are missing, selected and checked, until none is missing."""
     triplets: list[Triplet] = []

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from evenkeel.benchmarks.rgb.check.patterns import rules
-from evenkeel.benchmarks.rgb.check.wording import Reading, asked_forms, form
+from evenkeel.benchmarks.rgb.check.wording import ClassifiedReply, asked_forms, form
 
 NEAR = 3
 """Clauses of one sentence that somebody may speak."""
@@ -15,7 +15,7 @@ LONG_CLAUSE = 16
 """Tokens of a clause that is not quoted as a whole."""
 
 
-class Span(NamedTuple):
+class TokenSpan(NamedTuple):
     """Tokens of a reply by which something was decided, from the first to behind the last."""
 
     start: int
@@ -32,7 +32,7 @@ class Clause(NamedTuple):
     """The share of the question's words that are in it."""
 
 
-def clauses(reading: Reading, query: str) -> list[Clause]:
+def clauses(reading: ClassifiedReply, query: str) -> list[Clause]:
     """The clauses of a reply: between punctuation marks, and from a word of contrast on."""
     asked = asked_forms(query)
     listed: list[Clause] = []
@@ -54,7 +54,7 @@ def clauses(reading: Reading, query: str) -> list[Clause]:
     return listed
 
 
-def _begins_another(reading: Reading, position: int) -> bool:
+def _begins_another(reading: ClassifiedReply, position: int) -> bool:
     """Whether "and I" begins a clause of its own."""
     if position < 2 or reading.tokens[position].letter != "p":
         return False
@@ -85,8 +85,8 @@ def is_spoken(listed: Sequence[Clause], number: int) -> bool:
     return before is not None and before.sentence == sentence and bool(find("says", before.letters))
 
 
-def quote(clause: Clause, tier: str) -> Span:
+def quote(clause: Clause, tier: str) -> TokenSpan:
     """The clause by which something was decided; of a long one, what the rule found in it."""
     match = find(tier, clause.letters) if len(clause.letters) > LONG_CLAUSE else None
     start, end = match.span() if match else (0, len(clause.letters))
-    return Span(clause.start + start, clause.start + max(end, start + 1))
+    return TokenSpan(clause.start + start, clause.start + max(end, start + 1))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from evenkeel.benchmarks.rgb.check.clauses import Clause, Span, ends_sentence, find, quote
+from evenkeel.benchmarks.rgb.check.clauses import Clause, TokenSpan, ends_sentence, find, quote
 
 
-def denial(listed: Sequence[Clause], number: int) -> Span | None:
+def denial(listed: Sequence[Clause], number: int) -> TokenSpan | None:
     """What denies the right answer of a clause, or nothing."""
     letters = listed[number].letters
     if find("denied", letters) and not find("not_denied", letters):
@@ -20,7 +20,7 @@ def denial(listed: Sequence[Clause], number: int) -> Span | None:
     return None
 
 
-def is_about_the_answer(listed: Sequence[Clause], span: Span) -> bool:
+def is_about_the_answer(listed: Sequence[Clause], span: TokenSpan) -> bool:
     """Whether an error is only one of the right answer, which the reply denies, and none of the documents."""
     number = max(n for n, clause in enumerate(listed) if clause.start <= span.start)
     letters = listed[number].letters

@@ -11,10 +11,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from evenkeel.benchmarks.rgb.check.clauses import Span
+from evenkeel.benchmarks.rgb.check.clauses import TokenSpan
 from evenkeel.benchmarks.rgb.check.quotation import quotation
 from evenkeel.benchmarks.rgb.check.rules import Decisions, decide
-from evenkeel.benchmarks.rgb.check.wording import Reading, read
+from evenkeel.benchmarks.rgb.check.wording import ClassifiedReply, read
 from evenkeel.models.reasoning import split_reasoning
 from evenkeel.text.answer_search.mention import (
     Answer,
@@ -36,7 +36,7 @@ _STRUCK = re.compile(r"~~[^~\n]{1,200}~~")
 _CROSS = re.compile(r"(?<=[\w*])[ \t]{0,8}[❌✗✘][ \t]*(?=\||$)", re.MULTILINE)
 
 
-class Verdict(NamedTuple):
+class CheckVerdict(NamedTuple):
     """What the lenient check says of one answer, and what it was reached by."""
 
     parts: tuple[int, ...]
@@ -66,7 +66,7 @@ class Verdict(NamedTuple):
 
 def lenient(
     prediction: str, answer: Answer, *, fake: Answer = (), noise: float = 0.0, query: str = ""
-) -> Verdict:
+) -> CheckVerdict:
     """The verdict on one answer.
 
     The answer is sought in the whole text, in any spelling of its words, numbers and dates. Whether it is
@@ -82,7 +82,7 @@ def lenient(
     reading = read(listed, query, spans)
     decisions = decide(reading, query, mentioned=bool(matches) and all(matches))
     rejected = decisions.rejected is not None
-    return Verdict(
+    return CheckVerdict(
         parts=tuple(int(bool(match) and (decisions.right or not rejected)) for match in matches),
         right=rejected if noise == 1 else decisions.right,
         rejected=rejected,
@@ -91,7 +91,7 @@ def lenient(
         states_fake=bool(false) and all(false),
         matches=matches,
         false=false,
-        words=_Words(text, reading, decisions),
+        words=_DecisionWords(text, reading, decisions),
     )
 
 
@@ -109,13 +109,13 @@ def _marks_read(text: str) -> str:
     return _CROSS.sub(" wrong", text)
 
 
-class _Words(Mapping[str, str]):
+class _DecisionWords(Mapping[str, str]):
     """The words of each decision, looked up only when somebody reads them."""
 
-    def __init__(self, text: str, reading: Reading, decisions: Decisions) -> None:
+    def __init__(self, text: str, reading: ClassifiedReply, decisions: Decisions) -> None:
         spans = {name: getattr(decisions, name) for name in ("rejected", "detected", "denied")}
         self._text, self._reading = text, reading
-        self._spans: dict[str, Span] = {name: span for name, span in spans.items() if span}
+        self._spans: dict[str, TokenSpan] = {name: span for name, span in spans.items() if span}
 
     def __getitem__(self, name: str) -> str:
         span = self._spans[name]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from evenkeel.benchmarks.rgb.check.clauses import Clause, Span, find, quote
+from evenkeel.benchmarks.rgb.check.clauses import Clause, TokenSpan, find, quote
 
 NEAR = 4
 """Clauses before a correction that may say what the documents state."""
 
 
-def errors(listed: Sequence[Clause]) -> list[Span]:
+def errors(listed: Sequence[Clause]) -> list[TokenSpan]:
     """The clauses of a reply that report an error."""
     everything = ".".join(clause.letters for clause in listed)
     about_documents = "d" in everything or "K" in everything
@@ -43,7 +43,7 @@ def _is_about_documents(listed: Sequence[Clause], number: int) -> bool:
     return False
 
 
-def _contradictions(listed: Sequence[Clause], everything: str) -> list[Span]:
+def _contradictions(listed: Sequence[Clause], everything: str) -> list[TokenSpan]:
     """Reports without a word for an error: "the documents say Leeds, but it is York"."""
     spans = []
     for number, clause in enumerate(listed):

@@ -10,10 +10,18 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from evenkeel.benchmarks.rgb.check.clauses import Clause, Span, clauses, ends_sentence, find, is_spoken, quote
+from evenkeel.benchmarks.rgb.check.clauses import (
+    Clause,
+    TokenSpan,
+    clauses,
+    ends_sentence,
+    find,
+    is_spoken,
+    quote,
+)
 from evenkeel.benchmarks.rgb.check.denials import denial, is_about_the_answer
 from evenkeel.benchmarks.rgb.check.reports import errors
-from evenkeel.benchmarks.rgb.check.wording import HAN_WORD, Reading, asks_yes_or_no, kinds
+from evenkeel.benchmarks.rgb.check.wording import HAN_WORD, ClassifiedReply, asks_yes_or_no, kinds
 
 NUMERIC, NAMED = frozenset("134"), frozenset("02")
 """The kinds of things, as `wording` numbers them, that are given as numbers (times, quantities, extents) and
@@ -30,19 +38,19 @@ one with more tells something. Two Han characters are a word."""
 class Decisions(NamedTuple):
     """What a reply does, and the tokens that decided it."""
 
-    rejected: Span | None
-    detected: Span | None
+    rejected: TokenSpan | None
+    detected: TokenSpan | None
     right: bool
     """All parts of the right answer are in it, and it gives them as its answer."""
-    denied: Span | None
+    denied: TokenSpan | None
     """Why an answer that is mentioned is not given."""
 
 
-def decide(reading: Reading, query: str, *, mentioned: bool) -> Decisions:
+def decide(reading: ClassifiedReply, query: str, *, mentioned: bool) -> Decisions:
     """The decisions on a reply. `mentioned`: it has all parts of the right answer."""
     han = any(HAN_WORD.match(word.text) for word in reading.words[:MANY])
     values = _values(query, han=han)
-    reply = _Reply(clauses(reading, query), yes_or_no=asks_yes_or_no(query), values=values, han=han)
+    reply = _ReplyClauses(clauses(reading, query), yes_or_no=asks_yes_or_no(query), values=values, han=han)
     return reply.decide(mentioned=mentioned)
 
 
@@ -56,7 +64,7 @@ def _values(query: str, *, han: bool) -> str:
     return "GKM#w"
 
 
-class _Reply:
+class _ReplyClauses:
     """The clauses of a reply, and what each of them does."""
 
     def __init__(self, listed: Sequence[Clause], *, yes_or_no: bool, values: str, han: bool) -> None:
@@ -233,7 +241,7 @@ class _Reply:
         both = before + letters
         return "J" in both and "Q" in both and not re.search("[wMO#]", both)
 
-    def _without_answer(self) -> Span | None:
+    def _without_answer(self) -> TokenSpan | None:
         """The remark, the negation or the apology of a reply in which nothing could be an answer."""
         open_kind = "w" in self.values.pattern
         everything = ".".join(letters for letters in self.letters if not self._only_describes(letters))
@@ -253,7 +261,7 @@ class _Reply:
             if (says_no or self._only_describes(clause.letters)) and not find(
                 "not_declining", clause.letters
             ):
-                return Span(clause.start, clause.start + len(clause.letters))
+                return TokenSpan(clause.start, clause.start + len(clause.letters))
         return None
 
     def _only_describes(self, letters: str) -> bool:
@@ -360,7 +368,7 @@ class _Reply:
 
     # Another answer
 
-    def _gives_another(self, given: Sequence[int]) -> Span | None:
+    def _gives_another(self, given: Sequence[int]) -> TokenSpan | None:
         """Where a reply gives the false answer first or at last, and the right one only beside it."""
         if not given:
             return None
@@ -393,6 +401,6 @@ class _Reply:
             or "N" in self.letters[number]
         )
 
-    def _covers(self, span: Span, number: int) -> bool:
+    def _covers(self, span: TokenSpan, number: int) -> bool:
         clause = self.clauses[number]
         return clause.start <= span.start < clause.start + len(clause.letters)

@@ -80,7 +80,7 @@ class ByLanguage(Struct, frozen=True, forbid_unknown_fields=True):
     zh: tuple[str, ...]
 
 
-class Kind(Struct, frozen=True, forbid_unknown_fields=True):
+class AnswerKind(Struct, frozen=True, forbid_unknown_fields=True):
     asking: ByLanguage
     nouns: ByLanguage
 
@@ -89,7 +89,7 @@ class Phrases(Struct, frozen=True, forbid_unknown_fields=True):
     """The word classes, and the words by which answers are compared."""
 
     classes: dict[str, ByLanguage]
-    kinds: dict[str, Kind]
+    kinds: dict[str, AnswerKind]
     """What a question may ask for: a person, a time, and so on."""
     irregular: dict[str, str]
     """Forms of verbs in questions that no ending explains."""
@@ -98,7 +98,7 @@ class Phrases(Struct, frozen=True, forbid_unknown_fields=True):
 PHRASES = read_json(__package__, "phrases.json", type=Phrases)
 
 
-class Token(NamedTuple):
+class ReplyToken(NamedTuple):
     """One word, phrase or answer: its class and its words."""
 
     letter: str
@@ -106,10 +106,10 @@ class Token(NamedTuple):
     end: int
 
 
-class Reading(NamedTuple):
+class ClassifiedReply(NamedTuple):
     """A reply as classes: one letter for each token, with `,` and `.` where clauses and sentences end."""
 
-    tokens: Sequence[Token]
+    tokens: Sequence[ReplyToken]
     words: Sequence[Word]
 
     @property
@@ -117,18 +117,18 @@ class Reading(NamedTuple):
         return "".join(token.letter for token in self.tokens)
 
 
-def read(listed: Sequence[Word], query: str, answers: Mapping[int, tuple[int, str]]) -> Reading:
+def read(listed: Sequence[Word], query: str, answers: Mapping[int, tuple[int, str]]) -> ClassifiedReply:
     """The classes of a text's words. `answers` has the end and the letter of an answer by its start."""
     lexicon, asked_kinds = _lexicon(), kinds(query)
     asked, asked_characters = _asked(query)
     repeated = _repeated(listed, query)
-    tokens: list[Token] = []
+    tokens: list[ReplyToken] = []
     position = 0
     while position < len(listed):
         word = listed[position]
         if position and word.clause != listed[position - 1].clause:
             mark = "." if word.sentence != listed[position - 1].sentence else ","
-            tokens.append(Token(mark, position, position))
+            tokens.append(ReplyToken(mark, position, position))
         end, letter = answers.get(position, (0, ""))
         if not letter:
             end, letter = _classified(listed, position, lexicon)
@@ -147,9 +147,9 @@ def read(listed: Sequence[Word], query: str, answers: Mapping[int, tuple[int, st
             letter = "M"
             if tokens and tokens[-1].letter == "M":
                 position = tokens.pop().start
-        tokens.append(Token(letter, position, end))
+        tokens.append(ReplyToken(letter, position, end))
         position = end
-    return Reading(tokens, listed)
+    return ClassifiedReply(tokens, listed)
 
 
 def _repeated(listed: Sequence[Word], query: str) -> list[bool]:

@@ -15,7 +15,12 @@ from evenkeel.benchmarks.rgb.make.evidence import LEAST, gather
 from evenkeel.benchmarks.rgb.make.faults import faults
 from evenkeel.benchmarks.rgb.make.generator import compose
 from evenkeel.benchmarks.rgb.make.passages import Passage, cut
-from evenkeel.benchmarks.rgb.make.questions import Contradiction, Question, Writer, write_questions
+from evenkeel.benchmarks.rgb.make.questions import (
+    Contradiction,
+    QuestionWithDocuments,
+    SetWriter,
+    write_questions,
+)
 from evenkeel.errors import DataError
 from evenkeel.make.asking import Asking
 from evenkeel.make.builder import Built, parse_languages
@@ -116,7 +121,7 @@ class RgbBuilder:
                 "documents.",
             )
         split([passages[0].text], lang)  # a missing splitter shows before anything is asked
-        writer = Writer(lang)
+        writer = SetWriter(lang)
         rows = yield from self._rows(passages, writer)
         notes = [
             *read.notes,
@@ -137,7 +142,7 @@ class RgbBuilder:
         failures = [f"{failed} requests failed: the same command asks them again"] if failed else []
         return Built(files, notes, failures)
 
-    def _rows(self, passages: Sequence[Passage], writer: Writer) -> Asking[dict[Kind, list[Row]]]:
+    def _rows(self, passages: Sequence[Passage], writer: SetWriter) -> Asking[dict[Kind, list[Row]]]:
         """As many plain questions as asked for, half as many two-part ones, and counterfactual ones."""
         size = self.options.size or QUESTIONS
         drafts = yield from write_questions(passages, size, writer, self.options.seed)
@@ -165,7 +170,7 @@ def _contradictions(found: Sequence[Contradiction]) -> list[str]:
     )
 
 
-def _plain_row(question: Question) -> Row:
+def _plain_row(question: QuestionWithDocuments) -> Row:
     return {
         "query": question.query,
         "answer": question.answer,

@@ -10,9 +10,9 @@ from evenkeel.benchmarks.rgb.make.evidence import Asked, read_irrelevant, too_fe
 from evenkeel.benchmarks.rgb.make.passages import Passage, false_version, ranked, reveals, states
 from evenkeel.benchmarks.rgb.make.questions import (
     ASKED_ANSWER,
-    Question,
+    QuestionWithDocuments,
+    SetWriter,
     TextFields,
-    Writer,
     gives,
     reading_fault,
 )
@@ -25,7 +25,7 @@ FALSE_ANSWERS = "false answers"
 FALSE_VERSIONS = "false versions of documents"
 COUNTERFACTUAL = "counterfactual questions"
 
-Couple: TypeAlias = tuple[Question, Question]
+Couple: TypeAlias = tuple[QuestionWithDocuments, QuestionWithDocuments]
 
 
 class FalseAnswer(TextFields):
@@ -47,7 +47,7 @@ class TwoPart(NamedTuple):
 class Counterfactual(NamedTuple):
     """A question with a false answer and, for each positive, the version of it that gives the false one."""
 
-    question: Question
+    question: QuestionWithDocuments
     false_answer: str
     positive: list[str]
     wrong: list[str]
@@ -62,7 +62,9 @@ class Counterfactual(NamedTuple):
 # --- two-part questions -----------------------------------------------------------------------------
 
 
-def join(questions: Sequence[Question], passages: Sequence[Passage], writer: Writer) -> Asking[list[TwoPart]]:
+def join(
+    questions: Sequence[QuestionWithDocuments], passages: Sequence[Passage], writer: SetWriter
+) -> Asking[list[TwoPart]]:
     """Pairs of questions about different passages, joined into one; each question is in at most one."""
     couples = partners(questions, writer.lang)
     for _ in range(len(questions) - 2 * len(couples)):
@@ -78,7 +80,7 @@ def join(questions: Sequence[Question], passages: Sequence[Passage], writer: Wri
     ]
 
 
-def partners(questions: Sequence[Question], lang: Lang) -> list[Couple]:
+def partners(questions: Sequence[QuestionWithDocuments], lang: Lang) -> list[Couple]:
     """Each question with the nearest one that is free, where neither gives the other's answer away."""
     texts = [f"{question.query} {question.passage.text}" for question in questions]
     free = dict.fromkeys(range(len(questions)))
@@ -95,7 +97,7 @@ def partners(questions: Sequence[Question], lang: Lang) -> list[Couple]:
     return couples
 
 
-def independent(first: Question, second: Question) -> bool:
+def independent(first: QuestionWithDocuments, second: QuestionWithDocuments) -> bool:
     """Whether neither question nor its documents give the other's answer."""
     return not any(
         reveals(text, question.answer)
@@ -107,7 +109,7 @@ def independent(first: Question, second: Question) -> bool:
 # --- false answers ----------------------------------------------------------------------------------
 
 
-def falsify(questions: Sequence[Question], writer: Writer) -> Asking[list[Counterfactual]]:
+def falsify(questions: Sequence[QuestionWithDocuments], writer: SetWriter) -> Asking[list[Counterfactual]]:
     """Each question with a false answer and the documents that could be made to give it."""
     slots = [(question, {"QUERY": question.query, "ANSWER": question.answer}) for question in questions]
     texts = yield from writer.ask(FalseAnswer, FALSE_ANSWERS, writer.prompts.false_answer, slots)
@@ -123,7 +125,7 @@ def falsify(questions: Sequence[Question], writer: Writer) -> Asking[list[Counte
     return [fact for fact in facts if writer.tally.accept(COUNTERFACTUAL, "" if fact.wrong else fault)]
 
 
-def false_answer_fault(false: str, question: Question) -> str:
+def false_answer_fault(false: str, question: QuestionWithDocuments) -> str:
     """Why a false answer cannot be used; empty where it can."""
     if is_blank(false):
         return "empty"
@@ -134,7 +136,7 @@ def false_answer_fault(false: str, question: Question) -> str:
     return ""
 
 
-def _add_false_versions(facts: Sequence[Counterfactual], writer: Writer) -> Asking[None]:
+def _add_false_versions(facts: Sequence[Counterfactual], writer: SetWriter) -> Asking[None]:
     """Add the false version of each document, with the answer replaced, if the model reads the false one in
     it."""
     texts: list[tuple[tuple[Counterfactual, str, str], str, str]] = []

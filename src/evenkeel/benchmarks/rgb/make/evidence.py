@@ -13,9 +13,9 @@ from typing import NamedTuple
 from evenkeel.benchmarks.rgb.make.passages import Passage, ranked, repeats, reveals, states
 from evenkeel.benchmarks.rgb.make.questions import (
     Contradiction,
-    Question,
+    QuestionWithDocuments,
+    SetWriter,
     TextFields,
-    Writer,
     gives,
     gives_none,
     reading_fault,
@@ -40,8 +40,8 @@ class PassageText(TextFields):
 
 
 def gather(
-    questions: Sequence[Question], passages: Sequence[Passage], writer: Writer
-) -> Asking[list[Question]]:
+    questions: Sequence[QuestionWithDocuments], passages: Sequence[Passage], writer: SetWriter
+) -> Asking[list[QuestionWithDocuments]]:
     """The questions with their documents; one with too few irrelevant ones is dropped."""
     asked = [Asked(question.query, [question.answer], question.passage.document) for question in questions]
     irrelevant = yield from read_irrelevant(asked, passages, writer)
@@ -67,7 +67,7 @@ class Asked(NamedTuple):
 
 
 def read_irrelevant(
-    asked: Sequence[Asked], passages: Sequence[Passage], writer: Writer
+    asked: Sequence[Asked], passages: Sequence[Passage], writer: SetWriter
 ) -> Asking[list[list[str]]]:
     """For each query those of the nearest passages that reveal none of its answers and in which the model
     reads none, not even another one: that would contradict the documents that have the right one."""
@@ -97,7 +97,7 @@ def too_few(texts: Sequence[str]) -> str:
 # --- documents with the answer ----------------------------------------------------------------------
 
 
-def _add_rewritten(questions: Sequence[Question], writer: Writer) -> Asking[None]:
+def _add_rewritten(questions: Sequence[QuestionWithDocuments], writer: SetWriter) -> Asking[None]:
     """Have each passage rewritten until there are POSITIVES, each time in another style, and read again."""
     slots = [
         (question, {"STYLE": style, "QUERY": question.query, "ANSWER": question.answer,
@@ -105,7 +105,7 @@ def _add_rewritten(questions: Sequence[Question], writer: Writer) -> Asking[None
         for question in questions
         for style in writer.prompts.styles[: POSITIVES - len(question.positive)]
     ]  # fmt: skip
-    versions: list[tuple[tuple[Question, str], str, str]] = []
+    versions: list[tuple[tuple[QuestionWithDocuments, str], str, str]] = []
     rewritten = writer.ask(PassageText, REWRITTEN, writer.prompts.rewrite, slots, max_tokens=PASSAGE_TOKENS)
     for question, version in (yield from rewritten):
         text, earlier = version.text, [text for (other, text), *_ in versions if other is question]

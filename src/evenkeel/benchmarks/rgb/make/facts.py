@@ -62,7 +62,7 @@ class Fact(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Further slots that the forms of the relation use."""
 
 
-class Answers(Struct, frozen=True, forbid_unknown_fields=True):
+class AnswerKnowledge(Struct, frozen=True, forbid_unknown_fields=True):
     """What is known about answers beside the facts themselves."""
 
     accepted: dict[str, tuple[str, ...]]
@@ -112,11 +112,11 @@ def relations_of(lang: str) -> dict[str, Relation]:
     return relations
 
 
-def answers_of(lang: str) -> Answers:
-    return read_json(__package__, "bank", lang, "answers.json", type=Answers)
+def answers_of(lang: str) -> AnswerKnowledge:
+    return read_json(__package__, "bank", lang, "answers.json", type=AnswerKnowledge)
 
 
-def _completed(fact: Fact, false: Mapping[str, str], answers: Answers, *, people: bool) -> Fact:
+def _completed(fact: Fact, false: Mapping[str, str], answers: AnswerKnowledge, *, people: bool) -> Fact:
     fake = false.get(fact.subject, fact.fake)
     named = (fact.answer, *([fake] if fake else fact.fakes))
     spellings = {answer: answers.spellings(answer, people=people) for answer in named}

@@ -70,7 +70,7 @@ class ComparedPart(Struct, frozen=True, forbid_unknown_fields=True):
     answer: tuple[str, ...]
 
 
-class Comparison(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ComparisonQuestion(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A question that only somebody who compares facts of different documents can answer."""
 
     by: str
@@ -103,7 +103,7 @@ class Event(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     queries: tuple[str, ...]
     pairs: tuple[str, ...]
     """Questions for two facts at once; the slots of the second begin with `other_`."""
-    comparisons: tuple[Comparison, ...] = ()
+    comparisons: tuple[ComparisonQuestion, ...] = ()
     forms: tuple[Form, ...]
     """Documents that state the fact."""
     asides: tuple[Form, ...]
@@ -119,7 +119,7 @@ class Part(NamedTuple):
     positive: list[str]
 
 
-class Draft(NamedTuple):
+class QuestionDraft(NamedTuple):
     """A question before it is checked."""
 
     query: str
@@ -152,7 +152,7 @@ def _event_rows(lang: str, kind: str, key: str, size: int) -> list[dict[str, Any
     fixed = Fixed()
     for number in range(size):
         world = World(names_of(lang), seeded(key, number), fixed)
-        draw: Callable[[], Draft]
+        draw: Callable[[], QuestionDraft]
         if kind == "plain":
             draw = partial(_one_fact, next(every), world)
         elif number % 2:
@@ -167,7 +167,7 @@ def _event_rows(lang: str, kind: str, key: str, size: int) -> list[dict[str, Any
     return rows
 
 
-def _parts(draft: Draft) -> dict[str, Any]:
+def _parts(draft: QuestionDraft) -> dict[str, Any]:
     """The answers and positives of a row, in the published format."""
     if len(draft.parts) == 1:
         ((answer, positive),) = draft.parts
@@ -181,7 +181,7 @@ def _parts(draft: Draft) -> dict[str, Any]:
     }
 
 
-def _usable_draft(draw: Callable[[], Draft], queries: set[str]) -> Draft:
+def _usable_draft(draw: Callable[[], QuestionDraft], queries: set[str]) -> QuestionDraft:
     """The first draft that gives nothing away and is not yet among the queries."""
     for _ in range(ATTEMPTS):
         draft = draw()
@@ -190,7 +190,7 @@ def _usable_draft(draw: Callable[[], Draft], queries: set[str]) -> Draft:
     raise UsageError(f"No usable question in {ATTEMPTS} attempts: this set is too large for the word bank.")
 
 
-def _is_usable(draft: Draft) -> bool:
+def _is_usable(draft: QuestionDraft) -> bool:
     """Whether every part is stated in its positives and nowhere else, and no document appears twice."""
     groups = [*(part.positive for part in draft.parts), *draft.further]
     texts = [text for group in groups for text in group] + draft.negative
@@ -261,22 +261,22 @@ def answer_of(fact: Slots, templates: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(text for template in templates for text in spellings(template, fact)))
 
 
-def _one_fact(event: Event, world: World) -> Draft:
+def _one_fact(event: Event, world: World) -> QuestionDraft:
     family = Family(event, world, 1 + LOOKALIKES)
     fact, *others = family.facts
     part = family.part(fact, POSITIVES)
     negative = family.reports(others) + [family.aside(fact) for _ in range(ASIDES)]
-    return Draft(family.query(fact), [part], shuffled(negative, world.rng))
+    return QuestionDraft(family.query(fact), [part], shuffled(negative, world.rng))
 
 
-def _two_facts(event: Event, world: World) -> Draft:
+def _two_facts(event: Event, world: World) -> QuestionDraft:
     """Two facts of one family: the same prize in two years."""
     family = Family(event, world, 2 + LOOKALIKES)
     first, second, *others = family.facts
     query = write(pick(event.pairs, world.rng), _numbered([first, second]), world.rng)
     parts = [family.part(fact, POSITIVES_PER_PART) for fact in (first, second)]
     asides = [family.aside((first, second)[turn % 2]) for turn in range(ASIDES)]
-    return Draft(query, parts, shuffled(family.reports(others) + asides, world.rng))
+    return QuestionDraft(query, parts, shuffled(family.reports(others) + asides, world.rng))
 
 
 def _numbered(facts: Sequence[Slots]) -> Slots:
@@ -289,7 +289,7 @@ def _numbered(facts: Sequence[Slots]) -> Slots:
     }
 
 
-def _compared_facts(event: Event, comparison: Comparison, world: World) -> Draft:
+def _compared_facts(event: Event, comparison: ComparisonQuestion, world: World) -> QuestionDraft:
     """Two or three facts of one family, each in documents of its own: a part of the answer belongs to the one
     with the highest value, the other part to the one with the lowest."""
     by = comparison.by
@@ -311,10 +311,10 @@ def _compared_facts(event: Event, comparison: Comparison, world: World) -> Draft
     query = write(pick(comparison.queries, world.rng), _numbered(asked), world.rng)
     asides = [family.aside(asked[turn % len(asked)]) for turn in range(ASIDES)]
     negative = shuffled(family.reports(others) + asides, world.rng)
-    return Draft(query, parts, negative, [documents for _, documents in between])
+    return QuestionDraft(query, parts, negative, [documents for _, documents in between])
 
 
-def _two_events(one: Event, other: Event, world: World) -> Draft:
+def _two_events(one: Event, other: Event, world: World) -> QuestionDraft:
     """Two events in one town."""
     first = Family(one, world, 1 + LOOKALIKES // 2)
     second = Family(other, world, 1 + LOOKALIKES // 2, town=first.frame["town"])
@@ -324,7 +324,7 @@ def _two_events(one: Event, other: Event, world: World) -> Draft:
         negative += family.reports(family.facts[1:])
         negative += [family.aside(family.facts[0]) for _ in range(ASIDES // 2)]
     parts = [family.part(family.facts[0], POSITIVES_PER_PART) for family in (first, second)]
-    return Draft(query, parts, shuffled(negative, world.rng))
+    return QuestionDraft(query, parts, shuffled(negative, world.rng))
 
 
 # --- well-known facts -------------------------------------------------------------------------------

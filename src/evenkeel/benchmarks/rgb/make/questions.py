@@ -16,7 +16,7 @@ from evenkeel.benchmarks.rgb.data import Lang, language
 from evenkeel.benchmarks.rgb.make.passages import Passage, names_something, reveals, same_words, states
 from evenkeel.files.package_data import read_json
 from evenkeel.make import asking
-from evenkeel.make.asking import Asking, Fields, Tally
+from evenkeel.make.asking import Asking, Fields, StepTally
 from evenkeel.make.grammar import shuffled
 from evenkeel.text import judge
 from evenkeel.text.answers import is_blank
@@ -44,7 +44,7 @@ QUESTIONS = "questions"
 NOT_GIVEN = "read again, it does not give the answer"
 
 
-class Prompts(Struct, frozen=True, forbid_unknown_fields=True):
+class WriterPrompts(Struct, frozen=True, forbid_unknown_fields=True):
     """What the model is asked in one language."""
 
     question: str
@@ -74,7 +74,7 @@ class Reading(Struct):
     answer: Annotated[str, ASKED_READING]
 
 
-class Question(NamedTuple):
+class QuestionWithDocuments(NamedTuple):
     """A question with its documents: those that give its answer, and near ones that do not."""
 
     passage: Passage
@@ -103,13 +103,13 @@ class Contradiction(NamedTuple):
         )
 
 
-class Writer:
+class SetWriter:
     """The model that writes a set, asked in one language."""
 
     def __init__(self, lang: Lang) -> None:
         self.lang: Lang = lang
-        self.prompts = read_json(__package__, "prompts.json", type=dict[str, Prompts])[lang]
-        self.tally = Tally()
+        self.prompts = read_json(__package__, "prompts.json", type=dict[str, WriterPrompts])[lang]
+        self.tally = StepTally()
         self.contradictions: list[Contradiction] = []
 
     def ask(
@@ -165,11 +165,11 @@ def gives_none(reading: str, query: str) -> bool:
 
 
 def write_questions(
-    passages: Sequence[Passage], number: int, writer: Writer, seed: int
-) -> Asking[list[Question]]:
+    passages: Sequence[Passage], number: int, writer: SetWriter, seed: int
+) -> Asking[list[QuestionWithDocuments]]:
     """As many questions as `number`, or as come of TRIES times as many passages."""
     remaining = shuffled(passages, random.Random(f"{seed}:passages"))[: TRIES * number]
-    questions: list[Question] = []
+    questions: list[QuestionWithDocuments] = []
     while remaining and len(questions) < number:
         missing = number - len(questions)
         portion, remaining = remaining[:missing], remaining[missing:]
@@ -178,13 +178,13 @@ def write_questions(
 
 
 def _write(
-    passages: Sequence[Passage], earlier: Sequence[Question], writer: Writer
-) -> Asking[list[Question]]:
+    passages: Sequence[Passage], earlier: Sequence[QuestionWithDocuments], writer: SetWriter
+) -> Asking[list[QuestionWithDocuments]]:
     """One question about each passage, if the model, given the passage, answers it as it did before."""
     slots = [(passage, {"PASSAGE": passage.text}) for passage in passages]
-    drafts: list[Question] = []
+    drafts: list[QuestionWithDocuments] = []
     for passage, text in (yield from writer.ask(QuestionText, QUESTIONS, writer.prompts.question, slots)):
-        draft = Question(passage, text.question, text.answer, [passage.text])
+        draft = QuestionWithDocuments(passage, text.question, text.answer, [passage.text])
         if writer.tally.passes(QUESTIONS, question_fault(draft, [*earlier, *drafts], writer)):
             drafts.append(draft)
     texts = [(draft, draft.query, draft.passage.text) for draft in drafts]
@@ -195,7 +195,9 @@ def _write(
     ]
 
 
-def question_fault(question: Question, earlier: Sequence[Question], writer: Writer) -> str:
+def question_fault(
+    question: QuestionWithDocuments, earlier: Sequence[QuestionWithDocuments], writer: SetWriter
+) -> str:
     """Why a question cannot be used; empty where it can."""
     query, answer, passage = question.query, question.answer, question.passage.text
     longest = LONGEST_ANSWER[writer.lang]

@@ -119,7 +119,7 @@ def stated_slots(form: Iterable[str]) -> set[str]:
 # --- names and figures ------------------------------------------------------------------------------
 
 
-class Spelling(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class DateSpelling(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How a date or a score is written in a language."""
 
     written: tuple[str, ...]
@@ -142,8 +142,8 @@ class Names(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     thousands: str
     months: tuple[str, ...]
     weekdays: tuple[str, ...]
-    date: Spelling
-    score: Spelling
+    date: DateSpelling
+    score: DateSpelling
     once: tuple[str, ...]
     """Rules none of whose expansions is used twice in a world before all have been used."""
     rules: dict[str, tuple[str, ...]]

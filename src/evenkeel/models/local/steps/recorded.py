@@ -19,7 +19,7 @@ from torch.nn.functional import pad
 from transformers.cache_utils import DynamicLayer
 
 from evenkeel.models.local.causal import Causal
-from evenkeel.models.local.reading import State
+from evenkeel.models.local.reading import StepState
 from evenkeel.models.local.steps.attention import SharedPrompts, rounded_up, slots_of
 from evenkeel.models.local.steps.sampling import Sampler
 
@@ -90,7 +90,9 @@ class RecordedSteps:
     where enough others will follow.
     """
 
-    def __init__(self, causal: Causal, state: State, sampler: Sampler, tokens: Tensor, steps: int) -> None:
+    def __init__(
+        self, causal: Causal, state: StepState, sampler: Sampler, tokens: Tensor, steps: int
+    ) -> None:
         """After `state` come `tokens`, and at most so many `steps` will be taken."""
         self._causal, self._cache, self._sampler = causal, state.cache, sampler
         self._mask, self._tokens = state.mask, tokens.clone()
@@ -147,12 +149,12 @@ class RecordedSteps:
         if self._used == self._mask.shape[1]:
             self._widen()
         left = min(self._steps - self._number, self._mask.shape[1] - self._used)
-        if self._computed and not self._recorded and left >= WORTHWHILE and self._causal.records:
+        if self._computed and not self._recorded and left >= WORTHWHILE and self._causal.cuda_graph_ok:
             self._record()
         if self._recorded and self._graph is not None:
             self._graph.replay()
-        elif self._causal.records is None and self._mask.is_cuda:
-            self._causal.records = not self._waits()
+        elif self._causal.cuda_graph_ok is None and self._mask.is_cuda:
+            self._causal.cuda_graph_ok = not self._waits()
         else:
             self._forward()
         self._computed = True
@@ -205,6 +207,6 @@ class RecordedSteps:
             raise
         except RuntimeError as error:
             log.info("The steps of %s cannot be recorded: %s", self._causal.spec, error)
-            self._causal.records = False
+            self._causal.cuda_graph_ok = False
         else:
             self._graph, self._recorded = graph, True

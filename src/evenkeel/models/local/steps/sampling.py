@@ -13,7 +13,7 @@ from torch import Tensor
 from evenkeel.models.local.constrained import Constraint
 
 if TYPE_CHECKING:
-    from evenkeel.models.local.generation import Prompt
+    from evenkeel.models.local.generation import TokenisedPrompt
 
 CELLS = 2**26
 """Scores that are computed with at once: rows times tokens. Of a whole batch they could fill the memory."""
@@ -38,7 +38,10 @@ class Sampler:
     """
 
     def __init__(
-        self, prompts: Sequence[Prompt], device: torch.device, constraints: Sequence[Constraint | None] = ()
+        self,
+        prompts: Sequence[TokenisedPrompt],
+        device: torch.device,
+        constraints: Sequence[Constraint | None] = (),
     ) -> None:
         self.constraints = constraints if any(constraints) else ()
         self.sampled = torch.tensor([prompt.temperature > 0 for prompt in prompts], device=device)

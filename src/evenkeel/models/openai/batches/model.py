@@ -17,7 +17,7 @@ from evenkeel.harness.model import CountsTries, HasNotes, Model
 from evenkeel.harness.progress import Progress, watch
 from evenkeel.journal.journal import make_key, model_digest
 from evenkeel.models.openai.background import Outbox, Relay, iterate
-from evenkeel.models.openai.batches.session import Access, Answer, Session, poll_limit
+from evenkeel.models.openai.batches.session import Answer, BatchAccess, BatchSession, poll_limit
 from evenkeel.models.openai.retry import Client
 from evenkeel.models.openai.servers import Server, ServerHealth
 from evenkeel.types import Capability, Generate, Request
@@ -29,7 +29,7 @@ ID_LENGTH = 32
 class BatchModel:
     """Answers chat requests by batches, anything else by the live model."""
 
-    def __init__(self, live: Model, access: Access, folder: Path, *, wait: bool = True) -> None:
+    def __init__(self, live: Model, access: BatchAccess, folder: Path, *, wait: bool = True) -> None:
         self._live = live
         self.capabilities: frozenset[Capability] = live.capabilities
         self._access = access
@@ -99,7 +99,7 @@ class BatchModel:
             retries=access.retries,
             headers=access.headers,
         ) as client:
-            session = Session(
+            session = BatchSession(
                 access=access,
                 client=client,
                 pending=chats,

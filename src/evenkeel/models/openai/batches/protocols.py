@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from evenkeel.models.openai import messages
 from evenkeel.models.openai.batches.stored import BATCH_ID
-from evenkeel.models.openai.transport import Reply, RequestError, shorten
+from evenkeel.models.openai.transport import HttpReply, RequestError, shorten
 
 CHAT_PATH = "/v1/chat/completions"
 MAX_COUNT = 10**9
@@ -38,7 +38,7 @@ class Status(NamedTuple):
     """Why the batch as a whole was refused, or was cancelled."""
 
 
-class Result(NamedTuple):
+class BatchResult(NamedTuple):
     """One line of a file of results."""
 
     custom_id: str
@@ -47,7 +47,7 @@ class Result(NamedTuple):
     error: RequestError | None = None
 
 
-class _File(Struct):
+class _UploadedFile(Struct):
     id: str
 
 
@@ -110,14 +110,14 @@ class OpenAIBatches:
             problem,
         )
 
-    def result(self, data: bytes) -> Result:
+    def result(self, data: bytes) -> BatchResult:
         line = msgspec.json.decode(data, type=_OpenAILine)
         if line.response is None or not line.response.status_code:
-            return Result(line.custom_id, b"", _coded(*_problem(line.error)))
+            return BatchResult(line.custom_id, b"", _coded(*_problem(line.error)))
         status, body = line.response.status_code, bytes(line.response.body)
         if status == 200:
-            return Result(line.custom_id, body)
-        return Result(line.custom_id, b"", Reply(status, "application/json", body).failure())
+            return BatchResult(line.custom_id, body)
+        return BatchResult(line.custom_id, b"", HttpReply(status, "application/json", body).failure())
 
 
 class _AnthropicBatch(Struct):
@@ -167,17 +167,19 @@ class AnthropicBatches:
             (f"{self.path}/{name}/results",),
         )
 
-    def result(self, data: bytes) -> Result:
+    def result(self, data: bytes) -> BatchResult:
         line = msgspec.json.decode(data, type=_AnthropicLine)
         kind, result = line.result.type, line.result
         if kind == "succeeded":
-            return Result(line.custom_id, messages.chat_reply(bytes(result.message)))
+            return BatchResult(line.custom_id, messages.chat_reply(bytes(result.message)))
         if kind in ("canceled", "expired"):
-            return Result(line.custom_id, b"", _coded(kind, ""))
+            return BatchResult(line.custom_id, b"", _coded(kind, ""))
         inner = result.error.get("error", result.error) if isinstance(result.error, dict) else result.error
         code, message = _problem(inner)
         status = messages.STATUSES.get(code, 500)
-        return Result(line.custom_id, b"", RequestError(f"HTTP {status}", message or code, status=status))
+        return BatchResult(
+            line.custom_id, b"", RequestError(f"HTTP {status}", message or code, status=status)
+        )
 
 
 BatchProtocol: TypeAlias = OpenAIBatches | AnthropicBatches
@@ -203,7 +205,7 @@ def portions(
 
 
 def read_file_id(data: bytes) -> str:
-    return checked_id(msgspec.json.decode(data, type=_File).id)
+    return checked_id(msgspec.json.decode(data, type=_UploadedFile).id)
 
 
 def checked_id(name: str) -> str:

@@ -25,13 +25,13 @@ from evenkeel.files.jsonfile import check_depth
 from evenkeel.harness.folder.layout import BATCHES, how_to_resume
 from evenkeel.models.openai.batches.protocols import (
     PROTOCOLS,
-    Result,
+    BatchResult,
     Status,
     checked_id,
     portions,
     read_file_id,
 )
-from evenkeel.models.openai.batches.stored import Batch, StoredBatches
+from evenkeel.models.openai.batches.stored import StoredBatch, StoredBatches
 from evenkeel.models.openai.dialect import Dialect
 from evenkeel.models.openai.protocol import read_chat
 from evenkeel.models.openai.retry import (
@@ -47,7 +47,7 @@ from evenkeel.models.openai.transport import (
     CONNECTION_LOST,
     PAGE,
     TIMEOUT,
-    Reply,
+    HttpReply,
     RequestError,
     repaired,
 )
@@ -70,7 +70,7 @@ Answer: TypeAlias = tuple[Request, Response]
 R = TypeVar("R")
 
 
-class Access(NamedTuple):
+class BatchAccess(NamedTuple):
     """What is needed of a live model to ask it by batches."""
 
     protocol: str
@@ -92,10 +92,10 @@ def poll_limit() -> float:
 
 
 @dataclass(kw_only=True)
-class Session:
+class BatchSession:
     """It belongs to one event loop."""
 
-    access: Access
+    access: BatchAccess
     client: Client
     pending: dict[str, list[Generate]]
     """Requests without an answer, by `custom_id`."""
@@ -134,7 +134,7 @@ class Session:
                 f"No batch at {self._shown} has answered a request. The last failure: {last}"
             )
 
-    def _earlier(self) -> list[Batch]:
+    def _earlier(self) -> list[StoredBatch]:
         """The stored batches with requests of this stream. Those that were read are read again: a process
         that was killed may not have stored all of their answers."""
         here = [batch for batch in self._stored.batches if batch.id and batch.address == self._shown]
@@ -142,11 +142,11 @@ class Session:
 
     # Submitting
 
-    async def _submit(self, names: list[str]) -> list[Batch]:
+    async def _submit(self, names: list[str]) -> list[StoredBatch]:
         """Submit requests, in as many batches as the limits ask for."""
         batches = []
         for ids, content in portions(self._protocol, self._lines(names)):
-            batch = Batch(address=self._shown, requests=ids)
+            batch = StoredBatch(address=self._shown, requests=ids)
             self._stored.batches.append(batch)
             self._stored.save()
             try:
@@ -199,7 +199,7 @@ class Session:
 
     # Looking and reading
 
-    async def _collect(self, batches: list[Batch]) -> dict[str, RequestError]:
+    async def _collect(self, batches: list[StoredBatch]) -> dict[str, RequestError]:
         """Wait until batches have ended and hand over their answers; by name, what failed in them."""
         waiting, failures = list(batches), dict[str, RequestError]()
         pause, pause_limit = FIRST_PAUSE_S, poll_limit()
@@ -234,10 +234,10 @@ class Session:
             await asyncio.sleep(min(pause, pause_limit))
             pause *= GROWTH
 
-    async def _look(self, batch: Batch) -> Status:
+    async def _look(self, batch: StoredBatch) -> Status:
         return await self._call("GET", f"{self._protocol.path}/{checked_id(batch.id)}", self._protocol.status)
 
-    async def _read(self, batch: Batch, status: Status) -> dict[str, RequestError]:
+    async def _read(self, batch: StoredBatch, status: Status) -> dict[str, RequestError]:
         """Hand over the answers of a batch that has ended; by name, its failures. Those of a batch that was
         read before are no news: whoever starts the run again asks for what failed."""
         failures: dict[str, RequestError] = {}
@@ -257,7 +257,7 @@ class Session:
             )
         return {} if was_read else failures
 
-    async def _read_file(self, path: str, batch: Batch, failures: dict[str, RequestError]) -> None:
+    async def _read_file(self, path: str, batch: StoredBatch, failures: dict[str, RequestError]) -> None:
         """Read a file of results. One that breaks off is read again from its beginning: what was handed over
         is skipped."""
         names, is_ours = set(batch.requests), False
@@ -281,7 +281,7 @@ class Session:
         if name not in self.pending:
             return True
         if error is None:
-            reply = Reply(200, "application/json", result.body)
+            reply = HttpReply(200, "application/json", result.body)
             try:
                 self._put(name, reply.parse(read_chat))
             except RequestError as broken:
@@ -294,7 +294,7 @@ class Session:
         failures.setdefault(name, error)
         return True
 
-    def _parsed(self, line: bytes) -> Result:
+    def _parsed(self, line: bytes) -> BatchResult:
         try:
             return self._protocol.result(check_depth(line))
         except msgspec.DecodeError:
@@ -343,7 +343,7 @@ class Session:
         except RequestFailed as failure:
             raise self._unreachable(failure.error) from None
 
-    def _lost(self, batch: Batch, error: RequestError) -> ModelUnreachable:
+    def _lost(self, batch: StoredBatch, error: RequestError) -> ModelUnreachable:
         return ModelUnreachable(
             f"batch {batch.id}: {error.at(self._shown).rstrip('.')}. Where it is gone, remove "
             f"{self.folder / BATCHES} to submit its requests again."

@@ -26,7 +26,7 @@ Name = Annotated[str, Meta(max_length=300)]
 BatchId = Annotated[str, Meta(pattern=rf"^(?!\.+$)({BATCH_ID.pattern})?$")]
 
 
-class Batch(Struct, kw_only=True):
+class StoredBatch(Struct, kw_only=True):
     """A batch of this run."""
 
     address: Name
@@ -39,8 +39,8 @@ class Batch(Struct, kw_only=True):
     """Whether its results were read to the end."""
 
 
-class _File(Struct):
-    batches: list[Batch]
+class _BatchesFile(Struct):
+    batches: list[StoredBatch]
     format: int = FORMAT
 
 
@@ -52,21 +52,23 @@ class StoredBatches:
         self.batches = read_batches(folder)
 
     def save(self) -> None:
-        write_whole(self._path, msgspec.json.format(msgspec.json.encode(_File(self.batches)), indent=1))
+        write_whole(
+            self._path, msgspec.json.format(msgspec.json.encode(_BatchesFile(self.batches)), indent=1)
+        )
 
 
-def read_batches(folder: Path) -> list[Batch]:
+def read_batches(folder: Path) -> list[StoredBatch]:
     """The batches of a run; none where there is no such file."""
     if (path := run_file(folder, BATCHES)) is None:
         if (folder / BATCHES).exists():  # what was submitted is not known then
             raise DataError(folder / BATCHES, "this is not a file. Remove it to submit anew.")
         return []
-    stored: _File = read_json(path, _File)
+    stored: _BatchesFile = read_json(path, _BatchesFile)
     if stored.format != FORMAT:
         raise DataError(path, f"it has format {stored.format}; this Evenkeel reads format {FORMAT}.")
     return stored.batches
 
 
-def unfetched(folder: Path) -> list[Batch]:
+def unfetched(folder: Path) -> list[StoredBatch]:
     """The batches whose results were not read to the end."""
     return [batch for batch in read_batches(folder) if not batch.fetched]
