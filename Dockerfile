@@ -1,26 +1,26 @@
-# `docker build -t evenkeel .`, then the web app over your runs, or any command on the current folder:
-#   docker run -p 127.0.0.1:7860:7860 -v "$PWD/runs:/runs:ro" evenkeel
-#   docker run --rm -v "$PWD:/work" -w /work --user "$(id -u)" -e OPENAI_API_KEY evenkeel run rgb --model openai:NAME --limit 20
+# `docker build -t sealegs .`, then the web app over your runs, or any command on the current folder:
+#   docker run -p 127.0.0.1:7860:7860 -v "$PWD/runs:/runs:ro" sealegs
+#   docker run --rm -v "$PWD:/work" -w /work --user "$(id -u)" -e OPENAI_API_KEY sealegs run rgb --model openai:NAME --limit 20
 # Models on servers need no more; `--build-arg EXTRAS=hf,sbert` brings torch, for models in the container.
 # As a Hugging Face Space, see docs/app.md. To put runs into the image, add: COPY runs /runs
 FROM python:3.11-slim
 ARG EXTRAS=""
 
 # Spaces run as this user.
-RUN useradd --create-home --uid 1000 evenkeel && install --directory --owner=evenkeel /runs
+RUN useradd --create-home --uid 1000 sealegs && install --directory --owner=sealegs /runs
 
-WORKDIR /opt/evenkeel
+WORKDIR /opt/sealegs
 COPY pyproject.toml constraints.txt README.md LICENSE ./
 COPY src ./src
 RUN pip install --no-cache-dir -c constraints.txt ".${EXTRAS:+[$EXTRAS]}"
 
-USER evenkeel
-WORKDIR /home/evenkeel
+USER sealegs
+WORKDIR /home/sealegs
 # The cache is where any user may write.
-ENV EVENKEEL_APP_RUNS=/runs EVENKEEL_APP_READ_ONLY=1 EVENKEEL_CACHE=/tmp/evenkeel PYTHONUNBUFFERED=1
+ENV SEALEGS_APP_RUNS=/runs SEALEGS_APP_READ_ONLY=1 SEALEGS_CACHE=/tmp/sealegs PYTHONUNBUFFERED=1
 EXPOSE 7860
 HEALTHCHECK CMD ["python", "-c", "from urllib.request import urlopen; urlopen('http://127.0.0.1:7860/explained')"]
 
 # A Space has another name than this machine: SPACE_HOST.
-ENTRYPOINT ["sh", "-c", "EVENKEEL_APP_ALLOW_HOST=${EVENKEEL_APP_ALLOW_HOST:-$SPACE_HOST} exec evenkeel \"$@\"", "evenkeel"]
+ENTRYPOINT ["sh", "-c", "SEALEGS_APP_ALLOW_HOST=${SEALEGS_APP_ALLOW_HOST:-$SPACE_HOST} exec sealegs \"$@\"", "sealegs"]
 CMD ["app", "--host", "0.0.0.0", "--port", "7860", "--read-only", "--no-open"]

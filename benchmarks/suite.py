@@ -43,7 +43,7 @@ def write_suite(folder: Path, urls: dict[str, str], requests: int, concurrency: 
 def seconds(path: Path, out: Path, *only: str) -> tuple[float, float]:
     """How long a suite takes, and how much of the processor."""
     start, before = time.perf_counter(), os.times()
-    command = [sys.executable, "-m", "evenkeel", "suite", str(path), "--out", str(out)]
+    command = [sys.executable, "-m", "sealegs", "suite", str(path), "--out", str(out)]
     subprocess.run(
         [*command, *(part for name in only for part in ("--only", f"{name}-*"))],
         check=True,

@@ -20,12 +20,12 @@ from msgspec.structs import replace
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
-from evenkeel import api  # noqa: E402
-from evenkeel.report.charts import CurveChart, Position, Series  # noqa: E402
-from evenkeel.report.svg import draw  # noqa: E402
-from evenkeel.types import Figure  # noqa: E402
 from known_models import mirae, miron, multiview, rgb  # noqa: E402
 from known_models.wordings import WORDINGS  # noqa: E402
+from sealegs import api  # noqa: E402
+from sealegs.report.charts import CurveChart, Position, Series  # noqa: E402
+from sealegs.report.svg import draw  # noqa: E402
+from sealegs.types import Figure  # noqa: E402
 
 DIALS = (0.0, 0.25, 0.5, 0.75, 1.0)
 SEED = 11
@@ -198,7 +198,7 @@ TEXT = """# Validity: what is true, and what each instrument reads
 A benchmark is an instrument, and an instrument has a calibration. Here a server plays models whose
 behaviour was set beforehand: with the dial at 75 % a model answers just three of four prompts rightly and
 gets the others wrong, in plain words or in those of current models. Each table has what was true and what
-each instrument reads, with its 95 % interval. The headline of Evenkeel is the one that reads the truth; the
+each instrument reads, with its 95 % interval. The headline of Sealegs is the one that reads the truth; the
 published one stands beside it, to the digit.
 
 ## RGB: a model that is right to a known share, in eight wordings

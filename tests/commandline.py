@@ -1,4 +1,4 @@
-"""The command line in tests: `evenkeel(...)` in this process, `evenkeel_process(...)` in another."""
+"""The command line in tests: `sealegs(...)` in this process, `sealegs_process(...)` in another."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 from unittest.mock import patch
 
-from evenkeel.cli import main
+from sealegs.cli import main
 
 SOURCE = Path(__file__).parents[1] / "src"
 
@@ -28,12 +28,12 @@ class Outcome(NamedTuple):
         return self.stdout + self.stderr
 
 
-def evenkeel(*args: object, **environment: str) -> Outcome:
+def sealegs(*args: object, **environment: str) -> Outcome:
     """Call the command line without the cost of another process. What it printed is printed again."""
     stdout, stderr = io.StringIO(), io.StringIO()
     code = 0
     with (
-        patch.object(sys, "argv", ["evenkeel", *map(str, args)]),
+        patch.object(sys, "argv", ["sealegs", *map(str, args)]),
         patch.dict(os.environ, {"NO_COLOR": "1", **environment}),
         contextlib.redirect_stdout(stdout),
         contextlib.redirect_stderr(stderr),
@@ -50,7 +50,7 @@ def evenkeel(*args: object, **environment: str) -> Outcome:
 
 def command(*args: object) -> list[str]:
     """The command line as another process is started with it."""
-    return [sys.executable, "-m", "evenkeel", *map(str, args)]
+    return [sys.executable, "-m", "sealegs", *map(str, args)]
 
 
 def packages_without(folder: Path, *absent: str) -> Path:
@@ -62,7 +62,7 @@ def packages_without(folder: Path, *absent: str) -> Path:
     return folder
 
 
-def evenkeel_process(*args: object, site: Path | None = None, **environment: str) -> Outcome:
+def sealegs_process(*args: object, site: Path | None = None, **environment: str) -> Outcome:
     """Run the command line in another process; with `site`, on the packages in that folder alone."""
     line = command(*args)
     if site is not None:

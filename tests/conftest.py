@@ -28,17 +28,17 @@ collect_ignore_glob = [] if find_spec("torch") else ["models/*", "engines/*"]
 @pytest.fixture(scope="session")
 def reference() -> Path:
     """The folder of published files, which are never part of the repository."""
-    given = os.environ.get("EVENKEEL_REFERENCE_DATA")
+    given = os.environ.get("SEALEGS_REFERENCE_DATA")
     beside = Path(__file__).parents[2] / "shared" / "data"
     folder = Path(given) if given else beside
     if not folder.is_dir():
-        pytest.skip("no published files: set EVENKEEL_REFERENCE_DATA to a folder that holds them")
+        pytest.skip("no published files: set SEALEGS_REFERENCE_DATA to a folder that holds them")
     return folder
 
 
 @pytest.fixture(scope="session")
 def empty_settings(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("settings") / "evenkeel.toml"
+    path = tmp_path_factory.mktemp("settings") / "sealegs.toml"
     path.touch()
     return path
 
@@ -47,11 +47,11 @@ def empty_settings(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def no_stray_settings(monkeypatch: pytest.MonkeyPatch, empty_settings: Path) -> None:
     """A developer's own keys, addresses and settings must not decide a test."""
     for name in (
-        "OPENAI_API_KEY", "OPENAI_BASE_URL", "EVENKEEL_MIRROR", "OLLAMA_HOST", "AZURE_OPENAI_ENDPOINT",
+        "OPENAI_API_KEY", "OPENAI_BASE_URL", "SEALEGS_MIRROR", "OLLAMA_HOST", "AZURE_OPENAI_ENDPOINT",
         "AZURE_OPENAI_API_KEY",
     ):  # fmt: skip
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("EVENKEEL_CONFIG", str(empty_settings))
+    monkeypatch.setenv("SEALEGS_CONFIG", str(empty_settings))
 
 
 @pytest.fixture

@@ -14,11 +14,11 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from evenkeel.analysis.figures import rank_correlation, ratio, slope
-from evenkeel.analysis.intervals import interval_of, over_clusters
-from evenkeel.analysis.significance import Tested, detectable, holm, paired_test
-from evenkeel.benchmarks.mirae.floor import corrected_for_chance
-from evenkeel.types import Score, Unit
+from sealegs.analysis.figures import rank_correlation, ratio, slope
+from sealegs.analysis.intervals import interval_of, over_clusters
+from sealegs.analysis.significance import Tested, detectable, holm, paired_test
+from sealegs.benchmarks.mirae.floor import corrected_for_chance
+from sealegs.types import Score, Unit
 
 Rng: TypeAlias = np.random.Generator
 Shape: TypeAlias = tuple[int, int]

@@ -20,13 +20,13 @@ import msgspec
 from aiohttp import web
 
 import interfaces
-from evenkeel.models.openai.backend import OpenAI
-from evenkeel.models.openai.listing import list_models
-from evenkeel.models.presets import Feature, Preset, presets
-from evenkeel.models.registry import load_model
-from evenkeel.types import Embed, Generate, Message, Sampling
 from loopback import Loopback
 from models.hostile import one
+from sealegs.models.openai.backend import OpenAI
+from sealegs.models.openai.listing import list_models
+from sealegs.models.presets import Feature, Preset, presets
+from sealegs.models.registry import load_model
+from sealegs.types import Embed, Generate, Message, Sampling
 
 KEY = "sk-loop-4f9a0c2d7b61e835"
 SCHEMA = '{"type":"object","properties":{"verdict":{"type":"string"}},"required":["verdict"]}'
@@ -190,7 +190,7 @@ def named_at(name: str, server: ProviderServer, folder: Path) -> dict[str, str]:
     settings = folder / f"{name}.toml"
     address = server.host if preset.path else f"{server.host}{server.provider.prefix}"
     variable = preset.key or "NO_KEY"
-    environment = {"EVENKEEL_CONFIG": str(settings), variable: KEY}
+    environment = {"SEALEGS_CONFIG": str(settings), variable: KEY}
     if name == "openai":
         settings.touch()
         return {**environment, "OPENAI_BASE_URL": address}

@@ -44,8 +44,8 @@ def look(event, arguments):
 
 
 sys.addaudithook(look)
-sys.argv[:5] = ["evenkeel"]
-from evenkeel.cli import main
+sys.argv[:5] = ["sealegs"]
+from sealegs.cli import main
 
 try:
     main()

@@ -14,10 +14,10 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from evenkeel.benchmarks.rgb.data import Dataset, read_instances
-from evenkeel.benchmarks.rgb.make.passages import reveals, states
-from evenkeel.benchmarks.rgb.make.questions import SetWriter
 from scripted import Scripted
+from sealegs.benchmarks.rgb.data import Dataset, read_instances
+from sealegs.benchmarks.rgb.make.passages import reveals, states
+from sealegs.benchmarks.rgb.make.questions import SetWriter
 
 
 class Library(NamedTuple):

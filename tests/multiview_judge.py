@@ -10,13 +10,13 @@ from typing import Any
 
 import msgspec
 
-from evenkeel import api
-from evenkeel.benchmarks.multiview.data import Triplet
-from evenkeel.benchmarks.multiview.make.annotate import Annotation
-from evenkeel.benchmarks.multiview.make.generator import compose_documents
-from evenkeel.make.builder import Built
-from evenkeel.make.documents import Document
 from loopback import Loopback
+from sealegs import api
+from sealegs.benchmarks.multiview.data import Triplet
+from sealegs.benchmarks.multiview.make.annotate import Annotation
+from sealegs.benchmarks.multiview.make.generator import compose_documents
+from sealegs.make.builder import Built
+from sealegs.make.documents import Document
 
 MATH = {document.text: document for document in compose_documents("math")}
 CRITERION = {"criterion": "arithmetic", "description": "The same calculation solves them."}

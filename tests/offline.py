@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 TESTS = Path(__file__).parent
-LOG = "EVENKEEL_TEST_OUTSIDE"
+LOG = "SEALEGS_TEST_OUTSIDE"
 """The variable that names the file of attempts."""
 CONNECTING = {"socket.connect", "socket.sendto", "socket.sendmsg"}
 LOOKING_UP = {"socket.getaddrinfo", "socket.gethostbyname", "socket.gethostbyaddr", "socket.getnameinfo"}

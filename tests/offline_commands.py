@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from commandline import command, evenkeel
+from commandline import command, sealegs
 from loopback import Loopback
 
 PATIENCE = 300
@@ -67,7 +67,7 @@ def run_all(text: str) -> list[tuple[str, int, str]]:
         }
         for line in text.strip().splitlines():
             words = [word for part in line.split() for word in models.get(part, (part,))]
-            outcome = evenkeel(*words, OPENAI_API_KEY="none")
+            outcome = sealegs(*words, OPENAI_API_KEY="none")
             outcomes.append((line, outcome.code, outcome.output[-2000:]))
     return outcomes
 

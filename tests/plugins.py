@@ -10,11 +10,11 @@ from typing import Any, ClassVar
 import pytest
 from msgspec import Struct
 
-from evenkeel.harness import registry
-from evenkeel.harness.benchmark import Benchmark
-from evenkeel.harness.data import Data
-from evenkeel.models.registry import BACKENDS, Backend
-from evenkeel.types import Generate, Request, Response, Sample, Sampling
+from sealegs.harness import registry
+from sealegs.harness.benchmark import Benchmark
+from sealegs.harness.data import Data
+from sealegs.models.registry import BACKENDS, Backend
+from sealegs.types import Generate, Request, Response, Sample, Sampling
 
 RULES: dict[str, Callable[[str], str]] = {
     "m": lambda prompt: "" if prompt == "empty" else prompt,

@@ -17,28 +17,28 @@ from unittest import mock
 
 import polars
 
-from evenkeel.api.suite.definition import read_suite
-from evenkeel.api.suite.runs import planned_runs
-from evenkeel.benchmarks.mirae.data import read_questions
-from evenkeel.benchmarks.mirae.results import read_recording
-from evenkeel.benchmarks.miron.data import read_examples
-from evenkeel.benchmarks.multiview.data import read_triplets
-from evenkeel.benchmarks.multiview.make.criteria import read_criteria
-from evenkeel.benchmarks.rgb.data import read_instances
-from evenkeel.benchmarks.rgb.predictions import read_predictions
-from evenkeel.files.remote.sources import local, naming_source
-from evenkeel.files.tables import read_rows
-from evenkeel.harness.folder import Run
-from evenkeel.harness.folder.spec import FORMAT
-from evenkeel.harness.registry import benchmark_names
-from evenkeel.journal.journal import Journal, Keyed, make_key, model_digest
-from evenkeel.make.documents import read_documents
-from evenkeel.models.openai.batches.stored import read_batches
-from evenkeel.models.presets import presets
-from evenkeel.models.prices import price_of
-from evenkeel.models.replay import Replay
-from evenkeel.models.tokenizer_files import read_tokenizer
-from evenkeel.types import Generate, Message, ModelRef, Response, Sampling
+from sealegs.api.suite.definition import read_suite
+from sealegs.api.suite.runs import planned_runs
+from sealegs.benchmarks.mirae.data import read_questions
+from sealegs.benchmarks.mirae.results import read_recording
+from sealegs.benchmarks.miron.data import read_examples
+from sealegs.benchmarks.multiview.data import read_triplets
+from sealegs.benchmarks.multiview.make.criteria import read_criteria
+from sealegs.benchmarks.rgb.data import read_instances
+from sealegs.benchmarks.rgb.predictions import read_predictions
+from sealegs.files.remote.sources import local, naming_source
+from sealegs.files.tables import read_rows
+from sealegs.harness.folder import Run
+from sealegs.harness.folder.spec import FORMAT
+from sealegs.harness.registry import benchmark_names
+from sealegs.journal.journal import Journal, Keyed, make_key, model_digest
+from sealegs.make.documents import read_documents
+from sealegs.models.openai.batches.stored import read_batches
+from sealegs.models.presets import presets
+from sealegs.models.prices import price_of
+from sealegs.models.replay import Replay
+from sealegs.models.tokenizer_files import read_tokenizer
+from sealegs.types import Generate, Message, ModelRef, Response, Sampling
 
 
 class Reader(NamedTuple):
@@ -188,7 +188,7 @@ def documents(path: Path) -> Any:
 
 
 def settings(path: Path) -> Any:
-    with mock.patch.dict(os.environ, EVENKEEL_CONFIG=str(path)):
+    with mock.patch.dict(os.environ, SEALEGS_CONFIG=str(path)):
         return presets().get("mine"), price_of(ModelRef("openai:m"))
 
 
@@ -250,7 +250,7 @@ READERS = [
     Reader("rgb-predictions", read_predictions, "x.json", lines(PREDICTED)),
     Reader("documents", documents, "x.jsonl", lines(DOCUMENT, DOCUMENT | {"id": 2, "text": "b"})),
     Reader("suite", lambda path: planned_runs(read_suite(path)), "suite.yaml", SUITE),
-    Reader("settings", settings, "evenkeel.toml", CONFIG),
+    Reader("settings", settings, "sealegs.toml", CONFIG),
     *(
         Reader(f"run-{name}", run_parts, name, content, {other: RUN[other] for other in RUN if other != name})
         for name, content in RUN.items()

@@ -11,13 +11,13 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from evenkeel.analysis import Interval, figure
-from evenkeel.benchmarks.rgb.data import RgbInputs
-from evenkeel.harness.folder import Run
-from evenkeel.harness.folder.spec import FORMAT
-from evenkeel.harness.folder.writer import RunFolder
-from evenkeel.harness.progress import Progress
-from evenkeel.types import Record, Response, RunSpec, Sample, Score, Tag
+from sealegs.analysis import Interval, figure
+from sealegs.benchmarks.rgb.data import RgbInputs
+from sealegs.harness.folder import Run
+from sealegs.harness.folder.spec import FORMAT
+from sealegs.harness.folder.writer import RunFolder
+from sealegs.harness.progress import Progress
+from sealegs.types import Record, Response, RunSpec, Sample, Score, Tag
 
 
 class Notes(Progress):

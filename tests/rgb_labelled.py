@@ -17,12 +17,12 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from msgspec import Struct, field
 
-from evenkeel.analysis.intervals import wilson
-from evenkeel.benchmarks.rgb.check.lenient import lenient
-from evenkeel.benchmarks.rgb.data import Lang
-from evenkeel.benchmarks.rgb.make.generator import compose
-from evenkeel.files.jsonfile import read_json_lines
-from evenkeel.text.answer_search.mention import RawAnswer, parts
+from sealegs.analysis.intervals import wilson
+from sealegs.benchmarks.rgb.check.lenient import lenient
+from sealegs.benchmarks.rgb.data import Lang
+from sealegs.benchmarks.rgb.make.generator import compose
+from sealegs.files.jsonfile import read_json_lines
+from sealegs.text.answer_search.mention import RawAnswer, parts
 
 Part: TypeAlias = Literal["heldout", "fresh", "plain", "plain_other", "real"]
 DECISIONS = {"rejected": "rejection", "right": "right answer", "detected": "error detection"}

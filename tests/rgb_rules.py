@@ -10,14 +10,14 @@ from typing import Any, TypeAlias
 import pytest
 from msgspec.structs import replace
 
-import evenkeel as ek
-from evenkeel.files import datasets
-from evenkeel.files.datasets import data_file, git_blob, published_set
-from evenkeel.harness.data import Data
-from evenkeel.harness.registry import load_benchmark
-from evenkeel.page.metrics import scope_of
-from evenkeel.types import Figure, Sample
+import sealegs as sl
 from scripted import Scripted
+from sealegs.files import datasets
+from sealegs.files.datasets import data_file, git_blob, published_set
+from sealegs.harness.data import Data
+from sealegs.harness.registry import load_benchmark
+from sealegs.page.metrics import scope_of
+from sealegs.types import Figure, Sample
 
 Item: TypeAlias = dict[str, Any]
 Rule: TypeAlias = Callable[[Item, str], str]
@@ -151,9 +151,9 @@ def troubled(item: Item, prompt: str) -> str:
     return misled(item, prompt) if lost else right(item, prompt)
 
 
-def ask(data: Path, out: Path, rule: Rule, **options: Any) -> ek.Run:
+def ask(data: Path, out: Path, rule: Rule, **options: Any) -> sl.Run:
     with Answering(data, rule) as server:
-        return ek.run("rgb", "openai:loop", base_url=server.url, data=data, out=out, **options)
+        return sl.run("rgb", "openai:loop", base_url=server.url, data=data, out=out, **options)
 
 
 def pin(monkeypatch: pytest.MonkeyPatch, *paths: Path) -> None:
@@ -177,7 +177,7 @@ KINDS = {
 }
 
 
-def table(run: ek.Run) -> dict[str, dict[str, Figure]]:
+def table(run: sl.Run) -> dict[str, dict[str, Figure]]:
     """The figures of each setting by what is decided, and by the check that decides; the judge's rejections
     are beside the answers that are right."""
     rows: dict[str, dict[str, Figure]] = {}
@@ -190,11 +190,11 @@ def table(run: ek.Run) -> dict[str, dict[str, Figure]]:
     return rows
 
 
-def values(run: ek.Run, check: str) -> dict[str, float | None]:
+def values(run: sl.Run, check: str) -> dict[str, float | None]:
     return {row: cells[check].value for row, cells in table(run).items() if check in cells}
 
 
-def exported(run: ek.Run) -> dict[str, Any]:
+def exported(run: sl.Run) -> dict[str, Any]:
     """The lines of each prediction file, and the content of each file of rates."""
     found: dict[str, Any] = {}
     for path in (run.path / "export").iterdir():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import evenkeel as ek
+import sealegs as sl
 from loopback import Loopback
 
 SMALL: dict[str, dict[str, Any]] = {
@@ -23,10 +23,10 @@ STARTER: dict[str, dict[str, Any]] = {
 """What is asked of the starter set; a file of the test's own is asked whole."""
 
 
-def run_small(benchmark: str, out: Path, server: Loopback | None = None, **settings: Any) -> ek.Run:
+def run_small(benchmark: str, out: Path, server: Loopback | None = None, **settings: Any) -> sl.Run:
     """A run with the settings above, in whose place others may be given; None leaves a setting out."""
     usual = {**SMALL[benchmark], "progress": False, **({} if "data" in settings else STARTER[benchmark])}
     if server is not None:
         usual["base_url"] = server.url
     given = {name: value for name, value in {**usual, **settings}.items() if value is not None}
-    return ek.run(benchmark, out=out, **given)
+    return sl.run(benchmark, out=out, **given)

@@ -15,8 +15,8 @@ from urllib.parse import quote, urlencode
 
 from aiohttp import web
 
-from evenkeel.api.launch import started
-from evenkeel.app.server import AppServer, application
+from sealegs.api.launch import started
+from sealegs.app.server import AppServer, application
 
 PATIENCE_S = 120
 FORM = re.compile(r'name="token" value="([0-9a-f]+)"')

@@ -9,15 +9,15 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from evenkeel.analysis import summarise
-from evenkeel.benchmarks.mirae.data import MiraeInputs
-from evenkeel.benchmarks.mirae.metrics import METRICS
-from evenkeel.harness.folder import Run
-from evenkeel.harness.folder.spec import FORMAT
-from evenkeel.harness.folder.writer import RunFolder
-from evenkeel.harness.registry import benchmark_class
-from evenkeel.page.metrics import declaration, units
-from evenkeel.types import Record, RunSpec, Sample, Score, Unit
+from sealegs.analysis import summarise
+from sealegs.benchmarks.mirae.data import MiraeInputs
+from sealegs.benchmarks.mirae.metrics import METRICS
+from sealegs.harness.folder import Run
+from sealegs.harness.folder.spec import FORMAT
+from sealegs.harness.folder.writer import RunFolder
+from sealegs.harness.registry import benchmark_class
+from sealegs.page.metrics import declaration, units
+from sealegs.types import Record, RunSpec, Sample, Score, Unit
 
 NUMBERS: TypeAlias = NDArray[Any]
 

@@ -9,9 +9,9 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-import evenkeel as ek
-from evenkeel.report.suite import SuiteResult
+import sealegs as sl
 from loopback import Loopback
+from sealegs.report.suite import SuiteResult
 
 PATIENCE = 180
 """Seconds after which a test gives up; none of them waits that long on an idle machine."""
@@ -42,7 +42,7 @@ def serving(**behaviours: dict[str, Any]) -> Iterator[dict[str, Loopback]]:
 
 
 def outcome(path: Path, **settings: Any) -> SuiteResult:
-    return ek.suite(path, progress=False, **settings)
+    return sl.suite(path, progress=False, **settings)
 
 
 def until(condition: Callable[[], object]) -> None:

@@ -10,20 +10,20 @@ import msgspec
 import pytest
 from msgspec import Meta, Struct
 
-import evenkeel as ek
-from evenkeel.api.run import RUN_ARGUMENTS
-from evenkeel.errors import (
+import sealegs as sl
+from sealegs.api.run import RUN_ARGUMENTS
+from sealegs.errors import (
     CapabilityError,
     DataError,
-    EvenkeelError,
     MissingExtra,
     ModelUnreachable,
     OptionError,
+    SealegsError,
     UsageError,
     explain,
 )
-from evenkeel.harness.limits import Limits
-from evenkeel.options import describe, parse
+from sealegs.harness.limits import Limits
+from sealegs.options import describe, parse
 
 
 class Part(Struct, forbid_unknown_fields=True):
@@ -103,7 +103,7 @@ def test_a_message_is_shown_as_it_was_written(text: str) -> None:
     assert str(UsageError(text)) == UsageError(text).on_command_line == text
 
 
-def errors() -> list[EvenkeelError]:
+def errors() -> list[SealegsError]:
     return [
         DataError("a.jsonl", "this is not JSON", line=3, where="field 'x'"),
         OptionError("samples", "1", "must be at least 2", of="it"),
@@ -114,7 +114,7 @@ def errors() -> list[EvenkeelError]:
 
 
 @pytest.mark.parametrize("error", errors(), ids=lambda error: type(error).__name__)
-def test_an_error_survives_pickling_with_its_notes(error: EvenkeelError) -> None:
+def test_an_error_survives_pickling_with_its_notes(error: SealegsError) -> None:
     error.add_note("Answers are saved.")
     copy = pickle.loads(pickle.dumps(error))
     assert (type(copy), str(copy), vars(copy)) == (type(error), str(error), vars(error))
@@ -133,10 +133,10 @@ def test_an_error_survives_pickling_with_its_notes(error: EvenkeelError) -> None
 )
 def test_a_misspelt_name_in_python_is_answered_with_the_right_one(call: dict[str, Any], meant: str) -> None:
     with pytest.raises(UsageError, match=f"Did you mean '{meant}'\\?"):
-        ek.run(**call)
+        sl.run(**call)
 
 
 def test_the_names_that_every_run_takes_are_all_known() -> None:
-    names = set(inspect.signature(ek.run).parameters) - {"benchmark", "benchmark_options"}
+    names = set(inspect.signature(sl.run).parameters) - {"benchmark", "benchmark_options"}
     assert names == set(RUN_ARGUMENTS)
     assert {option.name for option in describe(Limits)} <= names

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from evenkeel.errors import UsageError
-from evenkeel.harness import registry
+from sealegs.errors import UsageError
+from sealegs.harness import registry
 
 pytestmark = pytest.mark.slow
 
@@ -49,8 +49,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         folder,
         "broken_plugin",
         {"broken.py": BROKEN, "leaves.py": "import sys\nsys.exit(3)\n", "empty.py": "class Empty: ...\n"},
-        "[evenkeel.benchmarks]\nbroken = broken:Broken\nleaves = leaves:Leaves\nempty = empty:Empty\n"
-        "mirae = empty:Empty\n[evenkeel.models]\nsplit = broken:Split\nbare = empty:Empty\n",
+        "[sealegs.benchmarks]\nbroken = broken:Broken\nleaves = leaves:Leaves\nempty = empty:Empty\n"
+        "mirae = empty:Empty\n[sealegs.models]\nsplit = broken:Split\nbare = empty:Empty\n",
     )
     return folder
 
@@ -66,7 +66,7 @@ def shell(site: Path, folder: Path, *args: str, **environment: str) -> subproces
     path = os.pathsep.join([str(site), *filter(None, [os.environ.get("PYTHONPATH")])])
     environment = {**os.environ, "PYTHONPATH": path, "NO_COLOR": "1", **environment}
     return subprocess.run(
-        [sys.executable, "-m", "evenkeel", *args],
+        [sys.executable, "-m", "sealegs", *args],
         capture_output=True, text=True, cwd=folder, env=environment, check=False,
     )  # fmt: skip
 
@@ -126,8 +126,8 @@ def test_a_path_works_without_installing(site: Path, words: Path, tmp_path: Path
     unknown = shell(site, tmp_path, "report", "run")
     assert unknown.returncode == 2
     assert "unknown benchmark 'bird'" in unknown.stderr
-    assert "EVENKEEL_BENCHMARKS=" in unknown.stderr
-    known = shell(site, tmp_path, "report", "run", EVENKEEL_BENCHMARKS="bird.py")
+    assert "SEALEGS_BENCHMARKS=" in unknown.stderr
+    known = shell(site, tmp_path, "report", "run", SEALEGS_BENCHMARKS="bird.py")
     assert known.returncode == 0, known.stderr
     eager = re.sub(r"\)\] = 16", ")]", blocks()["parrot.py"])
     (tmp_path / "eager.py").write_text(eager)
@@ -154,9 +154,9 @@ def test_a_file_does_not_take_the_name_of_another_benchmark(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("code", "problem"),
     [
-        ("x = 1\n", "must define one subclass of evenkeel.Benchmark; it defines: none"),
+        ("x = 1\n", "must define one subclass of sealegs.Benchmark; it defines: none"),
         (
-            "import evenkeel\nclass A(evenkeel.Benchmark):\n    '''?'''\n",
+            "import sealegs\nclass A(sealegs.Benchmark):\n    '''?'''\n",
             "lacks: Options, roles, metrics, samples",
         ),
         ("1 / 0\n", "cannot be loaded: ZeroDivisionError"),

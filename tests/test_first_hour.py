@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from commandline import evenkeel
-from evenkeel.models.embedded import embedded_folder, embedder_folder
+from commandline import sealegs
 from librarian import ENGLISH, Librarian, write_documents
 from loopback import Loopback
+from sealegs.models.embedded import embedded_folder, embedder_folder
 
 pytestmark = pytest.mark.slow
 
@@ -63,8 +63,8 @@ def test_every_command_of_a_path_works_in_its_order(
         for line in PATHS[title]:
             name, *words = shlex.split(line.replace(*SHORTER.get(title, ("", ""))))
             server = writer if words[0] == "build" else model
-            done = evenkeel(*(server.url if word == ADDRESS else word for word in words))
-            assert name == "evenkeel"
+            done = sealegs(*(server.url if word == ADDRESS else word for word in words))
+            assert name == "sealegs"
             assert done.code in CHANCES.get(words[0], {0}), line + done.output
 
 

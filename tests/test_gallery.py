@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-import evenkeel as ek
-from commandline import evenkeel
+import sealegs as sl
+from commandline import sealegs
 from loopback import Loopback
 from markup import Elements
 
@@ -24,7 +24,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("gallery")
     for name, variants in (("temperature-0", 1), ("temperature-1", 5)):
         with Loopback(words=20, variants=variants) as server:
-            ek.run(
+            sl.run(
                 "mirae", "openai:loop", base_url=server.url, limit=8, lang="en", levels="1", repeats=3,
                 embedder="openai:embed", out=folder / name,
             )  # fmt: skip
@@ -32,11 +32,11 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_page_without_samples_has_no_text_of_the_data_or_the_model(runs: Path, tmp_path: Path) -> None:
-    run = ek.load_run(runs / "temperature-1")
+    run = sl.load_run(runs / "temperature-1")
     pages = {}
     for option in ("--samples", "--no-samples"):
         page = tmp_path / f"page{option}.html"
-        assert evenkeel("report", run.path, option, "--out", page).code == 0
+        assert sealegs("report", run.path, option, "--out", page).code == 0
         pages[option] = page.read_text()
     records = list(run.records())
     texts = [run.samples().row_texts([0])[0].question[:40], *(r.answers[0].text[:30] for r in records)]

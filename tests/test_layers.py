@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from evenkeel.harness.registry import BENCHMARKS
+from sealegs.harness.registry import BENCHMARKS
 
 ROOT = Path(__file__).parents[1]
-PACKAGE = ROOT / "src" / "evenkeel"
+PACKAGE = ROOT / "src" / "sealegs"
 REGISTRY = "harness/registry.py"
 """Where the benchmarks are registered."""
 
@@ -22,7 +22,7 @@ def names_in(source: str) -> Iterator[str]:
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Constant) and node.value in BENCHMARKS:
             yield str(node.value)
-        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("evenkeel.benchmarks."):
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("sealegs.benchmarks."):
             yield str(node.module)
 
 

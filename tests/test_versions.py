@@ -12,7 +12,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-import evenkeel
+import sealegs
 
 pytestmark = pytest.mark.slow
 
@@ -38,7 +38,7 @@ def test_the_pinned_versions_are_within_the_bounds_of_the_project() -> None:
 
 
 def test_every_install_line_names_our_package_or_the_checkout() -> None:
-    """`evenkeel` on PyPI is another project's."""
+    """`sealegs` on PyPI is another project's."""
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     paths = [ROOT / name for name in listed.splitlines() if name.endswith(TEXTS) or "file" in name.lower()]
     wrong = [
@@ -46,16 +46,16 @@ def test_every_install_line_names_our_package_or_the_checkout() -> None:
         for path in paths
         if path.is_file() and path != Path(__file__)
         for line in re.findall(INSTALLING, path.read_text(encoding="utf-8", errors="replace"))
-        if re.search(r"(?<![\w./$-])evenkeel(?![\w-])", line.partition("evenkeel-venv")[0])
+        if re.search(r"(?<![\w./$-])sealegs(?![\w-])", line.partition("sealegs-venv")[0])
     ]
-    assert PROJECT["name"] == "evenkeel-bench"
+    assert PROJECT["name"] == "sealegs"
     assert wrong == []
 
 
 def test_the_citation_and_the_action_have_the_version_and_date_of_the_changelog() -> None:
     version, date = re.findall(r"^## (\S+) \((\S+)\)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)[0]
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
-    assert version == evenkeel.__version__
+    assert version == sealegs.__version__
     assert f"\nversion: {version}\n" in citation
     assert f'\ndate-released: "{date}"\n' in citation
-    assert f"evenkeel@v{version}\n" in (ROOT / "docs" / "ci.md").read_text(encoding="utf-8")
+    assert f"sealegs@v{version}\n" in (ROOT / "docs" / "ci.md").read_text(encoding="utf-8")

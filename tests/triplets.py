@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import evenkeel as ek
-from evenkeel.analysis import scope_name
-from evenkeel.benchmarks.multiview.data import Triplet, encode_triplets
-from evenkeel.types import Figure
+import sealegs as sl
+from sealegs.analysis import scope_name
+from sealegs.benchmarks.multiview.data import Triplet, encode_triplets
+from sealegs.types import Figure
 
 
 def triplet(number: int, *, task: str = "tools__use", **fields: Any) -> Triplet:
@@ -44,7 +44,7 @@ def named(metric: str, method: str, task: str = "") -> str:
     return scope_name(metric, {**({"task": task} if task else {}), "method": method})
 
 
-def picks(run: ek.Run, method: str) -> dict[str, list[str | None]]:
+def picks(run: sl.Run, method: str) -> dict[str, list[str | None]]:
     return {record.sample.id: list(record.score.detail.picks[method]) for record in run.records()}
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
-STUB = ROOT / "src" / "evenkeel" / "__init__.pyi"
+STUB = ROOT / "src" / "sealegs" / "__init__.pyi"
 OUTSIDE = re.compile(r"\]\((?P<up>(?:\.\./)+)(?P<path>[^)#\s]+)(?P<anchor>#[^)\s]*)?\)")
 log = logging.getLogger("mkdocs.hooks.site")
 
@@ -25,12 +25,12 @@ def on_files(files: Any, config: Any) -> Any:
 def reference() -> str:
     """What mkdocstrings reads: each public name, by the module that the stub names."""
     names = [
-        f"::: evenkeel.{statement.module}.{alias.name}\n"
+        f"::: sealegs.{statement.module}.{alias.name}\n"
         for statement in ast.parse(STUB.read_text(encoding="utf-8")).body
         if isinstance(statement, ast.ImportFrom)
         for alias in statement.names
     ]
-    head = "# Python\n\nEvery name is imported from the package: `import evenkeel as ek`, then `ek.run`.\n"
+    head = "# Python\n\nEvery name is imported from the package: `import sealegs as sl`, then `sl.run`.\n"
     return "\n".join([head, *names])
 
 

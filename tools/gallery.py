@@ -5,7 +5,7 @@
     python tools/gallery.py --pages            only write the pages of what has been run
 
 The runs are below runs/gallery; the same call resumes there, and a smaller run takes the answers of the full
-one. The index states the size that was run. Published answers are read from EVENKEEL_REFERENCE_DATA, or
+one. The index states the size that was run. Published answers are read from SEALEGS_REFERENCE_DATA, or
 ../shared/data; of them the page holds figures alone, and without them its page stays as it is.
 """
 
@@ -95,28 +95,28 @@ def run_all(runs: Path, limits: Mapping[str, int]) -> None:
     for name in ("temperature-0", "temperature-1", "multiview", "miron", "rgb", "mirae"):
         small = ("--limit", limits[name]) if name in limits else ()
         reuse = ("--reuse", runs / name) if small and (runs / name / "journal.sqlite").is_file() else ()
-        evenkeel("run", *BENCHMARKS[name].split(), *small, *reuse, "--out", folder(runs, name, limits))
-    evenkeel("suite", SUITE, "--out", runs / "suite")
+        sealegs("run", *BENCHMARKS[name].split(), *small, *reuse, "--out", folder(runs, name, limits))
+    sealegs("suite", SUITE, "--out", runs / "suite")
     if (answers := published()).is_file():
-        evenkeel("score", "mirae", answers, "--out", runs / "claude-3-5-haiku")
+        sealegs("score", "mirae", answers, "--out", runs / "claude-3-5-haiku")
 
 
 def published() -> Path:
-    return Path(os.environ.get("EVENKEEL_REFERENCE_DATA", ROOT.parent / "shared" / "data")) / PUBLISHED
+    return Path(os.environ.get("SEALEGS_REFERENCE_DATA", ROOT.parent / "shared" / "data")) / PUBLISHED
 
 
 def write_pages(runs: Path, out: Path, limits: Mapping[str, int]) -> None:
     """The pages of what is there: drawn again, so that they are of this version."""
     for name in ("mirae", "rgb", "miron", "multiview"):
         if finished(run := folder(runs, name, limits)):
-            evenkeel("report", run, "--out", out / f"{name}.html")
+            sealegs("report", run, "--out", out / f"{name}.html")
     cold, hot = (folder(runs, name, limits) for name in ("temperature-0", "temperature-1"))
     if finished(cold) and finished(hot):
-        evenkeel("report", cold, hot, "--out", out / "temperatures.html")
+        sealegs("report", cold, hot, "--out", out / "temperatures.html")
         gate = ("--baseline", cold, "--max-drop", "0.05", "--format", "html", "--out", out / "gate.html")
-        evenkeel("gate", hot, *gate, code=1)
+        sealegs("gate", hot, *gate, code=1)
     if finished(recorded := runs / "claude-3-5-haiku"):
-        evenkeel("report", recorded, "--no-samples", "--out", out / "claude-3-5-haiku.html")
+        sealegs("report", recorded, "--no-samples", "--out", out / "claude-3-5-haiku.html")
     if (board := runs / "suite" / "leaderboard.html").is_file():
         shutil.copyfile(board, out / "leaderboard.html")
         for report in board.parent.glob("*/report.html"):  # the leaderboard links to them
@@ -148,8 +148,8 @@ figures are not those of the unquantised model. It is here since everyone can ru
 The commands, each with `--limit` where a size is given:
 
 ```
-{chr(10).join(f"evenkeel run {command}" for command in BENCHMARKS.values())}
-evenkeel gate temperature-1 --baseline temperature-0 --max-drop 0.05
+{chr(10).join(f"sealegs run {command}" for command in BENCHMARKS.values())}
+sealegs gate temperature-1 --baseline temperature-0 --max-drop 0.05
 ```
 
 Written by `make gallery`; the suite is [gallery.yaml](../../tools/gallery.yaml).
@@ -166,13 +166,13 @@ def size(page: Page, limits: Mapping[str, int]) -> str:
     return ", ".join(sorted(words))
 
 
-def evenkeel(*arguments: object, code: int = 0) -> None:
+def sealegs(*arguments: object, code: int = 0) -> None:
     """Run a command as a person would; where it ends otherwise than with `code`, so does this."""
     words = list(map(str, arguments))
-    print("evenkeel", *words, flush=True)
-    done = subprocess.run([sys.executable, "-m", "evenkeel", *words], stdin=subprocess.DEVNULL, check=False)
+    print("sealegs", *words, flush=True)
+    done = subprocess.run([sys.executable, "-m", "sealegs", *words], stdin=subprocess.DEVNULL, check=False)
     if done.returncode != code:
-        sys.exit(f"evenkeel {' '.join(words)} ended with {done.returncode}; the same call resumes.")
+        sys.exit(f"sealegs {' '.join(words)} ended with {done.returncode}; the same call resumes.")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Say which examples of MIRON's starter set are easy: those that the embedded model continues rightly.
 
-    evenkeel run miron --model embedded --out RUN
+    sealegs run miron --model embedded --out RUN
     python tools/miron_difficulty.py RUN
 
 Writes `difficulty.json`, from which every example of the set gets its tag.
@@ -11,17 +11,17 @@ from __future__ import annotations
 import json
 import sys
 
-import evenkeel as ek
-from evenkeel.benchmarks.miron.data import digest_of
-from evenkeel.files.package_data import data_path
+import sealegs as sl
+from sealegs.benchmarks.miron.data import digest_of
+from sealegs.files.package_data import data_path
 
 
 def main(folder: str) -> None:
     digests: dict[str, list[str]] = {"easy": [], "hard": []}
-    for record in ek.load_run(folder).records():
+    for record in sl.load_run(folder).records():
         inputs, right = record.sample.inputs, record.score.values.get("accepted_match")
         digests["easy" if right == 1 else "hard"].append(digest_of(inputs.prefix, inputs.target))
-    path = data_path("evenkeel.benchmarks.miron", "difficulty.json")
+    path = data_path("sealegs.benchmarks.miron", "difficulty.json")
     lines = [
         f' "{name}": [\n' + ",\n".join(f'  "{each}"' for each in sorted(set(several))) + "\n ]"
         for name, several in digests.items()

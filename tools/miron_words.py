@@ -26,10 +26,10 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from evenkeel.benchmarks.miron.make import english, frames, russian
-from evenkeel.benchmarks.miron.make.generator import bank_vocabulary, edited_forms, keyboard
-from evenkeel.files.package_data import data_path
-from evenkeel.make.grammar import seeded, shuffled
+from sealegs.benchmarks.miron.make import english, frames, russian
+from sealegs.benchmarks.miron.make.generator import bank_vocabulary, edited_forms, keyboard
+from sealegs.files.package_data import data_path
+from sealegs.make.grammar import seeded, shuffled
 
 MOST = {"en": 2000, "ru": 220}
 """Pseudo-words of one class."""
@@ -203,7 +203,7 @@ def main(name: str, lang: str) -> None:
         lines = sorted(set(typo_words(lang)))
     else:
         lines = [f"{shape}: {' '.join(sorted(words))}" for shape, words in pseudo_words(lang).items()]
-    path = data_path("evenkeel.benchmarks.miron.make", "bank", lang, f"{name}.txt")
+    path = data_path("sealegs.benchmarks.miron.make", "bank", lang, f"{name}.txt")
     path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     print(f"{path}: {sum(map(len, map(str.split, lines)))} words")
 

@@ -93,7 +93,7 @@ def try_out(
     work = folder / f"{title}-work"
     work.mkdir()
     for command in commands:
-        call(python.parent / "evenkeel", *command.split(), cwd=work)
+        call(python.parent / "sealegs", *command.split(), cwd=work)
     if title in IMPORTS:
         call(python, "-c", f"import {IMPORTS[title]}", cwd=work)
     print(

@@ -3,7 +3,7 @@
     python tools/screenshot.py                  the newest demo below runs/
     python tools/screenshot.py FOLDER --dark    another one, on a dark page
 
-Run `evenkeel demo` first. Needs chromium (on Debian: apt-get install chromium) and the dev extra, whose
+Run `sealegs demo` first. Needs chromium (on Debian: apt-get install chromium) and the dev extra, whose
 Playwright drives it.
 """
 
@@ -53,7 +53,7 @@ def main() -> None:
     folder = given.folder or newest_demo()
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     if missing := [page for _, page, *_ in WANTED if not (folder / page).is_file()]:
-        sys.exit(f"{folder} has no {missing[0]}: run evenkeel demo first.")
+        sys.exit(f"{folder} has no {missing[0]}: run sealegs demo first.")
     if browser is None:
         sys.exit(f"no browser is on the path ({', '.join(BROWSERS)}): apt-get install chromium")
     with sync_playwright() as playwright:
@@ -72,7 +72,7 @@ def main() -> None:
                 color_scheme="dark" if given.dark else "light",
             )
             page.goto(f"{address}/{APP.page}")
-            page.wait_for_selector("#sample-detail .ek-view")
+            page.wait_for_selector("#sample-detail .sl-view")
             page.locator("#samples").evaluate("part => part.scrollIntoView()")
             page.screenshot(path=given.out / APP.name)
             print(given.out / APP.name)
@@ -85,7 +85,7 @@ def served(runs: Path) -> Iterator[str]:
     command = [
         sys.executable,
         "-m",
-        "evenkeel",
+        "sealegs",
         "app",
         "--runs",
         str(runs),
@@ -103,7 +103,7 @@ def served(runs: Path) -> Iterator[str]:
 def newest_demo() -> Path:
     demos = sorted(Path("runs").glob("*-demo-embedded*/scorecard.html"))
     if not demos:
-        sys.exit("there is no demo below runs/: run evenkeel demo first.")
+        sys.exit("there is no demo below runs/: run sealegs demo first.")
     return demos[-1].parent
 
 

@@ -5,7 +5,7 @@
     pip install tiktoken tokenizers
     python tools/token_lengths.py unpacked
 
-The weights of `evenkeel.text.token_estimate` are fitted to the mean of these four.
+The weights of `sealegs.text.token_estimate` are fitted to the mean of these four.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from typing import Any
 import tiktoken
 from tokenizers import Tokenizer
 
-from evenkeel.benchmarks.mirae.data import LANGUAGES, LEVELS
-from evenkeel.benchmarks.mirae.make.generator import compose
-from evenkeel.text.token_estimate import estimate_tokens
+from sealegs.benchmarks.mirae.data import LANGUAGES, LEVELS
+from sealegs.benchmarks.mirae.make.generator import compose
+from sealegs.text.token_estimate import estimate_tokens
 
 CONTRACTIONS = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 UPPER, LOWER = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from evenkeel.api.explained import explained
-from evenkeel.harness.registry import BENCHMARKS, benchmark_class
-from evenkeel.page.format import as_markdown, capitalised
+from sealegs.api.explained import explained
+from sealegs.harness.registry import BENCHMARKS, benchmark_class
+from sealegs.page.format import as_markdown, capitalised
 
 PAGE = Path(__file__).parents[1] / "docs" / "metrics.md"
 HEADING = """# Every metric: what it means, and what to be careful about
 
 Written by `python tools/write_metrics.py` from the declarations of the benchmarks. The same is in the app and
-in `evenkeel list metrics`. A name with `*` stands for several metrics. Formulas are on the
+in `sealegs list metrics`. A name with `*` stands for several metrics. Formulas are on the
 page of each benchmark, intervals in [statistics.md](statistics.md).
 """
 

@@ -7,9 +7,9 @@ from math import inf
 import numpy as np
 import pytest
 
-from evenkeel.analysis import combined
-from evenkeel.analysis import intervals as stats
-from evenkeel.analysis.combined import Term
+from sealegs.analysis import combined
+from sealegs.analysis import intervals as stats
+from sealegs.analysis.combined import Term
 
 
 def test_a_macro_average_counts_each_part_once() -> None:

@@ -10,12 +10,12 @@ import msgspec
 import numpy as np
 import pytest
 
-import evenkeel as ek
-from evenkeel.analysis import Interval, figure
-from evenkeel.benchmarks.miron.data import MironInputs
-from evenkeel.benchmarks.rgb.prompts import load_prompts
-from evenkeel.errors import UsageError
+import sealegs as sl
 from records import macro_run, record, store
+from sealegs.analysis import Interval, figure
+from sealegs.benchmarks.miron.data import MironInputs
+from sealegs.benchmarks.rgb.prompts import load_prompts
+from sealegs.errors import UsageError
 from stored import NUMBERS, headline, noisy, store_run
 
 MIRON = MironInputs(prefix="The", target=" end", category="Facts", kind="fact", clean_id="")
@@ -27,7 +27,7 @@ def test_two_runs_are_paired_by_sample_and_tested_over_questions(tmp_path: Path)
     before, after = noisy(seed=1), noisy(0.01, seed=2)
     values = ({**headline(tokens), "estimated_tokens": tokens} for tokens in (before, after))
     a, b = (store_run(tmp_path / name, own) for name, own in zip("ab", values, strict=True))
-    [found] = ek.compare(a, b, metrics=["estimated_tokens"]).differences
+    [found] = sl.compare(a, b, metrics=["estimated_tokens"]).differences
     known = ttest_rel(after.mean(axis=1), before.mean(axis=1))
     low, high = known.confidence_interval(0.95)
     assert found.difference == pytest.approx(after.mean() - before.mean())
@@ -35,7 +35,7 @@ def test_two_runs_are_paired_by_sample_and_tested_over_questions(tmp_path: Path)
     assert (found.value_a, found.value_b) == pytest.approx((before.mean(), after.mean()))
     assert (found.n, found.clusters, found.method) == (60, 20, "paired t over groups")
     assert (found.a, found.b) == ("a", "b")
-    [cosine] = ek.compare(a, b, metrics=["mean_similarity"]).differences
+    [cosine] = sl.compare(a, b, metrics=["mean_similarity"]).differences
     assert cosine.method == "paired logit t over groups"
     assert (cosine.low, cosine.high) == pytest.approx((low, high), abs=0.1 * (high - low))
 
@@ -47,13 +47,13 @@ def test_a_difference_covers_the_samples_that_have_a_value_in_both_runs(tmp_path
     after.flat[9:24] = np.nan
     before.flat[12:24] = 9.0  # were they counted, a would be far above
     runs = [store_run(tmp_path / name, headline(v)) for name, v in (("a", before), ("b", after))]
-    [found] = ek.compare(*runs).differences
+    [found] = sl.compare(*runs).differences
     assert (found.n, found.coverage_a, found.coverage_b) == (36, 0.8, 0.75)
     assert found.coverage == pytest.approx(0.6)
     assert found.value_a == pytest.approx(before.flat[24:].mean())
     more = store_run(tmp_path / "c", headline(noisy(seed=3)))
     fewer = store_run(tmp_path / "d", headline(noisy(seed=4)[:15]))
-    assert ek.compare(more, fewer).differences[0].coverage == 1.0
+    assert sl.compare(more, fewer).differences[0].coverage == 1.0
 
 
 def test_all_shown_metrics_are_compared_and_corrected_together(tmp_path: Path) -> None:
@@ -65,11 +65,11 @@ def test_all_shown_metrics_are_compared_and_corrected_together(tmp_path: Path) -
         return {**made, "mean_similarity": made["mean_similarity"] + shift, "private": noisy(seed=seed)}
 
     a, b = store_run(tmp_path / "a", values(10, 0.0)), store_run(tmp_path / "b", values(20, 0.012))
-    found = {d.metric: d for d in ek.compare(a, b).differences}
+    found = {d.metric: d for d in sl.compare(a, b).differences}
     assert next(iter(found)) == "mean_similarity"  # the headline first; not the private one
     assert set(found) == {"mean_similarity", "drift", "identical_answers"}
     assert found["mean_similarity"].p_holm == pytest.approx(3 * (found["mean_similarity"].p or 0))
-    alone = ek.compare(a, b, metrics=["mean_similarity"]).differences[0]
+    alone = sl.compare(a, b, metrics=["mean_similarity"]).differences[0]
     assert alone.p_holm == alone.p
     assert found["identical_answers"].unit == "share"
     # The level of the first of three tests is 0.05/3: (2.63 + 0.86) / (2.09 + 0.86) for 19 degrees.
@@ -79,7 +79,7 @@ def test_all_shown_metrics_are_compared_and_corrected_together(tmp_path: Path) -
 def test_a_metric_can_be_confined_to_a_scope(tmp_path: Path) -> None:
     before, after = noisy(seed=1), noisy(seed=2)
     runs = [store_run(tmp_path / name, headline(v)) for name, v in (("a", before), ("b", after))]
-    [found] = ek.compare(*runs, metrics=["mean_similarity/level=2,lang=en"]).differences
+    [found] = sl.compare(*runs, metrics=["mean_similarity/level=2,lang=en"]).differences
     assert found.difference == pytest.approx((after - before)[:, 2].mean())
     assert found.n == 20
 
@@ -91,9 +91,9 @@ def test_a_figure_that_is_not_a_mean_of_samples_is_not_compared(tmp_path: Path) 
     summary = runs[1].summary
     ratio = msgspec.structs.replace(summary["drift"], value=0.7)
     (runs[1].path / "summary.json").write_bytes(msgspec.json.encode({**summary, "drift": ratio}))
-    assert ek.compare(runs[0], tmp_path / "b").metrics == ("mean_similarity",)
+    assert sl.compare(runs[0], tmp_path / "b").metrics == ("mean_similarity",)
     with pytest.raises(UsageError, match="'drift' cannot be compared"):
-        ek.compare(runs[0], tmp_path / "b", metrics=["drift"])
+        sl.compare(runs[0], tmp_path / "b", metrics=["drift"])
 
 
 # What may not be paired
@@ -106,7 +106,7 @@ def test_a_figure_that_a_run_withholds_is_not_compared(tmp_path: Path) -> None:
     summary = msgspec.json.decode(path.read_bytes())
     summary["mean_similarity"] |= {"value": None, "low": None, "high": None, "method": "none: by language"}
     path.write_bytes(msgspec.json.encode(summary))
-    [found] = ek.compare(runs[0], runs[1].path, metrics=["mean_similarity"]).differences
+    [found] = sl.compare(runs[0], runs[1].path, metrics=["mean_similarity"]).differences
     assert (found.difference, found.p) == (None, None)
     assert (found.outcome, found.reason) == ("not compared", "B has no value (by language)")
 
@@ -128,7 +128,7 @@ def test_runs_that_were_asked_different_things_are_refused(
     a = store_run(tmp_path / "a", headline(noisy(seed=1)))
     b = store_run(tmp_path / "b", headline(noisy(seed=2)), **changed)
     with pytest.raises(UsageError, match="were asked differently") as caught:
-        ek.compare(a, b)
+        sl.compare(a, b)
     assert named in str(caught.value)
 
 
@@ -147,9 +147,9 @@ def test_why_there_is_no_test_is_said(tmp_path: Path) -> None:
         for name, cells in (("s", values), ("1", values[:1]), ("2", values[:1] - 0.1), ("n", values * np.nan))
     )
     again = store_run(tmp_path / "again", headline(values))
-    assert "There is nothing to test: no value differs." in repr(ek.compare(same, again))
-    assert "No test was possible: there are too few samples." in repr(ek.compare(one, other))
-    missing = " ".join(repr(ek.compare(same, none)).split())
+    assert "There is nothing to test: no value differs." in repr(sl.compare(same, again))
+    assert "No test was possible: there are too few samples." in repr(sl.compare(one, other))
+    missing = " ".join(repr(sl.compare(same, none)).split())
     assert "not compared: B has no value (nothing to count)" in missing
     assert "Nothing was compared." in missing
 
@@ -157,10 +157,10 @@ def test_why_there_is_no_test_is_said(tmp_path: Path) -> None:
 def test_another_temperature_is_compared_and_noted(tmp_path: Path) -> None:
     a = store_run(tmp_path / "a", headline(noisy(seed=1)))
     b = store_run(tmp_path / "b", headline(noisy(seed=2)), options={"temperature": 1.0})
-    found = ek.compare(a, b)
+    found = sl.compare(a, b)
     assert found.differs == ("Temperature: A 0.7, B 1.0",)
     assert found.differences[0].n == 60
-    assert "Temperature: A 0.7, B 1.0" in ek.gate(b, baseline=a).notes
+    assert "Temperature: A 0.7, B 1.0" in sl.gate(b, baseline=a).notes
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,7 @@ def test_runs_of_another_model_seed_or_file_are_paired_by_samples(
 ) -> None:
     a = store_run(tmp_path / "a", headline(noisy(seed=1)))
     b = store_run(tmp_path / "b", headline(noisy(seed=2)[:15]), **changed)
-    found = ek.compare(a, b)
+    found = sl.compare(a, b)
     assert found.differences[0].n == 45
     assert bool(found.differs) == ("model" not in changed)
 
@@ -189,7 +189,7 @@ def test_runs_that_ask_a_few_prompts_differently_are_refused(tmp_path: Path) -> 
     changed = [line.replace(b"Question", b"Quiz") for line in lines[:3]]
     (b.path / "records.jsonl").write_bytes(b"".join([*changed, *lines[3:]]))
     with pytest.raises(UsageError, match="3 of 60 shared prompts ask different things: en-0-L0"):
-        ek.compare(a, b)
+        sl.compare(a, b)
 
 
 def test_samples_with_other_numbers_of_answers_are_left_out(tmp_path: Path) -> None:
@@ -199,7 +199,7 @@ def test_samples_with_other_numbers_of_answers_are_left_out(tmp_path: Path) -> N
     lines = records.read_bytes().splitlines(keepends=True)
     more = [line.replace(b'"answered":1', b'"answered":2') for line in lines[:3]]
     records.write_bytes(b"".join([*more, *lines[3:]]))
-    found = ek.compare(*runs, metrics="max_similarity")
+    found = sl.compare(*runs, metrics="max_similarity")
     assert [each.n for each in found.differences] == [57, 60, 57]
     assert any("3 prompts left out, because each run has another number" in note for note in found.notes)
 
@@ -210,8 +210,8 @@ def test_what_depends_on_all_questions_is_compared_over_the_same_ones(tmp_path: 
         store_run(tmp_path / name, {"corrected_similarity": noisy(seed=seed)[:questions]})
         for name, seed, questions in (("a", 1, 20), ("b", 2, 20), ("c", 3, 15))
     )
-    assert ek.compare(whole, alike, metrics="corrected_similarity").differences[0].n == 60
-    found = ek.compare(whole, part, metrics="corrected_similarity")
+    assert sl.compare(whole, alike, metrics="corrected_similarity").differences[0].n == 60
+    found = sl.compare(whole, part, metrics="corrected_similarity")
     assert found.differences[0].n == 0
     assert any(
         "45 prompts left out, because they depend on the other samples" in note for note in found.notes
@@ -231,7 +231,7 @@ def test_a_macro_average_is_compared_by_all_of_its_parts(
 ) -> None:
     a = macro_run(tmp_path / "a", noise=[1.0, 1.0, 0.0] * 4, rejection=rejections)
     b = macro_run(tmp_path / "b", noise=[0.0, 1.0, 1.0] * 4, rejection=[0.0] * len(rejections))
-    [difference] = ek.compare(a, b, metrics="macro_lenient").differences
+    [difference] = sl.compare(a, b, metrics="macro_lenient").differences
     assert difference.method == method
     assert (difference.value_a is None) == (None in rejections)
     assert (difference.outcome == "not compared") == (None in rejections)
@@ -240,17 +240,17 @@ def test_a_macro_average_is_compared_by_all_of_its_parts(
 def test_wrong_usage_is_named(tmp_path: Path) -> None:
     a, b = (store_run(tmp_path / name, headline(noisy())) for name in "ab")
     with pytest.raises(UsageError, match="at least two runs"):
-        ek.compare(a)
+        sl.compare(a)
     with pytest.raises(UsageError, match="given twice"):
-        ek.compare(a, str(tmp_path / "." / "a"))
+        sl.compare(a, str(tmp_path / "." / "a"))
     with pytest.raises(UsageError, match="'nonsense' cannot be compared .* Available: mean_similarity"):
-        ek.compare(a, b, metrics=["nonsense"])
+        sl.compare(a, b, metrics=["nonsense"])
     for scope in ("lang=kr", "method=bm25", "level=7"):
         with pytest.raises(UsageError, match="cannot be compared .* lang: en; level: 0, 1, 2"):
-            ek.compare(a, b, metrics=[f"mean_similarity/{scope}"])
+            sl.compare(a, b, metrics=[f"mean_similarity/{scope}"])
     other = store_run(tmp_path / "c", headline(noisy()), benchmark="rgb")
     with pytest.raises(UsageError, match="runs of mirae and rgb cannot be compared"):
-        ek.compare(a, other)
+        sl.compare(a, other)
 
 
 # Several runs
@@ -262,11 +262,11 @@ def test_of_several_runs_each_pair_is_compared(tmp_path: Path) -> None:
         store_run(tmp_path / name, {**headline(noisy(shift, seed=n)), "drift": noisy(seed=n)}, model=name)
         for n, (name, shift) in enumerate(shifts.items())
     ]
-    found = ek.compare(*runs)
+    found = sl.compare(*runs)
     assert found.metrics == ("mean_similarity",)
     assert [(d.a, d.b) for d in found.differences] == list(combinations(shifts, 2))
     assert [(d.a, d.b) for d in found.differences if not d.different] == [("middling", "alike")]
-    more = ek.compare(*runs, metrics=["mean_similarity", "drift"])
+    more = sl.compare(*runs, metrics=["mean_similarity", "drift"])
     assert len(more.differences) == 12
     assert more.differences[1].p_holm > (found.differences[1].p_holm or 0)  # type: ignore[operator]
 
@@ -286,7 +286,7 @@ def test_a_weighted_mean_is_compared_by_its_weights(tmp_path: Path) -> None:
         figures = {"bits_per_byte": figure([], "", Interval(mean, None, None, "", 0, 0), unit="bits")}
         (run.path / "summary.json").write_bytes(msgspec.json.encode(figures))
         runs.append(run)
-    [found] = ek.compare(*runs, metrics="bits_per_byte").differences
+    [found] = sl.compare(*runs, metrics="bits_per_byte").differences
     assert (found.value_a, found.value_b) == pytest.approx((5 / 4, 1.0))
     assert found.difference == pytest.approx(-1 / 4)  # each counted once it would be 0
     assert found.method == "paired t over groups"

@@ -9,9 +9,9 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from evenkeel.analysis.components import components
-from evenkeel.analysis.intervals import interval_of
-from evenkeel.types import Unit
+from sealegs.analysis.components import components
+from sealegs.analysis.intervals import interval_of
+from sealegs.types import Unit
 
 Draw = Callable[[np.random.Generator], list[NDArray[np.float64]]]
 

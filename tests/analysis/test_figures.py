@@ -8,11 +8,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from evenkeel.analysis.figures import changes, difference, rank_correlation, ratio, slope, spearman, summarise
-from evenkeel.analysis.intervals import RANGES, interval_of, over_clusters, wilson
-from evenkeel.analysis.significance import holm, paired_test
-from evenkeel.page.metrics import scope_name, scope_of
-from evenkeel.types import Score, Unit
+from sealegs.analysis.figures import changes, difference, rank_correlation, ratio, slope, spearman, summarise
+from sealegs.analysis.intervals import RANGES, interval_of, over_clusters, wilson
+from sealegs.analysis.significance import holm, paired_test
+from sealegs.page.metrics import scope_name, scope_of
+from sealegs.types import Score, Unit
 
 COSINE: dict[str, Unit] = {"m": "cosine"}
 COUNT: dict[str, Unit] = {"m": "count"}

@@ -8,33 +8,33 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-import evenkeel as ek
-from evenkeel.benchmarks.miron.data import MironDetail, MironInputs
-from evenkeel.benchmarks.rgb.data import RgbDetail, RgbInputs
-from evenkeel.errors import UsageError
-from evenkeel.page.view import Beside, Block, Facts, Text, View
-from evenkeel.report.samples.flips import compare_sample
-from evenkeel.types import Logprobs, Record, Response
+import sealegs as sl
 from records import record, store
+from sealegs.benchmarks.miron.data import MironDetail, MironInputs
+from sealegs.benchmarks.rgb.data import RgbDetail, RgbInputs
+from sealegs.errors import UsageError
+from sealegs.page.view import Beside, Block, Facts, Text, View
+from sealegs.report.samples.flips import compare_sample
+from sealegs.types import Logprobs, Record, Response
 from stored import store_run
 
 
 def test_the_largest_change_comes_first(tmp_path: Path) -> None:
     old = store_run(tmp_path / "old", {"mean_similarity": np.array([[0.5], [0.5], [0.5], [np.nan]])})
     new = store_run(tmp_path / "new", {"mean_similarity": np.array([[0.6], [0.1], [0.5], [0.5]])})
-    changes = ek.flips(old, new)
+    changes = sl.flips(old, new)
     samples = [each.sample for each in changes]
     assert samples == ["en-1-L0", "en-0-L0", "en-2-L0"]  # the fourth has no value in both
     assert [each.difference for each in changes] == pytest.approx([-0.4, 0.1, 0.0])
     assert not any(each.flipped for each in changes)  # these values are not verdicts
     with pytest.raises(UsageError, match="no value 'nothing'. Available: mean_similarity"):
-        ek.flips(old, new, "nothing")
+        sl.flips(old, new, "nothing")
 
 
 def test_a_verdict_that_changed_is_flipped(tmp_path: Path) -> None:
     old = store_run(tmp_path / "old", {"refused": np.array([[0.0], [1.0], [1.0], [0.5]])})
     new = store_run(tmp_path / "new", {"refused": np.array([[1.0], [1.0], [0.0], [1.0]])})
-    changes = sorted(ek.flips(old, new, "refused"), key=lambda each: each.sample)
+    changes = sorted(sl.flips(old, new, "refused"), key=lambda each: each.sample)
     assert [each.flipped for each in changes] == [True, False, True, False]
 
 
@@ -54,7 +54,7 @@ def test_the_headline_is_compared_by_default(
         values = {name: float(number and name == headline) for name in names}
         runs.append(store(tmp_path / folder, [record(0, values=dict(values))], benchmark))
     assert runs[0].samples().values[0] == headline
-    assert [each.difference for each in ek.flips(runs[0], runs[1])] == [1.0]
+    assert [each.difference for each in sl.flips(runs[0], runs[1])] == [1.0]
 
 
 # One sample in both runs

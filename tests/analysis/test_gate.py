@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-import evenkeel as ek
-from commandline import evenkeel
-from evenkeel.analysis.gate import Gate, gate
-from evenkeel.errors import UsageError
+import sealegs as sl
+from commandline import sealegs
 from records import macro_run
+from sealegs.analysis.gate import Gate, gate
+from sealegs.errors import UsageError
 from stored import NUMBERS, headline, store_run
 from stored import noisy as noisy_values
 
@@ -110,7 +110,7 @@ def test_ten_questions_are_not_compared_with_forty(tmp_path: Path) -> None:
         gate(new, old)
     with pytest.raises(UsageError, match="The gate needs 80%"):
         gate(old, new)  # the larger run counts, whichever it is
-    done = evenkeel("gate", new.path, "--baseline", old.path)
+    done = sealegs("gate", new.path, "--baseline", old.path)
     assert (done.code, done.stdout) == (2, "")
     assert "The gate needs 80%" in done.stderr
 
@@ -176,7 +176,7 @@ def test_decisions_over_several_metrics_are_corrected_as_in_compare(tmp_path: Pa
     assert (alone.passed, alone.correction) == (False, "")
     names, several = near(tmp_path, 4)
     assert (several.passed, several.correction) == (True, "Holm, over 4 metrics")
-    compared = ek.compare(tmp_path / "old", tmp_path / "new", metrics=names).differences
+    compared = sl.compare(tmp_path / "old", tmp_path / "new", metrics=names).differences
     found = several.checks[1]
     assert found.p_holm is not None
     assert found.p_holm >= 0.05 > (compared[0].p or 1)
@@ -220,7 +220,7 @@ def test_an_ability_of_five_questions_is_refused_by_its_name(tmp_path: Path) -> 
     """Its change has no test: the sign of the change would decide."""
     for name in ("old", "new"):
         macro_run(tmp_path / name, noise=[1.0, 0.0] * 6, integration=[1.0, 0.0, 1.0, 0.0, 1.0])
-    done = evenkeel("gate", tmp_path / "new", "--baseline", tmp_path / "old", "--metric", "macro_lenient")
+    done = sealegs("gate", tmp_path / "new", "--baseline", tmp_path / "old", "--metric", "macro_lenient")
     assert done.code == 2
     assert "integration has 5. The gate needs 6 questions of each ability" in " ".join(done.stderr.split())
 
@@ -259,7 +259,7 @@ def test_equal_models_pass_and_twice_the_detectable_drop_fails(tmp_path: Path) -
         random.normal(0.65, 0.25, (4, 15)), 0.02, 0.98
     )  # how often each question is answered right
 
-    def answered(name: str, lost: float = 0.0) -> ek.Run:
+    def answered(name: str, lost: float = 0.0) -> sl.Run:
         right = random.random((4, 15)) < easy - lost
         parts = zip(("noise", "rejection", "integration", "counterfactual"), right, strict=True)
         return macro_run(tmp_path / name, **{part: row.astype(float).tolist() for part, row in parts})

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from designs import Design, designs, false_alarms, power, simulate
-from evenkeel.analysis import interval_of
+from sealegs.analysis import interval_of
 
 pytestmark = pytest.mark.slow
 

@@ -8,19 +8,19 @@ import msgspec
 import numpy as np
 import pytest
 
-import evenkeel as ek
-from evenkeel.analysis.comparability import run_names
-from evenkeel.analysis.leaderboard import Leaderboard
-from evenkeel.benchmarks.mirae.benchmark import Mirae
-from evenkeel.errors import UsageError
+import sealegs as sl
 from scripted import Scripted
+from sealegs.analysis.comparability import run_names
+from sealegs.analysis.leaderboard import Leaderboard
+from sealegs.benchmarks.mirae.benchmark import Mirae
+from sealegs.errors import UsageError
 from stored import noisy, store_run
 from triplets import named, store, triplet
 
 pytestmark = pytest.mark.slow
 
 
-def store_model(path: Path, shift: float, seed: int, **spec: object) -> ek.Run:
+def store_model(path: Path, shift: float, seed: int, **spec: object) -> sl.Run:
     return store_run(path, {"mean_similarity": noisy(shift, seed=seed)}, model=path.name, **spec)  # type: ignore[arg-type]
 
 
@@ -30,15 +30,15 @@ def ranks(board: Leaderboard) -> dict[str, int | None]:
 
 def test_entries_that_do_not_differ_significantly_share_a_rank(tmp_path: Path) -> None:
     runs = [store_model(tmp_path / f"m{n}", shift, n) for n, shift in enumerate((0.0, 0.1, 0.1005, -0.2))]
-    [board] = ek.leaderboard(runs)
+    [board] = sl.leaderboard(runs)
     assert ranks(board) == {"m1": 1, "m2": 1, "m0": 3, "m3": 4}
     assert [row.rank for row in board.rows] == [1, 1, 3, 4]
     assert {row.name: row.figure for row in board.rows} == {run.spec.subject: run.headline for run in runs}
     assert "1 shared" in repr(board)
     assert "share a rank" in repr(board)
     close = [store_model(tmp_path / f"c{n}", shift, n) for n, shift in enumerate((0.0, 0.009, 0.0, 0.0))]
-    assert min(each.p or 1.0 for each in ek.compare(*close).differences) < 0.05  # before the correction
-    assert {row.rank for row in ek.leaderboard(close)[0].rows} == {1}
+    assert min(each.p or 1.0 for each in sl.compare(*close).differences) < 0.05  # before the correction
+    assert {row.rank for row in sl.leaderboard(close)[0].rows} == {1}
 
 
 def test_lower_is_better_where_the_metric_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -47,7 +47,7 @@ def test_lower_is_better_where_the_metric_says_so(tmp_path: Path, monkeypatch: p
     metric = msgspec.structs.replace(layout.metrics[0], better="lower")
     lower = msgspec.structs.replace(layout, metrics=(metric, *layout.metrics[1:]), for_run=None)
     monkeypatch.setattr(Mirae, "layout", lower)
-    [board] = ek.leaderboard(runs)
+    [board] = sl.leaderboard(runs)
     assert [(row.name, row.rank) for row in board.rows] == [("m0", 1), ("m1", 2)]
 
 
@@ -55,13 +55,13 @@ def test_runs_that_were_asked_other_things_have_a_board_of_their_own(tmp_path: P
     alike = [store_model(tmp_path / f"m{n}", n / 10, n) for n in range(2)]
     hotter = store_model(tmp_path / "hot", 0.0, 7, options={"temperature": 1.0})
     others = store_model(tmp_path / "other", 0.0, 8, asks="Another")
-    boards = ek.leaderboard([alike[0], hotter, others, alike[1]])
+    boards = sl.leaderboard([alike[0], hotter, others, alike[1]])
     assert [[row.name for row in board.rows] for board in boards] == [["m1", "m0"], ["hot"], ["other"]]
     assert "Temperature: A 0.7, B 1.0" in boards[1].note
     assert "60 of 60 shared prompts ask different things" in boards[2].note
     assert boards[0].note == ""
     with pytest.raises(UsageError):
-        ek.compare(alike[0], others)
+        sl.compare(alike[0], others)
 
 
 def test_a_folder_that_cannot_be_read_is_named_and_the_others_are_ranked(tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ def test_a_folder_that_cannot_be_read_is_named_and_the_others_are_ranked(tmp_pat
     spec = msgspec.structs.replace(two.spec, subjects=("two", "subjects"))
     (two.path / "spec.json").write_bytes(msgspec.json.encode(spec))
     names = ("missing", "broken", "whole", "unfinished", "changed", "two", "whole")
-    boards = ek.leaderboard([tmp_path / name for name in names])
+    boards = sl.leaderboard([tmp_path / name for name in names])
     assert [[row.name for row in board.rows] for board in boards] == [["whole"], []]
     for name in ("missing", "broken", "unfinished", "changed", "two"):
         assert str(tmp_path / name) in boards[-1].note
@@ -87,7 +87,7 @@ def test_a_folder_that_cannot_be_read_is_named_and_the_others_are_ranked(tmp_pat
 def test_a_run_without_a_value_has_no_rank_and_is_last(tmp_path: Path) -> None:
     runs = [store_model(tmp_path / f"m{n}", n / 10, n) for n in range(2)]
     runs.append(store_run(tmp_path / "none", {"mean_similarity": noisy() * np.nan}, model="none"))
-    [board] = ek.leaderboard(runs)
+    [board] = sl.leaderboard(runs)
     assert [(row.name, row.rank) for row in board.rows] == [("m1", 1), ("m0", 2), ("none", None)]
     assert '<td class="warn">⚠ 0%' in board._repr_html_().replace("\n", "")
     assert board._repr_html_().count("⚠") == 1
@@ -103,19 +103,19 @@ def test_methods_of_runs_are_entries_of_their_own(tmp_path: Path) -> None:
 
     with Scripted(judge) as server:
         method = ["bm25", "judge:openai:one"]
-        both = ek.run("multiview", out=tmp_path / "both", data=data, method=method, base_url=server.url)
-        alone = ek.run("multiview", out=tmp_path / "alone", data=data, method=["bm25"])
+        both = sl.run("multiview", out=tmp_path / "both", data=data, method=method, base_url=server.url)
+        alone = sl.run("multiview", out=tmp_path / "alone", data=data, method=["bm25"])
     judged = method[1]
     p = both.summary[named("minus_first", judged)].p
     assert p is not None
     assert p < 0.05
-    [board] = ek.leaderboard([both])
+    [board] = sl.leaderboard([both])
     accuracy = {name: both.summary[named("accuracy", name)].value or 0.0 for name in method}
     assert ranks(board) == {
         max(accuracy, key=accuracy.__getitem__): 1,
         min(accuracy, key=accuracy.__getitem__): 2,
     }
-    [board] = ek.leaderboard([both, alone])
+    [board] = sl.leaderboard([both, alone])
     assert set(ranks(board)) == {"bm25 (both)", "bm25 (alone)", judged}
     assert ranks(board)["bm25 (both)"] == ranks(board)["bm25 (alone)"]
     assert {row.figure.value for row in board.rows if row.name != judged} == {
@@ -125,7 +125,7 @@ def test_methods_of_runs_are_entries_of_their_own(tmp_path: Path) -> None:
 
 def test_one_path_in_place_of_a_list_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="takes a list"):
-        ek.leaderboard(str(tmp_path))
+        sl.leaderboard(str(tmp_path))
 
 
 def test_entries_are_named_by_their_model_also_where_a_model_has_several_runs(tmp_path: Path) -> None:
@@ -134,9 +134,9 @@ def test_entries_are_named_by_their_model_also_where_a_model_has_several_runs(tm
         store_run(tmp_path / folder, {"mean_similarity": noisy(n / 10, seed=n)}, model=model)
         for n, (folder, model) in enumerate(zip(folders, ("m", "m", "o"), strict=True))
     ]
-    [board] = ek.leaderboard(runs[:2])
+    [board] = sl.leaderboard(runs[:2])
     assert {row.name for row in board.rows} == set(run_names(runs[:2])) == {"m (one/mirae)", "m (two/mirae)"}
-    [board] = ek.leaderboard(runs)
+    [board] = sl.leaderboard(runs)
     assert {row.name for row in board.rows} == {"o", *run_names(runs[:2])}
 
 
@@ -146,8 +146,8 @@ def test_a_server_that_repeats_itself_is_named_where_runs_are_set_side_by_side(t
     varied = {"mean_similarity": values, "identical_answers": np.zeros((20, 3))}
     runs = [store_run(tmp_path / "a", cached, model="a"), store_run(tmp_path / "b", varied, model="b")]
     said = "a: 100% of the prompts got the same text every time."
-    assert said in ek.compare(*runs).notes
-    assert ek.leaderboard(runs)[0].note == said
+    assert said in sl.compare(*runs).notes
+    assert sl.leaderboard(runs)[0].note == said
 
 
 def test_a_difference_that_only_the_correction_undoes_has_too_few_questions(tmp_path: Path) -> None:
@@ -158,9 +158,9 @@ def test_a_difference_that_only_the_correction_undoes_has_too_few_questions(tmp_
         store_run(tmp_path / name, {"mean_similarity": values}, model=name)
         for name, values in (("a", base), ("b", base + steps - 0.0025), ("c", base + 0.9 * steps - 0.0024))
     ]
-    assert ek.compare(*runs[:2]).differences[0].p == pytest.approx(0.03, abs=0.015)
-    assert ek.leaderboard(runs[:2])[0].lead.startswith("b is best")
-    [board] = ek.leaderboard(runs)
+    assert sl.compare(*runs[:2]).differences[0].p == pytest.approx(0.03, abs=0.015)
+    assert sl.leaderboard(runs[:2])[0].lead.startswith("b is best")
+    [board] = sl.leaderboard(runs)
     assert ("a", "b") in board.undecided
     assert board.lead.startswith("Too few questions to rank")
     assert "not after the correction for 3 pairs" in " ".join(board.footnotes)
@@ -174,11 +174,11 @@ def test_a_board_can_be_by_another_metric(tmp_path: Path) -> None:
         )
         for name, up in (("low", 0.0), ("high", 0.1))
     ]
-    [board] = ek.leaderboard(runs, metric="refusals")
+    [board] = sl.leaderboard(runs, metric="refusals")
     assert (board.metric, [row.name for row in board.rows]) == (
         "refusals",
         ["low", "high"],
     )  # lower is better
-    assert [row.name for row in ek.leaderboard(runs, metric={"rgb": "refusals"})[0].rows] == ["high", "low"]
-    [left_out] = ek.leaderboard(runs, metric="speed")
+    assert [row.name for row in sl.leaderboard(runs, metric={"rgb": "refusals"})[0].rows] == ["high", "low"]
+    [left_out] = sl.leaderboard(runs, metric="speed")
     assert "mirae has no metric 'speed'. Available: mean_similarity" in left_out.note

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from evenkeel.analysis import combined
-from evenkeel.analysis import intervals as stats
-from evenkeel.analysis.combined import Term
-from evenkeel.analysis.links import group_of, independent_groups, numbered
-from evenkeel.types import Score
+from sealegs.analysis import combined
+from sealegs.analysis import intervals as stats
+from sealegs.analysis.combined import Term
+from sealegs.analysis.links import group_of, independent_groups, numbered
+from sealegs.types import Score
 
 TRIPLETS = [
     ("a", "b", "c"),

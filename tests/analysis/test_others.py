@@ -20,14 +20,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-import evenkeel as ek
-from commandline import evenkeel
-from evenkeel.analysis.comparison import Difference, compare
-from evenkeel.analysis.gate import gate
-from evenkeel.analysis.others import load_results
-from evenkeel.errors import DataError, UsageError
-from evenkeel.files.others.values import LARGEST_FILE_BYTES
-from evenkeel.report.scorecard import scorecard
+import sealegs as sl
+from commandline import sealegs
+from sealegs.analysis.comparison import Difference, compare
+from sealegs.analysis.gate import gate
+from sealegs.analysis.others import load_results
+from sealegs.errors import DataError, UsageError
+from sealegs.files.others.values import LARGEST_FILE_BYTES
+from sealegs.report.scorecard import scorecard
 
 FILES = Path(__file__).parent / "others"
 A, B = FILES / "inspect" / "a.json", FILES / "inspect" / "b.json"
@@ -229,14 +229,14 @@ def test_the_direction_of_a_metric_that_no_file_states_is_the_persons(tmp_path: 
 
 
 def test_the_gate_leaves_with_1_on_a_drop_and_2_on_what_cannot_be_compared(tmp_path: Path) -> None:
-    assert evenkeel("gate", B, "--baseline", A).code == 1
-    assert evenkeel("gate", A, "--baseline", B).code == 0
+    assert sealegs("gate", B, "--baseline", A).code == 1
+    assert sealegs("gate", A, "--baseline", B).code == 0
     path = table(tmp_path / "grades.csv", graded())
-    done = evenkeel("gate", path, "--baseline", f"{path}::old")
+    done = sealegs("gate", path, "--baseline", f"{path}::old")
     assert done.code == 2
     assert "has the results of several models. Give one of:" in " ".join(done.stderr.split())
-    assert evenkeel("gate", f"{path}::new", "--baseline", f"{path}::other").code == 2
-    assert evenkeel("compare", A, LM_A).code == 2
+    assert sealegs("gate", f"{path}::new", "--baseline", f"{path}::other").code == 2
+    assert sealegs("compare", A, LM_A).code == 2
 
 
 def test_a_scorecard_shows_the_results_of_one_model() -> None:
@@ -323,7 +323,7 @@ def test_what_is_read_is_bounded(tmp_path: Path) -> None:
 def test_a_packed_log_names_the_package_that_reads_it(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "a.eval", "w") as archive:
         archive.writestr("header.json", "{}")
-    done = evenkeel("compare", tmp_path / "a.eval", A)
+    done = sealegs("compare", tmp_path / "a.eval", A)
     assert done.code == 2
     assert "needs the package 'inspect-ai'" in " ".join(done.stderr.split())
 
@@ -344,11 +344,11 @@ def test_names_with_a_meaning_here_are_changed(tmp_path: Path) -> None:
 
 def test_the_examples_of_the_documentation_are_what_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(FILES)
-    blocks = re.findall(r"```console\n\$ evenkeel (.+)\n([^`]+)```", DOCUMENTATION.read_text())
+    blocks = re.findall(r"```console\n\$ sealegs (.+)\n([^`]+)```", DOCUMENTATION.read_text())
     assert len(blocks) == 4
     for command, output in blocks:
-        assert evenkeel(*command.split()).stdout == output
+        assert sealegs(*command.split()).stdout == output
 
 
 def test_python_takes_files_as_the_command_line_does() -> None:
-    assert ek.compare(A, B).differences == compare(A, B).differences
+    assert sl.compare(A, B).differences == compare(A, B).differences

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-import evenkeel as ek
-from evenkeel.analysis.outcome import Outcome, needed_groups, outcome_of
-from evenkeel.page.metrics import Better
+import sealegs as sl
+from sealegs.analysis.outcome import Outcome, needed_groups, outcome_of
+from sealegs.page.metrics import Better
 from stored import store_run
 
 
@@ -58,7 +58,7 @@ def test_two_runs_of_three_questions_are_too_few(tmp_path: Path) -> None:
         store_run(tmp_path / name, {"mean_similarity": each})
         for name, each in (("a", values), ("b", values - np.array([[0.6], [0.2], [0.5]])))
     ]
-    found = ek.compare(*runs, metrics="mean_similarity")
+    found = sl.compare(*runs, metrics="mean_similarity")
     [difference] = found.differences
     assert difference.outcome == "too few to tell"
     assert difference.needed is not None
@@ -68,6 +68,6 @@ def test_two_runs_of_three_questions_are_too_few(tmp_path: Path) -> None:
 def test_published_results_are_listed_for_orientation(tmp_path: Path) -> None:
     values = np.random.default_rng(0).uniform(0.4, 0.6, (12, 2))
     runs = [store_run(tmp_path / name, {"mean_similarity": values}) for name in ("a", "b")]
-    found = ek.compare(*runs, reference=[tmp_path / "a"])
+    found = sl.compare(*runs, reference=[tmp_path / "a"])
     assert [mark.kind for mark in found.references] == ["own", "published"]
     assert "Claude 3.5 Haiku" in repr(found)

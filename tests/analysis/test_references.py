@@ -10,19 +10,19 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-import evenkeel as ek
-from evenkeel import analysis
-from evenkeel.analysis.references import (
+import sealegs as sl
+from sealegs import analysis
+from sealegs.analysis.references import (
     fetched_references,
     published_references,
     reference_marks,
     references,
 )
-from evenkeel.benchmarks.mirae.added import summarise
-from evenkeel.benchmarks.mirae.data import LANGUAGES
-from evenkeel.benchmarks.mirae.results import read_recording
-from evenkeel.files import datasets
-from evenkeel.types import Score, Summary
+from sealegs.benchmarks.mirae.added import summarise
+from sealegs.benchmarks.mirae.data import LANGUAGES
+from sealegs.benchmarks.mirae.results import read_recording
+from sealegs.files import datasets
+from sealegs.types import Score, Summary
 from triplets import store, triplet
 
 RESULTS = "MIRAE_claude_haiku_results_english.json"
@@ -71,7 +71,7 @@ def test_published_figures_of_a_task_are_shown_beside_that_task_alone(tmp_path: 
     runs = {}
     for task in ("gsm8k__arithmetic", "tools__use"):
         data = store(tmp_path / f"{task}.jsonl", [triplet(n, task=task) for n in range(3)])
-        runs[task] = ek.run("multiview", data=data, out=tmp_path / task)
+        runs[task] = sl.run("multiview", data=data, out=tmp_path / task)
     same, other = runs.values()
     assert len(references("multiview", beside=[same])) == 5
     assert references("multiview", beside=[other]) == references("multiview", beside=[same, other]) == []
@@ -96,7 +96,7 @@ def fetched(reference: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     ]
     sets = {"mirae": replace(chosen, files=files)}
     monkeypatch.setattr(datasets, "published_sets", lambda: sets)
-    monkeypatch.setenv("EVENKEEL_CACHE", str(tmp_path))
+    monkeypatch.setenv("SEALEGS_CACHE", str(tmp_path))
     for file in files:
         path = datasets.cached_path("mirae", file)
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -6,7 +6,7 @@ from itertools import combinations
 
 import pytest
 
-from evenkeel.analysis.repeats import pass_hat_k
+from sealegs.analysis.repeats import pass_hat_k
 
 
 def test_pass_hat_k_is_the_share_of_choices_of_k_answers_that_are_all_right() -> None:

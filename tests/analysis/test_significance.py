@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenkeel.analysis.intervals import RANGES, mean_over, over_clusters
-from evenkeel.analysis.significance import detectable, difference_range, holm, paired_test
-from evenkeel.types import Unit
+from sealegs.analysis.intervals import RANGES, mean_over, over_clusters
+from sealegs.analysis.significance import detectable, difference_range, holm, paired_test
+from sealegs.types import Unit
 
 
 @settings(deadline=None)

@@ -1,4 +1,4 @@
-"""Student's t against scipy, which is not needed to run Evenkeel."""
+"""Student's t against scipy, which is not needed to run Sealegs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from evenkeel.analysis.student import t_cdf, t_quantile
+from sealegs.analysis.student import t_cdf, t_quantile
 
 DEGREES = [1.0, 1.3, 2.5, 7.7, 29.3, 79.9, 80.1, 12345.6, 1e6]
 TAILS = [1e-12, 1e-9, 1e-6, 1e-4, 0.001, 0.01, 0.025, 0.05, 0.1, 0.2, 0.2499, 0.25, 0.3, 0.4, 0.49, 0.4999]

@@ -12,9 +12,10 @@ from typing import Any
 import msgspec
 import pytest
 
-import evenkeel as ek
-from commandline import command, evenkeel, evenkeel_process
-from evenkeel.api.launch import (
+import sealegs as sl
+from commandline import command, sealegs, sealegs_process
+from loopback import Loopback
+from sealegs.api.launch import (
     ProcessTask,
     Started,
     record,
@@ -24,18 +25,17 @@ from evenkeel.api.launch import (
     start_build,
     started,
 )
-from evenkeel.api.run import new_folder
-from evenkeel.errors import EvenkeelError, UsageError
-from evenkeel.files.lock import writing
-from evenkeel.harness.control import stop
-from loopback import Loopback
+from sealegs.api.run import new_folder
+from sealegs.errors import SealegsError, UsageError
+from sealegs.files.lock import writing
+from sealegs.harness.control import stop
 from suites import journaled, until
 
 pytestmark = pytest.mark.slow
 
 PARENT = """
 import sys, time
-from evenkeel.api.launch import start
+from sealegs.api.launch import start
 run = start(sys.argv[1], "mirae", "openai:loop", base_url=sys.argv[2], embedder="openai:embed",
             data=sys.argv[3], levels="1", concurrency=1)
 print(run.path, flush=True)
@@ -72,7 +72,7 @@ def test_a_run_survives_the_death_of_what_began_it(questions: Path, tmp_path: Pa
         process = ended(tmp_path / "runs")
     assert process.state == "finished", process.log_tail()
     assert Path(process.path) == path
-    assert ek.load_run(path).headline.coverage == 1
+    assert sl.load_run(path).headline.coverage == 1
     assert "Report:" in process.log_tail()
 
 
@@ -84,7 +84,7 @@ def test_a_run_is_stopped_and_says_so(questions: Path, tmp_path: Path) -> None:
         stop(process.path)
         stopped = ended(tmp_path)
     assert stopped.state == "stopped"
-    assert f"Resume with `evenkeel resume {process.path}`" in stopped.log_tail()
+    assert f"Resume with `sealegs resume {process.path}`" in stopped.log_tail()
     assert "saved" not in stopped.log_tail()  # nothing was answered
 
 
@@ -100,7 +100,7 @@ def test_a_run_that_failed_says_why_and_goes_on(questions: Path, tmp_path: Path)
         assert (again.name, again.path, again.task) == (failed.name, failed.path, failed.task)
         done = ended(tmp_path)
     assert done.state == "finished", done.log_tail()
-    assert ek.load_run(done.path).headline.coverage == 1
+    assert sl.load_run(done.path).headline.coverage == 1
     with pytest.raises(UsageError, match="is finished: only what stopped or failed"):
         start_again(done)
 
@@ -124,16 +124,16 @@ def test_a_killed_run_of_a_terminal_is_resumed_elsewhere(
         process.communicate()
         server.behaviour.holds_after = 0
         [failed] = started(tmp_path / "runs")
-        assert (failed.state, failed.command) == ("failed", ["evenkeel", "resume", str(out)])
+        assert (failed.state, failed.command) == ("failed", ["sealegs", "resume", str(out)])
         kept, before = journaled(tmp_path / "runs"), sum(server.answered.values())
         monkeypatch.chdir(tmp_path)
-        assert evenkeel("report", out).code == 2
-        assert f"resume it with `evenkeel resume {out}`" in capsys.readouterr().err
-        assert evenkeel_process("resume", out).code == 0
+        assert sealegs("report", out).code == 2
+        assert f"resume it with `sealegs resume {out}`" in capsys.readouterr().err
+        assert sealegs_process("resume", out).code == 0
         asked = sum(server.answered.values()) - before
     assert kept > 0
     assert kept + asked in (40, 41)  # the request under way at the kill may be counted after it
-    assert ek.load_run(out).headline.coverage == 1
+    assert sl.load_run(out).headline.coverage == 1
     stored = (out / "started.json").read_text()
     assert "secret" not in stored
     assert started(tmp_path / "runs")[0].state == "finished"
@@ -170,14 +170,14 @@ def test_what_a_stranger_stored_is_not_started(tmp_path: Path, capsys: pytest.Ca
     for process in started(tmp_path):
         with pytest.raises(UsageError, match="a folder may come from anyone"):
             start_again(process)
-        assert evenkeel("resume", process.path).code == 2
+        assert sealegs("resume", process.path).code == 2
         assert "Run the original command again" in capsys.readouterr().err
 
 
 def test_a_run_begins_where_nothing_can_be_remembered(
     questions: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("EVENKEEL_CACHE", os.fspath(questions / "no-folder"))
+    monkeypatch.setenv("SEALEGS_CACHE", os.fspath(questions / "no-folder"))
     with Loopback() as server:
         mirae(tmp_path, server, questions, levels="1")
         done = ended(tmp_path)
@@ -189,7 +189,7 @@ def test_a_run_begins_where_nothing_can_be_remembered(
 def test_a_folder_whose_name_is_no_text_is_run_and_not_stored(questions: Path, tmp_path: Path) -> None:
     out = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9"))
     with Loopback() as server:
-        code = evenkeel(
+        code = sealegs(
             "run", "mirae", "--model", "openai:loop", "--base-url", server.url, "--data", questions,
             "--embedder", "openai:embed", "--levels", "1", "--out", out,
         ).code  # fmt: skip
@@ -212,14 +212,14 @@ def test_a_build_is_made_below_the_runs_folder(tmp_path: Path) -> None:
     )
     assert Path(process.path).parent == tmp_path / "data"
     assert list(Path(process.path).glob("*.jsonl"))
-    assert ek.list_runs(tmp_path) == []
+    assert sl.list_runs(tmp_path) == []
 
 
 def test_a_build_in_use_keeps_the_process_that_is_stored(tmp_path: Path) -> None:
     task = ProcessTask(kind="build", benchmark="miron", settings={"seed": 7, "per_category": 2})
     record(tmp_path, task, 1)
     with writing(tmp_path):
-        assert evenkeel("resume", tmp_path).code == 2
+        assert sealegs("resume", tmp_path).code == 2
     assert msgspec.json.decode((tmp_path / "started.json").read_bytes())["pid"] == 1
 
 
@@ -239,7 +239,7 @@ def test_a_build_in_use_keeps_the_process_that_is_stored(tmp_path: Path) -> None
 def test_what_cannot_be_run_is_refused_before_anything_begins(
     settings: dict[str, Any], problem: str, tmp_path: Path
 ) -> None:
-    with pytest.raises(EvenkeelError, match=problem):
+    with pytest.raises(SealegsError, match=problem):
         start(tmp_path, "mirae", **{"model": "openai:x", **settings})
     assert list(tmp_path.iterdir()) == []
 

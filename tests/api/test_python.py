@@ -13,12 +13,12 @@ import msgspec
 import numpy as np
 import pytest
 
-import evenkeel as ek
-from evenkeel.errors import UsageError
-from evenkeel.types import Response
+import sealegs as sl
 from loopback import Loopback
 from markup import valid_text
 from runs import run_small
+from sealegs.errors import UsageError
+from sealegs.types import Response
 from stored import store_run
 
 pytestmark = pytest.mark.slow
@@ -31,7 +31,7 @@ def values(base: float, *, questions: int = 8) -> dict[str, Any]:
 
 
 @pytest.fixture
-def runs(tmp_path: Path) -> tuple[ek.Run, ek.Run]:
+def runs(tmp_path: Path) -> tuple[sl.Run, sl.Run]:
     old = store_run(tmp_path / "old<i>", values(0.7), model="<b>m")
     return old, store_run(tmp_path / "new", values(0.5), model="<b>m")
 
@@ -39,7 +39,7 @@ def runs(tmp_path: Path) -> tuple[ek.Run, ek.Run]:
 # Displays
 
 
-def test_a_run_shows_its_headline_interval_coverage_and_table(runs: tuple[ek.Run, ek.Run]) -> None:
+def test_a_run_shows_its_headline_interval_coverage_and_table(runs: tuple[sl.Run, sl.Run]) -> None:
     text = valid_text(runs[0]._repr_html_())
     figure = runs[0].summary["mean_similarity"]
     assert "Similarity of the answers' texts (SBERT cosine) of <b>m" in text
@@ -53,31 +53,31 @@ def test_a_run_shows_its_headline_interval_coverage_and_table(runs: tuple[ek.Run
     assert "\n" not in line
 
 
-def test_a_run_that_is_not_finished_or_damaged_shows_so(runs: tuple[ek.Run, ek.Run]) -> None:
+def test_a_run_that_is_not_finished_or_damaged_shows_so(runs: tuple[sl.Run, sl.Run]) -> None:
     (runs[0].path / "summary.json").unlink()
-    unfinished = ek.load_run(runs[0].path)
+    unfinished = sl.load_run(runs[0].path)
     assert "this run is not finished" in valid_text(unfinished._repr_html_())
     assert repr(unfinished).startswith("<Run mirae of")
     assert "not finished" in repr(unfinished)
     (runs[0].path / "spec.json").write_text("{")
-    damaged = ek.load_run(runs[0].path)
+    damaged = sl.load_run(runs[0].path)
     assert "spec.json" in valid_text(damaged._repr_html_())
     assert repr(damaged).startswith("<Run at ")
 
 
-def test_a_comparison_a_gate_and_a_scorecard_are_valid_text(runs: tuple[ek.Run, ek.Run]) -> None:
+def test_a_comparison_a_gate_and_a_scorecard_are_valid_text(runs: tuple[sl.Run, sl.Run]) -> None:
     old, new = runs
-    found = ek.compare(old, new, metrics="mean_similarity")
+    found = sl.compare(old, new, metrics="mean_similarity")
     assert [d.metric for d in found.differences] == ["mean_similarity"]
     for text in (valid_text(found._repr_html_()), repr(found)):
         assert "B is worse" in text
         assert "-0.20" in text
-    gate = ek.gate(str(new.path), baseline=old.path, metrics="mean_similarity", max_drop=0.01)
+    gate = sl.gate(str(new.path), baseline=old.path, metrics="mean_similarity", max_drop=0.01)
     assert not gate.passed
     for text in (valid_text(gate._repr_html_()), repr(gate)):
         assert "failed" in text.lower()
         assert "FAIL" in text
-    card = ek.scorecard([old.path, str(new.path)])
+    card = sl.scorecard([old.path, str(new.path)])
     for text in (valid_text(card._repr_html_()), repr(card)):
         assert "Scorecard of <b>m" in text
         assert "Consistency (MIRAE)" in text
@@ -88,15 +88,15 @@ def test_a_comparison_a_gate_and_a_scorecard_are_valid_text(runs: tuple[ek.Run, 
 
 
 def test_a_dry_run_counts_and_prices_without_asking() -> None:
-    plan = ek.dry_run("mirae", model="openai:NAME", lang="en", limit=2, levels="1-2", repeats=3, price_out=10)
+    plan = sl.dry_run("mirae", model="openai:NAME", lang="en", limit=2, levels="1-2", repeats=3, price_out=10)
     assert plan.requests["generate"] == 12
     assert plan.usd == pytest.approx(plan.tokens_out["generate"] * 10 / 1e6)
     assert not plan.local
     assert "at most about $" in valid_text(plan._repr_html_())
-    local = ek.dry_run("mirae", model="embedded", lang="en", limit=1, levels="1")
+    local = sl.dry_run("mirae", model="embedded", lang="en", limit=1, levels="1")
     assert (local.usd, "Runs locally: free" in local._repr_html_()) == (None, True)
     with pytest.raises(UsageError, match="unknown model 'nowhere:x'"):
-        ek.dry_run("mirae", model="nowhere:x")
+        sl.dry_run("mirae", model="nowhere:x")
 
 
 # The records as a data frame
@@ -123,7 +123,7 @@ def test_the_answers_of_a_sample_are_a_list_with_null_for_a_failure(tmp_path: Pa
 @pytest.mark.parametrize(("progress", "heard"), [(True, True), (False, False), (None, False)])
 def test_progress_shows_on_a_terminal_unless_switched_off(progress: bool | None, heard: bool) -> None:
     """A real terminal on stderr."""
-    code = f"from evenkeel.report.terminal.progress import watcher; watcher({progress}).note('heard')"
+    code = f"from sealegs.report.terminal.progress import watcher; watcher({progress}).note('heard')"
     ours, theirs = pty.openpty()
     try:
         subprocess.run([sys.executable, "-c", code], stderr=theirs, check=True)

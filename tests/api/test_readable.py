@@ -7,8 +7,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-import evenkeel as ek
-from evenkeel.api.setup import data_problem
+import sealegs as sl
+from sealegs.api.setup import data_problem
 
 ROWS = {
     "miron": {"prefix": "a b", "target": " c", "category": "Logic"},
@@ -36,8 +36,8 @@ def test_a_language_that_the_file_leaves_open_is_not_a_problem(questions: Path) 
     content = msgspec.json.decode(questions.read_bytes())
     questions.write_bytes(msgspec.json.encode({"questions": content["questions"]}))
     assert data_problem("mirae", questions) == ""
-    with pytest.raises(ek.UsageError, match="give --lang"):
-        ek.dry_run("mirae", "embedded", data=questions)
+    with pytest.raises(sl.UsageError, match="give --lang"):
+        sl.dry_run("mirae", "embedded", data=questions)
 
 
 def test_data_that_is_not_there_is_a_problem(tmp_path: Path) -> None:

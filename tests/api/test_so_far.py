@@ -6,9 +6,9 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from evenkeel.api.so_far import pace, so_far
 from runs import run_small
 from scripted import Scripted
+from sealegs.api.so_far import pace, so_far
 
 
 def test_what_is_answered_is_scored_and_the_rest_is_left_out(tmp_path: Path) -> None:

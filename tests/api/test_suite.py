@@ -18,15 +18,15 @@ import msgspec
 import pytest
 from aiohttp import web
 
-import evenkeel as ek
-from commandline import command, evenkeel
-from evenkeel.api.launch import started
-from evenkeel.api.suite.suite import plan_suite
-from evenkeel.files import lock
-from evenkeel.harness.control import stop
-from evenkeel.report.suite import SuiteResult
+import sealegs as sl
+from commandline import command, sealegs
 from loopback import Loopback
 from models.tiny import tiny_model
+from sealegs.api.launch import started
+from sealegs.api.suite.suite import plan_suite
+from sealegs.files import lock
+from sealegs.harness.control import stop
+from sealegs.report.suite import SuiteResult
 from suites import PATIENCE, SMALL, journaled, outcome, serving, until, write_suite
 
 pytestmark = pytest.mark.slow
@@ -55,7 +55,7 @@ def test_a_suite_that_is_killed_twice_ends_like_an_undisturbed_one(tmp_path: Pat
     assert (killed / "leaderboard.md").read_bytes() == (whole / "leaderboard.md").read_bytes()
     assert journaled(killed) == answers
     assert asked_twice <= 2 * len(servers) * 64  # on their way at each kill; texts are embedded 64 at a time
-    assert [run.state for run in ek.list_runs(killed)] == ["finished"] * len(result.runs)
+    assert [run.state for run in sl.list_runs(killed)] == ["finished"] * len(result.runs)
 
 
 def test_a_failing_model_stops_no_other_and_says_why(tmp_path: Path, questions: Path) -> None:
@@ -67,7 +67,7 @@ def test_a_failing_model_stops_no_other_and_says_why(tmp_path: Path, questions: 
     with serving(good={}, bad=bad, few={}) as servers:
         path = write_suite(tmp_path, servers)
         path.write_text(path.read_text().replace('"openai:few",', '"openai:few", data: poisoned.json,'))
-        done = evenkeel("suite", path, "--out", out, "--json")
+        done = sealegs("suite", path, "--out", out, "--json")
         texts = [(out / name).read_text() for name in ("leaderboard.md", "leaderboard.html")]
         asked = {name: server.requests for name, server in servers.items()}
         again = outcome(path, out=out, only=["*-good", "*-few"])
@@ -92,7 +92,7 @@ def test_where_no_model_is_reached_the_exit_code_says_so(tmp_path: Path, questio
     with serving(one={}) as servers:
         path = write_suite(tmp_path, servers)
     path.write_text(path.read_text().replace("send_seed: true", "retries: 0"))
-    done = evenkeel("suite", path)
+    done = sealegs("suite", path)
     assert done.code == 3
     assert "mirae-one  failed" in done.stdout
 
@@ -130,8 +130,8 @@ def test_a_leaderboard_is_by_the_metric_that_the_file_names(tmp_path: Path, ques
 NEW_TYPES = """
 import sys
 from msgspec import Struct
-import evenkeel as ek
-from evenkeel.api.suite import execution
+import sealegs as sl
+from sealegs.api.suite import execution
 
 def structs():
     return set(execution._subclasses(Struct))
@@ -139,7 +139,7 @@ def structs():
 build = execution.build_types
 known = set()
 execution.build_types = lambda benchmarks: (build(benchmarks), known.update(structs()))
-result = ek.suite(sys.argv[1], progress=False)
+result = sl.suite(sys.argv[1], progress=False)
 print(result.exit_code, sorted(cls.__qualname__ for cls in structs() - known))
 """
 
@@ -251,7 +251,7 @@ def test_one_suite_writes_a_folder_and_its_end_ends_its_runs(tmp_path: Path, que
         path = write_suite(tmp_path, servers)
         process = subprocess.Popen(command("suite", path), stderr=subprocess.DEVNULL)
         until(lambda: servers["one"].requests)
-        with pytest.raises(ek.UsageError, match="is in use by another process"):
+        with pytest.raises(sl.UsageError, match="is in use by another process"):
             outcome(path)
         process.kill()
         process.wait()
@@ -288,22 +288,22 @@ def test_a_changed_run_is_refused_until_its_folder_is_gone(tmp_path: Path, quest
     with serving(one={}) as servers:
         path = write_suite(tmp_path, servers)
         path.write_text(path.read_text().replace("{spec:", "{name: mine, spec:", 1))
-        assert "mirae-mine" in evenkeel("suite", path, "--dry-run").stdout
+        assert "mirae-mine" in sealegs("suite", path, "--dry-run").stdout
         result = outcome(path)
         assert result.exit_code == 0
-        assert [run.model for run in ek.list_runs(result.path)] == ["mine"]  # as the file calls it
+        assert [run.model for run in sl.list_runs(result.path)] == ["mine"]  # as the file calls it
         asked, root = servers["one"].requests, tmp_path / "runs" / "suite"
         (root / "mirae-mine" / "report.html").unlink()  # as a process leaves it that is killed late
         path.write_text(path.read_text() + "defaults: {concurrency: 5}\n")
         assert outcome(path).exit_code == 0
         assert (root / "mirae-mine" / "report.html").is_file()
         path.write_text(path.read_text().replace("repeats: 2", "repeats: 3"))
-        done = evenkeel("suite", path)
+        done = sealegs("suite", path)
         assert (done.code, servers["one"].requests) == (2, asked)
         assert "mirae-mine had other options or data. Remove that folder" in done.stderr
         shutil.rmtree(root / "mirae-mine")
         assert outcome(path).exit_code == 0
-    assert ek.load_run(root / "mirae-mine").spec.options["repeats"] == 3
+    assert sl.load_run(root / "mirae-mine").spec.options["repeats"] == 3
 
 
 def test_a_gate_makes_its_first_baseline_and_then_compares(tmp_path: Path) -> None:
@@ -338,13 +338,13 @@ def test_a_gate_makes_its_first_baseline_and_then_compares(tmp_path: Path) -> No
 def test_the_dry_run_asks_nothing_and_says_what_it_costs(tmp_path: Path, questions: Path) -> None:
     with serving(one={}, two={}) as servers:
         path = write_suite(tmp_path, servers, more="defaults: {price_in: 1.0, price_out: 2.0}\n")
-        plain = evenkeel("suite", path, "--dry-run")
-        plan = msgspec.json.decode(evenkeel("suite", path, "--dry-run", "--json", "--only", "*-two").stdout)
+        plain = sealegs("suite", path, "--dry-run")
+        plan = msgspec.json.decode(sealegs("suite", path, "--dry-run", "--json", "--only", "*-two").stdout)
         assert not servers["one"].requests + servers["two"].requests
     assert plain.code == 0
     assert "2 of 2 runs not finished: at most $" in plain.stdout
     (two,) = plan
-    single = ek.dry_run(
+    single = sl.dry_run(
         "mirae", "openai:two", data=questions, levels="1", repeats=2, embedder="openai:e", price_in=1.0,
         price_out=2.0,
     )  # fmt: skip

@@ -9,10 +9,10 @@ from textwrap import dedent
 
 import pytest
 
-from commandline import evenkeel
-from evenkeel.api.suite.definition import example, read_suite
-from evenkeel.api.suite.runs import THIS_MACHINE, PlannedRun, planned_runs
-from evenkeel.errors import DataError
+from commandline import sealegs
+from sealegs.api.suite.definition import example, read_suite
+from sealegs.api.suite.runs import THIS_MACHINE, PlannedRun, planned_runs
+from sealegs.errors import DataError
 
 PLAIN = "models: [embedded]\nbenchmarks: [miron]\n"
 
@@ -92,7 +92,7 @@ def test_names_never_become_paths(tmp_path: Path) -> None:
     ids=range(4),
 )
 def test_a_key_in_the_file_is_refused_and_not_repeated(tmp_path: Path, text: str) -> None:
-    done = evenkeel("suite", write(tmp_path, text))
+    done = sealegs("suite", write(tmp_path, text))
     assert done.code == 2
     assert "suite.yaml, line 1" in done.stderr
     assert "sk-Ab3" not in done.output
@@ -172,17 +172,17 @@ def test_changed_data_are_another_run(tmp_path: Path, questions: Path) -> None:
 
 def test_the_example_is_a_suite_and_replaces_no_file(tmp_path: Path) -> None:
     path = tmp_path / "mine.yaml"
-    assert evenkeel("suite", "--init", path).code == 0
+    assert sealegs("suite", "--init", path).code == 0
     runs = planned_runs(read_suite(path))
     assert {run.task.benchmark for run in runs} == {"mirae", "rgb", "miron", "multiview"}
     path.write_text("mine")
-    assert evenkeel("suite", "--init", path).code == 2
+    assert sealegs("suite", "--init", path).code == 2
     assert path.read_text() == "mine"
 
 
 def test_what_is_commented_out_in_the_example_is_right_too(tmp_path: Path) -> None:
     """Every commented entry, taken in, is a suite."""
-    text = re.sub(r"^( *)# (?=- |  (?!evenkeel)|budget:)", r"\1", example(), flags=re.MULTILINE)
+    text = re.sub(r"^( *)# (?=- |  (?!sealegs)|budget:)", r"\1", example(), flags=re.MULTILINE)
     definition = read_suite(write(tmp_path, text)).definition
     assert len(definition.models) == 4
     assert len(definition.benchmarks) == 5
@@ -228,9 +228,9 @@ def test_a_key_of_another_provider_is_not_sent_to_a_provider(
 
 def test_the_persons_own_settings_allow_a_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "secret-of-mine")
-    settings = tmp_path / "evenkeel.toml"
+    settings = tmp_path / "sealegs.toml"
     settings.write_text('[hosts."llm.example:8000"]\n')
-    monkeypatch.setenv("EVENKEEL_CONFIG", str(settings))
+    monkeypatch.setenv("SEALEGS_CONFIG", str(settings))
     assert planned(tmp_path, FOREIGN[0] % ", args: {api_key_env: OPENAI_API_KEY}")
 
 
@@ -238,9 +238,9 @@ def test_a_dry_run_shows_which_key_goes_where(tmp_path: Path) -> None:
     path = write(tmp_path, FOREIGN[0] % ", args: {api_key_env: OPENAI_API_KEY}")
     key = {"OPENAI_API_KEY": "secret-of-mine"}
     arguments = ("suite", str(path), "--dry-run", "--allow-host", "llm.example:8000")
-    result = evenkeel(*arguments, **key)
+    result = sealegs(*arguments, **key)
     assert "OPENAI_API_KEY goes to llm.example:8000" in result.stdout
-    single = evenkeel("run", "rgb", "--model", "openai:x", "--limit=2", "--dry-run", **key)
+    single = sealegs("run", "rgb", "--model", "openai:x", "--limit=2", "--dry-run", **key)
     assert "OPENAI_API_KEY goes to api.openai.com" in single.stdout
     assert "secret-of-mine" not in result.stdout + single.stdout
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import html5lib
 import pytest
 
-from commandline import evenkeel
-from evenkeel.api.launch import started
-from evenkeel.app.routes import ACTIONS, PAGES
-from evenkeel.app.server import LARGEST_UPLOAD_BYTES, AppServer
-from evenkeel.errors import UsageError
+from commandline import sealegs
 from scripted import Scripted
+from sealegs.api.launch import started
+from sealegs.app.routes import ACTIONS, PAGES
+from sealegs.app.server import LARGEST_UPLOAD_BYTES, AppServer
+from sealegs.errors import UsageError
 from serving import Serving, Visitor, address, serving
 
 
@@ -29,7 +29,7 @@ def test_another_user_of_the_machine_reads_nothing(app: Serving, path: str) -> N
     stranger = Visitor(app.port)
     reply = stranger.get(path)
     assert (reply.status, reply.text.startswith("refused: open the address")) == (403, True)
-    stranger.cookie = f"evenkeel-{app.port}=guess"
+    stranger.cookie = f"sealegs-{app.port}=guess"
     assert stranger.get(path).status == 403
 
 
@@ -40,7 +40,7 @@ def test_the_token_becomes_a_cookie_and_leaves_the_address(app: Serving) -> None
     assert reply.headers["location"] == "/run?run=one"
     cookie = reply.headers["set-cookie"]
     assert all(part in cookie for part in ("HttpOnly", "SameSite=Strict", "Path=/"))
-    assert cookie.startswith(f"evenkeel-{app.port}="), "two apps of one browser keep a cookie each"
+    assert cookie.startswith(f"sealegs-{app.port}="), "two apps of one browser keep a cookie each"
     visitor.cookie = cookie.partition(";")[0]
     assert visitor.get("/").status == 200
     assert visitor.get("/?token=guess").status == 403
@@ -226,14 +226,14 @@ def hidden(page: str) -> dict[str, str]:
 def test_a_port_in_use_is_said_in_one_line() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        done = evenkeel("app", "--port", port, "--no-open")
+        done = sealegs("app", "--port", port, "--no-open")
     assert done.code == 2
     assert f"--port {port}: Address already in use" in done.stderr
     assert "Traceback" not in done.stderr
 
 
 def test_an_address_that_lets_others_in_needs_read_only() -> None:
-    done = evenkeel("app", "--host", "0.0.0.0", "--no-open")
+    done = sealegs("app", "--host", "0.0.0.0", "--no-open")
     assert done.code == 2
     assert "add --read-only" in done.stderr
     for host, read_only in (("0.0.0.0", True), ("::1", False)):
@@ -243,6 +243,6 @@ def test_an_address_that_lets_others_in_needs_read_only() -> None:
 
 
 def test_a_read_only_app_needs_a_folder_of_runs(tmp_path: Path) -> None:
-    done = evenkeel("app", "--runs", tmp_path / "absent", "--read-only", "--no-open")
+    done = sealegs("app", "--runs", tmp_path / "absent", "--read-only", "--no-open")
     assert done.code == 2
     assert "absent" in done.stderr

@@ -13,7 +13,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
-import evenkeel as ek
+import sealegs as sl
 from browsers import chromium
 from scripted import Scripted
 from serving import Serving, serving
@@ -83,7 +83,7 @@ def test_every_page_can_be_read_by_everyone(browser: Browser, app: Serving, widt
 
 def test_a_hostile_answer_is_text_in_the_details(browser: Browser, app: Serving) -> None:
     page, seen = opened(browser, app, "/run?run=one")
-    details = page.locator("#sample-detail .ek-body")
+    details = page.locator("#sample-detail .sl-body")
     expect(details.first).to_be_visible()
     for row in range(1, 8):
         page.locator("tr.sample").nth(row).get_by_role("button").click()
@@ -96,7 +96,7 @@ def test_a_hostile_answer_is_text_in_the_details(browser: Browser, app: Serving)
 
 def test_the_address_has_what_is_chosen_and_keys_mark(browser: Browser, app: Serving, runs: Path) -> None:
     page, seen = opened(browser, app, "/run?run=two")
-    ids = ek.load_run(runs / "two").samples().index.ids
+    ids = sl.load_run(runs / "two").samples().index.ids
     expect(page.get_by_role("button", name="The check is right")).to_be_visible()
     page.keyboard.press("j")
     expect(page).to_have_url(re.compile(f"sample={re.escape(ids[1]).replace(' ', '[+]')}|sample=.*1"))
@@ -117,7 +117,7 @@ def test_the_address_has_what_is_chosen_and_keys_mark(browser: Browser, app: Ser
     with page.expect_response("**/run/mark"):
         page.get_by_role("button", name="The check is right").click()
     expect(page.get_by_label("Comment")).to_have_value("j k r w")
-    [mark] = ek.load_run(runs / "two").marks()
+    [mark] = sl.load_run(runs / "two").marks()
     assert (mark.sample, mark.verdict, mark.comment) == (ids[1], "right", "j k r w")
     page.get_by_role("link", name="Address of this sample").click()
     expect(page.get_by_text("two, 2 of 8")).to_be_visible()
@@ -175,9 +175,9 @@ def test_a_run_is_started_watched_marked_repeated_and_compared(
             page.get_by_role("link", name="Compare with …").click()
             page.get_by_role("link", name=f"first-{turn}", exact=True).click()
             expect(page.get_by_role("heading", name="Differences, paired by sample")).to_be_visible()
-        finished = ek.list_runs(tmp_path / "runs")
+        finished = sl.list_runs(tmp_path / "runs")
         assert [run.state for run in finished] == ["finished"] * (2 * times)
-        comments = [mark.comment for run in finished for mark in ek.load_run(run.path).marks()]
+        comments = [mark.comment for run in finished for mark in sl.load_run(run.path).marks()]
         assert sorted(comments) == sorted(f"turn {turn}" for turn in range(times))
         assert seen == []
         page.context.close()

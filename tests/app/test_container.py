@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from evenkeel.cli.app import app_command
+from sealegs.cli.app import app_command
 
 pytestmark = pytest.mark.slow
 
@@ -38,8 +38,8 @@ def test_everything_that_is_copied_is_there_and_not_ignored() -> None:
 
 def started(folder: Path, *arguments: str, **environment: str) -> tuple[dict[str, str], list[str]]:
     """The environment and the arguments that the container's command line gets."""
-    (folder / "evenkeel").write_text('#!/bin/sh\nenv\nprintf "%s\\n" ARGUMENTS "$@"\n')
-    (folder / "evenkeel").chmod(0o755)
+    (folder / "sealegs").write_text('#!/bin/sh\nenv\nprintf "%s\\n" ARGUMENTS "$@"\n')
+    (folder / "sealegs").chmod(0o755)
     (entry,) = instructions("ENTRYPOINT")
     (command,) = instructions("CMD")
     done = subprocess.run(
@@ -53,12 +53,12 @@ def started(folder: Path, *arguments: str, **environment: str) -> tuple[dict[str
 @pytest.mark.parametrize("space", [False, True])
 def test_the_command_is_one_that_the_app_takes(space: bool, tmp_path: Path) -> None:
     values, (name, *options) = started(tmp_path, **({"SPACE_HOST": "me-it.hf.space"} if space else {}))
-    assert values["EVENKEEL_APP_ALLOW_HOST"] == ("me-it.hf.space" if space else "")
+    assert values["SEALEGS_APP_ALLOW_HOST"] == ("me-it.hf.space" if space else "")
     params = app_command.make_context("app", options).params
     assert name == "app"
     assert (params["host"], params["read_only"], params["open_browser"]) == ("0.0.0.0", True, False)
     assert params["port"] == front_matter()["app_port"] == int(instructions("EXPOSE")[0])
-    assert instructions("USER") == ["evenkeel"], "not root"
+    assert instructions("USER") == ["sealegs"], "not root"
 
 
 def test_a_container_runs_any_command_with_its_arguments_as_they_are(tmp_path: Path) -> None:

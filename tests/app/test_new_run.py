@@ -11,14 +11,14 @@ from typing import Any
 import html5lib
 import pytest
 
-import evenkeel as ek
+import sealegs as sl
 from dialects import PROVIDERS, ProviderServer, named_at
-from evenkeel.api.launch import started
-from evenkeel.api.listing import suggestions_date
-from evenkeel.app.progress import WatchedProcess, watched
-from evenkeel.files import lock
 from runs import run_small
 from scripted import Scripted
+from sealegs.api.launch import started
+from sealegs.api.listing import suggestions_date
+from sealegs.app.progress import WatchedProcess, watched
+from sealegs.files import lock
 from serving import Serving, address, serving
 from suites import until
 
@@ -142,13 +142,13 @@ def test_a_file_is_uploaded_checked_and_used(app: Serving, tmp_path: Path) -> No
 def test_a_run_of_this_person_is_begun_again_with_its_server(app: Serving, tmp_path: Path) -> None:
     with Scripted(lambda prompt: "I do not know.") as server:
         name = begun(app, FORM | {"address": server.url})
-        until(lambda: [run.state for run in ek.list_runs(tmp_path / "runs")] == ["finished"])
+        until(lambda: [run.state for run in sl.list_runs(tmp_path / "runs")] == ["finished"])
         page = app.visitor.get(address("/new-run", like=name)).text
         filled = fields(page)
         for key in ("source", "name", "address", "variable", "data", "size", "lang"):
             assert filled[key] == (server.url if key == "address" else FORM[key])
         other = begun(app, filled | {"name": "another", "option-ability": "noise", "option-noise_rates": "0"})
-        until(lambda: [run.state for run in ek.list_runs(tmp_path / "runs")] == ["finished", "finished"])
+        until(lambda: [run.state for run in sl.list_runs(tmp_path / "runs")] == ["finished", "finished"])
     compared = app.visitor.get(f"/compare?run={name}&run={other}")
     assert compared.status == 200
     # The same folder elsewhere may come from anyone: what it says of servers and keys is not taken.
@@ -188,12 +188,12 @@ def test_a_run_is_watched_stopped_resumed_and_listed(app: Serving, tmp_path: Pat
         assert (last["ended"], last["state"]) == (True, "Stopped")
         page = app.visitor.get(address("/run", run=name)).text
         assert "Resume" in page
-        assert "evenkeel resume" in page
+        assert "sealegs resume" in page
         server.behaviour.holds_after = 0
         assert app.visitor.post("/run/resume", app.form("/new-run") | {"run": name}).status == 303
         assert events(app, name)[-1]["ended"]
     assert "Right in" in app.visitor.get(address("/run", run=name)).text
-    [listed] = ek.list_runs(tmp_path / "runs")
+    [listed] = sl.list_runs(tmp_path / "runs")
     assert (listed.state, listed.headline and listed.headline.coverage) == ("finished", 1)
 
 

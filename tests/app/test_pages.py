@@ -12,15 +12,15 @@ from urllib.parse import quote
 import html5lib
 import pytest
 
-import evenkeel as ek
-from evenkeel.api.explained import explained
-from evenkeel.app.routes import PAGES
-from evenkeel.page.format import escape_controls
-from evenkeel.report.samples.flips import compare_sample
+import sealegs as sl
 from harness.test_canary import CANARY, Echo, leaks
 from markup import NASTY
 from readers import RANKS
 from runs import run_small
+from sealegs.api.explained import explained
+from sealegs.app.routes import PAGES
+from sealegs.page.format import escape_controls
+from sealegs.report.samples.flips import compare_sample
 from serving import Serving, address, serving
 
 
@@ -78,7 +78,7 @@ def test_a_strangers_runs_are_text_on_every_page(app: Serving, runs: Path) -> No
 
 
 def test_a_hostile_answer_is_shown_as_it_is(app: Serving, runs: Path) -> None:
-    samples = ek.load_run(runs / "one").samples()
+    samples = sl.load_run(runs / "one").samples()
     for sample in samples.index.ids:
         reply = app.visitor.get(address("/sample", run="one", sample=sample))
         record = samples.record(samples.row_of(sample) or 0)
@@ -101,7 +101,7 @@ def test_names_that_lead_elsewhere_are_refused(app: Serving, runs: Path) -> None
 
 def test_the_runs_are_listed_with_verdict_and_interval(app: Serving, runs: Path) -> None:
     text = text_of(app.visitor.get("/").text)
-    run = ek.load_run(runs / "one")
+    run = sl.load_run(runs / "one")
     assert run.verdict in text
     assert "broken" in text
     assert "unfinished" in text
@@ -115,7 +115,7 @@ def test_a_runs_page_is_its_report_with_the_data_of_all_samples(app: Serving, ru
     report = (runs / "one" / "report.html").read_text(encoding="utf-8")
     headings = [heading.text for heading in tree(report).iter("h2")]
     assert [heading.text for heading in tree(page).iter("h2")] == headings
-    run = ek.load_run(runs / "one")
+    run = sl.load_run(runs / "one")
     assert run.verdict in text_of(page)
     reply = app.visitor.get("/samples?run=one")
     assert reply.headers["content-type"].startswith("application/json")
@@ -154,7 +154,7 @@ def test_only_runs_that_were_asked_the_same_are_offered(app: Serving) -> None:
 
 
 def test_a_sample_is_shown_in_both_runs(app: Serving, runs: Path) -> None:
-    sample = ek.load_run(runs / "one").samples().index.ids[0]
+    sample = sl.load_run(runs / "one").samples().index.ids[0]
     reply = app.visitor.get(f"/compare?run=one&run=two&sample={quote(sample)}")
     assert reply.status == 200
     assert compare_sample(runs / "one", runs / "two", sample).title in text_of(reply.text)
@@ -192,7 +192,7 @@ def test_tokenizers_are_compared(app: Serving, tmp_path: Path) -> None:
 
 
 def test_a_mark_is_saved_and_shown_at_once(app: Serving, runs: Path) -> None:
-    run = ek.load_run(runs / "two")
+    run = sl.load_run(runs / "two")
     sample = run.samples().index.ids[1]
     page = app.visitor.get(address("/sample", run="two", sample=sample)).text
     form = {"run": "two", "sample": sample, "verdict": "wrong", "comment": NASTY[0]}
@@ -232,6 +232,6 @@ def test_a_key_is_on_no_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
             pages["review"] = review.text.encode()
             pages["an error"] = app.visitor.get("/run?run=broken").text.encode()
     assert b"[key]" in b"".join(pages.values()), "what the server repeated is on a page"
-    shown = {"run": made[0]._repr_html_(), "compare": ek.compare(*made)._repr_html_(), "repr": repr(made[0])}
+    shown = {"run": made[0]._repr_html_(), "compare": sl.compare(*made)._repr_html_(), "repr": repr(made[0])}
     pages |= {name: text.encode() for name, text in shown.items()}
     assert {name: spelling for name, page in pages.items() if (spelling := leaks(page))} == {}

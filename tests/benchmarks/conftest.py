@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-import evenkeel as ek
+import sealegs as sl
 from multiview_judge import MATH, written
 from rgb_rules import Answering, troubled, write_sets
 from triplets import store_tools
@@ -19,11 +19,11 @@ def rgb_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def rgb_run(rgb_files: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[ek.Run, Answering]:
+def rgb_run(rgb_files: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[sl.Run, Answering]:
     """A whole run of all abilities, and the server that it asked."""
     with Answering(rgb_files, troubled, record=True) as server:
         out = tmp_path_factory.mktemp("whole") / "run"
-        return ek.run("rgb", "openai:loop", base_url=server.url, data=rgb_files, out=out), server
+        return sl.run("rgb", "openai:loop", base_url=server.url, data=rgb_files, out=out), server
 
 
 @pytest.fixture(scope="session")

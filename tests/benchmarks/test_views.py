@@ -10,20 +10,20 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-import evenkeel as ek
-from evenkeel.benchmarks.mirae.benchmark import Mirae
-from evenkeel.benchmarks.mirae.data import MiraeDetail, MiraeInputs
-from evenkeel.benchmarks.miron.benchmark import Miron, MironOptions
-from evenkeel.benchmarks.miron.data import MironInputs
-from evenkeel.benchmarks.multiview.added import measure as measure_triplet
-from evenkeel.benchmarks.multiview.benchmark import Multiview
-from evenkeel.benchmarks.multiview.methods import by_bm25
-from evenkeel.benchmarks.rgb.added import measure
-from evenkeel.benchmarks.rgb.benchmark import Rgb
-from evenkeel.benchmarks.rgb.data import RgbInputs
-from evenkeel.harness.benchmark import Benchmark, record_type
-from evenkeel.page.view import Beside, Facts, Matrix, Text, Tokens, View
-from evenkeel.types import Answered, LogLikelihood, Logprobs, Record, Response, Sample, Score
+import sealegs as sl
+from sealegs.benchmarks.mirae.benchmark import Mirae
+from sealegs.benchmarks.mirae.data import MiraeDetail, MiraeInputs
+from sealegs.benchmarks.miron.benchmark import Miron, MironOptions
+from sealegs.benchmarks.miron.data import MironInputs
+from sealegs.benchmarks.multiview.added import measure as measure_triplet
+from sealegs.benchmarks.multiview.benchmark import Multiview
+from sealegs.benchmarks.multiview.methods import by_bm25
+from sealegs.benchmarks.rgb.added import measure
+from sealegs.benchmarks.rgb.benchmark import Rgb
+from sealegs.benchmarks.rgb.data import RgbInputs
+from sealegs.harness.benchmark import Benchmark, record_type
+from sealegs.page.view import Beside, Facts, Matrix, Text, Tokens, View
+from sealegs.types import Answered, LogLikelihood, Logprobs, Record, Response, Sample, Score
 from triplets import triplet
 
 T = TypeVar("T")
@@ -74,10 +74,10 @@ def failed(record: Record) -> Record:
 # Any benchmark
 
 
-class Parrot(ek.Benchmark):
+class Parrot(sl.Benchmark):
     """Can it repeat a word?"""
 
-    metrics = (ek.Metric("repeated", "Words repeated", "share", "higher"),)
+    metrics = (sl.Metric("repeated", "Words repeated", "share", "higher"),)
 
 
 def parrot(name: str, value: float | None) -> Record:

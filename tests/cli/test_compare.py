@@ -10,8 +10,8 @@ import msgspec
 import numpy as np
 import pytest
 
-from commandline import evenkeel
-from evenkeel.analysis.comparison import Comparison
+from commandline import sealegs
+from sealegs.analysis.comparison import Comparison
 from stored import store_run
 
 pytestmark = pytest.mark.slow
@@ -30,7 +30,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_reruns_do_not_differ_significantly_and_a_damaged_model_does(runs: Path) -> None:
-    done = evenkeel("compare", runs / "first", runs / "again", runs / "damaged")
+    done = sealegs("compare", runs / "first", runs / "again", runs / "damaged")
     assert done.code == 0
     assert re.search(r"^first +again +no clear difference ", done.output, re.MULTILINE)
     assert re.search(r"^first +damaged +B is worse .* < 0\.001", done.output, re.MULTILINE)
@@ -38,7 +38,7 @@ def test_reruns_do_not_differ_significantly_and_a_damaged_model_does(runs: Path)
 
 def test_two_runs_are_shown_metric_by_metric_with_nothing_cut_off(runs: Path) -> None:
     pair = (runs / "first", runs / "damaged")
-    done = evenkeel("compare", *pair)
+    done = sealegs("compare", *pair)
     title = r"^Similarity of the answers' texts \(SBERT cosine\)"
     row = rf"{title} +B is worse +0\.\d+ +0\.\d+ +-0\.\d+ +\[-0\.\d+, -0\.\d+\] +< 0\.001"
     assert re.search(row, done.output, re.MULTILINE)
@@ -48,7 +48,7 @@ def test_two_runs_are_shown_metric_by_metric_with_nothing_cut_off(runs: Path) ->
     assert "36 prompts from 12 questions" in words
     assert "…" not in done.output
     assert "\x1b" not in done.output
-    as_json = evenkeel("compare", *pair, "--metric", "mean_similarity/level=2", "--json")
+    as_json = sealegs("compare", *pair, "--metric", "mean_similarity/level=2", "--json")
     comparison = msgspec.json.decode(as_json.stdout, type=Comparison)
     assert comparison.metrics == ("mean_similarity/level=2",)
     assert comparison.differences[0].n == 12
@@ -60,7 +60,7 @@ def test_runs_with_another_instrument_are_refused_with_exit_code_2(tmp_path: Pat
         values = {"mean_similarity": np.linspace(0, 1, 12).reshape(4, 3)}
         store_run(tmp_path / name, values, embedder=embedder)
     a, b = tmp_path / "a", tmp_path / "b"
-    for done in (evenkeel("compare", a, b), evenkeel("gate", b, "--baseline", a)):
+    for done in (sealegs("compare", a, b), sealegs("gate", b, "--baseline", a)):
         assert done.code == 2
         assert "Embedder: A openai:embed, B openai:another" in done.stderr
         assert "Traceback" not in done.stderr
@@ -70,10 +70,10 @@ def test_runs_with_another_instrument_are_refused_with_exit_code_2(tmp_path: Pat
 
 
 def test_the_gate_passes_on_a_rerun_and_fails_on_a_damaged_model(runs: Path) -> None:
-    again = evenkeel("gate", runs / "again", "--baseline", runs / "first")
+    again = sealegs("gate", runs / "again", "--baseline", runs / "first")
     assert again.code == 0
     assert "no significant drop; minimum detectable" in again.output
-    damaged = evenkeel("gate", runs / "damaged", "--baseline", runs / "first", "--max-drop", "0.05")
+    damaged = sealegs("gate", runs / "damaged", "--baseline", runs / "first", "--max-drop", "0.05")
     assert damaged.code == 1
     first, *_ = damaged.output.splitlines()
     assert first.startswith("FAIL  mean_similarity went from 0.")
@@ -91,7 +91,7 @@ def hostile(tmp_path: Path) -> tuple[str | Path, ...]:
 
 
 def test_junit_is_xml_with_a_case_for_each_check(hostile: tuple[str | Path, ...], tmp_path: Path) -> None:
-    done = evenkeel(*hostile, "--format", "junit", "--out", tmp_path / "gate.xml")
+    done = sealegs(*hostile, "--format", "junit", "--out", tmp_path / "gate.xml")
     assert done.code == 1
     assert done.output.startswith("FAIL  mean_similarity")
     suites = ElementTree.parse(tmp_path / "gate.xml").getroot()
@@ -107,17 +107,17 @@ def test_junit_is_xml_with_a_case_for_each_check(hostile: tuple[str | Path, ...]
 
 def test_github_has_an_annotation_for_each_check_and_no_other(hostile: tuple[str | Path, ...]) -> None:
     metric = "mean_similarity/lang=e%0An,level=1"
-    done = evenkeel(*hostile, "--format", "github", "--metric", "mean_similarity", "--metric", metric)
+    done = sealegs(*hostile, "--format", "github", "--metric", "mean_similarity", "--metric", metric)
     lines = done.output.splitlines()
     assert [line.split(" ")[0] for line in lines] == ["::notice", "::error", "::error"]
     assert lines[0].startswith(
-        "::notice title=evenkeel gate%3A coverage::coverage 100%25 (of mean_similarity)"
+        "::notice title=sealegs gate%3A coverage::coverage 100%25 (of mean_similarity)"
     )
-    assert "title=evenkeel gate%3A mean_similarity/lang=e%250An%2Clevel=1::" in lines[2]
+    assert "title=sealegs gate%3A mean_similarity/lang=e%250An%2Clevel=1::" in lines[2]
 
 
 def test_markdown_is_a_table_in_which_nothing_is_markup(hostile: tuple[str | Path, ...]) -> None:
-    done = evenkeel(*hostile, "--format", "markdown")
+    done = sealegs(*hostile, "--format", "markdown")
     title, _, head, _, *rows = done.output.splitlines()
     assert title.startswith("# Gate FAILED: ")
     assert "a &lt;b\\> &amp; " in title
@@ -140,5 +140,5 @@ def test_a_misspelt_metric_is_answered_with_those_there_are(
 ) -> None:
     old, new = (store_run(tmp_path / name, {"mean_similarity": np.ones((4, 3))}).path for name in "ab")
     for command in (("compare", old, new), ("gate", new, "--baseline", old)):
-        done = evenkeel(*command, "--metric", metric)
+        done = sealegs(*command, "--metric", metric)
         assert (done.code, available in done.stderr) == (2, True), done.stderr

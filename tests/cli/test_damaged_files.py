@@ -10,7 +10,7 @@ from typing import NamedTuple
 import pytest
 
 import readers
-from commandline import evenkeel
+from commandline import sealegs
 from readers import lines
 
 pytestmark = pytest.mark.slow
@@ -88,7 +88,7 @@ def test_a_damaged_file_ends_with_one_message(
     for damage, content in damages.items():
         file.write_bytes(content)
         before = files_in(folder) | files_in(other)
-        outcome = evenkeel(*(arg.format(file=file, folder=folder, other=other) for arg in case.args))
+        outcome = sealegs(*(arg.format(file=file, folder=folder, other=other) for arg in case.args))
         assert outcome.code == 2, (damage, outcome)
         message = "".join(outcome.stderr.split())
         assert case.name in message, (damage, outcome)
@@ -119,7 +119,7 @@ def test_a_path_that_leads_nowhere_ends_with_one_message(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("circle").symlink_to("circle")
-    outcome = evenkeel(*args)
+    outcome = sealegs(*args)
     assert outcome.code == 2, outcome
     assert ("circle" if args in CIRCLE else "nobody-knows") in outcome.stderr
     assert "Traceback" not in outcome.output

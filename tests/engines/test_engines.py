@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-import evenkeel as ek
+import sealegs as sl
 from engines.plugin import Scripted
-from evenkeel.errors import ModelUnreachable, UsageError
-from evenkeel.models.engines.pool import Pool
-from evenkeel.models.engines.worker import Worker
-from evenkeel.types import Generate, ModelRef, Request, Response, Sampling
+from sealegs.errors import ModelUnreachable, UsageError
+from sealegs.models.engines.pool import Pool
+from sealegs.models.engines.worker import Worker
+from sealegs.types import Generate, ModelRef, Request, Response, Sampling
 
 
 @pytest.fixture
@@ -25,13 +25,13 @@ def worker(monkeypatch: pytest.MonkeyPatch) -> Worker:
     def open_scripted(ref: ModelRef, *, concurrency: int | None = None) -> Scripted:
         return Scripted(Scripted.Options(**ref.args))
 
-    monkeypatch.setattr("evenkeel.models.registry.open_model", open_scripted)
+    monkeypatch.setattr("sealegs.models.registry.open_model", open_scripted)
     for variable in ("OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES"):  # which a worker sets for its process
         monkeypatch.setenv(variable, os.environ.get(variable, ""))
     return make_worker({"spec": "scripted", "shout": False})
 
 
-def make_worker(identity: dict[str, Any], *, version: str = ek.__version__) -> Worker:
+def make_worker(identity: dict[str, Any], *, version: str = sl.__version__) -> Worker:
     settings: dict[str, Any] = {"concurrency": None, "threads": 1, "gpus": 0.0, "folder": str(Path.cwd())}
     return Worker(ModelRef("scripted"), identity, version=version, **settings)
 
@@ -71,7 +71,7 @@ def test_what_ends_a_run_is_not_a_rows_error(worker: Worker, monkeypatch: pytest
 @pytest.mark.parametrize(
     ("shout", "version", "problem"),
     [
-        (True, ek.__version__, "shout is False there and True on this machine"),
+        (True, sl.__version__, "shout is False there and True on this machine"),
         (False, "0.0.0", "install the same on both"),
     ],
 )

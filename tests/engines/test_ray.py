@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-import evenkeel as ek
+import sealegs as sl
 from engines.plugin import install
-from evenkeel.errors import ModelUnreachable
-from evenkeel.harness.plugins import entry_points
-from evenkeel.harness.progress import Progress
-from evenkeel.models.engines.engine import load_engine
-from evenkeel.types import ModelRef, Response
 from models.tiny import tiny_model
+from sealegs.errors import ModelUnreachable
+from sealegs.harness.plugins import entry_points
+from sealegs.harness.progress import Progress
+from sealegs.models.engines.engine import load_engine
+from sealegs.types import ModelRef, Response
 
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
 psutil = pytest.importorskip("psutil", reason="psutil is not installed: it comes with the extra hf")
@@ -35,7 +35,7 @@ NODE = {"num_cpus": 1, "num_gpus": 0, "object_store_memory": 80_000_000}
 def plugin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         folder = str(install(tmp_path_factory.mktemp("plugin")))
-        source = str(Path(ek.__file__).parents[1])
+        source = str(Path(sl.__file__).parents[1])
         patch.setenv("PYTHONPATH", os.pathsep.join([folder, source, os.environ.get("PYTHONPATH", "")]))
         patch.setattr(sys, "path", [folder, *sys.path])
         patch.setenv("RAY_worker_niceness", "0")  # at Ray's own 15, workers wait for every other test
@@ -77,7 +77,7 @@ class Watching(Progress):
         self.notes.append(text)
 
 
-def files(run: ek.Run) -> dict[str, bytes]:
+def files(run: sl.Run) -> dict[str, bytes]:
     """What a run publishes, and its figures."""
     paths = [*(run.path / "export").iterdir(), run.path / "records.jsonl", run.path / "summary.json"]
     return {path.name: path.read_bytes() for path in paths}
@@ -109,10 +109,10 @@ def test_losses_in_mid_run_change_no_figure(cluster: Cluster, tmp_path: Path) ->
     """A node and the only process of the other are lost, both with requests that they had not answered."""
     model = f"hf:{tiny_model(tmp_path / 'tiny')}"
     settings: dict[str, Any] = {"limit": 8, "model_args": {"concurrency": 3}}
-    local = ek.run("miron", model, out=tmp_path / "local", progress=False, **settings)
+    local = sl.run("miron", model, out=tmp_path / "local", progress=False, **settings)
     watching = Watching("asking", lambda: kill_a_node_and_a_worker(cluster))
     engine: dict[str, Any] = {"engine": "ray", "engine_args": {"address": cluster.address, "workers": 2}}
-    there = ek.run("miron", model, out=tmp_path / "ray", progress=watching, **settings, **engine)
+    there = sl.run("miron", model, out=tmp_path / "ray", progress=watching, **settings, **engine)
     assert watching.called == 1
     assert [note for note in watching.notes if "was lost; its requests go to others" in note]
     assert there.summary.keys() == local.summary.keys()
@@ -127,18 +127,18 @@ def test_two_models_take_turns_where_there_is_room_for_one(cluster: Cluster, tmp
     for node in list(cluster.worker_nodes)[1:]:
         cluster.remove_node(node)
     settings: dict[str, Any] = {"limit": 1, "levels": "1-2", "lang": "en", "progress": False}
-    local = ek.run("mirae", "scripted", out=tmp_path / "local", **settings)
+    local = sl.run("mirae", "scripted", out=tmp_path / "local", **settings)
     engine: dict[str, Any] = {"engine": "ray", "engine_args": {"address": cluster.address, "workers": 1}}
-    there = ek.run("mirae", "scripted", out=tmp_path / "ray", **settings, **engine)
+    there = sl.run("mirae", "scripted", out=tmp_path / "ray", **settings, **engine)
     assert files(there) == files(local)
 
 
 LOCAL = """
 import signal, sys, psutil
-from evenkeel.models.engines.engine import load_engine
-from evenkeel.models.engines.pool import FEWEST, LOST
-from evenkeel.models.openai.backend import OpenAI
-from evenkeel.types import Generate, ModelRef, Response, Sampling
+from sealegs.models.engines.engine import load_engine
+from sealegs.models.engines.pool import FEWEST, LOST
+from sealegs.models.openai.backend import OpenAI
+from sealegs.types import Generate, ModelRef, Response, Sampling
 
 before = signal.getsignal(signal.SIGTERM)
 prompts = [f"row {number}" for number in range(40)]
@@ -191,4 +191,4 @@ def test_no_cluster_at_an_address_is_reported_at_once() -> None:
     with load_engine("ray", {"address": "127.0.0.1:9"}) as engine:
         model = engine.open(ModelRef("embedded-embedder"))
         with pytest.raises(ModelUnreachable, match=r"no Ray cluster answers at 127\.0\.0\.1:9"):
-            list(model.answer([ek.Embed(text="a text")]))
+            list(model.answer([sl.Embed(text="a text")]))

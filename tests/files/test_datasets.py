@@ -14,10 +14,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from commandline import evenkeel
-from evenkeel.errors import DataError, DataUnreachable
-from evenkeel.files import datasets as data
-from evenkeel.files.remote.download import download
+from commandline import sealegs
+from sealegs.errors import DataError, DataUnreachable
+from sealegs.files import datasets as data
+from sealegs.files.remote.download import download
 
 NONE = data.Starter({}, lambda _: b"")
 CONTENT = b"a small published file\n" * 10_000
@@ -56,8 +56,8 @@ def serving(handler: type[Mirror], cache: Path, monkeypatch: pytest.MonkeyPatch)
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
     thread.start()
-    monkeypatch.setenv("EVENKEEL_MIRROR", f"http://127.0.0.1:{server.server_port}")
-    monkeypatch.setenv("EVENKEEL_CACHE", str(cache))
+    monkeypatch.setenv("SEALEGS_MIRROR", f"http://127.0.0.1:{server.server_port}")
+    monkeypatch.setenv("SEALEGS_CACHE", str(cache))
     yield
     server.shutdown()
     thread.join()
@@ -118,7 +118,7 @@ def test_a_file_that_cannot_be_had_does_not_stop_the_others(
     chosen = msgspec.structs.replace(data.published_set("mirae"), files=files)
     monkeypatch.setattr(data, "published_sets", lambda: {"mirae": chosen})
     mirror.contents = contents | {"gone.json": b"", "other.json": b"something else"}
-    done = evenkeel("data", "fetch", "mirae")
+    done = sealegs("data", "fetch", "mirae")
     assert done.code == 3
     assert [data.state("mirae", file) for file in files] == ["whole", "missing", "missing", "whole"]
     assert "gone.json could not be fetched (HTTP 404" in done.stderr
@@ -141,20 +141,20 @@ def test_all_nine_results_of_mirae_are_pinned_at_one_commit_by_their_blobs(refer
 
 
 def test_a_file_that_was_changed_or_never_fetched_says_how(mirror: type[Mirror]) -> None:
-    with pytest.raises(DataError, match="not fetched yet. Run: evenkeel data fetch mirae"):
+    with pytest.raises(DataError, match="not fetched yet. Run: sealegs data fetch mirae"):
         data.find("mirae", "published", None, starter=NONE)
     (path,) = data.fetch("mirae")
     path.write_bytes(b"tampered")
     assert state() == "changed"
-    with pytest.raises(DataError, match="not as published. Run: evenkeel data fetch mirae"):
+    with pytest.raises(DataError, match="not as published. Run: sealegs data fetch mirae"):
         data.find("mirae", "published", ["en"], starter=NONE)
 
 
 def test_the_login_of_a_mirror_is_sent_and_never_shown(
     mirror: type[Mirror], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    host = os.environ["EVENKEEL_MIRROR"].removeprefix("http://")
-    monkeypatch.setenv("EVENKEEL_MIRROR", f"http://me:s%40cret@{host}")
+    host = os.environ["SEALEGS_MIRROR"].removeprefix("http://")
+    monkeypatch.setenv("SEALEGS_MIRROR", f"http://me:s%40cret@{host}")
     data.fetch("mirae")
     assert mirror.logins == ["Basic " + base64.b64encode(b"me:s@cret").decode()]
     data.cached_path("mirae", data.published_set("mirae").files[0]).unlink()
@@ -175,8 +175,8 @@ def test_every_published_set_is_pinned_to_a_whole_commit() -> None:
 
 
 def test_a_fetch_without_a_network_exits_with_3(hub: type[Mirror], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("EVENKEEL_MIRROR", "http://127.0.0.1:9")
-    done = evenkeel("data", "fetch", "miron")
+    monkeypatch.setenv("SEALEGS_MIRROR", "http://127.0.0.1:9")
+    done = sealegs("data", "fetch", "miron")
     assert done.code == 3
     assert f"http://127.0.0.1:9{MIRON}/miron_en.parquet could not be fetched" in done.stderr
     for file in data.published_set("miron").files:
@@ -192,7 +192,7 @@ def test_the_git_blob_is_the_one_of_git(reference: Path) -> None:
 
 
 def test_the_starter_set_is_made_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("EVENKEEL_CACHE", str(tmp_path))
+    monkeypatch.setenv("SEALEGS_CACHE", str(tmp_path))
     made: list[str] = []
 
     def make(lang: str) -> bytes:
@@ -210,7 +210,7 @@ def test_the_starter_set_is_made_once(monkeypatch: pytest.MonkeyPatch, tmp_path:
 
 @pytest.mark.usefixtures("mirror")
 def test_a_server_that_sends_a_byte_now_and_then_is_given_up() -> None:
-    address = f"{os.environ['EVENKEEL_MIRROR']}/data/one.json"
+    address = f"{os.environ['SEALEGS_MIRROR']}/data/one.json"
     assert download(address, hint="") == CONTENT
     with pytest.raises(DataUnreachable, match="it took more than"):
         download(address, hint="", longest_s=-1.0)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenkeel.files.jsonfile import DEEPEST_JSON_LEVELS, check_depth, json_objects, replace_half_pairs
+from sealegs.files.jsonfile import DEEPEST_JSON_LEVELS, check_depth, json_objects, replace_half_pairs
 
 PROSE = st.text("{}[]\\\"':,a1 \n", max_size=30)
 OBJECTS = st.dictionaries(

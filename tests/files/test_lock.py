@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from evenkeel.errors import RunConflict
-from evenkeel.files import lock
+from sealegs.errors import RunConflict
+from sealegs.files import lock
 
 pytestmark = pytest.mark.slow
 
 HOLD = (
-    "import sys; from pathlib import Path; from evenkeel.files import lock\n"
+    "import sys; from pathlib import Path; from sealegs.files import lock\n"
     "with getattr(lock, sys.argv[1])(Path(sys.argv[2])): print('held', flush=True); sys.stdin.read()"
 )
 Locking = Callable[[Path], AbstractContextManager[None]]

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenkeel.errors import UsageError
-from evenkeel.files.cache import distinct_slug, slug
-from evenkeel.models.local.weights import Weights
+from sealegs.errors import UsageError
+from sealegs.files.cache import distinct_slug, slug
+from sealegs.models.local.weights import Weights
 
 NASTY = [
     "../../x", "/etc/passwd", "C:\\x", "\\\\host\\share", "x.", "x ", "..", ".", "", "-rf", "--out=x", "~",

@@ -13,12 +13,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from evenkeel.errors import EvenkeelError, UsageError
 from readers import READERS, Reader, lines
+from sealegs.errors import SealegsError, UsageError
 
 pytestmark = pytest.mark.slow
 
-SEEDS = int(os.environ.get("EVENKEEL_MALFORMED", "12"))
+SEEDS = int(os.environ.get("SEALEGS_MALFORMED", "12"))
 """Random damages to each file; the suite takes a few, and thousands when a reader is changed."""
 FEW = ("table-csv", "mirae-questions", "run-records.jsonl")
 """The readers of `make test`; the others are run by `make full`."""
@@ -188,5 +188,5 @@ def test_what_is_not_a_file_is_refused(reader: Reader, tmp_path: Path) -> None:
     os.mkfifo(pipe / reader.name)
     (endless / reader.name).symlink_to("/dev/zero")
     for parent in (folder, pipe, endless):
-        with pytest.raises(EvenkeelError):
+        with pytest.raises(SealegsError):
             reader.read(parent / reader.name)

@@ -16,13 +16,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from evenkeel.api.launch import start
-from evenkeel.errors import DataError, DataUnreachable, UsageError
-from evenkeel.files.remote import sources
-from evenkeel.files.remote.sources import local, parse_columns, without_secrets
-from evenkeel.harness.folder import Run
 from loopback import Loopback
 from runs import run_small
+from sealegs.api.launch import start
+from sealegs.errors import DataError, DataUnreachable, UsageError
+from sealegs.files.remote import sources
+from sealegs.files.remote.sources import local, parse_columns, without_secrets
+from sealegs.harness.folder import Run
 
 pytestmark = pytest.mark.slow
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from evenkeel.errors import DataError
-from evenkeel.files.tables import Row, read_rows
+from sealegs.errors import DataError
+from sealegs.files.tables import Row, read_rows
 
 ROWS = [
     {"prefix": "The ship", "target": " sails, and\nlands", "note": 'a "keel"'},

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from evenkeel.errors import DataError
-from evenkeel.files.yamlfile import LARGEST_YAML_BYTES, YamlEntry, read_entries
+from sealegs.errors import DataError
+from sealegs.files.yamlfile import LARGEST_YAML_BYTES, YamlEntry, read_entries
 
 MERGES = "a0: &a0 {k: v}\n" + "".join(
     f"a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 9)}]}}\n" for n in range(1, 40)

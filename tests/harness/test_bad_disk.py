@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from commandline import command, evenkeel
+from commandline import command, sealegs
 from killing import contents
 from loopback import Loopback
 
@@ -39,7 +39,7 @@ def run_command(server: Loopback, folder: Path) -> list[str]:
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("finished") / "run"
     with Loopback(words=30) as server:
-        assert evenkeel(*run_command(server, folder)).code == 0
+        assert sealegs(*run_command(server, folder)).code == 0
     return folder
 
 
@@ -49,12 +49,12 @@ def test_a_run_that_lost_a_line_is_not_read_until_it_is_scored_again(finished: P
     whole = (folder / "records.jsonl").read_bytes()
     (folder / "records.jsonl").write_bytes(whole[: whole[:-1].rindex(b"\n") + 1])
     before = contents(folder)
-    outcome = evenkeel("report", folder, "--out", tmp_path / "out")
+    outcome = sealegs("report", folder, "--out", tmp_path / "out")
     assert outcome.code == 2
     assert re.search(r"it has [\d,]+ bytes, and [\d,]+ when the run was finished", outcome.stderr)
     assert contents(folder) == before
     assert not (tmp_path / "out").exists()
-    assert evenkeel("rescore", folder).code == 0
+    assert sealegs("rescore", folder).code == 0
     assert (folder / "records.jsonl").read_bytes() == whole
 
 
@@ -64,13 +64,13 @@ def test_results_are_not_replaced_where_the_journal_is_empty(finished: Path, tmp
     (folder / "journal.sqlite").write_bytes(b"")
     records = (folder / "records.jsonl").read_bytes()
     with Loopback(words=30) as server:
-        outcomes = [evenkeel("rescore", folder), evenkeel(*run_command(server, folder))]
+        outcomes = [sealegs("rescore", folder), sealegs(*run_command(server, folder))]
         assert not server.requests
         assert [outcome.code for outcome in outcomes] == [2, 2]
         assert "holds 0 of the run's 8 samples" in outcomes[0].stderr
         assert "has results, and its journal is empty" in outcomes[1].stderr
         assert (folder / "records.jsonl").read_bytes() == records
-        assert evenkeel(*run_command(server, folder), "--fresh").code == 0
+        assert sealegs(*run_command(server, folder), "--fresh").code == 0
 
 
 def test_a_disk_that_fills_up_stops_a_run_that_goes_on_later(finished: Path, tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ def test_a_disk_that_fills_up_stops_a_run_that_goes_on_later(finished: Path, tmp
         assert str(folder) in done.stderr
         assert "Traceback" not in done.stderr
         stored, asked = answers(folder), server.requests
-        assert evenkeel(*run_command(server, folder)).code == 0
+        assert sealegs(*run_command(server, folder)).code == 0
         assert server.requests - asked <= 48 - min(stored, 40)
     for name in ("records.jsonl", "summary.json"):
         assert (folder / name).read_bytes() == (finished / name).read_bytes()

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from msgspec import Struct
 
-import evenkeel as ek
-from evenkeel.api.so_far import so_far
-from evenkeel.errors import UsageError
-from evenkeel.harness.benchmark import Benchmark, make_score
-from evenkeel.types import Answered, Generate, Response, Sample, Sampling, Score
+import sealegs as sl
 from plugins import Rule, Words, install, write_words
 from records import Notes
+from sealegs.api.so_far import so_far
+from sealegs.errors import UsageError
+from sealegs.harness.benchmark import Benchmark, make_score
+from sealegs.types import Answered, Generate, Response, Sample, Sampling, Score
 
 
 class Options(Struct, frozen=True, kw_only=True):
@@ -27,7 +27,7 @@ class Echo(Words):
 
     Options = Options
     roles = {"model": {"generate"}, "judge": {"generate"}}
-    metrics = [ek.Metric("said", "Words said", unit="share", better="higher", by=["lang"])]
+    metrics = [sl.Metric("said", "Words said", unit="share", better="higher", by=["lang"])]
 
     def score(self, answered: Sequence[Answered]) -> Any:
         verdicts = yield [
@@ -48,7 +48,7 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_every_default_is_there(data: Path, tmp_path: Path) -> None:
-    run = ek.run("echo", "rule:m", data=data, out=tmp_path / "run", progress=False)
+    run = sl.run("echo", "rule:m", data=data, out=tmp_path / "run", progress=False)
     assert run.headline.value == 1.0
     assert (run.headline.n, run.headline.coverage) == (4, 0.8)
     assert run.summary["said/lang=de"].scope == {"lang": "de"}
@@ -63,20 +63,20 @@ def test_every_default_is_there(data: Path, tmp_path: Path) -> None:
 def test_a_summary_that_fails_leaves_the_run_as_it_was(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = ek.run("echo", "rule:m", data=data, out=tmp_path / "run", progress=False)
+    run = sl.run("echo", "rule:m", data=data, out=tmp_path / "run", progress=False)
     before = (run.path / "records.jsonl").read_bytes()
     monkeypatch.setattr(
         Echo, "score", lambda self, answered: [make_score(each, other=1) for each in answered]
     )
     with pytest.raises(UsageError, match="declares the metric 'said'"):
-        ek.rescore(run.path, models=["rule:judge"], progress=False)
+        sl.rescore(run.path, models=["rule:judge"], progress=False)
     assert (run.path / "records.jsonl").read_bytes() == before
-    assert ek.load_run(run.path).headline.value == 1.0
+    assert sl.load_run(run.path).headline.value == 1.0
 
 
 def test_languages_and_the_limit_are_applied_to_any_benchmark(data: Path, tmp_path: Path) -> None:
     def ids(**chosen: Any) -> list[str]:
-        run = ek.run("echo", "rule:m", data=data, out=tmp_path / str(chosen), progress=False, **chosen)
+        run = sl.run("echo", "rule:m", data=data, out=tmp_path / str(chosen), progress=False, **chosen)
         return [record.sample.inputs["word"] for record in run.records()]
 
     assert ids(limit=1) == ["keel", "Kiel"]
@@ -86,17 +86,17 @@ def test_languages_and_the_limit_are_applied_to_any_benchmark(data: Path, tmp_pa
 
 
 def test_answers_are_written_so_that_they_can_be_scored_again(data: Path, tmp_path: Path) -> None:
-    run = ek.run("echo", "rule:m", data=data, out=tmp_path / "run", progress=False)
-    scored = ek.score("echo", run.path / "export" / "answers.jsonl", out=tmp_path / "scored", progress=False)
+    run = sl.run("echo", "rule:m", data=data, out=tmp_path / "run", progress=False)
+    scored = sl.score("echo", run.path / "export" / "answers.jsonl", out=tmp_path / "scored", progress=False)
     assert scored.headline.value == run.headline.value
     assert scored.headline.coverage == run.headline.coverage
 
 
 def test_a_dry_run_counts_what_a_run_asks(data: Path, tmp_path: Path) -> None:
-    plan = ek.dry_run("echo", "rule:m", data=data, price_in=1, price_out=2)
+    plan = sl.dry_run("echo", "rule:m", data=data, price_in=1, price_out=2)
     assert plan.requests == {"generate": 5, "judge": 5}
     assert Rule.asked == []
-    ek.run("echo", "rule:m", data=data, out=tmp_path / "run", progress=False)
+    sl.run("echo", "rule:m", data=data, out=tmp_path / "run", progress=False)
     assert len(Rule.asked) == sum(plan.requests.values())
     assert plan.tokens_out == {"generate": 20, "judge": 10}
     assert plan.usd == pytest.approx((sum(plan.tokens_in.values()) + 2 * 30) / 1e6)
@@ -105,7 +105,7 @@ def test_a_dry_run_counts_what_a_run_asks(data: Path, tmp_path: Path) -> None:
 def test_equal_requests_are_asked_once(data: Path, tmp_path: Path) -> None:
     data.write_bytes(data.read_bytes() * 2)
     for _ in range(2):  # the second time all are in the journal
-        run = ek.run("echo", "rule:m", data=data, out=tmp_path / "run", progress=False)
+        run = sl.run("echo", "rule:m", data=data, out=tmp_path / "run", progress=False)
         assert len(Rule.asked) == 10
     assert run.headline.n == 8
 
@@ -126,7 +126,7 @@ def test_samples_that_could_not_be_stored_are_refused_before_anything_is_asked(
     ):
         monkeypatch.setattr(Echo, "samples", lambda self, data, samples=samples: iter(samples))
         with pytest.raises(UsageError, match=problem):
-            ek.run("echo", "rule:m", data=data, out=tmp_path / "run", progress=False)
+            sl.run("echo", "rule:m", data=data, out=tmp_path / "run", progress=False)
     assert Rule.asked == []
 
 
@@ -141,7 +141,7 @@ def test_a_sample_that_cannot_be_scored_costs_itself_alone(
         return (yield from score(self, answered))
 
     monkeypatch.setattr(Echo, "score", broken)
-    run = ek.run("echo", "rule:m", data=data, out=tmp_path / "run", progress=notes)
+    run = sl.run("echo", "rule:m", data=data, out=tmp_path / "run", progress=notes)
     assert [record.score.values.get("said") for record in run.records()] == [1.0, None, None, 1.0, 1.0]
     assert run.headline.coverage == 0.6
     assert any(why.startswith("scoring failed: KeyError in harness/") for why in run.failures())
@@ -174,9 +174,9 @@ class Patterns(Echo):
 
     roles = {"model": {"generate"}}
     metrics = [
-        ek.Metric("said", "Said in {json}", unit="share", better="higher", by=["lang"], main=True),
-        ek.Metric("begins_*", "Begins right", unit="share", better="higher", main=True, meaning="Its start."),
-        ek.Metric("error", "Relative error", unit="value", better="lower", by=["lang"]),
+        sl.Metric("said", "Said in {json}", unit="share", better="higher", by=["lang"], main=True),
+        sl.Metric("begins_*", "Begins right", unit="share", better="higher", main=True, meaning="Its start."),
+        sl.Metric("error", "Relative error", unit="value", better="lower", by=["lang"]),
     ]
 
     def score(self, answered: Sequence[Answered]) -> Any:
@@ -192,7 +192,7 @@ class Patterns(Echo):
 def test_a_pattern_a_title_with_braces_and_any_number_are_shown_of_a_plugin(
     data: Path, tmp_path: Path
 ) -> None:
-    run = ek.run("patterns", "rule:m", data=data, out=tmp_path / "run", progress=False)
+    run = sl.run("patterns", "rule:m", data=data, out=tmp_path / "run", progress=False)
     assert "Said in {json}" in run.verdict
     assert {name for name in run.summary if name.startswith("begins_")} != set()
     assert run.summary["error"].value == -1.5

@@ -22,15 +22,15 @@ import msgspec
 import pytest
 from aiohttp import web
 
-import evenkeel as ek
-from commandline import command, evenkeel
-from evenkeel.api.launch import start
-from evenkeel.errors import ModelUnreachable, UsageError
-from evenkeel.models.openai.endpoint import endpoints
-from evenkeel.models.presets import presets
-from evenkeel.types import ModelRef
+import sealegs as sl
+from commandline import command, sealegs
 from loopback import Loopback
 from models.hostile import Hostile, chat, fixed, model_of, one
+from sealegs.api.launch import start
+from sealegs.errors import ModelUnreachable, UsageError
+from sealegs.models.openai.endpoint import endpoints
+from sealegs.models.presets import presets
+from sealegs.types import ModelRef
 
 pytestmark = pytest.mark.slow
 
@@ -141,7 +141,7 @@ def run_process(
     *args: object, folder: Path, environment: dict[str, str]
 ) -> subprocess.CompletedProcess[bytes]:
     """The command line at its most talkative, with every folder that it may write to below one."""
-    places = {name: str(folder / name.lower()) for name in ("HOME", "TMPDIR", "EVENKEEL_CACHE")}
+    places = {name: str(folder / name.lower()) for name in ("HOME", "TMPDIR", "SEALEGS_CACHE")}
     places |= {
         f"XDG_{name}_HOME": str(folder / name.lower()) for name in ("CACHE", "CONFIG", "DATA", "STATE")
     }
@@ -199,7 +199,7 @@ def test_the_key_is_sent_and_in_no_byte_that_is_written(
     ]  # fmt: skip
     for command_line in later if way == "environment" else ():
         with contextlib.chdir(tmp_path):
-            outcome = evenkeel(*command_line, **environment, EVENKEEL_CACHE=str(tmp_path / "evenkeel_cache"))
+            outcome = sealegs(*command_line, **environment, SEALEGS_CACHE=str(tmp_path / "sealegs_cache"))
         assert outcome.code == 0 or command_line == ("doctor",), command_line
         printed += outcome.output.encode()
     assert echo.received > 3  # the key, or the password, was sent
@@ -235,7 +235,7 @@ def test_a_model_with_a_key_cannot_be_pickled(monkeypatch: pytest.MonkeyPatch) -
 def test_an_address_with_a_key_is_no_part_of_a_spec(tmp_path: Path) -> None:
     spelled = f"http://a.test/v1,http://h.test/v1?key={CANARY}"
     with pytest.raises(UsageError, match="may not hold") as raised:
-        ek.load_model(f"openai:m?base_url={urllib.parse.quote(spelled)}")
+        sl.load_model(f"openai:m?base_url={urllib.parse.quote(spelled)}")
     assert leaks(str(raised.value).encode()) == []
     with pytest.raises(UsageError, match="may not hold"):  # its command would be stored, and shown by `ps`
         start(tmp_path, "rgb", "openai:m", base_url=spelled)

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from evenkeel.errors import UsageError
-from evenkeel.files import lock
-from evenkeel.harness.control import clear_control, controlled, read_progress, stop
-from evenkeel.harness.progress import Progress
-from evenkeel.types import Response
+from sealegs.errors import UsageError
+from sealegs.files import lock
+from sealegs.harness.control import clear_control, controlled, read_progress, stop
+from sealegs.harness.progress import Progress
+from sealegs.types import Response
 from stored import store_run
 from suites import until
 
@@ -46,7 +46,7 @@ def test_a_stop_that_came_before_the_run_began_is_obeyed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of a process that was begun with this folder; any other finds what an earlier one left."""
-    monkeypatch.setenv("EVENKEEL_CONTROL", str(tmp_path))
+    monkeypatch.setenv("SEALEGS_CONTROL", str(tmp_path))
     stop(tmp_path)
     with pytest.raises(KeyboardInterrupt), lock.writing(tmp_path), controlled(tmp_path, Progress()):
         time.sleep(60)
@@ -77,7 +77,7 @@ def test_a_run_that_nobody_writes_cannot_be_stopped(tmp_path: Path) -> None:
     assert not (tmp_path / "run" / "stop").exists()
 
 
-def test_only_what_evenkeel_left_is_cleared(tmp_path: Path) -> None:
+def test_only_what_sealegs_left_is_cleared(tmp_path: Path) -> None:
     for name in ("stop", "progress.json"):
         (tmp_path / name).write_text("mine")
     (tmp_path / "stopped").touch()

@@ -16,23 +16,23 @@ import msgspec
 import pytest
 from aiohttp import web
 
-import evenkeel as ek
-from evenkeel.errors import BudgetReached, DataError, ModelUnreachable, StorageError, UsageError
-from evenkeel.harness.control import interrupt
-from evenkeel.harness.dispatcher import Dispatcher
-from evenkeel.harness.gate import RequestGate, Ticket
-from evenkeel.harness.limits import Limits
-from evenkeel.harness.progress import Progress
-from evenkeel.journal.database import JournalUsage
-from evenkeel.journal.journal import Journal
-from evenkeel.models.openai.background import Outbox
-from evenkeel.models.registry import load_model
-from evenkeel.report.formats.subjects import sampling
-from evenkeel.types import Capability, Generate, Message, Request, Response, Sampling
+import sealegs as sl
 from loopback import Loopback
 from models.hostile import Hostile, says
 from runs import run_small
 from scripted import Scripted
+from sealegs.errors import BudgetReached, DataError, ModelUnreachable, StorageError, UsageError
+from sealegs.harness.control import interrupt
+from sealegs.harness.dispatcher import Dispatcher
+from sealegs.harness.gate import RequestGate, Ticket
+from sealegs.harness.limits import Limits
+from sealegs.harness.progress import Progress
+from sealegs.journal.database import JournalUsage
+from sealegs.journal.journal import Journal
+from sealegs.models.openai.background import Outbox
+from sealegs.models.registry import load_model
+from sealegs.report.formats.subjects import sampling
+from sealegs.types import Capability, Generate, Message, Request, Response, Sampling
 from suites import PATIENCE
 
 pytestmark = pytest.mark.slow
@@ -342,7 +342,7 @@ def test_several_backends_are_noted_and_a_refused_setting_is_not_exported(
             "mirae", tmp_path / "run", server, data=questions, levels="1-2", repeats=5, concurrency=1,
             embedder="openai:embed?embed_batch=1",
         )  # fmt: skip
-    for scored in (run, ek.rescore(run.path, progress=False)):
+    for scored in (run, sl.rescore(run.path, progress=False)):
         assert "2 models: embed-0, embed-1" in str(scored.spec.provenance["notes"])
     assert "2 models: embed-0, embed-1" in (run.path / "report.html").read_text()
     notes = run.spec.provenance["notes"]

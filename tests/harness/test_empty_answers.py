@@ -9,14 +9,14 @@ from typing import Any
 import msgspec
 import pytest
 
-import evenkeel as ek
-from evenkeel.harness.registry import load_stored
-from evenkeel.models.openai.protocol import read_chat, read_completion
-from evenkeel.report.notes import ending_notes, endings, notes_of
-from evenkeel.text.answers import Rule, is_blank
-from evenkeel.types import Status
+import sealegs as sl
 from loopback import Loopback
 from runs import run_small
+from sealegs.harness.registry import load_stored
+from sealegs.models.openai.protocol import read_chat, read_completion
+from sealegs.report.notes import ending_notes, endings, notes_of
+from sealegs.text.answers import Rule, is_blank
+from sealegs.types import Status
 
 pytestmark = pytest.mark.slow
 
@@ -146,7 +146,7 @@ def results(path: Path, answers: Sequence[str]) -> Path:
 def test_recorded_answers_that_are_empty_are_none(tmp_path: Path) -> None:
     file = results(tmp_path / "MIRAE_m_results_english.json", ["", " ", ""])
     with Loopback() as server:
-        done = ek.score("mirae", file, base_url=server.url, embedder="openai:e", out=tmp_path / "run")
+        done = sl.score("mirae", file, base_url=server.url, embedder="openai:e", out=tmp_path / "run")
     assert (done.headline.value, done.headline.coverage) == (None, 0.0)
     assert done.headline.statuses == {"unparsed": 3}
     assert done.failures() == {"unparsed: empty answer": 3}

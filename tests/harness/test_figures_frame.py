@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import evenkeel as ek
-from evenkeel.errors import UsageError
-from evenkeel.harness.stored.figures import COLUMNS
+import sealegs as sl
+from sealegs.errors import UsageError
+from sealegs.harness.stored.figures import COLUMNS
 from stored import store_run
 
 pl = pytest.importorskip("polars")
@@ -25,23 +25,23 @@ def folder(tmp_path: Path) -> Path:
 
 def test_the_figures_of_many_runs_are_one_frame(folder: Path) -> None:
     (folder / "notes").mkdir()  # no run
-    frame = ek.load_runs(f"{folder}/*")
+    frame = sl.load_runs(f"{folder}/*")
     assert frame.columns == list(COLUMNS)
     assert set(map(str, frame.dtypes)) == {"String", "Float64", "Int64"}
     assert frame["model"].to_list() == ["one", "two"]
     for row in frame.iter_rows(named=True):
-        figure = ek.load_run(row["run"]).summary[row["metric"]]
+        figure = sl.load_run(row["run"]).summary[row["metric"]]
         assert (row["value"], row["low"], row["high"]) == (figure.value, figure.low, figure.high)
         assert (row["n"], row["coverage"], row["scope"]) == (figure.n, figure.coverage, "")
-    assert ek.load_runs(folder).equals(frame)
-    assert ek.load_runs(folder / "one", folder / "one").height == 1
+    assert sl.load_runs(folder).equals(frame)
+    assert sl.load_runs(folder / "one", folder / "one").height == 1
 
 
 def test_what_is_not_finished_or_broken_is_left_out(folder: Path) -> None:
     (folder / "one" / "summary.json").unlink()
-    assert ek.load_runs(folder)["model"].to_list() == ["two"]
+    assert sl.load_runs(folder)["model"].to_list() == ["two"]
     (folder / "two" / "summary.json").write_text("nonsense")
     with pytest.warns(UserWarning, match="left out: .*two.*not JSON"):
-        assert ek.load_runs(folder).height == 0
+        assert sl.load_runs(folder).height == 0
     with pytest.raises(UsageError, match="there is no run at"):
-        ek.load_runs(f"{folder}/none*")
+        sl.load_runs(f"{folder}/none*")

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from evenkeel.errors import RunConflict, StorageError
-from evenkeel.files.lock import LOCK
-from evenkeel.harness.folder import Run
-from evenkeel.harness.folder.spec import FORMAT
-from evenkeel.harness.folder.writer import RunFolder
-from evenkeel.types import RunSpec
 from killing import contents
+from sealegs.errors import RunConflict, StorageError
+from sealegs.files.lock import LOCK
+from sealegs.harness.folder import Run
+from sealegs.harness.folder.spec import FORMAT
+from sealegs.harness.folder.writer import RunFolder
+from sealegs.types import RunSpec
 
 pytestmark = pytest.mark.slow
 

@@ -11,17 +11,17 @@ import pytest
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-import evenkeel as ek
-from evenkeel.harness.benchmark import make_score
-from evenkeel.options import IN_SAMPLES
-from evenkeel.page.layout import Layout
-from evenkeel.report.samples.flips import flips
-from evenkeel.types import Answered, RunSpec, Summary
+import sealegs as sl
 from plugins import Words, install, write_words
+from sealegs.harness.benchmark import make_score
+from sealegs.options import IN_SAMPLES
+from sealegs.page.layout import Layout
+from sealegs.report.samples.flips import flips
+from sealegs.types import Answered, RunSpec, Summary
 
 METRICS = (
-    ek.Metric("lenient", "Said in any case", "share", "higher", main=True),
-    ek.Metric("strict", "Said to the letter", "share", "higher", main=True),
+    sl.Metric("lenient", "Said in any case", "share", "higher", main=True),
+    sl.Metric("strict", "Said to the letter", "share", "higher", main=True),
 )
 
 
@@ -57,7 +57,7 @@ class Repeat(Words):
 
 
 @pytest.fixture
-def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, ek.Run]:
+def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, sl.Run]:
     """A run of each model with each headline."""
     install(monkeypatch, repeat=Repeat)
     data = write_words(tmp_path / "words.jsonl", ((f"word{number}", "en") for number in range(40)))
@@ -65,40 +65,40 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, ek.Run]:
     made = {}
     for model, strict in product(("loud", "quiet"), (False, True)):
         name = f"{model}-{'strict' if strict else 'lenient'}"
-        made[name] = ek.run("repeat", f"rule:{model}", to_the_letter=strict, out=tmp_path / name, **settings)
+        made[name] = sl.run("repeat", f"rule:{model}", to_the_letter=strict, out=tmp_path / name, **settings)
     return made
 
 
-def test_a_benchmark_chooses_the_headline_of_a_run(runs: dict[str, ek.Run]) -> None:
+def test_a_benchmark_chooses_the_headline_of_a_run(runs: dict[str, sl.Run]) -> None:
     lenient, strict = runs["loud-lenient"], runs["loud-strict"]
     assert (lenient.layout.headline, lenient.headline.value) == ("lenient", 1.0)
     assert (strict.layout.headline, strict.headline.value) == ("strict", 0.0)
     assert lenient.verdict.endswith(". To the letter it is 0%.")
     assert strict.verdict.startswith("Written in 0 of 40 prompts (95% interval 0% to ")
-    listed = {each.path: each for each in ek.list_runs(strict.path.parent)}
+    listed = {each.path: each for each in sl.list_runs(strict.path.parent)}
     assert (listed[str(strict.path)].metric, listed[str(strict.path)].headline) == ("strict", strict.headline)
     assert len(strict.samples().select(outcome="wrong")) == 40
     assert len(lenient.samples().select(outcome="right")) == 40
-    assert ek.scorecard([strict]).entries[0].headline.metric == "strict"
+    assert sl.scorecard([strict]).entries[0].headline.metric == "strict"
     assert "Said to the letter" in (strict.path / "report.html").read_text()
 
 
-def test_runs_of_one_headline_are_compared_by_it(runs: dict[str, ek.Run]) -> None:
+def test_runs_of_one_headline_are_compared_by_it(runs: dict[str, sl.Run]) -> None:
     loud, quiet = runs["loud-strict"], runs["quiet-strict"]
-    assert ek.compare(loud, quiet).metrics[0] == "strict"
-    assert [check.name for check in ek.gate(quiet, baseline=loud).checks] == ["coverage", "strict"]
-    [board] = ek.leaderboard([loud, quiet])
+    assert sl.compare(loud, quiet).metrics[0] == "strict"
+    assert [check.name for check in sl.gate(quiet, baseline=loud).checks] == ["coverage", "strict"]
+    [board] = sl.leaderboard([loud, quiet])
     assert [row.name for row in board.rows] == ["quiet", "loud"]
 
 
-def test_runs_that_differ_in_it_are_compared_by_the_usual_one(runs: dict[str, ek.Run]) -> None:
+def test_runs_that_differ_in_it_are_compared_by_the_usual_one(runs: dict[str, sl.Run]) -> None:
     loud, quiet = runs["loud-strict"], runs["quiet-lenient"]
-    comparison = ek.compare(loud, quiet)
+    comparison = sl.compare(loud, quiet)
     assert (comparison.headline, comparison.metrics[0]) == ("lenient", "lenient")
     assert comparison.differences[0].difference == -0.5
-    assert [check.name for check in ek.gate(quiet, baseline=loud).checks] == ["coverage", "lenient"]
-    [board] = ek.leaderboard([loud, quiet])
+    assert [check.name for check in sl.gate(quiet, baseline=loud).checks] == ["coverage", "lenient"]
+    [board] = sl.leaderboard([loud, quiet])
     assert board.metric == "lenient"
     assert [(row.name, row.figure.value) for row in board.rows] == [("loud", 1.0), ("quiet", 0.5)]
     assert {each.difference for each in flips(loud, quiet)} == {0.0, -1.0}
-    assert "The runs cannot be paired" not in ek.render(loud, quiet)
+    assert "The runs cannot be paired" not in sl.render(loud, quiet)

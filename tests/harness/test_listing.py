@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from evenkeel.errors import UsageError
-from evenkeel.files import lock
-from evenkeel.harness.folder import Run
-from evenkeel.harness.stored.listing import list_runs, open_run
+from sealegs.errors import UsageError
+from sealegs.files import lock
+from sealegs.harness.folder import Run
+from sealegs.harness.stored.listing import list_runs, open_run
 from stored import store_run
 
 

@@ -8,10 +8,10 @@ from typing import Any
 import polars as pl
 import pytest
 
-import evenkeel as ek
-from evenkeel.errors import DataError, UsageError
-from evenkeel.harness.folder import Run
+import sealegs as sl
 from records import record, store
+from sealegs.errors import DataError, UsageError
+from sealegs.harness.folder import Run
 
 HOSTILE = "=cmd|' /C calc'!A0 </script>\n\x00\u202e \ud800"
 
@@ -54,7 +54,7 @@ def test_marks_survive_a_fresh_run_and_are_not_of_its_new_answers(run: Run) -> N
     (mark,) = run.marks()
     assert mark.answers[0].text == "answer 0"
     assert not mark.is_about(run.samples().record(0))
-    (table,) = ek.export(run, to="parquet")
+    (table,) = sl.export(run, to="parquet")
     assert pl.read_parquet(table)["marked"].to_list() == [None]
 
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-import evenkeel as ek
-from evenkeel.errors import BudgetReached
+import sealegs as sl
 from loopback import Loopback
 from models.tiny import tiny_model
+from sealegs.errors import BudgetReached
 
 pytestmark = pytest.mark.slow
 
@@ -25,7 +25,7 @@ SERVED: dict[str, dict[str, Any]] = {
 }
 
 
-def bytes_of(run: ek.Run) -> dict[str, bytes]:
+def bytes_of(run: sl.Run) -> dict[str, bytes]:
     return {name: (run.path / name).read_bytes() for name in FILES}
 
 
@@ -48,7 +48,7 @@ def test_served_answers_give_the_same_bytes_in_any_order(benchmark: str, tmp_pat
     with Uneven(words=12, variants=97) as server:
         for concurrency in (1, 64):
             server.behaviour.fail = 0.2 if concurrency > 1 else 0.0
-            run = ek.run(
+            run = sl.run(
                 benchmark, base_url=server.url, concurrency=concurrency, out=tmp_path / f"{concurrency}",
                 progress=False, **settings,
             )  # fmt: skip
@@ -56,11 +56,11 @@ def test_served_answers_give_the_same_bytes_in_any_order(benchmark: str, tmp_pat
         if benchmark != "multiview":
             settings |= {"model": f"replay:{tmp_path / '64'}", "model_args": {}}
             settings |= {"base_url": server.url} if "embedder" in settings else {}
-            written[0] = bytes_of(ek.run(benchmark, out=tmp_path / "replayed", progress=False, **settings))
+            written[0] = bytes_of(sl.run(benchmark, out=tmp_path / "replayed", progress=False, **settings))
     assert all(written[1].values())
     assert all(contents == written[1] for contents in written.values())
-    ek.rescore(tmp_path / "64")
-    assert bytes_of(ek.load_run(tmp_path / "64")) == written[1]
+    sl.rescore(tmp_path / "64")
+    assert bytes_of(sl.load_run(tmp_path / "64")) == written[1]
 
 
 @pytest.mark.parametrize(
@@ -77,8 +77,8 @@ def test_local_models_give_the_same_figures_in_any_batch(
     models: `tests/models/test_invariance.py`."""
     model = f"hf:{tiny_model(tmp_path / 'model', max_position_embeddings=2048)}"
 
-    def run(name: str, concurrency: int | None, **limits: Any) -> ek.Run:
-        return ek.run(
+    def run(name: str, concurrency: int | None, **limits: Any) -> sl.Run:
+        return sl.run(
             benchmark, model, model_args={"device": "cpu"}, out=tmp_path / name, concurrency=concurrency,
             progress=False, **options, **limits,
         )  # fmt: skip

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from evenkeel.errors import BudgetReached, ModelUnreachable
-from evenkeel.harness.gate import RequestGate, Ticket, estimate
-from evenkeel.harness.limits import Limits
-from evenkeel.journal.database import JournalUsage
-from evenkeel.journal.journal import Journal
-from evenkeel.types import Generate, Response, Sampling
 from loopback import Loopback
 from runs import run_small
+from sealegs.errors import BudgetReached, ModelUnreachable
+from sealegs.harness.gate import RequestGate, Ticket, estimate
+from sealegs.harness.limits import Limits
+from sealegs.journal.database import JournalUsage
+from sealegs.journal.journal import Journal
+from sealegs.types import Generate, Response, Sampling
 from suites import PATIENCE
 
 pytestmark = pytest.mark.slow

@@ -10,12 +10,12 @@ import msgspec
 import pytest
 from aiohttp import web
 
-import evenkeel as ek
-from commandline import evenkeel
-from evenkeel.errors import CapabilityError
-from evenkeel.report import html_page
+import sealegs as sl
+from commandline import sealegs
 from loopback import Loopback
 from runs import run_small
+from sealegs.errors import CapabilityError
+from sealegs.report import html_page
 
 pytestmark = pytest.mark.slow
 
@@ -43,13 +43,13 @@ def test_failures_are_counted_never_averaged_and_limit_the_coverage(questions: P
     content["questions"][0]["level_2_text"] = "[poison] in the well"
     questions.write_bytes(msgspec.json.encode(content))
     with Loopback() as server:
-        done = evenkeel(*arguments(questions, server, tmp_path / "run"))
+        done = sealegs(*arguments(questions, server, tmp_path / "run"))
         assert done.code == 1
         assert "coverage 91.67% is under the floor of 95%" in done.stderr
         assert "HTTP 400" in done.stderr
         lenient = arguments(questions, server, tmp_path / "run", "--min-coverage", "0.9")
-        assert evenkeel(*lenient).code == 0
-    finished = ek.load_run(tmp_path / "run")
+        assert sealegs(*lenient).code == 0
+    finished = sl.load_run(tmp_path / "run")
     assert finished.headline.coverage == pytest.approx(55 / 60)
     assert finished.headline.statuses == {"ok": 55, "error": 5}
     assert finished.headline.n == 11
@@ -61,7 +61,7 @@ def test_failures_are_counted_never_averaged_and_limit_the_coverage(questions: P
 def test_a_dead_server_ends_with_exit_code_3(questions: Path, tmp_path: Path) -> None:
     with Loopback() as server:
         pass
-    done = evenkeel(*arguments(questions, server, tmp_path / "run", "--model-arg", "retries=0"))
+    done = sealegs(*arguments(questions, server, tmp_path / "run", "--model-arg", "retries=0"))
     assert done.code == 3
     assert "no connection" in done.stderr
     assert f"Is the server running at {server.url}?" in done.stderr
@@ -75,13 +75,13 @@ def test_a_dead_server_costs_no_folder_that_was_there_before(questions: Path, tm
     (tmp_path / "run" / "marks.jsonl").touch()
     with Loopback() as server:
         pass
-    assert evenkeel(*arguments(questions, server, tmp_path / "run", "--model-arg", "retries=0")).code == 3
+    assert sealegs(*arguments(questions, server, tmp_path / "run", "--model-arg", "retries=0")).code == 3
     assert (tmp_path / "run" / "marks.jsonl").exists()
 
 
 def test_a_model_that_cannot_do_it_is_refused_before_the_first_call(questions: Path, tmp_path: Path) -> None:
     with pytest.raises(CapabilityError, match="generate; 'embedded-embedder' offers: embed"):
-        ek.run("mirae", "embedded-embedder", data=questions, levels="1", out=tmp_path / "run")
+        sl.run("mirae", "embedded-embedder", data=questions, levels="1", out=tmp_path / "run")
     with Loopback() as server:
         recorded = run_small("mirae", tmp_path / "recorded", server, data=questions)
         with pytest.raises(CapabilityError, match="embedder of mirae must be able to embed"):
@@ -96,13 +96,13 @@ def test_a_page_that_fails_does_not_lose_the_run(
 
     monkeypatch.setattr(html_page, "sample_table", broken)
     with Loopback() as server:
-        done = evenkeel(*arguments(questions, server, tmp_path / "run"))
+        done = sealegs(*arguments(questions, server, tmp_path / "run"))
     assert done.code == 1
     assert "the page could not be written: KeyError in harness/test_runs.py:" in done.stderr
     assert "The figures are whole" in done.stderr
     assert "coverage 100%" in done.stdout
     assert not (tmp_path / "run" / "report.html").exists()
-    assert ek.load_run(tmp_path / "run").headline.coverage == 1.0
+    assert sl.load_run(tmp_path / "run").headline.coverage == 1.0
 
 
 class BeforeFirst(Loopback):
@@ -123,7 +123,7 @@ def test_the_settings_are_stored_before_the_first_request(benchmark: str, name: 
     with BeforeFirst() as server:
         server.folder = tmp_path / "run"
         arguments = ["--embedder", f"openai:embed?base_url={server.url}"] if benchmark == "mirae" else []
-        done = evenkeel(
+        done = sealegs(
             "run", benchmark, "--model", "openai:loop", "--base-url", server.url, "--limit", 1,
             "--lang", "en", *arguments, "--out", server.folder,
         )  # fmt: skip

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from evenkeel.errors import DataError, UsageError
 from records import record, store
+from sealegs.errors import DataError, UsageError
 
 
 def test_samples_are_chosen_by_their_outcome(tmp_path: Path) -> None:

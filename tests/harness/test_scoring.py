@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from evenkeel.errors import BudgetReached, DataError
-from evenkeel.harness.benchmark import Scoring
-from evenkeel.harness.scoring import Scored, score_portion
-from evenkeel.types import Answered, Embed, Generate, Request, Response, Sample, Sampling, Score
+from sealegs.errors import BudgetReached, DataError
+from sealegs.harness.benchmark import Scoring
+from sealegs.harness.scoring import Scored, score_portion
+from sealegs.types import Answered, Embed, Generate, Request, Response, Sample, Sampling, Score
 
 Answer = Callable[[Sequence[Request]], list[Response]]
 

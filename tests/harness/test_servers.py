@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from commandline import evenkeel
-from evenkeel.journal.journal import Journal
-from evenkeel.report.export import export
+from commandline import sealegs
 from loopback import Loopback
 from runs import run_small
+from sealegs.journal.journal import Journal
+from sealegs.report.export import export
 
 pytestmark = pytest.mark.slow
 
@@ -31,7 +31,7 @@ def test_escapes_of_a_server_are_shown_in_a_build(tmp_path: Path) -> None:
     mine = tmp_path / "mine.txt"
     mine.write_text("What does a keel do?\n")
     with Loopback(says="\x1b[2J\x1b]0;owned\x07 \x9b31m", always=401) as server:
-        said = evenkeel(
+        said = sealegs(
             "build", "mirae", "--questions", str(mine), "--model", "openai:w", "--base-url", server.url,
             "--out", tmp_path / "out.json",
         )  # fmt: skip

@@ -13,14 +13,14 @@ from typing import Any
 import msgspec
 import pytest
 
-import evenkeel as ek
-from commandline import evenkeel
-from evenkeel.errors import DataError, RunConflict, UsageError
-from evenkeel.journal.journal import Journal
-from evenkeel.journal.recording import Recording
-from evenkeel.report.export import export
+import sealegs as sl
+from commandline import sealegs
 from loopback import Loopback
 from runs import run_small
+from sealegs.errors import DataError, RunConflict, UsageError
+from sealegs.journal.journal import Journal
+from sealegs.journal.recording import Recording
+from sealegs.report.export import export
 
 pytestmark = pytest.mark.slow
 
@@ -76,10 +76,10 @@ def role(folder: Path, name: str, identity: dict[str, Any]) -> None:
 def test_rescoring_asks_nobody_that_is_not_named(run: Path, server: Loopback) -> None:
     forget(run)
     with pytest.raises(UsageError, match=r"8 answers that were never asked for, from the embedder") as caught:
-        ek.rescore(run)
+        sl.rescore(run)
     assert server.requests == 0
     assert f"'openai:embed' at {server.url}" in str(caught.value)
-    assert f"evenkeel rescore {run} --model openai:embed, with" in str(caught.value)
+    assert f"sealegs rescore {run} --model openai:embed, with" in str(caught.value)
 
 
 def test_a_key_goes_nowhere_that_the_folder_says(run: Path, server: Loopback) -> None:
@@ -93,9 +93,9 @@ def test_a_key_goes_nowhere_that_the_folder_says(run: Path, server: Loopback) ->
         }
         role(run, "openai:embed", identity)
         with pytest.raises(UsageError, match="nothing is asked of a model that you do not name"):
-            ek.rescore(run)
+            sl.rescore(run)
         with pytest.raises(UsageError):
-            ek.rescore(run, models=["openai:embed"], base_url=server.url, model_args={"nonsense": 1})
+            sl.rescore(run, models=["openai:embed"], base_url=server.url, model_args={"nonsense": 1})
         assert stranger.requests == 0
 
 
@@ -112,7 +112,7 @@ def test_no_code_is_run_and_no_path_is_opened(run: Path, tmp_path: Path, spec: s
     forget(run)
     role(run, f"{spec}{evil}", {"trust_remote_code": True, "dtype": "auto"})
     with pytest.raises(UsageError, match="nothing is asked of a model that you do not name"):
-        ek.rescore(run)
+        sl.rescore(run)
     assert not marker.exists()
 
 
@@ -120,7 +120,7 @@ def test_a_named_model_must_be_the_one_of_the_run(run: Path, server: Loopback) -
     forget(run)
     alter(run, lambda spec: spec["models"]["embedder"]["identity"].update(send_seed=True))
     with pytest.raises(RunConflict, match="send_seed: True in the run, False here"):
-        ek.rescore(run, models=["openai:embed"], base_url=server.url)
+        sl.rescore(run, models=["openai:embed"], base_url=server.url)
     assert server.requests == 0
 
 
@@ -131,9 +131,9 @@ def test_what_failed_stays_failed_where_nobody_is_named(run: Path, server: Loopb
             "requests USING (digest) WHERE kind = 'embed' ORDER BY key LIMIT 1)",
             (b'{"status":"error","reason":"HTTP 500"}',),
         )
-    assert ek.rescore(run).headline.coverage < 1
+    assert sl.rescore(run).headline.coverage < 1
     assert server.requests == 0
-    assert ek.rescore(run, models=["openai:embed"], base_url=server.url).headline.coverage == 1
+    assert sl.rescore(run, models=["openai:embed"], base_url=server.url).headline.coverage == 1
     assert server.requests == 1
 
 
@@ -145,8 +145,8 @@ def test_a_file_that_an_option_names_is_not_read(tmp_path: Path) -> None:
     alter(tmp_path / "run", lambda spec: spec["options"].update(prompts=str(secret)))
     secret.unlink()
     os.mkfifo(secret)
-    assert ek.rescore(tmp_path / "run").headline.n > 0
-    assert export(ek.load_run(tmp_path / "run"), "published", tmp_path / "out")
+    assert sl.rescore(tmp_path / "run").headline.n > 0
+    assert export(sl.load_run(tmp_path / "run"), "published", tmp_path / "out")
 
 
 # What it may name
@@ -158,14 +158,14 @@ def test_no_link_is_followed(run: Path, tmp_path: Path, name: str) -> None:
     (run / name).rename(elsewhere)
     (run / name).symlink_to(elsewhere)
     before = elsewhere.read_bytes() if elsewhere.is_file() else sorted(os.listdir(elsewhere))
-    assert evenkeel("rescore", run).code == 2
+    assert sealegs("rescore", run).code == 2
     if name not in ("journal.sqlite", "export"):
-        assert evenkeel("report", run, "--out", tmp_path / "page.html").code == 2
+        assert sealegs("report", run, "--out", tmp_path / "page.html").code == 2
     if name == "export":
         for form in ("csv", "published"):
-            assert evenkeel("export", run, "--to", form).code == 2
+            assert sealegs("export", run, "--to", form).code == 2
     if name == "journal.sqlite":
-        assert evenkeel("run", "mirae", "--model", f"replay:{run}", "--out", tmp_path / "again").code == 2
+        assert sealegs("run", "mirae", "--model", f"replay:{run}", "--out", tmp_path / "again").code == 2
         with pytest.raises(RunConflict, match="is a link"):
             Journal(run / name)
     assert before == (elsewhere.read_bytes() if elsewhere.is_file() else sorted(os.listdir(elsewhere)))
@@ -175,7 +175,7 @@ def test_a_link_among_the_published_files_is_refused(run: Path, tmp_path: Path) 
     (tmp_path / "secret").write_text("hunter2")
     (run / "export" / "harmless.json").symlink_to(tmp_path / "secret")
     with pytest.raises(DataError, match="link"):
-        export(ek.load_run(run), "published", tmp_path / "out")
+        export(sl.load_run(run), "published", tmp_path / "out")
 
 
 def test_names_of_models_lead_to_no_other_folder(run: Path, tmp_path: Path) -> None:
@@ -183,7 +183,7 @@ def test_names_of_models_lead_to_no_other_folder(run: Path, tmp_path: Path) -> N
     for child in (run / "export").iterdir():
         child.unlink()
     before = set(tmp_path.rglob("*"))
-    (path,) = export(ek.load_run(run), "published", tmp_path / "out")
+    (path,) = export(sl.load_run(run), "published", tmp_path / "out")
     assert path.parent == tmp_path / "out"
     assert set(tmp_path.rglob("*")) - before == {tmp_path / "out", path}
 
@@ -203,9 +203,9 @@ def test_formats_of_another_version_are_refused_by_every_command(
         (*asking, "--reuse", run, "--out", tmp_path / "new"),
         ("run", "mirae", "--model", f"replay:{run}", "--data", questions, "--out", tmp_path / "other"),
     ):  # fmt: skip
-        assert evenkeel(*command).code == 2, command
+        assert sealegs(*command).code == 2, command
         assert "format 99" in capsys.readouterr().err
-    evenkeel("list", "runs", tmp_path)
+    sealegs("list", "runs", tmp_path)
     assert "broken: " in capsys.readouterr().err
 
 
@@ -219,23 +219,23 @@ def test_formats_of_another_version_are_refused_by_every_command(
 def test_a_journal_with_more_in_it_than_answers_is_refused(run: Path, sql: str) -> None:
     with closing(sqlite3.connect(run / "journal.sqlite")) as connection:
         connection.execute(sql)
-    with pytest.raises(RunConflict, match="is not a journal of Evenkeel"):
-        ek.rescore(run)
-    with pytest.raises(RunConflict, match="is not a journal of Evenkeel"):
+    with pytest.raises(RunConflict, match="is not a journal of Sealegs"):
+        sl.rescore(run)
+    with pytest.raises(RunConflict, match="is not a journal of Sealegs"):
         Recording(run / "journal.sqlite")
 
 
 def test_a_rollback_journal_is_not_obeyed(run: Path) -> None:
     (run / "journal.sqlite-journal").write_bytes(b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7")
-    with pytest.raises(RunConflict, match="is not written by Evenkeel"):
-        ek.rescore(run)
+    with pytest.raises(RunConflict, match="is not written by Sealegs"):
+        sl.rescore(run)
 
 
 def test_a_spec_as_large_as_a_disk_is_not_read(run: Path) -> None:
     with (run / "spec.json").open("ab") as file:
         file.truncate(2**34)  # sparse: it takes no room
     with pytest.raises(DataError, match="larger than 16 MiB"):
-        _ = ek.load_run(run).spec
+        _ = sl.load_run(run).spec
 
 
 @pytest.mark.parametrize("name", ["spec.json", "summary.json", "records.jsonl", "report.html", "marks.jsonl"])
@@ -245,6 +245,6 @@ def test_a_report_follows_no_link(run: Path, tmp_path: Path, name: str) -> None:
     before = elsewhere.read_bytes()
     (run / name).unlink(missing_ok=True)
     (run / name).symlink_to(elsewhere)
-    done = evenkeel("report", run)
+    done = sealegs("report", run)
     assert (done.code, "is a link" in done.stderr) == ((0, False) if name == "marks.jsonl" else (2, True))
     assert elsewhere.read_bytes() == before

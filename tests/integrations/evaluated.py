@@ -14,9 +14,9 @@ from inspect_ai import eval as evaluate
 from inspect_ai.analysis import evals_df, messages_df
 from inspect_ai.log import EvalLog, read_eval_log
 
-from evenkeel.harness.folder import load_run
-from evenkeel.inspect import tasks
-from evenkeel.inspect.export import export_log
+from sealegs.harness.folder import load_run
+from sealegs.inspect import tasks
+from sealegs.inspect.export import export_log
 
 
 def summary(log: EvalLog) -> dict[str, Any]:
@@ -36,8 +36,8 @@ def summary(log: EvalLog) -> dict[str, Any]:
             {
                 "id": sample.id,
                 "epoch": sample.epoch,
-                "values": sample.scores["evenkeel"].value if sample.scores else None,
-                "explanation": sample.scores["evenkeel"].explanation if sample.scores else None,
+                "values": sample.scores["sealegs"].value if sample.scores else None,
+                "explanation": sample.scores["sealegs"].explanation if sample.scores else None,
                 "answer": sample.output.completion,
                 "messages": [message.text for message in sample.messages],
                 "error": sample.error and sample.error.message,

@@ -1,7 +1,7 @@
-"""Inspect's tasks, against the real inspect-ai: what it measures is what Evenkeel measures.
+"""Inspect's tasks, against the real inspect-ai: what it measures is what Sealegs measures.
 
 inspect-ai has an environment of its own, which `make inspect` makes. Everything is asked of one server, first
-by Evenkeel and then by Inspect, which is run twice: by its command, and by a script (evaluated.py).
+by Sealegs and then by Inspect, which is run twice: by its command, and by a script (evaluated.py).
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from typing import Any, NamedTuple
 import msgspec
 import pytest
 
-import evenkeel as ek
-from evenkeel.analysis.others import load_results
+import sealegs as sl
 from scripted import Scripted
+from sealegs.analysis.others import load_results
 
 ROOT = Path(__file__).parents[2]
-VENV = Path(os.environ.get("EVENKEEL_INSPECT_VENV", ROOT / ".venv-inspect"))
+VENV = Path(os.environ.get("SEALEGS_INSPECT_VENV", ROOT / ".venv-inspect"))
 RGB: dict[str, Any] = {"limit": 1, "ability": "noise,rejection,counterfactual", "noise_rates": "0,0.8"}
 MIRAE: dict[str, Any] = {"limit": 2, "levels": "1-2", "repeats": 3}
 MULTIVIEW: dict[str, Any] = {"limit": 1}
@@ -71,7 +71,7 @@ class Answering(Scripted):
 
 class Evaluated(NamedTuple):
     folder: Path
-    runs: dict[str, ek.Run]
+    runs: dict[str, sl.Run]
     inspect: dict[str, Any]
     printed: str
 
@@ -85,11 +85,11 @@ def evaluated(tmp_path_factory: pytest.TempPathFactory) -> Evaluated:
         common: dict[str, Any] = {"progress": False}
         model = {**common, "model": "openai:m", "base_url": server.url}
         runs = {
-            "rgb": ek.run("rgb", **model, out=folder / "rgb", **RGB),
-            "mirae": ek.run("mirae", **model, out=folder / "mirae", **MIRAE, **embedder),
-            "miron": ek.run("miron", **model, out=folder / "miron", **MIRON),
-            "judged": ek.run("rgb", **model, out=folder / "judged", **JUDGED, judge=judge),
-            "multiview": ek.run(
+            "rgb": sl.run("rgb", **model, out=folder / "rgb", **RGB),
+            "mirae": sl.run("mirae", **model, out=folder / "mirae", **MIRAE, **embedder),
+            "miron": sl.run("miron", **model, out=folder / "miron", **MIRON),
+            "judged": sl.run("rgb", **model, out=folder / "judged", **JUDGED, judge=judge),
+            "multiview": sl.run(
                 "multiview",
                 **common,
                 out=folder / "multiview",
@@ -112,7 +112,7 @@ def evaluated(tmp_path_factory: pytest.TempPathFactory) -> Evaluated:
         environment = {**os.environ, "LOOP_API_KEY": "x", "LOOP_BASE_URL": server.url, "NO_COLOR": "1"}
         environment |= {"PYTHONPATH": str(ROOT / "src"), "INSPECT_DISPLAY": "plain"}
         flags = [part for name, value in RGB.items() for part in ("-T", f"{name}={value}")]
-        command: list[Any] = [VENV / "bin" / "inspect", "eval", "evenkeel/rgb", "--model", chat, *flags]
+        command: list[Any] = [VENV / "bin" / "inspect", "eval", "sealegs/rgb", "--model", chat, *flags]
         command += ["--log-dir", folder / "logs" / "rgb", "--epochs", "2"]
         evaluating = subprocess.Popen(
             command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
@@ -132,7 +132,7 @@ def _job(benchmark: str, model: str, *parameters: dict[str, Any]) -> dict[str, A
     return {"benchmark": benchmark, "model": model, "parameters": merged}
 
 
-def values(run: ek.Run) -> dict[str, dict[str, float | None]]:
+def values(run: sl.Run) -> dict[str, dict[str, float | None]]:
     return {record.sample.id: dict(record.score.values) for record in run.records()}
 
 
@@ -157,7 +157,7 @@ def test_the_metrics_of_a_task_are_the_figures_of_a_run(name: str, evaluated: Ev
     assert metrics["coverage"]["value"] == pytest.approx(_coverage(run))
 
 
-def _coverage(run: ek.Run) -> float:
+def _coverage(run: sl.Run) -> float:
     scores = [record.score for record in run.records()]
     return sum(s.answered for s in scores) / sum(sum(s.statuses.values()) for s in scores)
 
@@ -210,7 +210,7 @@ def test_a_chat_is_refused_where_a_text_is_to_be_continued(evaluated: Evaluated)
 def test_an_exported_run_is_read_by_inspect(name: str, evaluated: Evaluated) -> None:
     run, log = evaluated.runs[name], evaluated.inspect[f"{name}-exported"]
     assert log["status"] == "success"
-    assert log["task"] == f"evenkeel/{run.spec.benchmark}"
+    assert log["task"] == f"sealegs/{run.spec.benchmark}"
     headlines = [name for name, figure in run.headlines.items() if figure.value is not None]
     error = log["metrics"].pop("stderr", {"value": None})["value"]
     assert (error is None) == (run.headlines[headlines[0]].low is None)
@@ -247,8 +247,8 @@ def test_an_exported_run_has_repeats_as_epochs_errors_usage_and_words(evaluated:
 
 READ = """
 import sys, msgspec
-from evenkeel.analysis.comparison import compare
-from evenkeel.analysis.others import load_results
+from sealegs.analysis.comparison import compare
+from sealegs.analysis.others import load_results
 [run] = load_results(sys.argv[1])
 values = {line.score.sample_id: line.score.values for line in run.scores()}
 groups = {line.score.sample_id: line.score.group for line in run.scores()}

@@ -77,7 +77,7 @@ def test_the_guard_refuses_and_records_every_way_out(tmp_path: Path) -> None:
 def test_fetching_without_a_network_exits_with_3_and_says_what_to_do(tmp_path: Path) -> None:
     offline = Offline(tmp_path / "guard")
     cache = str(tmp_path / "cache")
-    done = offline.python("-m", "evenkeel", "data", "fetch", "mirae", EVENKEEL_CACHE=cache)
+    done = offline.python("-m", "sealegs", "data", "fetch", "mirae", SEALEGS_CACHE=cache)
     assert done.returncode == 3
     assert "Traceback" not in done.stderr
     assert "raw.githubusercontent.com" in done.stderr

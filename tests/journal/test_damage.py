@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-import evenkeel as ek
-from evenkeel.errors import RunConflict
-from evenkeel.journal.journal import Journal, Keyed, make_key, model_digest
-from evenkeel.types import Generate, Response, Sample, Sampling
+import sealegs as sl
 from loopback import Loopback
+from sealegs.errors import RunConflict
+from sealegs.journal.journal import Journal, Keyed, make_key, model_digest
+from sealegs.types import Generate, Response, Sample, Sampling
 
 pytestmark = pytest.mark.slow
 
@@ -96,11 +96,11 @@ def test_a_damaged_journal_is_refused_and_left_as_it_is(tmp_path: Path, damage: 
 def test_what_can_be_read_of_a_damaged_journal_is_reused(questions: Path, tmp_path: Path) -> None:
     with Loopback(words=200) as server:
         options = {**settings(questions, server), "repeats": 5}
-        ek.run("mirae", "openai:loop", out=tmp_path / "a", **options)
+        sl.run("mirae", "openai:loop", out=tmp_path / "a", **options)
         pages = leaf_pages(tmp_path / "a" / "journal.sqlite")
         scribbled(tmp_path / "a" / "journal.sqlite", pages[len(pages) // 2])
         asked = server.requests
-        again = ek.run("mirae", "openai:loop", out=tmp_path / "b", reuse=tmp_path / "a", **options)
+        again = sl.run("mirae", "openai:loop", out=tmp_path / "b", reuse=tmp_path / "a", **options)
         assert 0 < server.requests - asked < asked
     assert again.headline.coverage == 1.0
 
@@ -115,7 +115,7 @@ def test_an_answer_that_cannot_be_read_is_asked_again_by_a_run_alone(questions: 
     """Scoring again leaves the results as they are, and says what to do."""
     path = tmp_path / "run"
     with Loopback() as server:
-        expected = ek.run("mirae", "openai:loop", out=path, **settings(questions, server))
+        expected = sl.run("mirae", "openai:loop", out=path, **settings(questions, server))
         change(
             path / "journal.sqlite",
             "UPDATE responses SET body = x'7b' WHERE key IN (SELECT key FROM responses "
@@ -123,9 +123,9 @@ def test_an_answer_that_cannot_be_read_is_asked_again_by_a_run_alone(questions: 
         )
         records, asked = (path / "records.jsonl").read_bytes(), server.requests
         with pytest.raises(RunConflict, match="lacks 1 answers .* Run the command that made the run again"):
-            ek.rescore(path)
+            sl.rescore(path)
         assert (path / "records.jsonl").read_bytes() == records
-        resumed = ek.run("mirae", "openai:loop", out=path, **settings(questions, server))
+        resumed = sl.run("mirae", "openai:loop", out=path, **settings(questions, server))
         assert server.requests > asked
     assert resumed.headline.coverage == expected.headline.coverage == 1.0
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from evenkeel.errors import RunConflict, StorageError
-from evenkeel.journal import journal as journal_module
-from evenkeel.journal.database import JournalUsage
-from evenkeel.journal.journal import Journal, Keyed, make_key, model_digest
-from evenkeel.journal.recording import Recording
-from evenkeel.types import Embed, Generate, LogLikelihood, Message, Rank, Request, Response, Sampling
+from sealegs.errors import RunConflict, StorageError
+from sealegs.journal import journal as journal_module
+from sealegs.journal.database import JournalUsage
+from sealegs.journal.journal import Journal, Keyed, make_key, model_digest
+from sealegs.journal.recording import Recording
+from sealegs.types import Embed, Generate, LogLikelihood, Message, Rank, Request, Response, Sampling
 
 MODEL = model_digest({"spec": "a"})
 OTHER = model_digest({"spec": "b"})

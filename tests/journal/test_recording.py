@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from evenkeel.files import lock
-from evenkeel.journal.journal import Journal, Keyed, make_key, model_digest
-from evenkeel.journal.recording import Recording
-from evenkeel.types import Generate, Response, Sampling
 from killing import contents
 from loopback import Loopback
 from records import Notes
 from runs import run_small
+from sealegs.files import lock
+from sealegs.journal.journal import Journal, Keyed, make_key, model_digest
+from sealegs.journal.recording import Recording
+from sealegs.types import Generate, Response, Sampling
 
 pytestmark = pytest.mark.slow
 

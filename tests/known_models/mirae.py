@@ -12,9 +12,9 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from evenkeel import api
-from evenkeel.harness.folder import Run
 from known_models.server import KnownModel, in_chance_order
+from sealegs import api
+from sealegs.harness.folder import Run
 
 REPEATS = 5
 FORMS = (

@@ -6,13 +6,13 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from evenkeel import api
-from evenkeel.benchmarks.miron.benchmark import Miron, MironOptions
-from evenkeel.files.datasets import data_file
-from evenkeel.harness.data import Data
-from evenkeel.harness.folder import Run
-from evenkeel.types import Sample
 from known_models.server import KnownModel, in_chance_order, share_of
+from sealegs import api
+from sealegs.benchmarks.miron.benchmark import Miron, MironOptions
+from sealegs.files.datasets import data_file
+from sealegs.harness.data import Data
+from sealegs.harness.folder import Run
+from sealegs.types import Sample
 
 
 def play(data: Path, out: Path, right: float, **options: Any) -> tuple[Run, dict[str, str]]:

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import msgspec
 
-from evenkeel import api
-from evenkeel.benchmarks.multiview import data as formats
-from evenkeel.benchmarks.multiview.data import Triplet
-from evenkeel.benchmarks.multiview.names import parse_methods
-from evenkeel.benchmarks.multiview.prompts import judge_prompt
-from evenkeel.harness.folder import Run
 from known_models.server import KnownModel, in_chance_order, share_of
+from sealegs import api
+from sealegs.benchmarks.multiview import data as formats
+from sealegs.benchmarks.multiview.data import Triplet
+from sealegs.benchmarks.multiview.names import parse_methods
+from sealegs.benchmarks.multiview.prompts import judge_prompt
+from sealegs.harness.folder import Run
 
 
 def picks(triplets: list[Triplet], surface: float) -> list[str]:

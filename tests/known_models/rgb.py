@@ -8,15 +8,15 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from evenkeel import api
-from evenkeel.benchmarks.rgb.benchmark import Rgb, RgbOptions
-from evenkeel.benchmarks.rgb.data import RgbSample
-from evenkeel.files.datasets import data_file
-from evenkeel.harness.data import Data
-from evenkeel.harness.folder import Run
-from evenkeel.text.answer_search.mention import parts
 from known_models.server import KnownModel, Rule, in_chance_order, share_of
 from known_models.wordings import Wording
+from sealegs import api
+from sealegs.benchmarks.rgb.benchmark import Rgb, RgbOptions
+from sealegs.benchmarks.rgb.data import RgbSample
+from sealegs.files.datasets import data_file
+from sealegs.harness.data import Data
+from sealegs.harness.folder import Run
+from sealegs.text.answer_search.mention import parts
 
 Outcome: TypeAlias = Literal["right", "wrong", "declined", "reported"]
 """What a reply does. Reported: it says that the documents are wrong, and gives the right answer."""

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from rapidfuzz.distance import Levenshtein
 
-from evenkeel import api
 from known_models import mirae, miron, multiview
+from sealegs import api
 
 pytestmark = pytest.mark.slow
 

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from evenkeel import api
-from evenkeel.analysis.comparison import compare
-from evenkeel.analysis.gate import gate
-from evenkeel.analysis.leaderboard import leaderboard
-from evenkeel.harness.folder import Run
-from evenkeel.page.metrics import scope_name
-from evenkeel.types import Figure
 from known_models.rgb import Dial, Known, play
 from known_models.wordings import WORDINGS
+from sealegs import api
+from sealegs.analysis.comparison import compare
+from sealegs.analysis.gate import gate
+from sealegs.analysis.leaderboard import leaderboard
+from sealegs.harness.folder import Run
+from sealegs.page.metrics import scope_name
+from sealegs.types import Figure
 
 pytestmark = pytest.mark.slow
 

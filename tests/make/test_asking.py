@@ -8,9 +8,9 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from evenkeel.make.asking import Asking, Draft, StepTally, ask, ask_until_usable
-from evenkeel.text.prompts import user_prompt
-from evenkeel.types import Generate, Request, Response, Sampling
+from sealegs.make.asking import Asking, Draft, StepTally, ask, ask_until_usable
+from sealegs.text.prompts import user_prompt
+from sealegs.types import Generate, Request, Response, Sampling
 
 T = TypeVar("T")
 

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from commandline import command, evenkeel
-from evenkeel.api import build
-from evenkeel.errors import ModelUnreachable, UsageError
+from commandline import command, sealegs
 from loopback import Loopback
+from sealegs.api import build
+from sealegs.errors import ModelUnreachable, UsageError
 from suites import PATIENCE
 
 pytestmark = pytest.mark.slow
@@ -50,7 +50,7 @@ def test_a_second_build_of_the_same_data_set_is_refused(
     with Loopback(latency=600) as server:
         process = begun(mine, server, out, until=1)
         try:
-            assert evenkeel(*arguments(mine, server, out)).code == 2
+            assert sealegs(*arguments(mine, server, out)).code == 2
             assert f"{out} is in use by another process" in capsys.readouterr().err
         finally:
             process.send_signal(signal.SIGTERM)
@@ -115,7 +115,7 @@ def test_an_edited_set_is_checked(tmp_path: Path, capsys: pytest.CaptureFixture[
     build("rgb", tmp_path / "made", lang="en", size=4)
     file = tmp_path / "made" / "en.json"
     checked = ("build", "rgb", "--check", str(file))
-    assert evenkeel(*checked).code == 0
+    assert sealegs(*checked).code == 0
     said = capsys.readouterr().out
     assert "24 samples of 4 questions" in said
     assert said.endswith(f"{file} is valid for rgb.\n")
@@ -123,20 +123,20 @@ def test_an_edited_set_is_checked(tmp_path: Path, capsys: pytest.CaptureFixture[
     row = json.loads(first)
     moved = row | {"negative": [row["positive"][0], *row["negative"]]}
     file.write_text("\n".join([json.dumps(moved), *rest]))
-    assert evenkeel(*checked).code == 1
+    assert sealegs(*checked).code == 1
     assert f"id {row['id']}: the answer is in document 1 of 'negative'." in capsys.readouterr().err
     file.write_text("\n".join([*rest, json.dumps(row | {"answer": "Nobody at all"})]))
-    assert evenkeel(*checked).code == 1
+    assert sealegs(*checked).code == 1
     assert "the answer is not in document 1, 2" in capsys.readouterr().err
     file.write_text("\n".join([*rest, json.dumps(row | {"query": ""})]))
-    assert evenkeel(*checked).code == 1
+    assert sealegs(*checked).code == 1
     assert f"not valid for rgb: {file}, line 4: the field 'query' is empty" in capsys.readouterr().err
-    assert evenkeel("build", "rgb", "--check", str(tmp_path / "absent")).code == 2
+    assert sealegs("build", "rgb", "--check", str(tmp_path / "absent")).code == 2
 
 
 @pytest.mark.parametrize("benchmark", ["mirae", "rgb", "miron", "multiview"])
 def test_what_is_built_is_valid(benchmark: str, tmp_path: Path) -> None:
     small: dict[str, Any] = {"rgb": {"size": 4}, "miron": {"per_category": 2}}.get(benchmark, {})
     build(benchmark, tmp_path / "made", seed=3, **small)
-    assert evenkeel("build", benchmark, "--check", str(tmp_path / "made")).code == 0
-    assert evenkeel("build", "miron", "--check", str(tmp_path / "made")).code == (benchmark != "miron")
+    assert sealegs("build", benchmark, "--check", str(tmp_path / "made")).code == 0
+    assert sealegs("build", "miron", "--check", str(tmp_path / "made")).code == (benchmark != "miron")

@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from evenkeel.benchmarks.multiview.make.criteria import Criterion, criterion, read_criteria
-from evenkeel.errors import DataError, UsageError
-from evenkeel.make.documents import Document, read_documents
+from sealegs.benchmarks.multiview.make.criteria import Criterion, criterion, read_criteria
+from sealegs.errors import DataError, UsageError
+from sealegs.make.documents import Document, read_documents
 
 
 def lines(path: Path, *rows: Any) -> Path:

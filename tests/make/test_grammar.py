@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import doctest
 
-from evenkeel.make import grammar
-from evenkeel.make.grammar import between, pick, seeded, shuffled
+from sealegs.make import grammar
+from sealegs.make.grammar import between, pick, seeded, shuffled
 
 
 def test_the_example_of_the_module_is_true() -> None:
@@ -17,7 +17,7 @@ def test_the_example_of_the_module_is_true() -> None:
 
 def test_a_key_gives_the_same_draws_for_good() -> None:
     """These draws are those of every published seed: they must not change."""
-    rng = seeded("evenkeel", 1, "draws")
+    rng = seeded("sealegs", 1, "draws")
     assert [between(1, 100, rng) for _ in range(5)] == [42, 52, 56, 10, 93]
     assert shuffled("abcdef", rng) == list("dcfbae")
     assert pick("abcdef", rng) == "e"

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from evenkeel.models.hf import HuggingFace
-from evenkeel.models.openai import retry
 from models.tiny import ARCHITECTURES, EACH_ARCHITECTURE, open_hf, tiny_gguf, tiny_model
+from sealegs.models.hf import HuggingFace
+from sealegs.models.openai import retry
 
 
 @pytest.fixture(scope="session")

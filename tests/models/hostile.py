@@ -11,12 +11,12 @@ import msgspec
 import pytest
 from aiohttp import web
 
-from evenkeel.errors import ModelUnreachable
-from evenkeel.harness.progress import Progress
-from evenkeel.models.openai.backend import OpenAI
-from evenkeel.models.registry import load_model
-from evenkeel.types import Generate, Message, Request, Response, Sampling
 from loopback import Loopback
+from sealegs.errors import ModelUnreachable
+from sealegs.harness.progress import Progress
+from sealegs.models.openai.backend import OpenAI
+from sealegs.models.registry import load_model
+from sealegs.types import Generate, Message, Request, Response, Sampling
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable

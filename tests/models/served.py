@@ -48,7 +48,7 @@ class Served(Loopback):
             return str(self.tokenizer.convert_ids_to_tokens(token))
         text = str(self.tokenizer.decode([token]))
         if self.shown == "bytes" and "\ufffd" in text:
-            from evenkeel.models.local.vocabulary import byte_letters
+            from sealegs.models.local.vocabulary import byte_letters
 
             letters = byte_letters()
             return "bytes:" + "".join(

@@ -14,19 +14,19 @@ from typing import Any
 import msgspec
 import pytest
 
-import evenkeel as ek
+import sealegs as sl
 from batches import BatchServer, Fate
-from evenkeel.api.batch import with_batches
-from evenkeel.errors import BatchesPending, BudgetReached, EvenkeelError, ModelUnreachable, UsageError
-from evenkeel.harness.gate import RequestGate, RoleGate
-from evenkeel.harness.limits import Limits
-from evenkeel.models.openai import messages
-from evenkeel.models.openai.batches import protocols
-from evenkeel.models.openai.batches.stored import read_batches
-from evenkeel.models.openai.protocol import read_chat
-from evenkeel.models.registry import load_model
-from evenkeel.types import Generate, Message, Request, Response, Sampling
 from models.hostile import Recorder
+from sealegs.api.batch import with_batches
+from sealegs.errors import BatchesPending, BudgetReached, ModelUnreachable, SealegsError, UsageError
+from sealegs.harness.gate import RequestGate, RoleGate
+from sealegs.harness.limits import Limits
+from sealegs.models.openai import messages
+from sealegs.models.openai.batches import protocols
+from sealegs.models.openai.batches.stored import read_batches
+from sealegs.models.openai.protocol import read_chat
+from sealegs.models.registry import load_model
+from sealegs.types import Generate, Message, Request, Response, Sampling
 
 pytestmark = pytest.mark.slow
 
@@ -36,7 +36,7 @@ BOTH = pytest.mark.parametrize("provider", ["openai", "anthropic"])
 
 @pytest.fixture(autouse=True)
 def _no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("EVENKEEL_BATCH_POLL", "0")
+    monkeypatch.setenv("SEALEGS_BATCH_POLL", "0")
     monkeypatch.setenv("LOOP_KEY", KEY)
 
 
@@ -129,7 +129,7 @@ def test_a_batch_that_is_refused_shows_why(server: BatchServer, tmp_path: Path) 
 def test_what_was_cancelled_is_handed_in_only_by_another_command(server: BatchServer, tmp_path: Path) -> None:
     server.fate = fates("cancelled", "ok")
     requests = chats(2)
-    with pytest.raises(EvenkeelError, match="it was cancelled"):
+    with pytest.raises(SealegsError, match="it was cancelled"):
         ask(server, tmp_path, requests)
     assert len(server.batches) == 1
     answers = ask(server, tmp_path, requests)
@@ -293,11 +293,11 @@ def test_a_run_by_batches_has_the_records_of_a_live_run(
     server.fate = fates("500", "expired", "ok")
     about = {"model_args": {"api_key_env": "LOOP_KEY"}, **RUN}
     with BatchServer() as other:
-        live = ek.run("rgb", f"{provider}:loop", out=tmp_path / "live", base_url=other.url, **about)
+        live = sl.run("rgb", f"{provider}:loop", out=tmp_path / "live", base_url=other.url, **about)
     # A run that was begun live goes on by batches: only what is missing is handed in.
-    with pytest.raises(ek.EvenkeelError, match="stopped at --max-requests 2"):
-        ek.run("rgb", f"{provider}:loop", out=tmp_path / "run", base_url=server.url, max_requests=2, **about)
-    batched = ek.run(
+    with pytest.raises(sl.SealegsError, match="stopped at --max-requests 2"):
+        sl.run("rgb", f"{provider}:loop", out=tmp_path / "run", base_url=server.url, max_requests=2, **about)
+    batched = sl.run(
         "rgb", f"{provider}:loop", batch=True, out=tmp_path / "run", base_url=server.url, **about
     )
     assert [len(batch.requests) for batch in server.batches] == [other.answered.total() - 2, 2]
@@ -306,8 +306,8 @@ def test_a_run_by_batches_has_the_records_of_a_live_run(
 
 
 def test_a_limit_in_dollars_holds_before_anything_is_handed_in(server: BatchServer, tmp_path: Path) -> None:
-    with pytest.raises(ek.EvenkeelError, match="stopped at --max-usd"):
-        ek.run(
+    with pytest.raises(sl.SealegsError, match="stopped at --max-usd"):
+        sl.run(
             "rgb", "openai:loop", batch=True, base_url=server.url, model_args={"api_key_env": "LOOP_KEY"},
             out=tmp_path / "run", max_usd=1e-9, price_in=1.0, price_out=1.0, **RUN,
         )  # fmt: skip
@@ -315,26 +315,26 @@ def test_a_limit_in_dollars_holds_before_anything_is_handed_in(server: BatchServ
 
 
 def test_a_dry_run_shows_the_price_of_batches() -> None:
-    live = ek.dry_run("rgb", "openai:gpt-4o-mini", limit=3)
-    batched = ek.dry_run("rgb", "openai:gpt-4o-mini", limit=3, batch=True)
+    live = sl.dry_run("rgb", "openai:gpt-4o-mini", limit=3)
+    batched = sl.dry_run("rgb", "openai:gpt-4o-mini", limit=3, batch=True)
     assert live.usd
     assert batched.usd == pytest.approx(live.usd / 2)
 
 
 def test_a_provider_without_batches_is_refused_with_those_that_have() -> None:
     with pytest.raises(UsageError, match="has no batches. Available: openai:, anthropic:, groq:"):
-        ek.dry_run("rgb", "mistral:small", batch=True)
+        sl.dry_run("rgb", "mistral:small", batch=True)
     with pytest.raises(UsageError, match="batches only answer chats"):
-        ek.dry_run("miron", "openai:gpt-4o-mini", batch=True)
+        sl.dry_run("miron", "openai:gpt-4o-mini", batch=True)
     with pytest.raises(UsageError, match="wait=False goes with batch"):
-        ek.run("rgb", "openai:gpt-4o-mini", wait=False)
+        sl.run("rgb", "openai:gpt-4o-mini", wait=False)
 
 
 def test_a_judge_is_asked_by_batches_too(server: BatchServer, tmp_path: Path) -> None:
     about = {"model_args": {"api_key_env": "LOOP_KEY"}, "base_url": server.url, **RUN}
     server.behaviour.record = True
     judge = f"anthropic:judge?base_url={server.url}&api_key_env=LOOP_KEY"
-    run = ek.run("rgb", "openai:loop", batch=True, out=tmp_path, judge=judge, **about)
+    run = sl.run("rgb", "openai:loop", batch=True, out=tmp_path, judge=judge, **about)
     kinds = [batch.id.partition("_")[0] for batch in server.batches]
     assert kinds[0] == "batch"
     assert set(kinds[1:]) == {"msgbatch"}
@@ -344,7 +344,7 @@ def test_a_judge_is_asked_by_batches_too(server: BatchServer, tmp_path: Path) ->
 
 def command(server: BatchServer, provider: str, folder: Path, *more: str) -> list[str]:
     return [
-        sys.executable, "-m", "evenkeel", "run", "rgb", "--batch", "--model", f"{provider}:loop",
+        sys.executable, "-m", "sealegs", "run", "rgb", "--batch", "--model", f"{provider}:loop",
         "--base-url", server.url, "--model-arg", "api_key_env=LOOP_KEY", "--limit", "3", "--lang", "en",
         "--out", str(folder), *more,
     ]  # fmt: skip
@@ -388,7 +388,7 @@ def test_stopping_leaves_the_batches_and_says_how_to_go_on(server: BatchServer, 
     _, errors = process.communicate(timeout=120)
     assert process.returncode == 130
     assert "Batches keep running at the provider: batch_0." in errors
-    assert f"answers with `evenkeel resume {tmp_path / 'run'}`" in " ".join(errors.split())
+    assert f"answers with `sealegs resume {tmp_path / 'run'}`" in " ".join(errors.split())
     ended = subprocess.run(
         command(server, "openai", tmp_path / "run", "--batch", "submit"),
         capture_output=True,

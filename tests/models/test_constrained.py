@@ -10,10 +10,10 @@ import msgspec
 import pytest
 from msgspec import Struct
 
-from evenkeel.models.hf import HuggingFace
-from evenkeel.text.judge import characters, read, schema_of
-from evenkeel.types import Generate, Message, Sampling
 from models.tiny import ask, open_hf, tiny_model
+from sealegs.models.hf import HuggingFace
+from sealegs.text.judge import characters, read, schema_of
+from sealegs.types import Generate, Message, Sampling
 
 pytestmark = pytest.mark.slow
 

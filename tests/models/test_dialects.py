@@ -9,12 +9,12 @@ import msgspec
 import pytest
 
 import dialects
-import evenkeel as ek
+import sealegs as sl
 from dialects import PROVIDERS, ProviderServer, chat, named_at, opened
-from evenkeel.errors import CapabilityError, UsageError
-from evenkeel.models.openai.protocol import read_chat
-from evenkeel.types import Generate, Sampling
 from models.hostile import one
+from sealegs.errors import CapabilityError, UsageError
+from sealegs.models.openai.protocol import read_chat
+from sealegs.types import Generate, Sampling
 
 pytestmark = pytest.mark.slow
 
@@ -127,4 +127,4 @@ def test_thinking_that_is_counted_and_not_shown_is_no_answer() -> None:
 @pytest.mark.parametrize("spec", ["groq:", "ollama:", "ollama"])
 def test_a_preset_needs_the_name_of_a_model(spec: str) -> None:
     with pytest.raises(UsageError, match="give the name of a model"):
-        ek.load_model(spec)
+        sl.load_model(spec)

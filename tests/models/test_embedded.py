@@ -8,11 +8,11 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from evenkeel.errors import UsageError
-from evenkeel.files.cache import file_sha256
-from evenkeel.models.embedded import Embedded, EmbeddedOptions, embedded_folder, embedded_gguf, model_folder
-from evenkeel.models.registry import load_model
-from evenkeel.types import Generate, LogLikelihood, Message, Sampling
+from sealegs.errors import UsageError
+from sealegs.files.cache import file_sha256
+from sealegs.models.embedded import Embedded, EmbeddedOptions, embedded_folder, embedded_gguf, model_folder
+from sealegs.models.registry import load_model
+from sealegs.types import Generate, LogLikelihood, Message, Sampling
 
 pytestmark = pytest.mark.slow
 
@@ -48,9 +48,9 @@ def test_the_folder_holds_the_weights_of_the_file(
 ) -> None:
     from gguf import GGUFReader
 
-    monkeypatch.setenv("EVENKEEL_CACHE", str(tmp_path))
+    monkeypatch.setenv("SEALEGS_CACHE", str(tmp_path))
     folder = model_folder(gguf)
-    assert capfd.readouterr().err == "evenkeel: making the embedded model ready, once (about half a minute)\n"
+    assert capfd.readouterr().err == "sealegs: making the embedded model ready, once (about half a minute)\n"
     stored = load_file(folder / "model.safetensors")
     [embeddings] = [t for t in GGUFReader(gguf).tensors if t.name == "token_embd.weight"]
     assert torch.equal(stored["model.embed_tokens.weight"], torch.tensor(embeddings.data))
@@ -61,7 +61,7 @@ def test_the_folder_holds_the_weights_of_the_file(
 
 
 def test_a_failed_conversion_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("EVENKEEL_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("SEALEGS_CACHE", str(tmp_path / "cache"))
     (tmp_path / "broken.gguf").write_bytes(b"GGUF, but not really")
     with pytest.raises(UsageError, match="cannot be read.*Install it again"):
         model_folder(tmp_path / "broken.gguf")

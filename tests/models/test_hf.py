@@ -8,12 +8,6 @@ from pathlib import Path
 import pytest
 import torch
 
-from evenkeel.errors import UsageError
-from evenkeel.models.hf import HuggingFace
-from evenkeel.models.local.generation import Generation, TokenisedPrompt, generate
-from evenkeel.models.local.responses import generate_response
-from evenkeel.models.local.steps.sampling import Sampler
-from evenkeel.types import Generate, LogLikelihood, Message
 from models.hostile import Recorder
 from models.tiny import (
     ask,
@@ -23,6 +17,12 @@ from models.tiny import (
     open_hf,
     say,
 )
+from sealegs.errors import UsageError
+from sealegs.models.hf import HuggingFace
+from sealegs.models.local.generation import Generation, TokenisedPrompt, generate
+from sealegs.models.local.responses import generate_response
+from sealegs.models.local.steps.sampling import Sampler
+from sealegs.types import Generate, LogLikelihood, Message
 
 pytestmark = pytest.mark.slow
 

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 import torch
 
-from evenkeel.models.hf import HuggingFace
-from evenkeel.models.local import batching
-from evenkeel.models.local.causal import Causal, Step
-from evenkeel.models.local.steps.attention import NAME, SharedPrompts, slots_of, step_attention
-from evenkeel.models.local.steps.recorded import RecordedSteps
-from evenkeel.models.registry import load_model
-from evenkeel.types import LogLikelihood, Request
 from models.tiny import ask, logprobs_of, open_hf, say, tiny_model
+from sealegs.models.hf import HuggingFace
+from sealegs.models.local import batching
+from sealegs.models.local.causal import Causal, Step
+from sealegs.models.local.steps.attention import NAME, SharedPrompts, slots_of, step_attention
+from sealegs.models.local.steps.recorded import RecordedSteps
+from sealegs.models.registry import load_model
+from sealegs.types import LogLikelihood, Request
 
 pytestmark = [
     pytest.mark.slow,
@@ -113,7 +113,7 @@ def test_half_precision_gives_the_same_log_probabilities_with_and_without_kernel
 @pytest.mark.parametrize("prompts", [None, [0, 0, 1, 1, 2, 2], [0, 1, 2, 0, 0, 1], [0, 0, 0, 0, 0, 0]])
 def test_the_fused_softmax_of_a_step_is_that_of_torch(prompts: list[int] | None) -> None:
     """Of rows alone, and of rows that share prompts, in order or not."""
-    from evenkeel.models.local.steps.fused import masked_softmax
+    from sealegs.models.local.steps.fused import masked_softmax
 
     torch.manual_seed(0)
     query = torch.randn(6, 8, 1, 64, device="cuda", dtype=torch.bfloat16)

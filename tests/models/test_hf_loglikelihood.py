@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 import torch
 
-from evenkeel.models.boundary import find_boundary
-from evenkeel.models.hf import HuggingFace
-from evenkeel.models.local.prompts import scored_prompts
-from evenkeel.models.registry import token_counter, tokenizer
-from evenkeel.types import LogLikelihood, Request
 from models.tiny import ask, chat, logprobs_of, open_hf, say, tiny_model, with_template
+from sealegs.models.boundary import find_boundary
+from sealegs.models.hf import HuggingFace
+from sealegs.models.local.prompts import scored_prompts
+from sealegs.models.registry import token_counter, tokenizer
+from sealegs.types import LogLikelihood, Request
 
 pytestmark = pytest.mark.slow
 

@@ -12,10 +12,6 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM
 
-from evenkeel.errors import MissingExtra, UsageError
-from evenkeel.models.hf import HuggingFace
-from evenkeel.models.local.checks import check_causal
-from evenkeel.types import LogLikelihood
 from models.tiny import (
     ARCHITECTURES,
     EACH_ARCHITECTURE,
@@ -29,6 +25,10 @@ from models.tiny import (
     tiny_model,
     tiny_other,
 )
+from sealegs.errors import MissingExtra, UsageError
+from sealegs.models.hf import HuggingFace
+from sealegs.models.local.checks import check_causal
+from sealegs.types import LogLikelihood
 
 pytestmark = pytest.mark.slow
 

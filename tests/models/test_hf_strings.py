@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 import torch
 
-from evenkeel.errors import CapabilityError
-from evenkeel.models.hf import HuggingFace
-from evenkeel.models.local import strings
-from evenkeel.models.local.vocabulary import byte_letters
-from evenkeel.types import LogLikelihood, Response, StringLikelihood, StringProbability
 from models.tiny import ask, logprobs_of, open_hf, tiny_model
+from sealegs.errors import CapabilityError
+from sealegs.models.hf import HuggingFace
+from sealegs.models.local import strings
+from sealegs.models.local.vocabulary import byte_letters
+from sealegs.types import LogLikelihood, Response, StringLikelihood, StringProbability
 
 pytestmark = pytest.mark.slow
 

@@ -10,16 +10,16 @@ from typing import Any, TypeAlias
 import msgspec
 import pytest
 
-import evenkeel as ek
+import sealegs as sl
 from dialects import PROVIDERS, RESPONSES, SCHEMA, ProviderServer, chat, named_at, opened
-from evenkeel.errors import EvenkeelError
-from evenkeel.models.openai import messages, responses
-from evenkeel.models.openai.backend import NO_CHATS
-from evenkeel.models.openai.protocol import read_chat
-from evenkeel.types import Generate, Message, Sampling
 from interfaces import messages_problem
 from loopback import Loopback
 from models.hostile import one
+from sealegs.errors import SealegsError
+from sealegs.models.openai import messages, responses
+from sealegs.models.openai.backend import NO_CHATS
+from sealegs.models.openai.protocol import read_chat
+from sealegs.types import Generate, Message, Sampling
 
 pytestmark = pytest.mark.slow
 
@@ -56,24 +56,24 @@ def test_benchmarks_run_on_each_interface(name: str, serving: Serving, tmp_path:
         embedder = f"openai:e?base_url={vectors.url}&api_key_env=NO_KEY"
         methods = [f"j=judge:{name}:loop", "bm25"]
         runs = [
-            ek.run("mirae", **model, out=tmp_path / "a", levels="1", repeats=2, embedder=embedder),
-            ek.run("rgb", **model, out=tmp_path / "b", ability="noise", noise_rates="0"),
-            ek.run("multiview", progress=False, limit=1, out=tmp_path / "c", method=methods),
+            sl.run("mirae", **model, out=tmp_path / "a", levels="1", repeats=2, embedder=embedder),
+            sl.run("rgb", **model, out=tmp_path / "b", ability="noise", noise_rates="0"),
+            sl.run("multiview", progress=False, limit=1, out=tmp_path / "c", method=methods),
         ]
         for run in runs[:2]:
             assert run.headline.coverage == 1
             assert not run.failures()
         judged = [answer for record in runs[2].records() for answer in record.answers]
         assert all(answer.status != "error" for answer in judged)
-        with pytest.raises(EvenkeelError, match="plain texts|v1/responses"):
-            ek.run("miron", **model, out=tmp_path / "d", confidence="no")
+        with pytest.raises(SealegsError, match="plain texts|v1/responses"):
+            sl.run("miron", **model, out=tmp_path / "d", confidence="no")
 
 
 @pytest.mark.parametrize("name", ["anthropic", "bedrock", "huggingface"])
 def test_log_probabilities_are_refused_with_a_reason(name: str, serving: Serving) -> None:
     server = serving(name)
-    with pytest.raises(EvenkeelError, match="log-likelihood|log-probabilities"):
-        ek.run("miron", model=f"{name}:loop", limit=1, lang="en", confidence="yes", progress=False)
+    with pytest.raises(SealegsError, match="log-likelihood|log-probabilities"):
+        sl.run("miron", model=f"{name}:loop", limit=1, lang="en", confidence="yes", progress=False)
     assert server.received == []
 
 
@@ -93,7 +93,7 @@ def test_a_preset_may_name_the_interface(
     server = serving("openai")
     settings = tmp_path / "own.toml"
     settings.write_text(f'[presets.pro]\nbase_url = "{server.url}"\ninterface = "responses"\n')
-    monkeypatch.setenv("EVENKEEL_CONFIG", str(settings))
+    monkeypatch.setenv("SEALEGS_CONFIG", str(settings))
     assert one(opened("pro"), chat("hello")).status == "ok"
     assert ["input" in body for body in server.received] == [True]
 
@@ -126,7 +126,7 @@ def test_effort_is_sent_in_the_providers_field(name: str, field: dict[str, Any],
 
 def test_an_effort_that_there_is_not_is_refused(serving: Serving) -> None:
     serving("openai")
-    with pytest.raises(EvenkeelError, match="effort"):
+    with pytest.raises(SealegsError, match="effort"):
         opened("openai", effort="huge")
 
 

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 import torch
 
-from evenkeel.models.embedded import embedder_folder
-from evenkeel.models.hf import HuggingFace
-from evenkeel.models.local.batching import Budget
-from evenkeel.models.registry import load_model
-from evenkeel.types import Embed, LogLikelihood, Rank, Request, Response, StringLikelihood
 from models.tiny import say
+from sealegs.models.embedded import embedder_folder
+from sealegs.models.hf import HuggingFace
+from sealegs.models.local.batching import Budget
+from sealegs.models.registry import load_model
+from sealegs.types import Embed, LogLikelihood, Rank, Request, Response, StringLikelihood
 
 pytestmark = pytest.mark.slow
 

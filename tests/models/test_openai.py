@@ -8,14 +8,14 @@ import msgspec
 import pytest
 from aiohttp import web
 
-from evenkeel.errors import UsageError
-from evenkeel.models.openai.dialect import seed_of
-from evenkeel.models.openai.protocol import read_chat
-from evenkeel.models.openai.transport import repaired
-from evenkeel.models.registry import load_model
-from evenkeel.types import Generate, Message, Sampling
 from loopback import Loopback
 from models.hostile import Hostile, chat, model_of, one, says
+from sealegs.errors import UsageError
+from sealegs.models.openai.dialect import seed_of
+from sealegs.models.openai.protocol import read_chat
+from sealegs.models.openai.transport import repaired
+from sealegs.models.registry import load_model
+from sealegs.types import Generate, Message, Sampling
 
 pytestmark = pytest.mark.slow
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from evenkeel.errors import CapabilityError
-from evenkeel.models.registry import load_model
-from evenkeel.types import LogLikelihood, Logprobs, Response
 from models.served import Served
 from models.tiny import logprobs_of, open_hf, with_template
+from sealegs.errors import CapabilityError
+from sealegs.models.registry import load_model
+from sealegs.types import LogLikelihood, Logprobs, Response
 
 pytestmark = pytest.mark.slow
 

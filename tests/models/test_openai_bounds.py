@@ -12,8 +12,8 @@ from collections.abc import Callable
 import pytest
 from aiohttp import web
 
-from evenkeel.models.openai.transport import ERROR_BODY, LARGEST_REPLY_BYTES
 from models.hostile import Hostile, chat, failing, fixed, model_of, one, packed, says, socket_buffers
+from sealegs.models.openai.transport import ERROR_BODY, LARGEST_REPLY_BYTES
 
 pytestmark = pytest.mark.slow
 
@@ -64,8 +64,8 @@ def test_a_reply_that_drips_has_no_more_time_than_any() -> None:
 CLIENT = r"""
 import re, resource, sys
 from pathlib import Path
-from evenkeel.models.registry import load_model
-from evenkeel.types import Generate, Message, Sampling
+from sealegs.models.registry import load_model
+from sealegs.types import Generate, Message, Sampling
 requests = [Generate(prompt=(Message("user", str(n)),), sampling=Sampling()) for n in range(64)]
 model = load_model("openai:loop", base_url=sys.argv[1], concurrency=64, retries=0)
 statuses = {response.status for _, response in model.answer(requests)}

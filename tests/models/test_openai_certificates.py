@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from evenkeel.errors import ModelUnreachable
 from loopback import Loopback
 from models.hostile import KEY, chat, model_of, one
+from sealegs.errors import ModelUnreachable
 
 pytestmark = pytest.mark.slow
 

@@ -14,14 +14,14 @@ import msgspec
 import pytest
 from aiohttp import web
 
-from evenkeel.errors import ModelUnreachable
-from evenkeel.models.openai.protocol import read_vectors
-from evenkeel.models.registry import load_model
-from evenkeel.models.vectors import usable, vector_problem
-from evenkeel.types import Embed, Response
 from loopback import DIMENSIONS, Loopback, embedding
 from models.hostile import answers, model_of
 from runs import run_small
+from sealegs.errors import ModelUnreachable
+from sealegs.models.openai.protocol import read_vectors
+from sealegs.models.registry import load_model
+from sealegs.models.vectors import usable, vector_problem
+from sealegs.types import Embed, Response
 
 pytestmark = pytest.mark.slow
 

@@ -12,13 +12,6 @@ import msgspec
 import pytest
 from aiohttp import web
 
-from evenkeel.errors import BudgetReached, DataError, ModelUnreachable, UsageError
-from evenkeel.harness.gate import RequestGate, RoleGate
-from evenkeel.harness.limits import Limits
-from evenkeel.models.openai.servers import Throttle
-from evenkeel.models.openai.transport import requested_wait
-from evenkeel.models.registry import load_model
-from evenkeel.types import Request, Response
 from loopback import Loopback
 from models.hostile import (
     KEY,
@@ -33,6 +26,13 @@ from models.hostile import (
     one,
     says,
 )
+from sealegs.errors import BudgetReached, DataError, ModelUnreachable, UsageError
+from sealegs.harness.gate import RequestGate, RoleGate
+from sealegs.harness.limits import Limits
+from sealegs.models.openai.servers import Throttle
+from sealegs.models.openai.transport import requested_wait
+from sealegs.models.registry import load_model
+from sealegs.types import Request, Response
 
 pytestmark = pytest.mark.slow
 

@@ -17,11 +17,11 @@ import msgspec
 import pytest
 from aiohttp import web
 
-from evenkeel.models.openai.transport import Connector
-from evenkeel.types import Embed, Request, Response
 from faults import FAULTS, JSON, STATUSES
 from loopback import Loopback, embedding
 from models.hostile import KEY, Hostile, Recorder, chat, model_of, one
+from sealegs.models.openai.transport import Connector
+from sealegs.types import Embed, Request, Response
 from suites import until
 
 pytestmark = pytest.mark.slow

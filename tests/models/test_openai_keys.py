@@ -12,12 +12,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from evenkeel.errors import ModelUnreachable, UsageError
-from evenkeel.models.openai.endpoint import endpoints
-from evenkeel.models.registry import load_model
-from evenkeel.types import Response
 from loopback import Loopback
 from models.hostile import KEY, chat, fixed, model_of, one, says
+from sealegs.errors import ModelUnreachable, UsageError
+from sealegs.models.openai.endpoint import endpoints
+from sealegs.models.registry import load_model
+from sealegs.types import Response
 
 pytestmark = pytest.mark.slow
 

@@ -10,12 +10,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from evenkeel.errors import BudgetReached, CapabilityError, ModelUnreachable
-from evenkeel.harness.gate import RequestGate, RoleGate
-from evenkeel.harness.limits import Limits
-from evenkeel.types import Capability, LogLikelihood, Logprobs
 from loopback import Loopback, logprob
 from models.hostile import model_of, one
+from sealegs.errors import BudgetReached, CapabilityError, ModelUnreachable
+from sealegs.harness.gate import RequestGate, RoleGate
+from sealegs.harness.limits import Limits
+from sealegs.types import Capability, LogLikelihood, Logprobs
 
 pytestmark = pytest.mark.slow
 

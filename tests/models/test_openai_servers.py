@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-import evenkeel as ek
-from commandline import evenkeel
-from evenkeel.errors import CapabilityError, ModelUnreachable
-from evenkeel.models.openai.servers import FAILURES_LEFT_OUT
-from evenkeel.types import LogLikelihood, Request
+import sealegs as sl
+from commandline import sealegs
 from loopback import Loopback
 from models.hostile import Recorder, chat, free_port
+from sealegs.errors import CapabilityError, ModelUnreachable
+from sealegs.models.openai.servers import FAILURES_LEFT_OUT
+from sealegs.types import LogLikelihood, Request
 
 pytestmark = pytest.mark.slow
 
@@ -31,7 +31,7 @@ def unused_url() -> str:
 
 def ask(*urls: str, requests: list[Request], **args: Any) -> tuple[Counter[str], list[str]]:
     """How the requests ended, each answered once, and what was noted."""
-    model: Any = ek.load_model("openai:loop", base_url=",".join(urls), **args)
+    model: Any = sl.load_model("openai:loop", base_url=",".join(urls), **args)
     watching = Recorder()
     model.watch(watching)
     answers = list(model.answer(requests))
@@ -78,7 +78,7 @@ def test_a_server_that_comes_back_is_asked_again() -> None:
                     return
                 yield request
 
-        model = ek.load_model("openai:loop", base_url=f"{broken.url},{alive.url}", concurrency=2)
+        model = sl.load_model("openai:loop", base_url=f"{broken.url},{alive.url}", concurrency=2)
         statuses = Counter(response.status for _, response in model.answer(requests()))
     assert set(statuses) == {"ok"}
     assert broken.statuses[200] >= 1
@@ -94,7 +94,7 @@ def test_servers_that_all_refuse_or_are_dead_end_the_run() -> None:
 def test_a_request_that_no_server_takes_fails_alone() -> None:
     script = ("ok", "ok", "ok", "ok", "404")
     with Loopback(script=script) as one, Loopback(script=script) as two:
-        model: Any = ek.load_model("openai:loop", base_url=f"{one.url},{two.url}", concurrency=1)
+        model: Any = sl.load_model("openai:loop", base_url=f"{one.url},{two.url}", concurrency=1)
         statuses = [response.status for _, response in model.answer(chats(20))]
     assert statuses.count("ok") >= 19
 
@@ -108,7 +108,7 @@ def test_a_refused_request_fails_alone_and_once() -> None:
 
 def test_every_server_is_probed_for_log_probabilities() -> None:
     with Loopback() as sound, Loopback(logprobs="zero") as unsound:
-        model = ek.load_model("openai:loop", base_url=f"{sound.url},{unsound.url}")
+        model = sl.load_model("openai:loop", base_url=f"{sound.url},{unsound.url}")
         with pytest.raises(CapabilityError) as raised:
             model.probe(frozenset({"loglikelihood"}))
     assert unsound.url in str(raised.value)
@@ -118,7 +118,7 @@ def test_every_server_is_probed_for_log_probabilities() -> None:
 def test_a_server_that_was_not_probed_is_not_asked() -> None:
     dead = unused_url()
     with Loopback() as sound:
-        model: Any = ek.load_model("openai:loop", base_url=f"{dead},{sound.url}", retries=1)
+        model: Any = sl.load_model("openai:loop", base_url=f"{dead},{sound.url}", retries=1)
         watching = Recorder()
         model.watch(watching)
         model.probe(frozenset({"loglikelihood"}))
@@ -129,12 +129,12 @@ def test_a_server_that_was_not_probed_is_not_asked() -> None:
 
 def test_the_command_takes_the_option_several_times(tmp_path: Path) -> None:
     with Loopback(latency=0.01) as one, Loopback(latency=0.01) as two:
-        result = evenkeel(
+        result = sealegs(
             "run", "rgb", "--model", "openai:loop", "--base-url", one.url, "--base-url", two.url,
             "--limit", 4, "--ability", "noise", "--out", tmp_path / "run", "--concurrency", 2,
         )  # fmt: skip
         assert result.code == 0, result.output
-    run = ek.load_run(tmp_path / "run")
+    run = sl.load_run(tmp_path / "run")
     assert run.spec.provenance["servers"]["model"] == [one.url, two.url]
     assert one.requests
     assert two.requests

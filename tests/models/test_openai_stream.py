@@ -7,17 +7,17 @@ from collections.abc import Iterator
 
 import pytest
 
-from evenkeel.errors import BudgetReached
-from evenkeel.types import Request, Response
 from loopback import Loopback
 from models.hostile import answers, chat, model_of
+from sealegs.errors import BudgetReached
+from sealegs.types import Request, Response
 
 pytestmark = pytest.mark.slow
 PATIENCE_S = 120
 
 
 def threads() -> list[threading.Thread]:
-    return [thread for thread in threading.enumerate() if thread.name.startswith("evenkeel")]
+    return [thread for thread in threading.enumerate() if thread.name.startswith("sealegs")]
 
 
 def test_the_stream_is_read_no_further_ahead_than_the_ceiling() -> None:

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from evenkeel.api.setup import with_base_url
-from evenkeel.errors import DataError, UsageError
-from evenkeel.files import configuration
-from evenkeel.models.openai.backend import OpenAI
-from evenkeel.models.openai.endpoint import endpoints
-from evenkeel.models.presets import find_preset, presets
-from evenkeel.models.registry import load_model
-from evenkeel.types import ModelRef
+from sealegs.api.setup import with_base_url
+from sealegs.errors import DataError, UsageError
+from sealegs.files import configuration
+from sealegs.models.openai.backend import OpenAI
+from sealegs.models.openai.endpoint import endpoints
+from sealegs.models.presets import find_preset, presets
+from sealegs.models.registry import load_model
+from sealegs.types import ModelRef
 
 pytestmark = pytest.mark.slow
 
@@ -27,9 +27,9 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
     """Write a person's settings."""
 
     def write(text: str) -> Path:
-        path = tmp_path / "evenkeel.toml"
+        path = tmp_path / "sealegs.toml"
         path.write_text(text)
-        monkeypatch.setenv("EVENKEEL_CONFIG", str(path))
+        monkeypatch.setenv("SEALEGS_CONFIG", str(path))
         return path
 
     return write
@@ -187,10 +187,10 @@ def test_settings_in_the_working_directory_are_not_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("EVENKEEL_CONFIG")
+    monkeypatch.delenv("SEALEGS_CONFIG")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setenv("GROQ_API_KEY", KEY)
-    for name in ("evenkeel.toml", "presets.toml", ".evenkeel.toml"):
+    for name in ("sealegs.toml", "presets.toml", ".sealegs.toml"):
         Path(name).write_text('[presets.groq]\nbase_url = "http://evil.example/v1"\nkey = "GROQ_API_KEY"\n')
     assert list(sent("groq:x")) == ["https://api.groq.com/openai/v1"]
     assert tmp_path / "config" in configuration.config_path().parents

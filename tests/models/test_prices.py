@@ -7,14 +7,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-import evenkeel as ek
-from commandline import evenkeel
+import sealegs as sl
+from commandline import sealegs
 from dialects import PROVIDERS, ProviderServer, named_at
-from evenkeel.errors import BudgetReached, DataError, UsageError
-from evenkeel.harness.gate import RequestGate
-from evenkeel.harness.limits import Limits, Price
-from evenkeel.models.prices import price_of, price_table
-from evenkeel.types import Generate, ModelRef, Response, Sampling
+from sealegs.errors import BudgetReached, DataError, UsageError
+from sealegs.harness.gate import RequestGate
+from sealegs.harness.limits import Limits, Price
+from sealegs.models.prices import price_of, price_table
+from sealegs.types import Generate, ModelRef, Response, Sampling
 
 pytestmark = pytest.mark.slow
 
@@ -40,21 +40,21 @@ def test_a_price_is_that_of_the_providers_own_address(monkeypatch: pytest.Monkey
 
 def test_a_dry_run_shows_dollars_and_the_date(questions: Path, tmp_path: Path) -> None:
     def shown(*more: str, model: str = GROQ, **environment: str) -> str:
-        done = evenkeel(
+        done = sealegs(
             "run", "mirae", "--data", questions, "--dry-run", "--model", model, *more, **environment
         )
         return " ".join(done.stdout.split())  # lines are broken between words
 
     assert "The cost is at most about $0.3" in shown()
     assert f"{GROQ} $0.15 in, $0.6 out ({REPORTED})" in shown()
-    plan = ek.dry_run("mirae", GROQ, data=questions)
+    plan = sl.dry_run("mirae", GROQ, data=questions)
     assert plan.usd == pytest.approx(
         (plan.tokens_in["generate"] * 0.15 + plan.tokens_out["generate"] * 0.6) / 1e6
     )
     assert "no prices given for groq:other" in shown(model="groq:other")
-    settings = tmp_path / "evenkeel.toml"
+    settings = tmp_path / "sealegs.toml"
     settings.write_text(f'[prices."{GROQ}"]\ninput = 2\noutput = 4.5\n')
-    assert f"$2 in, $4.5 out ({settings})" in shown(EVENKEEL_CONFIG=str(settings))
+    assert f"$2 in, $4.5 out ({settings})" in shown(SEALEGS_CONFIG=str(settings))
     given = shown("--price-out", "3")
     assert "table of" not in given
     assert "$0 in, $3 out, as given" in given
@@ -62,7 +62,7 @@ def test_a_dry_run_shows_dollars_and_the_date(questions: Path, tmp_path: Path) -
 
 def test_tokens_for_thinking_are_counted_too(questions: Path) -> None:
     plain, thinking = (
-        ek.dry_run("mirae", GROQ, data=questions, limit=1, model_args=args)
+        sl.dry_run("mirae", GROQ, data=questions, limit=1, model_args=args)
         for args in ({"reasoning_tokens": "1"}, {"reasoning_tokens": "1001"})
     )
     more = thinking.tokens_out["generate"] - plain.tokens_out["generate"]
@@ -71,7 +71,7 @@ def test_tokens_for_thinking_are_counted_too(questions: Path) -> None:
     assert plain.usd is not None
     assert thinking.usd - plain.usd == pytest.approx(more * 0.6 / 1e6)
     with pytest.raises(UsageError, match="reasoning_tokens"):
-        ek.run("mirae", GROQ, data=questions, model_args={"reasoning_tokens": "many"}, progress=False)
+        sl.run("mirae", GROQ, data=questions, model_args={"reasoning_tokens": "many"}, progress=False)
 
 
 def test_a_judge_is_counted_at_its_own_price(tmp_path: Path) -> None:
@@ -93,32 +93,32 @@ def test_a_limit_in_dollars_is_kept_by_known_prices_and_refused_without(
 ) -> None:
     settings = {"data": questions, "progress": False}
     with pytest.raises(UsageError, match=r"the price of groq:other is not known.*\[prices.\"groq:other\"\]"):
-        ek.run("mirae", "groq:other", max_usd=1, out=tmp_path / "no", **settings)  # type: ignore[arg-type]
+        sl.run("mirae", "groq:other", max_usd=1, out=tmp_path / "no", **settings)  # type: ignore[arg-type]
     assert not (tmp_path / "no").exists()
     with ProviderServer(PROVIDERS["groq"], words=8) as server:
         environment = named_at("groq", server, tmp_path)
-        path = Path(environment["EVENKEEL_CONFIG"])
+        path = Path(environment["SEALEGS_CONFIG"])
         path.write_text(path.read_text() + '[prices."groq:loop"]\ninput = 1000\noutput = 1000\n')
         for name, value in environment.items():
             monkeypatch.setenv(name, value)
         with pytest.raises(BudgetReached, match="--max-usd"):
-            ek.run("mirae", "groq:loop", max_usd=0.5, out=tmp_path / "run", **settings)  # type: ignore[arg-type]
+            sl.run("mirae", "groq:loop", max_usd=0.5, out=tmp_path / "run", **settings)  # type: ignore[arg-type]
         assert 0 < len(server.received) < 30
 
 
 def test_a_mistake_in_a_price_is_named_with_its_place(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = tmp_path / "evenkeel.toml"
+    path = tmp_path / "sealegs.toml"
     path.write_text(f'\n[prices."{GROQ}"]\ninput = -1\noutput = 1\n')
-    monkeypatch.setenv("EVENKEEL_CONFIG", str(path))
-    with pytest.raises(DataError, match=r"evenkeel.toml, \[prices.*at least 0"):
+    monkeypatch.setenv("SEALEGS_CONFIG", str(path))
+    with pytest.raises(DataError, match=r"sealegs.toml, \[prices.*at least 0"):
         price_of(ModelRef(GROQ))
 
 
 def test_a_model_that_thinks_is_named_and_counted_with_an_allowance(questions: Path) -> None:
     plans = {
-        spec: ek.dry_run("mirae", spec, data=questions, limit=1, model_args=args)
+        spec: sl.dry_run("mirae", spec, data=questions, limit=1, model_args=args)
         for spec, args in (
             ("openai:gpt-4o", {}),
             ("openai:o3-mini", {}),

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 import torch
 
-from evenkeel.errors import UsageError
-from evenkeel.models.embedded import embedder_folder
-from evenkeel.models.local.cross_encoder import PAIR_ROWS
-from evenkeel.models.registry import load_model
-from evenkeel.models.sbert import SentenceTransformer
-from evenkeel.types import Rank
 from models.tiny import ask, tiny_cross_encoder
+from sealegs.errors import UsageError
+from sealegs.models.embedded import embedder_folder
+from sealegs.models.local.cross_encoder import PAIR_ROWS
+from sealegs.models.registry import load_model
+from sealegs.models.sbert import SentenceTransformer
+from sealegs.types import Rank
 
 pytestmark = pytest.mark.slow
 

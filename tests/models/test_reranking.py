@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 import torch
 
-from evenkeel.models.hf import HuggingFace
-from evenkeel.models.local.responses import rank_response
-from evenkeel.models.openai.dialect import Dialect
-from evenkeel.models.openai.options import OpenAIOptions
-from evenkeel.models.openai.protocol import read_scores
-from evenkeel.models.openai.transport import RequestError
-from evenkeel.models.registry import load_model
-from evenkeel.types import Rank, Response
 from loopback import Loopback, shared_words
 from models.tiny import ask, open_hf, tiny_model
+from sealegs.models.hf import HuggingFace
+from sealegs.models.local.responses import rank_response
+from sealegs.models.openai.dialect import Dialect
+from sealegs.models.openai.options import OpenAIOptions
+from sealegs.models.openai.protocol import read_scores
+from sealegs.models.openai.transport import RequestError
+from sealegs.models.registry import load_model
+from sealegs.types import Rank, Response
 
 pytestmark = pytest.mark.slow
 
@@ -48,7 +48,7 @@ def test_a_rank_is_the_log_odds_of_yes_after_the_chat(folder: Path, shared: Hugg
 
 def test_a_reranker_of_a_family_reads_the_prompt_it_was_trained_on(tmp_path: Path) -> None:
     model = open_hf(tiny_model(tmp_path / "Qwen3-Reranker-Tiny"))
-    from evenkeel.models.local.reranking import rank_ids
+    from sealegs.models.local.reranking import rank_ids
 
     causal = model.causal()
     instructed, plain = (

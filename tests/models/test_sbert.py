@@ -12,18 +12,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evenkeel.errors import UsageError
-from evenkeel.models.embedded import EmbeddedEmbedder, EmbeddedEmbedderOptions
-from evenkeel.models.registry import load_model
-from evenkeel.models.sbert import SentenceTransformer
-from evenkeel.types import Embed, Request
 from models.tiny import ask, change_tensors, drop_tensors
+from sealegs.errors import UsageError
+from sealegs.models.embedded import EmbeddedEmbedder, EmbeddedEmbedderOptions
+from sealegs.models.registry import load_model
+from sealegs.models.sbert import SentenceTransformer
+from sealegs.types import Embed, Request
 
 pytestmark = pytest.mark.slow
 
 BESIDE = Path(__file__).resolve().parents[3] / "shared" / "data"
 PUBLISHED = (
-    Path(os.environ.get("EVENKEEL_REFERENCE_DATA", BESIDE))
+    Path(os.environ.get("SEALEGS_REFERENCE_DATA", BESIDE))
     / "mirae"
     / "MIRAE_claude_haiku_results_english.json"
 )

@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 import torch
 
-from evenkeel.models.hf import HuggingFace
-from evenkeel.models.local import causal, generation
-from evenkeel.models.local.checks import reads_padded
-from evenkeel.models.local.generation import TokenisedPrompt, generate
-from evenkeel.models.local.reading import SHARED, shared_beginning
-from evenkeel.models.local.steps import attention, recorded
-from evenkeel.models.local.steps.attention import NAME, rounded_up, step_attention, widened
-from evenkeel.models.local.steps.recorded import RecordedSteps
-from evenkeel.models.local.steps.sampling import largest_in_nucleus, log_exponentials
-from evenkeel.types import LogLikelihood, Request
 from models.tiny import ARCHITECTURES, ask, naive_ids, open_hf, say, tiny_model
+from sealegs.models.hf import HuggingFace
+from sealegs.models.local import causal, generation
+from sealegs.models.local.checks import reads_padded
+from sealegs.models.local.generation import TokenisedPrompt, generate
+from sealegs.models.local.reading import SHARED, shared_beginning
+from sealegs.models.local.steps import attention, recorded
+from sealegs.models.local.steps.attention import NAME, rounded_up, step_attention, widened
+from sealegs.models.local.steps.recorded import RecordedSteps
+from sealegs.models.local.steps.sampling import largest_in_nucleus, log_exponentials
+from sealegs.types import LogLikelihood, Request
 
 pytestmark = pytest.mark.slow
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from evenkeel.models.hf import HuggingFace
-from evenkeel.types import Generate, Sampling
+from sealegs.models.hf import HuggingFace
+from sealegs.types import Generate, Sampling
 
 
 def test_a_short_answer_comes_before_its_batch_has_ended(shared: HuggingFace) -> None:

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from evenkeel.benchmarks.miron import tokenizers as comparison
-from evenkeel.errors import UsageError
-from evenkeel.models.embedded import embedded_folder, embedder_folder
-from evenkeel.models.registry import tokenizer
-from evenkeel.models.tokenizer_files import TextTokenizer
+from sealegs.benchmarks.miron import tokenizers as comparison
+from sealegs.errors import UsageError
+from sealegs.models.embedded import embedded_folder, embedder_folder
+from sealegs.models.registry import tokenizer
+from sealegs.models.tokenizer_files import TextTokenizer
 
 pytestmark = pytest.mark.slow
 

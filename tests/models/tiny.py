@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from evenkeel.harness.model import Model
-from evenkeel.models.embedded import embedded_folder, embedded_gguf, embedder_folder
-from evenkeel.models.hf import HuggingFace
-from evenkeel.models.registry import load_model
-from evenkeel.types import Generate, Logprobs, Message, Request, Response, Sampling
+from sealegs.harness.model import Model
+from sealegs.models.embedded import embedded_folder, embedded_gguf, embedder_folder
+from sealegs.models.hf import HuggingFace
+from sealegs.models.registry import load_model
+from sealegs.types import Generate, Logprobs, Message, Request, Response, Sampling
 
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "chat_template.jinja")
 SIZES = {"vocab_size": 49152, "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2}

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from commandline import evenkeel
-from evenkeel.harness.registry import BENCHMARKS
-from evenkeel.page.metrics import Metric
+from commandline import sealegs
+from sealegs.harness.registry import BENCHMARKS
+from sealegs.page.metrics import Metric
 
 ROOT = Path(__file__).parents[2]
 
@@ -29,9 +29,9 @@ def test_a_metric_shows_its_meaning_direction_and_caution_escaped() -> None:
 
 
 def test_the_command_lists_the_metrics_of_a_benchmark() -> None:
-    printed = evenkeel("list", "metrics", "multiview").stdout
+    printed = sealegs("list", "metrics", "multiview").stdout
     assert "accuracy: " in printed
     assert "lev_score" not in printed
-    listed = json.loads(evenkeel("list", "metrics", "--json").stdout)
+    listed = json.loads(sealegs("list", "metrics", "--json").stdout)
     assert {*BENCHMARKS} <= {*listed}
     assert listed["miron"][0]["name"] == "lev_score"

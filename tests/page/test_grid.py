@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from evenkeel.page.grid import Cell, Content, Grid, Overview, printed, show_line
-from evenkeel.page.scale import Scale
-from evenkeel.types import Figure
+from sealegs.page.grid import Cell, Content, Grid, Overview, printed, show_line
+from sealegs.page.scale import Scale
+from sealegs.types import Figure
 
 FIGURE = Figure(
     metric="accuracy", scope={}, value=0.5, low=0.2, high=0.8, unit="share", n=8, clusters=8, coverage=1.0,

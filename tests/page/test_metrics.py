@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 import pytest
 
-import evenkeel as ek
-from evenkeel.harness.registry import BENCHMARKS, benchmark_class
-from evenkeel.page.format import counts
-from evenkeel.page.layout import Layout
-from evenkeel.page.metrics import Metric, declaration, title_of, unit_of
+import sealegs as sl
+from sealegs.harness.registry import BENCHMARKS, benchmark_class
+from sealegs.page.format import counts
+from sealegs.page.layout import Layout
+from sealegs.page.metrics import Metric, declaration, title_of, unit_of
 
 
 def layout_of(name: str) -> Layout:
@@ -65,7 +65,7 @@ def test_the_headline_does_not_depend_on_the_order_of_the_summary(tmp_path: Path
     assert next(iter(run.summary)) == "drift"
     assert run.headline == run.summary["mean_similarity"]
     assert list(run.headlines) == ["mean_similarity"]
-    assert msgspec.json.encode(run.headline) == msgspec.json.encode(ek.load_run(run.path).headline)
+    assert msgspec.json.encode(run.headline) == msgspec.json.encode(sl.load_run(run.path).headline)
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,10 @@ from typing import Any, Literal
 import pytest
 from msgspec.structs import replace
 
-from evenkeel.page.layout import Column, Layout, Note
-from evenkeel.page.metrics import Metric
-from evenkeel.page.verdict import judge
-from evenkeel.types import Figure, Unit
+from sealegs.page.layout import Column, Layout, Note
+from sealegs.page.metrics import Metric
+from sealegs.page.verdict import judge
+from sealegs.types import Figure, Unit
 
 RIGHT = Layout(metrics=(Metric("right", "Accuracy", "share", "higher"),), question="?", verdict="Right in {}")
 

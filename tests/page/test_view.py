@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenkeel.page.differences import diff_columns, differences
-from evenkeel.page.format import escape_controls
-from evenkeel.page.view import (
+from sealegs.page.differences import diff_columns, differences
+from sealegs.page.format import escape_controls
+from sealegs.page.view import (
     Beside,
     Block,
     Facts,
@@ -23,8 +23,8 @@ from evenkeel.page.view import (
     View,
     answer_texts,
 )
-from evenkeel.page.view_html import LONG, marked_text
-from evenkeel.types import Response
+from sealegs.page.view_html import LONG, marked_text
+from sealegs.types import Response
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)>\u202eevil\x1b[31m"
 
@@ -87,10 +87,10 @@ def test_a_text_is_drawn_to_the_letter_with_its_marks_explained() -> None:
     body = "  The capital\n\tis  Paris.\n"
     start = body.index("Paris")
     tree = parsed(Text("answer", body, (Span(start, start + 5, "right", "the right answer"),)))
-    (drawn,) = by_class(tree, "ek-body")
+    (drawn,) = by_class(tree, "sl-body")
     assert content(drawn) == body
     (mark,) = drawn.iter("mark")
-    assert (mark.text, mark.get("class"), mark.get("title")) == ("Paris", "ek-right", "the right answer")
+    assert (mark.text, mark.get("class"), mark.get("title")) == ("Paris", "sl-right", "the right answer")
     assert "Marked: the right answer" in content(tree)
 
 
@@ -106,7 +106,7 @@ def test_a_long_text_is_collapsed_and_whole() -> None:
 
 def test_tokens_have_their_probability_in_figures() -> None:
     tokens = Tokens("t", (" the", "\n", "x", "y"), (0.25, None, 3e-9, math.nan))
-    shown = [content(each) for each in by_class(parsed(tokens), "ek-token")]
+    shown = [content(each) for each in by_class(parsed(tokens), "sl-token")]
     assert shown == ["␣the25%", "⏎–", "x3.0e-09", "y–"]
 
 

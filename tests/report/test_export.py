@@ -13,17 +13,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenkeel.errors import DataError, RunConflict, StorageError, UsageError
-from evenkeel.files import lock
-from evenkeel.files.columns import cells, columns, titles
-from evenkeel.files.frame import ROWS_PER_CHUNK
-from evenkeel.harness.folder import Run
-from evenkeel.page.format import csv_safe
-from evenkeel.report.export import export
-from evenkeel.types import Logprobs, Response
 from loopback import Loopback
 from records import record, store
 from runs import run_small
+from sealegs.errors import DataError, RunConflict, StorageError, UsageError
+from sealegs.files import lock
+from sealegs.files.columns import cells, columns, titles
+from sealegs.files.frame import ROWS_PER_CHUNK
+from sealegs.harness.folder import Run
+from sealegs.page.format import csv_safe
+from sealegs.report.export import export
+from sealegs.types import Logprobs, Response
 
 pytestmark = pytest.mark.slow
 

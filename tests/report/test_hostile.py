@@ -10,47 +10,47 @@ import msgspec
 import pytest
 from markupsafe import escape
 
-import evenkeel as ek
-from commandline import evenkeel
-from evenkeel.page.format import escape_controls
-from evenkeel.report.html_page import render
-from evenkeel.report.samples.flips import compare_sample
-from evenkeel.report.scorecard import render as render_scorecard
-from evenkeel.report.suite import SuiteResult, write_leaderboards
+import sealegs as sl
+from commandline import sealegs
 from loopback import Loopback
 from markup import NASTY, Elements, controls, harms, valid_text
 from runs import run_small
+from sealegs.page.format import escape_controls
+from sealegs.report.html_page import render
+from sealegs.report.samples.flips import compare_sample
+from sealegs.report.scorecard import render as render_scorecard
+from sealegs.report.suite import SuiteResult, write_leaderboards
 
 pytestmark = pytest.mark.slow
 ASKED = " ".join(NASTY[:-1])
 NAME = "<img src=x onerror=alert(1)>\x1b[31m\u202e\x07"
-Draw = Callable[[list[ek.Run]], Any]
+Draw = Callable[[list[sl.Run]], Any]
 OBJECTS: dict[str, Draw] = {
     "run": lambda runs: runs[0],
-    "charts": lambda runs: ek.charts(*runs),
-    "tables": lambda runs: ek.tables(runs[0]),
-    "comparison": lambda runs: ek.compare(*runs),
-    "gate": lambda runs: ek.gate(runs[1], baseline=runs[0]),
-    "leaderboard": lambda runs: ek.leaderboard(runs)[0],
-    "scorecard": lambda runs: ek.scorecard(runs),
+    "charts": lambda runs: sl.charts(*runs),
+    "tables": lambda runs: sl.tables(runs[0]),
+    "comparison": lambda runs: sl.compare(*runs),
+    "gate": lambda runs: sl.gate(runs[1], baseline=runs[0]),
+    "leaderboard": lambda runs: sl.leaderboard(runs)[0],
+    "scorecard": lambda runs: sl.scorecard(runs),
     "sample": lambda runs: runs[0].samples().view(0),
     "sample in both": lambda runs: compare_sample(runs[0], runs[1], runs[0].samples().index.ids[0]),
 }
 PAGES: dict[str, Draw] = {
     "report": lambda runs: render(runs[0]),
     "report of both": lambda runs: render(*runs),
-    "scorecard": lambda runs: render_scorecard(ek.scorecard(runs), runs[0].path / "card.html"),
+    "scorecard": lambda runs: render_scorecard(sl.scorecard(runs), runs[0].path / "card.html"),
     "leaderboard": lambda runs: write_leaderboards(_suite(runs))[0].read_text(),
 }
 COMMANDS = {"report": "{0}", "compare": "{0} {1}", "gate": "{0} --baseline {1}", "scorecard": "{0} {1}"}
 
 
-def _suite(runs: list[ek.Run]) -> SuiteResult:
-    return SuiteResult(name=NAME, path=str(runs[0].path.parent), runs=(), boards=tuple(ek.leaderboard(runs)))
+def _suite(runs: list[sl.Run]) -> SuiteResult:
+    return SuiteResult(name=NAME, path=str(runs[0].path.parent), runs=(), boards=tuple(sl.leaderboard(runs)))
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> list[ek.Run]:
+def runs(tmp_path_factory: pytest.TempPathFactory) -> list[sl.Run]:
     folder = tmp_path_factory.mktemp("hostile")
     levels = {f"level_{level}_text": f"{ASKED} {level}" for level in (1, 2)}
     items = [{"question_id": n, "domain": NASTY[0]} | levels for n in range(6)]
@@ -61,7 +61,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[ek.Run]:
 
 
 @pytest.mark.parametrize("name", OBJECTS)
-def test_what_a_notebook_and_a_terminal_show_is_text(name: str, runs: list[ek.Run]) -> None:
+def test_what_a_notebook_and_a_terminal_show_is_text(name: str, runs: list[sl.Run]) -> None:
     drawn = OBJECTS[name](runs)
     html = drawn._repr_html_()
     assert harms(html) == set()
@@ -77,7 +77,7 @@ def test_what_a_notebook_and_a_terminal_show_is_text(name: str, runs: list[ek.Ru
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_holds_them_as_text(name: str, runs: list[ek.Run]) -> None:
+def test_a_page_holds_them_as_text(name: str, runs: list[sl.Run]) -> None:
     page = PAGES[name](runs)
     assert harms(page) == set()
     assert Elements(page).tags.count("h1") == 1
@@ -86,13 +86,13 @@ def test_a_page_holds_them_as_text(name: str, runs: list[ek.Run]) -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_the_terminal_gets_no_escape(command: str, runs: list[ek.Run], tmp_path: Path) -> None:
+def test_the_terminal_gets_no_escape(command: str, runs: list[sl.Run], tmp_path: Path) -> None:
     out = ("--out", tmp_path / "x.html") if command in ("report", "scorecard") else ()
     arguments = [part.format(*(run.path for run in runs)) for part in COMMANDS[command].split()]
-    done = evenkeel(command, *arguments, *out)
+    done = sealegs(command, *arguments, *out)
     assert done.code in (0, 1), done.stderr
     assert controls(done.output) == set()
 
 
-def test_the_marks_of_a_template_are_letters(runs: list[ek.Run]) -> None:
+def test_the_marks_of_a_template_are_letters(runs: list[sl.Run]) -> None:
     assert "{{ 7 * 7 }}" in str(runs[0].samples().view(0)._repr_html_())

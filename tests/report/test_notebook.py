@@ -11,7 +11,7 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-import evenkeel
+import sealegs
 
 pytestmark = pytest.mark.slow
 
@@ -84,19 +84,19 @@ def test_a_notebook_runs_and_shows_what_it_promises(
 
 @pytest.mark.parametrize("name", NAMES)
 def test_notebooks_use_nothing_internal(name: str) -> None:
-    """What a notebook shows, its reader can do: `import evenkeel as ek`, and well-known libraries."""
+    """What a notebook shows, its reader can do: `import sealegs as sl`, and well-known libraries."""
     code = [cell.source for cell in read(name).cells if cell.cell_type == "code"]
     nodes = [node for source in code for node in ast.walk(ast.parse(source))]
     names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
     names |= {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}
-    assert {each for each in names if each.split(".")[0] == "evenkeel"} == {"evenkeel"}
+    assert {each for each in names if each.split(".")[0] == "sealegs"} == {"sealegs"}
     used = {
         node.attr
         for node in nodes
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "ek"
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "sl"
     }
     assert used
-    assert used <= set(evenkeel.__all__)
+    assert used <= set(sealegs.__all__)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -23,25 +23,25 @@ from markupsafe import Markup
 from msgspec.structs import replace
 from rich.console import Console
 
-import evenkeel as ek
-from evenkeel.analysis.references import references
-from evenkeel.harness.registry import benchmark_class
-from evenkeel.page import format as text
-from evenkeel.page.grid import Grid, plain_cell, rich_cells, show_table, split
-from evenkeel.page.layout import Bars, Curve, Table
-from evenkeel.page.metrics import scope_name
-from evenkeel.page.tables import all_figures, arrange
-from evenkeel.page.view_html import view_html
-from evenkeel.report import charts
-from evenkeel.report.describe import describe
-from evenkeel.report.html_page import render
-from evenkeel.report.samples.table import SCRIPT, sample_table
-from evenkeel.report.svg import NARROW, PALETTE, WIDE, draw
-from evenkeel.types import Figure, Unit
+import sealegs as sl
 from loopback import Loopback
 from markup import Elements
 from runs import run_small
 from scripted import Scripted
+from sealegs.analysis.references import references
+from sealegs.harness.registry import benchmark_class
+from sealegs.page import format as text
+from sealegs.page.grid import Grid, plain_cell, rich_cells, show_table, split
+from sealegs.page.layout import Bars, Curve, Table
+from sealegs.page.metrics import scope_name
+from sealegs.page.tables import all_figures, arrange
+from sealegs.page.view_html import view_html
+from sealegs.report import charts
+from sealegs.report.describe import describe
+from sealegs.report.html_page import render
+from sealegs.report.samples.table import SCRIPT, sample_table
+from sealegs.report.svg import NARROW, PALETTE, WIDE, draw
+from sealegs.types import Figure, Unit
 from serving import serving
 from stored import store_run
 from triplets import store, triplet
@@ -53,7 +53,7 @@ HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)>{{ 7*7 }}\x00\x1
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> ek.Run:
+def run(tmp_path_factory: pytest.TempPathFactory) -> sl.Run:
     """A run whose questions are hostile, in two languages."""
     folder = tmp_path_factory.mktemp("report")
     for lang in ("english", "korean"):
@@ -72,7 +72,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> ek.Run:
         )
 
 
-def test_the_page_has_one_script_of_ours_and_loads_nothing(run: ek.Run) -> None:
+def test_the_page_has_one_script_of_ours_and_loads_nothing(run: sl.Run) -> None:
     page = (run.path / "report.html").read_text()
     found = Elements(page)
     policy = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)
@@ -95,7 +95,7 @@ def sample_data(page: str) -> Any:
     return msgspec.json.decode(data)
 
 
-def test_the_page_holds_all_samples_with_their_tags_values_and_texts(run: ek.Run) -> None:
+def test_the_page_holds_all_samples_with_their_tags_values_and_texts(run: sl.Run) -> None:
     """What it holds is what the records have, as far as it can be shown."""
     data = sample_data((run.path / "report.html").read_text())
     records = list(run.records())
@@ -153,7 +153,7 @@ def test_a_table_has_a_row_for_each_level_and_one_for_all() -> None:
     assert [name for name, _ in grid.rows] == ["1", "2", "all"]
 
 
-def test_the_page_begins_with_few_figures_and_has_all_further_down(run: ek.Run) -> None:
+def test_the_page_begins_with_few_figures_and_has_all_further_down(run: sl.Run) -> None:
     page = (run.path / "report.html").read_text()
     first, _, rest = page.partition("<h2>More figures</h2>")
     assert first.count("<svg") == 2  # for wide screens and for phones
@@ -164,7 +164,7 @@ def test_the_page_begins_with_few_figures_and_has_all_further_down(run: ek.Run) 
     assert "<summary>All figures" in rest
 
 
-def test_the_terminal_table_lines_up_and_is_plain_when_piped(run: ek.Run) -> None:
+def test_the_terminal_table_lines_up_and_is_plain_when_piped(run: sl.Run) -> None:
     console = Console(width=100, file=None, record=True, force_terminal=False)
     with console.capture() as captured:
         describe(run).overview(whole=True).show(console)
@@ -188,7 +188,7 @@ def terminal(show: Callable[[Console], None]) -> str:
     return captured.get()
 
 
-def app_page(path: str, *runs: ek.Run) -> str:
+def app_page(path: str, *runs: sl.Run) -> str:
     """What the app shows of runs of one folder."""
     query = urlencode([("run", run.path.name) for run in runs])
     with serving(runs[0].path.parent, read_only=True) as app:
@@ -196,10 +196,10 @@ def app_page(path: str, *runs: ek.Run) -> str:
 
 
 @pytest.mark.parametrize("benchmark", ["mirae", "multiview"])
-def test_every_renderer_says_the_same_of_a_run(run: ek.Run, benchmark: str, tmp_path: Path) -> None:
+def test_every_renderer_says_the_same_of_a_run(run: sl.Run, benchmark: str, tmp_path: Path) -> None:
     if benchmark == "multiview":
         data = store(tmp_path / "t.jsonl", [triplet(n) for n in range(4)])
-        run = ek.run("multiview", data=data, method=["bm25"], out=tmp_path / "run")
+        run = sl.run("multiview", data=data, method=["bm25"], out=tmp_path / "run")
     described = describe(run)
     shown = {
         "terminal": terminal(described.overview(whole=True).show),
@@ -221,8 +221,8 @@ def test_every_renderer_says_the_same_of_a_run(run: ek.Run, benchmark: str, tmp_
     assert not [fact for fact in facts if text.as_markdown(fact) not in markdown]
 
 
-def test_every_renderer_says_the_same_of_a_comparison(several: list[ek.Run]) -> None:
-    comparison = ek.compare(*several)
+def test_every_renderer_says_the_same_of_a_comparison(several: list[sl.Run]) -> None:
+    comparison = sl.compare(*several)
     overview = describe(comparison)
     shown = {
         "terminal": terminal(overview.show),
@@ -332,7 +332,7 @@ def test_every_line_has_contrast_on_the_light_and_the_dark_page() -> None:
 
 
 @pytest.fixture
-def several(tmp_path: Path) -> list[ek.Run]:
+def several(tmp_path: Path) -> list[sl.Run]:
     """Two models that are nearly the same, and one far above them."""
     draws = np.random.default_rng(1)
     cells = draws.uniform(0.4, 0.6, (12, 2))
@@ -343,7 +343,7 @@ def several(tmp_path: Path) -> list[ek.Run]:
     ]
 
 
-def test_the_page_of_several_runs_names_them_and_says_whose_a_table_is(several: list[ek.Run]) -> None:
+def test_the_page_of_several_runs_names_them_and_says_whose_a_table_is(several: list[sl.Run]) -> None:
     page = render(*several)
     assert "<title>Consistency (MIRAE): 3 runs (one, two, &lt;b&gt;)</title>" in page
     for name, run in zip(("one", "two", "&lt;b&gt;"), several, strict=True):
@@ -456,37 +456,37 @@ def test_a_picture_is_at_most_420_pixels_high_in_one_type_size(width: int) -> No
         assert svg.count("font-size") == 1
 
 
-def test_a_page_has_variables_and_a_file_has_plain_colours(run: ek.Run) -> None:
-    picture = ek.charts(run)[0]
+def test_a_page_has_variables_and_a_file_has_plain_colours(run: sl.Run) -> None:
+    picture = sl.charts(run)[0]
     assert "var(--soft, currentColor)" in picture.wide
     assert "var(" not in picture.to_svg()
     assert ElementTree.fromstring(picture.to_svg()).tag == "{http://www.w3.org/2000/svg}svg"
 
 
-def test_a_png_and_a_pdf_need_cairosvg_and_say_so(run: ek.Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    picture = ek.charts(run)[0]
+def test_a_png_and_a_pdf_need_cairosvg_and_say_so(run: sl.Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    picture = sl.charts(run)[0]
     monkeypatch.setitem(sys.modules, "cairosvg", None)
     for write in (picture.to_png, picture.to_pdf):
-        with pytest.raises(ek.errors.MissingExtra, match="pip install cairosvg"):
+        with pytest.raises(sl.errors.MissingExtra, match="pip install cairosvg"):
             write()
 
 
-def test_a_png_and_a_pdf_are_written_by_cairosvg(run: ek.Run) -> None:
+def test_a_png_and_a_pdf_are_written_by_cairosvg(run: sl.Run) -> None:
     pytest.importorskip("cairosvg")
-    picture = ek.charts(run)[0]
+    picture = sl.charts(run)[0]
     assert picture.to_png().startswith(b"\x89PNG")
     assert picture.to_pdf().startswith(b"%PDF")
 
 
 def test_the_docs_write_a_figure_and_a_table_for_a_paper(
-    run: ek.Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: sl.Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     page = (Path(__file__).parents[2] / "docs" / "integrations.md").read_text(encoding="utf-8")
     (code,) = re.findall("```python\n([^`]*to_latex[^`]*)```", page)
     assert len(code.strip().splitlines()) == 4
     monkeypatch.chdir(tmp_path)
     shutil.copytree(run.path, tmp_path / "runs" / "yesterday")
-    exec(code, {"ek": ek, "Path": Path})
+    exec(code, {"sl": sl, "Path": Path})
     assert (tmp_path / "figure.svg").read_text(encoding="utf-8").startswith("<svg")
     table = (tmp_path / "table.tex").read_text(encoding="utf-8")
     assert table.startswith("\\begin{tabular}")
@@ -507,7 +507,7 @@ def test_the_filters_count_as_the_sentence_does(tmp_path: Path) -> None:
     data = store(tmp_path / "t.jsonl", [triplet(n) for n in range(4)])
     with Scripted(lambda prompt: '{"more_alike": "first"}') as server:
         methods = ["bm25", "judge:openai:m"]
-        run = ek.run("multiview", data=data, method=methods, base_url=server.url, out=tmp_path / "run")
+        run = sl.run("multiview", data=data, method=methods, base_url=server.url, out=tmp_path / "run")
     table = sample_table(run)
     assert table is not None
     best = max(run.headlines.values(), key=lambda figure: figure.value or 0.0)

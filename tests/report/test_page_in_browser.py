@@ -18,13 +18,13 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
 from browsers import chromium
-from evenkeel.page.format import escape_controls
-from evenkeel.report.html_page import render
-from evenkeel.report.scorecard import render as render_scorecard
-from evenkeel.report.scorecard import scorecard
 from markup import NASTY
 from runs import run_small
 from scripted import Scripted
+from sealegs.page.format import escape_controls
+from sealegs.report.html_page import render
+from sealegs.report.scorecard import render as render_scorecard
+from sealegs.report.scorecard import scorecard
 from stored import store_run
 
 pytestmark = pytest.mark.slow
@@ -276,9 +276,9 @@ def test_samples_are_paged_sorted_and_opened_by_keyboard(browser: Browser, liste
     detail = page.get_by_role("region", name="The selected sample")
     opener.press("Enter")
     assert opener.get_attribute("aria-expanded") == "true"
-    expect(detail.locator(".ek-body").first).to_have_text("<b>Ask</b> 7, told in 1 ways?")
+    expect(detail.locator(".sl-body").first).to_have_text("<b>Ask</b> 7, told in 1 ways?")
     page.keyboard.press("ArrowUp")
-    expect(detail.locator(".ek-body").first).to_have_text("<b>Ask</b> 0, told in 0 ways?")
+    expect(detail.locator(".sl-body").first).to_have_text("<b>Ask</b> 0, told in 0 ways?")
     assert opener.get_attribute("aria-expanded") == "false"
     page.keyboard.press("Enter")
     expect(detail).to_have_count(0)
@@ -293,7 +293,7 @@ def test_a_row_shows_its_details_wherever_it_is_clicked(browser: Browser, listed
     row = page.locator("#samples tr.sample").nth(1)
     row.locator("td").first.click()
     detail = page.get_by_role("region", name="The selected sample")
-    expect(detail.locator(".ek-body").first).to_have_text("<b>Ask</b> 0, told in 1 ways?")
+    expect(detail.locator(".sl-body").first).to_have_text("<b>Ask</b> 0, told in 1 ways?")
     table, panel = page.locator(".split > .scroll").bounding_box(), detail.bounding_box()
     assert table
     assert panel
@@ -314,7 +314,7 @@ def test_samples_are_filtered_by_tag_text_and_result(browser: Browser, listed: P
     page.get_by_label("level", exact=True).select_option("all")
     page.get_by_label("search").fill("ASK</B> 39,")
     expect(status).to_have_text("Showing 1–3 of 3")
-    plain = page.locator("#sample-detail .ek-body")  # of a sample whose details are not drawn
+    plain = page.locator("#sample-detail .sl-body")  # of a sample whose details are not drawn
     expect(plain.last).to_have_text("<b>Ask</b> 39, told in 0 ways?")
     page.get_by_label("search").fill("")
     page.get_by_role("button", name="Error (1)").click()

@@ -10,15 +10,15 @@ import msgspec
 import numpy as np
 import pytest
 
-import evenkeel as ek
-from commandline import evenkeel
-from evenkeel.analysis import scope_name
-from evenkeel.errors import DataError, UsageError
-from evenkeel.harness.folder import Run
-from evenkeel.page.format import value
-from evenkeel.report.scorecard import Scorecard, link, render, scorecard
+import sealegs as sl
+from commandline import sealegs
 from markup import Elements
 from scripted import Scripted
+from sealegs.analysis import scope_name
+from sealegs.errors import DataError, UsageError
+from sealegs.harness.folder import Run
+from sealegs.page.format import value
+from sealegs.report.scorecard import Scorecard, link, render, scorecard
 from stored import store_run
 
 DRAWS = np.random.default_rng(0)
@@ -71,7 +71,7 @@ def test_each_benchmark_has_its_headline_and_facts(runs: list[Run], tmp_path: Pa
     views = [entry for entry in card.entries if entry.benchmark == "multiview"]
     assert [entry.subject for entry in views] == methods("one")
     assert [entry.headline.figure.value for entry in views] == pytest.approx([0.1, 0.2, 0.3])
-    done = evenkeel("scorecard", *(run.path for run in runs), "--out", tmp_path / "x.html")
+    done = sealegs("scorecard", *(run.path for run in runs), "--out", tmp_path / "x.html")
     assert re.search(r"^bm25 .*\nembed:x .*\njudge:openai:one\+logprobs ", done.output, re.MULTILINE)
 
 
@@ -84,7 +84,7 @@ def test_a_scorecard_is_of_one_model(tmp_path: Path) -> None:
 def test_the_folder_of_several_runs_stands_for_them(tmp_path: Path) -> None:
     stored(tmp_path / "runs" / "a", model="one")
     stored(tmp_path / "runs" / "b", "miron", model="one")
-    done = evenkeel("scorecard", tmp_path / "runs", "--out", tmp_path / "card.html")
+    done = sealegs("scorecard", tmp_path / "runs", "--out", tmp_path / "card.html")
     assert done.code == 0, done.stderr
     titles = re.findall(r"^(.*\(MIR.*\)): ", done.stdout, re.MULTILINE)
     assert titles == ["Consistency (MIRAE)", "Tokenizer robustness (MIRON)"]
@@ -123,7 +123,7 @@ def test_one_name_for_a_model_in_two_states_is_said(tmp_path: Path) -> None:
 
 def test_the_page_gives_figures_as_the_terminal_does(runs: list[Run], tmp_path: Path) -> None:
     page = render(scorecard(runs), tmp_path / "x.html")
-    done = evenkeel("scorecard", *(run.path for run in runs), "--out", tmp_path / "x.html")
+    done = sealegs("scorecard", *(run.path for run in runs), "--out", tmp_path / "x.html")
     assert done.code == 0
     assert "\x1b" not in done.output
     for run in runs:
@@ -157,10 +157,10 @@ def test_a_scorecard_is_printed_as_json_without_a_page(
     runs: list[Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    done = evenkeel("scorecard", *(run.path for run in runs), "--json")
+    done = sealegs("scorecard", *(run.path for run in runs), "--json")
     assert msgspec.json.decode(done.stdout, type=Scorecard) == scorecard(runs)
     assert not (tmp_path / "scorecard.html").exists()
-    evenkeel("scorecard", *(run.path for run in runs))
+    sealegs("scorecard", *(run.path for run in runs))
     assert (tmp_path / "scorecard.html").exists()
 
 
@@ -171,7 +171,7 @@ def test_a_run_that_lacks_its_headline_is_named(tmp_path: Path) -> None:
 
 
 def test_a_line_shows_interval_baseline_and_published_models(runs: list[Run], tmp_path: Path) -> None:
-    done = evenkeel("scorecard", *(run.path for run in runs), "--out", tmp_path / "x.html")
+    done = sealegs("scorecard", *(run.path for run in runs), "--out", tmp_path / "x.html")
     line = next(line for line in done.output.splitlines() if line.startswith("embed:x"))
     bar = line.split()[2]
     assert len(bar) == 40
@@ -204,11 +204,11 @@ def test_a_run_of_one_ability_says_so_wherever_it_is_shown(tmp_path: Path) -> No
     with Scripted(lambda prompt: "It is yes.") as server:
         settings: dict[str, Any] = {"data": data, "passages": 1, "noise_rates": "0", "base_url": server.url}
         runs = [
-            ek.run("rgb", f"openai:{name}", ability="noise", out=tmp_path / name, **settings)
+            sl.run("rgb", f"openai:{name}", ability="noise", out=tmp_path / name, **settings)
             for name in ("a", "b")
         ]
     assert runs[0].verdict.startswith("Right in 7 of 7 prompts, noise only")
     [entry] = scorecard(runs[:1]).entries
     assert entry.name == "a, noise only"
-    assert {listed.part for listed in ek.list_runs(runs[0].path.parent)} == {"noise only"}
-    assert "Accuracy (lenient check), noise only: no clear difference" in repr(ek.compare(*runs))
+    assert {listed.part for listed in sl.list_runs(runs[0].path.parent)} == {"noise only"}
+    assert "Accuracy (lenient check), noise only: no clear difference" in repr(sl.compare(*runs))

@@ -13,13 +13,13 @@ import msgspec
 import pytest
 import yaml
 
-from commandline import evenkeel
-from evenkeel.errors import DataError, UsageError
-from evenkeel.harness.folder import Run
-from evenkeel.report.export import export
-from evenkeel.report.formats.every_eval_ever import SCHEMA
+from commandline import sealegs
 from loopback import Loopback
 from runs import run_small
+from sealegs.errors import DataError, UsageError
+from sealegs.harness.folder import Run
+from sealegs.report.export import export
+from sealegs.report.formats.every_eval_ever import SCHEMA
 from triplets import store_tools
 
 pytestmark = pytest.mark.slow
@@ -48,7 +48,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
 @pytest.fixture(scope="module")
 def schema() -> dict[str, Any]:
     """The schema of the package every-eval-ever, taken out of its wheel: it needs a later Python."""
-    folder = Path(os.environ.get("EVENKEEL_WHEELS", Path(sys.prefix) / "wheels"))
+    folder = Path(os.environ.get("SEALEGS_WHEELS", Path(sys.prefix) / "wheels"))
     wheels = sorted(folder.glob(f"every_eval_ever-{SCHEMA}-*.whl"))
     if not wheels:
         pytest.skip(f"no wheel of every-eval-ever {SCHEMA} in {folder}: `make` downloads it")
@@ -88,7 +88,7 @@ def _check_records(benchmark: str, run: Run, written: list[dict[str, Any]]) -> N
         score = result["score_details"]
         interval = score["uncertainty"].get("confidence_interval", {"lower": None, "upper": None})
         config = result["metric_config"]
-        name = config["metric_id"].removeprefix(f"evenkeel.{benchmark}.")
+        name = config["metric_id"].removeprefix(f"sealegs.{benchmark}.")
         coverage = json.loads(score["details"]["coverage"])
         limits = interval["lower"], interval["upper"]
         assert (name, score["score"], *limits, score["uncertainty"]["num_samples"], coverage) in known
@@ -183,7 +183,7 @@ def test_published_data_of_the_hub_is_named(runs: dict[str, Run], tmp_path: Path
 def test_the_command_line_writes_below_the_run(runs: dict[str, Run]) -> None:
     run = runs["multiview"]
     for form in ("every-eval-ever", "hub"):
-        done = evenkeel("export", run.path, "--to", form)
+        done = sealegs("export", run.path, "--to", form)
         assert done.code == 0
         written = [Path(line) for line in done.stdout.split("\n") if line]
         assert all(path.is_file() and path.is_relative_to(run.path / "export" / form) for path in written)

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import evenkeel as ek
-from evenkeel.report.suite import State, SuiteResult, SuiteRun, write_leaderboards
+import sealegs as sl
+from sealegs.report.suite import State, SuiteResult, SuiteRun, write_leaderboards
 from stored import store_run
 
 
@@ -23,7 +23,7 @@ def outcome(folder: Path) -> SuiteResult:
         SuiteRun(name=f"m{number}", benchmark="mirae", model=f"m{number}", state=state)
         for number, state in enumerate(states)
     ]
-    boards = tuple(ek.leaderboard([folder / "m0", folder / "m1"]))
+    boards = tuple(sl.leaderboard([folder / "m0", folder / "m1"]))
     return SuiteResult(name="suite", path=str(folder), runs=tuple(runs), boards=boards, usd=1.5)
 
 

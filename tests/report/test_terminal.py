@@ -6,12 +6,12 @@ import re
 
 import pytest
 
-from evenkeel.harness.control import RunProgress
-from evenkeel.page.format import duration, rate
-from evenkeel.report.suite import State, SuiteRun
-from evenkeel.report.terminal.progress import Watcher
-from evenkeel.report.terminal.runs import PlainRuns, RunBars
-from evenkeel.types import Response
+from sealegs.harness.control import RunProgress
+from sealegs.page.format import duration, rate
+from sealegs.report.suite import State, SuiteRun
+from sealegs.report.terminal.progress import Watcher
+from sealegs.report.terminal.runs import PlainRuns, RunBars
+from sealegs.types import Response
 
 
 def run(name: str, state: State, problem: str = "") -> SuiteRun:

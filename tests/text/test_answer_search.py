@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from evenkeel.text.answer_search.denial import stated_answer
-from evenkeel.text.answer_search.korean import is_noun_ending
-from evenkeel.text.answer_search.mention import Match, find_answer, parts
-from evenkeel.text.answer_search.normalization import plain, words
-from evenkeel.text.answer_search.yes_no import polarity, yes_or_no
+from sealegs.text.answer_search.denial import stated_answer
+from sealegs.text.answer_search.korean import is_noun_ending
+from sealegs.text.answer_search.mention import Match, find_answer, parts
+from sealegs.text.answer_search.normalization import plain, words
+from sealegs.text.answer_search.yes_no import polarity, yes_or_no
 
 
 def test_every_part_of_an_answer_is_sought_by_its_alternatives() -> None:

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Struct
 
-from evenkeel.files.jsonfile import json_objects
-from evenkeel.text.judge import MAX_TOKENS, JudgeVerdict, ask, characters, items, read, schema_of
-from evenkeel.types import Generate, Message, Request, Response, Status
+from sealegs.files.jsonfile import json_objects
+from sealegs.text.judge import MAX_TOKENS, JudgeVerdict, ask, characters, items, read, schema_of
+from sealegs.types import Generate, Message, Request, Response, Status
 
 pytestmark = pytest.mark.slow
 

@@ -14,24 +14,24 @@ from typing import Any
 import pytest
 from msgspec import Struct
 
-from evenkeel.benchmarks.mirae.expected import given_words
-from evenkeel.benchmarks.mirae.refusals import refuses
-from evenkeel.benchmarks.miron.added import as_words, matches
-from evenkeel.benchmarks.miron.published import lev_score
-from evenkeel.benchmarks.rgb.check.lenient import lenient
-from evenkeel.benchmarks.rgb.published import published, published_matches
-from evenkeel.files.jsonfile import json_objects, replace_half_pairs
-from evenkeel.models.openai.redaction import Redaction
-from evenkeel.models.reasoning import split_reasoning
-from evenkeel.page.differences import mutual_differences
-from evenkeel.page.examples import cut_fairly
-from evenkeel.page.format import as_json, as_markdown, csv_safe, escape_controls
-from evenkeel.text import judge
-from evenkeel.text.answer_search.normalization import plain, words
-from evenkeel.text.answers import is_blank
-from evenkeel.text.token_estimate import estimate_tokens
-from evenkeel.text.word_splitting import split, word_ends
-from evenkeel.types import Response
+from sealegs.benchmarks.mirae.expected import given_words
+from sealegs.benchmarks.mirae.refusals import refuses
+from sealegs.benchmarks.miron.added import as_words, matches
+from sealegs.benchmarks.miron.published import lev_score
+from sealegs.benchmarks.rgb.check.lenient import lenient
+from sealegs.benchmarks.rgb.published import published, published_matches
+from sealegs.files.jsonfile import json_objects, replace_half_pairs
+from sealegs.models.openai.redaction import Redaction
+from sealegs.models.reasoning import split_reasoning
+from sealegs.page.differences import mutual_differences
+from sealegs.page.examples import cut_fairly
+from sealegs.page.format import as_json, as_markdown, csv_safe, escape_controls
+from sealegs.text import judge
+from sealegs.text.answer_search.normalization import plain, words
+from sealegs.text.answers import is_blank
+from sealegs.text.token_estimate import estimate_tokens
+from sealegs.text.word_splitting import split, word_ends
+from sealegs.types import Response
 
 pytestmark = pytest.mark.slow
 SHORT, LONG = 2_500, 10_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evenkeel.text.token_estimate import estimate_tokens
+from sealegs.text.token_estimate import estimate_tokens
 
 
 @pytest.mark.parametrize(

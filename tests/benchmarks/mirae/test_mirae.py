@@ -10,14 +10,14 @@ import msgspec
 import numpy as np
 import pytest
 
-import evenkeel as ek
-from evenkeel.benchmarks.mirae.benchmark import Mirae, MiraeOptions, spread
-from evenkeel.benchmarks.mirae.data import QuestionAtLevels, parse_levels, read_questions
-from evenkeel.benchmarks.mirae.published import similarity
-from evenkeel.errors import DataError, UsageError
-from evenkeel.files.datasets import data_file
-from evenkeel.harness.data import Data
-from evenkeel.types import Sample
+import sealegs as sl
+from sealegs.benchmarks.mirae.benchmark import Mirae, MiraeOptions, spread
+from sealegs.benchmarks.mirae.data import QuestionAtLevels, parse_levels, read_questions
+from sealegs.benchmarks.mirae.published import similarity
+from sealegs.errors import DataError, UsageError
+from sealegs.files.datasets import data_file
+from sealegs.harness.data import Data
+from sealegs.types import Sample
 from stored import store_run
 
 pytestmark = pytest.mark.slow
@@ -33,9 +33,9 @@ CORRECTED = (0.8589, 0.8471, 0.8355, 0.8366, 0.8262, 0.8117, 0.7951)
 
 
 @pytest.fixture(scope="module")
-def rescored(reference: Path, tmp_path_factory: pytest.TempPathFactory) -> ek.Run:
+def rescored(reference: Path, tmp_path_factory: pytest.TempPathFactory) -> sl.Run:
     """The 1,400 published answers of Claude 3.5 Haiku, embedded and scored by us."""
-    return ek.score("mirae", reference / RESULTS, out=tmp_path_factory.mktemp("haiku") / "run")
+    return sl.score("mirae", reference / RESULTS, out=tmp_path_factory.mktemp("haiku") / "run")
 
 
 @pytest.fixture(scope="module")
@@ -54,13 +54,13 @@ def part(reference: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str,
 
 
 @pytest.fixture(scope="module")
-def rescored_part(part: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> ek.Run:
+def rescored_part(part: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> sl.Run:
     folder = tmp_path_factory.mktemp("part")
     (folder / "part.json").write_bytes(msgspec.json.encode(part))
-    return ek.score("mirae", folder / "part.json", out=folder / "run")
+    return sl.score("mirae", folder / "part.json", out=folder / "run")
 
 
-def check_published(run: ek.Run, content: dict[str, Any]) -> None:
+def check_published(run: sl.Run, content: dict[str, Any]) -> None:
     ours = {record.sample.id: record for record in run.records()}
     for question in content["experiment_results"]:
         for level in question["level_analyses"]:
@@ -72,13 +72,13 @@ def check_published(run: ek.Run, content: dict[str, Any]) -> None:
     assert len(ours) == sum(len(question["level_analyses"]) for question in content["experiment_results"])
 
 
-def test_published_figures_are_reproduced(rescored_part: ek.Run, part: dict[str, Any]) -> None:
+def test_published_figures_are_reproduced(rescored_part: sl.Run, part: dict[str, Any]) -> None:
     check_published(rescored_part, part)
     assert (rescored_part.agreement() or "").startswith("48 published figures, largest difference")
 
 
 @pytest.mark.full
-def test_every_published_figure_is_reproduced(rescored: ek.Run, reference: Path) -> None:
+def test_every_published_figure_is_reproduced(rescored: sl.Run, reference: Path) -> None:
     check_published(rescored, msgspec.json.decode((reference / RESULTS).read_bytes()))
     figures = {"mean_similarity": BY_LEVEL, "chance_floor": FLOORS, "corrected_similarity": CORRECTED}
     for name, values in figures.items():
@@ -88,7 +88,7 @@ def test_every_published_figure_is_reproduced(rescored: ek.Run, reference: Path)
             assert (figure.n, figure.clusters, figure.coverage) == (40, 40, 1.0)
 
 
-def test_the_export_has_the_published_structure(rescored_part: ek.Run, part: dict[str, Any]) -> None:
+def test_the_export_has_the_published_structure(rescored_part: sl.Run, part: dict[str, Any]) -> None:
     (exported,) = (rescored_part.path / "export").iterdir()
     assert exported.name == "MIRAE_claude-3-5-haiku-20241022_results_english.json"
     ours, theirs = msgspec.json.decode(exported.read_bytes()), part
@@ -114,7 +114,7 @@ def test_the_published_plotting_code_reads_the_export_where_prompts_have_one_ans
         level["responses"] = []
     content = {"metadata": part["metadata"], "experiment_results": [first, second]}
     (tmp_path / "few.json").write_bytes(msgspec.json.encode(content))
-    run = ek.score("mirae", tmp_path / "few.json", out=tmp_path / "run")
+    run = sl.score("mirae", tmp_path / "few.json", out=tmp_path / "run")
     assert run.headline.coverage < 1
     (path,) = (run.path / "export").iterdir()
     exported = msgspec.json.decode(path.read_bytes())
@@ -132,11 +132,11 @@ def test_the_published_plotting_code_reads_the_export_where_prompts_have_one_ans
     assert exported["metadata"]["levels_analyzed"] == "1,7"
 
 
-def test_a_rescore_needs_no_embedder_and_changes_no_digit(rescored_part: ek.Run) -> None:
+def test_a_rescore_needs_no_embedder_and_changes_no_digit(rescored_part: sl.Run) -> None:
     path = rescored_part.path / "summary.json"
     before = path.read_bytes()
     path.unlink()
-    ek.rescore(rescored_part.path)
+    sl.rescore(rescored_part.path)
     assert path.read_bytes() == before
 
 

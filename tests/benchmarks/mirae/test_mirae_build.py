@@ -10,19 +10,19 @@ from typing import Any, NamedTuple
 import msgspec
 import pytest
 
-from commandline import evenkeel
-from evenkeel.api import build
-from evenkeel.benchmarks.mirae.data import read_questions
-from evenkeel.benchmarks.mirae.make.builder import BuildOptions, MiraeBuilder
-from evenkeel.benchmarks.mirae.make.generator import VERSION
-from evenkeel.benchmarks.mirae.make.questions import read_user_questions
-from evenkeel.errors import DataError, UsageError
-from evenkeel.make.builder import Built
-from evenkeel.models.embedded import embedded_folder
-from evenkeel.models.registry import token_counter
-from evenkeel.text.token_estimate import estimate_tokens
-from evenkeel.types import Generate, Request, Response
+from commandline import sealegs
 from loopback import Loopback
+from sealegs.api import build
+from sealegs.benchmarks.mirae.data import read_questions
+from sealegs.benchmarks.mirae.make.builder import BuildOptions, MiraeBuilder
+from sealegs.benchmarks.mirae.make.generator import VERSION
+from sealegs.benchmarks.mirae.make.questions import read_user_questions
+from sealegs.errors import DataError, UsageError
+from sealegs.make.builder import Built
+from sealegs.models.embedded import embedded_folder
+from sealegs.models.registry import token_counter
+from sealegs.text.token_estimate import estimate_tokens
+from sealegs.types import Generate, Request, Response
 
 pytestmark = pytest.mark.slow
 
@@ -224,7 +224,7 @@ def test_a_model_that_translates_does_not_write_levels(builder: Callable[..., Mi
     assert list(session.built.files) == names
     for lang, name in zip(LANGUAGES, names, strict=True):
         content = msgspec.json.decode(session.built.files[name])
-        assert content["metadata"]["generator"] == "evenkeel-mirae"
+        assert content["metadata"]["generator"] == "sealegs-mirae"
         assert content["metadata"]["generator_version"] == VERSION
         assert content["metadata"].get("translated_by") == (None if lang == "en" else "openai:x")
         assert [question["level_1_text"] for question in content["questions"]] == QUESTIONS[lang]
@@ -328,12 +328,12 @@ def test_what_a_model_answered_is_not_asked_again(tmp_path: Path) -> None:
             "build", "mirae", "--questions", path, "--model", "openai:x", "--base-url", server.url,
             "--out", tmp_path / "set",
         )  # fmt: skip
-        done = evenkeel(*command)
+        done = sealegs(*command)
         assert done.code == 1
         assert "line 1, en, level 7, elaborate:" in done.stderr
         assert "the question is not in it" in done.stderr
         asked = server.requests
-        assert evenkeel(*command).code == 1
+        assert sealegs(*command).code == 1
         assert server.requests == asked
     assert (tmp_path / "set" / "journal.sqlite").is_file()
 

@@ -11,10 +11,10 @@ import pytest
 from numpy.typing import NDArray
 
 from benchmarks.mirae.test_mirae_scoring import answered, of_source, scored
-from evenkeel.benchmarks.mirae.benchmark import Mirae, MiraeOptions
-from evenkeel.benchmarks.mirae.floor import corrected_for_chance
-from evenkeel.benchmarks.mirae.page import notes
-from evenkeel.types import Response, Summary
+from sealegs.benchmarks.mirae.benchmark import Mirae, MiraeOptions
+from sealegs.benchmarks.mirae.floor import corrected_for_chance
+from sealegs.benchmarks.mirae.page import notes
+from sealegs.types import Response, Summary
 
 Vectors: TypeAlias = NDArray[np.float64]
 Prompts: TypeAlias = Mapping[tuple[int, str, int], Vectors | None]

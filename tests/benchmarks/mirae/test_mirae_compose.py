@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenkeel.benchmarks.mirae.benchmark import STARTER_SHA256, Mirae, MiraeOptions, make_starter
-from evenkeel.benchmarks.mirae.data import LANGUAGES, TARGETS
-from evenkeel.benchmarks.mirae.make.generator import compose
-from evenkeel.benchmarks.mirae.make.texts import (
+from sealegs.benchmarks.mirae.benchmark import STARTER_SHA256, Mirae, MiraeOptions, make_starter
+from sealegs.benchmarks.mirae.data import LANGUAGES, TARGETS
+from sealegs.benchmarks.mirae.make.generator import compose
+from sealegs.benchmarks.mirae.make.texts import (
     TOLERANCE,
     TextSource,
     bank_text,
@@ -26,11 +26,11 @@ from evenkeel.benchmarks.mirae.make.texts import (
     neutral_names,
     question_ids,
 )
-from evenkeel.errors import UsageError
-from evenkeel.files.datasets import data_file
-from evenkeel.harness.data import Data
-from evenkeel.make.grammar import seeded, slots
-from evenkeel.text.token_estimate import estimate_tokens
+from sealegs.errors import UsageError
+from sealegs.files.datasets import data_file
+from sealegs.harness.data import Data
+from sealegs.make.grammar import seeded, slots
+from sealegs.text.token_estimate import estimate_tokens
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -67,7 +67,7 @@ def test_the_file_has_the_published_fields_and_says_how_it_was_made(language: st
     assert list(content) == ["metadata", "questions"]
     metadata = content["metadata"]
     assert (metadata["language"], metadata["total_questions"]) == (LANGUAGES[language], 40)
-    assert (metadata["generator"], metadata["seed"]) == ("evenkeel-mirae", 1)
+    assert (metadata["generator"], metadata["seed"]) == ("sealegs-mirae", 1)
     fields = [f"level_{level}_{field}" for level in LEVELS for field in ("text", "tokens")]
     expected = ["question_id", "domain", "padding", *fields]
     assert all(

@@ -9,13 +9,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from evenkeel.benchmarks.mirae.benchmark import Mirae, MiraeOptions
-from evenkeel.benchmarks.mirae.data import LANGUAGES, QuestionAtLevels, make_samples, read_questions
-from evenkeel.benchmarks.mirae.expected import given_words
-from evenkeel.benchmarks.mirae.make.texts import bank_text, question_ids
-from evenkeel.errors import DataError
-from evenkeel.harness.scoring import complete
-from evenkeel.types import Answered, Embed, Request, Response, Score, Summary
+from sealegs.benchmarks.mirae.benchmark import Mirae, MiraeOptions
+from sealegs.benchmarks.mirae.data import LANGUAGES, QuestionAtLevels, make_samples, read_questions
+from sealegs.benchmarks.mirae.expected import given_words
+from sealegs.benchmarks.mirae.make.texts import bank_text, question_ids
+from sealegs.errors import DataError
+from sealegs.harness.scoring import complete
+from sealegs.types import Answered, Embed, Request, Response, Score, Summary
 
 CLOSED = (*range(1, 11), 12, 18)
 REPLIES: dict[int, dict[str, str]] = msgspec.json.decode(

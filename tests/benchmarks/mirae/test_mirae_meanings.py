@@ -10,17 +10,17 @@ from pathlib import Path
 import msgspec
 import pytest
 
-import evenkeel as ek
-from evenkeel.benchmarks.mirae.benchmark import Mirae, MiraeOptions
-from evenkeel.benchmarks.mirae.meanings import (
+import sealegs as sl
+from scripted import Scripted
+from sealegs.benchmarks.mirae.benchmark import Mirae, MiraeOptions
+from sealegs.benchmarks.mirae.meanings import (
     MOST_TEXTS,
     Groups,
     group_answers,
     same_meaning,
     semantic_entropy,
 )
-from evenkeel.types import Generate, Request, Response, Score
-from scripted import Scripted
+from sealegs.types import Generate, Request, Response, Score
 
 pytestmark = pytest.mark.slow
 
@@ -146,7 +146,7 @@ def verdict(prompt: str) -> str:
 def test_an_unread_verdict_is_not_a_score(tmp_path: Path) -> None:
     path = recording(tmp_path, PARIS, [*PARIS[:4], LONDON], [*PARIS[:1] * 4, "Rome"])
     with Scripted(verdict) as server:
-        run = ek.score("mirae", path, judge=f"openai:j?base_url={server.url}", out=tmp_path / "run")
+        run = sl.score("mirae", path, judge=f"openai:j?base_url={server.url}", out=tmp_path / "run")
     one, two, none = (record.score for record in run.records())
     assert one.values["judged_meanings"] == 1
     assert two.values["judged_meanings"] == 2
@@ -160,7 +160,7 @@ def test_an_unread_verdict_is_not_a_score(tmp_path: Path) -> None:
     figure = run.summary["judged_meanings"]
     assert (figure.value, figure.n) == (1.5, 2)
     assert figure.coverage == pytest.approx(10 / 15)
-    alone = ek.score("mirae", path, out=tmp_path / "alone")
+    alone = sl.score("mirae", path, out=tmp_path / "alone")
     assert alone.headline == alone.summary["mean_similarity"]
     assert alone.verdict.endswith("were not looked for: a run with a judge finds them.")
     # Four pairs at level 1, of which three appear again at level 2; London; Rome, which is asked twice.

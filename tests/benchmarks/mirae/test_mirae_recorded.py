@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-import evenkeel as ek
-from commandline import evenkeel
-from evenkeel.benchmarks.mirae.added import probe_sentences
-from evenkeel.benchmarks.mirae.data import MiraeInputs
-from evenkeel.benchmarks.mirae.results import read_recording
-from evenkeel.errors import DataError, UsageError
+import sealegs as sl
+from commandline import sealegs
 from loopback import DIMENSIONS, Loopback
+from sealegs.benchmarks.mirae.added import probe_sentences
+from sealegs.benchmarks.mirae.data import MiraeInputs
+from sealegs.benchmarks.mirae.results import read_recording
+from sealegs.errors import DataError, UsageError
 
 pytestmark = pytest.mark.slow
 
@@ -128,7 +128,7 @@ def test_missing_answers_lower_coverage_and_another_embedder_is_named(tmp_path: 
     entries = [entry(1, level_analyses=[level(1, answers=[])]), entry(2, level_analyses=[level(1) | figures])]
     path = write(tmp_path / "results.json", entries, embedding_model="hub/all-MiniLM-L6-v2")
     with Loopback() as server:
-        run = ek.score("mirae", path, out=tmp_path / "run", embedder="openai:e", base_url=server.url)
+        run = sl.score("mirae", path, out=tmp_path / "run", embedder="openai:e", base_url=server.url)
     assert run.headline.coverage == pytest.approx(0.5)
     assert run.headline.statuses == {"error": 3, "ok": 3}
     assert "of another embedder (hub/all-MiniLM" in (run.agreement() or "")
@@ -168,12 +168,12 @@ def test_files_of_one_model_in_three_languages_are_one_run_with_figures_across(t
         for language, meanings in answers.items()
     ]
     with Translating() as server:
-        done = evenkeel(
+        done = sealegs(
             "score", "mirae", *paths, "--out", tmp_path / "run", "--embedder", "openai:e",
             "--base-url", server.url,
         )  # fmt: skip
     assert done.code == 0
-    run = ek.load_run(tmp_path / "run")
+    run = sl.load_run(tmp_path / "run")
     across = {pair: run.summary[f"across_{pair}"].value for pair in ("en_ko", "en_zh", "ko_zh")}
     assert across == pytest.approx({"en_ko": 0.5, "en_zh": 0.0, "ko_zh": 0.0})
     languages = {"en": "english", "ko": "korean", "zh": "chinese"}
@@ -191,10 +191,10 @@ def test_files_of_other_models_or_the_same_questions_are_scored_side_by_side(tmp
     other = write(tmp_path / "other.json", damaged, model="n", language="Korean")
     for paths in ([first, other], [first, again]):
         with pytest.raises(UsageError, match="cannot be scored as one run: first.json"):
-            ek.score("mirae", paths, out=tmp_path / "none")
+            sl.score("mirae", paths, out=tmp_path / "none")
     with Loopback() as server:
         options = ("--embedder", "openai:e", "--base-url", server.url)
-        done = evenkeel("score", "mirae", first, again, other, "--out", tmp_path / "runs", *options)
+        done = sealegs("score", "mirae", first, again, other, "--out", tmp_path / "runs", *options)
     assert done.code == 0
     assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == ["again", "first", "other"]
     assert "other.json, experiment_results[30].level_analyses[1].level: " in done.stderr
@@ -245,7 +245,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     }
     with Loopback(words=12) as server:
         for name, options in chosen.items():
-            ek.run(
+            sl.run(
                 "mirae", f"openai:{name}", data=questions, base_url=server.url, out=folder / name,
                 progress=False, embedder="openai:embed", **({"repeats": 3} | options),
             )  # fmt: skip
@@ -253,30 +253,30 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         recorded = folder / "recorded.json"
         recorded.write_bytes(exported.read_bytes())
         for name, embedder in (("recorded", "openai:embed"), ("other", "openai:other")):
-            ek.score(
+            sl.score(
                 "mirae", recorded, out=folder / name, embedder=embedder, base_url=server.url, progress=False
             )
     return folder
 
 
 def test_a_run_is_compared_with_recorded_answers(folder: Path) -> None:
-    comparison = ek.compare(folder / "mine", folder / "recorded")
+    comparison = sl.compare(folder / "mine", folder / "recorded")
     assert {each.metric: each.n for each in comparison.differences}["mean_similarity"] == 24
     assert any("temperature, max_tokens" in note for note in comparison.notes)
     # The same figures as against the run that was recorded, whose settings are known.
-    known = ek.compare(folder / "mine", folder / "theirs", metrics="mean_similarity").differences[0]
+    known = sl.compare(folder / "mine", folder / "theirs", metrics="mean_similarity").differences[0]
     assert known.difference == pytest.approx(comparison.differences[0].difference)
 
 
 def test_a_recording_scored_by_another_embedder_is_refused(folder: Path) -> None:
     with pytest.raises(UsageError, match="Embedder: A"):
-        ek.compare(folder / "mine", folder / "other")
+        sl.compare(folder / "mine", folder / "other")
 
 
 def test_what_depends_on_the_number_of_answers_or_the_first_level_is_not_compared(folder: Path) -> None:
-    comparison = ek.compare(folder / "seldom", folder / "recorded")
+    comparison = sl.compare(folder / "seldom", folder / "recorded")
     sizes = {each.metric: each.n for each in comparison.differences}
     assert (sizes["mean_similarity"], sizes["drift"], sizes["identical_answers"]) == (24, 16, 0)
-    late = {each.metric: each for each in ek.compare(folder / "late", folder / "recorded").differences}
+    late = {each.metric: each for each in sl.compare(folder / "late", folder / "recorded").differences}
     assert late["mean_similarity"].n == 16
     assert (late["drift"].n, late["drift"].difference) == (0, None)

@@ -10,13 +10,13 @@ import msgspec
 import numpy as np
 import pytest
 
-from evenkeel.benchmarks.mirae.added import probe_sentences
-from evenkeel.benchmarks.mirae.benchmark import Mirae, MiraeOptions
-from evenkeel.benchmarks.mirae.data import QuestionAtLevels, make_samples
-from evenkeel.benchmarks.mirae.page import notes
-from evenkeel.benchmarks.mirae.refusals import refuses
-from evenkeel.page.tables import arrange
-from evenkeel.types import Answered, Embed, Figure, Request, Response, RunSpec, Score
+from sealegs.benchmarks.mirae.added import probe_sentences
+from sealegs.benchmarks.mirae.benchmark import Mirae, MiraeOptions
+from sealegs.benchmarks.mirae.data import QuestionAtLevels, make_samples
+from sealegs.benchmarks.mirae.page import notes
+from sealegs.benchmarks.mirae.refusals import refuses
+from sealegs.page.tables import arrange
+from sealegs.types import Answered, Embed, Figure, Request, Response, RunSpec, Score
 
 
 def vector(values: Sequence[float]) -> bytes:

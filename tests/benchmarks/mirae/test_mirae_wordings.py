@@ -9,18 +9,18 @@ import msgspec
 import numpy as np
 import pytest
 
-import evenkeel as ek
+import sealegs as sl
 from benchmarks.mirae.test_mirae_scoring import scored
-from commandline import evenkeel
-from evenkeel.benchmarks.mirae.added import summarise
-from evenkeel.benchmarks.mirae.benchmark import Mirae, MiraeOptions
-from evenkeel.benchmarks.mirae.data import QuestionAtLevels, make_samples, read_questions
-from evenkeel.benchmarks.mirae.metrics import METRICS, WORDINGS
-from evenkeel.errors import DataError
-from evenkeel.page.metrics import declaration
-from evenkeel.types import Answered, Response, Score
+from commandline import sealegs
 from loopback import Loopback
 from scripted import Scripted
+from sealegs.benchmarks.mirae.added import summarise
+from sealegs.benchmarks.mirae.benchmark import Mirae, MiraeOptions
+from sealegs.benchmarks.mirae.data import QuestionAtLevels, make_samples, read_questions
+from sealegs.benchmarks.mirae.metrics import METRICS, WORDINGS
+from sealegs.errors import DataError
+from sealegs.page.metrics import declaration
+from sealegs.types import Answered, Response, Score
 
 BENCHMARK = Mirae(MiraeOptions())
 
@@ -117,9 +117,9 @@ def test_a_set_is_built_and_run_and_shown_with_its_wordings(tmp_path: Path) -> N
         spec = f"openai:loop?base_url={server.url}"
         embedder = f"openai:e?base_url={vectors.url}"
         mine = ("--questions", tmp_path / "mine.csv", "--model", spec, "--paraphrase", "1")
-        assert evenkeel("build", "mirae", *mine, "--out", tmp_path / "set").code == 0
+        assert sealegs("build", "mirae", *mine, "--out", tmp_path / "set").code == 0
         chosen: dict[str, Any] = {"repeats": 2, "levels": "1-2", "embedder": embedder}
-        run = ek.run("mirae", model=spec, data=str(tmp_path / "set"), out=tmp_path / "run", **chosen)
+        run = sl.run("mirae", model=spec, data=str(tmp_path / "set"), out=tmp_path / "run", **chosen)
     assert len(run.samples()) == 3 * 2 * 2
     assert run.summary["repeat_spread"].value == pytest.approx(0, abs=1e-6)
     assert (run.summary["wording_share"].value or 0) > 0.99

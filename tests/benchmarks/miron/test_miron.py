@@ -12,20 +12,20 @@ from typing import Any
 import msgspec
 import pytest
 
-import evenkeel as ek
+import sealegs as sl
 from benchmarks.miron.test_miron_files import GOOD, write
-from commandline import evenkeel
-from evenkeel.benchmarks.miron.benchmark import Miron, MironOptions
-from evenkeel.benchmarks.miron.data import CATEGORIES
-from evenkeel.benchmarks.miron.page import data_notes
-from evenkeel.benchmarks.miron.published import lev_score
-from evenkeel.files.datasets import data_file
-from evenkeel.harness.data import ChosenSamples, Data
-from evenkeel.harness.registry import load_stored
-from evenkeel.journal.journal import make_key
-from evenkeel.report.notes import endings
-from evenkeel.types import Generate, LogLikelihood, Sampling
+from commandline import sealegs
 from loopback import Loopback, logprob, tokenise
+from sealegs.benchmarks.miron.benchmark import Miron, MironOptions
+from sealegs.benchmarks.miron.data import CATEGORIES
+from sealegs.benchmarks.miron.page import data_notes
+from sealegs.benchmarks.miron.published import lev_score
+from sealegs.files.datasets import data_file
+from sealegs.harness.data import ChosenSamples, Data
+from sealegs.harness.registry import load_stored
+from sealegs.journal.journal import make_key
+from sealegs.report.notes import endings
+from sealegs.types import Generate, LogLikelihood, Sampling
 
 pytestmark = pytest.mark.slow
 
@@ -86,12 +86,12 @@ class Continuing(Loopback):
         )
 
 
-def run(files: Path, out: Path, server: Loopback, **more: Any) -> ek.Run:
-    return ek.run("miron", "openai:loop", base_url=server.url, data=files, out=out, **more)
+def run(files: Path, out: Path, server: Loopback, **more: Any) -> sl.Run:
+    return sl.run("miron", "openai:loop", base_url=server.url, data=files, out=out, **more)
 
 
 @pytest.fixture(scope="module")
-def finished(files: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[ek.Run, list[dict[str, Any]]]:
+def finished(files: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[sl.Run, list[dict[str, Any]]]:
     """A whole run, and the bodies of all that it sent."""
     with Continuing(record=True) as server:
         return run(files, tmp_path_factory.mktemp("whole") / "run", server), server.bodies
@@ -100,7 +100,7 @@ def finished(files: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[ek.
 # Whole runs
 
 
-def test_every_score_is_the_published_formula_of_what_the_server_said(finished: tuple[ek.Run, Any]) -> None:
+def test_every_score_is_the_published_formula_of_what_the_server_said(finished: tuple[sl.Run, Any]) -> None:
     records = list(finished[0].records())
     assert len(records) == 24
     for record in records:
@@ -117,7 +117,7 @@ def test_every_score_is_the_published_formula_of_what_the_server_said(finished: 
         assert list(record.score.detail.tokens) == tokens
 
 
-def test_figures_are_means_by_category_language_tokens_and_typos(finished: tuple[ek.Run, Any]) -> None:
+def test_figures_are_means_by_category_language_tokens_and_typos(finished: tuple[sl.Run, Any]) -> None:
     run, _ = finished
     records = [r for r in run.records() if r.sample.tags == {"category": "Facts", "lang": "ru"}]
     for metric in ("lev_score", "target_confidence", "bits_per_byte", "knows"):
@@ -139,7 +139,7 @@ def test_figures_are_means_by_category_language_tokens_and_typos(finished: tuple
     assert "score_drift/category=Noise" not in run.summary
 
 
-def test_texts_go_to_the_server_as_they_are_and_never_as_a_chat(finished: tuple[ek.Run, Any]) -> None:
+def test_texts_go_to_the_server_as_they_are_and_never_as_a_chat(finished: tuple[sl.Run, Any]) -> None:
     run, bodies = finished
     assert {body["path"] for body in bodies} == {"/v1/completions"}
     assert all(isinstance(body["prompt"], str) and "messages" not in body for body in bodies)
@@ -152,12 +152,12 @@ def test_texts_go_to_the_server_as_they_are_and_never_as_a_chat(finished: tuple[
 
 
 def test_a_replayed_and_a_rescored_run_give_the_same_figures(
-    finished: tuple[ek.Run, Any], files: Path, tmp_path: Path
+    finished: tuple[sl.Run, Any], files: Path, tmp_path: Path
 ) -> None:
     whole, _ = finished
-    replayed = ek.run("miron", f"replay:{whole.path}", data=files, out=tmp_path / "replayed")
+    replayed = sl.run("miron", f"replay:{whole.path}", data=files, out=tmp_path / "replayed")
     assert replayed.summary == whole.summary
-    assert ek.rescore(replayed.path).summary == whole.summary
+    assert sl.rescore(replayed.path).summary == whole.summary
 
 
 # A model that gives no log-probabilities
@@ -190,14 +190,14 @@ class Picky(Continuing):
 
 
 def test_a_row_without_log_probabilities_keeps_its_text_and_its_score(
-    finished: tuple[ek.Run, Any], files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    finished: tuple[sl.Run, Any], files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with Picky() as server:
-        code = evenkeel(
+        code = sealegs(
             "run", "miron", "--model", "openai:loop", "--base-url", server.url,
             "--data", files, "--out", tmp_path / "run",
         ).code  # fmt: skip
-    done = ek.load_run(tmp_path / "run")
+    done = sl.load_run(tmp_path / "run")
     confidence = done.summary["target_confidence"]
     assert (done.headline.value, done.headline.n) == (finished[0].headline.value, 24)
     assert (done.headline.coverage, done.headline.statuses) == (1.0, {"ok": 24})
@@ -283,13 +283,13 @@ def test_a_missing_space_before_targets_is_put_in_and_reported(tmp_path: Path) -
 # Results
 
 
-def exported(run: ek.Run, lang: str) -> list[dict[str, Any]]:
+def exported(run: sl.Run, lang: str) -> list[dict[str, Any]]:
     content = (run.path / "export" / f"miron_{lang}.jsonl").read_bytes()
     return [msgspec.json.decode(line) for line in content.splitlines()]
 
 
 def test_the_export_has_the_published_fields_and_the_same_figures_scored_again(
-    finished: tuple[ek.Run, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    finished: tuple[sl.Run, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:  # fmt: skip
     whole, _ = finished
     assert sorted(os.listdir(whole.path / "export")) == ["miron_en.jsonl", "miron_ru.jsonl"]
@@ -300,13 +300,13 @@ def test_the_export_has_the_published_fields_and_the_same_figures_scored_again(
         numbers = [round(score.values[name] or 0, 2) for name in FIELDS[4:]]
         assert line == dict(zip(FIELDS, [*texts, *numbers], strict=True))
     file = whole.path / "export" / "miron_en.jsonl"
-    assert evenkeel("score", "miron", file, "--out", tmp_path / "again").code == 0
+    assert sealegs("score", "miron", file, "--out", tmp_path / "again").code == 0
     said = re.search(
         r"miron_en.jsonl: 24 published figures, largest difference from ours (\S+)", capsys.readouterr().err
     )
     assert said
     assert float(said[1]) < 0.0051
-    again = ek.load_run(tmp_path / "again")
+    again = sl.load_run(tmp_path / "again")
     for name in ("lev_score", "target_confidence"):
         ours, first = again.summary[f"{name}/category=Noise"], whole.summary[f"{name}/category=Noise,lang=en"]
         assert ours.value == pytest.approx(first.value, abs=0.0051)

@@ -11,18 +11,18 @@ from typing import Any
 import msgspec
 import pytest
 
-from commandline import evenkeel, evenkeel_process
-from evenkeel.benchmarks.miron.benchmark import Miron
-from evenkeel.benchmarks.miron.data import CATEGORIES
-from evenkeel.benchmarks.miron.make.frames import bank_words
-from evenkeel.benchmarks.miron.make.generator import keyboard
+from commandline import sealegs, sealegs_process
+from sealegs.benchmarks.miron.benchmark import Miron
+from sealegs.benchmarks.miron.data import CATEGORIES
+from sealegs.benchmarks.miron.make.frames import bank_words
+from sealegs.benchmarks.miron.make.generator import keyboard
 
 pytestmark = pytest.mark.slow
 
 
 def built(folder: Path, *args: object, **environment: str) -> dict[str, bytes]:
-    """The files that `evenkeel build` writes, in a process of its own."""
-    done = evenkeel_process("build", "miron", "--out", folder, *args, site=None, **environment)
+    """The files that `sealegs build` writes, in a process of its own."""
+    done = sealegs_process("build", "miron", "--out", folder, *args, site=None, **environment)
     assert done.code == 0, done.stderr
     files = {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
     assert done.stdout.split() == [str(folder / name) for name in files]
@@ -86,6 +86,6 @@ def test_no_typo_of_the_starter_set_is_a_word_or_rude(starter: dict[str, bytes])
 def test_a_set_that_cannot_be_built_is_refused(
     args: tuple[str, ...], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:  # fmt: skip
-    assert evenkeel("build", "miron", "--out", tmp_path / "set", *args).code == 2
+    assert sealegs("build", "miron", "--out", tmp_path / "set", *args).code == 2
     assert said in capsys.readouterr().err
     assert list((tmp_path / "set").glob("*.jsonl")) == []

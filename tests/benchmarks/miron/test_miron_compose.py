@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenkeel.benchmarks.miron.data import LANGUAGES, Example, make_sample
-from evenkeel.benchmarks.miron.make.frames import (
+from sealegs.benchmarks.miron.data import LANGUAGES, Example, make_sample
+from sealegs.benchmarks.miron.make.frames import (
     ExampleDraft,
     FactTable,
     answers,
@@ -22,9 +22,9 @@ from evenkeel.benchmarks.miron.make.frames import (
     read_bank,
     wordings,
 )
-from evenkeel.benchmarks.miron.make.generator import clean_drafts, compose, keyboard
-from evenkeel.benchmarks.miron.published import lev_score
-from evenkeel.make.grammar import fill
+from sealegs.benchmarks.miron.make.generator import clean_drafts, compose, keyboard
+from sealegs.benchmarks.miron.published import lev_score
+from sealegs.make.grammar import fill
 
 pytestmark = pytest.mark.full
 every_language = pytest.mark.parametrize("lang", LANGUAGES)

@@ -10,14 +10,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from evenkeel.benchmarks.miron.benchmark import Miron, MironOptions, balanced, read_recording
-from evenkeel.benchmarks.miron.data import CATEGORIES, Example, facts_of, read_examples
-from evenkeel.benchmarks.miron.make.generator import compose
-from evenkeel.benchmarks.miron.matching import with_clean_versions
-from evenkeel.errors import DataError, UsageError
-from evenkeel.files.datasets import data_file
-from evenkeel.harness.data import Data
-from evenkeel.types import Sample
+from sealegs.benchmarks.miron.benchmark import Miron, MironOptions, balanced, read_recording
+from sealegs.benchmarks.miron.data import CATEGORIES, Example, facts_of, read_examples
+from sealegs.benchmarks.miron.make.generator import compose
+from sealegs.benchmarks.miron.matching import with_clean_versions
+from sealegs.errors import DataError, UsageError
+from sealegs.files.datasets import data_file
+from sealegs.harness.data import Data
+from sealegs.types import Sample
 
 GOOD = {"prefix": "One ship, two", "target": " ships", "category": "Morphology"}
 TYPOS = {"category": "Noise", "twin": "a", "edits": 2, "edit_kinds": ["swap", "case"]}

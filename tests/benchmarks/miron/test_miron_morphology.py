@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from evenkeel.benchmarks.miron.make import english, russian
-from evenkeel.benchmarks.miron.make.frames import ExampleDraft
-from evenkeel.benchmarks.miron.make.generator import clean_drafts, compose
+from sealegs.benchmarks.miron.make import english, russian
+from sealegs.benchmarks.miron.make.frames import ExampleDraft
+from sealegs.benchmarks.miron.make.generator import clean_drafts, compose
 
 pytestmark = [pytest.mark.slow, pytest.mark.full]
 lemminflect: Any = pytest.importorskip("lemminflect")

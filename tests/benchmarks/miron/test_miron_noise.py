@@ -10,10 +10,10 @@ from functools import cache
 import pytest
 from rapidfuzz.distance import OSA
 
-from evenkeel.benchmarks.miron.data import LANGUAGES, Example
-from evenkeel.benchmarks.miron.make import generator
-from evenkeel.benchmarks.miron.make.frames import ExampleDraft, bank_words, rng_for
-from evenkeel.benchmarks.miron.make.generator import (
+from sealegs.benchmarks.miron.data import LANGUAGES, Example
+from sealegs.benchmarks.miron.make import generator
+from sealegs.benchmarks.miron.make.frames import ExampleDraft, bank_words, rng_for
+from sealegs.benchmarks.miron.make.generator import (
     CLEAN,
     EDIT_KINDS,
     EDITED,

@@ -9,14 +9,14 @@ from typing import Any
 import msgspec
 import pytest
 
-import evenkeel as ek
+import sealegs as sl
 from benchmarks.miron.test_miron_files import GOOD, write
-from evenkeel.benchmarks.miron.benchmark import Miron
-from evenkeel.errors import DataError
-from evenkeel.types import Record
+from sealegs.benchmarks.miron.benchmark import Miron
+from sealegs.errors import DataError
+from sealegs.types import Record
 
 
-def exported(run: ek.Run) -> list[dict[str, Any]]:
+def exported(run: sl.Run) -> list[dict[str, Any]]:
     content = (run.path / "export" / "miron_en.jsonl").read_bytes()
     return [msgspec.json.decode(line) for line in content.splitlines()]
 
@@ -25,7 +25,7 @@ def results(tmp_path: Path, *lines: dict[str, Any]) -> Path:
     return write(tmp_path / "results_en.jsonl", [{**GOOD, "generated": " ships", **line} for line in lines])
 
 
-def only(run: ek.Run) -> Record:
+def only(run: sl.Run) -> Record:
     (record,) = run.records()
     return record
 
@@ -33,13 +33,13 @@ def only(run: ek.Run) -> Record:
 def test_a_recorded_text_is_scored_as_it_stands(tmp_path: Path) -> None:
     """Where it was cut is not known, and nothing of it is taken away."""
     file = results(tmp_path, {"generated": " ships\nsail", "target_confidence": 40})
-    record = only(ek.score("miron", file, out=tmp_path / "run"))
+    record = only(sl.score("miron", file, out=tmp_path / "run"))
     assert record.score.values["lev_score"] == pytest.approx(100 * 6 / 11)
     assert record.score.values["target_confidence"] == pytest.approx(40)
 
 
 def test_recorded_results_without_any_confidence_are_whole(tmp_path: Path) -> None:
-    run = ek.score(
+    run = sl.score(
         "miron", results(tmp_path, {}, {"prefix": "x", "target_confidence": None}), out=tmp_path / "r"
     )
     assert run.headline.coverage == 1.0
@@ -54,7 +54,7 @@ def test_what_is_missing_from_some_recorded_results_lowers_coverage(tmp_path: Pa
         {"prefix": "x", "target_confidence": None},
         {"prefix": "y", "generated": None, "target_confidence": 0.0},
     )
-    run = ek.score("miron", file, out=tmp_path / "run")
+    run = sl.score("miron", file, out=tmp_path / "run")
     # A text keeps its score where the confidence is missing, and the other way round.
     confidence = run.summary["target_confidence"]
     assert (run.headline.statuses, run.headline.coverage) == ({"ok": 2, "error": 1}, 2 / 3)
@@ -68,13 +68,13 @@ def test_what_is_missing_from_some_recorded_results_lowers_coverage(tmp_path: Pa
     assert [line["generated"] for line in exported(run)] == [" ships", " ships", None]
     assert [line["target_confidence"] for line in exported(run)] == [12.5, None, 0.0]
     (again,) = (run.path / "export").iterdir()
-    assert ek.score("miron", again, out=tmp_path / "again").headline == run.headline
+    assert sl.score("miron", again, out=tmp_path / "again").headline == run.headline
 
 
 def test_results_in_csv_are_read(tmp_path: Path) -> None:
     path = tmp_path / "results_ru.csv"
     path.write_text("prefix,target,category,generated,lev_score,target_confidence\na, b,Logic, b,100,\n")
-    record = only(ek.score("miron", path, out=tmp_path / "run"))
+    record = only(sl.score("miron", path, out=tmp_path / "run"))
     assert record.sample.inputs.published == {"lev_score": 100.0}
     assert record.score.values["lev_score"] == 100
 
@@ -90,9 +90,9 @@ def test_a_result_that_cannot_be_read_is_named_by_line(
     tmp_path: Path, line: dict[str, Any], said: str
 ) -> None:
     with pytest.raises(DataError, match=re.escape(said)):
-        ek.score("miron", results(tmp_path, line), out=tmp_path / "run")
+        sl.score("miron", results(tmp_path, line), out=tmp_path / "run")
     with pytest.raises(DataError, match="line 1: the field 'generated' is missing"):
-        ek.score("miron", write(tmp_path / "x_en.jsonl", [GOOD]), out=tmp_path / "run")
+        sl.score("miron", write(tmp_path / "x_en.jsonl", [GOOD]), out=tmp_path / "run")
 
 
 def test_rows_of_the_same_prefix_keep_their_own_answers(tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def test_rows_of_the_same_prefix_keep_their_own_answers(tmp_path: Path) -> None:
         {"generated": " ships", "target_confidence": 50},
         {"generated": " sails", "target_confidence": 10},
     )
-    first, second = ek.score("miron", file, out=tmp_path / "run").records()
+    first, second = sl.score("miron", file, out=tmp_path / "run").records()
     assert (first.score.detail.generated, second.score.detail.generated) == (" ships", " sails")
     assert second.score.values["target_confidence"] == pytest.approx(10)
 
@@ -111,4 +111,4 @@ def test_a_confidence_that_cannot_be_is_named_by_its_line(tmp_path: Path, confid
     file = tmp_path / "results_en.csv"
     file.write_text(f"prefix,target,category,generated,target_confidence\nOne,two,Logic,two,{confidence}\n")
     with pytest.raises(DataError, match=r"line 2: the field 'target_confidence' is"):
-        ek.score("miron", file, out=tmp_path / "run")
+        sl.score("miron", file, out=tmp_path / "run")

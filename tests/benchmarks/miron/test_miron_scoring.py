@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from evenkeel.benchmarks.miron.added import (
+from sealegs.benchmarks.miron.added import (
     answers_of,
     as_words,
     bits_per_byte,
@@ -20,14 +20,14 @@ from evenkeel.benchmarks.miron.added import (
     summarise,
     without_longer,
 )
-from evenkeel.benchmarks.miron.baseline import against_copying, with_baseline
-from evenkeel.benchmarks.miron.benchmark import Miron, MironOptions
-from evenkeel.benchmarks.miron.data import Example, MironDetail, MironInputs, make_sample
-from evenkeel.benchmarks.miron.published import lev_score, target_confidence
-from evenkeel.harness.benchmark import degraded
-from evenkeel.harness.registry import load_benchmark
-from evenkeel.report.notes import endings
-from evenkeel.types import Answered, LogLikelihood, Logprobs, Record, Response, Sample, Score, Status
+from sealegs.benchmarks.miron.baseline import against_copying, with_baseline
+from sealegs.benchmarks.miron.benchmark import Miron, MironOptions
+from sealegs.benchmarks.miron.data import Example, MironDetail, MironInputs, make_sample
+from sealegs.benchmarks.miron.published import lev_score, target_confidence
+from sealegs.harness.benchmark import degraded
+from sealegs.harness.registry import load_benchmark
+from sealegs.report.notes import endings
+from sealegs.types import Answered, LogLikelihood, Logprobs, Record, Response, Sample, Score, Status
 
 TEXT = st.text("абвabc ", max_size=9)
 

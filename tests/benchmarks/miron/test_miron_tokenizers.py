@@ -12,18 +12,18 @@ from typing import Any, NamedTuple
 import msgspec
 import pytest
 
-import evenkeel as ek
+import sealegs as sl
 from benchmarks.miron.test_miron_scoring import levenshtein
-from commandline import evenkeel
-from evenkeel.benchmarks.miron import strings
-from evenkeel.benchmarks.miron.benchmark import Miron
-from evenkeel.benchmarks.miron.make.generator import compose
-from evenkeel.benchmarks.miron.tokenizers import shown_names
-from evenkeel.models.embedded import embedded_folder
-from evenkeel.page.view import Tokens
-from evenkeel.types import Response, StringProbability
+from commandline import sealegs
 from loopback import Loopback
 from models.tiny import tiny_model
+from sealegs.benchmarks.miron import strings
+from sealegs.benchmarks.miron.benchmark import Miron
+from sealegs.benchmarks.miron.make.generator import compose
+from sealegs.benchmarks.miron.tokenizers import shown_names
+from sealegs.models.embedded import embedded_folder
+from sealegs.page.view import Tokens
+from sealegs.types import Response, StringProbability
 
 pytestmark = pytest.mark.slow
 
@@ -128,10 +128,10 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def runs(
     folders: dict[str, Path], planted: Path, tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, ek.Run]:
+) -> dict[str, sl.Run]:
     args = {"device": "cpu"}
     return {
-        kind: ek.run("miron", f"hf:{folder}", model_args=args, data=planted, out=tmp_path_factory.mktemp("r"))
+        kind: sl.run("miron", f"hf:{folder}", model_args=args, data=planted, out=tmp_path_factory.mktemp("r"))
         for kind, folder in folders.items()
     }
 
@@ -180,7 +180,7 @@ class Published:
         return str(self.tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False))
 
 
-def check(run: ek.Run, published: Published) -> int:
+def check(run: sl.Run, published: Published) -> int:
     """Compare every example of a run; how many there were."""
     records = list(run.records())
     for record in records:
@@ -203,14 +203,14 @@ def test_examples_on_the_embedded_model_score_as_the_published_formula_does(tmp_
     rows = [row for each in sets for row in sorted(each, key=lambda row: len(row.prefix + row.target))[:1]]
     data = tmp_path / "miron.jsonl"
     data.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
-    run = ek.run("miron", "embedded", data=data, out=tmp_path / "run")
+    run = sl.run("miron", "embedded", data=data, out=tmp_path / "run")
     assert run.headline.coverage == 1.0
     assert check(run, Published(embedded_folder())) == 2
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_tokenizer_scores_as_the_published_formula_does(
-    kind: str, runs: dict[str, ek.Run], folders: dict[str, Path]
+    kind: str, runs: dict[str, sl.Run], folders: dict[str, Path]
 ) -> None:
     """And boundary merges are found exactly where they are planted."""
     assert runs[kind].headline.coverage == 1.0
@@ -239,13 +239,13 @@ def test_a_folder_called_model_does_not_name_a_tokenizer(folders: dict[str, Path
 
 
 @pytest.fixture(scope="module")
-def strings_run(folders: dict[str, Path], planted: Path, tmp_path_factory: pytest.TempPathFactory) -> ek.Run:
+def strings_run(folders: dict[str, Path], planted: Path, tmp_path_factory: pytest.TempPathFactory) -> sl.Run:
     out, args = tmp_path_factory.mktemp("strings") / "run", {"device": "cpu"}
     spec = f"hf:{folders['bpe']}"
-    return ek.run("miron", spec, model_args=args, data=planted, out=out, string_probability=True)
+    return sl.run("miron", spec, model_args=args, data=planted, out=out, string_probability=True)
 
 
-def test_every_target_has_its_costs_and_a_merged_one_only_that_of_its_boundary(strings_run: ek.Run) -> None:
+def test_every_target_has_its_costs_and_a_merged_one_only_that_of_its_boundary(strings_run: sl.Run) -> None:
     for record, row in zip(strings_run.records(), PLANTED, strict=True):
         values: dict[str, Any] = record.score.values
         string = record.answers[0].string
@@ -268,12 +268,12 @@ def test_every_target_has_its_costs_and_a_merged_one_only_that_of_its_boundary(s
 
 
 def test_a_string_probability_is_neither_asked_nor_lost_again(
-    strings_run: ek.Run, planted: Path, tmp_path: Path
+    strings_run: sl.Run, planted: Path, tmp_path: Path
 ) -> None:
     spec = f"replay:{strings_run.path}"
-    again = ek.run("miron", spec, data=planted, out=tmp_path / "replayed", string_probability=True)
+    again = sl.run("miron", spec, data=planted, out=tmp_path / "replayed", string_probability=True)
     assert again.summary["tokenizer_cost"] == strings_run.summary["tokenizer_cost"]
-    assert ek.rescore(again.path).summary == again.summary
+    assert sl.rescore(again.path).summary == again.summary
 
 
 def test_a_server_is_refused_with_what_can_give_it(
@@ -281,7 +281,7 @@ def test_a_server_is_refused_with_what_can_give_it(
 ) -> None:  # fmt: skip
     with Loopback() as server:
         args = ["run", "miron", "--model", "openai:x", "--base-url", server.url, "--data", planted]
-        assert evenkeel(*args, "--string-probability").code == 2
+        assert sealegs(*args, "--string-probability").code == 2
     assert "give the probability of a string, as models on this machine can" in " ".join(
         capsys.readouterr().err.split()
     )
@@ -302,7 +302,7 @@ def test_a_target_without_a_spelling_counts_as_uncovered(
     """A target with a special token in it; its score and log-likelihood are as they were."""
     broken = tmp_path / "broken.jsonl"
     broken.write_text(planted.read_text().replace('" ships"', '" ships</s>"'))
-    run = ek.run(
+    run = sl.run(
         "miron", f"hf:{folders['bpe']}", model_args={"device": "cpu"}, data=broken, out=tmp_path / "run",
         string_probability=True,
     )  # fmt: skip
@@ -325,7 +325,7 @@ def test_tokenizers_are_compared_without_their_models(
     light: dict[str, Path], planted: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     specs = [f"hf:{light[kind]}" for kind in KINDS]
-    assert evenkeel("tokenizers", *specs, "--data", planted, "--json").code == 0
+    assert sealegs("tokenizers", *specs, "--data", planted, "--json").code == 0
     compared = msgspec.json.decode(capsys.readouterr().out)
     assert list(compared) == specs
     naive, bpe, sentencepiece = (compared[spec] for spec in specs)
@@ -350,7 +350,7 @@ def test_a_page_has_charts_and_texts_as_the_tokens_of_each_tokenizer(
     row = {"prefix": "The captain sees <b> the", "target": " ships", "category": "Logic", "lang": "en"}
     data, out = tmp_path / "data.jsonl", tmp_path / "t.html"
     data.write_bytes(msgspec.json.encode(row))
-    assert evenkeel("tokenizers", *map(str, light.values()), "--data", data, "--out", out).code == 0
+    assert sealegs("tokenizers", *map(str, light.values()), "--data", data, "--out", out).code == 0
     page = out.read_text()
     assert page.count("<svg") == 6  # each chart is drawn for a desktop and for a phone
     assert f"Fewest tokens per word: {light['bpe'].name} in en" in page
@@ -362,5 +362,5 @@ def test_a_page_has_charts_and_texts_as_the_tokens_of_each_tokenizer(
 
 
 def test_a_model_on_a_server_has_no_tokenizer(planted: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert evenkeel("tokenizers", "openai:gpt-4o", "--data", planted).code == 2
+    assert sealegs("tokenizers", "openai:gpt-4o", "--data", planted).code == 2
     assert "'openai:gpt-4o' has no tokenizer" in capsys.readouterr().err

@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 
-import evenkeel as ek
+import sealegs as sl
 from benchmarks.miron.test_miron_files import write
-from commandline import evenkeel
+from commandline import sealegs
 from loopback import Loopback, logprob, tokenise
 
 pytestmark = pytest.mark.slow
@@ -64,12 +64,12 @@ def test_perturbations_are_categories_with_the_relative_drop_to_the_clean_versio
     folder: Path, tmp_path: Path
 ) -> None:
     with Reading() as server:
-        done = evenkeel(
+        done = sealegs(
             "run", "miron", "--model", "openai:loop", "--base-url", server.url, "--data", folder,
             "--confidence", "no", "--out", tmp_path / "run",
         )  # fmt: skip
     assert done.code == 0, done.output
-    run = ek.load_run(tmp_path / "run")
+    run = sl.load_run(tmp_path / "run")
     records = list(run.records())
     assert {record.sample.tags["category"] for record in records} == {"Canonical", "typos", "spaces"}
     assert {record.sample.tags["lang"] for record in records} == {"en", "fa", "tr"}
@@ -92,7 +92,7 @@ def test_the_choice_is_by_log_probability_per_character_as_published(tmp_path: P
     ]
     data = write(tmp_path / "canonical.jsonl", rows)
     with Reading() as server:
-        run = ek.run("miron", "openai:loop", base_url=server.url, data=data, out=tmp_path / "run")
+        run = sl.run("miron", "openai:loop", base_url=server.url, data=data, out=tmp_path / "run")
     means = [sum(map(logprob, tokenise(f" {choice}"))) / len(choice) for choice in choices]
     likeliest = choices[means.index(max(means))]
     for record in run.records():

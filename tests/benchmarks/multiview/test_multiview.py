@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-import evenkeel as ek
-from commandline import evenkeel
-from evenkeel.api import dry_run
-from evenkeel.benchmarks.multiview.benchmark import Multiview
-from evenkeel.benchmarks.multiview.data import Triplet
-from evenkeel.benchmarks.multiview.make.generator import compose
+import sealegs as sl
+from commandline import sealegs
 from loopback import Loopback
+from sealegs.api import dry_run
+from sealegs.benchmarks.multiview.benchmark import Multiview
+from sealegs.benchmarks.multiview.data import Triplet
+from sealegs.benchmarks.multiview.make.generator import compose
 from stored import undeclared
 from triplets import named, picks, store, triplet
 
@@ -36,16 +36,16 @@ def starter(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def side_by_side(starter: Path, tmp_path_factory: pytest.TempPathFactory) -> ek.Run:
+def side_by_side(starter: Path, tmp_path_factory: pytest.TempPathFactory) -> sl.Run:
     """The starter's documents by words and by vectors."""
     out = tmp_path_factory.mktemp("run") / "run"
-    return ek.run("multiview", data=starter, method=["bm25", EMBEDDER], out=out)
+    return sl.run("multiview", data=starter, method=["bm25", EMBEDDER], out=out)
 
 
 # By words and by vectors
 
 
-def test_bm25_is_the_formula_over_the_documents_of_a_task(side_by_side: ek.Run, starter: Path) -> None:
+def test_bm25_is_the_formula_over_the_documents_of_a_task(side_by_side: sl.Run, starter: Path) -> None:
     triplets = [Triplet(**json.loads(line)) for line in starter.read_text().splitlines()]
     found = picks(side_by_side, "bm25")
     for task in TASKS:
@@ -77,7 +77,7 @@ def bm25(documents: Iterable[str]) -> Callable[[str, str], float]:
     return score
 
 
-def test_the_summary_compares_methods_in_pairs(side_by_side: ek.Run) -> None:
+def test_the_summary_compares_methods_in_pairs(side_by_side: sl.Run) -> None:
     summary = side_by_side.summary
     # There is no one figure of two methods, but there is the coverage of both: no failure goes unseen.
     headline, first = side_by_side.headline, summary[named("accuracy", "bm25")]
@@ -101,7 +101,7 @@ def test_the_summary_compares_methods_in_pairs(side_by_side: ek.Run) -> None:
     assert first_task.value == pytest.approx(differences[:EACH].mean())
 
 
-def test_results_and_triplets_are_exported(side_by_side: ek.Run, starter: Path) -> None:
+def test_results_and_triplets_are_exported(side_by_side: sl.Run, starter: Path) -> None:
     export = side_by_side.path / "export"
     assert {path.name for path in export.iterdir()} == {"results.json", "triplets.jsonl"}
     results = json.loads((export / "results.json").read_text())
@@ -128,7 +128,7 @@ def test_documents_that_are_alike_are_a_tie_and_not_correct(tmp_path: Path) -> N
     data = store(tmp_path / "t.jsonl", [triplet(0, anchor="good tools"), reordered])
     with Loopback() as server:
         options: dict[str, Any] = {"method": ["bm25", "embed:openai:loop"], "base_url": server.url}
-        run = ek.run("multiview", data=data, out=tmp_path / "run", **options)
+        run = sl.run("multiview", data=data, out=tmp_path / "run", **options)
     for method in ("bm25", "embed:openai:loop"):
         assert picks(run, method)["tools__use-0002"] == ["tie"]
         assert run.summary[named("ties", method)].value == 0.5
@@ -144,12 +144,12 @@ def test_no_model_is_needed_and_one_is_refused(
     tools: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     given = ("run", "multiview", "--data", tools, "--out", tmp_path / "run")
-    assert evenkeel(*given, "--model", "embedded").code == 2
+    assert sealegs(*given, "--model", "embedded").code == 2
     assert "takes no --model: --method" in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
-    assert evenkeel(*given).code == 0
+    assert sealegs(*given).code == 0
     assert "Triplet accuracy of bm25" in capsys.readouterr().out
-    assert not ek.load_run(tmp_path / "run").spec.models
+    assert not sl.load_run(tmp_path / "run").spec.models
 
 
 @pytest.mark.parametrize(
@@ -164,13 +164,13 @@ def test_a_wrong_value_is_refused_at_the_command_line(
     wrong: Sequence[str], says: str, tools: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:  # fmt: skip
     given = ("run", "multiview", "--data", tools, "--out", tmp_path / "run")
-    assert evenkeel(*given, *wrong).code == 2
+    assert sealegs(*given, *wrong).code == 2
     assert says in " ".join(capsys.readouterr().err.split())
     assert not (tmp_path / "run").exists()
 
 
 def test_a_limit_holds_for_each_task(tools: Path, tmp_path: Path) -> None:
-    run = ek.run("multiview", data=tools, limit=3, out=tmp_path / "run")
+    run = sl.run("multiview", data=tools, limit=3, out=tmp_path / "run")
     assert [record.sample.id for record in run.records()] == [
         "tools__use-0001", "tools__use-0002", "tools__use-0003", "tools__age-0001", "tools__age-0002",
     ]  # fmt: skip
@@ -195,18 +195,18 @@ def test_a_dry_run_counts_what_each_method_asks_at_most(tmp_path: Path) -> None:
 
 
 def test_triplets_built_against_bm25_are_told_where_bm25_is_a_method(
-    side_by_side: ek.Run, tmp_path: Path
+    side_by_side: sl.Run, tmp_path: Path
 ) -> None:
     methods, linked = Multiview.notes(side_by_side.spec, side_by_side.summary)
     assert "bm25: BM25 of the anchor against each document" in methods.text
     independent = side_by_side.summary[named("accuracy", "bm25")].clusters
     assert f"these {4 * EACH} amount to {independent} independent ones" in linked.text
     data = store(tmp_path / "t.jsonl", [triplet(0, hard_for="bm25"), triplet(1, task="tools__age")])
-    by_words = ek.run("multiview", data=data, out=tmp_path / "by_words")
+    by_words = sl.run("multiview", data=data, out=tmp_path / "by_words")
     *_, note = Multiview.notes(by_words.spec, by_words.summary)
     assert note.text.endswith("its chance level is not one half: tools: use.")
     with Loopback() as server:
         options: dict[str, Any] = {"method": ["embed:openai:loop"], "base_url": server.url}
-        other = ek.run("multiview", data=data, out=tmp_path / "other", **options)
+        other = sl.run("multiview", data=data, out=tmp_path / "other", **options)
     (methods,) = Multiview.notes(other.spec, other.summary)
     assert methods.text.startswith("The methods. embed:openai:loop: cosine of the embeddings")

@@ -10,18 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from commandline import evenkeel
-from evenkeel import api
-from evenkeel.analysis.intervals import wilson
-from evenkeel.benchmarks.multiview.data import encode_triplets, read_triplets
-from evenkeel.benchmarks.multiview.make.annotate import Schema
-from evenkeel.benchmarks.multiview.make.builder import BuildOptions
-from evenkeel.benchmarks.multiview.make.generator import compose, compose_documents
-from evenkeel.benchmarks.multiview.page import builder_notes
-from evenkeel.errors import UsageError
-from evenkeel.make.documents import Document
-from evenkeel.options import parse
-from evenkeel.report.notes import notes_of
+from commandline import sealegs
 from multiview_judge import (
     CRITERION,
     MATH,
@@ -36,6 +25,17 @@ from multiview_judge import (
     views,
     written,
 )
+from sealegs import api
+from sealegs.analysis.intervals import wilson
+from sealegs.benchmarks.multiview.data import encode_triplets, read_triplets
+from sealegs.benchmarks.multiview.make.annotate import Schema
+from sealegs.benchmarks.multiview.make.builder import BuildOptions
+from sealegs.benchmarks.multiview.make.generator import compose, compose_documents
+from sealegs.benchmarks.multiview.page import builder_notes
+from sealegs.errors import UsageError
+from sealegs.make.documents import Document
+from sealegs.options import parse
+from sealegs.report.notes import notes_of
 
 pytestmark = pytest.mark.slow
 
@@ -196,7 +196,7 @@ def test_a_build_that_keeps_nothing_leaves_an_earlier_one_as_it_was(tmp_path: Pa
 
 def test_the_starter_set_is_written_with_its_documents(tmp_path: Path) -> None:
     out = tmp_path / "starter"
-    done = evenkeel("build", "multiview", "--seed", 7, "--triplets", 5, "--out", out)
+    done = sealegs("build", "multiview", "--seed", 7, "--triplets", 5, "--out", out)
     assert done.code == 0, done.stderr
     assert (out / "triplets.jsonl").read_bytes() == encode_triplets(compose(7, 5))
     lines = (out / "documents_stories.jsonl").read_bytes().splitlines()

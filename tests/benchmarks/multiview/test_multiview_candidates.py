@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenkeel.benchmarks.multiview.make.criteria import Build, Criterion, CriterionTriplets
-from evenkeel.benchmarks.multiview.make.labels import label_triplets
-from evenkeel.benchmarks.multiview.make.triplets import jaccard
-from evenkeel.errors import MissingExtra, UsageError
-from evenkeel.make.documents import Document
-from evenkeel.text import word_splitting as words
-from evenkeel.text.bm25 import best, bm25_scores
-from evenkeel.text.word_splitting import split
+from sealegs.benchmarks.multiview.make.criteria import Build, Criterion, CriterionTriplets
+from sealegs.benchmarks.multiview.make.labels import label_triplets
+from sealegs.benchmarks.multiview.make.triplets import jaccard
+from sealegs.errors import MissingExtra, UsageError
+from sealegs.make.documents import Document
+from sealegs.text import word_splitting as words
+from sealegs.text.bm25 import best, bm25_scores
+from sealegs.text.word_splitting import split
 
 pytestmark = pytest.mark.slow
 
@@ -50,7 +50,7 @@ def test_a_missing_splitter_names_the_line_that_installs_it(
     monkeypatch.setitem(sys.modules, package, None)
     for loader in (words._rjieba, words._kiwi):
         loader.cache_clear()
-    with pytest.raises(MissingExtra, match=rf"'{package}'.*pip install 'evenkeel-bench\[words\]'"):
+    with pytest.raises(MissingExtra, match=rf"'{package}'.*pip install 'sealegs\[words\]'"):
         split([text])
     assert split(["a word"]) == [["a", "word"]]
 

@@ -10,8 +10,8 @@ from itertools import combinations
 import pytest
 from msgspec import to_builtins
 
-from evenkeel.benchmarks.multiview.benchmark import STARTER_SHA256, make_starter
-from evenkeel.benchmarks.multiview.make.generator import (
+from sealegs.benchmarks.multiview.benchmark import STARTER_SHA256, make_starter
+from sealegs.benchmarks.multiview.make.generator import (
     MathBank,
     MathFacet,
     StoryBank,
@@ -22,7 +22,7 @@ from evenkeel.benchmarks.multiview.make.generator import (
     story_bank,
     views,
 )
-from evenkeel.text.bm25 import bm25_scores
+from sealegs.text.bm25 import bm25_scores
 
 
 def test_the_starter_set_has_its_pinned_bytes() -> None:

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-import evenkeel as ek
-from evenkeel.benchmarks.multiview.data import read_triplets
-from evenkeel.errors import DataError
+import sealegs as sl
+from sealegs.benchmarks.multiview.data import read_triplets
+from sealegs.errors import DataError
 
 COLUMNS = ("sentence1", "sentence2", "condition", "label")
 PAIRS = [
@@ -31,7 +31,7 @@ def csts(path: Path, rows: Sequence[Sequence[str]]) -> Path:
 
 def test_two_conditions_of_a_pair_are_asked_about_both_ways(tmp_path: Path) -> None:
     data = csts(tmp_path / "csts_validation.csv", PAIRS)
-    run = ek.run("multiview", data=data, method=["bm25"], out=tmp_path / "run")
+    run = sl.run("multiview", data=data, method=["bm25"], out=tmp_path / "run")
     records = list(run.records())
     assert [record.sample.inputs.criterion for record in records] == [pair[2] for pair in PAIRS[:4]]
     assert {record.sample.tags["task"] for record in records} == {"csts__condition"}
@@ -60,7 +60,7 @@ def test_a_folder_with_a_folder_for_each_task_is_read(tmp_path: Path) -> None:
         entry = {"triplet_id": 0, **{f"{role}_id": number for number, role in enumerate(names)}, **names}
         (folder / "triplets.json").write_text(json.dumps([entry]))
         (folder / "documents.jsonl").write_text(json.dumps({"doc_id": 0, "document": "a"}) + "\n")
-    run = ek.run("multiview", data=tmp_path / "triplets", method=["bm25"], out=tmp_path / "run")
+    run = sl.run("multiview", data=tmp_path / "triplets", method=["bm25"], out=tmp_path / "run")
     assert {record.sample.tags["task"] for record in run.records()} == {
         "gsm8k__arithmetic",
         "rocstories__theme",

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-import evenkeel as ek
-from evenkeel.benchmarks.multiview.data import Triplet, read_triplets
-from evenkeel.errors import DataError
-from evenkeel.report.notes import notes_of
+import sealegs as sl
 from loopback import Loopback
+from sealegs.benchmarks.multiview.data import Triplet, read_triplets
+from sealegs.errors import DataError
+from sealegs.report.notes import notes_of
 from triplets import store, triplet
 
 pytestmark = pytest.mark.slow
@@ -35,7 +35,7 @@ def test_a_line_that_is_no_triplet_is_named(line: str, tmp_path: Path) -> None:
     with data.open("a") as file:
         file.write(f"{line}\n")
     with pytest.raises(DataError, match="line 2"):
-        ek.run("multiview", data=data, out=tmp_path / "run")
+        sl.run("multiview", data=data, out=tmp_path / "run")
 
 
 # The same document or triplet twice
@@ -60,13 +60,13 @@ def test_the_same_document_twice_in_a_triplet_is_refused(
 def test_twenty_copies_of_a_triplet_are_one(tmp_path: Path) -> None:
     copies = [triplet(0, anchor_id=str(n), positive=f"good  0 of{' ' * n} tools__use") for n in range(1, 21)]
     data = store(tmp_path / "t.jsonl", [*copies, triplet(1), triplet(0, task="tools__age")])
-    run = ek.run("multiview", data=data, out=tmp_path / "run")
+    run = sl.run("multiview", data=data, out=tmp_path / "run")
     assert [record.sample.inputs.copies for record in run.records()] == [20, 1, 1]
     assert run.summary["accuracy"].n == 3
     assert run.spec.data["copies"] == 19
     texts = [note.text for note in notes_of(run)]
     assert "19 copies of triplets were left out: each triplet counts once." in texts
-    again = ek.run("multiview", data=run.path / "export" / "triplets.jsonl", out=tmp_path / "again")
+    again = sl.run("multiview", data=run.path / "export" / "triplets.jsonl", out=tmp_path / "again")
     assert again.spec.data["copies"] == 19
 
 
@@ -108,14 +108,14 @@ def test_a_rerun_of_an_export_gives_the_same_margins(tmp_path: Path) -> None:
     methods = ["bm25", embedder, f"{embedder}+instruct", "judge:openai:loop+annotations"]
     with Loopback() as server:
         settings: dict[str, Any] = {"method": methods, "base_url": server.url}
-        first = ek.run("multiview", data=data, out=tmp_path / "first", **settings)
+        first = sl.run("multiview", data=data, out=tmp_path / "first", **settings)
         export = first.path / "export"
         assert read_triplets(export / "triplets.jsonl") == read_triplets(data)
         margins = [record.score.detail.margins for record in first.records()]
         assert all(len(each) == 3 for each in margins)
         prompts = set(server.answered)
         assert any("It is for 0." in prompt for prompt in prompts)
-        again = ek.run("multiview", data=export / "triplets.jsonl", out=tmp_path / "again", **settings)
+        again = sl.run("multiview", data=export / "triplets.jsonl", out=tmp_path / "again", **settings)
         assert [record.score.detail.margins for record in again.records()] == margins
         assert set(server.answered) == prompts
     repeated = again.path / "export" / "triplets.jsonl"
@@ -149,7 +149,7 @@ def test_the_public_shape_is_read_from_its_folder(tmp_path: Path) -> None:
         "Divides.",
     )
     assert read.labels == {"anchor": {"arithmetic": "sums"}}
-    run = ek.run("multiview", data=folder, out=tmp_path / "run")
+    run = sl.run("multiview", data=folder, out=tmp_path / "run")
     assert run.summary["accuracy"].n == 1
     config = {"document_set": "set", "criterion": "kind", "criterion_description": "What kind."}
     (folder / "triplet_config.json").write_text(json.dumps(config))

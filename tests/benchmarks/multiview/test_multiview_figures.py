@@ -13,16 +13,16 @@ from random import Random
 import pytest
 from msgspec.structs import replace
 
-import evenkeel as ek
-from evenkeel.benchmarks.multiview.added import both_ways, difficulties, opposite_pairs, summarise
-from evenkeel.benchmarks.multiview.data import Triplet
-from evenkeel.benchmarks.multiview.methods import Outcome
-from evenkeel.benchmarks.multiview.published import Pick
-from evenkeel.errors import UsageError
-from evenkeel.harness.registry import load_benchmark
-from evenkeel.types import Score, Status
+import sealegs as sl
 from loopback import Loopback
 from scripted import Scripted
+from sealegs.benchmarks.multiview.added import both_ways, difficulties, opposite_pairs, summarise
+from sealegs.benchmarks.multiview.data import Triplet
+from sealegs.benchmarks.multiview.methods import Outcome
+from sealegs.benchmarks.multiview.published import Pick
+from sealegs.errors import UsageError
+from sealegs.harness.registry import load_benchmark
+from sealegs.types import Score, Status
 from triplets import interval, named, store, triplet
 
 pytestmark = pytest.mark.slow
@@ -122,7 +122,7 @@ def test_shared_documents_widen_figures_and_comparisons_alike(tmp_path: Path) ->
             return json.dumps({"more_alike": "first" if first[1] in favourites else "second"})
 
         with Scripted(rule) as server:
-            run = ek.run("multiview", data=data, method=[JUDGE], base_url=server.url, out=tmp_path / name)
+            run = sl.run("multiview", data=data, method=[JUDGE], base_url=server.url, out=tmp_path / name)
         runs.append(run)
     figure = runs[0].summary[named("accuracy", JUDGE)]
     assert figure.n == 60
@@ -130,10 +130,10 @@ def test_shared_documents_widen_figures_and_comparisons_alike(tmp_path: Path) ->
     assert "over linked groups" in figure.method
     low, high = interval(figure)
     assert high - low > 0.35  # of 60 independent triplets: 0.25
-    difference = ek.compare(*runs).differences[0]
+    difference = sl.compare(*runs).differences[0]
     assert (difference.clusters, difference.method) == (figure.clusters, "paired logit t over linked groups")
     with pytest.raises(UsageError, match="from [234] independent triplets. The gate needs"):
-        ek.gate(runs[1], runs[0])
+        sl.gate(runs[1], runs[0])
 
 
 # Easy and hard, with and without the instruction
@@ -148,7 +148,7 @@ def test_triplets_that_bm25_orders_correctly_are_easy(tmp_path: Path) -> None:
     data = store(tmp_path / "t.jsonl", triplets)
     with Loopback() as server:
         methods = ["bm25", "embed:openai:x"]
-        run = ek.run("multiview", data=data, method=methods, base_url=server.url, out=tmp_path / "run")
+        run = sl.run("multiview", data=data, method=methods, base_url=server.url, out=tmp_path / "run")
     parts = {
         (f.scope["difficulty"], f.scope["method"]): f.n
         for f in run.summary.values()
@@ -223,7 +223,7 @@ def test_only_a_judge_that_reads_the_criterion_is_right_both_ways(
 ) -> None:
     data = store(tmp_path / "t.jsonl", [each for n in range(8) for each in asked_both_ways(n)])
     with Scripted(rule) as server:
-        run = ek.run("multiview", data=data, method=[JUDGE], base_url=server.url, out=tmp_path / "run")
+        run = sl.run("multiview", data=data, method=[JUDGE], base_url=server.url, out=tmp_path / "run")
     figure = run.summary["both_ways"]
     assert (figure.value, figure.n, figure.coverage) == (both_ways, 8, 1.0)
     assert run.headline == figure
@@ -278,7 +278,7 @@ def test_a_judge_that_built_the_triplets_is_not_put_first(tmp_path: Path) -> Non
     with Scripted(
         lambda prompt: json.dumps({"more_alike": "first" if "good" in shown(prompt)[1] else "second"})
     ) as server:
-        run = ek.run(
+        run = sl.run(
             "multiview", data=data, method=["bm25", JUDGE], base_url=server.url, out=tmp_path / "run"
         )
     assert run.summary[named("accuracy", JUDGE)].value == 1

@@ -11,17 +11,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-import evenkeel as ek
-from commandline import evenkeel
-from evenkeel.benchmarks.multiview.added import values_of
-from evenkeel.benchmarks.multiview.methods import Outcome, order
-from evenkeel.benchmarks.multiview.names import forms, parse_methods
-from evenkeel.benchmarks.multiview.prompts import family_template, judge_prompt, prompts
-from evenkeel.errors import UsageError
-from evenkeel.harness.registry import load_benchmark
-from evenkeel.types import Logprobs, Response
+import sealegs as sl
+from commandline import sealegs
 from loopback import Loopback, embedding, shared_words
 from scripted import Scripted
+from sealegs.benchmarks.multiview.added import values_of
+from sealegs.benchmarks.multiview.methods import Outcome, order
+from sealegs.benchmarks.multiview.names import forms, parse_methods
+from sealegs.benchmarks.multiview.prompts import family_template, judge_prompt, prompts
+from sealegs.errors import UsageError
+from sealegs.harness.registry import load_benchmark
+from sealegs.types import Logprobs, Response
 from triplets import named, picks, store, triplet
 
 pytestmark = pytest.mark.slow
@@ -97,7 +97,7 @@ def test_the_criterion_goes_into_the_embedders_instruction(tmp_path: Path) -> No
     data = store(tmp_path / "t.jsonl", given)
     method = "embed:openai:e5+instruct"
     with Loopback() as server:
-        run = ek.run("multiview", data=data, out=tmp_path / "run", base_url=server.url, method=[method])
+        run = sl.run("multiview", data=data, out=tmp_path / "run", base_url=server.url, method=[method])
     texts = [
         [f"Instruct: {t.instruction or t.description}\nQuery: {text}" for text in t.documents] for t in given
     ]
@@ -119,7 +119,7 @@ def test_summaries_under_the_criterion_are_written_and_embedded(tools: Path, tmp
 
     method = "rewrite:openai:writer+embed:openai:loop"
     with Scripted(summary, record=True) as server:
-        run = ek.run("multiview", data=tools, method=[method], out=tmp_path / "run", base_url=server.url)
+        run = sl.run("multiview", data=tools, method=[method], out=tmp_path / "run", base_url=server.url)
     written = [body for body in server.bodies if body["path"].endswith("completions")]
     assert len(written) == 18
     assert {body["model"] for body in written} == {"writer"}
@@ -144,7 +144,7 @@ def test_a_rerank_server_orders_by_its_scores(tmp_path: Path) -> None:
     data = store(tmp_path / "t.jsonl", given)
     with Loopback(record=True) as server:
         options: dict[str, Any] = {"method": ["rerank:openai:loop"], "base_url": server.url}
-        run = ek.run("multiview", data=data, out=tmp_path / "run", **options)
+        run = sl.run("multiview", data=data, out=tmp_path / "run", **options)
     queries = [body["query"] for body in server.bodies if body.get("documents")]
     assert len(queries) == 3  # both documents of a query in one call
     asked = "Find a text that is alike to the following under this criterion: What it is for, in tools__use."
@@ -173,9 +173,9 @@ def truthful(prompt: str) -> str:
 
 def ask_judge(
     data: Path, out: Path, rule: Callable[[str], str], method: str = JUDGE
-) -> tuple[ek.Run, Scripted]:
+) -> tuple[sl.Run, Scripted]:
     with Scripted(rule, record=True) as server:
-        return ek.run("multiview", data=data, method=[method], out=out, base_url=server.url), server
+        return sl.run("multiview", data=data, method=[method], out=out, base_url=server.url), server
 
 
 def test_a_judge_of_the_first_position_is_right_half_the_time(tools: Path, tmp_path: Path) -> None:
@@ -207,9 +207,9 @@ def test_verdicts_that_cannot_be_read_are_no_wrong_answers(
 
     with Scripted(rule, record=True) as server:
         given = ("--data", data, "--method", JUDGE, "--base-url", server.url, "--out", tmp_path / "run")
-        assert evenkeel("run", "multiview", *given).code == 1
+        assert sealegs("run", "multiview", *given).code == 1
     assert len(server.bodies) == 12 + 3  # what could not be read is asked for once more
-    run = ek.load_run(tmp_path / "run")
+    run = sl.load_run(tmp_path / "run")
     assert list(picks(run, JUDGE).values()) == [
         ["positive", "positive"],
         ["positive", "positive"],
@@ -234,7 +234,7 @@ def test_verdicts_that_cannot_be_read_are_no_wrong_answers(
 def test_a_judge_without_a_readable_verdict_has_no_figure(tools: Path, tmp_path: Path) -> None:
     with Scripted(lambda prompt: "Well.") as server:
         methods = ["bm25", JUDGE]
-        run = ek.run("multiview", data=tools, method=methods, base_url=server.url, out=tmp_path / "run")
+        run = sl.run("multiview", data=tools, method=methods, base_url=server.url, out=tmp_path / "run")
     for metric in ("accuracy", "ties", "minus_chance", "minus_first"):
         figure = run.summary[named(metric, JUDGE)]
         assert (figure.value, figure.low, figure.p, figure.coverage) == (None, None, None, 0.0)
@@ -250,20 +250,20 @@ class OneOrder(Scripted):
 
 def test_a_triplet_that_failed_in_one_order_is_left_out(tools: Path, tmp_path: Path) -> None:
     with OneOrder(lambda prompt: '{"more_alike": "first"}') as server:
-        run = ek.run("multiview", data=tools, method=["bm25", JUDGE], base_url=server.url, out=tmp_path / "a")
+        run = sl.run("multiview", data=tools, method=["bm25", JUDGE], base_url=server.url, out=tmp_path / "a")
     with Scripted(truthful) as server:
-        right = ek.run(
+        right = sl.run(
             "multiview", data=tools, method=[JUDGE, "bm25"], base_url=server.url, out=tmp_path / "b"
         )
     assert picks(run, JUDGE)["tools__use-0004"] == ["positive", None]
     judged = run.summary[named("accuracy", JUDGE)]
     assert (judged.value, judged.n, judged.coverage) == (0.5, 5, 10 / 12)
     assert judged.statuses == {"ok": 11, "error": 1}
-    by_judge, by_words = ek.compare(right, run).differences
+    by_judge, by_words = sl.compare(right, run).differences
     assert (by_judge.value_a, by_judge.value_b, by_judge.n) == (1.0, 0.5, 5)
     assert (by_words.difference, by_words.n) == (0, 6)
     with pytest.raises(UsageError, match="of several methods.* accuracy@bm25"):
-        ek.gate(run, right, metrics=["accuracy"])
+        sl.gate(run, right, metrics=["accuracy"])
 
 
 def test_annotations_are_shown_to_the_judge_or_missed_at_once(
@@ -281,7 +281,7 @@ def test_annotations_are_shown_to_the_judge_or_missed_at_once(
         assert shown.format(*order) in prompt
     given = ("--method", JUDGE, "--method", method, "--base-url", "http://127.0.0.1:9/v1")
     half = store(tmp_path / "half.jsonl", [triplet(0, **{**told, "negative_summary": ""})])
-    assert evenkeel("run", "multiview", "--data", half, *given, "--out", tmp_path / "no").code == 2
+    assert sealegs("run", "multiview", "--data", half, *given, "--out", tmp_path / "no").code == 2
     assert f"{method}: the triplets of tools__use carry no annotations" in capsys.readouterr().err
     assert not (tmp_path / "no").exists()
 
@@ -293,7 +293,7 @@ def says(verdict: str) -> Scripted:
 def test_two_servers_of_one_model_name_answer_each_for_its_method(tools: Path, tmp_path: Path) -> None:
     with says("first") as one, says("tie") as other:
         methods = [f"judge:openai:loop?base_url={server.url}" for server in (one, other)]
-        run = ek.run("multiview", data=tools, method=methods, out=tmp_path / "run")
+        run = sl.run("multiview", data=tools, method=methods, out=tmp_path / "run")
         assert (one.requests, other.requests) == (12, 12)
     names = [f"judge:openai:loop@{server.url.split('/')[2]}" for server in (one, other)]
     assert run.spec.subjects == tuple(names)
@@ -302,7 +302,7 @@ def test_two_servers_of_one_model_name_answer_each_for_its_method(tools: Path, t
     identities = [model["identity"]["spec"] for model in run.spec.models.values()]
     assert identities == [method.removeprefix("judge:") for method in methods]
     assert {model["name"] for model in run.spec.models.values()} == {"loop"}
-    assert ek.rescore(run.path).summary == run.summary
+    assert sl.rescore(run.path).summary == run.summary
 
 
 # Log-likelihoods of letters

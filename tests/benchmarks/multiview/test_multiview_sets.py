@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from commandline import evenkeel
-from evenkeel import api
-from evenkeel.benchmarks.multiview.data import read_triplets
-from evenkeel.benchmarks.multiview.make.sets import (
+from commandline import sealegs
+from multiview_judge import MATH, STRUCTURES, Judge, manifest
+from sealegs import api
+from sealegs.benchmarks.multiview.data import read_triplets
+from sealegs.benchmarks.multiview.make.sets import (
     choose_set,
     document_sets,
     known_criterion,
@@ -20,9 +21,8 @@ from evenkeel.benchmarks.multiview.make.sets import (
     operations,
     task_names,
 )
-from evenkeel.errors import UsageError
-from evenkeel.make.documents import read_documents
-from multiview_judge import MATH, STRUCTURES, Judge, manifest
+from sealegs.errors import UsageError
+from sealegs.make.documents import read_documents
 
 pytestmark = pytest.mark.slow
 
@@ -58,7 +58,7 @@ def test_a_sample_in_the_shape_of_a_set_goes_through_one_command(task: str, end:
     with Judge() as server:
         judge = ("--judge", "openai:judge", "--base-url", server.url)
         out = tmp_path / "made"
-        done = evenkeel(
+        done = sealegs(
             "build", "multiview", "--set", task, "--docs", docs, *judge, "--triplets", 2, "--out", out
         )
         assert done.code == 0, done.stderr

@@ -8,9 +8,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from evenkeel.benchmarks.multiview.data import read_triplets
-from evenkeel.make.documents import Document
 from multiview_judge import MATH, REFUSES, SCHEME, Judge, adds_up, build, counts, noted_in, views, written
+from sealegs.benchmarks.multiview.data import read_triplets
+from sealegs.make.documents import Document
 
 pytestmark = pytest.mark.slow
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-import evenkeel as ek
-from commandline import evenkeel
+import sealegs as sl
+from commandline import sealegs
 from rgb_rules import (
     CORRECTION,
     DETECTION,
@@ -36,7 +36,7 @@ pytestmark = pytest.mark.slow
 
 
 def test_a_prompt_holds_the_documents_in_their_order_and_a_closed_one_has_no_system_text(
-    rgb_run: tuple[ek.Run, Answering],
+    rgb_run: tuple[sl.Run, Answering],
 ) -> None:
     run, server = rgb_run
     bodies = {body["messages"][-1]["content"]: body for body in server.bodies}
@@ -110,7 +110,7 @@ def test_the_published_counterfactual_files_are_asked_and_scored_in_both_languag
 
 
 def test_every_ability_and_setting_has_its_figure(
-    rgb_run: tuple[ek.Run, Answering],
+    rgb_run: tuple[sl.Run, Answering],
 ) -> None:
     run, _ = rgb_run
     rows = table(run)
@@ -145,9 +145,9 @@ def test_a_request_that_failed_lowers_coverage_and_is_no_score(
     with Answering(data, right) as server:
         where = ("--model", "openai:loop", "--base-url", server.url, "--data", data)
         command = ("run", "rgb", *where, "--noise-rates", "0,0.4", "--out", tmp_path / "run")
-        assert evenkeel(*command).code == 1
+        assert sealegs(*command).code == 1
     assert "coverage 75% is under the floor" in capsys.readouterr().err
-    run = ek.load_run(tmp_path / "run")
+    run = sl.load_run(tmp_path / "run")
     for row, cells in table(run).items():
         figure = cells["published"]
         assert (figure.value, figure.n, figure.coverage) == (1.0, 3, 0.75), row

@@ -9,10 +9,10 @@ from typing import Any, TypeAlias
 import msgspec
 import pytest
 
-from evenkeel import api
-from evenkeel.errors import DataError, UsageError
 from librarian import CHINESE, ENGLISH, Librarian, check, write_documents
 from loopback import Loopback
+from sealegs import api
+from sealegs.errors import DataError, UsageError
 
 pytestmark = pytest.mark.slow
 

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenkeel.benchmarks.rgb.check.lenient import lenient
-from evenkeel.benchmarks.rgb.data import Lang, read_instances
-from evenkeel.benchmarks.rgb.page import CHECK_ACCURACY
-from evenkeel.benchmarks.rgb.published import Published, published, published_rates
-from evenkeel.text.answer_search.mention import parts
 from rgb_labelled import LANGUAGES, Part, as_replies, labelled, precision_recall, table
+from sealegs.benchmarks.rgb.check.lenient import lenient
+from sealegs.benchmarks.rgb.data import Lang, read_instances
+from sealegs.benchmarks.rgb.page import CHECK_ACCURACY
+from sealegs.benchmarks.rgb.published import Published, published, published_rates
+from sealegs.text.answer_search.mention import parts
 
 TABLE: list[dict[str, Any]] = json.loads(Path(__file__).with_name("rgb_answers.json").read_bytes())
 """Answers with their labels, all written by language models."""

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from evenkeel.benchmarks.rgb.benchmark import STARTER_SHA256, make_starter
-from evenkeel.benchmarks.rgb.make.facts import answers_of, fact_row, relations_of
-from evenkeel.benchmarks.rgb.make.generator import SIZES, compose, events_of
-from evenkeel.benchmarks.rgb.make.world import World, names_of
-from evenkeel.errors import UsageError
-from evenkeel.make.grammar import seeded
+from sealegs.benchmarks.rgb.benchmark import STARTER_SHA256, make_starter
+from sealegs.benchmarks.rgb.make.facts import answers_of, fact_row, relations_of
+from sealegs.benchmarks.rgb.make.generator import SIZES, compose, events_of
+from sealegs.benchmarks.rgb.make.world import World, names_of
+from sealegs.errors import UsageError
+from sealegs.make.grammar import seeded
 
 LANGUAGES = ("en", "zh")
 every_language = pytest.mark.parametrize("lang", LANGUAGES)

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from evenkeel.benchmarks.rgb.data import language, read_instances
-from evenkeel.benchmarks.rgb.predictions import PredictionFile, read_predictions
-from evenkeel.errors import DataError
-from evenkeel.text.answer_search.mention import parts
+from sealegs.benchmarks.rgb.data import language, read_instances
+from sealegs.benchmarks.rgb.predictions import PredictionFile, read_predictions
+from sealegs.errors import DataError
+from sealegs.text.answer_search.mention import parts
 
 PLAIN = {"id": 0, "query": "Where?", "answer": "Silverton", "positive": ["p0", "p1"], "negative": ["n0"]}
 INT = PLAIN | {"answer": ["Anna", "2019"], "positive": [["a0", "a1"], ["b0"]]}

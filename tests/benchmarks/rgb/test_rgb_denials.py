@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from evenkeel.benchmarks.rgb.check.lenient import lenient
-from evenkeel.text.answer_search.mention import parts
+from sealegs.benchmarks.rgb.check.lenient import lenient
+from sealegs.text.answer_search.mention import parts
 
 PERSON = ("Who designed the Harlow Bridge?", "Margaret Ellison", "Tobias Krane")
 YEAR = ("In which year did the Harlow Bridge open?", "1987", "1979")

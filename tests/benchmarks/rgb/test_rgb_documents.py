@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from evenkeel import api
-from evenkeel.benchmarks.rgb.make.passages import cut_text, leans, repeats
-from evenkeel.benchmarks.rgb.page import notes
 from scripted import Scripted
+from sealegs import api
+from sealegs.benchmarks.rgb.make.passages import cut_text, leans, repeats
+from sealegs.benchmarks.rgb.page import notes
 
 pytestmark = pytest.mark.slow
 

@@ -9,10 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-import evenkeel as ek
-from evenkeel.analysis.gate import gate
-from evenkeel.benchmarks.rgb.added import summarise
-from evenkeel.types import Score
+import sealegs as sl
 from rgb_rules import (
     Item,
     Rule,
@@ -29,6 +26,9 @@ from rgb_rules import (
     troubled,
     write,
 )
+from sealegs.analysis.gate import gate
+from sealegs.benchmarks.rgb.added import summarise
+from sealegs.types import Score
 from stored import undeclared
 
 pytestmark = pytest.mark.slow
@@ -37,15 +37,15 @@ EACH = 12
 
 
 @pytest.fixture(scope="module")
-def asked(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., ek.Run]:
+def asked(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., sl.Run]:
     """A run by a rule, each made once."""
-    made: dict[str, ek.Run] = {}
+    made: dict[str, sl.Run] = {}
     folder = tmp_path_factory.mktemp("rgb")
     for name, item in (("en", plain), ("en_int", scattered), ("en_fact", false)):
         write(folder / f"{name}.json", map(item, range(EACH)))
     runs = tmp_path_factory.mktemp("runs")
 
-    def run(name: str, rule: Rule, **options: str) -> ek.Run:
+    def run(name: str, rule: Rule, **options: str) -> sl.Run:
         if name not in made:
             made[name] = ask(folder, runs / name, rule, **options)
         return made[name]
@@ -56,7 +56,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., ek.Run]:
 # The headline
 
 
-def test_the_headline_does_not_move_with_the_rates_that_are_asked(asked: Callable[..., ek.Run]) -> None:
+def test_the_headline_does_not_move_with_the_rates_that_are_asked(asked: Callable[..., sl.Run]) -> None:
     """Half of the questions are lost at a rate of 0.8 and none at a lower one."""
     many, few = asked("many", troubled), asked("few", troubled, noise_rates="0.8")
     for run in (many, few):
@@ -69,14 +69,14 @@ def test_the_headline_does_not_move_with_the_rates_that_are_asked(asked: Callabl
     assert undeclared(many) == []
 
 
-def test_one_ability_alone_is_not_called_a_mean(asked: Callable[..., ek.Run]) -> None:
+def test_one_ability_alone_is_not_called_a_mean(asked: Callable[..., sl.Run]) -> None:
     run = asked("noise", troubled, ability="noise")
     part = run.summary["lenient/setting=noise 0.8"]
     assert (run.headline.value, run.headline.low, run.headline.high) == (part.value, part.low, part.high)
     assert run.headline.method == part.method
 
 
-def test_an_ability_without_an_answer_leaves_the_headline_unknown(asked: Callable[..., ek.Run]) -> None:
+def test_an_ability_without_an_answer_leaves_the_headline_unknown(asked: Callable[..., sl.Run]) -> None:
     scores = [
         msgspec.structs.replace(score, values=dict.fromkeys(score.values), statuses={"error": 1}, answered=0)
         if score.tags["ability"] == "integration"
@@ -88,9 +88,9 @@ def test_an_ability_without_an_answer_leaves_the_headline_unknown(asked: Callabl
     assert figure.coverage == pytest.approx(1 - 36 / 132)
 
 
-def test_runs_are_compared_and_gated_by_the_mean_of_the_abilities(asked: Callable[..., ek.Run]) -> None:
+def test_runs_are_compared_and_gated_by_the_mean_of_the_abilities(asked: Callable[..., sl.Run]) -> None:
     good, bad = asked("good", right), asked("many", troubled)
-    differences = {difference.metric: difference for difference in ek.compare(good, bad).differences}
+    differences = {difference.metric: difference for difference in sl.compare(good, bad).differences}
     assert next(iter(differences)) == "macro_lenient"
     first = differences["macro_lenient"]
     assert (first.value_a, first.value_b, first.difference) == (0.75, 0.625, -0.125)
@@ -122,7 +122,7 @@ def test_reports_on_true_documents_are_false_alarms(tmp_path: Path) -> None:
     # The published file of this setting keeps its published name for the rate.
     name = "prediction_en_fact_loop_temp0.2_noise0.0_passage5_correct1.0"
     assert exported(run)[f"{name}_result"]["fact_check_rate"] == pytest.approx(1 / 6)
-    again = ek.score("rgb", run.path / f"export/{name}.json", out=tmp_path / "again")
+    again = sl.score("rgb", run.path / f"export/{name}.json", out=tmp_path / "again")
     assert again.summary["false_alarms_published"].value == pytest.approx(1 / 6)
 
 
@@ -176,7 +176,7 @@ def test_no_passages_ask_plain_questions_for_what_is_known(tmp_path: Path) -> No
     assert "published" not in run.summary
     assert run.headline.value == 1.0
     path = run.path / "export/prediction_en_loop_temp0.2_noise0.0_passage0_correct0.0.json"
-    assert ek.score("rgb", path, out=tmp_path / "again").summary["known_published"].value == 1.0
+    assert sl.score("rgb", path, out=tmp_path / "again").summary["known_published"].value == 1.0
 
 
 def test_repeats_are_asked_apart_and_the_headline_is_their_mean(tmp_path: Path) -> None:

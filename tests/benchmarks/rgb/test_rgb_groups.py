@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-import evenkeel as ek
-from evenkeel.analysis import combined
-from evenkeel.benchmarks.rgb.data import Questions
-from evenkeel.page.format import counts
+import sealegs as sl
 from rgb_rules import Item, ask, false, given, write
+from sealegs.analysis import combined
+from sealegs.benchmarks.rgb.data import Questions
+from sealegs.page.format import counts
 
 TOTAL = 30
 
@@ -33,7 +33,7 @@ def joined(number: int) -> Item:
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> ek.Run:
+def run(tmp_path_factory: pytest.TempPathFactory) -> sl.Run:
     """30 plain questions, 15 that join two of them, and the 30 again with false documents: a model that knows
     half of them."""
     folder = tmp_path_factory.mktemp("built")
@@ -64,7 +64,7 @@ def test_questions_are_recognised_by_their_text() -> None:
     assert questions.joined("Who keeps the light?") == ()
 
 
-def test_rows_of_one_question_are_one_group(run: ek.Run) -> None:
+def test_rows_of_one_question_are_one_group(run: sl.Run) -> None:
     records = list(run.records())
     groups = {record.score.links or (record.score.group,) for record in records}
     assert len({unit for group in groups for unit in group}) == TOTAL
@@ -73,7 +73,7 @@ def test_rows_of_one_question_are_one_group(run: ek.Run) -> None:
     assert counts(run.headline, run.layout) == "75 prompts from 22 independent questions"
 
 
-def test_an_interval_over_questions_is_wider_than_one_over_rows(run: ek.Run) -> None:
+def test_an_interval_over_questions_is_wider_than_one_over_rows(run: sl.Run) -> None:
     """75 rows are 30 questions, and the same ones are right in all three abilities."""
     scores = [record.score for record in run.records() if "macro_lenient" in record.score.values]
     values = [score.values["macro_lenient"] or 0.0 for score in scores]
@@ -86,8 +86,8 @@ def test_an_interval_over_questions_is_wider_than_one_over_rows(run: ek.Run) -> 
     assert over_questions > 1.5 * over_rows
 
 
-def test_recorded_files_are_grouped_as_the_run_was(run: ek.Run, tmp_path: Path) -> None:
+def test_recorded_files_are_grouped_as_the_run_was(run: sl.Run, tmp_path: Path) -> None:
     files = [path for path in (run.path / "export").iterdir() if not path.stem.endswith("result")]
-    again = ek.score("rgb", files, out=tmp_path / "again")
+    again = sl.score("rgb", files, out=tmp_path / "again")
     first, second = run.summary["macro_published"], again.summary["macro_published"]
     assert (first.value, first.low, first.high) == (second.value, second.low, second.high)

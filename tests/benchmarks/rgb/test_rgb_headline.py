@@ -8,29 +8,29 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-import evenkeel as ek
-from evenkeel.benchmarks.rgb.added import measure
-from evenkeel.benchmarks.rgb.benchmark import Rgb
-from evenkeel.benchmarks.rgb.data import DocKind, RgbInputs
-from evenkeel.benchmarks.rgb.prompts import load_prompts
-from evenkeel.page.layout import Bars
-from evenkeel.page.verdict import judge
-from evenkeel.report.notes import notes_of
-from evenkeel.types import Figure, Response, Sample, Status, Summary
+import sealegs as sl
 from rgb_rules import REJECTION, Item, ask, exported, false, given, plain, right, scattered, write
+from sealegs.benchmarks.rgb.added import measure
+from sealegs.benchmarks.rgb.benchmark import Rgb
+from sealegs.benchmarks.rgb.data import DocKind, RgbInputs
+from sealegs.benchmarks.rgb.prompts import load_prompts
+from sealegs.page.layout import Bars
+from sealegs.page.verdict import judge
+from sealegs.report.notes import notes_of
+from sealegs.types import Figure, Response, Sample, Status, Summary
 from stored import undeclared
 
 OUTCOMES = ("right", "wrong", "declined", "cut_off")
 
 
 @pytest.fixture(scope="module")
-def asked(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., ek.Run]:
+def asked(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., sl.Run]:
     """A run over ten questions of each kind."""
     folder, runs = tmp_path_factory.mktemp("rgb"), tmp_path_factory.mktemp("runs")
     for name, item in (("en", plain), ("en_int", scattered), ("en_fact", false)):
         write(folder / f"{name}.json", map(item, range(10)))
 
-    def run(rule: Callable[[Item, str], str], **options: str) -> ek.Run:
+    def run(rule: Callable[[Item, str], str], **options: str) -> sl.Run:
         return ask(folder, runs / f"{rule.__name__}{options}", rule, noise_rates="0.8", **options)
 
     return run
@@ -43,7 +43,7 @@ def declining(item: Item, prompt: str) -> str:
 # What leads
 
 
-def test_the_lenient_check_leads_and_the_published_one_stands_beside_it(asked: Callable[..., ek.Run]) -> None:
+def test_the_lenient_check_leads_and_the_published_one_stands_beside_it(asked: Callable[..., sl.Run]) -> None:
     run = asked(right)
     assert run.layout.headline == "macro_lenient"
     titles = [title for title, _ in run.layout.main_figures(run.summary)]
@@ -56,10 +56,10 @@ def test_the_lenient_check_leads_and_the_published_one_stands_beside_it(asked: C
 
 
 def test_recorded_files_and_published_runs_lead_with_the_published_check(
-    asked: Callable[..., ek.Run], tmp_path: Path
+    asked: Callable[..., sl.Run], tmp_path: Path
 ) -> None:
     run = asked(right)
-    recorded = ek.score(
+    recorded = sl.score(
         "rgb", next((run.path / "export").glob("*en_loop*noise0.8*0.0.json")), out=tmp_path / "r"
     )
     assert recorded.layout.headline == "macro_published"
@@ -73,11 +73,11 @@ def test_recorded_files_and_published_runs_lead_with_the_published_check(
     assert "negative rejection: declined, or right from memory, where no document has the answer" in titles
 
 
-def test_both_checks_average_the_same_abilities(asked: Callable[..., ek.Run], tmp_path: Path) -> None:
+def test_both_checks_average_the_same_abilities(asked: Callable[..., sl.Run], tmp_path: Path) -> None:
     """Recorded counterfactual answers cannot be checked leniently: then there is no lenient mean."""
     exports = asked(right).path / "export"
     files = [path for path in exports.iterdir() if not path.stem.endswith("result")]
-    run = ek.score("rgb", files, out=tmp_path / "run")
+    run = sl.score("rgb", files, out=tmp_path / "run")
     assert run.summary["macro_published"].value == 1.0
     lenient = run.summary["macro_lenient"]
     assert (lenient.value, lenient.method) == (None, "none: not checked: counterfactual")
@@ -88,7 +88,7 @@ def test_both_checks_average_the_same_abilities(asked: Callable[..., ek.Run], tm
 # What the verdict says
 
 
-def test_a_verdict_on_four_abilities_is_an_average(asked: Callable[..., ek.Run]) -> None:
+def test_a_verdict_on_four_abilities_is_an_average(asked: Callable[..., sl.Run]) -> None:
     run = asked(right)
     # Where no document has the answer, it answers from memory.
     assert run.verdict == (
@@ -98,12 +98,12 @@ def test_a_verdict_on_four_abilities_is_an_average(asked: Callable[..., ek.Run])
     )
 
 
-def test_a_verdict_on_one_ability_names_it(asked: Callable[..., ek.Run]) -> None:
+def test_a_verdict_on_one_ability_names_it(asked: Callable[..., sl.Run]) -> None:
     run = asked(right, ability="noise")
     assert run.verdict.startswith("Right in 10 of 10 prompts, noise only; there are only 10 prompts")
 
 
-def test_a_model_that_declines_everything_is_said_to(asked: Callable[..., ek.Run]) -> None:
+def test_a_model_that_declines_everything_is_said_to(asked: Callable[..., sl.Run]) -> None:
     run = asked(declining)
     assert run.verdict.startswith("Right in 25%, averaged over four abilities")
     # Ten prompts at noise 0.8, and thirty of integration.
@@ -173,7 +173,7 @@ def test_without_the_answer_it_is_declined_remembered_or_invented(
     assert not any(name.startswith("outcome") for name in values)
 
 
-def test_the_outcomes_add_up_to_one(asked: Callable[..., ek.Run]) -> None:
+def test_the_outcomes_add_up_to_one(asked: Callable[..., sl.Run]) -> None:
     def mixed(item: Item, prompt: str) -> str:
         return (REJECTION, "It is Nemo.", f"It is {given(item['answer'])}.")[item["id"] % 3]
 
@@ -226,7 +226,7 @@ def test_an_empty_reply_that_was_recorded_counts_as_published(tmp_path: Path) ->
             for n, (answer, label, text) in enumerate(rows)
         ],
     )  # fmt: skip
-    run = ek.score("rgb", path, out=tmp_path / "run")
+    run = sl.score("rgb", path, out=tmp_path / "run")
     assert run.headline.value == pytest.approx(1 / 3)
     assert (run.headline.n, run.headline.coverage) == (3, 1.0)
     assert exported(run)[f"{path.stem}_result"] == {

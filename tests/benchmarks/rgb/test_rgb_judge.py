@@ -7,14 +7,7 @@ from typing import Any
 
 import pytest
 
-import evenkeel as ek
-from evenkeel.benchmarks.rgb.metrics import METRICS
-from evenkeel.benchmarks.rgb.page import LAYOUT, notes
-from evenkeel.benchmarks.rgb.prompts import load_judge_prompts
-from evenkeel.errors import DataError
-from evenkeel.files.datasets import published_set
-from evenkeel.page.layout import MOST_MAIN
-from evenkeel.page.metrics import title_of
+import sealegs as sl
 from rgb_rules import (
     DETECTION,
     REJECTION,
@@ -33,6 +26,13 @@ from rgb_rules import (
     values,
     write,
 )
+from sealegs.benchmarks.rgb.metrics import METRICS
+from sealegs.benchmarks.rgb.page import LAYOUT, notes
+from sealegs.benchmarks.rgb.prompts import load_judge_prompts
+from sealegs.errors import DataError
+from sealegs.files.datasets import published_set
+from sealegs.page.layout import MOST_MAIN
+from sealegs.page.metrics import title_of
 
 pytestmark = pytest.mark.slow
 
@@ -61,13 +61,13 @@ def test_a_judge_decides_on_rejection_and_detection_beside_the_checks(
     rule = judging({0: "true", 1: "true", 2: "false", 3: "no idea"})
     options: dict[str, Any] = {"data": rgb_files, "out": tmp_path / "run", "judge": "openai:judge"}
     with Answering(rgb_files, rule, record=True) as server:
-        run = ek.run("rgb", "openai:loop", base_url=server.url, noise_rates="0", **options)
+        run = sl.run("rgb", "openai:loop", base_url=server.url, noise_rates="0", **options)
         asked = [body for body in server.bodies if body["model"] == "judge"]
         assert len(asked) == 4 + 3 + 1  # one verdict is asked for again
         assert {body["response_format"]["type"] for body in asked} == {"json_schema"}
         assert all(body["temperature"] == 0 for body in asked)
         before = server.requests
-        assert ek.rescore(run.path).summary == run.summary
+        assert sl.rescore(run.path).summary == run.summary
         assert server.requests == before
     rows = table(run)
     rejected, detected = rows["no answer in the documents"], rows[DETECTION]
@@ -125,7 +125,7 @@ A: {{answer}}
 @pytest.fixture
 def scripts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Scripts in the shape of the published ones, saved by hand where fetched ones are."""
-    monkeypatch.setenv("EVENKEEL_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("SEALEGS_CACHE", str(tmp_path / "cache"))
     folder = tmp_path / "cache/published/rgb" / published_set("rgb").revision
     folder.mkdir(parents=True)
     paths = [folder / "reject_evalue.py", folder / "fact_evalue.py"]
@@ -154,13 +154,13 @@ def test_the_published_scripts_are_read_and_never_run(scripts: Path, monkeypatch
     path = scripts / "fact_evalue.py"
     for content in ("def check(a): return a", "prompt = '{answer}'", "(" * 9000):
         path.write_text(content)
-        with pytest.raises(DataError, match="fact_evalue.py: not as published. Run: evenkeel data fetch rgb"):
+        with pytest.raises(DataError, match="fact_evalue.py: not as published. Run: sealegs data fetch rgb"):
             load_judge_prompts("published")
         pin(monkeypatch, path, scripts / "reject_evalue.py")
         with pytest.raises(DataError, match="no judge prompt was found in it"):
             load_judge_prompts("published")
     path.unlink()
-    with pytest.raises(DataError, match="fact_evalue.py: not fetched yet. Run: evenkeel data fetch rgb"):
+    with pytest.raises(DataError, match="fact_evalue.py: not fetched yet. Run: sealegs data fetch rgb"):
         samples(
             write(scripts / "en.json", [plain(0)]),
             ability="noise",
@@ -179,12 +179,12 @@ def test_a_judge_asked_as_published_gives_the_published_rates(scripts: Path, tmp
         "ability": "rejection,counterfactual", "noise_rates": "0.2", "correct_rate": "0.4",
     }  # fmt: skip
     with Answering(data, published_judge, record=True) as server:
-        run = ek.run("rgb", "openai:loop", base_url=server.url, **options)
+        run = sl.run("rgb", "openai:loop", base_url=server.url, **options)
         asked = [body["messages"] for body in server.bodies if body["model"] == "judge"]
         before = server.requests
         for path in scripts.iterdir():
             path.unlink()  # the run's folder holds what was asked
-        assert ek.rescore(run.path).summary == run.summary
+        assert sl.rescore(run.path).summary == run.summary
         assert server.requests == before
     assert len(asked) == 12
     texts = sorted(turn["content"] for (turn,) in asked)
@@ -204,7 +204,7 @@ def test_a_judge_asked_as_published_gives_the_published_rates(scripts: Path, tmp
     }  # fmt: skip
     assert [line["evaluation"] for line in files[fact]][:3] == ["Yes", "the model has identified it", "yes"]
     assert list(files[fact][0])[-2:] == ["factlabel", "evaluation"]
-    again = ek.score("rgb", run.path / "export" / f"{fact}.json", out=tmp_path / "again")
+    again = sl.score("rgb", run.path / "export" / f"{fact}.json", out=tmp_path / "again")
     assert again.summary["detected_judge"].value == pytest.approx(2 / 3)
 
 
@@ -237,5 +237,5 @@ def test_recorded_answers_are_judged_with_the_published_prompts_too(scripts: Pat
     path = run.path / "export/prediction_en_loop_temp0.2_noise1.0_passage5_correct0.0.json"
     with Answering(data, published_judge) as server:
         options: dict[str, Any] = {"judge": "openai:judge", "judge_prompts": "published"}
-        judged = ek.score("rgb", path, base_url=server.url, out=tmp_path / "judged", **options)
+        judged = sl.score("rgb", path, base_url=server.url, out=tmp_path / "judged", **options)
     assert judged.summary["rejected_judge"].value == pytest.approx(1 / 3)

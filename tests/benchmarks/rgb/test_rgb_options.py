@@ -7,14 +7,8 @@ from typing import Any
 
 import pytest
 
-import evenkeel as ek
-from commandline import evenkeel
-from evenkeel.benchmarks.rgb.benchmark import Rgb
-from evenkeel.errors import UsageError
-from evenkeel.files.datasets import data_file, published_set
-from evenkeel.harness.data import Data
-from evenkeel.harness.registry import load_benchmark
-from evenkeel.types import Generate, Message
+import sealegs as sl
+from commandline import sealegs
 from rgb_rules import (
     Answering,
     Item,
@@ -27,6 +21,12 @@ from rgb_rules import (
     samples,
     write,
 )
+from sealegs.benchmarks.rgb.benchmark import Rgb
+from sealegs.errors import UsageError
+from sealegs.files.datasets import data_file, published_set
+from sealegs.harness.data import Data
+from sealegs.harness.registry import load_benchmark
+from sealegs.types import Generate, Message
 
 pytestmark = pytest.mark.slow
 
@@ -115,7 +115,7 @@ def test_a_wrong_value_is_refused_at_the_command_line(
 ) -> None:  # fmt: skip
     data = rgb_files / "en.json"
     where = ("--model", "openai:loop", "--base-url", "http://127.0.0.1:9/v1", "--data", data)
-    assert evenkeel("run", "rgb", *where, *wrong).code == 2
+    assert sealegs("run", "rgb", *where, *wrong).code == 2
     assert says in " ".join(capsys.readouterr().err.split())
 
 
@@ -139,7 +139,7 @@ def test_prompts_of_ones_own_are_filled_in_one_pass(tmp_path: Path) -> None:
     prompts.write_text(OWN)
     with Answering(data, right, record=True) as server:
         out = tmp_path / "run"
-        run = ek.run("rgb", "openai:loop", base_url=server.url, data=data, out=out, prompts=str(prompts))
+        run = sl.run("rgb", "openai:loop", base_url=server.url, data=data, out=out, prompts=str(prompts))
     closed, full = sorted((body["messages"] for body in server.bodies), key=len)
     tail = "---\nWhat is the capital of Land 0? Also {OTHER} and {DOCS_} stay."
     assert closed == [{"role": "user", "content": f"\n{tail}"}]
@@ -167,7 +167,7 @@ def test_prompts_that_cannot_be_used_are_refused(
     prompts = tmp_path / "own.yaml"
     prompts.write_text(content)
     where = ("--model", "openai:loop", "--base-url", "http://127.0.0.1:9/v1", "--data", rgb_files)
-    assert evenkeel("run", "rgb", *where, "--prompts", prompts).code == 2
+    assert sealegs("run", "rgb", *where, "--prompts", prompts).code == 2
     said = capsys.readouterr().err
     assert "own.yaml" in said
     assert says in said
@@ -177,7 +177,7 @@ def test_the_published_prompts_are_those_of_the_fetched_data(
     rgb_files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Saved by hand and never fetched: the pinned digest alone decides."""
-    monkeypatch.setenv("EVENKEEL_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("SEALEGS_CACHE", str(tmp_path / "cache"))
     saved = tmp_path / "cache/published/rgb" / published_set("rgb").revision / "instruction.yaml"
     saved.parent.mkdir(parents=True)
     saved.write_text(OWN)

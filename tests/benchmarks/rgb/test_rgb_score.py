@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-import evenkeel as ek
-from commandline import evenkeel
+import sealegs as sl
+from commandline import sealegs
 from rgb_rules import (
     FACT_RATES,
     FIELDS,
@@ -29,7 +29,7 @@ from rgb_rules import (
 pytestmark = pytest.mark.slow
 
 
-def test_the_export_has_the_published_names_fields_and_rates(rgb_run: tuple[ek.Run, Any]) -> None:
+def test_the_export_has_the_published_names_fields_and_rates(rgb_run: tuple[sl.Run, Any]) -> None:
     found = exported(rgb_run[0])
     stems = [f"en_loop_temp0.2_noise{rate}_passage5_correct0.0" for rate in (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)]
     stems += [f"en_int_loop_temp0.2_noise{rate}_passage5_correct0.0" for rate in (0.0, 0.2, 0.4)]
@@ -60,7 +60,7 @@ def test_an_export_scored_again_gives_the_same_published_figures(
     assert len(paths) == 12
     met: set[str] = set()
     for number, path in enumerate(paths):
-        again = ek.score("rgb", path, out=tmp_path / f"again{number}")
+        again = sl.score("rgb", path, out=tmp_path / f"again{number}")
         assert again.spec.subject == "loop"
         assert again.headline.coverage == 1.0
         assert exported(again) == {name: part for name, part in exported(run).items() if path.stem in name}
@@ -73,7 +73,7 @@ def test_an_export_scored_again_gives_the_same_published_figures(
                 assert value == expected[row], (path.name, check, row)
                 met.add(row)
     assert met == set(rows["published"])
-    assert evenkeel("score", "rgb", paths[0], "--out", tmp_path / "again0").code == 0
+    assert sealegs("score", "rgb", paths[0], "--out", tmp_path / "again0").code == 0
     said = capsys.readouterr()
     assert "3 published figures, largest difference from ours 0.0e+00" in said.err
     assert "no documents" in said.out
@@ -95,7 +95,7 @@ def test_predictions_are_scored_as_the_published_script_does(tmp_path: Path) -> 
             for n, (answer, label, said) in enumerate(rows)
         ],
     )  # fmt: skip
-    run = ek.score("rgb", first, out=tmp_path / "first")
+    run = sl.score("rgb", first, out=tmp_path / "first")
     assert run.spec.subject == "chatgpt"
     assert values(run, "published") == {"no answer in the documents": 0.5}
     assert values(run, "lenient") == {"no answer in the documents": 0.25}
@@ -121,7 +121,7 @@ def test_a_judged_file_is_scored_by_its_verdicts_and_written_as_it_was(tmp_path:
             for n, (label, text, fact, verdict) in enumerate(JUDGED)
         ],
     )  # fmt: skip
-    run = ek.score("rgb", path, out=tmp_path / "run")
+    run = sl.score("rgb", path, out=tmp_path / "run")
     assert run.spec.subject == "gpt"
     assert run.summary["detected_judge"].value == 0.5
     # A reported error and a rejection: corrected, as published, but not by what the judge saw.
@@ -147,7 +147,7 @@ def test_a_judged_file_is_scored_by_its_verdicts_and_written_as_it_was(tmp_path:
     ]  # fmt: skip
     # Four lines of the same wording: each keeps the answer that it was given.
     assert [record.answers[0].text for record in run.records()] == [text for _, text, _, _ in JUDGED]
-    assert ek.rescore(run.path).summary == run.summary
+    assert sl.rescore(run.path).summary == run.summary
 
 
 def test_a_judged_file_of_rejections_is_not_one_of_noise_robustness(tmp_path: Path) -> None:
@@ -165,7 +165,7 @@ def test_a_judged_file_of_rejections_is_not_one_of_noise_robustness(tmp_path: Pa
             for n, (verdict, label) in enumerate(rows)
         ],
     )  # fmt: skip
-    run = ek.score("rgb", path, out=tmp_path / "run")
+    run = sl.score("rgb", path, out=tmp_path / "run")
     assert {str(record.sample.tags["ability"]) for record in run.records()} == {"rejection"}
     assert values(run, "judge") == {"no answer in the documents": pytest.approx(1 / 3)}
     assert list(exported(run)[f"{path.stem}result"].items()) == [
@@ -183,7 +183,7 @@ def test_verdicts_of_the_script_for_errors_are_no_verdicts_on_rejections(tmp_pat
             for n, verdict in enumerate(verdicts)
         ],
     )  # fmt: skip
-    run = ek.score("rgb", path, out=tmp_path / "run")
+    run = sl.score("rgb", path, out=tmp_path / "run")
     assert [record.score.values["rejected_judge"] for record in run.records()] == [1.0, None]
 
 
@@ -194,12 +194,12 @@ def test_noise_1_asked_for_two_abilities_is_exported_once(rgb_files: Path, tmp_p
     assert [line["id"] for line in lines] == [0, 1, 2, 3]
 
 
-def test_the_files_of_one_model_are_one_run_with_a_curve(rgb_run: tuple[ek.Run, Any], tmp_path: Path) -> None:
+def test_the_files_of_one_model_are_one_run_with_a_curve(rgb_run: tuple[sl.Run, Any], tmp_path: Path) -> None:
     run, _ = rgb_run
     paths = sorted((run.path / "export").glob("prediction_en_loop_*noise0.*_correct0.0.json"))
     assert len(paths) == 5
-    assert evenkeel("score", "rgb", *paths, "--out", tmp_path / "again").code == 0
-    again = ek.load_run(tmp_path / "again")
+    assert sealegs("score", "rgb", *paths, "--out", tmp_path / "again").code == 0
+    again = sl.load_run(tmp_path / "again")
     assert again.summary["noise_change_published"] == run.summary["noise_change_published"]
     assert {record.sample.id for record in again.records()} < {record.sample.id for record in run.records()}
     published = {name: part for name, part in exported(run).items() if name.startswith("prediction_en_loop_")}
@@ -216,5 +216,5 @@ def test_files_with_the_same_prompt_keep_their_own_answers(tmp_path: Path) -> No
         )
         for rate, text in ((0.8, "Ada"), (1.0, "Nemo"))
     ]
-    run = ek.score("rgb", paths, out=tmp_path / "run")
+    run = sl.score("rgb", paths, out=tmp_path / "run")
     assert [record.answers[0].text for record in run.records()] == ["Ada", "Nemo"]

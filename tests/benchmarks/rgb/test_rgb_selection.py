@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from evenkeel.benchmarks.rgb.data import Dataset, Instance, read_instances
-from evenkeel.benchmarks.rgb.selection import Ability, DocumentSelection, Setting, select
+from sealegs.benchmarks.rgb.data import Dataset, Instance, read_instances
+from sealegs.benchmarks.rgb.selection import Ability, DocumentSelection, Setting, select
 
 NOISES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 PASSAGES = (1, 2, 3, 4, 5, 7, 10, 20)

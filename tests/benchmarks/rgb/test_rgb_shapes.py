@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-import evenkeel as ek
+import sealegs as sl
 from benchmarks.rgb.test_rgb_data import written
-from commandline import evenkeel
-from evenkeel.benchmarks.rgb.benchmark import Rgb
-from evenkeel.benchmarks.rgb.data import read_instances
+from commandline import sealegs
 from loopback import Loopback
+from sealegs.benchmarks.rgb.benchmark import Rgb
+from sealegs.benchmarks.rgb.data import read_instances
 
 pytestmark = pytest.mark.slow
 
@@ -77,12 +77,12 @@ def test_a_published_shape_runs_from_the_hub_by_its_name(
     (tmp_path / name).mkdir()
     written(tmp_path / name / "test.jsonl", *rows)
     with Faithful() as server:
-        done = evenkeel(
+        done = sealegs(
             "run", "rgb", "--model", "openai:loop", "--base-url", server.url, "--passages", "1",
             "--data", f"hf:{tmp_path / name}", "--out", tmp_path / "run",
         )  # fmt: skip
     assert done.code == 0, done.output
-    run = ek.load_run(tmp_path / "run")
+    run = sl.load_run(tmp_path / "run")
     records = list(run.records())
     assert {record.sample.tags["ability"] for record in records} == abilities
     assert len({record.sample.inputs.instance for record in records}) == len(rows)
@@ -106,7 +106,7 @@ def test_a_column_map_reads_a_context_that_lacks_the_answer(tmp_path: Path) -> N
     data = written(tmp_path / "mine.jsonl", *UNANSWERABLE)
     columns = {"query": "question", "negative": "context"}
     with Faithful() as server:
-        run = ek.run(
+        run = sl.run(
             "rgb", "openai:loop", base_url=server.url, data=data, column=columns, out=tmp_path / "run"
         )
     assert {record.sample.tags["ability"] for record in run.records()} == {"rejection"}
@@ -120,6 +120,6 @@ def test_irrelevant_documents_that_mention_the_answer_are_counted_and_named(tmp_
     ]  # fmt: skip
     data = written(tmp_path / "towns.jsonl", *rows)
     with Faithful() as server:
-        run = ek.run("rgb", "openai:loop", base_url=server.url, data=data, passages=2, out=tmp_path / "run")
+        run = sl.run("rgb", "openai:loop", base_url=server.url, data=data, passages=2, out=tmp_path / "run")
     (note,) = [each.text for each in Rgb.notes(run.spec, run.summary) if "mention the answer" in each.text]
     assert note.startswith("2 irrelevant documents of 2 questions mention the answer: towns-a1, towns-a2.")

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenkeel.benchmarks.rgb.data import Lang
-from evenkeel.benchmarks.rgb.make.derived import falsify, partners
-from evenkeel.benchmarks.rgb.make.evidence import SAME_WORDS, gather, too_few
-from evenkeel.benchmarks.rgb.make.passages import (
+from sealegs.benchmarks.rgb.data import Lang
+from sealegs.benchmarks.rgb.make.derived import falsify, partners
+from sealegs.benchmarks.rgb.make.evidence import SAME_WORDS, gather, too_few
+from sealegs.benchmarks.rgb.make.passages import (
     LONGEST,
     SHORTEST,
     Passage,
@@ -26,14 +26,14 @@ from evenkeel.benchmarks.rgb.make.passages import (
     sentences,
     states,
 )
-from evenkeel.benchmarks.rgb.make.questions import (
+from sealegs.benchmarks.rgb.make.questions import (
     NOT_GIVEN,
     QuestionWithDocuments,
     SetWriter,
     write_questions,
 )
-from evenkeel.make.asking import Asking
-from evenkeel.types import Request, Response
+from sealegs.make.asking import Asking
+from sealegs.types import Request, Response
 
 T = TypeVar("T")
 

@@ -7,9 +7,9 @@ from typing import Literal
 import pytest
 from msgspec import Struct
 
-from evenkeel.benchmarks.rgb.check.lenient import CheckVerdict, lenient
-from evenkeel.files.jsonfile import read_json_lines
 from rgb_labelled import FOLDER
+from sealegs.benchmarks.rgb.check.lenient import CheckVerdict, lenient
+from sealegs.files.jsonfile import read_json_lines
 
 
 class Wording(Struct, frozen=True):

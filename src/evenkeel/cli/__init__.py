@@ -1,5 +1,0 @@
-"""The command line: parse, call the API, print. A command's module is loaded when the command is called."""
-
-from evenkeel.cli.entry import cli, main
-
-__all__ = ["cli", "main"]

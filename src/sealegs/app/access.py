@@ -1,0 +1,144 @@
+"""Who may use the app, and what a browser may do with its pages.
+
+The address that the terminal prints has a token, which becomes a cookie that only this browser has: another
+person of the same machine, and a page elsewhere, are refused. A read-only app has no token and nothing can be
+started in it. Host and Origin are checked as Jupyter does, so that no page elsewhere reaches the app through
+a name of its own (DNS rebinding). Every form has a token too.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import ipaddress
+import secrets
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
+from urllib.parse import urlencode, urlsplit
+
+from aiohttp import web
+
+Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+COOKIE = "sealegs-{}"
+"""The cookie, by the port: a browser sends the cookies of one port to the others too."""
+TOKEN = "token"
+"""The parameter of the printed address, and the field of every form."""
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+READING = frozenset({"GET", "HEAD"})
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
+    "connect-src 'self'; form-action 'self'; base-uri 'none'"
+)
+"""What the browser holds every page to: nothing is loaded from elsewhere and nothing is sent there."""
+PRIVATE = "refused: open the address that `sealegs app` printed; it has a token that this browser lacks."
+
+
+class AccessControl:
+    """The middleware before every page."""
+
+    def __init__(self, *, names: frozenset[str], read_only: bool) -> None:
+        self._names = LOOPBACK | names
+        self._read_only = read_only
+        self.token = "" if read_only else secrets.token_urlsafe(24)
+
+    @property
+    def form_token(self) -> str:
+        """What every form sends back. It is of this server's token, and does not give that away."""
+        return hmac.new(self.token.encode(), b"form", hashlib.sha256).hexdigest()
+
+    @web.middleware
+    async def middleware(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        if problem := self._problem(request):
+            response: web.StreamResponse = web.Response(status=403, text=f"{problem}\n")
+        elif not self._read_only and TOKEN in request.query and request.method in READING:
+            response = self._enter(request)
+        elif not self._has_cookie(request):
+            response = web.Response(status=403, text=f"{PRIVATE}\n")
+        else:
+            try:
+                if request.method not in READING:
+                    await self._check_form(request)
+                response = await handler(request)
+            except web.HTTPException as error:
+                self._add_headers(error)
+                raise
+        if not response.prepared:
+            self._add_headers(response)
+        return response
+
+    def _problem(self, request: web.Request) -> str:
+        """Why a request is refused whoever sends it; empty where it is not."""
+        host = request.headers.get("Host", "")
+        if not self._is_ours(_name_of(f"//{host}")):
+            return "refused: this server does not have that name (see `sealegs app --help`, --allow-host)."
+        if request.method in READING:
+            return ""
+        if self._read_only:
+            return "refused: this app shows runs only."
+        origin = request.headers.get("Origin")
+        # A browser names the origin of every form; what is no browser has to know the token of forms.
+        if origin is None or urlsplit(origin).netloc.lower() == host.lower():
+            return ""
+        if _name_of(origin) in self._names - LOOPBACK:
+            return ""
+        return "refused: the request comes from another origin."
+
+    def _is_ours(self, name: str) -> bool:
+        """Whether a host is this server: by one of its names, or by an address where others are let in, which
+        cannot be made to lead here from elsewhere as a name in the DNS can."""
+        return name in self._names or (self._read_only and _is_address(name))
+
+    def _has_cookie(self, request: web.Request) -> bool:
+        given = request.cookies.get(COOKIE.format(request.url.port), "")
+        return self._read_only or hmac.compare_digest(given.encode(), self.token.encode())
+
+    def _enter(self, request: web.Request) -> web.Response:
+        """The token of the printed address becomes a cookie and leaves the address."""
+        if not hmac.compare_digest(request.query[TOKEN].encode(), self.token.encode()):
+            return web.Response(status=403, text=f"{PRIVATE}\n")
+        rest = [(name, value) for name, value in request.query.items() if name != TOKEN]
+        address = request.path + (f"?{urlencode(rest)}" if rest else "")
+        response = web.Response(status=303, headers={"Location": address})
+        response.set_cookie(
+            COOKIE.format(request.url.port), self.token, httponly=True, samesite="Strict", path="/"
+        )
+        return response
+
+    async def _check_form(self, request: web.Request) -> None:
+        form = await request.post()
+        given = str(form.get(TOKEN, ""))
+        if not hmac.compare_digest(given.encode(), self.form_token.encode()):
+            raise web.HTTPForbidden(
+                text="refused: this form is not of a page of this app. Reload the page.\n"
+            )
+
+    def _add_headers(self, response: web.StreamResponse) -> None:
+        # There is nothing to click in an app that only shows runs, so that a page may show it in a frame.
+        frames = "" if self._read_only else "; frame-ancestors 'none'"
+        response.headers["Content-Security-Policy"] = POLICY + frames
+        response.headers["X-Content-Type-Options"] = "nosniff"
+        # Not `no-referrer`: a browser would then send its own forms without their origin.
+        response.headers["Referrer-Policy"] = "same-origin"
+        response.headers["Cross-Origin-Resource-Policy"] = "same-origin"
+        response.headers["Server"] = "Sealegs"
+        response.headers.setdefault("Cache-Control", "no-store")
+
+
+def _name_of(url: str) -> str:
+    """The host of a URL without its port; empty where it is not one."""
+    try:
+        parts = urlsplit(url)
+        _ = parts.port  # refused where it is not a number
+    except ValueError:
+        return ""
+    plain = not (parts.username or parts.password or parts.path or parts.query or parts.fragment)
+    return (parts.hostname or "").rstrip(".") if plain else ""
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,134 @@
+"""Make a data set as a process of its own, from a person's texts or from a seed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from aiohttp import web
+from msgspec import Struct
+from multidict import MultiMapping
+
+from sealegs.api.build import TEXTS
+from sealegs.api.launch import Started, is_built, start_build, started
+from sealegs.api.setup import model_refs
+from sealegs.app import fields
+from sealegs.app.progress import watched
+from sealegs.app.rendering import html, in_thread, settings_of
+from sealegs.app.rendering import page as render_page
+from sealegs.app.review import CalledHost, calls_of, sealed, unsealed
+from sealegs.app.settings import AppSettings
+from sealegs.errors import SealegsError, UsageError
+from sealegs.harness.benchmark import builder_class
+from sealegs.harness.registry import benchmark_class, benchmark_names
+from sealegs.options import parse
+
+SHOWN = 6
+"""Options that are not folded."""
+MOST_LISTED = 8
+"""Builds, the newest first."""
+
+
+async def page(request: web.Request) -> web.Response:
+    settings = settings_of(request)
+    if settings.read_only:
+        raise UsageError("this app is read-only: it shows runs, but builds nothing.")
+    return html(await in_thread(_form, settings, str(request.query.get("benchmark", ""))))
+
+
+def _form(settings: AppSettings, asked: str, problem: str = "", form: MultiMapping[Any] | None = None) -> str:
+    builders = _builders()
+    name = asked if asked in builders else next(iter(builders))
+    given = fields.options_of(builders[name].Options, settings, form) if form is not None else {}
+    shown, rest = fields.folded(fields.fields(builders[name].Options, settings, given), SHOWN)
+    processes = [each for each in started(settings.runs) if each.kind == "build"][:MOST_LISTED]
+    return render_page(
+        settings, "build.html", "/build",
+        title="Build",
+        benchmark=name,
+        titles={each: benchmark_class(each).layout.name or each for each in builders},
+        shown=shown,
+        rest=rest,
+        problem=problem,
+        builds=[(watched(Path(each.path), each), each.task.benchmark, _files(each)) for each in processes],
+    )  # fmt: skip
+
+
+def _builders() -> dict[str, Any]:
+    """The builders of the benchmarks that have one."""
+    builders = {}
+    for name in benchmark_names():
+        try:
+            builders[name] = builder_class(benchmark_class(name))
+        except UsageError:
+            continue
+    return builders
+
+
+def _files(process: Started) -> list[str]:
+    """What was built."""
+    return sorted(path.name for path in Path(process.path).iterdir() if is_built(path))
+
+
+class BuildRequest(Struct, frozen=True):
+    """What a form asks to be built."""
+
+    benchmark: str
+    options: dict[str, Any]
+
+
+async def review(request: web.Request) -> web.Response:
+    """Whom the build would call; where it calls nobody, it starts at once."""
+    settings, form = settings_of(request), await request.post()
+    try:
+        chosen, calls = await in_thread(_chosen, settings, form)
+    except SealegsError as error:
+        return html(await in_thread(_form, settings, _name(form), str(error), form), 422)
+    if not calls:
+        return await _start(settings, chosen)
+    facts = {"Benchmark": benchmark_class(chosen.benchmark).layout.name or chosen.benchmark}
+    facts |= {fields.title(name): str(value) for name, value in chosen.options.items()}
+    repeated = fields.repeated(form, chosen.options)
+    return html(
+        render_page(
+            settings, "build_review.html", "/build",
+            title="Build this set?", facts=facts, calls=calls,
+            fields=[*sealed(settings, chosen).items(), *repeated],
+        )
+    )  # fmt: skip
+
+
+def _chosen(settings: AppSettings, form: MultiMapping[Any]) -> tuple[BuildRequest, list[CalledHost]]:
+    """What was chosen, tried out without asking anyone, and whom it would call."""
+    builders, name = _builders(), _name(form)
+    if name not in builders:
+        raise UsageError(f"{name!r} has no builder. Available: {', '.join(builders)}.")
+    cls = builders[name]
+    options = fields.options_of(cls.Options, settings, form)
+    builder = cls(parse(cls.Options, options, of=f"building for '{name}'"))
+    refs = model_refs(builder, name, builder.helpers.get("model"))
+    return BuildRequest(name, options), calls_of(
+        refs, [str(options[each]) for each in TEXTS if each in options]
+    )
+
+
+def _name(form: MultiMapping[Any]) -> str:
+    return str(form.get("benchmark", ""))
+
+
+async def change(request: web.Request) -> web.Response:
+    """The form as it was."""
+    settings, form = settings_of(request), await request.post()
+    return html(await in_thread(_form, settings, _name(form), form=form))
+
+
+async def start(request: web.Request) -> web.Response:
+    """Start exactly what was looked at."""
+    settings = settings_of(request)
+    return await _start(settings, unsealed(settings, await request.post(), BuildRequest))
+
+
+async def _start(settings: AppSettings, chosen: BuildRequest) -> web.Response:
+    settings.runs.mkdir(parents=True, exist_ok=True)
+    await in_thread(start_build, settings.runs, chosen.benchmark, **chosen.options)
+    raise web.HTTPSeeOther(f"/build?benchmark={chosen.benchmark}")

@@ -1,0 +1,116 @@
+"""Two or more runs of one benchmark: paired differences, and the samples that changed."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from aiohttp import web
+
+from sealegs.analysis.comparison import compare
+from sealegs.app.rendering import Stamp, html, in_thread, settings_of, stamp
+from sealegs.app.rendering import page as render_page
+from sealegs.app.settings import AppSettings
+from sealegs.errors import SealegsError
+from sealegs.harness.folder import Run, load_run
+from sealegs.harness.stored.listing import ListedRun, list_runs, open_run
+from sealegs.page.format import number, signed
+from sealegs.page.view_html import view_html
+from sealegs.report.html_page import page_values
+from sealegs.report.samples.flips import compare_sample, flips
+
+MOST_CHANGES = 100
+"""Samples in the list of changes: the largest ones."""
+MOST_OTHERS = 20
+"""Runs that one is tried against, the newest first."""
+
+
+async def page(request: web.Request) -> web.Response:
+    settings = settings_of(request)
+    names = tuple(dict.fromkeys(request.query.getall("run", [])))
+    if len(names) == 1:
+        return html(await in_thread(_others, settings, names[0]))
+    if len(names) < 2 or "change" in request.query:
+        return html(await in_thread(_choice, settings, names))
+    if sample := request.query.get("sample"):
+        return html(await in_thread(_sample, settings, names, sample))
+    return html(await in_thread(_compared, settings, names))
+
+
+def _finished(settings: AppSettings) -> list[ListedRun]:
+    return [run for run in list_runs(settings.runs) if run.state == "finished"]
+
+
+# What can be compared
+
+
+def _others(settings: AppSettings, name: str) -> str:
+    """Which runs one can be compared with, and why not with the rest."""
+    run = open_run(settings.runs, name)
+    others = [
+        each for each in _finished(settings) if each.name != name and each.benchmark == run.spec.benchmark
+    ]
+    comparable, refused = [], []
+    for other in others[:MOST_OTHERS]:
+        reason = _reason(run, load_run(other.path))
+        if reason:
+            refused.append((other, reason))
+        else:
+            comparable.append(other)
+    return render_page(
+        settings, "compare_with.html", "/compare",
+        title="Compare with …", run=name, model=run.spec.subject, comparable=comparable, refused=refused,
+        more=max(0, len(others) - MOST_OTHERS),
+    )  # fmt: skip
+
+
+def _reason(run: Run, other: Run) -> str:
+    """Why two runs cannot be compared; empty where they can."""
+    try:
+        compare(run, other)
+    except SealegsError as error:
+        return str(error)
+    return ""
+
+
+def _choice(settings: AppSettings, chosen: tuple[str, ...]) -> str:
+    return render_page(
+        settings, "compare.html", "/compare", title="Compare", finished=_finished(settings), chosen=chosen
+    )
+
+
+# The comparison
+
+
+def _compared(settings: AppSettings, names: tuple[str, ...]) -> str:
+    stamps = tuple(stamp(open_run(settings.runs, name).path) for name in names)
+    return _comparison(settings, names, stamps)
+
+
+@lru_cache(maxsize=32)
+def _comparison(settings: AppSettings, names: tuple[str, ...], _versions: tuple[Stamp, ...]) -> str:
+    runs = [open_run(settings.runs, name) for name in names]
+    compare(*runs)  # refused with its reason where they cannot be paired
+    return render_page(
+        settings, "comparison.html", "/compare",
+        names=names, changes=_changes(*runs[:2]), samples=None, **page_values(*runs),
+    )  # fmt: skip
+
+
+def _sample(settings: AppSettings, names: tuple[str, ...], sample: str) -> str:
+    """One sample in the first two runs, with what differs marked."""
+    first, second = (open_run(settings.runs, name) for name in names[:2])
+    view = view_html(compare_sample(first, second, sample), styled=False)
+    return render_page(
+        settings, "compared_sample.html", "/compare",
+        title=f"Sample {sample}", names=names, sample=sample, view=view,
+    )  # fmt: skip
+
+
+def _changes(first: Run, second: Run) -> list[tuple[str, str, str, str]]:
+    """The samples whose headline changed most between the first two runs: both values, and the difference."""
+    unit = first.layout.metrics[0].unit
+    changed = [flip for flip in flips(first, second) if flip.difference][:MOST_CHANGES]
+    return [
+        (each.sample, number(each.a, unit), number(each.b, unit), signed(each.difference, unit))
+        for each in changed
+    ]

@@ -1,0 +1,52 @@
+"""The runs below the folder in order: a board for each benchmark, data and settings, of a suite or of all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from urllib.parse import quote
+
+from aiohttp import web
+
+from sealegs.analysis.leaderboard import leaderboard
+from sealegs.app.rendering import Stamp, html, in_thread, settings_of, stamp
+from sealegs.app.rendering import page as render_page
+from sealegs.app.settings import AppSettings
+from sealegs.harness.folder import load_run
+from sealegs.harness.stored.listing import list_runs
+from sealegs.page.grid import Overview
+from sealegs.report.suite import board_overview
+
+
+async def page(request: web.Request) -> web.Response:
+    settings, folder = settings_of(request), request.query.get("suite", "")
+    return html(await in_thread(_boards, settings, folder))
+
+
+def _boards(settings: AppSettings, folder: str) -> str:
+    finished = [run for run in list_runs(settings.runs) if run.state == "finished"]
+    folders = sorted({run.name.rpartition("/")[0] for run in finished} - {""})
+    chosen = [run for run in finished if not folder or run.name.startswith(f"{folder}/")]
+    ranked, alone = _ranked(tuple((run.name, run.path, stamp(Path(run.path))) for run in chosen))
+    return render_page(
+        settings, "leaderboard.html", "/leaderboard",
+        title="Leaderboard", boards=ranked, alone=alone,
+        folders={name: name for name in folders}, folder=folder,
+    )  # fmt: skip
+
+
+@lru_cache(maxsize=16)
+def _ranked(runs: tuple[tuple[str, str, Stamp], ...]) -> tuple[list[Overview], int]:
+    """The boards of some runs, and how many runs are alone on theirs; kept while their files are the same."""
+    names = {Path(path): name for name, path, _ in runs}
+    boards = leaderboard([load_run(path) for path in names]) if runs else []
+    alone = sum(len(board.rows) == 1 for board in boards)
+    ranked = [
+        board_overview(board, lambda run: _address(names, run)) for board in boards if len(board.rows) != 1
+    ]
+    return ranked, alone
+
+
+def _address(names: Mapping[Path, str], run: Path) -> str:
+    return f"/run?run={quote(names[run])}" if run in names else ""

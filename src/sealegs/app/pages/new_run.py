@@ -1,0 +1,219 @@
+"""Start a run: choose what to ask, see its size, its cost and every host that is called, then start it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from aiohttp import web
+from multidict import MultiMapping
+
+from sealegs.api.launch import start as start_process
+from sealegs.api.listing import models_of, suggested_models, suggestions_date
+from sealegs.api.plan import dry_run
+from sealegs.api.setup import data_problem, model_refs
+from sealegs.api.trial import ModelTrial, try_model
+from sealegs.app import fields
+from sealegs.app.estimate import expected_time
+from sealegs.app.rendering import html, in_thread, settings_of
+from sealegs.app.rendering import page as render_page
+from sealegs.app.review import calls_of, sealed, unsealed
+from sealegs.app.run_form import (
+    AMOUNTS,
+    SERVER_EXAMPLE,
+    SIZES,
+    Filled,
+    RunRequest,
+    chosen_of,
+    from_address,
+    from_run,
+)
+from sealegs.app.settings import AppSettings
+from sealegs.errors import MissingExtra, SealegsError, UsageError
+from sealegs.harness.registry import benchmark_class, benchmark_names, load_benchmark
+from sealegs.harness.stored.listing import open_run
+from sealegs.models.presets import NO_KEY, presets
+from sealegs.models.registry import load_model, split_spec
+from sealegs.types import ModelRef
+
+SHOWN = 2
+"""Options of a benchmark that are not folded."""
+SIGNS = {"ok": "✓", "not supported": "–", "unclear": "?", "failed": "✗"}
+
+
+async def page(request: web.Request) -> web.Response:
+    settings = settings_of(request)
+    if settings.read_only:
+        raise UsageError("this app is read-only: it shows runs, but cannot start any.")
+    return html(await in_thread(_begun, settings, request.query))
+
+
+def _begun(settings: AppSettings, query: MultiMapping[str]) -> str:
+    """The form as a link opens it: filled from a run, or with what a link may say."""
+    like = query.get("like", "")
+    filled = from_run(settings, open_run(settings.runs, like)) if like else from_address(settings, query)
+    return _form(settings, filled, like=like)
+
+
+async def again(request: web.Request) -> web.Response:
+    """The form as it was, from the page that follows it."""
+    settings, form = settings_of(request), await request.post()
+    return html(await in_thread(_form, settings, _filled(settings, form)))
+
+
+async def models(request: web.Request) -> web.Response:
+    """The form as it was, with the models that the chosen server lists."""
+    settings, form = settings_of(request), await request.post()
+    source = str(form.get("source", ""))
+    if source not in presets():
+        raise UsageError("choose a provider whose server lists its models.")
+    listed = await in_thread(models_of, source)
+    filled = await in_thread(_filled, settings, form)
+    return html(await in_thread(_form, settings, filled, listed.problem, listed={source: listed.models}))
+
+
+def _filled(settings: AppSettings, form: MultiMapping[Any]) -> Filled:
+    name = str(form.get("benchmark", ""))
+    options = {}
+    if name in benchmark_names():
+        options = fields.options_of(benchmark_class(name).Options, settings, form)
+    values = {key: value for key, value in form.items() if isinstance(value, str)}
+    return Filled(benchmark=name, values=values, options=options)
+
+
+def _form(
+    settings: AppSettings,
+    filled: Filled,
+    problem: str = "",
+    like: str = "",
+    listed: Mapping[str, list[str]] | None = None,
+) -> str:
+    names = benchmark_names()
+    name = filled.benchmark if filled.benchmark in names else names[0]
+    benchmark = benchmark_class(name)
+    shown, rest = fields.folded(fields.fields(benchmark.Options, settings, filled.options), SHOWN)
+    size = filled.values.get("size", "5")
+    sizes = SIZES if size in SIZES else {size: f"{size} questions per language", **SIZES}
+    return render_page(
+        settings, "new_run.html", "/new-run",
+        title="New run",
+        benchmark=name,
+        question=benchmark.layout.question,
+        about=benchmark.help.about.strip("\b\n"),
+        needs_model=benchmark.subjects.tag == "model",
+        titles=_titles(),
+        presets=presets(),
+        models=suggested_models() | dict(listed or {}),
+        suggestions_date=suggestions_date(),
+        listed=listed or {},
+        embedded_problem=_embedded_problem(),
+        folders=list(settings.model_folders()),
+        data_sets=[each for each, path in settings.data_sets().items() if not data_problem(name, path)],
+        sizes=sizes,
+        size=size,
+        values=filled.values,
+        variables=[NO_KEY, *sorted({preset.key for preset in presets().values() if preset.key})],
+        server_example=SERVER_EXAMPLE,
+        amounts=AMOUNTS,
+        shown=shown,
+        rest=rest,
+        problem=problem,
+        note=filled.note,
+        like=like,
+    )  # fmt: skip
+
+
+def _titles() -> dict[str, str]:
+    return {each: benchmark_class(each).layout.name or each for each in benchmark_names()}
+
+
+@cache
+def _embedded_problem() -> str:
+    """What the embedded model lacks on this machine; empty where it can be run."""
+    return _missing(ModelRef("embedded"))
+
+
+def _missing(ref: ModelRef) -> str:
+    """Why a model cannot be opened here. Nothing is loaded, and no one is asked."""
+    try:
+        load_model(ref.spec, **ref.args).close()
+    except MissingExtra as error:
+        return str(error)
+    return ""
+
+
+# The last look before the start
+
+
+async def review(request: web.Request) -> web.Response:
+    """What the run would ask, what it would cost, and whom it would call."""
+    settings, form = settings_of(request), await request.post()
+    try:
+        chosen = await in_thread(chosen_of, settings, form)
+        return html(await in_thread(_reviewed, settings, chosen, form))
+    except SealegsError as error:
+        return html(await in_thread(_form, settings, _filled(settings, form), str(error)), 422)
+
+
+async def test(request: web.Request) -> web.Response:
+    """Send the model a few small requests, and show what came of them on the same page."""
+    settings, form = settings_of(request), await request.post()
+    chosen = unsealed(settings, form, RunRequest)
+    trial: ModelTrial | str
+    try:
+        trial = await in_thread(try_model, chosen.model or "")
+    except SealegsError as error:
+        trial = str(error)
+    return html(await in_thread(_reviewed, settings, chosen, form, trial))
+
+
+def _reviewed(
+    settings: AppSettings, chosen: RunRequest, form: MultiMapping[Any], trial: ModelTrial | str | None = None
+) -> str:
+    plan = dry_run(chosen.benchmark, **chosen.arguments)
+    refs = model_refs(load_benchmark(chosen.benchmark, chosen.options), chosen.benchmark, chosen.model)
+    requests = sum(plan.requests.values())
+    return render_page(
+        settings, "review.html", "/new-run",
+        title="Start this run?",
+        facts=_facts(chosen),
+        plan=plan.overview(),
+        requests=requests,
+        time=expected_time(settings, chosen, requests),
+        calls=calls_of(refs, [chosen.data]),
+        problems=[problem for ref in refs.values() if (problem := _missing(ref))],
+        trial=trial,
+        signs=SIGNS,
+        fields=[
+            *sealed(settings, chosen).items(),
+            *fields.repeated(form, chosen.options),
+            ("data", chosen.data),
+        ],
+    )  # fmt: skip
+
+
+def _facts(chosen: RunRequest) -> dict[str, str]:
+    """What was chosen, in the words of the form."""
+    facts = {
+        "Benchmark": _titles()[chosen.benchmark],
+        "Model": split_spec(chosen.model)[0] if chosen.model else "",
+        "Data": Path(chosen.data).name,
+        "Size": "all questions" if chosen.limit is None else f"{chosen.limit} questions per language",
+        "Languages": chosen.lang or "all",
+        "Seed": str(chosen.seed or ""),
+    }
+    facts |= {fields.title(name): str(value) for name, value in chosen.options.items()}
+    facts |= {AMOUNTS[name]: f"{value:g}" for name, value in chosen.amounts.items()}
+    return {title: text for title, text in facts.items() if text}
+
+
+async def start(request: web.Request) -> web.Response:
+    """Start exactly what was looked at."""
+    settings, form = settings_of(request), await request.post()
+    chosen = unsealed(settings, form, RunRequest)
+    settings.runs.mkdir(parents=True, exist_ok=True)
+    process = await in_thread(start_process, settings.runs, chosen.benchmark, **chosen.arguments)
+    raise web.HTTPSeeOther(f"/run?run={quote(process.name)}")

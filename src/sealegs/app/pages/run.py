@@ -1,0 +1,185 @@
+"""One run: its report with every sample, or how far it is; stopping and resuming it."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+from aiohttp import web
+
+from sealegs.api import launch
+from sealegs.api.launch import Started
+from sealegs.api.so_far import SoFar, so_far
+from sealegs.app.progress import watched
+from sealegs.app.rendering import Stamp, html, in_thread, settings_of, stamp
+from sealegs.app.rendering import page as render_page
+from sealegs.app.settings import AppSettings
+from sealegs.errors import SealegsError, UsageError
+from sealegs.files.lock import is_written
+from sealegs.harness.control import stop as ask_to_stop
+from sealegs.harness.folder import Run, load_run
+from sealegs.harness.stored.listing import open_run, path_of
+from sealegs.page.format import interval, nouns, value
+from sealegs.report.html_page import page_values
+from sealegs.report.samples.table import sample_data, sample_table
+
+SECONDS = 1.0
+"""Between two looks at a run that is being written."""
+
+
+async def page(request: web.Request) -> web.Response:
+    settings, name = settings_of(request), request.query.get("run", "")
+    return html(await in_thread(_page, settings, name))
+
+
+def _page(settings: AppSettings, name: str) -> str:
+    if (run := _finished(settings, name)) is None:
+        return _unfinished(settings, name)
+    return _report(settings, name, run.path, stamp(run.path))
+
+
+def _finished(settings: AppSettings, name: str) -> Run | None:
+    """The run, if it is finished; a name that leads nowhere is an error."""
+    if _process(settings, name) is not None and not (path_of(settings.runs, name) / "spec.json").exists():
+        return None  # its process has just begun
+    run = open_run(settings.runs, name)
+    return run if (run.path / "summary.json").is_file() and not is_written(run.path) else None
+
+
+def _process(settings: AppSettings, name: str) -> Started | None:
+    """The process of a run or a build below the folder, if its settings can be read."""
+    return None if settings.read_only else launch.stored(path_of(settings.runs, name))
+
+
+@lru_cache(maxsize=64)
+def _report(settings: AppSettings, name: str, path: Path, _version: Stamp) -> str:
+    """The report with what only the app can do: details of all samples, marks, further runs."""
+    run = load_run(path)
+    samples = sample_table(run, source=f"/samples?run={quote(name)}")
+    return render_page(settings, "run.html", "/", run=name, samples=samples, **page_values(run))
+
+
+async def samples(request: web.Request) -> web.Response:
+    """The data of the table of samples."""
+    settings, name = settings_of(request), request.query.get("run", "")
+    return web.Response(body=await in_thread(_samples, settings, name), content_type="application/json")
+
+
+def _samples(settings: AppSettings, name: str) -> bytes:
+    path = path_of(settings.runs, name)
+    return _sample_data(name, path, stamp(path))
+
+
+@lru_cache(maxsize=8)
+def _sample_data(name: str, path: Path, _version: Stamp) -> bytes:
+    run = load_run(path)
+    marks = {mark.sample: mark.verdict for mark in run.marks() if not mark.metric}
+    return sample_data(run, source=f"/sample?run={quote(name)}", marks=marks)
+
+
+# While it runs
+
+
+def _unfinished(settings: AppSettings, name: str) -> str:
+    folder = path_of(settings.runs, name)
+    process = _process(settings, name)
+    part = _so_far(folder)
+    return render_page(
+        settings, "running.html", "/",
+        title=name,
+        run=name,
+        process=watched(folder, process),
+        words=_sentence(part),
+        latest=part.latest if part else [],
+    )  # fmt: skip
+
+
+def _so_far(folder: Path) -> SoFar | None:
+    try:
+        return so_far(folder)
+    except SealegsError:  # it is being written: the next look may find it whole
+        return None
+
+
+def _sentence(part: SoFar | None) -> str:
+    """`8 of 24 samples answered. 12% so far (95% interval 2% to 28%).`"""
+    if part is None:
+        return ""
+    first = "the first " if part.more else ""
+    words = f"{part.answered:,} of {first}{nouns(part.samples, 'samples')} answered."
+    figure = part.headline
+    if figure is not None and figure.value is not None:
+        limits = f"95% interval {interval(figure)}" if interval(figure) else "interval not known yet"
+        words += f" {value(figure)} so far ({limits})."
+    return words
+
+
+async def events(request: web.Request) -> web.StreamResponse:
+    """How far a run is, again and again, until it has ended: server-sent events."""
+    settings, name = settings_of(request), request.query.get("run", "")
+    state = await in_thread(_state, settings, name)
+    response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "X-Accel-Buffering": "no"})
+    await response.prepare(request)
+    while True:
+        await response.write(b"data: " + msgspec.json.encode(state) + b"\n\n")
+        if state["ended"]:
+            return response
+        await asyncio.sleep(SECONDS)
+        state = await in_thread(_state, settings, name)
+
+
+def _state(settings: AppSettings, name: str) -> dict[str, Any]:
+    """What changes on the page of a run that is being written."""
+    folder = path_of(settings.runs, name)
+    process = watched(folder, _process(settings, name))
+    part = _so_far(folder)
+    return {
+        "ended": not process.active and not is_written(folder),
+        "state": process.state.capitalize(),
+        "words": process.words,
+        "share": process.share,
+        "log": process.log,
+        "score": _sentence(part),
+        "latest": render_page(settings, "latest.html", "/", latest=part.latest if part else []),
+    }
+
+
+# What is done to it
+
+
+async def stop(request: web.Request) -> web.Response:
+    settings, name = settings_of(request), await _named(request)
+    await in_thread(ask_to_stop, Path(_known(settings, name).path))
+    raise web.HTTPSeeOther(_back(request, name))
+
+
+async def resume(request: web.Request) -> web.Response:
+    settings, name = settings_of(request), await _named(request)
+    await in_thread(launch.start_again, _known(settings, name))
+    raise web.HTTPSeeOther(_back(request, name))
+
+
+async def dismiss(request: web.Request) -> web.Response:
+    settings, name = settings_of(request), await _named(request)
+    process = _known(settings, name)
+    await in_thread(launch.dismiss, process)
+    raise web.HTTPSeeOther("/" if process.kind == "run" else "/build")
+
+
+async def _named(request: web.Request) -> str:
+    return str((await request.post()).get("run", ""))
+
+
+def _known(settings: AppSettings, name: str) -> Started:
+    process = _process(settings, name)
+    if process is None:
+        raise UsageError(f"{name!r} is not a run or a build whose process is known here.")
+    return process
+
+
+def _back(request: web.Request, name: str) -> str:
+    return "/build" if _known(settings_of(request), name).kind == "build" else f"/run?run={quote(name)}"

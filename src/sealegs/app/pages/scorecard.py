@@ -1,0 +1,54 @@
+"""A model's runs of all benchmarks on one page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from aiohttp import web
+
+from sealegs.app.rendering import html, in_thread, settings_of
+from sealegs.app.rendering import page as render_page
+from sealegs.app.settings import AppSettings
+from sealegs.harness.folder import load_run
+from sealegs.harness.registry import benchmark_class
+from sealegs.harness.stored.listing import ListedRun, list_runs, open_run
+from sealegs.report.scorecard import scorecard
+
+
+async def page(request: web.Request) -> web.Response:
+    settings, query = settings_of(request), request.query
+    names = tuple(dict.fromkeys(query.getall("run", [])))
+    return html(await in_thread(_card, settings, query.get("model", ""), names, query.get("of", "")))
+
+
+def _card(settings: AppSettings, model: str, names: Sequence[str], of: str) -> str:
+    """The card of a model: of that of the run `of`, which is then on it, or of the newest."""
+    finished = [run for run in list_runs(settings.runs) if run.state == "finished"]
+    models = list(
+        dict.fromkeys(run.model for run in finished if benchmark_class(run.benchmark).subjects.tag == "model")
+    )
+    model = next((run.model for run in finished if run.name == of), model)
+    model = model if model in models else next(iter(models), "")
+    candidates = [run for run in finished if run.name == of or run.model == model or _has_role(run, model)]
+    known = {run.name for run in candidates}
+    chosen = [name for name in names if name in known] or _largest(candidates, of)
+    card = scorecard([open_run(settings.runs, name) for name in chosen]).overview() if chosen else None
+    return render_page(
+        settings, "scorecard.html", "/scorecard",
+        title="Scorecard", models={name: name for name in models}, model=model, candidates=candidates,
+        chosen=chosen, overview=card,
+    )  # fmt: skip
+
+
+def _largest(candidates: Sequence[ListedRun], of: str) -> list[str]:
+    """Of each benchmark the run with the most samples, so that a quick look at a part does not take the place
+    of the whole; of its own benchmark the run `of`."""
+    ordered = sorted(candidates, key=lambda run: (run.name == of, run.headline.n if run.headline else 0))
+    return list({run.benchmark: run.name for run in ordered}.values())
+
+
+def _has_role(run: ListedRun, model: str) -> bool:
+    """Whether a model takes part in a run, as in one that compares methods."""
+    if benchmark_class(run.benchmark).subjects.tag == "model":
+        return False
+    return any(role.get("name") == model for role in load_run(run.path).spec.models.values())

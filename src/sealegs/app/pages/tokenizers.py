@@ -1,0 +1,44 @@
+"""Tokenizers side by side on a benchmark's texts, without a model's weights."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from aiohttp import web
+
+from sealegs.app.rendering import html, in_thread, settings_of
+from sealegs.app.rendering import page as render_page
+from sealegs.app.settings import AppSettings
+from sealegs.errors import UsageError
+from sealegs.harness.registry import TOKENIZERS
+from sealegs.report.html_page import tokenizer_values
+
+
+async def page(request: web.Request) -> web.Response:
+    settings = settings_of(request)
+    if settings.read_only:
+        raise UsageError("this app is read-only: it shows runs, but loads no tokenizer.")
+    return html(render_page(settings, "tokenizers.html", "/tokenizers", **_form(settings)))
+
+
+def _form(settings: AppSettings, specs: str = "") -> dict[str, Any]:
+    return {"title": "Tokenizers", "specs": specs, "folders": list(settings.model_folders())}
+
+
+async def compare(request: web.Request) -> web.Response:
+    settings, form = settings_of(request), await request.post()
+    text = str(form.get("specs", ""))
+    return html(await in_thread(_compared, settings, text))
+
+
+def _compared(settings: AppSettings, text: str) -> str:
+    specs = [line.strip() for line in text.splitlines() if line.strip()]
+    folders = settings.model_folders()
+    specs = [f"hf:{folders[spec]}" if spec in folders else spec for spec in specs]
+    if not specs:
+        raise UsageError("give at least one tokenizer: embedded, or hf:PATH.")
+    module = importlib.import_module(TOKENIZERS)
+    comparison = module.compare(module.read("starter", None), specs)
+    values = tokenizer_values(comparison) | _form(settings, text)
+    return render_page(settings, "tokenizers_compared.html", "/tokenizers", **values)

@@ -1,0 +1,95 @@
+"""A page as a response: a template of the app, in a thread, with errors of the library as their own words."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, TypeAlias, TypeVar
+
+from aiohttp import web
+
+from sealegs.app.settings import SETTINGS, AppSettings
+from sealegs.errors import SealegsError
+from sealegs.page.html import render
+
+Stamp: TypeAlias = tuple[tuple[int, int] | None, ...]
+Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
+T = TypeVar("T")
+
+PAGES = (
+    ("/", "Runs", False),
+    ("/new-run", "New run", True),
+    ("/compare", "Compare", False),
+    ("/leaderboard", "Leaderboard", False),
+    ("/scorecard", "Scorecard", False),
+    ("/build", "Build", True),
+    ("/tokenizers", "Tokenizers", True),
+    ("/explained", "Explained", False),
+)
+"""Address and name of each page of the navigation, and whether it starts something."""
+
+
+def settings_of(request: web.Request) -> AppSettings:
+    return request.app[SETTINGS]
+
+
+def page(settings: AppSettings, template: str, address: str, /, **values: Any) -> str:
+    """A template of the app with what every page has."""
+    shown = [(path, name) for path, name, starts in PAGES if not (starts and settings.read_only)]
+    text = render(
+        f"app/templates/{template}",
+        pages=shown,
+        address=address,
+        read_only=settings.read_only,
+        form_token=settings.form_token,
+        **values,
+    )
+    # A reader of a read-only app may be a stranger: runs are named as in the list of runs.
+    return text.replace(f"{settings.runs}{os.sep}", "") if settings.read_only else text
+
+
+def stamp(folder: Path) -> Stamp:
+    """Changes with the files of a run: what is shown of it is kept for as long as they are the same."""
+    from sealegs.harness.folder.layout import MARKS  # late: with it comes what reads a run
+
+    return tuple(
+        (status.st_mtime_ns, status.st_size) if status else None
+        for status in (
+            _status(folder / name) for name in ("spec.json", "summary.json", "records.jsonl", MARKS)
+        )
+    )
+
+
+def _status(path: Path) -> os.stat_result | None:
+    try:
+        return path.lstat()
+    except OSError:
+        return None
+
+
+def html(text: str, status: int = 200) -> web.Response:
+    return web.Response(text=text, status=status, content_type="text/html")
+
+
+async def in_thread(act: Callable[..., T], *args: Any, **more: Any) -> T:
+    """What reads files or computes, while other requests are answered."""
+    return await asyncio.to_thread(act, *args, **more)
+
+
+def problem_page(settings: AppSettings, address: str, error: Exception, status: int) -> web.Response:
+    text = page(settings, "problem.html", address, title="That did not work", problem=str(error))
+    return html(text.replace(str(settings.runs), settings.shown_runs), status)
+
+
+@web.middleware
+async def with_problems(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """An error of Sealegs is a page with its own words; any other is a fault of ours."""
+    try:
+        return await handler(request)
+    except (SealegsError, OSError) as error:
+        return problem_page(settings_of(request), request.path, error, 422)
+    except web.HTTPNotFound as error:
+        reason = SealegsError(error.text or "There is no such page.")
+        return problem_page(settings_of(request), request.path, reason, 404)

@@ -1,0 +1,70 @@
+"""The last look before a start: every host that would be called, and a seal on what was looked at."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+from urllib.parse import urlsplit
+
+import msgspec
+from msgspec import Struct
+from multidict import MultiMapping
+
+from sealegs.app.settings import AppSettings
+from sealegs.errors import UsageError
+from sealegs.files.remote.sources import HUB, is_elsewhere
+from sealegs.models.registry import called_hosts, split_spec
+from sealegs.types import ModelRef
+
+S = TypeVar("S", bound=Struct)
+
+HUB_HOST = "huggingface.co"
+
+
+class CalledHost(NamedTuple):
+    """A host that would be called."""
+
+    host: str
+    purpose: str
+    key: str
+    """The variable whose key goes there; empty where none does."""
+    foreign: bool = False
+    """Whether the key is another provider's."""
+
+
+def calls_of(refs: Mapping[str, ModelRef], sources: Iterable[str]) -> list[CalledHost]:
+    """Every host that models and data would call, and which key goes where."""
+    calls = []
+    for role, ref in refs.items():
+        name = split_spec(ref.spec)[0]
+        title = role if role.partition(":")[2] else f"{role} {name}"  # a role may name its model itself
+        for host, key in called_hosts(ref):
+            calls.append(CalledHost(host, title, key.variable if key else "", bool(key and not key.belongs)))
+        scheme, _, place = name.partition(":")
+        if scheme in ("hf", "sbert") and place and not Path(place).expanduser().exists():
+            calls.append(CalledHost(HUB_HOST, f"weights of {place}, unless they are on this machine", ""))
+    for source in filter(is_elsewhere, sources):
+        host = HUB_HOST if source.startswith(HUB) else urlsplit(source).netloc
+        calls.append(CalledHost(host, "data, unless it is on this machine", ""))
+    return calls
+
+
+def sealed(settings: AppSettings, chosen: Struct) -> dict[str, str]:
+    """What was chosen as fields of a form, with a seal that only this server can make."""
+    text = msgspec.json.encode(chosen, order="deterministic").decode()
+    return {"reviewed": text, "seal": _seal(settings, text)}
+
+
+def unsealed(settings: AppSettings, form: MultiMapping[Any], kind: type[S]) -> S:
+    """What was chosen on the page before; refused where it was changed since."""
+    text = str(form.get("reviewed", ""))
+    if not hmac.compare_digest(_seal(settings, text), str(form.get("seal", ""))):
+        raise UsageError("these settings are not those of the page before: fill in the form again.")
+    return msgspec.json.decode(text, type=kind)
+
+
+def _seal(settings: AppSettings, text: str) -> str:
+    return hmac.new(settings.form_token.encode(), text.encode(), hashlib.sha256).hexdigest()

@@ -1,0 +1,94 @@
+"""Which address is which page."""
+
+from __future__ import annotations
+
+import threading
+from importlib import import_module
+from importlib.resources import files
+
+from aiohttp import web
+
+from sealegs.app.rendering import Handler, in_thread
+from sealegs.page.html import compile_templates
+
+STATIC = {
+    "app.css": ("app/static/app.css", "text/css"),
+    "app.js": ("app/static/app.js", "text/javascript"),
+    "table.js": ("report/samples/table.js", "text/javascript"),
+    "boat.svg": ("app/static/boat.svg", "image/svg+xml"),
+}
+"""The files that pages load, by name: nothing else is served."""
+PAGES = {
+    "/": "runs.page",
+    "/run": "run.page",
+    "/samples": "run.samples",
+    "/sample": "sample.page",
+    "/events": "run.events",
+    "/new-run": "new_run.page",
+    "/compare": "compare.page",
+    "/leaderboard": "leaderboard.page",
+    "/scorecard": "scorecard.page",
+    "/build": "build.page",
+    "/tokenizers": "tokenizers.page",
+    "/explained": "explained.page",
+}
+ACTIONS = {
+    "/run/mark": "sample.mark",
+    "/run/stop": "run.stop",
+    "/run/resume": "run.resume",
+    "/run/dismiss": "run.dismiss",
+    "/new-run": "new_run.again",
+    "/new-run/models": "new_run.models",
+    "/new-run/review": "new_run.review",
+    "/new-run/test": "new_run.test",
+    "/new-run/start": "new_run.start",
+    "/build": "build.start",
+    "/build/review": "build.review",
+    "/build/change": "build.change",
+    "/tokenizers": "tokenizers.compare",
+}
+"""What forms are sent to. Each is a function of a module in `pages`, imported once the app is up."""
+
+
+def add_routes(app: web.Application) -> None:
+    app.add_routes([web.get(address, _handler(page)) for address, page in PAGES.items()])
+    app.add_routes([web.post(address, _handler(action)) for address, action in ACTIONS.items()])
+    app.router.add_get("/static/{name}", static)
+    app.on_startup.append(_prepare)
+
+
+def _handler(name: str) -> Handler:
+    async def handle(request: web.Request) -> web.StreamResponse:
+        handler: Handler = await in_thread(_function, name)
+        return await handler(request)
+
+    return handle
+
+
+def _function(name: str) -> Handler:
+    module, _, function = name.partition(".")
+    handler: Handler = getattr(import_module(f"sealegs.app.pages.{module}"), function)
+    return handler
+
+
+async def _prepare(app: web.Application) -> None:
+    """Load what pages need while the browser is being opened."""
+    threading.Thread(target=_load_pages, name="sealegs-pages", daemon=True).start()
+
+
+def _load_pages() -> None:
+    from sealegs.harness.registry import usable_benchmarks  # late: with it comes what a benchmark is
+
+    for name in PAGES.values():
+        _function(name)
+    compile_templates("app/templates", "report", "report/samples", "page")
+    list(usable_benchmarks())  # their modules are imported by that
+
+
+async def static(request: web.Request) -> web.Response:
+    name = request.match_info["name"]
+    if name not in STATIC:
+        raise web.HTTPNotFound(text="There is no such file.")
+    path, kind = STATIC[name]
+    content = files("sealegs").joinpath(path).read_bytes()
+    return web.Response(body=content, content_type=kind, headers={"Cache-Control": "max-age=60"})

@@ -1,0 +1,51 @@
+"""Where a reply denies the right answer that it names, in its clause or in the one behind it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from sealegs.benchmarks.rgb.check.clauses import Clause, TokenSpan, ends_sentence, find, quote
+
+
+def denial(listed: Sequence[Clause], number: int) -> TokenSpan | None:
+    """What denies the right answer of a clause, or nothing."""
+    letters = listed[number].letters
+    if find("denied", letters) and not find("not_denied", letters):
+        return quote(listed[number], "denied")
+    if _is_labelled_wrong(listed, number):
+        return quote(listed[number - 1], "rejected_under_a_label")
+    if number + 1 < len(listed) and _takes_back(listed, number + 1):
+        return quote(listed[number + 1], "taken_back")
+    return None
+
+
+def is_about_the_answer(listed: Sequence[Clause], span: TokenSpan) -> bool:
+    """Whether an error is only one of the right answer, which the reply denies, and none of the documents."""
+    number = max(n for n, clause in enumerate(listed) if clause.start <= span.start)
+    letters = listed[number].letters
+    if re.search("[dK]", letters):
+        return False
+    denied = "G" in letters and find("denied", letters)
+    labels = number + 1 < len(listed) and _is_labelled_wrong(listed, number + 1)
+    return bool(denied) or labels or _takes_back(listed, number)
+
+
+def _takes_back(listed: Sequence[Clause], number: int) -> bool:
+    """Whether a clause rejects the right answer before it: "..., but that is wrong", "York? No: Leeds"."""
+    before, letters = listed[number - 1].letters if number else "", listed[number].letters
+    if "G" not in before or re.search("[dK]", before):
+        return False
+    if not ends_sentence(listed, number - 1):
+        return bool(find("taken_back", letters))
+    after = listed[number + 1].letters if number + 1 < len(listed) else ""
+    another = re.match("[xmB]*[KM#]" if letters == "n" else "B[KM#]", after)
+    return bool(find("no_answer", letters)) and bool(another) and "G" not in after
+
+
+def _is_labelled_wrong(listed: Sequence[Clause], number: int) -> bool:
+    """Whether the right answer is under the label of what is wrong: "Wrong: York. Right: Leeds"."""
+    if not number or ends_sentence(listed, number - 1) or not ends_sentence(listed, number):
+        return False
+    labelled = find("rejected_under_a_label", listed[number - 1].letters) and "G" in listed[number].letters
+    return bool(labelled) and any(find("right_label", clause.letters) for clause in listed[number + 1 :])

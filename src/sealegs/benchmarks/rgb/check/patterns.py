@@ -1,0 +1,70 @@
+"""The rules of `rules.json` as patterns of letters.
+
+A rule is a row of classes as `wording` names them, a/b for one of two, between `begin` and `end` of a clause
+where it says so; `any*5` is up to five tokens that are no negation, and the other groups are counted in the
+same way.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from sealegs.benchmarks.rgb.check.wording import LETTERS
+from sealegs.files.package_data import read_json
+
+CLASSES = LETTERS | {
+    "stating": "cZ",
+    "meta": "mV",
+    "right": "G",
+    "false": "K",
+    "asked": "Q",
+    "asked_for": "J",
+    "asked_kind": "H",
+    "other_kind": "O",
+    "name": "M",
+    "number": "#",
+}
+GROUPS = {
+    "any": "[^n]",
+    "neutral": "[^nGKM]",
+    "plain": "[^nGKMeyXT]",
+    "own": "[^nGKMd]",
+    "quiet": "[^nGdeyXc]",
+    "small": "[mVxBjpwOS]",
+    "opening": "[bxmVrHJpBiwaTS]",
+    "modifier": "[xBmVjQwH#]",
+    "aside": "[^ndKf]",
+    "value": "[MKGx#wB]",
+    "leading": "[bgxmVrtS]",
+    "leading_on": "[xmVBQHJjr]",
+    "saying": "[xmVBQHJjrTtahguw]",
+    "naming": "[QHJxmV]",
+    "reaching": "[^nvle]",
+    "unknowing": "[^nkcsaiHd]",
+    "subject": "[xmVrQH#ickBh]",
+}
+"""Groups of classes that may be between those of a rule."""
+
+
+@cache
+def rules() -> dict[str, re.Pattern[str]]:
+    """The rules of each tier as one pattern of letters."""
+    tiers = read_json(__package__, "rules.json", type=dict[str, tuple[str, ...]])
+    return {tier: re.compile("|".join(map(_pattern, listed))) for tier, listed in tiers.items()}
+
+
+def _pattern(rule: str) -> str:
+    parts = []
+    for item in rule.split():
+        names, _, most = item.partition("*")
+        if names in ("begin", "end"):
+            parts.append("^" if names == "begin" else "$")
+            continue
+        group = GROUPS.get(names)
+        if group is None:
+            letters = [CLASSES[name] for name in names.split("/") if name != "end"]
+            group = f"[{''.join(map(re.escape, letters))}]"
+            group = f"(?:{group}|$)" if "end" in names.split("/") else group
+        parts.append(f"{group}{{0,{most}}}" if most else group)
+    return "".join(parts)

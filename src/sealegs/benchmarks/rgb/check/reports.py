@@ -1,0 +1,94 @@
+"""Where a reply says that the documents are in error, with a word for an error or by contradicting them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from sealegs.benchmarks.rgb.check.clauses import Clause, TokenSpan, find, quote
+
+NEAR = 4
+"""Clauses before a correction that may say what the documents state."""
+
+
+def errors(listed: Sequence[Clause]) -> list[TokenSpan]:
+    """The clauses of a reply that report an error."""
+    everything = ".".join(clause.letters for clause in listed)
+    about_documents = "d" in everything or "K" in everything
+    spans = []
+    for number, clause in enumerate(listed):
+        if find("no_error", clause.letters):
+            continue
+        tiers = (
+            ["error"] * about_documents
+            + ["factual_error", "error_in_the_matter"]
+            + ["error_at_first"] * (number == 0)
+        )
+        if _is_about_documents(listed, number):
+            tiers.append("error_alone")
+        found = next((tier for tier in tiers if find(tier, clause.letters)), None)
+        if found:
+            spans.append(quote(clause, found))
+    return spans or _contradictions(listed, everything)
+
+
+def _is_about_documents(listed: Sequence[Clause], number: int) -> bool:
+    """Whether an error is one of the documents that the clauses around it speak of."""
+    sentence, short = listed[number].sentence, len(listed[number].letters) <= 4
+    for other in range(max(0, number - 3), min(len(listed), number + 3)):
+        if other != number and re.search("[dK]", listed[other].letters):
+            same = listed[other].sentence == sentence
+            if (same and (other == number - 1 or short)) or (short and other == number - 1):
+                return True
+    return False
+
+
+def _contradictions(listed: Sequence[Clause], everything: str) -> list[TokenSpan]:
+    """Reports without a word for an error: "the documents say Leeds, but it is York"."""
+    spans = []
+    for number, clause in enumerate(listed):
+        letters, before = _led(listed, number) + clause.letters, _before(listed, number)
+        if re.search("[GK]", everything) and find("contradicts", letters):
+            spans.append(quote(clause, "contradicts"))
+        elif find("states", letters) and find("not_false", before):
+            spans.append(quote(clause, "states"))
+        elif find("as_they_say", letters) and before.endswith("K") and "G" in everything:
+            spans.append(quote(clause, "as_they_say"))
+        elif find("takes_back", letters) and find("states_false", before):
+            spans.append(quote(clause, "takes_back"))
+        elif find("false_denied", letters) and "d" in everything and re.search("[GdT]", everything):
+            if any(find("states", other.letters) for other in listed):
+                spans.append(quote(clause, "false_denied"))
+        elif "G" not in letters or "n" in letters:
+            continue
+        elif find("corrects", letters) and (
+            find("states_false", before) or ("K" in letters and "h" in letters)
+        ):
+            spans.append(quote(clause, "corrects"))
+        elif find("in_truth", letters) and _states_before(listed, number):
+            spans.append(quote(clause, "in_truth"))
+    return spans
+
+
+def _led(listed: Sequence[Clause], number: int) -> str:
+    """The words that lead to a clause, where a comma parts them: "In reality, it is York"."""
+    before = listed[number - 1] if number else None
+    if before and before.sentence == listed[number].sentence and re.fullmatch("[tbrgx]+", before.letters):
+        return before.letters.replace("x", "")
+    return ""
+
+
+def _before(listed: Sequence[Clause], number: int) -> str:
+    """The letters of the clauses before: those of the same sentence, else the last one."""
+    number -= bool(_led(listed, number))
+    same = [n for n in range(max(0, number - NEAR), number) if listed[n].sentence == listed[number].sentence]
+    first = same[0] if same else max(0, number - 1)
+    return "".join(clause.letters for clause in listed[first:number])
+
+
+def _states_before(listed: Sequence[Clause], number: int) -> bool:
+    """Whether the clauses before say what the documents state, and no answer of its own."""
+    earlier = [clause.letters for clause in listed[max(0, number - NEAR) : number]]
+    return any(find("states", letters) for letters in earlier) and not any(
+        "G" in letters or "n" in letters for letters in earlier
+    )

@@ -1,0 +1,288 @@
+"""A reply as a row of word classes: negation, documents, knowing, error, the right answer, and so on.
+
+Each word, phrase or Han character becomes one letter, so that a rule is about classes and not about phrases:
+"none of the passages gives", "the text does not say" and 文中没有提到 are all a negation before a verb of
+stating. `phrases.json` has the phrases of each class.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache, lru_cache
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from sealegs.files.package_data import read_json
+from sealegs.text.answer_search.normalization import HAN, Word, plain, words
+from sealegs.text.answer_search.spelling import simplified
+
+LETTERS = {
+    "content": "w",
+    "beaten": "<",
+    "losing": ">",
+    "further": "D",
+    "belief": "L",
+    "apology": "S",
+    "not_negating": "z",
+    "negation": "n",
+    "declining": "A",
+    "lack": "l",
+    "lacking": "v",
+    "disagreeing": "C",
+    "error": "e",
+    "doubting": "X",
+    "misstating": "y",
+    "corrected": "h",
+    "actually": "t",
+    "true": "T",
+    "answering": "a",
+    "question": "q",
+    "knowing": "k",
+    "discussing": "Z",
+    "stating": "c",
+    "sufficiency": "s",
+    "information": "i",
+    "documents": "d",
+    "condition": "f",
+    "whether": "F",
+    "other": "E",
+    "some": "o",
+    "ordinal": "P",
+    "contrast": "b",
+    "until": "U",
+    "concession": "g",
+    "regardless": "R",
+    "nominated": "N",
+    "guess": "u",
+    "conclusion": "r",
+    "first_person": "p",
+    "claim": "j",
+    "asking": "W",
+    "linking": "B",
+    "only": "V",
+    "meta": "m",
+    "function": "x",
+}
+"""The classes of the file of phrases and their letters. Besides these: `G` the right answer, `K` the false
+one, `Q` a word or a name of the question, `J` a word that asks for the same kind of thing as the question
+(who, when), `H` a noun of that kind (name, date), `O` a word of another kind, `M` another name in Latin
+letters, `w` any other word, `#` another number, `,` and `.` the ends of clauses and sentences. A word that is
+in several classes is of the first."""
+SAYING = frozenset("nlvAeyXhCTNzfk<>DL")
+"""Letters by which decisions are taken: words of the question, as in a title, say nothing."""
+HAN_WORD = re.compile(f"[{HAN}]")
+
+
+class ByLanguage(Struct, frozen=True, forbid_unknown_fields=True):
+    en: tuple[str, ...]
+    zh: tuple[str, ...]
+
+
+class AnswerKind(Struct, frozen=True, forbid_unknown_fields=True):
+    asking: ByLanguage
+    nouns: ByLanguage
+
+
+class Phrases(Struct, frozen=True, forbid_unknown_fields=True):
+    """The word classes, and the words by which answers are compared."""
+
+    classes: dict[str, ByLanguage]
+    kinds: dict[str, AnswerKind]
+    """What a question may ask for: a person, a time, and so on."""
+    irregular: dict[str, str]
+    """Forms of verbs in questions that no ending explains."""
+
+
+PHRASES = read_json(__package__, "phrases.json", type=Phrases)
+
+
+class ReplyToken(NamedTuple):
+    """One word, phrase or answer: its class and its words."""
+
+    letter: str
+    start: int
+    end: int
+
+
+class ClassifiedReply(NamedTuple):
+    """A reply as classes: one letter for each token, with `,` and `.` where clauses and sentences end."""
+
+    tokens: Sequence[ReplyToken]
+    words: Sequence[Word]
+
+    @property
+    def letters(self) -> str:
+        return "".join(token.letter for token in self.tokens)
+
+
+def read(listed: Sequence[Word], query: str, answers: Mapping[int, tuple[int, str]]) -> ClassifiedReply:
+    """The classes of a text's words. `answers` has the end and the letter of an answer by its start."""
+    lexicon, asked_kinds = _lexicon(), kinds(query)
+    asked, asked_characters = _asked(query)
+    repeated = _repeated(listed, query)
+    tokens: list[ReplyToken] = []
+    position = 0
+    while position < len(listed):
+        word = listed[position]
+        if position and word.clause != listed[position - 1].clause:
+            mark = "." if word.sentence != listed[position - 1].sentence else ","
+            tokens.append(ReplyToken(mark, position, position))
+        end, letter = answers.get(position, (0, ""))
+        if not letter:
+            end, letter = _classified(listed, position, lexicon)
+            if letter in SAYING and all(repeated[position:end]):
+                letter = "Q"
+            elif letter in ("l", "e", "A") and (word.cased == "Na" or _begins_name(listed, position, end)):
+                letter = "w"
+        if letter[:1].isdigit():
+            same = letter[0] in (asked_kinds or "0")  # a name is asked for by "which", too
+            letter = ("H" if letter[1:] else "J") if same else "Q" if form(word.text) in asked else "O"
+        if letter in ("", "w") or (letter == "k" and form(word.text) in asked):
+            if form(word.text) in asked or word.text in asked_characters:
+                letter = "Q"
+            letter = letter or ("#" if word.number else "w")
+        if letter == "w" and end == position + 1 and _is_name(listed, position):
+            letter = "M"
+            if tokens and tokens[-1].letter == "M":
+                position = tokens.pop().start
+        tokens.append(ReplyToken(letter, position, end))
+        position = end
+    return ClassifiedReply(tokens, listed)
+
+
+def _repeated(listed: Sequence[Word], query: str) -> list[bool]:
+    """Whether each word repeats the question: two words of it in a row, or three Han characters."""
+    pairs = _runs(query)
+    repeated = [False] * len(listed)
+    texts = [word.text for word in listed] if pairs else []
+    for start in range(len(texts) - 1):
+        length = 3 if HAN_WORD.match(texts[start]) else 2
+        if tuple(texts[start : start + length]) in pairs:
+            repeated[start : start + length] = [True] * len(texts[start : start + length])
+    return repeated
+
+
+@lru_cache(maxsize=1024)
+def _runs(query: str) -> frozenset[tuple[str, ...]]:
+    texts = [word.text for word in words(query)]
+    return frozenset(tuple(texts[start : start + length]) for start in range(len(texts)) for length in (2, 3))
+
+
+@lru_cache(maxsize=1024)
+def kinds(query: str) -> frozenset[str]:
+    """The letters of the kinds of things that a question asks for."""
+    listed = words(query)
+    letters = (_classified(listed, position, _lexicon())[1] for position in range(len(listed)))
+    return frozenset(letter[0] for letter in letters if letter[:1].isdigit())
+
+
+def _classified(
+    listed: Sequence[Word],
+    position: int,
+    lexicon: tuple[dict[tuple[str, ...], str], dict[str, tuple[int, ...]]],
+) -> tuple[int, str]:
+    """The end and the letter of the longest phrase that begins here; no letter where it is in no class."""
+    letters, lengths = lexicon
+    word = listed[position]
+    for length in lengths.get(word.text, ()):
+        phrase = listed[position : position + length]
+        letter = letters.get(tuple([w.text for w in phrase]))
+        if letter and phrase[-1].clause == word.clause:
+            return position + len(phrase), letter
+    return position + 1, letters.get((word.text,)) or letters.get((_base(word.text),), "")
+
+
+def _begins_name(listed: Sequence[Word], position: int, end: int) -> bool:
+    """Whether a phrase is the beginning of a name: "Unknown Tides", but not "Unknown Reason"."""
+    if end == len(listed) or listed[end].clause != listed[position].clause:
+        return False
+    capitals = listed[position].cased[:1].isupper() and listed[end].cased[:1].isupper()
+    return capitals and not _classified(listed, end, _lexicon())[1]
+
+
+def _is_name(listed: Sequence[Word], position: int) -> bool:
+    """Whether a word has a capital that is not only that of a sentence: inside one, before another capital,
+    or as a clause by itself."""
+    word = listed[position]
+    if not word.cased[:1].isupper():
+        return False
+    if position and listed[position - 1].sentence == word.sentence:
+        return True
+    after = listed[position + 1] if position + 1 < len(listed) else None
+    return after is None or after.clause != word.clause or after.cased[:1].isupper()
+
+
+@lru_cache(maxsize=1024)
+def asks_yes_or_no(query: str) -> bool:
+    """Whether a question has no word that asks for something: "no" is an answer to it."""
+    listed = words(query)
+    letters = [_classified(listed, position, _lexicon())[1] for position in range(len(listed))]
+    return bool(letters) and not any(letter == "W" or letter.isdigit() for letter in letters)
+
+
+def asked_forms(query: str) -> frozenset[str]:
+    """The content words and the Han characters of a question."""
+    forms, characters = _asked(query)
+    return forms | characters
+
+
+@lru_cache(maxsize=1024)
+def _asked(query: str) -> tuple[frozenset[str], frozenset[str]]:
+    """The words of a question that are in no class of function words, and its Han characters."""
+    listed = words(simplified(plain(query)))
+    content, characters = set(), set()
+    position = 0
+    while position < len(listed):
+        end, letter = _classified(listed, position, _lexicon())
+        for text in (word.text for word in listed[position:end]):
+            if HAN_WORD.match(text):
+                if letter not in tuple("xmVWB") and not letter.isdigit():
+                    characters.add(text)
+            elif _lexicon()[0].get((text,), "w") not in "xmVWdn":
+                content.add(form(text))
+        position = end
+    return frozenset(content), frozenset(characters)
+
+
+@lru_cache(maxsize=8192)
+def _base(word: str) -> str:
+    """The word of a class of which this is another form: provides, providing and provided are provide."""
+    letters = _lexicon()[0]
+    for ending in ("s", "es", "ed", "d", "ing", "ly") if word.isascii() and len(word) > 3 else ():
+        stem = word.removesuffix(ending)
+        if stem != word and len(stem) > 2 and (ending != "d" or stem[-1] == "e"):
+            doubled, ies = stem[-1] == stem[-2], stem.endswith("i")
+            for base in (stem, stem + "e", stem[:-1] if doubled else stem, stem[:-1] + "y" if ies else stem):
+                if not letters.get((base,), "0")[0].isdigit():
+                    return base
+    return word
+
+
+@lru_cache(maxsize=8192)
+def form(word: str) -> str:
+    """A word without the ending of a verb or of a plural: hosts, hosted and hosting are host."""
+    word = PHRASES.irregular.get(word, word)
+    if not word.isascii():
+        return word
+    stem = re.sub(r"(?:ing|ed|es|s|er|or|e)$", "", word)
+    return stem if len(stem) > 2 else word
+
+
+@cache
+def _lexicon() -> tuple[dict[tuple[str, ...], str], dict[str, tuple[int, ...]]]:
+    """The letter of every phrase, and the lengths of those of several words by their first, longest first."""
+    letters: dict[tuple[str, ...], str] = {}
+    lengths: dict[str, set[int]] = {}
+    classes = [(PHRASES.classes["content"], "w")]
+    for number, kind in enumerate(PHRASES.kinds.values()):
+        classes += [(kind.asking, str(number)), (kind.nouns, f"{number}n")]
+    classes += [(PHRASES.classes[name], letter) for name, letter in LETTERS.items()]
+    for listed, letter in classes:
+        for phrase in (*listed.en, *listed.zh):
+            texts = tuple(word.text for word in words(plain(phrase))) or (phrase,)
+            if texts not in letters:
+                letters[texts] = letter
+                lengths.setdefault(texts[0], set()).update({len(texts)} - {1})
+    return letters, {first: tuple(sorted(those, reverse=True)) for first, those in lengths.items()}

@@ -1,0 +1,194 @@
+"""The running text of a user's document: its title and its sections, without what only lays it out.
+
+Markdown, HTML, plain text and text taken from pages are read alike. Headings, `#` or underlined, tagged, or
+short lines of their own, end a section; marks, tables, code, page numbers, running heads and the hyphens of
+broken lines go.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import NamedTuple
+
+from sealegs.benchmarks.rgb.data import Lang
+
+HEADING_LENGTH: dict[Lang, int] = {"en": 70, "zh": 24}
+"""In characters: a longer line is a sentence."""
+RUNNING = 3
+"""A short line that begins or ends so many pages is the head or foot of a page."""
+
+_FRONT_MATTER = re.compile(r"\A---\n.*?\n(?:---|\.\.\.)\n", re.DOTALL)
+_CODE = re.compile(r"^ {0,3}(```|~~~).*?^ {0,3}\1[^\n]*$", re.DOTALL | re.MULTILINE)
+_HTML = re.compile(r"</?(?:html|body|p|div|h[1-6]|li|td|br|section|article)\b[^>]*>", re.IGNORECASE)
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_UNREAD = re.compile(
+    r"<(script|style|head|nav|header|footer|aside|form|button|table|pre)\b.*?</\1\s*>",
+    re.DOTALL | re.IGNORECASE,
+)
+_CONTENT = re.compile(r"<(main|article)\b[^>]*>(.*)</\1\s*>", re.DOTALL | re.IGNORECASE)
+"""What a page is about, without its menus and key bindings."""
+_ITEM_TAG = re.compile(r"<li\b[^>]*>\s*(?:<p\b[^>]*>)?", re.IGNORECASE)
+_TITLE_TAG = re.compile(r"<title\b[^>]*>(.*?)</title\s*>", re.DOTALL | re.IGNORECASE)
+_HEADING_TAG = re.compile(r"<h([1-6])\b[^>]*>(.*?)</h\1\s*>", re.DOTALL | re.IGNORECASE)
+_BLOCK_TAG = re.compile(r"</?(?:p|div|li|ul|ol|br|section|article|body|html|tr|blockquote)\b[^>]*>", re.I)
+_TAG = re.compile(r"<[/!]?[a-zA-Z][^<>]*>")
+_PAGE_NUMBER = re.compile(
+    r"[-–—\s]*(?:(?:page|p\.|第)\s*\d{1,4}|\d{1,3}|[ivxl]{1,6})\s*(?:页|(?:of|/)\s*\d{1,4})?[-–—\s]*", re.I
+)
+"""A year that stands alone is none."""
+_HASHES = re.compile(r" {0,3}(#{1,6})\s+(.*?)\s*#*")
+_UNDERLINE = re.compile(r" {0,3}(?:=+|-{3,})\s*")
+_RULE = re.compile(r"\s*(?:[-*_=]\s*){3,}")
+_TABLE_ROW = re.compile(r"\s*\|.*|.*\|.*\|.*|.*\t.*\t.*|.*\S(?: {2,}[-+\d.,%]+){2,}\s*")
+_DIRECTIVE = re.compile(r"\s*\.\. [\w-]+::.*")
+_INDENTED = re.compile(r"^[ \t].*", re.MULTILINE)
+"""Pages of a manual have tabs for blanks; only lines that begin at the margin may be rows of cells."""
+_BULLET = re.compile(r"\A\s*(?:[-*+•·]|\d{1,2}[.)])\s+")
+_QUOTE = re.compile(r"\A\s*>\s?")
+_NUMBERED = re.compile(
+    r"\A(?:\d{1,2}(?:\.\d{1,2})*[.)]\s+|\d{1,2}(?:\.\d{1,2})+\s+|\d\s+|[IVX]+\.\s+|"
+    r"第[一二三四五六七八九十\d]+[章节]\s*|[一二三四五六七八九十]+、)"
+)
+_IMAGE = re.compile(r"!\[[^\]]*\]\([^)]*\)")
+_LINK = re.compile(r"\[([^\]]+)\](?:\([^)]*\)|\[[^\]]*\])")
+_MARKS = re.compile(r"(?<=\S)\*{1,3}|\*{1,3}(?=\S)|(?<!\w)_{1,3}|_{1,3}(?!\w)|`+|\[\^?\d+\]|~~")
+_ENDS_SENTENCE = re.compile(r"[.!?…。！？；;:：,，、][\"”’)」』）]*\Z")
+
+
+class Section(NamedTuple):
+    heading: str
+    """Empty where there is none."""
+    paragraphs: list[str]
+
+
+class Sections(NamedTuple):
+    title: str
+    """Empty where the document has none."""
+    sections: list[Section]
+
+
+def read_sections(text: str, lang: Lang) -> Sections:
+    """The title of a document and its sections, in order; sections without any text are left out."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n").removeprefix("\ufeff")
+    title, text = _without_tags(_INDENTED.sub(lambda line: line[0].expandtabs(), text))
+    text = _CODE.sub("\n\n", _FRONT_MATTER.sub("", text))
+    sections = [Section("", [])]
+    blocks = list(_blocks(_without_page_marks(text).strip("\n").split("\n"), lang))
+    questions = sum(heading and _asks(lines[0]) for heading, lines in blocks)
+    for heading, lines in blocks:
+        begins = not title and not any(section.paragraphs for section in sections)
+        if questions > 1 and _asks(lines[0]):  # of a FAQ: the first one is not its title
+            begins = False
+        if begins and (heading or all(_is_short_heading(line, lang) for line in lines)):
+            title = ", ".join(map(_clean, lines)).rstrip(":：")
+        elif not heading:
+            sections[-1].paragraphs.append(_paragraph(lines, lang))
+        else:
+            sections.append(Section(_NUMBERED.sub("", _clean(lines[0])).rstrip(":："), []))
+    return Sections(title, [section for section in sections if any(section.paragraphs)])
+
+
+def _without_tags(text: str) -> tuple[str, str]:
+    """The title that HTML names, and its text with headings as Markdown has them; other text as it is."""
+    if not _HTML.search(text):
+        return "", text
+    titles = _TITLE_TAG.findall(text)
+    content = _CONTENT.search(text)
+    text = _UNREAD.sub("\n\n", _COMMENT.sub("", content[2] if content else text))
+    text = _HEADING_TAG.sub(lambda match: f"\n\n# {' '.join(match[2].split())}\n\n", text)
+    text = _BLOCK_TAG.sub("\n\n", _ITEM_TAG.sub("\n\n- ", text))
+    text = "\n".join(line.strip() for line in text.split("\n"))
+    title = html.unescape(_TAG.sub("", titles[0])).strip() if titles and "\n# " not in text else ""
+    return title, html.unescape(_TAG.sub("", text))
+
+
+def _without_page_marks(text: str) -> str:
+    """Without page numbers, nor the short lines that recur beside them or beside a page break."""
+    lines = text.replace("\f", "\n\f\n").split("\n")
+    marks = {
+        index
+        for index, line in enumerate(lines)
+        if line == "\f" or (line.strip() and _PAGE_NUMBER.fullmatch(line.strip()))
+    }
+    beside = Counter(
+        lines[index].strip() for index in {index + step for index in marks for step in _steps(lines, index)}
+    )
+    running = {line for line, number in beside.items() if line and number >= RUNNING}
+    kept = [line for index, line in enumerate(lines) if index not in marks and line.strip() not in running]
+    return "\n".join(kept)
+
+
+def _steps(lines: Sequence[str], index: int) -> Iterator[int]:
+    """How far the nearest lines with text are from a line, before and after it."""
+    for direction in (-1, 1):
+        step = direction
+        while 0 <= index + step < len(lines):
+            if lines[index + step].strip():
+                yield step
+                break
+            step += direction
+
+
+def _blocks(lines: Sequence[str], lang: Lang) -> Iterator[tuple[bool, list[str]]]:
+    """The headings and paragraphs of a text, each with whether it is a heading."""
+    for blank, group in groupby(lines, key=lambda line: not line.strip()):
+        if not blank:
+            yield from _block(list(group), lang)
+
+
+def _block(lines: list[str], lang: Lang) -> Iterator[tuple[bool, list[str]]]:
+    """What stands between two blank lines: marked headings, a short line of its own, items, paragraphs."""
+    if len(lines) == 1 and _is_short_heading(lines[0], lang):
+        yield True, [lines[0].strip()]
+        return
+    paragraph: list[str] = []
+    for number, line in enumerate(lines):
+        below = lines[number + 1] if number + 1 < len(lines) else ""
+        hashes, first = _HASHES.fullmatch(line), not paragraph
+        underlined = first and bool(_UNDERLINE.fullmatch(below))
+        # As pages of a manual have them: SYNOPSIS, and below it indented text.
+        outdented = first and line.strip().isupper() and not line[0].isspace() and below.startswith("  ")
+        starts = bool(hashes or underlined or _BULLET.match(line) or _RULE.fullmatch(line))
+        if paragraph and (starts or _TABLE_ROW.fullmatch(line)):
+            yield False, paragraph
+            paragraph = []
+        if hashes or underlined or (outdented and _is_short_heading(line, lang)):
+            yield True, [hashes[2] if hashes else line.strip()]
+        elif not any(pattern.fullmatch(line) for pattern in (_TABLE_ROW, _RULE, _UNDERLINE, _DIRECTIVE)):
+            paragraph.append(_QUOTE.sub("", _BULLET.sub("", line, count=1), count=1))
+    if paragraph:
+        yield False, paragraph
+
+
+def _is_short_heading(line: str, lang: Lang) -> bool:
+    """A line of its own that is short and does not end as a sentence does, unless it asks, as in a FAQ."""
+    text = line.strip()
+    if len(text) > HEADING_LENGTH[lang] or (_ENDS_SENTENCE.search(text) and not _asks(text)):
+        return False
+    if any(pattern.fullmatch(line) for pattern in (_HASHES, _TABLE_ROW, _RULE)):
+        return False
+    return bool(re.match(r"[^\W_]", text)) and not text[0].islower()
+
+
+def _asks(line: str) -> bool:
+    return line.rstrip().endswith(("?", "？"))
+
+
+def _paragraph(lines: Sequence[str], lang: Lang) -> str:
+    """Its lines as one, words that were broken at a line's end whole again; an item of a list gets a stop."""
+    text = "\n".join(line.strip() for line in lines)
+    if lang == "en":
+        text = re.sub(r"(?<=[a-z])[-\u2010\u00ad]\n(?=[a-z])", "", text)
+    text = _clean(text.replace("\n", " " if lang == "en" else ""))
+    stop = "." if lang == "en" else "。"
+    return text if not text or _ENDS_SENTENCE.search(text) else f"{text}{stop}"
+
+
+def _clean(text: str) -> str:
+    """Without the marks of Markdown: what they emphasise or link stays."""
+    text = _MARKS.sub("", _LINK.sub(r"\1", _IMAGE.sub("", text)))
+    return " ".join(html.unescape(text).split())

@@ -1,0 +1,354 @@
+"""The path of every request: past the journal, through the gate, to a model, into the journal.
+
+A request is given its key once, which stays with it. What the journal holds is not asked. The gate admits
+the rest while the limits hold; the model yields each request with its response, in any order, and the journal
+stores it. A request that ended in an error is stored too: the next start asks it again, this one never.
+"""
+
+from __future__ import annotations
+
+import gc
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, TypeAlias
+
+from sealegs.errors import SealegsError, UsageError
+from sealegs.harness.gate import RequestGate, RoleGate, Ticket
+from sealegs.harness.model import CountsTries, HasNotes, MayRefuse, Model, addresses_of
+from sealegs.harness.progress import Progress, watch
+from sealegs.journal.database import LOOKUP
+from sealegs.journal.journal import Journal, JournalKey, Keyed, make_key, model_digest
+from sealegs.journal.recording import Recording
+from sealegs.text.answers import IN_REASONING
+from sealegs.types import Generate, Request, Response
+
+LISTED = 5
+"""Versions of a model that a note lists."""
+NEW_OBJECTS = 20_000
+"""After which the garbage collector looks for cycles among them, while requests are sent."""
+FIRST_REPLIES = 20
+"""A model of which so many first replies end inside their reasoning is not asked further."""
+
+Opener: TypeAlias = Callable[[str], Model]
+"""Gives the model of a role, loading nothing before it is asked."""
+
+Refusal: TypeAlias = Callable[[int], SealegsError]
+"""Says why so many requests are not asked, and what permits them."""
+
+TITLES = {"model": "asking", "embedder": "embedding", "judge": "judging"}
+
+
+class RareCollection:
+    """While requests are sent, Python's garbage collector looks for cycles less often: at its usual pace it
+    takes a third of the time of many small requests. Calls may overlap; the last to end leaves it as it was.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._calls = 0
+        self._thresholds = (0, 0, 0)
+        self._froze = False
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._calls:
+                self._thresholds = gc.get_threshold()
+                gc.set_threshold(max(NEW_OBJECTS, self._thresholds[0]), *self._thresholds[1:])
+                self._froze = not gc.get_freeze_count()
+                if self._froze:  # modules, samples and models are passed over
+                    gc.freeze()
+            self._calls += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._calls -= 1
+            if not self._calls:
+                gc.set_threshold(*self._thresholds)
+                if self._froze:
+                    gc.unfreeze()
+
+
+RARE_COLLECTION = RareCollection()
+
+
+class ReasoningOnly(UsageError):
+    """The first replies of a model all end inside their reasoning."""
+
+
+class Dispatcher:
+    """Has requests answered, each once, and reads what is stored."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        identities: Mapping[str, dict[str, Any]],
+        *,
+        opener: Opener,
+        gate: RequestGate,
+        progress: Progress,
+        titles: Mapping[str, str] = TITLES,
+        reuse: Recording | None = None,
+        refusals: Mapping[str, Refusal] | None = None,
+    ) -> None:
+        self.journal = journal
+        self.gate = gate
+        self._opener = opener
+        self._progress = progress
+        self._titles = titles
+        self._reuse = reuse
+        self._refusals = refusals or {}
+        self._asked: dict[str, Model] = {}
+        self._failed: set[bytes] = set()
+        """The keys of what ended in an error in this start."""
+        self._versions: defaultdict[str, set[tuple[str, str]]] = defaultdict(set)
+        """By role: the models and fingerprints that the replies name."""
+        self._digests = {role: model_digest(identity) for role, identity in identities.items()}
+        gate.resume(journal.usage(), journal.put_usage)
+
+    def ask(self, role: str, requests: Callable[[], Iterator[Request]]) -> None:
+        """Have every request answered that the journal does not hold. `requests` may be iterated anew.
+
+        Of a role that may not be asked, what failed before stays as it is; what was never asked is refused.
+        """
+        self._ask(role, requests, self.keys(role, requests()))
+
+    def answer(self, requests: Sequence[Request]) -> list[Response]:
+        """Have requests of any roles answered that are not yet; the answers in order."""
+        keys: dict[str, list[JournalKey]] = {}
+        for role, group in by_role(requests).items():
+            keys[role] = self.keys(role, group)
+            self._ask(role, group.__iter__, keys[role])
+        return self._read(requests, keys)
+
+    def read(self, requests: Sequence[Request]) -> list[Response]:
+        """The stored answers to requests of any roles, in order."""
+        return self._read(
+            requests, {role: self.keys(role, group) for role, group in by_role(requests).items()}
+        )
+
+    def keys(self, role: str, requests: Iterable[Request]) -> list[JournalKey]:
+        digest = self._digests[role]
+        return [make_key(digest, request) for request in requests]
+
+    def count_missing(self, role: str, requests: Iterable[Request]) -> int:
+        """How many requests were never answered, however that ended."""
+        return len(self.journal.unanswered(self.keys(role, requests), again=False))
+
+    def notes(self) -> dict[str, list[str]]:
+        """By role, what the models that were asked have to say beside the figures."""
+        noted = {role: model.notes() for role, model in self._asked.items() if isinstance(model, HasNotes)}
+        for role, versions in self._versions.items():
+            noted[role] = [*noted.get(role, ()), *_version_notes(versions)]
+        return {role: notes for role, notes in noted.items() if notes}
+
+    def refused(self) -> dict[str, list[str]]:
+        """By role, the settings that the servers refused, so that they were not sent."""
+        asked = self._asked.items()
+        refused = {role: model.refused() for role, model in asked if isinstance(model, MayRefuse)}
+        return {role: names for role, names in refused.items() if names}
+
+    def _ask(self, role: str, requests: Callable[[], Iterator[Request]], keys: list[JournalKey]) -> None:
+        title, total = self._title(role), len({key.key for key in keys})
+        missing = self.journal.unanswered(keys) - self._failed
+        if self._reuse is not None and missing:
+            self._take_over(self._reuse, role, _pending(requests(), keys, set(missing)), total)
+            missing = self.journal.unanswered(keys) - self._failed
+        refusal = self._refusals.get(role)
+        if missing and refusal:
+            if new := len(self.journal.unanswered(keys, again=False)):
+                raise refusal(new)
+            missing = set()
+        self._progress.phase(title, total=total, done=total - len(missing))
+        if missing:
+            model = self._asked[role] = self._opener(role)
+            watch(model, self._progress)
+            if isinstance(model, CountsTries):
+                model.count_with(RoleGate(self.gate, role))
+            with RARE_COLLECTION:
+                _Sending(self, model, role, _pending(requests(), keys, missing)).run()
+
+    def _title(self, role: str) -> str:
+        """What a phase is called: `judging`, or `judging vllm:NAME` for a role that names its model."""
+        kind, _, spec = role.partition(":")
+        name = spec.partition("?")[0].rstrip(":")
+        title = self._titles.get(kind, kind)
+        return f"{title} {name}" if name else title
+
+    def _take_over(self, reuse: Recording, role: str, pending: Iterator[Keyed], total: int) -> None:
+        """File what another run was answered to these very requests, by this very model."""
+        copied, title = 0, self._title(role)
+        while chunk := {keyed.key.key: keyed for keyed in islice(pending, LOOKUP)}:
+            for key, response in reuse.find_keys(list(chunk)).items():
+                if response.status != "error":
+                    self.journal.put(chunk[key], response)
+                    copied += 1
+        self.journal.flush()
+        if copied:
+            self._progress.note(
+                f"{title}: {copied:,} of {total:,} answers taken over from {reuse.path.parent}"
+            )
+        elif role == "model":
+            self._progress.note(
+                f"{title}: no answer taken over from {reuse.path.parent}: it holds none to these requests "
+                "from this model."
+            )
+
+    def store(self, keyed: Keyed, response: Response) -> None:
+        self.journal.put(keyed, response)
+        if response.status == "error":
+            self._failed.add(keyed.key.key)
+
+    def count(self, ticket: Ticket, response: Response) -> None:
+        self.gate.settle(ticket, response)
+        self._progress.answered(response, usd=self.gate.usd)
+
+    def _read(self, requests: Sequence[Request], keys: Mapping[str, list[JournalKey]]) -> list[Response]:
+        streams = {role: self.journal.read(group) for role, group in keys.items()}
+        responses = [next(streams[request.role]) for request in requests]
+        for request, response in zip(requests, responses, strict=True):
+            if response.model or response.fingerprint:
+                self._versions[request.role].add((response.model, response.fingerprint))
+        return responses
+
+
+class _Sending:
+    """The requests of one role on their way: admitted, under way, stored; the stream that a model reads."""
+
+    def __init__(self, dispatcher: Dispatcher, model: Model, role: str, pending: Iterator[Keyed]) -> None:
+        self._dispatcher = dispatcher
+        self._model = model
+        self._role = role
+        self._pending = pending
+        self._first: Request | None = None
+        """That begins a stream: it was admitted, and not given to the model yet."""
+        self._held_back: Keyed | None = None
+        """The next request, while those under way hold the money that it needs."""
+        self._under_way: dict[Request, tuple[Keyed, Ticket]] = {}
+        self._reasoning_only: int | None = 0
+        """Replies so far that ended inside their reasoning; None once another has come."""
+
+    def run(self) -> None:
+        try:
+            # Waits for money are in this thread, which a stop reaches.
+            while (first := self._admit_next(wait=True)) is not None:
+                self._answer_all(first)
+        finally:
+            self._dispatcher.journal.flush()
+
+    def _answer_all(self, first: Request) -> None:
+        """Have the model answer what the gate admits while it reads."""
+        self._first = first
+        answers = iter(self._model.answer(self))
+        answer: tuple[Request, Response] | None = None
+        try:
+            for answer in answers:
+                self._take(*answer)
+        except (KeyboardInterrupt, ReasoningOnly) as stop:
+            if answer is not None and answer[0] in self._under_way:
+                self._take(*answer)
+            for request, response in _left_over(answers, stop):
+                self._take(request, response)
+            raise
+        finally:
+            if (close := getattr(answers, "close", None)) is not None:
+                close()  # its thread reads no further
+            for _, ticket in list(self._under_way.values()):
+                self._dispatcher.gate.settle(ticket, None)
+            self._under_way.clear()
+
+    def __iter__(self) -> Iterator[Request]:
+        return self
+
+    def __next__(self) -> Request:
+        """The next request that the gate admits. A model may read them in a thread of its own, and may ask
+        again after the end: what was answered since then may have left money over."""
+        request, self._first = self._first or self._admit_next(wait=False), None
+        if request is None:
+            raise StopIteration
+        return request
+
+    def _admit_next(self, *, wait: bool) -> Request | None:
+        """The next request; None at the end, and where it must wait until those under way are answered."""
+        keyed = self._held_back or next(self._pending, None)
+        ticket = self._dispatcher.gate.admit(keyed.request, wait=wait) if keyed is not None else None
+        if keyed is None or ticket is None:
+            self._held_back = keyed
+            return None
+        self._held_back = None
+        self._under_way[keyed.request] = keyed, ticket
+        return keyed.request
+
+    def _take(self, request: Request, response: Response) -> None:
+        """Store a response, then count it. Interrupted in between, it is taken again, and counted once."""
+        keyed, ticket = self._under_way.get(request, (None, None))
+        if keyed is None or ticket is None:
+            raise UsageError(
+                f"{type(self._model).__name__} answered a request that it was not asked, or one twice: a "
+                "model yields each request that it is given once, with its response."
+            )
+        self._dispatcher.store(keyed, response)
+        del self._under_way[request]
+        self._dispatcher.count(ticket, response)
+        self._check_reasoning(request, response)
+
+    def _check_reasoning(self, request: Request, response: Response) -> None:
+        """Stop where a model only thinks: each reply is paid for, and none can be scored."""
+        if self._reasoning_only is None or response.status == "error" or not isinstance(request, Generate):
+            return
+        if IN_REASONING not in response.reason:
+            self._reasoning_only = None
+            return
+        self._reasoning_only += 1
+        if self._reasoning_only == FIRST_REPLIES:
+            fix = "--max-tokens with a larger number"
+            if addresses_of(self._model):
+                name = "--model-arg " if self._role == "model" else f"in the spec of the {self._role}, ?"
+                fix = f"{name}reasoning_tokens=8192"
+            raise ReasoningOnly(
+                f"The first {FIRST_REPLIES} replies of the {self._role} all ended inside their reasoning, "
+                f"before any answer. Give it tokens to think with ({fix}) and another --out."
+            )
+
+
+def _pending(requests: Iterable[Request], keys: Iterable[JournalKey], missing: set[bytes]) -> Iterator[Keyed]:
+    """The requests whose key is missing, each once."""
+    for request, key in zip(requests, keys, strict=True):
+        if key.key in missing:
+            missing.remove(key.key)
+            yield Keyed(key, request)
+
+
+def _left_over(
+    answers: Iterator[tuple[Request, Response]], stop: BaseException
+) -> Iterator[tuple[Request, Response]]:
+    """What a model has received when it is stopped, and not yet yielded; nothing of one that has none."""
+    try:
+        if (throw := getattr(answers, "throw", None)) is not None:
+            yield throw(stop)
+            yield from answers
+    except (type(stop), StopIteration):
+        return
+
+
+def _version_notes(versions: set[tuple[str, str]]) -> Iterator[str]:
+    """Where a server's replies name more than one model, or more than one version of its software."""
+    for what, names in (
+        ("models", {model for model, _ in versions}),
+        ("backends (system fingerprint, provider)", {fingerprint for _, fingerprint in versions}),
+    ):
+        if len(names) > 1:
+            listed = sorted(name or "none" for name in names)
+            more = f" and {len(listed) - LISTED:,} more" if len(listed) > LISTED else ""
+            yield (
+                f"The server's replies name {len(listed):,} {what}: {', '.join(listed[:LISTED])}{more}. The "
+                "figures are of all of them together."
+            )
+
+
+def by_role(requests: Iterable[Request]) -> dict[str, list[Request]]:
+    roles: defaultdict[str, list[Request]] = defaultdict(list)
+    for request in requests:
+        roles[request.role].append(request)
+    return roles

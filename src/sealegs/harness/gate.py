@@ -1,0 +1,235 @@
+"""The gate before every model: it counts requests and dollars before they are spent, and keeps the limits.
+
+A request is admitted with one try, and with the most that it may cost set aside; its answer replaces that by
+what it did cost. Whatever else a model sends (retries, a second request, a call with many texts, trials) is
+counted before it is sent. All of it counts over all starts of a run: the journal keeps the sums, those set
+aside included, so that what was under way when a process was killed counts as spent.
+
+Where money that others have set aside may still become free, a request waits. Where it cannot, the run ends
+with BudgetReached. Runs of one process may share limits: each has a gate of its own, behind which is a
+`shared` one. All of them may be used from any thread.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from sealegs.errors import BudgetReached
+from sealegs.harness.limits import ROUNDING, Limits, Price, Refused
+from sealegs.journal.database import JournalUsage
+from sealegs.text.token_estimate import estimate_tokens
+from sealegs.types import Embed, Generate, LogLikelihood, Rank, Request, Response, StringLikelihood
+
+UNPRICED = (Embed, Rank)
+"""Kinds of requests whose tokens cost next to nothing and are not counted. Nor is a request to a model that
+computes here; calls to a server are."""
+NOTHING = JournalUsage()
+WAIT_S = 0.5
+"""Between two looks whether money has become free: a wait without end cannot be interrupted everywhere."""
+
+
+class Ticket(NamedTuple):
+    """A request that was admitted."""
+
+    role: str
+    tokens: JournalUsage | None
+    """What it may use at most, which is set aside; None where its tokens are not counted."""
+
+
+class RequestGate:
+    """Admits requests while the limits hold."""
+
+    def __init__(
+        self,
+        limits: Limits | None = None,
+        prices: Mapping[str, Price] | None = None,
+        thinking: Mapping[str, int] | None = None,
+        *,
+        shared: RequestGate | None = None,
+        owner: str = "",
+    ) -> None:
+        self.limits = limits = limits or Limits()
+        self.requests = 0
+        self.usd = 0.0
+        """Spent, over all starts."""
+        self.reserved_usd = 0.0
+        """Set aside for what is under way."""
+        self._owner = owner
+        """Whose limits they are, where they are not those of one run: `the suite`."""
+        self._prices = prices or {}
+        self._default_price = limits.price or Price(0.0, 0.0)
+        self._thinking = thinking or {}
+        """By role: tokens that a model may write beside its answer."""
+        self._shared = shared
+        self._counts_money = limits.max_usd is not None or shared is not None
+        self._earlier: Mapping[str, JournalUsage] = {}
+        self._usage: dict[str, JournalUsage] = {}
+        """By role: what this start has used, and set aside."""
+        self._under_way = 0
+        """Requests that were admitted with money set aside, and are not settled yet."""
+        self._store: Callable[[str, JournalUsage], None] = lambda role, usage: None
+        self._lock: threading.Condition = shared._lock if shared else threading.Condition()
+
+    def resume(
+        self, usage: Mapping[str, JournalUsage], store: Callable[[str, JournalUsage], None] | None = None
+    ) -> None:
+        """Count from what earlier starts used, by role, here and in shared limits. Called again, it replaces
+        what was counted before. `store` is given each sum whenever it changes."""
+        with self._lock:
+            self._count_earlier(self._earlier, -1)
+            self._earlier = dict(usage)
+            self._count_earlier(self._earlier, +1)
+            if store is not None:
+                self._store = store
+                for role in self._usage:
+                    self._save(role)
+
+    def admit(self, request: Request, *, wait: bool) -> Ticket | None:
+        """Count a request, and set aside what it may cost; None where that is not possible now.
+
+        With `wait`, it is waited for what others have set aside; where no one has, BudgetReached.
+        """
+        if isinstance(request, UNPRICED):
+            return Ticket(request.role, None)
+        tokens = JournalUsage(0, *estimate(request, self._thinking)) if self._counts_money else NOTHING
+        usd = self._cost(request.role, tokens)
+        with self._lock:
+            while refused := self.count_and_reserve(usd):
+                if not wait:
+                    return None
+                if not refused.is_transient:
+                    raise self._reached(refused.limit, usd)
+                self._lock.wait(WAIT_S)
+            self._under_way += 1
+            self._use(request.role, tokens._replace(requests=1))
+        return Ticket(request.role, tokens)
+
+    def count_try(self, role: str, *, waiting: int = 1) -> bool:
+        """Count one more call before it is sent. What it may cost is set aside already, but a reply that was
+        paid for and is no answer may have used that up: False where one of the others under way, those
+        `waiting` for the same aside, may leave money over; BudgetReached where none can."""
+        with self._lock:
+            if refused := self.count_and_reserve(0.0):
+                if refused.is_transient and self._under_way > waiting:
+                    return False
+                raise self._reached(refused.limit, 0.0)
+            self._use(role, JournalUsage(1))
+        return True
+
+    def add_used(self, role: str, tokens_in: int, tokens_out: int) -> None:
+        """Count the tokens of a reply that was paid for and gave no response."""
+        with self._lock:
+            self._use(role, JournalUsage(0, tokens_in, tokens_out))
+            self.settle_usd(0.0, self._cost(role, JournalUsage(0, tokens_in, tokens_out)))
+
+    def settle(self, ticket: Ticket, response: Response | None) -> None:
+        """Replace what was set aside by what a response did cost. None: it was stopped before it ended."""
+        role, reserved = ticket
+        if reserved is None:
+            return
+        used = _used(reserved, response) if response is not None else NOTHING
+        with self._lock:
+            self._under_way -= 1
+            change = JournalUsage(
+                0, used.tokens_in - reserved.tokens_in, used.tokens_out - reserved.tokens_out
+            )
+            if change != NOTHING:
+                self._use(role, change)
+            self.settle_usd(self._cost(role, reserved), self._cost(role, used))
+
+    def count_and_reserve(self, usd: float) -> Refused | None:
+        """Count a try, with what it may cost at most; else the limit that it would break."""
+        limits, owner = self.limits, self._owner
+        if limits.max_requests is not None and self.requests >= limits.max_requests:
+            count = f"{owner}'s budget of {limits.max_requests:,} requests"
+            return Refused(count if owner else f"--max-requests {limits.max_requests}", is_transient=False)
+        if limits.max_usd is not None and self.usd + self.reserved_usd + usd > limits.max_usd + ROUNDING:
+            limit = f"{owner}'s budget of ${limits.max_usd:g}" if owner else f"--max-usd {limits.max_usd:g}"
+            return Refused(limit, is_transient=self.reserved_usd > ROUNDING)
+        refused = self._shared.count_and_reserve(usd) if self._shared is not None else None
+        if refused is None:
+            self.requests += 1
+            self.reserved_usd += usd
+        return refused
+
+    def settle_usd(self, reserved: float, usd: float) -> None:
+        self.usd += usd
+        self.reserved_usd = max(0.0, self.reserved_usd - reserved)
+        if self._shared is not None:
+            self._shared.settle_usd(reserved, usd)
+        else:
+            self._lock.notify_all()
+
+    def _use(self, role: str, usage: JournalUsage) -> None:
+        self._usage[role] = self._usage.get(role, NOTHING).plus(usage)
+        self._save(role)
+
+    def _save(self, role: str) -> None:
+        self._store(role, self._earlier.get(role, NOTHING).plus(self._usage[role]))
+
+    def _count_earlier(self, usage: Mapping[str, JournalUsage], sign: int) -> None:
+        for role, used in usage.items():
+            self._add(sign * used.requests, sign * self._cost(role, used))
+
+    def _add(self, requests: int, usd: float) -> None:
+        self.requests += requests
+        self.usd += usd
+        if self._shared is not None:
+            self._shared._add(requests, usd)
+
+    def _cost(self, role: str, usage: JournalUsage) -> float:
+        return self._prices.get(role, self._default_price).usd(usage.tokens_in, usage.tokens_out)
+
+    def _reached(self, limit: str, usd: float) -> BudgetReached:
+        spent = f", ${self.usd:.4f}" if self.usd else ""
+        next_one = f"; the next may cost up to ${usd:.4f}" if usd and "$" in f"{limit}{spent}" else ""
+        if not usd and self.reserved_usd > ROUNDING:
+            next_one = f"; up to ${self.reserved_usd:.4f} is set aside for those under way"
+        return BudgetReached(
+            f"stopped at {limit}. Over all its starts the run has sent {self.requests:,} requests{spent}"
+            f"{next_one}: raise the limit, or leave it out, to resume."
+        )
+
+
+class RoleGate(NamedTuple):
+    """A gate, for the model of one role, from any thread. A request that is admitted is counted once, and so
+    are the tokens of its response. Whatever else is sent for it, and whatever else the server counts, goes
+    through here; so does a call with many texts."""
+
+    gate: RequestGate
+    role: str
+
+    def count_try(self, *, waiting: int = 1) -> bool:
+        return self.gate.count_try(self.role, waiting=waiting)
+
+    def add_used(self, tokens_in: int, tokens_out: int) -> None:
+        self.gate.add_used(self.role, tokens_in, tokens_out)
+
+
+def _used(reserved: JournalUsage, response: Response) -> JournalUsage:
+    """The tokens of a response: those that it reports, else an estimate, if it is an answer."""
+    failed = response.status == "error"
+    tokens_in = response.tokens_in or (0 if failed else reserved.tokens_in)
+    tokens_out = response.tokens_out or 0
+    if not tokens_out and reserved.tokens_out and not failed:
+        tokens_out = min(reserved.tokens_out, estimate_tokens(response.text))
+    return JournalUsage(0, tokens_in, tokens_out)
+
+
+def estimate(request: Request, thinking: Mapping[str, int] | None = None) -> tuple[int, int]:
+    """An estimate of the tokens that a request reads, and the most it may write; with what a model may think,
+    by role."""
+    match request:
+        case Generate():
+            prompt = request.prompt
+            texts = [prompt] if isinstance(prompt, str) else [message.content for message in prompt]
+            thought = (thinking or {}).get(request.role, 0) if not isinstance(prompt, str) else 0
+            return sum(map(estimate_tokens, texts)), request.sampling.max_tokens + thought
+        case LogLikelihood() | StringLikelihood():
+            return estimate_tokens(request.prefix + request.continuation), 0
+        case Embed():
+            return estimate_tokens(request.text), 0
+        case Rank():
+            return estimate_tokens(request.query + request.document), 0

@@ -1,0 +1,334 @@
+"""The samples of a run, to look through: a table of all, which of them match, and any record by its row.
+
+The table comes from an index over records.jsonl (`files/record_index.py`). A record is read from its line
+when it is looked at.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, TypeAlias
+
+import msgspec
+import numpy as np
+from msgspec import Struct
+
+from sealegs.errors import UsageError, suggestion
+from sealegs.files.jsonfile import NOT_JSON, convert, decode_line, strings_in
+from sealegs.files.record_index import FileState, Index, record_index, state_of, unchanged
+from sealegs.harness.benchmark import Benchmark, inputs_type
+from sealegs.harness.inputs import row_text
+from sealegs.page.examples import shortened
+from sealegs.page.layout import Layout
+from sealegs.page.metrics import Metric
+from sealegs.page.tables import in_order
+from sealegs.page.view import View, generic_view
+from sealegs.types import Record, Tag, to_jsonable
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+Outcome: TypeAlias = Literal["wrong", "right", "cut off", "no answer", "error"]
+
+RELATED = 300
+"""Records of the same group that are read to show one of them."""
+OPENING = 200
+"""Characters of a text that begins a row of a table."""
+MOST_SEARCHES = 8
+"""Texts whose rows are remembered: a page searches again at every click on it."""
+
+
+class RowText(NamedTuple):
+    """A sample in a row of a table."""
+
+    question: str
+    setting: str
+    """What distinguishes it from other samples with the same question."""
+    expected: str
+    answer: str
+
+
+class _StoredInputs(Struct, gc=False):
+    inputs: Any
+    tags: dict[str, Tag] = {}
+
+
+class _Answer(Struct, gc=False):
+    text: str = ""
+    reasoning: str = ""
+
+
+class _Texts(Struct, gc=False):
+    """What is searched of a line."""
+
+    sample: _StoredInputs
+    answers: tuple[_Answer, ...]
+
+
+class Samples:
+    """The samples of a run in the order of the file."""
+
+    def __init__(
+        self,
+        path: Path,
+        state: FileState,
+        index: Index,
+        kind: Any,
+        benchmark: type[Benchmark] | None,
+        layout: Layout | None,
+    ) -> None:
+        self.path = path
+        self._state = state
+        self.index = index
+        """The cells of all columns."""
+        self._kind = kind
+        self._benchmark = benchmark
+        self._layout = layout
+        self._found = lru_cache(MOST_SEARCHES)(self._search)
+
+    def __len__(self) -> int:
+        return len(self.index.ids)
+
+    @cached_property
+    def tags(self) -> dict[str, list[str]]:
+        """The values of each tag as text: numbers by size, others in the order of their first occurrence."""
+        return {
+            tag: in_order(dict.fromkeys(str(cell) for cell in cells if cell is not None))
+            for tag, cells in self.index.tags.items()
+        }
+
+    @property
+    def values(self) -> list[str]:
+        """The names of the values that samples have: first the headline, or that of each subject."""
+        headline = self._layout.headline if self._layout else ""
+        return sorted(self.index.values, key=lambda name: _metric_of(name) != headline)
+
+    def cells(self, name: str) -> NDArray[np.float64]:
+        """One of the values: NaN where a row has none."""
+        return self.index.values[name]
+
+    def valued(self, name: str) -> NDArray[np.bool_]:
+        """Which rows have one of the values."""
+        return ~np.isnan(self.cells(name))
+
+    def select(
+        self,
+        *,
+        outcome: Outcome | Iterable[Outcome] = (),
+        tags: Mapping[str, Tag | Iterable[Tag]] | None = None,
+        search: str = "",
+        sort: str = "",
+        descending: bool = False,
+    ) -> list[int]:
+        """The numbers of the rows that match, in the order of the file or sorted by a value or a tag.
+
+        `outcome` is `wrong`, `right`, `cut off`, `no answer` or `error`; of several, rows have all of them.
+        `tags` has one or several values for a tag. `search` is a text in the inputs or the answers, in any
+        case. What has no value comes last, whatever the order.
+        """
+        chosen = np.ones(len(self), dtype=bool)
+        for name in [outcome] if isinstance(outcome, str) else outcome:
+            _known(name, self.outcomes, "outcome")
+            chosen &= self.outcomes[name]
+        for tag, wanted in (tags or {}).items():
+            cells = self.index.tags[_known(tag, self.index.tags, "tag")]
+            texts = set(map(str, [wanted] if isinstance(wanted, str | int) else wanted))
+            chosen &= np.array([cell is not None and str(cell) in texts for cell in cells], dtype=bool)
+        rows: list[int] = np.flatnonzero(chosen).tolist()
+        if sort:
+            keys = self._keys(_known(sort, {**self.index.tags, **self.index.values}, "tag or value"))
+            with_key = [row for row in rows if keys[row] is not None]
+            with_key.sort(key=keys.__getitem__, reverse=descending)
+            rows = [*with_key, *(row for row in rows if keys[row] is None)]
+        return [row for row in rows if row in self._found(search)] if search else rows
+
+    def _keys(self, name: str) -> Sequence[Any]:
+        """What rows are sorted by; None where a row lacks it."""
+        if name in self.index.values:
+            return [None if value != value else value for value in self.cells(name).tolist()]
+        return self.index.tags[name]
+
+    def record(self, row: int) -> Record:
+        """The whole record of a row."""
+        self._check(row)
+        with unchanged(self.path, self._state) as file:
+            return self._read(file, row)
+
+    @cached_property
+    def correct(self) -> NDArray[np.float64]:
+        """For each row 1 where the answer is right, 0 where it is wrong, NaN where it is neither. Of several
+        subjects it is the answer of the best one, which the verdict on the run describes."""
+        correct = np.full(len(self), np.nan)
+        for metric in reversed(self._correct_metrics):
+            if name := self._best(metric):
+                values = self.index.values[name]
+                correct = np.where(np.isnan(values), correct, values)
+        return correct
+
+    @property
+    def decided_by(self) -> str:
+        """The subject whose answers are right or wrong here; empty where there is only one."""
+        metric = next(iter(self._correct_metrics), "")
+        several = len([name for name in self.index.values if _metric_of(name) == metric]) > 1
+        return self._best(metric).partition("@")[2] if several else ""
+
+    def _best(self, metric: str) -> str:
+        """The values of a metric, or of the subject with the highest mean; empty where there are none."""
+        columns = {
+            name: values[~np.isnan(values)]
+            for name, values in self.index.values.items()
+            if _metric_of(name) == metric
+        }
+        means = {name: values.mean() for name, values in columns.items() if len(values)}
+        return max(means, key=means.__getitem__, default="")
+
+    @property
+    def _correct_metrics(self) -> Sequence[str]:
+        return self._layout.correct_metrics if self._layout else ()
+
+    @cached_property
+    def outcomes(self) -> dict[Outcome, NDArray[np.bool_]]:
+        """Which rows ended how. Those that failed are in `error` where a request or the scoring did, and in
+        `no answer` where the model gave none; an answer that was cut off may be right or wrong as well."""
+        statuses = self.index.statuses
+        unanswered = statuses["refused"] | statuses["unparsed"]
+        return {
+            "wrong": self.correct < 1,
+            "right": self.correct == 1,
+            "cut off": statuses["truncated"],
+            "no answer": unanswered,
+            "error": statuses["error"] | (self.index.failed & ~unanswered),
+        }
+
+    def row_texts(self, rows: Sequence[int]) -> list[RowText]:
+        """The question of some rows, its setting, the expected answer and the first answer, in short."""
+        with unchanged(self.path, self._state) as file:
+            lines = [self._decode(row, self._line(file, row)) for row in rows]
+        return [self._row_text(line) for line in lines]
+
+    def plain(self, row: int) -> list[tuple[str, str]]:
+        """The texts of a sample and its answers under their names, which is fast: nothing is marked."""
+        with unchanged(self.path, self._state) as file:
+            line = self._decode(row, self._line(file, row))
+        inputs = line.sample.inputs
+        fields = inputs if isinstance(inputs, dict) else {"inputs": inputs}
+        parts = [
+            (str(name).replace("_", " "), "\n\n".join(strings_in(part))) for name, part in fields.items()
+        ]
+        for number, answer in enumerate(line.answers, 1):
+            parts.append((f"Reasoning before answer {number}", answer.reasoning))
+            parts.append((f"Answer {number}", answer.text))
+        return [(name, text) for name, text in parts if text]
+
+    def _row_text(self, line: _Texts) -> RowText:
+        row = row_text(line.sample.inputs, line.sample.tags)
+        if self._benchmark is not None:
+            with contextlib.suppress(msgspec.ValidationError, LookupError):  # a stranger's file
+                inputs = msgspec.convert(line.sample.inputs, inputs_type(self._benchmark))
+                row = row_text(inputs, line.sample.tags)
+        answer = next((answer.text for answer in line.answers if answer.text), "")
+        return RowText(*map(_opening, (row.question, row.setting, row.expected, answer)))
+
+    def row_of(self, sample_id: str) -> int | None:
+        """The row of a sample, or None where there is no such sample."""
+        return self._rows.get(sample_id)
+
+    def related(self, row: int) -> list[int]:
+        """The other samples of the same group: the other levels of a question, say."""
+        self._check(row)
+        return [each for each in self._members[self.index.groups[row]] if each != row]
+
+    def view(self, row: int) -> View:
+        """What the benchmark shows of a sample; texts and values where it does not know the sample."""
+        near = sorted(sorted(self.related(row), key=lambda other: abs(other - row))[:RELATED])
+        with unchanged(self.path, self._state) as file:
+            record = self._read(file, row)
+            related = [self._read(file, other) for other in near]
+        if self._benchmark is not None:
+            return self._benchmark.view(record, related)
+        inputs = to_jsonable(record.sample.inputs)
+        metrics = [Metric(name, name, "cosine", "higher") for name in record.score.values or ("score",)]
+        return generic_view(record, related, metrics, inputs if isinstance(inputs, dict) else {})
+
+    @cached_property
+    def _members(self) -> dict[str, list[int]]:
+        """The rows of each group."""
+        members: dict[str, list[int]] = {}
+        for row, group in enumerate(self.index.groups):
+            members.setdefault(group, []).append(row)
+        return members
+
+    @cached_property
+    def _rows(self) -> dict[str, int]:
+        ids = self.index.ids
+        return dict(zip(reversed(ids), range(len(ids) - 1, -1, -1), strict=True))  # the first of a name wins
+
+    def _check(self, row: int) -> None:
+        if not isinstance(row, int) or not 0 <= row < len(self):
+            rows = f"rows are 0 to {len(self) - 1:,}" if len(self) else "there is no sample"
+            raise UsageError(
+                f"{self.path} has no row {shortened(repr(row))}: {rows}. `row_of` gives the row of a sample."
+            )
+
+    def _read(self, file: BinaryIO, row: int) -> Record:
+        raw = decode_line(self.path, self._line(file, row), row + 1)
+        record: Record = convert(self.path, raw, self._kind, line=row + 1)
+        return record
+
+    def _line(self, file: BinaryIO, row: int) -> bytes:
+        start, end = self.index.offsets[row : row + 2]
+        file.seek(start)
+        return file.read(end - start)
+
+    def _search(self, text: str) -> frozenset[int]:
+        """The rows that contain a text, ignoring case."""
+        wanted = text.casefold()
+        with unchanged(self.path, self._state) as file:
+            texts = ((row, self._texts(row, self._line(file, row))) for row in range(len(self)))
+            return frozenset(row for row, text in texts if wanted in text.casefold())
+
+    def _texts(self, row: int, line: bytes) -> str:
+        """All that is searched of a line, one text below the other."""
+        texts = self._decode(row, line)
+        answers = [part for answer in texts.answers for part in (answer.text, answer.reasoning)]
+        return "\n\0\n".join([*strings_in(texts.sample.inputs), *answers])
+
+    def _decode(self, row: int, line: bytes) -> _Texts:
+        try:
+            return _TEXTS.decode(line)
+        except NOT_JSON:
+            raw = decode_line(self.path, line, row + 1)
+            texts: _Texts = convert(self.path, raw, _Texts, line=row + 1)
+            return texts
+
+
+_TEXTS = msgspec.json.Decoder(_Texts)
+
+
+def read_samples(path: Path, kind: Any, benchmark: type[Benchmark] | None, layout: Layout | None) -> Samples:
+    """The samples of a file of records, each of which must have a value of the run's headline."""
+    state = state_of(path)
+    index = record_index(path, state, layout.headline if layout else "")
+    return Samples(path, state, index, kind, benchmark, layout)
+
+
+def _opening(text: str) -> str:
+    """The start of a text, in one line."""
+    return shortened(" ".join(text[: 2 * OPENING].split()), OPENING)
+
+
+def _metric_of(value: str) -> str:
+    """`accuracy` of `accuracy@bm25`."""
+    return value.partition("@")[0]
+
+
+def _known(name: str, columns: Collection[str], kind: str) -> str:
+    if name not in columns:
+        raise UsageError(
+            f"there is no {kind} '{name}'.{suggestion(name, columns)} Available: {', '.join(columns)}."
+        )
+    return name

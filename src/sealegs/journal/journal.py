@@ -1,0 +1,326 @@
+"""The journal: every answered request of a run with its answer, in SQLite, as it came.
+
+An answer is kept under the key of its request, the hash of who is asked (the model's identity), what is
+asked, and the repeat. So a killed run resumes where it stopped, scoring never needs the model again, five
+repeats of one prompt are five entries, and the same question in another run is the same.
+
+A thread of its own commits the answers as they come, so that the thread that talks to the model never waits
+for the disk, and a kill loses next to nothing: a commit survives the end of the process, however it ends;
+after a power failure the last commits may be missing, and the file is whole. A row that cannot be read (bits
+flip, disks fail) is an answer that is missing, and is asked for again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+import msgspec
+
+from sealegs.errors import DataError, RunConflict, StorageError
+from sealegs.files.cache import write_whole
+from sealegs.journal.database import (
+    LOOKUP,
+    UNDECODABLE,
+    JournalUsage,
+    connect,
+    empty_journal,
+    find,
+    read_usage,
+    refuse_links,
+    storage_errors,
+)
+from sealegs.types import (
+    Embed,
+    Generate,
+    LogLikelihood,
+    Rank,
+    Request,
+    Response,
+    Sample,
+    StringLikelihood,
+)
+
+HALF_A_CHARACTER = "its text holds half a character (a lone surrogate), which JSON cannot. Remove it."
+AHEAD = 20_000
+"""Answers that may wait for the disk before the asker has to."""
+GATHER_S = 0.02
+"""For which an answer waits for others, unless someone waits for it."""
+NOT_ASKED = Response(status="error", reason="not asked")
+
+_encode = msgspec.json.Encoder().encode
+
+
+class JournalKey(NamedTuple):
+    """Where an answer is filed: under `key`; `digest` is that of the request's content alone."""
+
+    key: bytes
+    digest: bytes
+
+
+class Keyed(NamedTuple):
+    """A request with its key, which is made once and stays with it until the answer is stored."""
+
+    key: JournalKey
+    request: Request
+
+
+def model_digest(identity: Mapping[str, Any]) -> bytes:
+    return hashlib.sha256(msgspec.json.encode(identity, order="deterministic")).digest()
+
+
+def make_key(model: bytes, request: Request) -> JournalKey:
+    """The key of a request to the model with this digest."""
+    try:
+        digest = hashlib.sha256(content(request)).digest()
+    except UnicodeEncodeError:
+        raise DataError("a request", HALF_A_CHARACTER) from None
+    return JournalKey(hashlib.sha256(model + digest + request.repeat.to_bytes(8, "big")).digest(), digest)
+
+
+def content(request: Request) -> bytes:
+    """What is asked, as JSON. The role stays out: it says whom to ask, and the model's digest who that is."""
+    match request:
+        case Generate():
+            schema = [request.schema] if request.schema else []
+            return _encode(["generate", request.prompt, request.sampling, *schema])
+        case LogLikelihood():
+            return _encode(["loglikelihood", request.prefix, request.continuation])
+        case StringLikelihood():
+            return _encode(["stringlikelihood", request.prefix, request.continuation])
+        case Embed():
+            return _encode(["embed", request.text])
+        case Rank():
+            return _encode(["rank", request.query, request.document])
+
+
+Entry: TypeAlias = tuple[Keyed, Response]
+
+
+class Journal:
+    """A run's journal: written by this process alone, read by any."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.empty = True
+        """True while no answer is filed, so that there is nothing to look up."""
+        refuse_links(path)
+        with storage_errors(path), contextlib.ExitStack() as stack:
+            if not path.is_file() or not path.stat().st_size:
+                write_whole(path, empty_journal())
+            self._reader = stack.enter_context(contextlib.closing(connect(path)))
+            if (problem := self._reader.execute("PRAGMA quick_check(1)").fetchone()[0]) != "ok":
+                raise sqlite3.DatabaseError(problem.splitlines()[-1])
+            self.empty = self._reader.execute("SELECT 1 FROM responses LIMIT 1").fetchone() is None
+            self._status = path.stat()
+            stack.pop_all()
+        self._writer = _WriterThread(path)
+
+    def put(self, keyed: Keyed, response: Response) -> None:
+        """File an answer. One that comes later under the same key takes its place."""
+        self.empty = False
+        self._writer.put((keyed, response))
+        if response.is_large:
+            self._writer.flush()
+
+    def put_usage(self, role: str, usage: JournalUsage) -> None:
+        """Store what was asked of the model of a role so far, whether or not an answer came of it."""
+        self._writer.put_usage(role, usage)
+
+    def usage(self) -> dict[str, JournalUsage]:
+        """What was asked of the model of each role, over all starts of the run."""
+        self.flush()
+        with storage_errors(self.path):
+            return read_usage(self._reader)
+
+    def flush(self) -> None:
+        """Return when everything put so far is on disk."""
+        self._writer.flush()
+        self._check_place()
+
+    def unanswered(self, keys: Iterable[JournalKey], *, again: bool = True) -> set[bytes]:
+        """The keys that have no stored answer; of what failed, unless `again` says otherwise, too."""
+        missing = {key.key for key in keys}
+        if self.empty:
+            return missing
+        stream = iter(list(missing))
+        while chunk := list(islice(stream, LOOKUP)):
+            stored = self._find(chunk)
+            missing -= {key for key, response in stored.items() if not again or response.status != "error"}
+        return missing
+
+    def read(self, keys: Iterable[JournalKey]) -> Iterator[Response]:
+        """The stored answer under each key, in order. What was never answered reads as an error."""
+        stream = iter(keys)
+        while chunk := [key.key for key in islice(stream, LOOKUP)]:
+            stored = self._find(chunk)
+            yield from (stored.get(key, NOT_ASKED) for key in chunk)
+
+    def holds_answers(self) -> bool:
+        """Whether any request was answered, however it ended; what failed was not."""
+        self.flush()
+        with storage_errors(self.path):
+            row = self._reader.execute("SELECT 1 FROM responses WHERE status != 'error' LIMIT 1")
+            return row.fetchone() is not None
+
+    def put_samples(self, samples: Iterable[Sample]) -> None:
+        """Keep what the run is about, so that the folder alone is enough to score it again."""
+        with storage_errors(self.path), self._reader:
+            self._reader.execute("DELETE FROM samples")
+            self._reader.executemany(
+                "INSERT INTO samples VALUES (?, ?)", ((sample.id, _encode(sample)) for sample in samples)
+            )
+
+    def holds_samples(self) -> bool:
+        """Whether a run has begun here."""
+        with storage_errors(self.path):
+            return self._reader.execute("SELECT 1 FROM samples LIMIT 1").fetchone() is not None
+
+    def samples(self, kind: Any = Sample) -> list[Sample]:
+        """The samples, in the order in which they were put."""
+        with storage_errors(self.path):
+            rows = self._reader.execute("SELECT CAST(body AS BLOB) FROM samples ORDER BY rowid").fetchall()
+        try:
+            decoder = msgspec.json.Decoder(kind)
+            return [decoder.decode(body) for (body,) in rows]
+        except UNDECODABLE:
+            raise RunConflict(
+                f"{self.path}: a sample that is stored there cannot be read. "
+                "Run the command that made the run again: it stores the samples anew and keeps the answers."
+            ) from None
+
+    def close(self) -> None:
+        """Write what is left, fold the write-ahead log back in, and let go of the file."""
+        self._writer.close()
+        self._reader.close()
+        self._writer.raise_failure()
+        self._check_place()
+
+    def _check_place(self) -> None:
+        """Raise StorageError where the file is no longer at its path: what is written then is lost."""
+        if not self.path.exists() or not os.path.samestat(self.path.stat(), self._status):
+            raise StorageError(
+                f"{self.path} was moved or removed while it was being written. Put the folder back and run "
+                "the same command again: what is missing is asked again."
+            )
+
+    def _find(self, keys: Sequence[bytes]) -> dict[bytes, Response]:
+        with storage_errors(self.path):
+            return find(self._reader, keys)
+
+
+class _WriterThread:
+    """The thread that writes: an answer is committed with those that come within GATHER_S, since a commit
+    takes as long for one as for twenty. It appends to SQLite's write-ahead log and does not wait for the disk
+    (`synchronous = NORMAL`). What fails is raised at the next call: no answer is lost silently."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        self._wake = threading.Event()
+        self._urgent = threading.Event()
+        self._entries: list[Entry] = []
+        self._usage: dict[str, JournalUsage] = {}
+        self._waiting: list[threading.Event] = []
+        self._closing = False
+        self._failure: BaseException | None = None
+        self._thread = threading.Thread(target=self._write, name="sealegs-journal", daemon=True)
+        self._thread.start()
+
+    def put(self, entry: Entry) -> None:
+        self.raise_failure()
+        with self._lock:
+            self._entries.append(entry)
+            waiting = len(self._entries)
+        if waiting == 1:
+            self._wake.set()
+        elif waiting >= AHEAD:
+            self.flush()
+
+    def put_usage(self, role: str, usage: JournalUsage) -> None:
+        """Store what was asked of the model of a role so far. It is committed also where no answer comes: a
+        kill must not make the budget fresh."""
+        with self._lock:
+            self._usage[role] = usage
+        if not self._wake.is_set():
+            self._wake.set()
+
+    def flush(self) -> None:
+        """Return when everything put so far is committed."""
+        done = threading.Event()
+        with self._lock:
+            self._waiting.append(done)
+        self._urgent.set()
+        self._wake.set()
+        while not done.wait(0.2) and self._thread.is_alive():
+            pass
+        self.raise_failure()
+
+    def close(self) -> None:
+        """Commit what is left and end."""
+        self._closing = True
+        self._urgent.set()
+        self._wake.set()
+        self._thread.join()
+
+    def raise_failure(self) -> None:
+        """Raise what kept an answer from being committed, if anything did."""
+        if self._failure is not None:
+            raise self._failure
+
+    def _write(self) -> None:
+        try:
+            with storage_errors(self._path), contextlib.closing(connect(self._path)) as connection:
+                closing = False
+                while not closing:
+                    self._wake.wait()
+                    self._urgent.wait(GATHER_S)
+                    with self._lock:
+                        self._wake.clear()
+                        self._urgent.clear()
+                        closing = self._closing
+                        entries, self._entries = self._entries, []
+                        usage, self._usage = self._usage, {}
+                        waiting, self._waiting = self._waiting, []
+                    _commit(connection, entries, usage)
+                    for done in waiting:
+                        done.set()
+        except BaseException as error:  # noqa: BLE001  # raised again at the next put or flush
+            self._failure = error
+
+
+def _commit(
+    connection: sqlite3.Connection, entries: Sequence[Entry], usage: Mapping[str, JournalUsage]
+) -> None:
+    """Put answers and usage into the tables, all or none."""
+    if not entries and not usage:
+        return
+    with connection:
+        connection.executemany("INSERT OR IGNORE INTO requests VALUES (?, ?, ?)", _requests(entries))
+        connection.executemany(
+            "INSERT OR REPLACE INTO responses VALUES (?, ?, ?, ?, ?, ?)", _responses(entries)
+        )
+        connection.executemany(
+            "INSERT OR REPLACE INTO usage VALUES (?, ?, ?, ?)",
+            [(role, *amounts) for role, amounts in usage.items()],
+        )
+
+
+def _requests(entries: Sequence[Entry]) -> Iterable[tuple[bytes, str, bytes]]:
+    return [(key.digest, type(request).__name__.lower(), content(request)) for (key, request), _ in entries]
+
+
+def _responses(entries: Sequence[Entry]) -> Iterable[tuple[bytes, bytes, int, str, bytes, float]]:
+    now = time.time()
+    return [
+        (key.key, key.digest, request.repeat, response.status, _encode(response), now)
+        for (key, request), response in entries
+    ]

@@ -1,0 +1,394 @@
+"""The `openai:` backend: any server that speaks the OpenAI protocol, asked many things at once."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import weakref
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+
+import msgspec
+from msgspec import Struct
+
+from sealegs.errors import BudgetReached, CapabilityError, ModelUnreachable, UsageError
+from sealegs.harness.progress import Progress
+from sealegs.models.openai.background import Outbox, Relay, iterate
+from sealegs.models.openai.dialect import Dialect
+from sealegs.models.openai.endpoint import endpoints
+from sealegs.models.openai.interfaces import CHATS, RESPONSES, Batch, Interface, batch_call, interface_of
+from sealegs.models.openai.logprobs import echo_problem, language_problem, loglikelihood, probe_problem
+from sealegs.models.openai.options import OpenAIOptions, json_object
+from sealegs.models.openai.protocol import (
+    COMPLETIONS,
+    MISPLACED,
+    read_chat,
+    read_completion,
+)
+from sealegs.models.openai.responses import ONLY_HERE
+from sealegs.models.openai.retry import Call, Client, Fate, RequestFailed, fate_of
+from sealegs.models.openai.servers import Server, ServerHealth
+from sealegs.models.presets import batch_preset
+from sealegs.options import identity_options
+from sealegs.types import (
+    Capability,
+    Embed,
+    Generate,
+    LogLikelihood,
+    Rank,
+    Request,
+    Response,
+    StringLikelihood,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Mapping, Sequence
+
+    from sealegs.harness.gate import RoleGate
+    from sealegs.models.openai.batches.session import BatchAccess
+    from sealegs.models.presets import Feature, Preset
+
+OPENAI_HOST = "api.openai.com"
+NO_CHATS = "The model takes no chats: it was asked by OpenAI's Responses interface."
+NEEDED: dict[Capability, tuple[Feature, ...]] = {
+    "loglikelihood": ("completions", "prompt_logprobs"),
+    "embed": ("embeddings",),
+    "rank": ("rerank",),
+}
+"""What a server must have for a capability."""
+
+Job: TypeAlias = Generate | LogLikelihood | StringLikelihood | Batch
+Answer: TypeAlias = tuple[Request, Response]
+
+
+class OpenAI:
+    """A model behind `/chat/completions`, `/completions`, `/embeddings` and `/rerank`."""
+
+    Options: ClassVar[type[Struct]] = OpenAIOptions
+    ALL: ClassVar[frozenset[Capability]] = frozenset({"generate", "loglikelihood", "embed", "rank"})
+    capabilities: frozenset[Capability] = ALL
+
+    def __init__(
+        self,
+        name: str,
+        options: OpenAIOptions | None = None,
+        preset: Preset | None = None,
+        *,
+        server_in_spec: bool = False,
+    ) -> None:
+        self._options = options = options or OpenAIOptions()
+        self._preset = preset
+        self._extra = {**(preset.extra_body if preset else {}), **json_object(options.extra_body)}
+        several = endpoints(options.base_url, options.api_key_env, preset=preset)
+        if preset is not None:
+            lacking = (kind for kind, needs in NEEDED.items() if not preset.supports_all(*needs))
+            self.capabilities = self.ALL.difference(lacking)
+        self._name = name
+        self._dialect = Dialect(name, options, self._extra, preset)
+        self._interface = self._usual_interface = interface_of(preset)
+        self.addresses = [each.shown for each in several]
+        """Where the model is reached, without credentials; that is no part of its identity."""
+        self._health = ServerHealth(self.address, several[0].hint() if len(several) == 1 else "")
+        self._servers = [Server(each) for each in several]
+        self._progress = Progress()
+        self._server_in_spec = server_in_spec
+        """Whether the address is part of the model's identity: its spec names the server."""
+        self._counter: RoleGate | None = None
+        self._streams: weakref.WeakSet[Generator[Any, None, None]] = weakref.WeakSet()
+
+    def __repr__(self) -> str:
+        return f"OpenAI({self._name!r}, base_url={self.address!r})"
+
+    @property
+    def spec(self) -> str:
+        """The model as it is named, without arguments."""
+        return f"{self._preset.name if self._preset else 'openai'}:{self._name}"
+
+    @property
+    def address(self) -> str:
+        return ", ".join(self.addresses)
+
+    def notes(self) -> list[str]:
+        learnt = self._interface is not self._usual_interface
+        return [*([NO_CHATS] if learnt else ()), *self._dialect.notes()]
+
+    def refused(self) -> list[str]:
+        return self._dialect.refused()
+
+    def watch(self, progress: Progress) -> None:
+        """Report retries to this watcher from now on."""
+        self._progress = progress
+
+    def count_with(self, counter: RoleGate) -> None:
+        """Ask this counter before every further call from now on."""
+        self._counter = counter
+
+    def identity(self) -> dict[str, Any]:
+        # An extra body may hold a key of some kind: its hash distinguishes bodies and shows nothing else.
+        extra, addresses = self._options.extra_body, ",".join(self.addresses)
+        if self._preset and self._preset.extra_body:
+            extra = msgspec.json.encode(self._extra, order="sorted").decode()
+        options = identity_options(self._options)
+        return {
+            **{name: value for name, value in options.items() if name == "send_seed" or value},
+            "extra_body": hashlib.sha256(extra.encode()).hexdigest()[:16] if extra else "",
+            "spec": f"{self.spec}{f'?base_url={addresses}' if self._server_in_spec else ''}",
+        }
+
+    def probe(self, needs: frozenset[Capability]) -> None:
+        """Log-likelihoods need sound prompt log-probabilities of the server; the rest shows by itself."""
+        self._require_key()
+        if "loglikelihood" in needs:
+            self._require_logprobs(partial(echo_problem, self._dialect))
+
+    def probe_logprobs(self, examples: Mapping[str, Sequence[LogLikelihood]]) -> None:
+        """The same in the data's languages, by examples of it: a server may spell English and no other."""
+        self._require_logprobs(partial(language_problem, self._dialect, examples))
+
+    def _require_logprobs(self, find_problem: Callable[[Client], Awaitable[str]]) -> None:
+        """Try out every server. One that does not answer is not asked later either, unless all are so."""
+        for server in list(self._servers):
+            try:
+                [problem] = iterate(partial(self._probe_server, server, find_problem))
+            except ModelUnreachable as error:
+                if len(self._servers) == 1:
+                    raise
+                self._servers.remove(server)
+                self._progress.note(f"{str(error).rstrip('.')}. It is left out of this run.")
+                continue
+            if problem:
+                at = server.endpoint.shown
+                raise CapabilityError(
+                    f"'{self.spec}' at {at} cannot give log-likelihoods: {problem}. "
+                    "vLLM and SGLang can, and so can hf: with the model's weights.",
+                    lacking=frozenset({"loglikelihood"}),
+                )
+
+    async def _probe_server(
+        self, server: Server, find_problem: Callable[[Client], Awaitable[str]], outbox: Outbox[str]
+    ) -> None:
+        async with self._client([server], outbox, concurrency=1, trial=True) as client:
+            outbox.put(await probe_problem(find_problem, client, server.endpoint.shown))
+
+    def batch_access(self) -> BatchAccess | None:
+        """What asking this model by batches needs; None where its provider has none."""
+        from sealegs.models.openai.batches.protocols import PROTOCOLS
+        from sealegs.models.openai.batches.session import BatchAccess
+
+        options, preset = self._options, self._preset or batch_preset("openai")
+        if preset is None or not preset.batches:
+            return None
+        protocol = PROTOCOLS[preset.batches]
+        endpoint = self._servers[0].endpoint
+        if len(self._servers) > 1:
+            raise UsageError(f"--batch goes with one server, and '{self.spec}' has {len(self._servers)}.")
+        if endpoint.url("").host == OPENAI_HOST:
+            self._dialect.use_completion_tokens()  # all its models take them, and some nothing else
+        return BatchAccess(
+            protocol.name,
+            endpoint,
+            endpoint.headers_with(protocol.key_header, protocol.headers),
+            self._dialect,
+            options.timeout,
+            options.retries,
+            preset.max_temperature,
+        )
+
+    def answer(self, requests: Iterable[Request]) -> Iterator[Answer]:
+        self._require_key()
+        stream = iterate(partial(self._answer_all, requests))
+        self._streams.add(stream)
+        return stream
+
+    def close(self) -> None:
+        """End what is still running; the model itself can be used again."""
+        for stream in list(self._streams):
+            stream.close()
+
+    def _require_key(self) -> None:
+        for server in self._servers:
+            server.endpoint.require_key()
+
+    def _client(
+        self, servers: Sequence[Server], outbox: Outbox[Any], concurrency: int, *, trial: bool = False
+    ) -> Client:
+        return Client(
+            servers,
+            health=self._health,
+            dialect=self._dialect,
+            relay=Relay(outbox, self._progress),
+            counter=self._counter,
+            concurrency=concurrency,
+            timeout=self._options.timeout,
+            retries=self._options.retries,
+            trial=trial,
+        )
+
+    async def _answer_all(self, requests: Iterable[Request], outbox: Outbox[Answer]) -> None:
+        jobs = _Jobs(requests, self._options.embed_batch)
+        at_once = self._options.concurrency * len(self._servers)
+        async with self._client(self._servers, outbox, self._options.concurrency) as client:
+            workers = [asyncio.create_task(self._work(client, jobs, outbox)) for _ in range(at_once)]
+            try:
+                done, _ = await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
+            finally:
+                for worker in workers:
+                    worker.cancel()
+                await asyncio.gather(*workers, return_exceptions=True)
+            for worker in done:
+                worker.result()
+        if jobs.error is not None:
+            raise jobs.error
+
+    async def _work(self, client: Client, jobs: _Jobs, outbox: Outbox[Answer]) -> None:
+        """One of the workers that share the stream; each has one job at a time."""
+        while (job := await jobs.next(outbox)) is not None:
+            try:
+                if isinstance(job, list):
+                    await self._answer_batch(client, job, outbox)
+                else:
+                    response = await self._answer_one(client, job)
+                    outbox.put((job, response))
+                    if response.is_large:
+                        await outbox.taken()
+            except RequestFailed as failure:
+                self._fail(failure, job if isinstance(job, list) else [job], outbox, client)
+            except BudgetReached as error:  # what the other workers have under way is answered first
+                jobs.error = jobs.error or error
+            else:
+                await asyncio.sleep(0)  # the answers that have come are stored before the next is asked for
+            finally:
+                jobs.done()
+
+    async def _answer_one(
+        self, client: Client, request: Generate | LogLikelihood | StringLikelihood
+    ) -> Response:
+        if isinstance(request, StringLikelihood):
+            return Response(status="error", reason="a server cannot give the probability of a string")
+        if isinstance(request, LogLikelihood):
+            return await loglikelihood(client, self._dialect, request)
+        if not isinstance(request.prompt, str):
+            return await self._answer_chat(client, request)
+        if self._preset is not None and not self._preset.supports_all("completions"):
+            raise CapabilityError(
+                f"'{self.spec}' answers chats and does not continue plain texts, which this needs: "
+                f"{self._preset.title} has no /completions. vLLM, SGLang and hf: do.",
+                lacking=frozenset({"generate"}),
+            )
+        return await client.send(
+            Call(COMPLETIONS, partial(self._dialect.generate_body, request), read_completion)
+        )
+
+    async def _answer_chat(self, client: Client, request: Generate) -> Response:
+        """By the model's interface. One that has no chats says so, and is asked by responses from then on."""
+        call = self._chat_call(request, self._interface)
+        try:
+            return await client.send(call)
+        except RequestFailed as failure:
+            if call.path != CHATS.path or not ONLY_HERE.search(failure.error.detail):
+                raise
+        self._interface = RESPONSES
+        return await client.send(self._chat_call(request, RESPONSES)._replace(first_try_not_counted=True))
+
+    def _chat_call(self, request: Generate, interface: Interface) -> Call[Response]:
+        def read(data: bytes) -> Response:
+            self._dialect.confirm(request.sampling, data)
+            return read_chat(interface.reply(data))
+
+        return Call(interface.path, partial(self._dialect.generate_body, request, interface), read)
+
+    async def _answer_batch(self, client: Client, batch: Batch, outbox: Outbox[Answer]) -> None:
+        try:
+            responses = await client.send(batch_call(self._dialect, batch))
+        except RequestFailed as failure:
+            if len(batch) == 1 or fate_of(failure.error) is not Fate.FAIL:
+                self._fail(failure, batch, outbox, client)
+                return
+            # One text that the server does not take must not fail its neighbours; a server that fails does.
+            half = len(batch) // 2
+            parts = [batch[:half], batch[half:]]
+        else:
+            if len(batch) == 1 or not responses[0].reason.startswith(MISPLACED):
+                for answer in zip(batch, responses, strict=True):
+                    outbox.put(answer)
+                return
+            # The only vector, or score, of a reply is that of the only text.
+            parts = [batch[number : number + 1] for number in range(len(batch))]
+        for part in parts:
+            await self._answer_batch(client, part, outbox)
+
+    def _fail(
+        self, failure: RequestFailed, requests: Sequence[Request], outbox: Outbox[Answer], client: Client
+    ) -> None:
+        for request in requests:
+            outbox.put((request, Response(status="error", reason=str(failure))))
+        self._health.failed(
+            failure.error,
+            str(failure),
+            server_at_fault=fate_of(failure.error) is not Fate.FAIL,
+            under_way=client.under_way,
+        )
+
+
+class _Jobs:
+    """The stream of requests as jobs, read only when a worker is free. It may end for a while: what is under
+    way holds the money that the next needs, and leaves some over when it is answered."""
+
+    def __init__(self, requests: Iterable[Request], batch_size: int) -> None:
+        self._requests = iter(requests)
+        self._batch_size = batch_size
+        self._jobs = _in_batches(self._requests, batch_size)
+        self._under_way = 0
+        self._one_ended = asyncio.Event()
+        self.error: Exception | None = None
+        """Why it is read no further; raised when what is under way has been answered."""
+
+    async def next(self, outbox: Outbox[Answer]) -> Job | None:
+        """The next job, once there is room for its answer; None at the end."""
+        await outbox.room()
+        while (job := self._read()) is None and self.error is None:
+            if self._under_way:
+                await self._one_ended.wait()
+                continue
+            await outbox.taken()  # so that the last answers are counted
+            if (job := self._read()) is not None or not self._under_way:
+                break
+        self._under_way += job is not None
+        return job
+
+    def done(self) -> None:
+        """One job is answered, or has failed."""
+        self._under_way -= 1
+        self._one_ended.set()
+        self._one_ended.clear()
+
+    def _read(self) -> Job | None:
+        try:
+            job = next(self._jobs, None) if self.error is None else None
+        except Exception as error:  # noqa: BLE001  # of the stream's own
+            self.error, job = error, None
+        if job is None:
+            self._jobs = _in_batches(self._requests, self._batch_size)
+        return job
+
+
+def _in_batches(requests: Iterable[Request], batch_size: int) -> Iterator[Job]:
+    """Each request alone, or as many texts to embed, or to rank for one query, as go into one call."""
+    batch: Batch = []
+    for request in requests:
+        if batch and (not isinstance(request, Embed | Rank) or _query(request) != _query(batch[0])):
+            yield batch
+            batch = []
+        if not isinstance(request, Embed | Rank):
+            yield request
+            continue
+        batch.append(request)
+        if len(batch) == batch_size:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def _query(request: Embed | Rank) -> str | None:
+    return request.query if isinstance(request, Rank) else None

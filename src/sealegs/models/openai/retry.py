@@ -1,0 +1,335 @@
+"""The one loop of tries: send a request, decide what becomes of it, wait, send it again.
+
+| what came                                                         | what becomes of the request   |
+| ----------------------------------------------------------------- | ----------------------------- |
+| 400, 413, 422 and any other 4xx                                   | it fails                      |
+| 401, 402, 403, 404, 405, a redirect, a web page (HTML) with a 200 | it fails; the server's fault  |
+| 408, 409, 425, 500, any other 5xx, a status that is no answer     | tried again                   |
+| half a reply, broken JSON, more bytes than a reply may have        | tried again                   |
+| a reset, a timeout, no connection                                 | tried again                   |
+| 429, 503, 529                                                     | fewer at once, tried again    |
+| 429 with `insufficient_quota`, a certificate that is not trusted  | it ends the run               |
+
+A 400 or 422 that names a field which the server does not take is first followed by a request without it
+(`dialect.py`). "Tried again" is at most `retries` times, after the pause that the reply asks for and a
+back-off; then it fails by the server's fault. With several servers, whatever may be one server's fault,
+the last line included, is first tried at the others. Which server is left out for a while, and when failures
+end the run, is decided in `servers.py`. A request that failed is an error in the run, and is asked again by
+the next start.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections import deque
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from functools import partial
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+
+from sealegs.models.openai.servers import Connection, given_up
+from sealegs.models.openai.transport import (
+    BROKEN,
+    CONNECTION_LOST,
+    NO_CONNECTION,
+    PAGE,
+    TIMEOUT,
+    UNTRUSTED,
+    RequestError,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from types import TracebackType
+
+    from sealegs.harness.gate import RoleGate
+    from sealegs.models.openai.background import Relay
+    from sealegs.models.openai.dialect import Dialect
+    from sealegs.models.openai.servers import Server, ServerHealth
+    from sealegs.models.openai.transport import Transport
+
+R = TypeVar("R")
+
+BACK_OFF_S, LONGEST_BACK_OFF_S = 0.5, 30.0
+"""Of the first pause, and of the longest."""
+NO_CONNECTION_S = 0.5
+"""Between tries to connect. Eight such tries give a server that starts up 4 s."""
+MONEY_S = 0.05
+"""Between two looks whether others have left money over for a try."""
+LONGEST_WAIT_S = 600.0
+"""A longer pause that a server asks for is not waited for: a daily quota, say."""
+
+
+class Fate(Enum):
+    """What becomes of a request after a try that failed."""
+
+    FAIL = auto()
+    """It fails: the fault is its own, and the server works."""
+    SERVER_AT_FAULT = auto()
+    """It fails, and the server may be at fault: the address, the key or the model may be wrong."""
+    RETRY = auto()
+    SLOW_DOWN = auto()
+    """It is tried again, with fewer requests at once."""
+    END = auto()
+    """The run ends."""
+
+
+FATES: dict[int | str, Fate] = {
+    **dict.fromkeys((400, 413, 422, "4xx"), Fate.FAIL),
+    **dict.fromkeys((401, 402, 403, 404, 405, "3xx", PAGE), Fate.SERVER_AT_FAULT),
+    **dict.fromkeys((408, 409, 425, 500, "5xx"), Fate.RETRY),
+    **dict.fromkeys((BROKEN, CONNECTION_LOST, TIMEOUT, NO_CONNECTION), Fate.RETRY),
+    **dict.fromkeys((429, 503, 529), Fate.SLOW_DOWN),
+    **dict.fromkeys(("insufficient_quota", UNTRUSTED), Fate.END),
+}
+"""The table above, by the status of a reply, else by the kind of the failure."""
+
+
+def fate_of(error: RequestError) -> Fate:
+    cause: int | str = error.status or error.kind
+    if error.status == 429 and "insufficient_quota" in error.detail:
+        cause = "insufficient_quota"
+    return FATES.get(cause) or FATES.get(f"{error.status // 100}xx", Fate.RETRY)
+
+
+def is_transient(error: RequestError) -> bool:
+    """Whether another try of the same request may succeed."""
+    return fate_of(error) in (Fate.RETRY, Fate.SLOW_DOWN)
+
+
+class RequestFailed(Exception):
+    """A request that failed for good; the message is the response's reason."""
+
+    def __init__(self, error: RequestError, tries: int) -> None:
+        super().__init__(error.after(tries))
+        self.error = error
+
+
+class Call(NamedTuple, Generic[R]):
+    """One request: its path, its body in the dialect learnt so far, and how the reply is read."""
+
+    path: str
+    body: Callable[[], bytes]
+    read: Callable[[bytes], R]
+    priced: bool = True
+    """Whether its tokens are paid for."""
+    results: int = 0
+    """Of a call with many texts: how many; its reply may be larger."""
+    first_try_not_counted: bool = False
+    """Whether no request was counted for its first try: it has many texts, or is a second call."""
+
+
+@dataclass
+class RetryState:
+    """Of one call: its tries so far."""
+
+    body: bytes = b""
+    tries: int = 0
+    failed_at: set[Connection] = field(default_factory=set)
+    """The servers at which it failed since the last pause."""
+
+
+class Client:
+    """Sends calls to a server, or to several that hold the same model, as many at once and as often as it
+    takes. It belongs to one event loop."""
+
+    def __init__(
+        self,
+        servers: Sequence[Server],
+        *,
+        health: ServerHealth,
+        dialect: Dialect,
+        relay: Relay,
+        counter: RoleGate | None,
+        concurrency: int,
+        timeout: float,
+        retries: int,
+        headers: Mapping[str, str] | None = None,
+        trial: bool = False,
+    ) -> None:
+        self._connections = [
+            Connection(server, relay, concurrency, timeout, headers, self._wake) for server in servers
+        ]
+        self._health = health
+        self._dialect = dialect
+        self._relay = relay
+        self._counter = counter
+        self._retries = retries
+        self._trial = trial
+        """Whether no request was counted for the first try of any call."""
+        self._short_of_money = 0
+        """Calls that wait until others leave money over, or have ended for want of it."""
+        self._clock = asyncio.get_running_loop().time
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        """Calls that wait for room at a server."""
+
+    async def __aenter__(self) -> Client:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for connection in self._connections:
+            await connection.close()
+
+    @property
+    def under_way(self) -> int:
+        """Tries that are under way."""
+        return sum(connection.throttle.active for connection in self._connections)
+
+    @property
+    def transport(self) -> Transport:
+        """Of the only server."""
+        [connection] = self._connections
+        return connection.transport
+
+    async def send(self, call: Call[R]) -> R:
+        """The reply to a call; else as `call_with_retries`."""
+        return await self.call_with_retries(partial(self._post, call), call)
+
+    async def call_with_retries(
+        self, action: Callable[[Connection, bytes], Awaitable[R]], call: Call[R] | None = None
+    ) -> R:
+        """What an action gives after as many tries as it takes; else RequestFailed, or ModelUnreachable."""
+        state = RetryState(call.body() if call else b"")
+        while True:
+            state.tries += 1
+            await self._count_try(call, state)
+            connection = await self._choose(state.failed_at)
+            try:  # send
+                result = await action(connection, state.body)
+            except RequestError as error:  # decide
+                fate = fate_of(error)
+                if fate is Fate.FAIL:
+                    if call is not None and self._learns(error, call, state):
+                        continue
+                    raise RequestFailed(error, state.tries) from None
+                state.failed_at.add(connection)
+                self._leave_out(connection, error, fate)
+                if self._others(state.failed_at):
+                    continue
+                if fate is Fate.END:
+                    raise given_up(error, connection.shown) from None
+                if not is_transient(error):
+                    raise RequestFailed(error, state.tries) from None
+                await self._pause(connection, error, state.tries)  # wait
+                state.failed_at.clear()
+            else:
+                connection.answered()
+                self._health.answered()
+                return result
+
+    async def _count_try(self, call: Call[R] | None, state: RetryState) -> None:
+        """Count a try before it is sent, unless a request was: that of the first. It waits where others may
+        leave money over for it."""
+        if self._counter is None or call is None:
+            return
+        if state.tries == 1 and not call.first_try_not_counted and not self._trial:
+            return
+        self._short_of_money += 1
+        while not self._counter.count_try(waiting=self._short_of_money):
+            await asyncio.sleep(MONEY_S)
+        self._short_of_money -= 1  # one that BudgetReached has ended leaves nothing over either
+
+    def add_used(self, tokens_in: int, tokens_out: int = 0) -> None:
+        """Count the tokens of a reply that was paid for and gave no response."""
+        if self._counter is not None:
+            self._counter.add_used(tokens_in, tokens_out)
+
+    async def _post(self, call: Call[R], connection: Connection, body: bytes) -> R:
+        """One try, or RequestError."""
+        throttle, sent_at = connection.throttle, self._clock()
+        throttle.enter()
+        try:
+            reply = await connection.transport.send("POST", call.path, body, results=call.results)
+            connection.heard()
+            throttle.count(refused=FATES.get(reply.status) is Fate.SLOW_DOWN)
+            try:
+                if reply.status != 200:
+                    raise reply.failure()
+                answer = reply.parse(call.read)
+            except RequestError:
+                if call.priced:
+                    self.add_used(*reply.used_tokens())
+                raise
+            throttle.succeeded()
+            return answer
+        except RequestError as error:
+            if fate_of(error) is Fate.SLOW_DOWN and throttle.is_overloaded:
+                throttle.overloaded(sent_at)
+                if error.wait and error.wait <= LONGEST_WAIT_S:
+                    throttle.pause(error.wait)
+            raise
+        finally:
+            throttle.leave()
+
+    def _learns(self, error: RequestError, call: Call[R], state: RetryState) -> bool:
+        """Whether a refusal teaches how such a request is to be written."""
+        self._dialect.learn(error, state.body)
+        before, state.body = state.body, call.body()
+        return state.body != before
+
+    def _leave_out(self, connection: Connection, error: RequestError, fate: Fate) -> None:
+        """Leave one of several servers out, where that is better than to ask it again."""
+        if len(self._connections) == 1 or fate is Fate.SLOW_DOWN:  # its throttle knows
+            return
+        at_once = fate in (Fate.SERVER_AT_FAULT, Fate.END) or error.kind == NO_CONNECTION
+        if connection.server.failed(leave_out_at_once=at_once):
+            text = error.at(connection.shown).rstrip(".")
+            self._relay.note(f"{text}. It is left out, and tried again later.")
+
+    async def _pause(self, connection: Connection, error: RequestError, tries: int) -> None:
+        """Wait until a request is worth its next try; RequestFailed where there is to be none."""
+        if (error.wait or 0.0) > LONGEST_WAIT_S:
+            error.detail += f"; it asks for a pause of {error.wait:,.0f} s, which is too long to wait for"
+            raise RequestFailed(error, tries) from None
+        if tries > self._retries:
+            raise RequestFailed(error, tries) from None
+        delay = pause_before(error, tries)
+        if connection.server.is_worth_a_note(error):
+            again = f"Trying again ({tries} of {self._retries}), next in {delay:,.1f} s."
+            self._relay.note(f"{error.at(connection.shown).rstrip('.')}. {again}")
+        self._relay.retrying(+1)
+        try:
+            await asyncio.sleep(delay)
+        finally:
+            self._relay.retrying(-1)
+
+    # Which server is asked
+
+    async def _choose(self, failed: set[Connection]) -> Connection:
+        """The server with the most room, of those that are there and have not failed this request."""
+        while True:
+            candidates = self._connections
+            if len(candidates) > 1:
+                candidates = self._others(failed) or self._others(set()) or candidates
+            connection = max(candidates, key=lambda each: each.throttle.room)
+            if connection.throttle.room > 0:
+                return connection
+            turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting.append(turn)
+            await turn
+
+    def _others(self, failed: set[Connection]) -> list[Connection]:
+        return [each for each in self._connections if not each.server.is_left_out and each not in failed]
+
+    def _wake(self) -> None:
+        """Have as many calls look again as there is room for."""
+        if not self._waiting:
+            return
+        room = sum(max(0, connection.throttle.room) for connection in self._connections)
+        while room > 0 and self._waiting:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                turn.set_result(None)
+                room -= 1
+
+
+def pause_before(error: RequestError, tries: int) -> float:
+    """Seconds before the next try: what the reply asks for, and an exponential back-off with full jitter, so
+    that tries do not come back in step."""
+    if error.kind == NO_CONNECTION:
+        return NO_CONNECTION_S
+    longest = min(LONGEST_BACK_OFF_S, BACK_OFF_S * 2.0 ** (tries - 1))
+    return (error.wait or 0.0) + random.uniform(0, longest)

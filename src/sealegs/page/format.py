@@ -1,0 +1,318 @@
+"""Figures as text: the same digits at the terminal and on the page."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
+
+from sealegs.types import Figure, Unit
+
+if TYPE_CHECKING:
+    from sealegs.page.layout import Layout
+    from sealegs.page.metrics import Metric
+
+FLOOR = 0.95
+"""Coverage below this is shown as a warning."""
+
+FORMATS: dict[Unit, str] = {
+    "cosine": ".2f",
+    "score": ".1f",
+    "points": ".1f",
+    "bits": ".2f",
+    "signed_bits": ".2f",
+    "tokens": ",.0f",
+    "count": ".2f",
+    "nats": ".2f",
+    "correlation": ".2f",
+    "value": ".2f",
+}
+
+TOO_WIDE = "interval too wide"
+"""Stands for an interval that says nothing."""
+NO_INTERVAL = "○"
+"""Marks a value that has no interval, in tables and on lines; charts draw such a point hollow."""
+TIMES = 10
+"""How many times the lower limit of an amount the upper one may be, beyond which it says nothing."""
+WIDEST: dict[Unit, float] = {"correlation": 1.5, "cosine": 1.5, "share": 1.5, "points": 150}
+"""Intervals, of differences for the most part, that are wider than this say nothing."""
+NONZERO = re.compile("[1-9]")
+
+
+def number(amount: float, unit: Unit) -> str:
+    """An amount with as many digits as people read; what rounds to zero has no sign."""
+    if unit == "share":
+        return _per_cent(amount)
+    size = abs(amount)
+    close = unit == "cosine" and (0 < size < 0.0995 or 0.995 <= size < 1)
+    digits = f"{amount:{'.3f' if close else FORMATS[unit]}}"
+    return digits if NONZERO.search(digits) else digits.removeprefix("-")
+
+
+def decimals(unit: Unit) -> int:
+    """How many digits an amount of it has after the point."""
+    return len(number(1.0, unit).partition(".")[2])
+
+
+def _per_cent(amount: float) -> str:
+    """A share as per cent, with enough digits to differ from 0% and 100%: 299 of 300 are 99.7%."""
+    size = abs(amount)
+    for places in range(5):
+        digits = f"{amount:.{places}%}"
+        if NONZERO.search(digits) and (size >= 1 or "100" not in digits):
+            return digits
+    return f"{round(amount):.0%}"  # exactly 0 or 1, or a rounding error
+
+
+def duration(seconds: float) -> str:
+    """`40 s`, `12 min`, `3.5 h`."""
+    if seconds < 90:
+        return f"{seconds:,.0f} s"
+    return f"{seconds / 60:,.0f} min" if seconds < 5400 else f"{seconds / 3600:,.1f} h"
+
+
+def rate(per_second: float) -> str:
+    """`31/s`, `3.2/s`, `1.8/min`; empty where that would round to nothing."""
+    if per_second >= 0.1:
+        return f"{per_second:,.0f}/s" if per_second >= 10 else f"{per_second:.1f}/s"
+    return f"{60 * per_second:.1f}/min" if 60 * per_second >= 0.1 else ""
+
+
+def signed(amount: float, unit: Unit) -> str:
+    """A difference, with its sign: `+0.012`, `-3%`; without one where it rounds to zero."""
+    return _plus(amount, number(amount, unit))
+
+
+def _plus(amount: float, digits: str) -> str:
+    return f"+{digits}" if amount > 0 and NONZERO.search(digits) else digits
+
+
+def number_or_dash(amount: float | None, unit: Unit) -> str:
+    """An amount, or a dash where it is unknown."""
+    return "–" if amount is None else number(amount, unit)
+
+
+def value(figure: Figure | None) -> str:
+    return "–" if figure is None else number_or_dash(figure.value, figure.unit)
+
+
+def interval(figure: Figure | None, *, short: bool = False) -> str:
+    """`0.85 to 0.87`, or `[0.85, 0.87]` where space is short; empty where it is unknown."""
+    if figure is None or figure.value is None or figure.low is None or figure.high is None:
+        return ""
+    if is_uninformative(figure.low, figure.high, figure.unit):
+        return TOO_WIDE
+    low, high = limits(figure)
+    return f"[{low}, {high}]" if short else f"{low} to {high}"
+
+
+def limits(figure: Figure) -> tuple[str, str]:
+    """Both ends of an interval, with the digits of the value: `0.06` and `0.60` beside 0.36."""
+    if figure.value is None or figure.low is None or figure.high is None:
+        return "", ""
+    places = len(number(figure.value, figure.unit).removesuffix("%").partition(".")[2])
+    return _limit(figure.low, figure.unit, places), _limit(figure.high, figure.unit, places)
+
+
+def _limit(amount: float, unit: Unit, places: int) -> str:
+    """An amount with so many decimals; more where it would otherwise be all or nothing."""
+    if unit == "share":
+        digits = f"{amount:.{places}%}"
+        all_or_nothing = not NONZERO.search(digits) or float(digits[:-1]) in (100.0, -100.0)
+        return number(amount, unit) if all_or_nothing else digits
+    digits = f"{amount:,.{places}f}"
+    return digits if NONZERO.search(digits) else digits.removeprefix("-")
+
+
+def no_interval(figure: Figure | None) -> str:
+    """Why a value has no interval: `fewer than two groups`; empty where it has one, and without a value."""
+    if figure is None or figure.value is None or (figure.low is not None and figure.high is not None):
+        return ""
+    return figure.reason or figure.method or "not known"
+
+
+def interval_words(figure: Figure) -> str:
+    """`95% interval 0.85 to 0.87`, `95% interval too wide`, `no 95% interval: fewer than two groups`."""
+    words = interval(figure)
+    if words == TOO_WIDE:
+        return f"95% {words}"
+    reason = no_interval(figure) or figure.reason
+    return f"95% interval {words}" if words else f"no 95% interval: {reason}"
+
+
+def beside(figure: Figure) -> list[str]:
+    """What is shown beside a value: its interval or the mark for none, p-value, and coverage if partial."""
+    if figure.value is None:
+        return []
+    words = interval(figure, short=True) or NO_INTERVAL
+    words = f"({words})" if words == TOO_WIDE else words
+    details = list(filter(None, (words, p_value(figure))))
+    parts = [*(f"{detail}," for detail in details[:-1]), *details[-1:]]
+    return [*parts, f"({share(figure.coverage)} covered)"] if figure.coverage < 1 else parts
+
+
+def is_uninformative(low: float, high: float, unit: Unit) -> bool:
+    """Whether an interval is so wide that its limits are of no use: [2, 11,381], a correlation in [-1, 1]."""
+    if unit in WIDEST:
+        return high - low > WIDEST[unit]
+    return unit in ("tokens", "count", "bits", "nats") and low > 0 and high > TIMES * low
+
+
+def chance(metric: Metric | None) -> str:
+    """`chance 50%`, or nothing where guessing gives no known figure."""
+    return f"chance {number(metric.chance, metric.unit)}" if metric and metric.chance is not None else ""
+
+
+class Counted(Protocol):
+    """Anything with a number of samples and of their groups."""
+
+    @property
+    def n(self) -> int: ...
+    @property
+    def clusters(self) -> int: ...
+
+
+def counts(figure: Counted, layout: Layout) -> str:
+    """How many samples are behind a figure: `280 prompts from 40 questions`, `200 examples`, or, of
+    linked samples, `48 triplets, as many as 41 independent ones`."""
+    samples = layout.counted[0]
+    if figure.clusters == figure.n:
+        return nouns(figure.n, samples)
+    if layout.linked and layout.counted[1] == samples:
+        return f"{nouns(figure.n, samples)}, as many as {nouns(figure.clusters, 'independent ones')}"
+    return f"{nouns(figure.n, samples)} from {nouns(figure.clusters, layout.groups)}"
+
+
+def nouns(count: int, plural: str) -> str:
+    """`1 question`, `1,200 questions`: a number with its noun."""
+    return f"{count:,} {plural.removesuffix('s') if count == 1 else plural}"
+
+
+def statuses(figure: Figure) -> str:
+    """How the requests behind a figure ended: `235 complete, 5 refused, 2 cut off`."""
+    words = {"ok": "complete", "truncated": "cut off", "unparsed": "not readable"}
+    return ", ".join(f"{count:,} {words.get(status, status)}" for status, count in figure.statuses.items())
+
+
+TAG_WORDS = {"lang": "language"}
+"""Tags (`edits`) and values of tags (`padding=neutral`) in words, where a reader would not know them.
+Benchmarks add those that their layouts declare (`Layout.words`)."""
+
+
+def tag_name(tag: str) -> str:
+    """A tag in words: `language` for `lang`."""
+    return TAG_WORDS.get(tag, tag.replace("_", " "))
+
+
+def tag_value(text: str, tag: str = "") -> str:
+    """The value of a tag in words: `math: arithmetic` for the task `math__arithmetic`."""
+    return TAG_WORDS.get(f"{tag}={text}") or text.replace("__", ": ")
+
+
+def scope_words(scope: Mapping[str, str]) -> str:
+    """`language en, task math: arithmetic`"""
+    return ", ".join(f"{tag_name(tag)} {tag_value(part, tag)}" for tag, part in scope.items())
+
+
+def capitalised(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"
+
+
+def p_value(figure: Figure | None) -> str:
+    """`p = 0.021`, `p < 0.001 (Holm, 3 tests)`, or nothing for a figure that tests nothing."""
+    if figure is None or figure.p is None:
+        return ""
+    corrected = f" (Holm, {figure.tests} tests)" if figure.tests > 1 else ""
+    return f"p {'' if figure.p < 0.001 else '= '}{probability(figure.p)}{corrected}"
+
+
+def probability(p: float | None) -> str:
+    """`0.021`, `< 0.001`, or a dash where there was no test."""
+    return "–" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def share(number: float) -> str:
+    """A share as per cent; never rounded up to 100 % where something is missing."""
+    return "100%" if number == 1 else f"{min(number, 0.9999):.2%}".replace(".00%", "%")
+
+
+UNCHANGED = "\n\t\u200c\u200d"
+"""Line breaks and tabs, and the two joiners that Persian, Indic scripts and emoji are spelt with."""
+HIDDEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
+"""Controls, invisible and direction-changing characters, lone surrogates, and line separators."""
+
+
+class _Substitutes(dict[int, str]):
+    """The text shown for each character, computed when the character first occurs."""
+
+    def __missing__(self, code: int) -> str:
+        self[code] = text = _substitute(code)
+        return text
+
+
+def _substitute(code: int) -> str:
+    character = chr(code)
+    if character in UNCHANGED:
+        return character
+    if code < 0x20:
+        return chr(0x2400 + code)
+    if code == 0x7F:
+        return "\u2421"
+    noncharacter = code & 0xFFFE == 0xFFFE or 0xFDD0 <= code <= 0xFDEF
+    hidden = noncharacter or unicodedata.category(character) in HIDDEN
+    return f"⟦U+{code:04X}⟧" if hidden else character
+
+
+_SUBSTITUTES = _Substitutes()
+FORMULA = re.compile(r"\s*[=+\-@＝＋－＠﹢﹣﹦﹫]|[\t\r\n]")
+NUMBER = re.compile(r"[+-]?\d+([.,]\d+)?")
+
+
+def escape_controls(text: str) -> str:
+    """Hostile text made harmless: control, invisible and direction-changing characters are shown."""
+    # Nearly every text is printable as it is, and asking is much faster than looking at each character.
+    printable = text.replace("\n", " ").replace("\t", " ").isprintable()
+    return text if printable else text.translate(_SUBSTITUTES)
+
+
+def csv_safe(text: str) -> str:
+    """A text cell for a spreadsheet: never a formula, control characters shown and not obeyed.
+
+    What looks like a formula is put behind an apostrophe, which spreadsheets take for "this is text".
+    """
+    cell = escape_controls(text.replace("\r\n", "\n"))
+    return f"'{cell}" if FORMULA.match(cell) and not NUMBER.fullmatch(cell) else cell
+
+
+def as_markdown(text: str) -> str:
+    """A text for a table of Markdown: nothing in it is read as markup."""
+    line = escape_controls(text).replace("\n", "␊").replace("&", "&amp;").replace("<", "&lt;")
+    return "".join(f"\\{mark}" if mark in "\\`*_{}[]()#+!|~>@" else mark for mark in line)
+
+
+LATEX = {
+    **{mark: f"\\{mark}" for mark in "&%$#_{}"},
+    **{"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"},
+    **{"–": "--", "−": "$-$", "○": r"$\circ$", "⚠": "!", "\n": " ", "<": "$<$", ">": "$>$"},
+}
+
+
+def as_latex(text: str) -> str:
+    """A text for a table of LaTeX: nothing in it is read as a command."""
+    return "".join(LATEX.get(mark, mark) for mark in escape_controls(text))
+
+
+def as_json(value: Any) -> str:
+    """A value as JSON to be read, with every character that a terminal would obey as a \\u escape."""
+    text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+    return re.sub(r"[^\x00-\x7e]", lambda match: _json_escape(match[0]), text)
+
+
+def _json_escape(character: str) -> str:
+    if unicodedata.category(character) not in HIDDEN:
+        return character
+    units = character.encode("utf-16-be")
+    return "".join(f"\\u{units[i]:02x}{units[i + 1]:02x}" for i in range(0, len(units), 2))

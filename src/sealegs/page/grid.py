@@ -1,0 +1,384 @@
+"""Tables and results that show themselves: one description, drawn for pages, terminals and Markdown."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pkgutil import resolve_name
+from textwrap import wrap
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, TypeVar
+
+from msgspec import Struct
+
+from sealegs.page.format import (
+    FLOOR,
+    NO_INTERVAL,
+    TOO_WIDE,
+    as_latex,
+    as_markdown,
+    beside,
+    escape_controls,
+    is_uninformative,
+    limits,
+    no_interval,
+    p_value,
+    share,
+    value,
+)
+from sealegs.page.scale import Scale
+from sealegs.types import Figure
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+Style: TypeAlias = Literal["", "strong", "soft", "warn", "note"]
+GAP = 3
+"""Spaces between two columns of figures at the terminal."""
+STYLES: dict[Style, str] = {"strong": "bold", "soft": "dim", "warn": "bold red", "note": "yellow", "": ""}
+
+
+class Cell(NamedTuple):
+    """A text in a table. A link is followed on pages only."""
+
+    text: str
+    style: Style = ""
+    link: str = ""
+
+
+Content: TypeAlias = Figure | Scale | Cell | str | None
+"""A figure is drawn with its interval; None is a figure that is not there."""
+
+
+def coverage_cell(coverage: float, *, details: str = "", floor: float = FLOOR) -> Cell:
+    """A coverage, marked where it is below the floor, also without colours."""
+    low = coverage < floor
+    return Cell(f"{'⚠ ' if low else ''}{share(coverage)}{details}", "warn" if low else "")
+
+
+class Displayed:
+    """A result that shows itself: as text by `repr`, as a block of HTML in a notebook."""
+
+    __slots__ = ()
+
+    def overview(self) -> Overview:
+        """What is said of it: by `describe` of the report, which is named here since imports point down."""
+        overview: Overview = resolve_name("sealegs.report.describe:overview_of")(self)
+        return overview
+
+    def __repr__(self) -> str:
+        return printed(self.overview().show)
+
+    def _repr_html_(self) -> str:
+        return self.overview().to_html()
+
+
+T = TypeVar("T", bound=Displayed)
+
+
+class DisplayedList(list[T]):
+    """A list of such results, shown in a notebook one below the other."""
+
+    def _repr_html_(self) -> str:
+        return "\n".join(item._repr_html_() for item in self)
+
+
+class Grid(Displayed, Struct, frozen=True):
+    """A table: the name of each column, and for each row its name and its cells."""
+
+    title: str
+    corner: str
+    columns: list[str]
+    rows: list[tuple[str, list[Content]]]
+    left: int = 0
+    """How many of the first columns, that of the row names included, are aligned to the left."""
+    lead: str = ""
+    """A sentence above the table."""
+    note: str = ""
+    """What is to be said below it."""
+    links: Mapping[str, str] = {}
+    """The addresses of the sources of that, by their names; they are on pages only."""
+    more: bool = False
+    """Whether it is folded on a page, among further figures, and left out at the terminal."""
+
+    @property
+    def pictured(self) -> bool:
+        """Whether it has lines from worst to best."""
+        return any(isinstance(content, Scale) for _, cells in self.rows for content in cells)
+
+    @property
+    def missing(self) -> str:
+        """What the mark of a value without an interval means; empty where each has one."""
+        return missing_note([self])
+
+    def overview(self) -> Overview:
+        return Overview("", grids=[self])
+
+    def to_html(self) -> str:
+        """A table that scrolls by itself where the screen is narrow, escaped."""
+        from sealegs.page.html import render
+
+        return render("page/grid.html", grid=self)
+
+    def to_rich(self) -> RichTable:
+        """A table for a terminal; those of texts have narrower gaps than those of figures."""
+        from rich import box
+        from rich.table import Table as RichTable
+        from rich.text import Text
+
+        table = RichTable(
+            title=Text(escape_controls(self.title)) if self.title else None,
+            title_justify="left",
+            title_style="bold",
+            box=box.SIMPLE_HEAD,
+            show_edge=False,
+            pad_edge=False,
+            padding=(0, 1, 0, 0) if self.left else (0, 1),
+        )
+        for index, title in enumerate([self.corner, *self.columns]):
+            justify: Literal["left", "right"] = "left" if index < self.left else "right"
+            table.add_column(Text(escape_controls(title)), justify=justify, no_wrap=True)
+        columns = [rich_cells([row[index] for _, row in self.rows]) for index in range(len(self.columns))]
+        for index, (name, _) in enumerate(self.rows):
+            if name == "all":
+                table.add_section()
+            table.add_row(Text(escape_controls(name)), *(column[index] for column in columns))
+        return table
+
+    def to_markdown(self) -> str:
+        """A table of Markdown; nothing in it is read as markup."""
+
+        def row(texts: Sequence[str]) -> str:
+            return f"| {' | '.join(map(as_markdown, texts))} |"
+
+        marks = [":--" if index < self.left else "--:" for index in range(1 + len(self.columns))]
+        lines = [row([self.corner, *self.columns]), f"| {' | '.join(marks)} |"]
+        lines += [row([name, *map(_text_cell, cells)]) for name, cells in self.rows]
+        return "\n".join(lines)
+
+    def to_latex(self) -> str:
+        """A table for a paper, with its intervals; it needs the LaTeX package booktabs."""
+
+        def row(texts: Sequence[str]) -> str:
+            return f"{' & '.join(map(as_latex, texts))} \\\\"
+
+        columns = "".join("l" if index < max(1, self.left) else "r" for index in range(1 + len(self.columns)))
+        body = []
+        for name, cells in self.rows:
+            body += ["\\midrule"] if name == "all" else []
+            body.append(row([name, *map(_text_cell, cells)]))
+        head = row([self.corner, *self.columns])
+        lines = [f"\\begin{{tabular}}{{{columns}}}", "\\toprule", head, "\\midrule", *body]
+        return "\n".join([*lines, "\\bottomrule", "\\end{tabular}"])
+
+
+class Overview(Struct, frozen=True):
+    """What is said of a result, once: every renderer draws this, as deep as it has room."""
+
+    title: str
+    lines: Sequence[str] = ()
+    """What is behind the answer."""
+    grids: Sequence[Grid] = ()
+    footnotes: Sequence[str] = ()
+    lead: str = ""
+    """What it is about."""
+    verdicts: Sequence[str] = ()
+    """The answer, in sentences."""
+    warnings: Sequence[str] = ()
+    pictures: Sequence[Displayed] = ()
+    """On pages only."""
+
+    def to_html(self) -> str:
+        from sealegs.page.html import render
+
+        return render("page/overview.html", overview=self)
+
+    def to_markdown(self) -> str:
+        paragraphs = [f"# {as_markdown(self.title)}"] if self.title else []
+        paragraphs += [as_markdown(line) for line, _ in self._lines()]
+        for grid in self.grids:
+            paragraphs += [f"## {as_markdown(grid.title)}"] if grid.title else []
+            paragraphs += [as_markdown(grid.lead)] if grid.lead else []
+            paragraphs += [grid.to_markdown()] if grid.rows else []
+            paragraphs += [as_markdown(note) for note in (grid.missing, grid.note) if note]
+        paragraphs += map(as_markdown, self.footnotes)
+        return "".join(f"{paragraph}\n\n" for paragraph in paragraphs)[:-1]
+
+    def _lines(self) -> list[tuple[str, Style]]:
+        """The sentences above the tables, each with its style."""
+        groups: tuple[tuple[Sequence[str], Style], ...] = (
+            ([self.lead] if self.lead else [], ""),
+            (self.verdicts, "strong"),
+            (self.lines, ""),
+            ([f"⚠ {warning}" for warning in self.warnings], "note"),
+        )
+        return [(line, style) for lines, style in groups for line in lines]
+
+    def show(self, console: Console) -> None:
+        """Print it to a terminal."""
+        if self.title:
+            show_line(console, self.title, "bold")
+        for line, style in self._lines():
+            show_line(console, line, STYLES[style])
+        for grid in self.grids:
+            if grid.more:  # a page has it
+                continue
+            if self.title:
+                console.print()
+            show_grid(console, grid)
+        if self.grids and self.footnotes:
+            console.print()
+        for footnote in self.footnotes:
+            show_line(console, footnote, "dim")
+
+
+def show_line(console: Console, text: str, style: str = "") -> None:
+    """A text, broken between words where the terminal is narrow: a path stays whole."""
+    from rich.text import Text
+
+    for line in wrap(escape_controls(text), console.width, break_long_words=False, break_on_hyphens=False):
+        console.print(Text(line, style=style), highlight=False, soft_wrap=True)
+
+
+def show_grid(console: Console, grid: Grid) -> None:
+    """A table with the sentence above it and the note below it."""
+    from msgspec.structs import replace
+
+    if grid.lead:
+        show_line(console, grid.title, "bold")
+        show_line(console, grid.lead)
+        grid = replace(grid, title="")
+    for number, part in enumerate(split(grid, console.width)):
+        if number:
+            console.print()
+        show_table(console, part.to_rich())
+    for note in filter(None, (grid.missing, grid.note)):
+        show_line(console, note, "dim")
+
+
+def split(grid: Grid, width: int) -> list[Grid]:
+    """A table of figures in parts of as many columns as fit, at least one; a table of texts is whole."""
+    from rich.cells import cell_len
+
+    if grid.left:
+        return [grid]
+    widths = [
+        max(
+            cell_len(escape_controls(title)),
+            *(text.cell_len for text in rich_cells([row[i] for _, row in grid.rows])),
+        )
+        for i, title in enumerate(grid.columns)
+    ]
+    names = max(cell_len(escape_controls(name)) for name in (grid.corner, *(name for name, _ in grid.rows)))
+    parts: list[list[int]] = []
+    for index in range(len(grid.columns)):
+        if parts and names + sum(widths[each] + GAP for each in [*parts[-1], index]) <= width:
+            parts[-1].append(index)
+        else:
+            parts.append([index])
+    return [
+        Grid(
+            grid.title if number == 0 else f"{grid.title}, continued",
+            grid.corner,
+            [grid.columns[index] for index in part],
+            [(name, [row[index] for index in part]) for name, row in grid.rows],
+        )
+        for number, part in enumerate(parts)
+    ]
+
+
+def show_table(console: Console, table: RichTable) -> None:
+    """Print a table at the width it needs: a line too long is better than a figure cut off."""
+    table.width = table.__rich_measure__(console, console.options.update(max_width=10_000)).maximum
+    console.print(table, crop=False, soft_wrap=True)
+
+
+def printed(show: Callable[[Console], None]) -> str:
+    """What would be printed at a terminal, without colour."""
+    from rich.console import Console
+
+    with io.StringIO() as file:
+        show(Console(file=file, width=120, force_terminal=False, force_jupyter=False, no_color=True))
+        return file.getvalue().strip("\n")
+
+
+def plain_cell(content: Content) -> str:
+    """What a cell shows first: a figure's value, or a text."""
+    if isinstance(content, Cell):
+        return content.text
+    if isinstance(content, Scale):
+        return content.text()
+    return content if isinstance(content, str) else value(content)
+
+
+def _text_cell(content: Content) -> str:
+    details = beside(content) if isinstance(content, Figure) else []
+    return " ".join((plain_cell(content), *details))
+
+
+def missing_note(grids: Iterable[Grid]) -> str:
+    """`○ No interval: fewer than two groups.`: why values of these tables have none; empty where each has."""
+    contents = (content for grid in grids for _, cells in grid.rows for content in cells)
+    figures = (each.figure if isinstance(each, Scale) else each for each in contents)
+    reasons = dict.fromkeys(no_interval(each) for each in figures if isinstance(each, Figure))
+    listed = "; ".join(filter(None, reasons))
+    return f"{NO_INTERVAL} No interval: {listed}." if listed else ""
+
+
+def rich_cells(contents: Sequence[Content]) -> list[Text]:
+    """The cells of one column; figures have their intervals, with values and limits below each other."""
+    from rich.text import Text
+
+    figures = [content for content in contents if isinstance(content, Figure) or content is None]
+    if not figures:
+        return [_rich_text(content) for content in contents]
+    # Full coverage is not mentioned.
+    partial = [
+        f" ({share(f.coverage)} covered)" if f and f.value is not None and f.coverage < 1 else ""
+        for f in figures
+    ]
+    tests = [f", {words}" if (words := p_value(figure)) else "" for figure in figures]
+    partial = [f"{words}{note}" for words, note in zip(tests, partial, strict=True)]
+    values = [value(figure) for figure in figures]
+    width = max(map(len, values))
+    intervals = _intervals(figures)
+    middle, end = max(map(len, intervals)), max(map(len, partial))
+    texts = []
+    for number, words, note in zip(values, intervals, partial, strict=True):
+        style = "dim" if number == "–" else ""
+        details = (f"{words:<{middle}}", "dim"), (f"{note:<{end}}", "yellow")
+        texts.append(Text.assemble((f"{number:>{width}}", style), *details))
+    drawn = iter(texts)
+    return [_rich_text(each) if isinstance(each, str | Cell | Scale) else next(drawn) for each in contents]
+
+
+def _rich_text(content: Content) -> Text:
+    from rich.text import Text
+
+    return Text(
+        escape_controls(plain_cell(content)), style=STYLES[content.style] if isinstance(content, Cell) else ""
+    )
+
+
+def _intervals(figures: Sequence[Figure | None]) -> list[str]:
+    """What is shown of each interval in a column, the ends of all below each other."""
+    ends = [_limits(figure) for figure in figures]
+    low, high = (max(map(len, side)) for side in zip(*ends, strict=True))
+    return [
+        f" [{lower:>{low}}, {upper:>{high}}]"
+        if lower
+        else f" ({TOO_WIDE})"
+        if figure is not None and figure.low is not None and figure.value is not None
+        else f" {NO_INTERVAL}" * bool(no_interval(figure))
+        for figure, (lower, upper) in zip(figures, ends, strict=True)
+    ]
+
+
+def _limits(figure: Figure | None) -> tuple[str, str]:
+    """Both ends of the interval; empty where it is unknown, or says nothing."""
+    if figure is None or figure.value is None or figure.low is None or figure.high is None:
+        return "", ""
+    if is_uninformative(figure.low, figure.high, figure.unit):
+        return "", ""
+    return limits(figure)

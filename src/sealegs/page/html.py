@@ -1,0 +1,57 @@
+"""HTML from the templates of the package: escaped throughout, with filters that write figures."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from sealegs.page import format as text
+from sealegs.page.grid import Cell, Content, plain_cell
+from sealegs.page.scale import Scale, numbered
+from sealegs.types import Figure
+
+
+def render(template: str, **values: Any) -> str:
+    """A template by its path in the package: `report/page.html`."""
+    return _environment().get_template(template).render(**values)
+
+
+def compile_templates(*folders: str) -> None:
+    """Compile the templates of some folders of the package, so that the first page does not wait for it."""
+    for folder in folders:
+        for file in files("sealegs").joinpath(folder).iterdir():
+            if file.name.endswith(".html"):
+                _environment().get_template(f"{folder}/{file.name}")
+
+
+@cache
+def _environment() -> Environment:
+    """Everything that is put into a template is escaped, and a missing value is an error."""
+    environment = Environment(
+        loader=PackageLoader("sealegs", ""),
+        autoescape=True,
+        auto_reload=False,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    filters = (text.capitalised, text.counts, text.interval_words, text.p_value, text.share, text.statuses)
+    environment.filters.update(
+        {each.__name__: each for each in (*filters, text.value, text.escape_controls, cell)}
+    )
+    environment.filters.update(beside=beside, numbered=numbered)
+    environment.tests["scale"] = lambda content: isinstance(content, Scale)
+    environment.globals.update(floor=text.FLOOR)
+    return environment
+
+
+def cell(content: Content) -> Cell:
+    return content if isinstance(content, Cell) else Cell(plain_cell(content))
+
+
+def beside(content: Content) -> list[str]:
+    """What a cell shows in small letters; a line may be broken between the parts, and not within them."""
+    return text.beside(content) if isinstance(content, Figure) else []

@@ -1,0 +1,218 @@
+"""What a picture shows, computed from summaries and records: lines, bars or points. `svg` draws it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+import msgspec
+from msgspec import Struct
+
+from sealegs.analysis.intervals import RANGES
+from sealegs.page.examples import shortened
+from sealegs.page.format import escape_controls, no_interval, tag_value
+from sealegs.page.layout import Bars, Curve, Points
+from sealegs.page.metrics import Metric, declaration
+from sealegs.page.tables import figure, is_number, values_of
+from sealegs.types import Record, Summary, Unit
+
+MOST_POINTS = 1200
+"""Points of one chart: more would hide each other, and make the page heavy."""
+MOST_CATEGORIES = 12
+"""Colours of one chart: of more categories, the rarer ones are drawn as one."""
+MOST_BARS = 24
+"""Bars of one chart: of more, the page has a table."""
+OTHER = "other"
+
+
+class Position(NamedTuple):
+    """A value along an axis, with its interval or why there is none."""
+
+    x: float | str
+    y: float
+    low: float | None
+    high: float | None
+    no_interval: str = ""
+
+
+class Series(NamedTuple):
+    """A line, or the bars of one colour."""
+
+    name: str
+    positions: tuple[Position, ...]
+
+
+class CurveChart(Struct, frozen=True, kw_only=True):
+    """Lines along a tag, with their intervals as bands."""
+
+    x_title: str
+    x_unit: Unit
+    y_title: str
+    unit: Unit
+    series: tuple[Series, ...]
+    domain: tuple[float, float]
+    """What the axis of the values covers."""
+
+
+class BarChart(Struct, frozen=True, kw_only=True):
+    """Bars in rows, with their intervals as whiskers; a dashed line is where guessing would be."""
+
+    title: str
+    unit: Unit
+    series: tuple[Series, ...]
+    domain: tuple[float, float]
+    chance: float | None = None
+    chance_words: str = ""
+
+
+class PointChart(Struct, frozen=True, kw_only=True):
+    """Samples as points, by the category that colours them."""
+
+    x_title: str
+    y_title: str
+    x_unit: Unit
+    y_unit: Unit
+    categories: Mapping[str, Sequence[tuple[float, float]]]
+
+
+Chart: TypeAlias = CurveChart | BarChart | PointChart
+
+
+def curve(summaries: Mapping[str, Summary], spec: Curve) -> CurveChart | None:
+    """A line with a band for each run and each value of the curve's line tag; None where there is no line."""
+    series, unit = _series(summaries, spec)
+    if len({position.x for each in series for position in each.positions}) < 2:
+        return None
+    return CurveChart(
+        x_title=spec.x_title or spec.along,
+        x_unit=spec.x_unit,
+        y_title=spec.y_title,
+        unit=unit,
+        series=series,
+        domain=_domain(series, unit),
+    )
+
+
+def bars(
+    summaries: Mapping[str, Summary], spec: Bars, chance: float | None = None, chance_words: str = ""
+) -> BarChart | None:
+    """A bar with a whisker for each value of a tag, run and group; None where there is nothing to compare."""
+    series, unit = _series(summaries, spec)
+    count = sum(len(each.positions) for each in series)
+    if not 2 <= count <= MOST_BARS:
+        return None
+    low, high = _domain(series, unit)
+    return BarChart(
+        title=spec.y_title,
+        unit=unit,
+        series=series,
+        domain=(min(0.0, low), high),
+        chance=chance,
+        chance_words=chance_words,
+    )
+
+
+def points(
+    records: Iterable[Record], spec: Points, metrics: Sequence[Metric]
+) -> tuple[PointChart | None, str]:
+    """Samples as points, and what is to be said of them; no chart where too few have both numbers.
+
+    Where there are very many they are thinned evenly.
+    """
+    samples = [
+        (float(x), float(y), str(colour))
+        for record in records
+        if (x := field_of(record, spec.x)) is not None
+        and (y := field_of(record, spec.y)) is not None
+        and (colour := field_of(record, spec.colour)) is not None
+    ]
+    if len(samples) < 3:
+        return None, ""
+    drawn = samples[:: -(-len(samples) // MOST_POINTS)]
+    note = "Each point is a sample."
+    if len(drawn) < len(samples):
+        note += f" Showing {len(drawn):,} of {len(samples):,} samples."
+    names = _category_names([colour for _, _, colour in drawn])
+    categories: dict[str, list[tuple[float, float]]] = {
+        name: [] for name in sorted({*names}, key=lambda name: (name == OTHER, name))
+    }
+    for (x, y, _), name in zip(drawn, names, strict=True):
+        categories[name].append((x, y))
+    chart = PointChart(
+        x_title=spec.x_title or spec.x,
+        y_title=spec.y_title or spec.y,
+        x_unit=_unit(metrics, spec.x),
+        y_unit=_unit(metrics, spec.y),
+        categories=categories,
+    )
+    return chart, note
+
+
+def _unit(metrics: Sequence[Metric], name: str) -> Unit:
+    metric = declaration(metrics, name)
+    return metric.unit if metric else "count"
+
+
+def _category_names(values: Sequence[str]) -> list[str]:
+    """A short name for each value: the rarer ones of many share one."""
+    names = [escape_controls(shortened(value)) for value in values]
+    frequent = [name for name, _ in Counter(names).most_common()]
+    if len(frequent) <= MOST_CATEGORIES:
+        return names
+    frequent = frequent[: MOST_CATEGORIES - 1]
+    return [name if name in frequent else OTHER for name in names]
+
+
+def field_of(record: Record, name: str) -> Any:
+    """A value, a detail or a tag of a sample's score."""
+    score = record.score
+    detail = msgspec.to_builtins(score.detail) or {}
+    return score.values.get(name, detail.get(name, score.tags.get(name)))
+
+
+def _domain(series: Sequence[Series], unit: Unit) -> tuple[float, float]:
+    """All of a share; otherwise from the lowest interval to the highest with a margin.
+
+    That is at least a tenth of the unit's range.
+    """
+    ends = [
+        end
+        for each in series
+        for position in each.positions
+        for end in (position.low, position.y, position.high)
+        if end is not None
+    ]
+    low, high = min(ends), max(ends)
+    least, most = RANGES.get(unit, (low, high))
+    inside = least <= low and high <= most  # a difference may be outside of the range of its unit
+    if unit == "share" and inside:
+        return 0.0, 1.0
+    margin = max(0.05 * (high - low), (0.1 * (most - least) - (high - low)) / 2)
+    if not inside:
+        return low - margin, high + margin
+    return max(low - margin, least), min(high + margin, most)
+
+
+def _series(summaries: Mapping[str, Summary], spec: Curve) -> tuple[tuple[Series, ...], Unit]:
+    tag = spec.lines
+    lines = {run: values_of(summary, spec.metric, tag) if tag else [] for run, summary in summaries.items()}
+    # The name of a line says in what it differs from the others: the run, the tag, or both.
+    names_run, names_line = len(summaries) > 1, len({line for each in lines.values() for line in each}) > 1
+    series: list[Series] = []
+    unit: Unit = "share"
+    for run, summary in summaries.items():
+        for line in lines[run] or [""]:
+            parts = ((run, names_run), (tag_value(line, tag), names_line))
+            name = escape_controls(" ".join(part for part, differs in parts if differs))
+            positions = []
+            for x in values_of(summary, spec.metric, spec.along):
+                each = figure(summary, spec.metric, {spec.along: x, **({tag: line} if line else {})})
+                if each is not None and each.value is not None:
+                    reason, unit = no_interval(each), each.unit
+                    low, high = (None, None) if reason else (each.low, each.high)
+                    place = float(x) if is_number(x) else escape_controls(tag_value(x, spec.along))
+                    positions.append(Position(place, each.value, low, high, escape_controls(reason)))
+            if positions:
+                series.append(Series(name, tuple(positions)))
+    return tuple(series), unit

@@ -1,0 +1,162 @@
+"""What is said of runs compared with each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sealegs.analysis.comparison import Comparison, Difference
+from sealegs.harness.registry import benchmark_class
+from sealegs.page.format import (
+    TOO_WIDE,
+    counts,
+    is_uninformative,
+    number_or_dash,
+    probability,
+    share,
+    signed,
+)
+from sealegs.page.grid import Cell, Content, Grid, Overview, Style
+from sealegs.page.layout import Layout
+from sealegs.page.metrics import declaration, scope_of, title_of, unit_of
+from sealegs.page.scale import listed
+
+HEADS = ["B − A", "95% interval", "p"]
+
+
+def comparison_overview(comparison: Comparison) -> Overview:
+    """The answer in a sentence, the runs, and every difference: bold where it is significant."""
+    layout = benchmark_class(comparison.benchmark).layout
+    return Overview(
+        f"{layout.name or comparison.benchmark}: {len(comparison.runs)} runs compared",
+        run_lines(comparison),
+        comparison_tables(comparison),
+        list(filter(None, (footnote(comparison), _meaning(comparison, layout)))),
+        verdicts=sentences(comparison),
+        warnings=(*comparison.differs, *comparison.notes),
+    )
+
+
+def _meaning(comparison: Comparison, layout: Layout) -> str:
+    """What the metric of the first sentence means."""
+    metric = declaration(layout.metrics, comparison.metrics[0]) if comparison.metrics else None
+    return metric.explained if metric else ""
+
+
+def sentences(comparison: Comparison) -> list[str]:
+    """For each pair of runs the headline's difference: `Answer consistency: B is worse (B 0.83, A 0.94).`"""
+    layout = benchmark_class(comparison.benchmark).layout
+    first = [each for each in comparison.differences if each.metric == comparison.metrics[0]]
+    letters = len(comparison.runs) == 2
+    return [
+        _sentence(each, layout, ("A", "B") if letters else (each.a, each.b))
+        for each in first
+        if each.value_a is not None and each.value_b is not None
+    ]
+
+
+def _sentence(difference: Difference, layout: Layout, names: tuple[str, str]) -> str:
+    a, b = names
+    title, unit = _title(difference, layout), difference.unit
+    values = f"{b} {number_or_dash(difference.value_b, unit)}, {a} {number_or_dash(difference.value_a, unit)}"
+    low, high = difference.low, difference.high
+    limits = ""
+    if low is not None and high is not None and not is_uninformative(low, high, unit):
+        limits = f"; difference 95% interval {signed(low, unit)} to {signed(high, unit)}"
+    return f"{title}: {answer(difference, layout, names)} ({values}{limits})."
+
+
+def answer(difference: Difference, layout: Layout, names: tuple[str, str] = ("A", "B")) -> str:
+    """`B is worse`, `no clear difference`, `too few to tell, about 40 questions would do`."""
+    if difference.outcome == "no clear difference":
+        return difference.outcome
+    if difference.outcome == "not compared":
+        return f"{difference.outcome}: {difference.reason}"
+    if difference.outcome == "too few to tell":
+        needed = f", about {difference.needed:,} {layout.counted[1]} would do" if difference.needed else ""
+        return f"{difference.outcome}{needed}"
+    return f"{names[1]} is {difference.outcome}"
+
+
+def _title(difference: Difference, layout: Layout) -> str:
+    title = title_of(layout.metrics, difference.metric)
+    return f"{title}, {difference.part}" if difference.part else title
+
+
+def run_lines(comparison: Comparison) -> list[str]:
+    """A line for each run: its letter where there are two, its folder, and its coverage if it is partial."""
+    letters = ("A: ", "B: ") if len(comparison.runs) == 2 else ("",) * len(comparison.runs)
+    lines = []
+    for letter, side in zip(letters, comparison.runs, strict=True):
+        coverage = f", coverage {share(side.coverage)}" if side.coverage < 1 else ""
+        folder = "" if side.name.endswith(f"({side.path})") else f" ({side.path})"
+        lines.append(f"{letter}{side.name}{folder}{coverage}")
+    return lines
+
+
+def comparison_tables(comparison: Comparison) -> list[Grid]:
+    """Two runs: a row for each metric. More: for each metric a row for each pair."""
+    layout = benchmark_class(comparison.benchmark).layout
+    if len(comparison.runs) == 2:
+        rows = [(_title(each, layout), _row(each, layout)) for each in _distinct(comparison.differences)]
+        return [Grid("", "metric", ["answer", "A", "B", *HEADS], rows, left=2)]
+    return [
+        Grid(
+            title_of(layout.metrics, metric),
+            "A",
+            ["B", "answer", "of A", "of B", *HEADS],
+            [
+                (each.a, [each.b, *_row(each, layout)])
+                for each in comparison.differences
+                if each.metric == metric
+            ],
+            left=3,
+        )
+        for metric in comparison.metrics
+    ]
+
+
+def _distinct(differences: Sequence[Difference]) -> list[Difference]:
+    """Without the rows of a part where the row of the whole is of this part alone."""
+    partial = {each.metric for each in differences if each.part and " and " not in each.part}
+    return [each for each in differences if scope_of(each.metric)[0] not in partial or each.part]
+
+
+def _row(difference: Difference, layout: Layout) -> list[Content]:
+    unit, low, high = difference.unit, difference.low, difference.high
+    style: Style = "strong" if difference.different else ""
+    change = "–" if difference.difference is None else signed(difference.difference, unit)
+    limits = ""
+    if low is not None and high is not None:
+        limits = f"[{signed(low, unit)}, {signed(high, unit)}]"
+        limits = TOO_WIDE if is_uninformative(low, high, unit) else limits
+    return [
+        Cell(answer(difference, layout), style),
+        number_or_dash(difference.value_a, unit),
+        number_or_dash(difference.value_b, unit),
+        Cell(change, style),
+        Cell(limits, "soft"),
+        probability(difference.p_holm),
+    ]
+
+
+def footnote(comparison: Comparison) -> str:
+    """What the columns mean, and how many samples are behind them."""
+    layout = benchmark_class(comparison.benchmark).layout
+    largest = max(comparison.differences, key=lambda difference: difference.n)
+    words = [f"Compared on up to {counts(largest, layout)}.", _tests(comparison.differences)]
+    if comparison.references:
+        words.append(
+            f"For orientation: {listed(comparison.references, unit_of(layout.metrics, comparison.headline))}."
+        )
+    return " ".join(words)
+
+
+def _tests(differences: Sequence[Difference]) -> str:
+    """Where the p-values are from, or why there are none."""
+    methods = dict.fromkeys(each.method for each in differences if each.p is not None)
+    if methods:
+        return f"p-values: {', '.join(methods)}, corrected for all rows (Holm); intervals are not corrected."
+    amounts = [each.difference for each in differences if each.difference is not None]
+    if amounts and not any(amounts):
+        return "There is nothing to test: no value differs."
+    return "No test was possible: there are too few samples." if amounts else "Nothing was compared."

@@ -1,0 +1,350 @@
+// The table of samples on a run's page: filtered, sorted, a page at a time, with the details of one beside it.
+// Ids, tags and texts come from data files and models: they are written with textContent. Details are plain
+// texts, or were drawn and escaped when the page was written, or by the app, which gives them one by one.
+"use strict";
+(async () => {
+  const MOST_NAMES = 500; // options of a tag's list
+  const TITLES = { wrong: "Wrong", right: "Right", "cut off": "Cut off", "no answer": "No answer", error: "Error" };
+  const TEXTS = ["question", "setting", "expected", "answer"];
+  const PART = { headers: { Accept: "text/x-part" } }; // asks the app for the details alone, not for a page
+  const wide = matchMedia("(min-width: 60rem)"); // details are beside the table, otherwise below their row
+  const PAGE = wide.matches ? 25 : 10; // rows shown at a time: on a phone each is a card
+
+  const served = document.currentScript.dataset.source; // the app's; a report has its data in the page
+  const data = served ? await (await fetch(served)).json() : JSON.parse(document.getElementById("samples-data").textContent);
+  const tags = data.columns.filter((column) => column.names);
+  const outcomes = Object.fromEntries(Object.entries(data.outcomes).map(([name, rows]) => [name, new Set(rows)]));
+  const state = { outcomes: new Set(), tags: new Map(), search: "", all: false, sort: null, down: false, page: 0, selected: null };
+  let rows = []; // the numbers of the samples that match, in order
+  let views = new Map(); // the details of samples: HTML, or plain texts under their names
+  let searched = null; // the texts of each sample in lower case, made by the first search
+
+  function make(name, attributes = {}, ...children) {
+    const element = document.createElement(name);
+    for (const [key, value] of Object.entries(attributes)) {
+      if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
+      else if (value !== null && value !== false) element.setAttribute(key, value === true ? "" : value);
+    }
+    element.append(...children); // strings become text
+    return element;
+  }
+
+  // What a cell holds: a number, a text, or null.
+  function cell(column, row) {
+    if (!column.names) return column.values[row];
+    return column.values[row] < 0 ? null : column.names[column.values[row]];
+  }
+
+  function written(value, digits) {
+    return value.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+  }
+
+  // A column has one number of digits; a share is in per cent, and in parts of one only where it would be all or nothing.
+  function shown(column, row) {
+    const value = cell(column, row);
+    if (value === null) return "–";
+    if (typeof value !== "number") return value;
+    if (!column.percent) return written(value, column.digits);
+    const percent = 100 * value;
+    return `${written(percent, Number.isInteger(percent) || (percent > 0.5 && percent < 99.5) ? 0 : 1)}%`;
+  }
+
+  // Choosing and ordering rows
+
+  function matching() {
+    const wanted = [...state.tags].map(([column, code]) => [column.values, code]);
+    const needle = state.search.toLowerCase();
+    if (needle && !searched) searched = data.columns[0].values.map((id, row) => searchable(id, row).toLowerCase());
+    const found = [];
+    for (let row = 0; row < data.count; row += 1) {
+      if (![...state.outcomes].every((name) => outcomes[name].has(row))) continue;
+      if (!wanted.every(([values, code]) => values[row] === code)) continue;
+      if (needle && !searched[row].includes(needle)) continue;
+      found.push(row);
+    }
+    return found;
+  }
+
+  const ENTITIES = { "&lt;": "<", "&gt;": ">", "&#34;": '"', "&#39;": "'", "&amp;": "&" };
+  function bodies(view) {
+    if (Array.isArray(view)) return view.map(([, text]) => text).join("\n");
+    const drawn = view.match(/<div class="sl-body".*?<\/div>/gs) || [];
+    return drawn.join("\n").replace(/<[^>]*>/g, "").replace(/&[^;]*;/g, (entity) => ENTITIES[entity]);
+  }
+
+  function searchable(id, row) {
+    return [id, ...TEXTS.map((name) => data.short[name][row]), bodies(views.get(row) || "")].join("\n");
+  }
+
+  // The codes of a tag are in the order of its names, so that they can be compared in their place.
+  function sorted(numbers) {
+    if (!state.sort) return numbers;
+    const values = state.sort.values;
+    const lacks = (row) => values[row] === null || (state.sort.names && values[row] < 0);
+    const sign = state.down ? -1 : 1;
+    const known = numbers.filter((row) => !lacks(row));
+    known.sort((a, b) => (values[a] < values[b] ? -sign : values[a] > values[b] ? sign : a - b));
+    return known.concat(numbers.filter(lacks));
+  }
+
+  function update() {
+    rows = sorted(matching());
+    state.page = 0;
+    draw();
+  }
+
+  // Drawing
+
+  const head = make("tr");
+  const body = make("tbody");
+  const status = make("p", { class: "soft", role: "status" });
+  const back = make("button", { type: "button", onclick: () => turn(-1) }, "Previous");
+  const next = make("button", { type: "button", onclick: () => turn(1) }, "Next");
+
+  function turn(step) {
+    state.page += step;
+    draw();
+  }
+
+  // The texts of a sample and its score; every further column where they are asked for.
+  const score = data.columns.find((column) => column.kind === "value");
+  const judged = data.correct.some((share) => share !== null);
+  const scored = score && judged && score.values.some((value) => value !== null && value !== 0 && value !== 1);
+  function columns() {
+    const texts = TEXTS.filter((name) => data.short[name].some((text) => text))
+      .map((name) => ({ title: name, kind: "text", values: data.short[name] }));
+    return [...texts, ...(state.all ? data.columns : scored ? [score] : [])];
+  }
+
+  function sortBy(column) {
+    state.down = state.sort === column && !state.down;
+    state.sort = column;
+    update();
+    head.querySelector("th[aria-sort] button").focus();
+  }
+
+  function headCell(column) {
+    if (column.kind === "text") return make("th", { scope: "col", class: "left" }, column.title);
+    const order = state.sort === column ? (state.down ? "descending" : "ascending") : null;
+    const button = make("button", { type: "button", onclick: () => sortBy(column) }, column.title);
+    return make("th", { scope: "col", "aria-sort": order, class: column.kind === "value" ? null : "left" }, button);
+  }
+
+  // Details
+
+  const detail = make("div", { id: "sample-detail", tabindex: "0", role: "region", "aria-label": "The selected sample" });
+
+  async function unpacked(text) {
+    const bytes = Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+    return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).json();
+  }
+
+  function fill(row) {
+    detail.replaceChildren();
+    const view = views.get(row);
+    if (typeof view === "string") detail.innerHTML = view; // escaped by the template that wrote it
+    else if (data.source) load(row);
+    else detail.append(plain(row, view || TEXTS.map((name) => [name, data.short[name][row] || "–"])));
+    detail.scrollTop = 0;
+  }
+
+  function plain(row, parts) {
+    const blocks = parts.map(([name, text]) => make("div", { class: "sl-block" },
+      make("p", { class: "sl-heading" }, name), make("div", { class: "sl-body", dir: "auto" }, text)));
+    return make("div", { class: "sl-view" }, make("p", { class: "sl-title" }, data.columns[0].values[row]), ...blocks);
+  }
+
+  // The app gives the details of one sample at a time, as HTML that its template has escaped.
+  async function load(row) {
+    detail.append(make("p", { class: "soft" }, "Loading…"));
+    const reply = await fetch(`${data.source}&sample=${encodeURIComponent(data.ids[row])}`, PART);
+    const text = await reply.text();
+    if (reply.ok) views.set(row, text);
+    if (state.selected === row) detail.innerHTML = text;
+  }
+
+  // What is chosen is in the app's address, so that it can be shared and reloaded.
+  function remember() {
+    if (!data.source) return;
+    const address = new URL(location.href);
+    const put = (name, value) => (value ? address.searchParams.set(name, value) : address.searchParams.delete(name));
+    put("sample", state.selected === null ? "" : data.ids[state.selected]);
+    put("show", [...state.outcomes].join(","));
+    put("search", state.search);
+    history.replaceState(null, "", address);
+  }
+
+  function recall() {
+    const asked = new URLSearchParams(location.search);
+    for (const name of (asked.get("show") || "").split(",")) if (outcomes[name]) state.outcomes.add(name);
+    state.search = search.value = asked.get("search") || "";
+    const row = data.ids.indexOf(asked.get("sample"));
+    return row < 0 ? null : row;
+  }
+
+  const lines = new Map(); // the rows of the table that are shown, by the numbers of their samples
+  function select(row) {
+    document.getElementById("sample-detail-row")?.remove();
+    detail.remove();
+    state.selected = row;
+    for (const [number, line] of lines) {
+      line.classList.toggle("selected", number === row);
+      line.querySelector("button").setAttribute("aria-expanded", String(number === row));
+    }
+    remember();
+    if (row === null) return;
+    fill(row);
+    if (wide.matches) split.append(detail);
+    else {
+      const cell = make("td", { colspan: columns().length + 1 }, detail);
+      lines.get(row).after(make("tr", { id: "sample-detail-row" }, cell));
+    }
+  }
+
+  function step(event, row) {
+    const numbers = [...lines.keys()];
+    const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    const next = numbers[numbers.indexOf(row) + by];
+    if (!by || next === undefined || event.target.tagName !== "BUTTON") return;
+    event.preventDefault();
+    lines.get(next).querySelector("button").focus();
+    select(next);
+  }
+
+  // Right, wrong, in between (some of several), or neither.
+  function result(row) {
+    if (outcomes.error.has(row)) return ["warn", "!", "error"];
+    if (outcomes.right.has(row)) return ["right", "✓", "right"];
+    if (!judged && score) return ["score", shown(score, row), `score ${shown(score, row)}`];
+    if (!outcomes.wrong.has(row)) return ["soft", "–", outcomes["no answer"].has(row) ? "no answer" : "no right or wrong"];
+    const share = data.correct[row];
+    return share ? ["soft", `${Math.round(100 * share)}%`, "right in part"] : ["wrong", "✗", "wrong"];
+  }
+
+  function sampleRow(row) {
+    const [look, sign, words] = result(row);
+    const all = columns();
+    const cut = outcomes["cut off"].has(row);
+    const button = make("button", { type: "button", "aria-expanded": "false", "aria-controls": "sample-detail", "aria-label": `${words}${cut ? " (cut off)" : ""}, sample ${data.columns[0].values[row]}` }, sign);
+    const toggle = () => select(state.selected === row ? null : row);
+    const marked = data.marks?.[row];
+    const said = marked ? [make("small", { class: "marked" }, `marked ${marked}`)] : [];
+    const head = make("th", { scope: "row", class: look }, button, ...said, ...(cut ? [make("small", { class: "soft" }, "cut off")] : []));
+    const line = make("tr", { class: "sample", onclick: toggle, onkeydown: (event) => step(event, row) }, head);
+    lines.set(row, line);
+    for (const column of all) {
+      const text = shown(column, row);
+      const look = { text: "text", value: null }[column.kind];
+      line.append(make("td", { class: look === undefined ? "left" : look, "data-title": column.title }, make("span", {}, text)));
+    }
+    return line;
+  }
+
+  function draw() {
+    const first = state.page * PAGE;
+    const page = rows.slice(first, first + PAGE);
+    const result_head = judged || !score ? make("th", { scope: "col" }, "result") : headCell(score);
+    head.replaceChildren(result_head, ...columns().map(headCell));
+    lines.clear();
+    body.replaceChildren(...page.map(sampleRow));
+    select(lines.has(state.selected) ? state.selected : wide.matches && page.length ? page[0] : null);
+    const count = (number) => number.toLocaleString("en");
+    status.textContent = page.length
+      ? `Showing ${count(first + 1)}–${count(first + page.length)} of ${count(rows.length)}`
+      : "No sample matches.";
+    back.hidden = next.hidden = rows.length <= PAGE;
+    back.disabled = state.page === 0;
+    next.disabled = first + PAGE >= rows.length;
+    for (const [name, button] of buttons) button.setAttribute("aria-pressed", String(name ? state.outcomes.has(name) : !state.outcomes.size));
+  }
+
+  // Filters
+
+  // A sample can be wrong and cut off: those are shown that have all of the chosen outcomes.
+  const OPPOSITES = { wrong: "right", right: "wrong" };
+  function press(name) {
+    if (!name) state.outcomes.clear();
+    else if (!state.outcomes.delete(name)) state.outcomes.add(name);
+    state.outcomes.delete(OPPOSITES[name]);
+    update();
+  }
+
+  const buttons = ["", ...Object.keys(TITLES)].filter((name) => !name || (outcomes[name].size && outcomes[name].size < data.count)).map((name) => {
+    const count = (name ? outcomes[name].size : data.count).toLocaleString("en");
+    return [name, make("button", { type: "button", onclick: () => press(name) }, `${TITLES[name] || "All"} (${count})`)];
+  });
+
+  // Names may be cut, and alike: values of a tag are chosen by their codes.
+  function tagFilter(column) {
+    const list = make("select", { "aria-label": column.title, onchange: () => {
+      if (list.selectedIndex) state.tags.set(column, list.selectedIndex - 1);
+      else state.tags.delete(column);
+      update();
+    } });
+    list.append(make("option", {}, "all"), ...column.names.map((name) => make("option", {}, name)));
+    return make("label", {}, column.title, list);
+  }
+
+  let timer = 0;
+  const search = make("input", { type: "search", oninput: () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => { state.search = search.value; update(); }, 150);
+  } });
+  const every = make("input", { type: "checkbox", onchange: () => { state.all = every.checked; draw(); } });
+  const chosen = tags.filter((column) => column.names.length > 1 && column.names.length <= MOST_NAMES);
+  const filters = make("div", { class: "filters", role: "search", "aria-label": "Filter the samples" },
+    make("div", { class: "outcomes", role: "group", "aria-label": "Result", hidden: buttons.length < 2 },
+      ...buttons.map(([, button]) => button)),
+    ...chosen.map(tagFilter), make("label", {}, "search", search),
+    make("label", { class: "tick" }, every, "all columns"));
+
+  const table = make("table", {}, make("thead", {}, head), body);
+  const box = make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "All samples" }, table);
+  const split = make("div", { class: "split" }, box);
+  document.getElementById("samples-table").replaceChildren(
+    filters, status, split, make("div", { class: "pages" }, back, next));
+  wide.addEventListener("change", draw);
+  const asked = data.source ? recall() : null;
+  update();
+  if (asked !== null && rows.includes(asked)) {
+    state.page = Math.floor(rows.indexOf(asked) / PAGE);
+    state.selected = asked;
+    draw();
+  }
+  const packed = document.getElementById("samples-views");
+  if (packed) unpacked(packed.textContent).then((list) => {
+    views = new Map(data.detailed.map((row, index) => [row, list[index]]));
+    searched = null;
+    select(state.selected);
+  });
+
+  // Marks and steps in the app: J and K go to the next and the previous sample, R and W press a button.
+  function go(by) {
+    const next = rows[rows.indexOf(state.selected) + by];
+    if (next === undefined) return;
+    state.page = Math.floor(rows.indexOf(next) / PAGE);
+    state.selected = next;
+    draw();
+  }
+
+  document.addEventListener("keydown", (event) => {
+    if (!data.source || event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input, select, textarea")) return;
+    const key = event.key.toLowerCase();
+    if (key === "j") go(1);
+    else if (key === "k") go(-1);
+    else detail.querySelector(`button[data-key="${CSS.escape(key)}"]`)?.click();
+  });
+
+  detail.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const row = state.selected;
+    const body = new FormData(event.target, event.submitter);
+    const reply = await fetch(event.target.action, { method: "POST", body, ...PART });
+    const text = await reply.text();
+    if (reply.ok) {
+      views.set(row, text);
+      data.marks[row] = body.get("verdict");
+      draw();
+    } else detail.innerHTML = text;
+  });
+})();

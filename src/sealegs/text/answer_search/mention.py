@@ -1,0 +1,245 @@
+"""An answer in a text, word by word: in any spelling, or by a surname or a number alone.
+
+    expected = parts([["4 years", "48 months"], "Ada Lock"])
+    find_answer("Lock served four years.", expected, "Who served, and for how long?")
+
+has a `Match` for each of the two parts. It says that a text mentions an answer, and not whether the text
+gives it as its own: "not Ada Lock" mentions her. English, Chinese and Korean spellings are made equal
+(`normalization`, `spelling`, `korean`); texts in other languages are compared by their words as they are.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import accumulate
+from typing import NamedTuple, TypeAlias
+
+from sealegs.text.answer_search.korean import is_noun_ending
+from sealegs.text.answer_search.normalization import HAN, Word, plain, spellings, words
+from sealegs.text.answer_search.spelling import SPELLING, asks_for_person, simplified
+
+Answer: TypeAlias = tuple[tuple[str, ...], ...]
+"""Parts that must all be given; of a part, any one of its alternatives."""
+RawAnswer: TypeAlias = str | list[str | list[str]]
+"""An answer as files write it: a text, a list of parts, or a list of lists of alternatives."""
+LONGEST_REPLY_CHARS = 20_000
+"""Characters of a text that are read, half of them from its end: more is a model that does not stop."""
+UNITS = frozenset(SPELLING.units.values())
+
+
+class Match(NamedTuple):
+    """Where a text has a part of an answer."""
+
+    alternative: int
+    """Which alternative of the part, by its index."""
+    start: int
+    end: int
+    """Of its words in the text."""
+
+
+def parts(answer: RawAnswer | None) -> Answer:
+    """An answer as parts, each with its alternatives."""
+    listed = [answer] if isinstance(answer, str) else answer or []
+    return tuple((part,) if isinstance(part, str) else tuple(part) for part in listed)
+
+
+def check_answer(name: str, answer: RawAnswer) -> None:
+    """Raise ValueError where a field holds no answer."""
+    listed = parts(answer)
+    if not listed or not all(listed):
+        raise ValueError(f"the field '{name}' is an empty list")
+    if not all(alternative.strip() for part in listed for alternative in part):
+        raise ValueError(f"the field '{name}' holds an empty text")
+
+
+def find_answer(text: str, answer: Answer, query: str = "") -> list[Match | None]:
+    """Where a text mentions each part of an answer; None for a part that is not there.
+
+    A surname alone counts only where `query` asks for a person. Reasoning before the answer is read like
+    everything else: leave it out before.
+    """
+    listed = text_words(text)
+    return [given(part, listed, (), plain_query(query)) for part in simplified_answer(answer)]
+
+
+def text_words(text: str) -> tuple[Word, ...]:
+    """The words of a text as answers are compared with them."""
+    # A character may unfold to many, so that a text is cut once more.
+    return words(ends(simplified(plain(ends(text).replace("_", " ")))))
+
+
+@lru_cache(maxsize=1024)
+def plain_query(query: str) -> str:
+    return ends(simplified(plain(ends(query))))
+
+
+@lru_cache(maxsize=4096)
+def simplified_answer(answer: Answer) -> Answer:
+    return tuple(tuple(simplified(alternative) for alternative in part) for part in answer)
+
+
+def ends(text: str) -> str:
+    """The two ends of a text without end."""
+    return (
+        text
+        if len(text) <= LONGEST_REPLY_CHARS
+        else f"{text[: LONGEST_REPLY_CHARS // 2]}\n{text[-LONGEST_REPLY_CHARS // 2 :]}"
+    )
+
+
+def given(
+    part: Iterable[str], text: Sequence[Word], rivals: Answer, query: str, *, equal: bool = False
+) -> Match | None:
+    """Where an alternative of a part is, in any spelling or by the surname or the number alone; or None.
+
+    A mention of a rival is not one of the part: "Palm Springs" does not give "Springs". With `equal` that
+    holds for an equal rival too: what is right is never taken for the false answer.
+    """
+    rival_targets = [target(other, query) for others in rivals for other in others]
+    for number, alternative in enumerate(part):
+        for sought in (target(spelling, query) for spelling in asked_spellings(alternative, query)):
+            masked = _masked(sought, text, rival_targets, equal=equal)
+            place = next(mentions(sought, masked), None)
+            place = place or _surname(sought, masked, query) or _number_alone(sought, masked, query)
+            if place is not None:
+                return Match(number, *place)
+    return None
+
+
+@lru_cache(maxsize=4096)
+def asked_spellings(alternative: str, query: str) -> tuple[str, ...]:
+    """The spellings of an answer, and those that the question allows: 宁波 for 宁波市 where a city (城市) is
+    asked for, 弗莱明 for 亚历山大·弗莱明 where a person is."""
+    listed = spellings(alternative)
+    if re.search(f"·[{HAN}]{{2,}}$", alternative) and asks_for_person(query):
+        listed = (*listed, alternative.rpartition("·")[2])
+    if re.fullmatch(f"[{HAN}]{{3,}}", alternative) and alternative[-1] in query:
+        listed = (*listed, alternative[:-1])
+    return listed
+
+
+def _masked(sought: Target, text: Sequence[Word], rivals: Iterable[Target], *, equal: bool) -> Sequence[Word]:
+    """A text without the mentions of rivals that contain the answer."""
+    masked = text
+    for rival in rivals:
+        if sought.joined in rival.joined and (equal or sought.joined != rival.joined):
+            masked = list(masked)
+            for start, end in mentions(rival, text):
+                masked[start:end] = [word._replace(text="\0", cased="\0") for word in masked[start:end]]
+    return masked
+
+
+def _number_alone(sought: Target, text: Sequence[Word], query: str) -> tuple[int, int] | None:
+    """Where an answer of a number and its unit is given by the number alone: before the end of a clause, a
+    preposition or a word of the question."""
+    number, *unit = sought.words or (None,)
+    if number is None or not number.number or not 0 < len(unit) < 4:
+        return None
+    if any(word.number or word.text == "%" for word in unit):
+        return None
+    for start, end in mentions(target(number.cased, query), text):
+        if end == len(text) or text[end].clause != text[start].clause:
+            return start, end
+        if text[end].text in SPELLING.prepositions or text[end].text in (sought.asked or ()):
+            return start, end
+    return None
+
+
+def _surname(sought: Target, text: Sequence[Word], query: str) -> tuple[int, int] | None:
+    """Where a person that the question asks for is given by the surname alone."""
+    if len(sought.words) < 2 or not asks_for_person(query) or any(word.number for word in sought.words):
+        return None
+    if sought.han or any(True for _ in mentions(sought, text)):
+        return None
+    known_by = sought.words[0 if sought.words[1].text in SPELLING.particles else -1]
+    surname = target(known_by.cased, query)
+    allowed = {word.text for word in sought.words} | set(SPELLING.titles) | (sought.asked or frozenset())
+    for start, end in mentions(surname, text):
+        before = text[start - 1] if start and text[start - 1].clause == text[start].clause else None
+        after = text[end] if end < len(text) and text[end].clause == text[start].clause else None
+        if before is None and after is None:
+            return start, end
+        named = before is not None and before.cased[:1].isupper() and before.text not in allowed
+        if text[start].cased[:1].isupper() and not named and not (after and after.cased[:1].isupper()):
+            return start, end
+    return None
+
+
+# An answer in a text, word by word
+
+
+class Target(NamedTuple):
+    """An answer to look for."""
+
+    words: tuple[Word, ...]
+    joined: str
+    capitals: bool
+    """A word of one or two capitals, which must be written so: US is not us."""
+    alone: bool
+    """Yes, no, or a single Han character: counts only as a clause by itself, or at the end of one."""
+    han: bool
+    asked: frozenset[str] | None
+    """The words of the question; None where it is not known."""
+
+
+@lru_cache(maxsize=4096)
+def target(answer: str, query: str = "") -> Target:
+    listed = words(plain(answer))
+    joined = "".join(word.joined for word in listed)
+    letters = re.sub(r"[\W\d_]", "", answer)
+    return Target(
+        listed,
+        joined,
+        capitals=joined.isalpha() and len(joined) <= 2 and letters.isupper() and letters.isascii(),
+        alone=joined in SPELLING.bare or bool(re.fullmatch(f"[{HAN}]", joined)),
+        han=bool(re.search(f"[{HAN}]", joined)),
+        asked=frozenset(word.text for word in words(plain(query))) if query else None,
+    )
+
+
+def mentions(sought: Target, text: Sequence[Word]) -> Iterator[tuple[int, int]]:
+    """Where the answer is as whole words in a row, spelt with or without gaps."""
+    spelt, starts = _spelt(tuple(text))
+    place = spelt.find(sought.joined) if sought.joined else -1
+    while place >= 0:
+        start, end = (bisect_left(starts, offset) for offset in (place, place + len(sought.joined)))
+        whole = starts[start] == place and _ends_word(sought, spelt[place : starts[end]])
+        if whole and _counts(sought, text, start, end):
+            yield start, end
+        place = spelt.find(sought.joined, place + (len(sought.joined) if whole else 1))
+
+
+def _ends_word(sought: Target, word: str) -> bool:
+    """Whether what a text has from a mention to the end of its last word is the answer and no more."""
+    return word == sought.joined or is_noun_ending(sought.joined, word[len(sought.joined) :])
+
+
+@lru_cache(maxsize=64)
+def _spelt(text: tuple[Word, ...]) -> tuple[str, list[int]]:
+    """A text without gaps, and where its words begin and the last one ends."""
+    joined = [word.joined for word in text]
+    return "".join(joined), [0, *accumulate(map(len, joined))]
+
+
+def _counts(sought: Target, text: Sequence[Word], start: int, end: int) -> bool:
+    """Whether the words at a position are the answer, and not a part of something else."""
+    after = text[end] if end < len(text) else None
+    percent = after is not None and after.text in ("%", "‰")
+    if text[start].glued or (after and after.glued and not percent and after.text not in UNITS):
+        return False
+    if percent and text[end - 1].number:
+        return False
+    if sought.capitals and not all(word.cased.isupper() for word in text[start:end]):
+        return False
+    if sought.alone:
+        clause = text[start].clause
+        ends = after is None or after.clause != clause
+        begins = start == 0 or text[start - 1].clause != clause
+        follows = {*SPELLING.after_alone, *(sought.asked or ())}
+        ends = ends or (sought.han and after is not None and after.text in follows)
+        if not (ends and (begins or text[start - 1].text in SPELLING.copula)):
+            return False
+    return True

@@ -1,0 +1,96 @@
+"""What two spellings of one answer may differ in besides numbers and dates: traditional characters, units.
+
+`spelling.json` has the lists.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import cache, lru_cache
+
+from msgspec import Struct
+
+from sealegs.files.package_data import read_json
+from sealegs.text.answer_search.normalization import plain
+
+
+class Spelling(Struct, frozen=True, forbid_unknown_fields=True):
+    """The words by which answers are compared."""
+
+    simplified: dict[str, str]
+    """Traditional characters, and the simplified ones in the same order."""
+    units: dict[str, str]
+    """Other spellings of a unit."""
+    titles: tuple[str, ...]
+    """What may be before a surname that is given alone."""
+    bare: tuple[str, ...]
+    """Answers that count only as a clause by themselves: "no" is also in "no information"."""
+    copula: tuple[str, ...]
+    """What may be before an answer that counts only alone."""
+    particles: tuple[str, ...]
+    """What follows a first name by which a person is known: Rembrandt van Rijn."""
+    prepositions: tuple[str, ...]
+    """What may follow a number that is given without its unit."""
+    after_alone: tuple[str, ...]
+    """What may be behind an answer of one Han character."""
+    persons: tuple[str, ...]
+    """Words of a question that asks for a person."""
+
+
+SPELLING = read_json(__package__, "spelling.json", type=Spelling)
+
+
+def simplified(text: str) -> str:
+    """A text with its traditional characters as simplified ones, and units and scores in one spelling."""
+    if not text.isascii():
+        text = simplified_characters(text).replace("比一", "比1")
+    text = re.sub(r"(?<=[\d一二三四五六七八九十])(?: to |\s?比\s?)(?=[\d一二三四五六七八九十])", "-", text)
+    text = re.sub(
+        r"(?<![A-Za-z\d_.,])(\d+(?:\.\d+)?)k(?![A-Za-z\d_])", r"\1 thousand ", text, flags=re.IGNORECASE
+    )
+    text = re.sub(r"(?<![上下前后])半年", "6个月", text)
+    text = re.sub(r"\bhalf a year\b", "6 months", text, flags=re.IGNORECASE)
+    return _units().sub(lambda match: SPELLING.units[match[0].lower()], text)
+
+
+def simplified_characters(text: str) -> str:
+    """A text with every traditional character as a simplified one, and as long as before."""
+    return text.translate(_simplification())
+
+
+@lru_cache(maxsize=1024)
+def asks_for_person(query: str) -> bool:
+    return bool(_persons().search(plain(query)))
+
+
+@cache
+def _persons() -> re.Pattern[str]:
+    latin, other = _by_script(SPELLING.persons)
+    return re.compile(rf"\b(?:{latin})\b|{other}", re.IGNORECASE)
+
+
+@cache
+def _simplification() -> dict[int, str]:
+    return {
+        ord(old): new
+        for olds, news in SPELLING.simplified.items()
+        for old, new in zip(olds, news, strict=True)
+    }
+
+
+@cache
+def _units() -> re.Pattern[str]:
+    latin, other = _by_script(SPELLING.units)
+    return re.compile(
+        rf"(?<![a-zA-Z])(?:{latin})(?![a-zA-Z])|(?<=[\d零一二两三四五六七八九十百千万亿 ])(?:{other})",
+        re.IGNORECASE,
+    )
+
+
+def _by_script(phrases: Iterable[str]) -> tuple[str, str]:
+    """The phrases in Latin letters and the others, as alternatives of a pattern, the longest first."""
+    ordered = sorted(phrases, key=len, reverse=True)
+    latin = [re.escape(phrase) for phrase in ordered if phrase[0].isascii()]
+    other = [re.escape(phrase) for phrase in ordered if not phrase[0].isascii()]
+    return "|".join(latin), "|".join(other)
