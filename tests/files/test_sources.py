@@ -74,7 +74,7 @@ def test_a_damaged_file_says_so(ending: str, tmp_path: Path) -> None:
 
 
 def test_unpacking_has_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sources, "LARGEST", 5_000_000)
+    monkeypatch.setattr(sources, "LARGEST_DOWNLOAD_BYTES", 5_000_000)
     path = tmp_path / "bomb.jsonl.gz"
     packer = zlib.compressobj(9, zlib.DEFLATED, 31)
     path.write_bytes(b"".join(packer.compress(bytes(1 << 20)) for _ in range(40)) + packer.flush())

@@ -129,5 +129,5 @@ def test_only_what_a_killed_process_was_writing_is_removed(tmp_path: Path) -> No
     for name in (*mine, *drafts):
         (tmp_path / "run" / name).write_text("half")
     with RunFolder.open(tmp_path / "run", spec()) as folder:
-        assert names(folder.path) == [LOCK, *mine, "export", "spec.json"]
+        assert names(folder.path) == [*mine, LOCK, "export", "spec.json"]
         assert names(folder.path / "export") == ["whole.json"]

@@ -50,9 +50,9 @@ from sealegs.types import (
 )
 
 STARTER_SHA256 = {
-    "en": "4ea3d3f9e49991a7ced47466cf4511b3f47e19f17ea13a0316a07ce29c587315",
-    "ko": "55757eb7d95bab6d7f3f82efe4014e3446f359c83cd0c0cda025ea39def4e007",
-    "zh": "c5a4ef497047419eae62c38986cde0dce3338ddc502131eba56730023a2682a8",
+    "en": "43af3cab28227ac2ee63123a1c67f38e96f7ba8214ee3e06f7d14be4c4ffb89c",
+    "ko": "fccd52bc1132fe16b49629fd9a255610843fdc606cde573e05f6e6df55babbe6",
+    "zh": "a026befc1ea48549c96fac3d6b1567fdd85b0fa4817ad2a372ebfe8e7f2aa03e",
 }
 
 

@@ -183,7 +183,7 @@ class MiraeBuilder:
             for question in questions:
                 by_wording[question.line, question.wording][lang] = question
         for (line, _), in_languages in by_wording.items():  # all wordings with the same stories
-            key = (generator.GENERATOR, generator.VERSION, self.options.seed, line)
+            key = ("mirae", generator.VERSION, self.options.seed, line)
             sources = {
                 lang: TextSource(question.text, neutral(lang, seeded(*key)))
                 for lang, question in in_languages.items()

@@ -43,7 +43,7 @@ def compose(
     for padding in paddings:
         for number in chosen:
             bank = bank_text(language, f"{number:02}")
-            key = (GENERATOR, VERSION, seed, number)
+            key = ("mirae", VERSION, seed, number)
             sources = {lang: _source(lang, number, padding, seeded(*key)) for lang in LANGUAGES}
             levels = cut_to_levels(sources, counter.count)[language]
             rows.append(

@@ -96,7 +96,7 @@ def by_analogy(
 
 def rng_for(lang: str, seed: int, part: str) -> random.Random:
     """The random numbers of one part of a set."""
-    return seeded("sealegs-miron", VERSIONS[lang], lang, seed, part)
+    return seeded("miron", VERSIONS[lang], lang, seed, part)
 
 
 def read_bank(lang: str, name: str, type: type[T]) -> T:

@@ -25,7 +25,6 @@ from sealegs.files.package_data import read_json
 from sealegs.make.documents import Document
 from sealegs.make.grammar import between, capitalised, fill, pick, seeded, shuffled
 
-GENERATOR = "sealegs-multiview"
 VERSION = 2
 """Goes up whenever the code or a bank changes the texts of a seed."""
 
@@ -221,4 +220,4 @@ def _sharing_only(
 
 
 def _rng(seed: int, *parts: str) -> random.Random:
-    return seeded(GENERATOR, VERSION, seed, *parts)
+    return seeded("multiview", VERSION, seed, *parts)

@@ -34,7 +34,6 @@ from sealegs.benchmarks.rgb.make.world import (
 from sealegs.errors import UsageError
 from sealegs.make.grammar import pick, seeded, shuffled
 
-GENERATOR = "sealegs-rgb"
 VERSIONS = {"plain": 3, "int": 4, "fact": 5}
 """By kind of set: goes up whenever the code or a bank changes the texts of a seed."""
 
@@ -56,7 +55,7 @@ def compose(lang: str, kind: str, *, seed: int = 0, size: int | None = None) -> 
     robustness: well-known facts, each true document with its false version).
     """
     size = SIZES[kind] if size is None else size
-    key = f"{GENERATOR}/{VERSIONS[kind]}/{seed}/{lang}/{kind}"
+    key = f"rgb/{VERSIONS[kind]}/{seed}/{lang}/{kind}"
     return _fact_rows(lang, key, size) if kind == "fact" else _event_rows(lang, kind, key, size)
 
 
