@@ -17,7 +17,7 @@ def test_the_example_of_the_module_is_true() -> None:
 
 def test_a_key_gives_the_same_draws_for_good() -> None:
     """These draws are those of every published seed: they must not change."""
-    rng = seeded("sealegs", 1, "draws")
-    assert [between(1, 100, rng) for _ in range(5)] == [42, 52, 56, 10, 93]
-    assert shuffled("abcdef", rng) == list("dcfbae")
+    rng = seeded("keel", 1, "draws")
+    assert [between(1, 100, rng) for _ in range(5)] == [83, 4, 70, 61, 21]
+    assert shuffled("abcdef", rng) == list("eadcbf")
     assert pick("abcdef", rng) == "e"

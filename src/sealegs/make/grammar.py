@@ -9,7 +9,7 @@ A template is a line of a data file:
 
     >>> template = "{who} [sold|bought] {what}[ yesterday|]."
     >>> fill(choose(template, seeded("example", 0)), {"who": "Ada", "what": "a lamp"})
-    'Ada bought a lamp.'
+    'Ada sold a lamp yesterday.'
 
 A seed decides everything, so that it gives the same bytes on every machine. Of `random.Random` only
 `random()` and `getrandbits()` may be used: Python does not promise the other methods to stay the same.
