@@ -25,6 +25,15 @@ DENIALS = (
     "It was initially {right}, but the final answer is {false}.",
     "- ~~{right}~~\n- {false}",
     "Wrong: {right}. Right: {false}.",
+    "{right} ❌ {false} ✅",
+    "❌ {right}\n✅ {false}",
+    "{right}? No. It was {false}.",
+    "{right} has nothing to do with it: {false}.",
+    "The documents don't say {right}; they say {false}.",
+    "There is no evidence that it was {right}; it was {false}.",
+    "One document gives {right}, but I'd go with {false}.",
+    "Despite reports of {right}, it was {false}.",
+    "{right} would be the obvious guess, but {false} is right.",
 )
 HAN_DENIALS = (
     "有人说是{right}，但实际上是{false}。",
@@ -33,7 +42,23 @@ HAN_DENIALS = (
     "虽然有时会说{right}，但正确的是{false}。",
     "最初说是{right}，后来更正为{false}。",
     "{right}是常见的错误答案，{false}才是正确的。",
+    "{right} ❌ {false} ✅",
+    "{false}（非{right}）。",
+    "{right}与此无关：{false}。",
+    "没有证据表明是{right}，是{false}。",
+    "虽然有文档提到{right}，但公开赛在{false}举行。",
+    "与其说是{right}，不如说是{false}。",
+    "{right}只是传言，事实上是{false}。",
 )
+OF_DOCUMENTS = (
+    "The documents say {right}, but that is wrong: it is {false}.",
+    "Document 1 says {right}, but it's mistaken; document 2 correctly gives {false}.",
+    "Correction: {right} should be {false}.",
+    "文档说是{right}，但这是错的，应该是{false}。",
+    "文档1写{right}，有误；文档2正确地写明是{false}。",
+    "{right}应更正为{false}。",
+)
+"""Documents that state the right answer are said to be in error."""
 GIVEN = (
     "{right}, but some say {false}.",
     "It is {right}. No other document mentions a year or a name.",
@@ -41,6 +66,30 @@ GIVEN = (
     "{right} is the answer; the claim that it was {false} is wrong.",
     "It is {right}. I have no further information.",
     "Documents 1, 2, 3 and 5 are unrelated. Document 4: {right}.",
+    "It is {right} ✅, not {false} ❌",
+    "{false} ❌ {right} ✅",
+    "❌ {false}\n✅ {right}",
+    "❌ Not in document 1\n✅ Document 3 says {right}",
+    "{right}, but I'd check {false} as well.",
+    "Although document 1 mentions {right}, document 2 does not. It is {right}.",
+)
+WRONG = (
+    "Documents 1, 2, 3 and 5 are unrelated. Document 4 says it is {false}.",
+    "Two documents are irrelevant, three say {false}.",
+    "The first document is silent, the second says {false}.",
+    "Without more context I can only give what the documents state: {false}.",
+    "文档1、2、3、5与问题无关，文档4指出是{false}。",
+    "两篇文档无关，另外三篇都说是{false}。",
+)
+"""A false answer beside remarks on other documents."""
+DECLINES = (
+    "Documents 1, 2, 3, 4 and 5 are unrelated.",
+    "The first document is silent, the second mentions 2019 only.",
+    "Documents 1 and 2 are unrelated, three discuss {false}.",
+    "The documents do not say whether it was {right}.",
+    "There is no evidence that it was {right}. I cannot tell.",
+    "I can't answer without more context.",
+    "文档1、2与问题无关，文档3讲的是2019年的比赛。",
 )
 REPORTS = (
     "I have to correct the documents: it was {right}.",
@@ -75,6 +124,49 @@ def test_a_contrast_that_denies_nothing_leaves_an_answer_right(
     verdict = lenient(reply.format(right=right, false=false), parts(right), fake=parts(false), query=query)
     assert verdict.right
     assert not verdict.rejected
+
+
+@pytest.mark.parametrize("reply", OF_DOCUMENTS)
+def test_an_answer_is_wrong_where_the_documents_with_it_are_said_to_err(reply: str) -> None:
+    query, right, false = PERSON if reply.isascii() else PLACE
+    verdict = lenient(reply.format(right=right, false=false), parts(right), fake=parts(false), query=query)
+    assert (verdict.right, verdict.rejected, verdict.detected) == (False, False, True)
+
+
+@pytest.mark.parametrize("reply", [*WRONG, *DECLINES])
+def test_what_some_documents_do_not_say_declines_only_where_no_other_states_an_answer(reply: str) -> None:
+    query, right, false = PERSON if reply.isascii() else PLACE
+    verdict = lenient(reply.format(right=right, false=false), parts(right), fake=parts(false), query=query)
+    assert (verdict.right, verdict.rejected) == (False, reply in DECLINES)
+
+
+def test_a_full_stop_behind_a_unit_ends_a_sentence() -> None:
+    query, right, false = "How tall is the Harlow Tower?", "330 metres", "312 metres"
+    verdict = lenient(f"{false}. The documents say no more.", parts(right), fake=parts(false), query=query)
+    assert not verdict.rejected
+
+
+def test_pages_of_a_book_are_no_documents() -> None:
+    reply = "A Silent House for the Stranger and 539 pages long"
+    assert not lenient(reply, parts("The Long Way"), query="Which book won the 2022 Alder Prize?").rejected
+
+
+@pytest.mark.parametrize(
+    ("reply", "words"),
+    [
+        ("Documents 1, 2, 3 and 5 are unrelated.", "3 and 5 are unrelated"),
+        (
+            "Although document 2 mentions 312 metres, it is 330 metres.",
+            "Although document 2 mentions 312 metres",
+        ),
+        ("Although document 2 mentions 12 May, it is 330 metres.", "Although document 2 mentions 12 May"),
+    ],
+)
+def test_a_quoted_verdict_has_whole_words(reply: str, words: str) -> None:
+    query = "How tall is the Harlow Tower?"
+    false = "312 metres" if "312" in reply else "May 12"
+    verdict = lenient(reply, parts("330 metres"), fake=parts(false), query=query)
+    assert [*verdict.words.values()] == [words]
 
 
 @pytest.mark.parametrize("reply", REPORTS)

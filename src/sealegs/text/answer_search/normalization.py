@@ -65,7 +65,10 @@ def plain(text: str) -> str:
     return re.sub(r"[^\S\n]+", " ", text).strip()
 
 
-_SENTENCE_END = r"[。!?;\n]+|(?<!\b[A-Za-z])\.(?=\s*$|\s+[^a-z0-9\s])|(?<=[a-z]{4})(?<!prox)\.(?=\s+\d)"
+_SENTENCE_END = (
+    r"[。!?;\n]+|(?<!\b[A-Za-z])\.(?=\s*$|\s+[^a-z0-9\s])|(?<=[a-z]{4})(?<!prox)\.(?=\s+\d)"
+    r"|(?<=\d [gmst])\.(?=\s+[A-Z])"  # a unit is no initial
+)
 
 
 _TOKEN = re.compile(

@@ -13,11 +13,24 @@ def denial(listed: Sequence[Clause], number: int) -> TokenSpan | None:
     letters = listed[number].letters
     if find("denied", letters) and not find("not_denied", letters):
         return quote(listed[number], "denied")
+    if find("corrected_to", letters):
+        return quote(listed[number], "corrected_to")
     if _is_labelled_wrong(listed, number):
         return quote(listed[number - 1], "rejected_under_a_label")
     if number + 1 < len(listed) and _takes_back(listed, number + 1):
         return quote(listed[number + 1], "taken_back")
+    if number + 1 < len(listed) and _is_replaced(listed, number):
+        return quote(listed[number], "mentioned_only")
     return None
+
+
+def denied_clauses(listed: Sequence[Clause], tiers: Sequence[str]) -> dict[int, TokenSpan]:
+    """The clauses that would decline, but deny the right answer that they name, since another is given."""
+    return {
+        n: TokenSpan(clause.start, clause.start + len(clause.letters))
+        for n, clause in enumerate(listed)
+        if tiers[n] and _states_another(listed, n)
+    }
 
 
 def is_about_the_answer(listed: Sequence[Clause], span: TokenSpan) -> bool:
@@ -31,6 +44,30 @@ def is_about_the_answer(listed: Sequence[Clause], span: TokenSpan) -> bool:
     return bool(denied) or labels or _takes_back(listed, number)
 
 
+def _states_another(listed: Sequence[Clause], number: int) -> bool:
+    """Whether a clause denies the right answer and another one gives another answer: "They don't say York;
+    they say Leeds"."""
+    letters = listed[number].letters
+    others = [clause.letters for clause in listed if clause is not listed[number]]
+    if not re.search("G.*[nl]|[nl].*G", letters) or any("G" in other for other in others):
+        return False
+    after = listed[number + 1].letters if number + 1 < len(listed) else ""
+    return bool(find("another_stated", after)) or any(find("false_stated", other) for other in others)
+
+
+def _is_replaced(listed: Sequence[Clause], number: int) -> bool:
+    """Whether the right answer is only what documents say, and the false one comes in its place: "document 1
+    says York, but that is wrong; it is Leeds", "although document 1 mentions York, it is Leeds"."""
+    letters, after = listed[number].letters, listed[number + 1].letters
+    later = [clause.letters for clause in listed[number + 1 :]]
+    rejected = find("rejected", after) and not ends_sentence(listed, number)
+    if "K" in letters or not (rejected or find("mentioned_only", letters)):
+        return False
+    return any("K" in other and "n" not in other for other in later) and not any(
+        "G" in clause.letters for clause in listed if clause is not listed[number]
+    )
+
+
 def _takes_back(listed: Sequence[Clause], number: int) -> bool:
     """Whether a clause rejects the right answer before it: "..., but that is wrong", "York? No: Leeds"."""
     before, letters = listed[number - 1].letters if number else "", listed[number].letters
@@ -39,7 +76,8 @@ def _takes_back(listed: Sequence[Clause], number: int) -> bool:
     if not ends_sentence(listed, number - 1):
         return bool(find("taken_back", letters))
     after = listed[number + 1].letters if number + 1 < len(listed) else ""
-    another = re.match("[xmB]*[KM#]" if letters == "n" else "B[KM#]", after)
+    another = re.match("[xmBj]*[KM#]" if letters == "n" else "B[KM#]", after)
+    another = another or re.fullmatch("[^nefdK]*K[^nefd]*", after)
     return bool(find("no_answer", letters)) and bool(another) and "G" not in after
 
 

@@ -34,6 +34,12 @@ _BLANK = re.compile(r"(?<=[\w*])[ \t]*[:：→][* \t]{0,8}(?:[-–—?？∅…]
 _BLANK_CELL = re.compile(r"(?<=\w)[ \t]*\|[ \t]*(?:[✗❌✘?？—–]|-{1,2})[ \t]*(?=\|)")
 _STRUCK = re.compile(r"~~[^~\n]{1,200}~~")
 _CROSS = re.compile(r"(?<=[\w*])[ \t]{0,8}[❌✗✘][ \t]*(?=\||$)", re.MULTILINE)
+_CROSS_THEN_CHECK = re.compile(r"(?<=[\w*])[ \t]{0,8}[❌✗✘](?=[^❌✗✘\n]{1,200}[✅✔✓])")
+_CROSS_BEFORE = re.compile(
+    r"^[ \t>*-]{0,8}[❌✗✘][ \t]*(?![^\n]*(?:[Dd]oc|\b[Nn]ot?\b|文档))(?P<wrong>[^❌✗✘✅✔✓:：\n]{1,40}?)"
+    r"[ \t]*\n?[ \t>*-]{0,8}[✅✔✓][ \t]*",
+    re.MULTILINE,
+)
 
 
 class CheckVerdict(NamedTuple):
@@ -106,7 +112,8 @@ def _marks_read(text: str) -> str:
     """A text with marks that stand for words written out ("Year: ?", "1998 ❌"), without those struck out."""
     text = _STRUCK.sub(" ", text)
     text = _BLANK_CELL.sub(": unknown", _BLANK.sub(": unknown", text))
-    return _CROSS.sub(" wrong", text)
+    text = _CROSS_BEFORE.sub(r"Wrong: \g<wrong>\nRight: ", text)
+    return _CROSS.sub(" wrong", _CROSS_THEN_CHECK.sub(" wrong; ", text))
 
 
 class _DecisionWords(Mapping[str, str]):

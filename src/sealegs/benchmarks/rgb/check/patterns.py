@@ -15,6 +15,7 @@ from sealegs.files.package_data import read_json
 
 CLASSES = LETTERS | {
     "stating": "cZ",
+    "telling": "c",
     "meta": "mV",
     "right": "G",
     "false": "K",

@@ -19,13 +19,10 @@ from sealegs.benchmarks.rgb.check.clauses import (
     is_spoken,
     quote,
 )
-from sealegs.benchmarks.rgb.check.denials import denial, is_about_the_answer
+from sealegs.benchmarks.rgb.check.denials import denial, denied_clauses, is_about_the_answer
 from sealegs.benchmarks.rgb.check.reports import errors
-from sealegs.benchmarks.rgb.check.wording import HAN_WORD, ClassifiedReply, asks_yes_or_no, kinds
+from sealegs.benchmarks.rgb.check.wording import HAN_WORD, ClassifiedReply, asks_yes_or_no, value_letters
 
-NUMERIC, NAMED = frozenset("134"), frozenset("02")
-"""The kinds of things, as `wording` numbers them, that are given as numbers (times, quantities, extents) and
-as names (persons, places)."""
 WHOLE_QUESTION, HALF_QUESTION = 0.7, 0.35
 """Shares of the question's words that a clause repeats: from which it answers, and with which it may."""
 MANY = 40
@@ -49,19 +46,9 @@ class Decisions(NamedTuple):
 def decide(reading: ClassifiedReply, query: str, *, mentioned: bool) -> Decisions:
     """The decisions on a reply. `mentioned`: it has all parts of the right answer."""
     han = any(HAN_WORD.match(word.text) for word in reading.words[:MANY])
-    values = _values(query, han=han)
+    values = value_letters(query, han=han)
     reply = _ReplyClauses(clauses(reading, query), yes_or_no=asks_yes_or_no(query), values=values, han=han)
     return reply.decide(mentioned=mentioned)
-
-
-def _values(query: str, *, han: bool) -> str:
-    """The letters of what could be an answer to a question of its kind."""
-    asked = kinds(query)
-    if asked and asked <= NUMERIC:
-        return "GK#"
-    if asked and asked <= NAMED and not han:
-        return "GKM"
-    return "GKM#w"
 
 
 class _ReplyClauses:
@@ -81,12 +68,16 @@ class _ReplyClauses:
             values = values.replace("K", "")  # what is reported is no answer
         self.values = re.compile(f"[{values}]")
         self.tiers = [self._tier(number) for number in range(len(listed))]
+        self.denied = denied_clauses(listed, self.tiers)
+        self.tiers = ["" if n in self.denied else tier for n, tier in enumerate(self.tiers)]
 
     def decide(self, *, mentioned: bool) -> Decisions:
         about_question = [n for n, tier in enumerate(self.tiers) if tier and not self._is_detail(n)]
         answers = [n for n, letters in enumerate(self.letters) if "G" in letters]
-        given = [n for n in answers if not denial(self.clauses, n)]
-        denied = next((span for n in answers if (span := denial(self.clauses, n))), None)
+        given = [n for n in answers if n not in self.denied and not denial(self.clauses, n)]
+        denied = next(
+            (span for n in answers if (span := self.denied.get(n) or denial(self.clauses, n))), None
+        )
         right = mentioned and (bool(given) or not answers)
         if right and not self.errors and (span := self._gives_another(given)):
             right, denied = False, span
@@ -210,6 +201,8 @@ class _ReplyClauses:
         if any(self._may_answer(n) for n in numbers):
             return []
         remarks = [n for n in numbers if self.tiers[n]]
+        if any(find("some_documents_state", letters) for letters in self.letters):
+            return []  # "Documents 1 and 2 are unrelated. Document 3 says ..."
         if all(find("about_other_documents", self.letters[n]) for n in remarks):
             # "The others do not mention it": one of them does.
             others = [n for n in numbers if n not in remarks]

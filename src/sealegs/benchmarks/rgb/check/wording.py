@@ -72,6 +72,9 @@ letters, `w` any other word, `#` another number, `,` and `.` the ends of clauses
 in several classes is of the first."""
 SAYING = frozenset("nlvAeyXhCTNzfk<>DL")
 """Letters by which decisions are taken: words of the question, as in a title, say nothing."""
+NUMERIC, NAMED = frozenset("134"), frozenset("02")
+"""The kinds of things that are given as numbers (times, quantities, extents) and as names (persons, places),
+by their order in the file of phrases."""
 HAN_WORD = re.compile(f"[{HAN}]")
 
 
@@ -176,6 +179,16 @@ def kinds(query: str) -> frozenset[str]:
     listed = words(query)
     letters = (_classified(listed, position, _lexicon())[1] for position in range(len(listed)))
     return frozenset(letter[0] for letter in letters if letter[:1].isdigit())
+
+
+def value_letters(query: str, *, han: bool) -> str:
+    """The letters of what could be an answer to a question of its kind."""
+    asked = kinds(query)
+    if asked and asked <= NUMERIC:
+        return "GK#"
+    if asked and asked <= NAMED and not han:
+        return "GKM"
+    return "GKM#w"
 
 
 def _classified(
