@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
+from collections import deque
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
@@ -28,6 +29,8 @@ RETRYING_S = 0.1
 """How long a change in the number of waiting retries may go unreported."""
 PAUSE_S = 0.01
 """Between two looks whether the reader has caught up."""
+START_S = 5.0
+"""A thread that is begun runs by then, or does nothing when it does."""
 UNREAD_BATCHES = 32
 """A reader who is this far behind holds the producer up, so that answers do not pile up in memory."""
 
@@ -36,10 +39,51 @@ class _Ended(NamedTuple):
     error: BaseException | None
 
 
+class _Handover(Generic[T]):
+    """What goes from the producer's thread to the reader's. A batch stays in it until it has been read, as
+    an iterator that gives no item twice: a reader who is interrupted anywhere finds all the others here."""
+
+    def __init__(self) -> None:
+        self._entries: deque[Iterator[T] | Callable[[], object] | _Ended] = deque()
+        self._arrivals: SimpleQueue[None] = SimpleQueue()
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def put(self, entry: Iterator[T] | Callable[[], object] | _Ended) -> None:
+        self._entries.append(entry)
+        self._arrivals.put(None)
+
+    def items(self) -> Generator[T, None, _Ended]:
+        """The items as they come, until the producer has ended."""
+        while True:
+            self._wait()
+            entry = self._entries[0]
+            if isinstance(entry, _Ended):
+                return entry
+            if callable(entry):
+                entry()
+            else:
+                yield from entry
+            self._entries.popleft()
+
+    def left(self) -> Iterator[T]:
+        """The items that have not been read, of a producer that has ended."""
+        for entry in self._entries:
+            if not isinstance(entry, _Ended) and not callable(entry):
+                yield from entry
+
+    def _wait(self) -> None:
+        while True:
+            # A wait without end cannot be interrupted by Ctrl-C on Windows.
+            with contextlib.suppress(Empty):
+                return self._arrivals.get(timeout=0.5)
+
+
 class Outbox(Generic[T]):
     """Where the producer puts what is finished. It belongs to the producer's event loop."""
 
-    def __init__(self, queue: SimpleQueue[list[T] | Callable[[], object] | _Ended]) -> None:
+    def __init__(self, queue: _Handover[T]) -> None:
         self._queue = queue
         self._batch: list[T] = []
         self._loop = asyncio.get_running_loop()
@@ -53,7 +97,7 @@ class Outbox(Generic[T]):
 
     def flush(self) -> None:
         if self._batch:
-            self._queue.put(self._batch)
+            self._queue.put(iter(self._batch))
             self._batch = []
 
     def call(self, function: Callable[[], object]) -> None:
@@ -62,7 +106,7 @@ class Outbox(Generic[T]):
 
     async def room(self) -> None:
         """Wait until the reader has caught up."""
-        while self._queue.qsize() >= UNREAD_BATCHES:
+        while len(self._queue) >= UNREAD_BATCHES:
             await asyncio.sleep(PAUSE_S)
 
     async def taken(self) -> None:
@@ -113,27 +157,18 @@ def iterate(produce: Callable[[Outbox[T]], Coroutine[Any, Any, None]]) -> Genera
     Leaving early cancels the producer and waits for its thread to end. After Ctrl-C, and whatever else is
     thrown in, what was finished by then is yielded first.
     """
-    queue: SimpleQueue[list[T] | Callable[[], object] | _Ended] = SimpleQueue()
+    queue: _Handover[T] = _Handover()
     thread = _Producer(produce, queue)
-    thread.start()
-    finished: Iterator[T] = iter(())
     try:
-        while not isinstance(batch := _next(queue), _Ended):
-            if isinstance(batch, list):
-                finished = iter(batch)
-                yield from finished
-            else:
-                batch()
-        if batch.error is not None:
-            raise batch.error
+        thread.start()  # which waits for it, and may be interrupted when it has received answers already
+        ended = yield from queue.items()
+        if ended.error is not None:
+            raise ended.error
     except GeneratorExit:
         raise
     except BaseException:
         thread.stop()
-        yield from finished
-        while not queue.empty():
-            if isinstance(batch := queue.get(), list):
-                yield from batch
+        yield from queue.left()
         raise
     finally:
         thread.stop()
@@ -145,12 +180,13 @@ class _Producer(threading.Thread, Generic[T]):
     def __init__(
         self,
         produce: Callable[[Outbox[T]], Coroutine[Any, Any, None]],
-        queue: SimpleQueue[list[T] | Callable[[], object] | _Ended],
+        queue: _Handover[T],
     ) -> None:
         super().__init__(name="sealegs-requests", daemon=True)
         self._produce = produce
         self._queue = queue
         self._ready = threading.Event()
+        self._stopped = False
         self._cancel: Callable[[], object] = object
 
     def run(self) -> None:
@@ -170,13 +206,16 @@ class _Producer(threading.Thread, Generic[T]):
         self._ready.set()
         outbox = Outbox(self._queue)
         try:
-            await self._produce(outbox)
+            if not self._stopped:
+                await self._produce(outbox)
         finally:
             outbox.flush()
 
     def stop(self) -> None:
-        """End it, if it has not ended."""
-        self._ready.wait()
+        """End it, if it has not ended. One that Ctrl-C kept from starting is never ready."""
+        self._stopped = True
+        if not self._ready.wait(START_S):
+            return
         with contextlib.suppress(RuntimeError):  # the loop is closed: it has ended by itself
             self._cancel()
         self.join()
@@ -190,10 +229,3 @@ def _without_frames(error: BaseException) -> BaseException:
             if each is not None:
                 each.__traceback__ = each.__context__ = None
     return error
-
-
-def _next(queue: SimpleQueue[T]) -> T:
-    while True:
-        # A wait without end cannot be interrupted by Ctrl-C on Windows.
-        with contextlib.suppress(Empty):
-            return queue.get(timeout=0.5)
