@@ -69,6 +69,7 @@ def _spec(roles: dict[str, str], given: dict[str, Any]) -> RunSpec:
         "data": {"source": "starter", "sha256": ["0"], "lang": None},
         "seed": 0,
         "limit": None,
+        "provenance": {},
     }
     models = {
         role: {"name": name, "spec": f"openai:{name}", "identity": {"spec": f"openai:{name}"}}
@@ -76,7 +77,7 @@ def _spec(roles: dict[str, str], given: dict[str, Any]) -> RunSpec:
     }
     fields = {**usual, **given}
     subjects = (roles["model"],) if "model" in roles else tuple(fields["options"].get("method", ()))
-    return RunSpec(format=FORMAT, provenance={}, models=models, subjects=subjects, **fields)
+    return RunSpec(format=FORMAT, models=models, subjects=subjects, **fields)
 
 
 def _sample(asks: str, lang: str, question: int, level: int) -> Sample:

@@ -163,6 +163,14 @@ def test_another_temperature_is_compared_and_noted(tmp_path: Path) -> None:
     assert "Temperature: A 0.7, B 1.0" in sl.gate(b, baseline=a).notes
 
 
+def test_a_temperature_that_a_server_refused_is_noted(tmp_path: Path) -> None:
+    a = store_run(tmp_path / "a", headline(noisy(seed=1)), provenance={"refused": {"model": ["temperature"]}})
+    b = store_run(tmp_path / "b", headline(noisy(seed=2)), model="two")
+    found = sl.compare(a, b)
+    assert found.differs == ()  # that of the server is not known
+    assert "not sent in one, whose server refused it: temperature" in found.notes
+
+
 @pytest.mark.parametrize(
     "changed",
     [

@@ -267,15 +267,19 @@ def _unrecorded(run: Run) -> list[str]:
 
 
 def _refused(run: Run) -> list[str]:
-    """The options that were not sent, since the server refused them; a note of the run says so."""
+    """The options that were not sent, since the server refused them; a note says so."""
     return [f"options.{name}" for name in refused_settings(run.spec)]
 
 
 def unknown_settings(name: str, run: Run) -> list[str]:
-    """What a run of recorded answers does not state, and its samples do not show."""
+    """What a run of recorded answers does not state, and its samples do not show; what a server refused."""
     hidden = _options(run, "in_samples")
     unknown = [option.removeprefix("options.") for option in _unrecorded(run) if option not in hidden]
-    return [f"not recorded in {name}: {', '.join(unknown)}"] if unknown else []
+    refused = refused_settings(run.spec)
+    return [
+        *([f"not recorded in {name}: {', '.join(unknown)}"] if unknown else ()),
+        *([f"not sent in {name}, whose server refused it: {', '.join(refused)}"] if refused else ()),
+    ]
 
 
 def sizes_note(pair: RunPair) -> list[str]:
