@@ -50,7 +50,8 @@ full: $(READY)
 core:
 	test -x $(CORE)/bin/python || $(PYTHON) -m venv $(CORE)
 	$(CORE)/bin/pip install -q -c constraints.txt -e '.[frames,words,data]' \
-	  bm25s html5lib hypothesis jsonschema lemminflect psutil pymorphy3 pytest pytest-xdist scipy
+	  axe-playwright-python bm25s html5lib hypothesis jsonschema lemminflect nbclient nbformat psutil pymorphy3 \
+	  pytest pytest-xdist scipy
 	OMP_NUM_THREADS=1 $(CORE)/bin/pytest -n auto --dist worksteal -m "not slow and not full"
 
 # The known vulnerabilities of every pinned version; pip-audit has an environment of its own.
