@@ -70,12 +70,14 @@ def main() -> None:
     parser.add_argument("--runs", type=Path, default=RUNS)
     parser.add_argument("--out", type=Path, default=OUT)
     given = parser.parse_args()
-    limits = sizes(given.sizes)
-    given.out.mkdir(parents=True, exist_ok=True)
+    limits, out = sizes(given.sizes), given.out.resolve()
+    out.mkdir(parents=True, exist_ok=True)
+    given.runs.mkdir(parents=True, exist_ok=True)
+    os.chdir(given.runs)  # so that no page has a path of this machine
     if not given.pages:
-        run_all(given.runs, limits)
-    write_pages(given.runs, given.out, limits)
-    write_index(given.out, limits)
+        run_all(limits)
+    write_pages(out, limits)
+    write_index(out, limits)
 
 
 def sizes(texts: list[str]) -> dict[str, int]:
@@ -85,39 +87,39 @@ def sizes(texts: list[str]) -> dict[str, int]:
     return {name: int(limit) for name, _, limit in pairs}
 
 
-def folder(runs: Path, name: str, limits: Mapping[str, int]) -> Path:
+def folder(name: str, limits: Mapping[str, int]) -> Path:
     """A run's folder; a smaller run has one of its own, since its spec is another."""
-    return runs / (f"{name}-limit-{limits[name]}" if name in limits else name)
+    return Path(f"{name}-limit-{limits[name]}" if name in limits else name)
 
 
-def run_all(runs: Path, limits: Mapping[str, int]) -> None:
+def run_all(limits: Mapping[str, int]) -> None:
     """The cheapest first, so that what is ready early can be looked at."""
     for name in ("temperature-0", "temperature-1", "multiview", "miron", "rgb", "mirae"):
         small = ("--limit", limits[name]) if name in limits else ()
-        reuse = ("--reuse", runs / name) if small and (runs / name / "journal.sqlite").is_file() else ()
-        sealegs("run", *BENCHMARKS[name].split(), *small, *reuse, "--out", folder(runs, name, limits))
-    sealegs("suite", SUITE, "--out", runs / "suite")
+        reuse = ("--reuse", name) if small and Path(name, "journal.sqlite").is_file() else ()
+        sealegs("run", *BENCHMARKS[name].split(), *small, *reuse, "--out", folder(name, limits))
+    sealegs("suite", SUITE, "--out", "suite")
     if (answers := published()).is_file():
-        sealegs("score", "mirae", answers, "--out", runs / "claude-3-5-haiku")
+        sealegs("score", "mirae", answers, "--out", "claude-3-5-haiku")
 
 
 def published() -> Path:
     return Path(os.environ.get("SEALEGS_REFERENCE_DATA", ROOT.parent / "shared" / "data")) / PUBLISHED
 
 
-def write_pages(runs: Path, out: Path, limits: Mapping[str, int]) -> None:
+def write_pages(out: Path, limits: Mapping[str, int]) -> None:
     """The pages of what is there: drawn again, so that they are of this version."""
     for name in ("mirae", "rgb", "miron", "multiview"):
-        if finished(run := folder(runs, name, limits)):
+        if finished(run := folder(name, limits)):
             sealegs("report", run, "--out", out / f"{name}.html")
-    cold, hot = (folder(runs, name, limits) for name in ("temperature-0", "temperature-1"))
+    cold, hot = (folder(name, limits) for name in ("temperature-0", "temperature-1"))
     if finished(cold) and finished(hot):
         sealegs("report", cold, hot, "--out", out / "temperatures.html")
         gate = ("--baseline", cold, "--max-drop", "0.05", "--format", "html", "--out", out / "gate.html")
         sealegs("gate", hot, *gate, code=1)
-    if finished(recorded := runs / "claude-3-5-haiku"):
+    if finished(recorded := Path("claude-3-5-haiku")):
         sealegs("report", recorded, "--no-samples", "--out", out / "claude-3-5-haiku.html")
-    if (board := runs / "suite" / "leaderboard.html").is_file():
+    if (board := Path("suite", "leaderboard.html")).is_file():
         shutil.copyfile(board, out / "leaderboard.html")
         for report in board.parent.glob("*/report.html"):  # the leaderboard links to them
             target = out / report.relative_to(board.parent)
@@ -135,6 +137,7 @@ def write_index(out: Path, limits: Mapping[str, int]) -> None:
         for page in PAGES
         if (out / f"{page.name}.html").is_file()
     ]
+    made = {name for page in PAGES if (out / f"{page.name}.html").is_file() for name in page.runs}
     text = f"""# Gallery
 
 Finished runs, each the page that a run ends with: open one in a browser (on GitHub, download it first). The
@@ -148,7 +151,7 @@ figures are not those of the unquantised model. It is here since everyone can ru
 The commands, each with `--limit` where a size is given:
 
 ```
-{chr(10).join(f"sealegs run {command}" for command in BENCHMARKS.values())}
+{chr(10).join(f"sealegs run {BENCHMARKS[name]}" for name in BENCHMARKS if name in made)}
 sealegs gate temperature-1 --baseline temperature-0 --max-drop 0.05
 ```
 
