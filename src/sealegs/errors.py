@@ -158,11 +158,12 @@ def place_of(error: BaseException) -> str:
 # The words of a message
 
 
-def suggestion(name: str, known: Iterable[str]) -> str:
-    """` Did you mean 'mirae'?`, to put behind a message; nothing where no known name is close."""
+def suggestion(name: str, known: Iterable[str], *, behind: str = "") -> str:
+    """` Did you mean 'mirae'?`, to put behind a message, with what stood behind the name; nothing where no
+    known name is close."""
     by_case = {one.casefold(): one for one in known}
     close = get_close_matches(name.casefold(), by_case, n=1)
-    return f" Did you mean '{by_case[close[0]]}'?" if close else ""
+    return f" Did you mean '{by_case[close[0]]}{behind}'?" if close else ""
 
 
 def listed(names: Iterable[str]) -> str:

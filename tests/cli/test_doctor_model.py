@@ -11,6 +11,7 @@ import pytest
 from commandline import Outcome, sealegs
 from dialects import PROVIDERS, ProviderServer, named_at
 from models.tiny import tiny_model
+from scripted import Scripted
 from sealegs.api.trial import MOST_REQUESTS, ModelTrial
 from sealegs.harness.registry import BENCHMARKS
 
@@ -30,13 +31,21 @@ def test_what_works_is_told_for_each_kind_of_request(tmp_path: Path) -> None:
     states = tried(done)
     assert states.pop("batch") == "not supported"
     assert states.pop("thinking") == "unclear"
+    assert states.pop("structured output") == "failed"  # it is told in prose
     assert set(states.values()) == {"ok"}
-    assert len(states) == 6
+    assert len(states) == 5
     trial = msgspec.json.decode(done.stdout, type=ModelTrial)
     assert sent <= MOST_REQUESTS
     assert trial.latency_s is not None
     enough = {each.name: each.state for each in trial.benchmarks}
     assert [enough[name] for name in BENCHMARKS] == ["ok"] * 4
+
+
+@pytest.mark.parametrize(("answer", "state"), [('{"verdict":"no"}', "ok"), ("No, it is no fish.", "failed")])
+def test_an_answer_in_the_form_of_a_schema_is_told_from_prose(answer: str, state: str) -> None:
+    with Scripted(lambda _: answer) as server:
+        done = sealegs("doctor", "--model", "openai:x", "--base-url", server.url, "--json")
+    assert tried(done)["structured output"] == state
 
 
 def test_what_a_provider_lacks_is_told_and_is_no_failure(tmp_path: Path) -> None:

@@ -10,12 +10,18 @@ import time
 from contextlib import closing
 from pathlib import Path
 
+import click
 import pytest
 
 import sealegs as sl
 from commandline import command
 from killing import contents, watched
 from loopback import Loopback
+from sealegs import api
+from sealegs.api.launch import resumable
+from sealegs.cli.run import demo_command
+from sealegs.harness.folder.layout import how_to_resume
+from sealegs.report.terminal.progress import Watcher
 from suites import PATIENCE
 
 pytestmark = pytest.mark.slow
@@ -66,6 +72,21 @@ def begun(arguments: list[str], server: Loopback, run: Path) -> subprocess.Popen
         assert process.poll() is None, process.stderr and process.stderr.read()
         time.sleep(0.02)
     return process
+
+
+def test_a_demo_that_is_stopped_can_be_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(name: str, *, out: Path, progress: Watcher, **_: object) -> None:
+        out.mkdir(parents=True)
+        progress.began(out)
+        raise KeyboardInterrupt
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(api, "run", stopped)
+    with pytest.raises(click.Abort):
+        demo_command.main([], standalone_mode=False)
+    (first,) = tmp_path.glob("runs/*-demo-embedded/*")
+    assert how_to_resume(first) == f"`sealegs resume {first}`"
+    assert resumable(first).task.settings == sl.list_benchmarks()[first.name].help.demo
 
 
 def test_a_run_is_finished_though_the_reader_of_its_messages_has_left(

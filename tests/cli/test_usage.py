@@ -48,6 +48,7 @@ MIRAE = ("run", "mirae", "--model", "openai:x", "--base-url", "http://127.0.0.1:
         (("metrics",), "Did you mean 'list metrics'?"),
         (("run", "mirae", "--model", "gpt-4o-mini"), "Did you mean 'openai:gpt-4o-mini'?"),
         (("run", "mirae", "--model", "claude-next"), "Did you mean 'anthropic:claude-next'?"),
+        (("run", "mirae", "--model", "opnai:gpt"), "Did you mean 'openai:gpt'?"),
         (("run", "mirae", "--model", "org/model"), "Did you mean 'hf:org/model'?"),
         (("run", "mirae"), "`sealegs run mirae --model embedded`"),
         (("run", "mirae"), "`sealegs list models`"),

@@ -14,7 +14,8 @@ import pytest
 
 from commandline import command, sealegs
 from loopback import Loopback
-from sealegs.api import build
+from sealegs.api import build, dry_run
+from sealegs.api.check import check
 from sealegs.errors import ModelUnreachable, UsageError
 from suites import PATIENCE
 
@@ -132,6 +133,16 @@ def test_an_edited_set_is_checked(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert sealegs(*checked).code == 1
     assert f"not valid for rgb: {file}, line 4: the field 'query' is empty" in capsys.readouterr().err
     assert sealegs("build", "rgb", "--check", str(tmp_path / "absent")).code == 2
+
+
+def test_a_check_counts_requests_as_a_run_does(tmp_path: Path) -> None:
+    build("rgb", tmp_path / "made", lang="en", size=4)
+    file = tmp_path / "made" / "en.json"
+    rows = [json.loads(line) for line in file.read_text().splitlines()]
+    file.write_text("\n".join(json.dumps(row | {"negative": row["negative"][:1]}) for row in rows))
+    checked = check("rgb", file)
+    assert {"generate": checked.requests} == dry_run("rgb", "openai:x", data=str(file)).requests
+    assert checked.requests < checked.samples  # noise 0.2 and 0.4 ask the same
 
 
 @pytest.mark.parametrize("benchmark", ["mirae", "rgb", "miron", "multiview"])

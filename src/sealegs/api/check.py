@@ -24,7 +24,7 @@ class Checked(NamedTuple):
     groups: int
     """Independent questions."""
     requests: int
-    """That a run with the default options asks the model."""
+    """That a run with the default options asks the model; equal ones are asked once."""
     counts: dict[str, dict[str, int]]
     """Samples by the values of each tag."""
     faults: list[str]
@@ -57,7 +57,7 @@ def check(benchmark: str | Path, data: str | Path) -> Checked:
     return Checked(
         samples=len(samples),
         groups=len({sample.group for sample in samples}),
-        requests=sum(len(tuple(loaded.requests(sample))) for sample in samples),
+        requests=len({request for sample in samples for request in loaded.requests(sample)}),
         counts={tag: dict(values) for tag, values in counts.items() if len(values) <= MOST_VALUES},
         faults=list(builder.faults(files)) if isinstance(builder, FindsFaults) else [],
     )

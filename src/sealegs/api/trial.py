@@ -17,6 +17,7 @@ from sealegs.harness.model import HasNotes, Model, addresses_of
 from sealegs.harness.registry import load_benchmark, usable_benchmarks
 from sealegs.models.registry import check_spec, load_model, runtime_options, split_spec
 from sealegs.text.answers import IN_REASONING, is_blank
+from sealegs.text.judge import read, schema_of
 from sealegs.types import (
     Capability,
     Embed,
@@ -77,10 +78,12 @@ class ModelTrial(Struct, frozen=True, kw_only=True):
 
 MOST_REQUESTS = 9
 """Chat, two repeats, structured output, plain text, three for log-probabilities, embedding."""
-SCHEMA = (
-    '{"type":"object","properties":{"verdict":{"type":"string","enum":["yes","no"]}},'
-    '"required":["verdict"],"additionalProperties":false}'
-)
+
+
+class _Verdict(Struct, frozen=True):
+    """The form of an answer that is asked for."""
+
+    verdict: Literal["yes", "no"]
 
 
 def try_model(
@@ -188,12 +191,15 @@ class _Trying:
 
     def _structured(self) -> tuple[State, str]:
         """An answer in the form of a JSON schema, as judges are asked for it."""
-        response = self._ask(_chat(self._prompts.judge, schema=SCHEMA))
+        response = self._ask(_chat(self._prompts.judge, schema=schema_of(_Verdict)))
         notes = self._model.notes() if isinstance(self._model, HasNotes) else []
         if problem := next(
             (note for note in notes if "JSON schema" in note or "response_format" in note), ""
         ):
             return "not supported", problem
+        verdict = read(_Verdict, response)
+        if verdict.value is None:
+            return "failed", f"the answer is not of the form asked for ({verdict.reason}): {response.text}"
         return "ok", response.text
 
     def _batch(self) -> Trial:

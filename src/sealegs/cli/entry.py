@@ -65,9 +65,9 @@ EPILOG = f"""{
 \b
 Environment:
   OPENAI_API_KEY, OPENAI_BASE_URL  the key and the address of a server
-  SEALEGS_CACHE                   the folder for fetched data and converted models
-  SEALEGS_MIRROR                  another host for published data, with the same paths
-  SEALEGS_BENCHMARKS              Python files with benchmarks of your own, separated as in PATH
+  SEALEGS_CACHE                    the folder for fetched data and converted models
+  SEALEGS_MIRROR                   another host for published data, with the same paths
+  SEALEGS_BENCHMARKS               Python files with benchmarks of your own, separated as in PATH
 
 Exit codes: 0 done, 1 gate or coverage failed, 2 wrong usage or bad input, 3 a server was not reached;
 130 stopped by Ctrl-C, 143 by SIGTERM, 129 by SIGHUP: the answers received so far are saved."""

@@ -345,11 +345,11 @@ def demo_command(ctx: click.Context) -> None:
     from rich.console import Console
 
     from sealegs import api
+    from sealegs.api.launch import ProcessTask
     from sealegs.api.run import RUNS, new_folder
     from sealegs.files.cache import write_whole
     from sealegs.models.engines.engine import keep_models
     from sealegs.report.scorecard import render, scorecard
-    from sealegs.report.terminal.progress import Watcher
 
     folder = new_folder(RUNS, "demo", "embedded")
     runs = []
@@ -357,7 +357,9 @@ def demo_command(ctx: click.Context) -> None:
         for name, benchmark in usable_benchmarks():
             if benchmark.help.demo:
                 say(f"{name}: {benchmark.layout.question}", err=True)
-                runs.append(api.run(name, out=folder / name, progress=Watcher(), **benchmark.help.demo))
+                settings = dict(benchmark.help.demo)
+                watcher = storing(ProcessTask(kind="run", benchmark=name, settings=settings))
+                runs.append(api.run(name, out=folder / name, progress=watcher, **settings))
     card, page = scorecard(runs), folder / "scorecard.html"
     write_whole(page, render(card, page))
     card.overview().show(Console())

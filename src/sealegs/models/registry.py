@@ -179,7 +179,8 @@ def _meant(bare: str, schemes: Iterable[str]) -> str:
             return f" Did you mean '{provider}:{bare}'?"
     if "/" in bare and ":" not in bare:
         return f" Did you mean 'hf:{bare}'?"
-    return suggestion(bare.partition(":")[0], schemes)
+    scheme, colon, name = bare.partition(":")
+    return suggestion(scheme, schemes, behind=colon + name)
 
 
 def split_spec(spec: str) -> tuple[str, dict[str, str]]:
