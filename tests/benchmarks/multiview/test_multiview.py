@@ -204,7 +204,7 @@ def test_triplets_built_against_bm25_are_told_where_bm25_is_a_method(
     data = store(tmp_path / "t.jsonl", [triplet(0, hard_for="bm25"), triplet(1, task="tools__age")])
     by_words = sl.run("multiview", data=data, out=tmp_path / "by_words")
     *_, note = Multiview.notes(by_words.spec, by_words.summary)
-    assert note.text.endswith("its chance level is not one half: tools: use.")
+    assert note.text.endswith("BM25 cannot be compared there: tools: use.")
     with Loopback() as server:
         options: dict[str, Any] = {"method": ["embed:openai:loop"], "base_url": server.url}
         other = sl.run("multiview", data=data, out=tmp_path / "other", **options)

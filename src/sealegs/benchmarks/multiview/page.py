@@ -122,7 +122,10 @@ def notes(spec: RunSpec, summary: Summary) -> list[Note]:
     tasks = [f.scope["task"] for f in summary.values() if f.metric == "built_against_bm25" and f.value]
     if tasks and any(models == ["bm25"] for models, _ in _methods(spec).values()):
         listed = ", ".join(map(tag_value, tasks))
-        texts.append(f"Built to defeat BM25, so that its chance level is not one half: {listed}.")
+        texts.append(
+            "Triplets in which BM25 fails were chosen where there were any, so that BM25 cannot be compared "
+            f"there: {listed}."
+        )
     return [*builder_notes(spec), *_cut_notes(summary), *map(Note, texts)]
 
 
