@@ -42,7 +42,7 @@ MOST_SEARCHES = 8
 """Texts whose rows are remembered: a page searches again at every click on it."""
 
 
-class RowText(NamedTuple):
+class SampleOpening(NamedTuple):
     """A sample in a row of a table."""
 
     question: str
@@ -204,7 +204,7 @@ class Samples:
             "error": statuses["error"] | (self.index.failed & ~unanswered),
         }
 
-    def row_texts(self, rows: Sequence[int]) -> list[RowText]:
+    def row_texts(self, rows: Sequence[int]) -> list[SampleOpening]:
         """The question of some rows, its setting, the expected answer and the first answer, in short."""
         with unchanged(self.path, self._state) as file:
             lines = [self._decode(row, self._line(file, row)) for row in rows]
@@ -224,14 +224,14 @@ class Samples:
             parts.append((f"Answer {number}", answer.text))
         return [(name, text) for name, text in parts if text]
 
-    def _row_text(self, line: _Texts) -> RowText:
+    def _row_text(self, line: _Texts) -> SampleOpening:
         row = row_text(line.sample.inputs, line.sample.tags)
         if self._benchmark is not None:
             with contextlib.suppress(msgspec.ValidationError, LookupError):  # a stranger's file
                 inputs = msgspec.convert(line.sample.inputs, inputs_type(self._benchmark))
                 row = row_text(inputs, line.sample.tags)
         answer = next((answer.text for answer in line.answers if answer.text), "")
-        return RowText(*map(_opening, (row.question, row.setting, row.expected, answer)))
+        return SampleOpening(*map(_opening, (row.question, row.setting, row.expected, answer)))
 
     def row_of(self, sample_id: str) -> int | None:
         """The row of a sample, or None where there is no such sample."""

@@ -14,7 +14,7 @@ import numpy as np
 from markupsafe import Markup
 
 from sealegs.harness.folder import Run
-from sealegs.harness.stored.samples import RowText, Samples
+from sealegs.harness.stored.samples import SampleOpening, Samples
 from sealegs.page.examples import cut_fairly, shortened
 from sealegs.page.format import decimals, escape_controls, tag_name, tag_value
 from sealegs.page.grid import Content, Grid
@@ -104,7 +104,9 @@ def _data(run: Run, samples: Samples, shown: int) -> dict[str, Any]:
     return {
         "count": shown,
         "columns": _columns(run, samples, shown),
-        "short": {name: [escape_controls(getattr(each, name)) for each in short] for name in RowText._fields},
+        "short": {
+            name: [escape_controls(getattr(each, name)) for each in short] for name in SampleOpening._fields
+        },
         "outcomes": {name: np.flatnonzero(rows[:shown]).tolist() for name, rows in samples.outcomes.items()},
         "correct": [None if value != value else value for value in samples.correct[:shown].tolist()],
     }
@@ -193,14 +195,14 @@ def _short(text: str) -> str:
     return escape_controls(shortened(text, ID))
 
 
-def _first(samples: Samples, short: list[RowText]) -> Grid:
+def _first(samples: Samples, short: list[SampleOpening]) -> Grid:
     """The first samples, for readers without scripts."""
     signs = {1.0: "✓", 0.0: "✗"}
     rows: list[tuple[str, list[Content]]] = [
         (samples.index.ids[row], [signs.get(correct, "–"), *map(escape_controls, texts)])
         for row, (correct, texts) in enumerate(zip(samples.correct[:FIRST].tolist(), short, strict=False))
     ]
-    return Grid("The first samples", "sample", ["result", *RowText._fields], rows, left=6)
+    return Grid("The first samples", "sample", ["result", *SampleOpening._fields], rows, left=6)
 
 
 # Details
