@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -91,18 +90,10 @@ def parquet_rows(path: Path) -> Iterator[dict[str, Any]]:
         if file.read(len(LFS_POINTER)) == LFS_POINTER:
             raise DataError(path, "is a pointer of Git LFS, not the file itself. Run: git lfs pull")
     polars = load_polars(f"{path}: reading Parquet")
-    with _read_errors(polars, path):
-        table = polars.read_parquet(path, glob=False)
-    rows: Iterator[dict[str, Any]] = table.iter_rows(named=True)
-    return rows
-
-
-@contextlib.contextmanager
-def _read_errors(polars: Any, path: Path) -> Iterator[None]:
-    """Errors of polars about a file as ours. Over one whose parts do not fit together it panics."""
     try:
-        yield
-    except polars.exceptions.PanicException:  # no PolarsError
+        rows: Iterator[dict[str, Any]] = polars.read_parquet(path, glob=False).iter_rows(named=True)
+    except polars.exceptions.PanicException:  # its parts do not fit together
         raise DataError(path, "cannot be read: the file is damaged.") from None
     except (OSError, polars.exceptions.PolarsError) as error:
         raise DataError(path, f"cannot be read: {first_line(error)}.") from None
+    return rows

@@ -346,4 +346,4 @@ WORDINGS = (
     ),
 )
 """What several wordings of a question add."""
-METRICS = (*PUBLISHED, *JUDGED, *EXPECTED, *ADDED, *WORDINGS)
+METRICS = (*PUBLISHED, *JUDGED, *EXPECTED, *WORDINGS, *ADDED)

@@ -7,7 +7,7 @@ from itertools import combinations
 from msgspec.structs import replace
 
 from sealegs.benchmarks.mirae.data import LANGUAGES
-from sealegs.benchmarks.mirae.metrics import ADDED, EXPECTED, JUDGED, METRICS, WORDINGS
+from sealegs.benchmarks.mirae.metrics import JUDGED, METRICS
 from sealegs.page.format import nouns, number
 from sealegs.page.layout import Column, Curve, Layout, Note, Table
 from sealegs.page.metrics import scope_of
@@ -190,9 +190,6 @@ LAYOUT = Layout(
             ),
         ),
     ),
-    facts=tuple(
-        Column(metric.name, metric.title) for metric in (*JUDGED, *EXPECTED, *WORDINGS, *ADDED) if metric.main
-    ),
     cautions=(
         "The published cosine does not begin at 0: answers to different questions have one too, "
         "which differs by embedder, language and length. Compare languages by the corrected figure.",
@@ -223,7 +220,6 @@ def _judged(layout: Layout) -> Layout:
         verdict="{} of the pairs of answers to a prompt mean the same, says the judge",
         baseline=None,
         remarks=_known_answers,
-        facts=tuple(Column(metric.name, metric.title) for metric in others if metric.main),
     )
 
 

@@ -3,7 +3,6 @@ levels."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
@@ -14,7 +13,6 @@ from sealegs.benchmarks.mirae.refusals import refuses
 from sealegs.page.differences import MOST_COMPARED_WORDS, differences, marked
 from sealegs.page.examples import shortened
 from sealegs.page.format import number_or_dash
-from sealegs.page.tables import is_number
 from sealegs.page.view import (
     Matrix,
     Text,
@@ -25,7 +23,6 @@ from sealegs.page.view import (
     related_facts,
     value_facts,
 )
-from sealegs.types import Tag
 
 MOST_COMPARED = 10
 """Answers whose differences and cosines are shown."""
@@ -45,10 +42,7 @@ def view(record: MiraeRecord, related: Sequence[MiraeRecord] = ()) -> View:
             label_of(each.score.values, LAYOUT.metrics[0]),
             first_answer(each),
         ),
-        key=lambda each: (
-            str(each.sample.tags.get("lang", "")),
-            *_by_size(each.sample.tags.get("level", "")),
-        ),
+        key=lambda each: [str(each.sample.tags.get(tag, "")) for tag in ("lang", "level")],
     )
     return View(
         f"{record.sample.id} · {shortened(prompt)}",
@@ -62,12 +56,6 @@ def view(record: MiraeRecord, related: Sequence[MiraeRecord] = ()) -> View:
             value_facts(values, LAYOUT.metrics),
         ),
     )
-
-
-def _by_size(level: Tag) -> tuple[float, str]:
-    """To sort levels: numbers by size, others after them."""
-    text = str(level)
-    return (float(text), "") if is_number(text) else (math.inf, text)
 
 
 def _answers(record: MiraeRecord) -> list[Text]:

@@ -137,24 +137,19 @@ class Miron(Benchmark[MironInputs, MironDetail]):
         )
 
     def requests(self, sample: Sample[MironInputs]) -> list[Request]:
-        asked = strings.requests(sample.inputs) if self.options.string_probability else []
-        return [*asked, *self._token_requests(sample)]
-
-    def _token_requests(self, sample: Sample[MironInputs]) -> list[Request]:
-        inputs = sample.inputs
-        generate = Generate(prompt=inputs.prefix, sampling=self._sampling(inputs), repeat=inputs.repeat)
-        if self.options.confidence == "no" or inputs.no_logprobs:
-            return [generate]
-        answers = [inputs.target]
-        if inputs.published is None:  # what was recorded has no log-probabilities of other answers
-            answers += [*added.answers_of(inputs.target, inputs.accepted), *inputs.wrong]
-        return [
-            *(
+        inputs, requests = sample.inputs, list[Request]()
+        if self.options.string_probability:
+            requests += strings.requests(inputs)
+        if self.options.confidence != "no" and not inputs.no_logprobs:
+            answers = [inputs.target]
+            if inputs.published is None:  # what was recorded has no log-probabilities of other answers
+                answers += [*added.answers_of(inputs.target, inputs.accepted), *inputs.wrong]
+            requests += [
                 LogLikelihood(prefix=inputs.prefix, continuation=answer, repeat=inputs.repeat)
                 for answer in dict.fromkeys(answers)
-            ),
-            generate,
-        ]
+            ]
+        generate = Generate(prompt=inputs.prefix, sampling=self._sampling(inputs), repeat=inputs.repeat)
+        return [*requests, generate]
 
     def _sampling(self, inputs: MironInputs) -> Sampling:
         """Greedy, until the words of the longest right answer are complete or the line ends."""

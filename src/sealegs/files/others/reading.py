@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from sealegs.errors import DataError, UsageError, listed
-from sealegs.files.jsonfile import NOT_JSON, check_depth, open_file, read_bytes
+from sealegs.files.jsonfile import NOT_JSON, check_depth, convert, open_file, read_bytes
 from sealegs.files.others.values import NAME_MARKS, OtherResults, SampleValues, check_size, decode
 from sealegs.files.tables import Row, read_rows
 
@@ -216,22 +216,21 @@ def _read_samples(file: Path, task: str, values: SampleValues) -> None:
         for number, line in enumerate(lines, 1):
             if not line.strip():
                 continue
-            raw = decode(file, line, dict[str, msgspec.Raw], number)
-            fields = {name: raw[name] for name in ("doc_id", "metrics", "filter", "doc_hash") if name in raw}
-            about = decode(file, msgspec.json.encode(fields), _LmEvalLine, number)
-            doc = decode(file, bytes(raw.get("doc", b"null")), Any, number)
+            fields = decode(file, line, dict[str, Any], number)
+            about: _LmEvalLine = convert(file, fields, _LmEvalLine, line=number)
+            doc = fields.get("doc")
             group = doc.get("group") if isinstance(doc, dict) else None
             sample = values.sample(
                 f"{task}:{about.doc_id}", group and f"{task}:{group}", task, about.doc_hash
             )
             sample.ok = 1
             for metric in about.metrics:
-                if metric not in raw:
+                if metric not in fields:
                     raise DataError(file, f"the field '{metric}' is missing.", line=number)
                 name = metric if about.filter == "none" else f"{metric},{about.filter}"
                 if name.translate(NAME_MARKS) in sample.values:
                     raise DataError(file, f"document {about.doc_id} appears twice.", line=number)
-                values.add(sample, name, decode(file, bytes(raw[metric]), Any, number))
+                values.add(sample, name, fields[metric])
 
 
 class _LmEvalLine(Struct):

@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from sealegs.errors import DataError, explain
-from sealegs.files.jsonfile import NOT_JSON, check_depth, replace_half_pairs
+from sealegs.errors import DataError
+from sealegs.files.jsonfile import NOT_JSON, check_depth, convert, replace_half_pairs
 from sealegs.files.tables import kind_of
 
 LARGEST_FILE_BYTES = 2**30
@@ -72,17 +72,13 @@ def decode(path: Path, content: bytes, kind: Any, line: int | None = None) -> An
         return msgspec.json.decode(check_depth(content), type=kind)
     except NOT_JSON:
         pass
-    raw: Any = None
     try:
         text = replace_half_pairs(check_depth(content).decode())
         raw = json.loads(text, parse_constant=lambda name: None)
-        return msgspec.json.decode(msgspec.json.encode(raw), type=kind)
-    except msgspec.ValidationError as error:
-        fault = explain(error, raw)
-        raise DataError(path, f"{fault.problem}.", line=line, where=fault.field) from None
-    except (ValueError, OverflowError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         line = line or getattr(error, "lineno", None)
         raise DataError(path, f"this is not JSON: {error}.", line=line) from None
+    return convert(path, raw, kind, line=line)
 
 
 class NotANumber(ValueError):
