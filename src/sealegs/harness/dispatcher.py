@@ -136,6 +136,11 @@ class Dispatcher:
         """How many requests were never answered, however that ended."""
         return len(self.journal.unanswered(self.keys(role, requests), again=False))
 
+    def stored_bytes(self, requests: Sequence[Request]) -> int:
+        """How large the stored answers to requests of any roles are."""
+        keys = (key for role, group in by_role(requests).items() for key in self.keys(role, group))
+        return self.journal.stored_bytes(keys)
+
     def notes(self) -> dict[str, list[str]]:
         """By role, what the models that were asked have to say beside the figures."""
         noted = {role: model.notes() for role, model in self._asked.items() if isinstance(model, HasNotes)}

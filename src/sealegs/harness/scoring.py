@@ -33,7 +33,11 @@ FAILED = Response(status="error", reason="scoring failed")
 FAILURE = "scoring failed: "
 """Begins what is said of a sample that could not be scored; how and where follows."""
 REQUESTS_PER_CHUNK = 25_000
-"""Requests scored at a time: large enough for bulk work, small enough for memory."""
+BYTES_PER_CHUNK = 2**26
+"""Requests, and bytes of their stored answers, scored at a time: large enough for bulk work, small enough for
+memory."""
+ROUNDING = 1e-9
+"""Of a sum of shares."""
 UNCAUGHT = (SealegsError, MemoryError)
 """What stops a run wherever it comes from: it is not about one sample."""
 
@@ -87,29 +91,38 @@ def score_samples(
 
 def scored(benchmark: Benchmark, samples: Sequence[Sample], dispatcher: Dispatcher) -> Iterator[Scored]:
     """The samples with their stored answers, scored a portion at a time, which asks what it needs further."""
-    for chunk in in_chunks(benchmark, samples):
+    for chunk in in_chunks(benchmark, samples, dispatcher.stored_bytes):
         yield from score_portion(benchmark, _with_answers(benchmark, chunk, dispatcher), dispatcher.answer)
 
 
-def in_chunks(benchmark: Benchmark, samples: Sequence[Sample]) -> Iterator[list[Sample]]:
-    """Samples in equal portions of at most about CHUNK requests; a group is never torn apart.
+def in_chunks(
+    benchmark: Benchmark,
+    samples: Sequence[Sample],
+    stored_bytes: Callable[[Sequence[Request]], int] = lambda requests: 0,
+) -> Iterator[list[Sample]]:
+    """Samples in equal portions of at most about REQUESTS_PER_CHUNK requests, and of BYTES_PER_CHUNK bytes of
+    answers; a group is never torn apart.
 
     None of them is small: a benchmark may compare the samples of a portion with each other.
     """
     groups: defaultdict[str, list[Sample]] = defaultdict(list)
-    requests: Counter[str] = Counter()
     for sample in samples:
         groups[sample.group].append(sample)
-        requests[sample.group] += len(_requests(benchmark, sample))
+    sizes: dict[str, float] = {}
+    """Of each group, as a share of the largest portion."""
+    for group, members in groups.items():
+        requests = list(_all_requests(benchmark, members))
+        sizes[group] = max(len(requests) / REQUESTS_PER_CHUNK, stored_bytes(requests) / BYTES_PER_CHUNK)
+    total = sum(sizes.values())
     # Where nothing is asked before scoring, all are one portion.
-    portion = requests.total() / max(1, ceil(requests.total() / REQUESTS_PER_CHUNK)) or REQUESTS_PER_CHUNK
+    portion = total / max(1, ceil(total)) or 1.0
     order = {sample.id: index for index, sample in enumerate(samples)}
     chunk: list[Sample] = []
-    size, portions = 0, 1
+    size, portions = 0.0, 1
     for group, members in groups.items():
         chunk += members
-        size += requests[group]
-        if size >= portions * portion:
+        size += sizes[group]
+        if size >= portions * portion - ROUNDING:
             yield sorted(chunk, key=lambda sample: order[sample.id])
             chunk, portions = [], portions + 1
     if chunk:

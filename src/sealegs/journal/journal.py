@@ -164,6 +164,16 @@ class Journal:
             stored = self._find(chunk)
             yield from (stored.get(key, NOT_ASKED) for key in chunk)
 
+    def stored_bytes(self, keys: Iterable[JournalKey]) -> int:
+        """How large the stored answers under some keys are, without reading them."""
+        stream, total = iter(keys), 0
+        while chunk := [key.key for key in islice(stream, LOOKUP)]:
+            marks = ",".join("?" * len(chunk))
+            query = f"SELECT TOTAL(LENGTH(body)) FROM responses WHERE key IN ({marks})"
+            with storage_errors(self.path):
+                total += int(self._reader.execute(query, chunk).fetchone()[0])
+        return total
+
     def holds_answers(self) -> bool:
         """Whether any request was answered, however it ended; what failed was not."""
         self.flush()
