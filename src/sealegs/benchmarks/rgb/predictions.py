@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+import tempfile
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import IO, TYPE_CHECKING, NamedTuple
 
 import msgspec
 from msgspec import Struct, field
@@ -28,6 +29,8 @@ PREDICTION_SHAPE = (
     "each line is a JSON object as the published script writes it, with 'id', 'query', 'ans', 'label', "
     "'prediction', 'docs', 'noise_rate' and 'factlabel'"
 )
+IN_MEMORY_BYTES = 2**18
+"""Of the lines of a file that is being put together."""
 JUDGED = "_chatgpt"
 """Ends the stem of a file of predictions with a judge's verdicts, whichever model the judge is."""
 
@@ -205,39 +208,59 @@ def prediction_files(spec: RunSpec, records: Callable[[], Iterator[RgbRecord]]) 
     A further repeat has files of its own, under the name of the model with it. What failed is in none, as in
     the published script.
     """
-    from sealegs.benchmarks.rgb.judging import published_verdict
     from sealegs.benchmarks.rgb.published import judged_rates, published_rates
 
     model, temperature = spec.models["model"]["name"], spec.options.get("temperature", 0.0)
-    contents: defaultdict[PredictionFile, list[RgbRecord]] = defaultdict(list)
+    contents: defaultdict[PredictionFile, _Written] = defaultdict(_Written)
     for record in records():
         inputs = record.sample.inputs
         used = temperature if inputs.temperature is None else inputs.temperature
         name = "_".join(filter(None, (slug(model), inputs.variant)))
         file = PredictionFile(inputs.dataset, name, used, inputs.noise, inputs.passages, inputs.correct)
-        contents[file] += [record] if record.score.detail else []
-    for file, listed in contents.items():
-        fact = any(record.sample.tags["ability"] == "counterfactual" for record in listed)
-        answered = _once(listed)
-        yield f"{file.stem}.json", map(_line, answered)
-        rates = published_rates([_labels(record) for record in answered], file.noise, fact=fact)
+        contents[file].add(record)
+    for file, written in contents.items():
+        answered = list(written.labels.values())
+        yield f"{file.stem}.json", _lines(written.lines)
+        rates = published_rates(answered, file.noise, fact=written.fact)
         yield f"{file.stem}_result.json", iter([_indented(rates)])
-        if judged := _once(record for record in listed if record.score.detail.evaluation is not None):
-            results = [
-                (_labels(record), published_verdict(record.sample, record.score.detail.evaluation or ""))
-                for record in judged
-            ]
-            rates = judged_rates(results, file.noise, fact=fact)
-            yield f"{file.stem}{JUDGED}.json", (_line(record, with_verdict=True) for record in judged)
+        if judged := list(written.verdicts.values()):
+            rates = judged_rates(judged, file.noise, fact=written.fact)
+            yield f"{file.stem}{JUDGED}.json", _lines(written.judged_lines)
             yield f"{file.stem}{JUDGED}result.json", iter([_indented(rates)])
 
 
-def _once(records: Iterable[RgbRecord]) -> list[RgbRecord]:
-    """Each question once, as in the published script: at noise 1 two abilities may have the same prompt."""
-    questions: dict[int | str, RgbRecord] = {}
-    for record in records:
-        questions.setdefault(record.sample.inputs.instance, record)
-    return list(questions.values())
+class _Written:
+    """What goes into the files of one setting: lines with texts, which may be long and lie on the disk, and
+    the labels behind the rates. Each question is there once, as in the published script: at noise 1 two
+    abilities may have the same prompt."""
+
+    def __init__(self) -> None:
+        self.fact = False
+        self.lines = tempfile.SpooledTemporaryFile(IN_MEMORY_BYTES)  # noqa: SIM115  # closed in `_lines`
+        self.labels: dict[int | str, Published] = {}
+        self.judged_lines = tempfile.SpooledTemporaryFile(IN_MEMORY_BYTES)  # noqa: SIM115  # closed in `_lines`
+        self.verdicts: dict[int | str, tuple[Published, bool]] = {}
+
+    def add(self, record: RgbRecord) -> None:
+        from sealegs.benchmarks.rgb.judging import published_verdict
+
+        detail, question = record.score.detail, record.sample.inputs.instance
+        if not detail:
+            return
+        self.fact |= record.sample.tags["ability"] == "counterfactual"
+        if question not in self.labels:
+            self.labels[question] = _labels(record)
+            self.lines.write(_line(record))
+        if detail.evaluation is not None and question not in self.verdicts:
+            verdict = published_verdict(record.sample, detail.evaluation or "")
+            self.verdicts[question] = _labels(record), verdict
+            self.judged_lines.write(_line(record, with_verdict=True))
+
+
+def _lines(file: IO[bytes]) -> Iterator[bytes]:
+    with file:
+        file.seek(0)
+        yield from file
 
 
 def _labels(record: RgbRecord) -> Published:

@@ -207,8 +207,7 @@ class Samples:
     def row_texts(self, rows: Sequence[int]) -> list[SampleOpening]:
         """The question of some rows, its setting, the expected answer and the first answer, in short."""
         with unchanged(self.path, self._state) as file:
-            lines = [self._decode(row, self._line(file, row)) for row in rows]
-        return [self._row_text(line) for line in lines]
+            return [self._row_text(self._decode(row, self._line(file, row))) for row in rows]
 
     def plain(self, row: int) -> list[tuple[str, str]]:
         """The texts of a sample and its answers under their names, which is fast: nothing is marked."""
