@@ -62,6 +62,19 @@ def store_run(
     return Run(path)
 
 
+def store_pair(
+    folder: Path,
+    old: NUMBERS | dict[str, NUMBERS],
+    new: NUMBERS | dict[str, NUMBERS],
+    *,
+    names: tuple[str, str] = ("old", "new"),
+    **changed: Any,
+) -> tuple[Run, Run]:
+    """Two runs; numbers without a name are of the headline. What is changed is so in the second one."""
+    old, new = (values if isinstance(values, dict) else headline(values) for values in (old, new))
+    return store_run(folder / names[0], old), store_run(folder / names[1], new, **changed)
+
+
 def _spec(roles: dict[str, str], given: dict[str, Any]) -> RunSpec:
     usual: dict[str, Any] = {
         "benchmark": "mirae",

@@ -7,6 +7,7 @@ from math import inf
 import numpy as np
 import pytest
 
+from present import holds, limits, present
 from sealegs.analysis import combined
 from sealegs.analysis import intervals as stats
 from sealegs.analysis.combined import Term
@@ -16,20 +17,17 @@ def test_a_macro_average_counts_each_part_once() -> None:
     terms = combined.macro_terms([1.0, 0.0, 1.0, 1.0, 0.0, 0.0], range(6), "aaaabb")
     found = combined.interval(terms, "share")
     assert (found.n, found.clusters) == (6, 6)
-    assert found.low is not None
-    assert found.high is not None
     # Square and add: each part's limits lie as far from its mean as Wilson's.
-    low, high = (stats.wilson(0.75, 4), stats.wilson(0.0, 2))
-    assert found.low == pytest.approx(0.375 - 0.5 * np.hypot(0.75 - low[0], 0.0))
-    assert found.high == pytest.approx(0.375 + 0.5 * np.hypot(low[1] - 0.75, high[1]))
+    (low, high), (_, above) = stats.wilson(0.75, 4), stats.wilson(0.0, 2)
+    half = 0.5 * (0.75 - low), 0.5 * np.hypot(high - 0.75, above)
+    assert limits(found) == pytest.approx((0.375 - half[0], 0.375 + half[1]))
 
 
 def test_a_single_term_is_the_mean_itself() -> None:
     values = np.random.default_rng(1).normal(size=30)
     groups = np.arange(30) // 3
-    found = combined.estimate([Term(1, values, list(groups))])
+    found = present(combined.estimate([Term(1, values, list(groups))]))
     known = stats.over_clusters(stats.per_cluster(groups, values), stats.per_cluster(groups, np.ones(30)))
-    assert found is not None
     assert (found.value, found.error, found.df, found.clusters) == pytest.approx(
         (known.value, known.error, known.df, known.clusters)
     )
@@ -40,13 +38,10 @@ def test_two_means_over_the_same_groups_are_their_paired_difference() -> None:
 
     first, second = np.random.default_rng(2).normal(size=(2, 12))
     names = [f"q{number}" for number in range(12)]
-    found = combined.estimate([Term(1, second, names), Term(-1, first, names)])
-    known = ttest_rel(second, first)
-    assert found is not None
-    assert found.value / found.error == pytest.approx(known.statistic)
+    found = present(combined.estimate([Term(1, second, names), Term(-1, first, names)]))
+    assert found.value / found.error == pytest.approx(ttest_rel(second, first).statistic)
     assert found.df == 11
-    apart = combined.estimate([Term(1, second, names), Term(-1, first, [f"x{n}" for n in names])])
-    assert apart is not None
+    apart = present(combined.estimate([Term(1, second, names), Term(-1, first, [f"x{n}" for n in names])]))
     assert apart.error == pytest.approx(np.hypot(first.std(ddof=1), second.std(ddof=1)) / np.sqrt(12))
 
 
@@ -77,12 +72,8 @@ def test_the_interval_of_a_macro_average_holds_the_truth(shares: tuple[float, ..
         groups = [[f"plain{n}" for n in range(questions)]] * 2
         groups += [[f"{kind}{n}" for n in range(questions)] for kind in ("int", "fact")]
         terms = [Term(0.25, each.astype(float), own) for each, own in zip(right, groups, strict=True)]
-        found, estimate = combined.interval(terms, "share"), combined.estimate(terms)
-        assert found.low is not None
-        assert found.high is not None
-        assert estimate is not None
-        held += found.low <= truth <= found.high
-        low, high = stats.t_interval(estimate) or (inf, -inf)
+        held += holds(combined.interval(terms, "share"), truth)
+        low, high = stats.t_interval(present(combined.estimate(terms))) or (inf, -inf)
         tested += low <= truth <= high
     assert 0.92 <= held / times <= 0.985
     assert min(shares[-1], 1 - shares[0]) < 0.05 or 0.92 <= tested / times <= 0.985

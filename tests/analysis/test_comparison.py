@@ -16,7 +16,7 @@ from sealegs.analysis import Interval, figure
 from sealegs.benchmarks.miron.data import MironInputs
 from sealegs.benchmarks.rgb.prompts import load_prompts
 from sealegs.errors import UsageError
-from stored import NUMBERS, headline, noisy, store_run
+from stored import NUMBERS, headline, noisy, store_pair, store_run
 
 MIRON = MironInputs(prefix="The", target=" end", category="Facts", kind="fact", clean_id="")
 
@@ -26,7 +26,7 @@ def test_two_runs_are_paired_by_sample_and_tested_over_questions(tmp_path: Path)
 
     before, after = noisy(seed=1), noisy(0.01, seed=2)
     values = ({**headline(tokens), "estimated_tokens": tokens} for tokens in (before, after))
-    a, b = (store_run(tmp_path / name, own) for name, own in zip("ab", values, strict=True))
+    a, b = store_pair(tmp_path, *values, names=("a", "b"))
     [found] = sl.compare(a, b, metrics=["estimated_tokens"]).differences
     known = ttest_rel(after.mean(axis=1), before.mean(axis=1))
     low, high = known.confidence_interval(0.95)
@@ -46,25 +46,21 @@ def test_a_difference_covers_the_samples_that_have_a_value_in_both_runs(tmp_path
     before.flat[:12] = np.nan
     after.flat[9:24] = np.nan
     before.flat[12:24] = 9.0  # were they counted, a would be far above
-    runs = [store_run(tmp_path / name, headline(v)) for name, v in (("a", before), ("b", after))]
-    [found] = sl.compare(*runs).differences
+    [found] = sl.compare(*store_pair(tmp_path, before, after)).differences
     assert (found.n, found.coverage_a, found.coverage_b) == (36, 0.8, 0.75)
     assert found.coverage == pytest.approx(0.6)
     assert found.value_a == pytest.approx(before.flat[24:].mean())
-    more = store_run(tmp_path / "c", headline(noisy(seed=3)))
-    fewer = store_run(tmp_path / "d", headline(noisy(seed=4)[:15]))
+    more, fewer = store_pair(tmp_path / "other", noisy(seed=3), noisy(seed=4)[:15])
     assert sl.compare(more, fewer).differences[0].coverage == 1.0
 
 
 def test_all_shown_metrics_are_compared_and_corrected_together(tmp_path: Path) -> None:
     def values(seed: int, shift: float) -> dict[str, NUMBERS]:
-        made = {
-            name: noisy(seed=seed + n)
-            for n, name in enumerate(("identical_answers", "drift", "mean_similarity"))
-        }
-        return {**made, "mean_similarity": made["mean_similarity"] + shift, "private": noisy(seed=seed)}
+        names = ("identical_answers", "drift", "private")
+        made = {name: noisy(seed=seed + n) for n, name in enumerate(names)}
+        return {**made, "mean_similarity": noisy(shift, seed=seed + 2)}
 
-    a, b = store_run(tmp_path / "a", values(10, 0.0)), store_run(tmp_path / "b", values(20, 0.012))
+    a, b = store_pair(tmp_path, values(10, 0.0), values(20, 0.012))
     found = {d.metric: d for d in sl.compare(a, b).differences}
     assert next(iter(found)) == "mean_similarity"  # the headline first; not the private one
     assert set(found) == {"mean_similarity", "drift", "identical_answers"}
@@ -78,7 +74,7 @@ def test_all_shown_metrics_are_compared_and_corrected_together(tmp_path: Path) -
 
 def test_a_metric_can_be_confined_to_a_scope(tmp_path: Path) -> None:
     before, after = noisy(seed=1), noisy(seed=2)
-    runs = [store_run(tmp_path / name, headline(v)) for name, v in (("a", before), ("b", after))]
+    runs = store_pair(tmp_path, before, after)
     [found] = sl.compare(*runs, metrics=["mean_similarity/level=2,lang=en"]).differences
     assert found.difference == pytest.approx((after - before)[:, 2].mean())
     assert found.n == 20
@@ -87,13 +83,12 @@ def test_a_metric_can_be_confined_to_a_scope(tmp_path: Path) -> None:
 def test_a_figure_that_is_not_a_mean_of_samples_is_not_compared(tmp_path: Path) -> None:
     """`corrected` is a share of the detected in the summary, and of all samples in the samples."""
     values = {**headline(noisy()), "drift": np.eye(20, 3)}
-    runs = [store_run(tmp_path / name, values) for name in "ab"]
-    summary = runs[1].summary
-    ratio = msgspec.structs.replace(summary["drift"], value=0.7)
-    (runs[1].path / "summary.json").write_bytes(msgspec.json.encode({**summary, "drift": ratio}))
-    assert sl.compare(runs[0], tmp_path / "b").metrics == ("mean_similarity",)
+    old, new = store_pair(tmp_path, values, values)
+    ratio = msgspec.structs.replace(new.summary["drift"], value=0.7)
+    (new.path / "summary.json").write_bytes(msgspec.json.encode({**new.summary, "drift": ratio}))
+    assert sl.compare(old, new.path).metrics == ("mean_similarity",)
     with pytest.raises(UsageError, match="'drift' cannot be compared"):
-        sl.compare(runs[0], tmp_path / "b", metrics=["drift"])
+        sl.compare(old, new.path, metrics=["drift"])
 
 
 # What may not be paired
@@ -101,7 +96,7 @@ def test_a_figure_that_is_not_a_mean_of_samples_is_not_compared(tmp_path: Path) 
 
 def test_a_figure_that_a_run_withholds_is_not_compared(tmp_path: Path) -> None:
     """As the cosine over languages that the embedder does not read: its samples have values."""
-    runs = [store_run(tmp_path / name, headline(noisy(seed=seed))) for name, seed in (("a", 1), ("b", 2))]
+    runs = store_pair(tmp_path, noisy(seed=1), noisy(seed=2))
     path = runs[1].path / "summary.json"
     summary = msgspec.json.decode(path.read_bytes())
     summary["mean_similarity"] |= {"value": None, "low": None, "high": None, "method": "none: by language"}
@@ -125,8 +120,7 @@ def test_a_figure_that_a_run_withholds_is_not_compared(tmp_path: Path) -> None:
 def test_runs_that_were_asked_different_things_are_refused(
     tmp_path: Path, changed: dict[str, Any], named: str
 ) -> None:
-    a = store_run(tmp_path / "a", headline(noisy(seed=1)))
-    b = store_run(tmp_path / "b", headline(noisy(seed=2)), **changed)
+    a, b = store_pair(tmp_path, noisy(seed=1), noisy(seed=2), **changed)
     with pytest.raises(UsageError, match="were asked differently") as caught:
         sl.compare(a, b)
     assert named in str(caught.value)
@@ -155,8 +149,7 @@ def test_why_there_is_no_test_is_said(tmp_path: Path) -> None:
 
 
 def test_another_temperature_is_compared_and_noted(tmp_path: Path) -> None:
-    a = store_run(tmp_path / "a", headline(noisy(seed=1)))
-    b = store_run(tmp_path / "b", headline(noisy(seed=2)), options={"temperature": 1.0})
+    a, b = store_pair(tmp_path, noisy(seed=1), noisy(seed=2), options={"temperature": 1.0})
     found = sl.compare(a, b)
     assert found.differs == ("Temperature: A 0.7, B 1.0",)
     assert found.differences[0].n == 60
@@ -164,11 +157,11 @@ def test_another_temperature_is_compared_and_noted(tmp_path: Path) -> None:
 
 
 def test_a_temperature_that_a_server_refused_is_noted(tmp_path: Path) -> None:
-    a = store_run(tmp_path / "a", headline(noisy(seed=1)), provenance={"refused": {"model": ["temperature"]}})
-    b = store_run(tmp_path / "b", headline(noisy(seed=2)), model="two")
+    refused = {"refused": {"model": ["temperature"]}}
+    b, a = store_pair(tmp_path, noisy(seed=1), noisy(seed=2), provenance=refused, model="two")
     found = sl.compare(a, b)
     assert found.differs == ()  # that of the server is not known
-    assert "not sent in one, whose server refused it: temperature" in found.notes
+    assert "not sent in two, whose server refused it: temperature" in found.notes
 
 
 @pytest.mark.parametrize(
@@ -184,15 +177,13 @@ def test_a_temperature_that_a_server_refused_is_noted(tmp_path: Path) -> None:
 def test_runs_of_another_model_seed_or_file_are_paired_by_samples(
     tmp_path: Path, changed: dict[str, Any]
 ) -> None:
-    a = store_run(tmp_path / "a", headline(noisy(seed=1)))
-    b = store_run(tmp_path / "b", headline(noisy(seed=2)[:15]), **changed)
-    found = sl.compare(a, b)
+    found = sl.compare(*store_pair(tmp_path, noisy(seed=1), noisy(seed=2)[:15], **changed))
     assert found.differences[0].n == 45
     assert bool(found.differs) == ("model" not in changed)
 
 
 def test_runs_that_ask_a_few_prompts_differently_are_refused(tmp_path: Path) -> None:
-    a, b = (store_run(tmp_path / name, headline(noisy(seed=ord(name)))) for name in "ab")
+    a, b = store_pair(tmp_path, noisy(seed=1), noisy(seed=2))
     lines = (b.path / "records.jsonl").read_bytes().splitlines(keepends=True)
     changed = [line.replace(b"Question", b"Quiz") for line in lines[:3]]
     (b.path / "records.jsonl").write_bytes(b"".join([*changed, *lines[3:]]))
@@ -221,9 +212,7 @@ def test_what_depends_on_all_questions_is_compared_over_the_same_ones(tmp_path: 
     assert sl.compare(whole, alike, metrics="corrected_similarity").differences[0].n == 60
     found = sl.compare(whole, part, metrics="corrected_similarity")
     assert found.differences[0].n == 0
-    assert any(
-        "45 prompts left out, because they depend on the other samples" in note for note in found.notes
-    )
+    assert "45 prompts left out, because they depend on the other samples" in " ".join(found.notes)
 
 
 @pytest.mark.parametrize(
@@ -246,11 +235,11 @@ def test_a_macro_average_is_compared_by_all_of_its_parts(
 
 
 def test_wrong_usage_is_named(tmp_path: Path) -> None:
-    a, b = (store_run(tmp_path / name, headline(noisy())) for name in "ab")
+    a, b = store_pair(tmp_path, noisy(), noisy())
     with pytest.raises(UsageError, match="at least two runs"):
         sl.compare(a)
     with pytest.raises(UsageError, match="given twice"):
-        sl.compare(a, str(tmp_path / "." / "a"))
+        sl.compare(a, str(tmp_path / "." / "old"))
     with pytest.raises(UsageError, match="'nonsense' cannot be compared .* Available: mean_similarity"):
         sl.compare(a, b, metrics=["nonsense"])
     for scope in ("lang=kr", "method=bm25", "level=7"):

@@ -12,10 +12,11 @@ import pytest
 
 import sealegs as sl
 from commandline import sealegs
+from present import limits, present
 from records import macro_run
 from sealegs.analysis.gate import Gate, gate
 from sealegs.errors import UsageError
-from stored import NUMBERS, headline, store_run
+from stored import NUMBERS, store_pair, store_run
 from stored import noisy as noisy_values
 
 noisy = partial(noisy_values, questions=40)
@@ -27,8 +28,7 @@ def shares(mean: float, seed: int) -> NUMBERS:
 
 
 def held(tmp_path: Path, old: dict[str, NUMBERS], new: dict[str, NUMBERS], **options: Any) -> Gate:
-    before, after = (store_run(tmp_path / name, values) for name, values in (("old", old), ("new", new)))
-    return gate(after, before, **options)
+    return gate(*reversed(store_pair(tmp_path, old, new)), **options)
 
 
 # Directions
@@ -67,8 +67,7 @@ def test_a_metric_without_a_direction_is_refused_unless_one_is_given(tmp_path: P
 def test_a_gate_fails_where_too_little_was_answered(tmp_path: Path) -> None:
     values = noisy(seed=2)
     values[:4] = np.nan
-    old = store_run(tmp_path / "a", headline(noisy(seed=1)))
-    new = store_run(tmp_path / "b", headline(values))
+    old, new = store_pair(tmp_path, noisy(seed=1), values)
     found = gate(new, old)
     assert [check.passed for check in found.checks] == [False, True]
     assert found.checks[0].reason == "coverage 90% is under the floor of 95%"
@@ -82,8 +81,7 @@ def test_a_gate_looks_at_the_coverage_of_what_it_gates(tmp_path: Path) -> None:
     """Four answers of 120 are missing, all of them among the forty of one level."""
     values = noisy(seed=2)
     values[:4, 1] = np.nan
-    old = store_run(tmp_path / "a", headline(noisy(seed=1)))
-    new = store_run(tmp_path / "b", headline(values))
+    old, new = store_pair(tmp_path, noisy(seed=1), values)
     assert gate(new, old).checks[0].passed
     assert gate(new, old, metrics=["mean_similarity/level=2"]).checks[0].passed
     both = ["mean_similarity", "mean_similarity/level=1"]
@@ -93,8 +91,7 @@ def test_a_gate_looks_at_the_coverage_of_what_it_gates(tmp_path: Path) -> None:
 
 
 def test_a_gate_fails_where_there_is_nothing_to_compare(tmp_path: Path) -> None:
-    old = store_run(tmp_path / "a", headline(noisy(seed=1)))
-    new = store_run(tmp_path / "b", headline(np.full((40, 3), np.nan)))
+    old, new = store_pair(tmp_path, noisy(seed=1), np.full((40, 3), np.nan))
     found = gate(new, old, min_coverage=0)
     assert not found.passed
     assert found.checks[1].reason == "mean_similarity has no sample with a value in both runs"
@@ -104,8 +101,7 @@ def test_a_gate_fails_where_there_is_nothing_to_compare(tmp_path: Path) -> None:
 
 
 def test_ten_questions_are_not_compared_with_forty(tmp_path: Path) -> None:
-    old = store_run(tmp_path / "old", {"mean_similarity": noisy(seed=1)})
-    new = store_run(tmp_path / "new", {"mean_similarity": noisy(seed=2)[:10]})
+    old, new = store_pair(tmp_path, noisy(seed=1), noisy(seed=2)[:10])
     with pytest.raises(UsageError, match="30 of 120 from 10 questions. The gate needs 80%"):
         gate(new, old)
     with pytest.raises(UsageError, match="The gate needs 80%"):
@@ -118,18 +114,14 @@ def test_ten_questions_are_not_compared_with_forty(tmp_path: Path) -> None:
 def test_fewer_groups_than_could_tell_anything_are_refused(tmp_path: Path) -> None:
     values = np.array([0.9, 0.8, 0.9, 0.8, 0.9, 0.8]).reshape(6, 1)
     for groups in (1, 5):
-        old, new = (
-            store_run(tmp_path / f"{groups} {shift}", {"mean_similarity": values[:groups] - shift})
-            for shift in (0, 0.5)
-        )
+        old, new = store_pair(tmp_path / str(groups), values[:groups], values[:groups] - 0.5)
         with pytest.raises(UsageError, match=rf"from {groups} questions. The gate needs 80% and 6"):
             gate(new, old)
     assert not held(tmp_path, {"mean_similarity": values}, {"mean_similarity": values * 0.4}).passed
 
 
 def test_a_scope_that_one_run_lacks_is_too_little_in_common(tmp_path: Path) -> None:
-    old = store_run(tmp_path / "old", {"mean_similarity": noisy(seed=1)})
-    new = store_run(tmp_path / "new", {"mean_similarity": noisy(seed=2)[:, :2]})
+    old, new = store_pair(tmp_path, noisy(seed=1), noisy(seed=2)[:, :2])
     with pytest.raises(UsageError, match="'mean_similarity/level=2': .* 0 of 40"):
         gate(new, old, metrics=["mean_similarity/level=2"])
 
@@ -177,18 +169,14 @@ def test_decisions_over_several_metrics_are_corrected_as_in_compare(tmp_path: Pa
     names, several = near(tmp_path, 4)
     assert (several.passed, several.correction) == (True, "Holm, over 4 metrics")
     compared = sl.compare(tmp_path / "old", tmp_path / "new", metrics=names).differences
-    found = several.checks[1]
-    assert found.p_holm is not None
-    assert found.p_holm >= 0.05 > (compared[0].p or 1)
+    assert present(several.checks[1].p_holm) >= 0.05 > (compared[0].p or 1)
     assert [d.different for d in compared] == [not check.passed for check in several.checks[1:]]
 
 
 def test_one_metric_fails_exactly_where_its_interval_lies_beyond(tmp_path: Path) -> None:
     found = held(tmp_path, {"mean_similarity": noisy(seed=1)}, {"mean_similarity": noisy(-0.05, seed=2)})
-    limit = found.checks[1].difference
-    assert limit is not None
-    assert limit.high is not None
-    for allowed, passed in ((-limit.high - 1e-9, False), (-limit.high + 1e-9, True)):
+    _, high = limits(present(found.checks[1].difference))
+    for allowed, passed in ((-high - 1e-9, False), (-high + 1e-9, True)):
         again = gate(tmp_path / "new", tmp_path / "old", max_drop=allowed)
         assert again.passed is passed
         assert again.checks[1].p_holm == pytest.approx(0.05, abs=1e-6)
@@ -243,11 +231,10 @@ def test_a_pass_says_how_many_questions_would_show_the_allowed_drop(tmp_path: Pa
         for name in ("old", "new")
     )  # fmt: skip
     reasons = [gate(new, old, metrics="macro_lenient", max_drop=drop).checks[1].reason for drop in (0.0, 0.1)]
-    counts = [
-        re.search(r"about ([0-9,]+) questions would tell a drop of (\d+)% from none", r) for r in reasons
-    ]
-    few, many = (int(match[1].replace(",", "")) for match in reversed(counts) if match)
-    assert [match[2] for match in counts if match] == ["5", "10"]
+    said = re.findall(r"about ([0-9,]+) questions would tell a drop of (\d+)% from none", " ".join(reasons))
+    (many, few), drops = zip(*said, strict=True)
+    many, few = (int(count.replace(",", "")) for count in (many, few))
+    assert drops == ("5", "10")
     assert many == pytest.approx(4 * few, rel=0.1)  # half the drop, four times the questions
 
 
@@ -255,9 +242,7 @@ def test_a_pass_says_how_many_questions_would_show_the_allowed_drop(tmp_path: Pa
 def test_equal_models_pass_and_twice_the_detectable_drop_fails(tmp_path: Path) -> None:
     """200 pairs of models that are right equally often, and 200 of which one lost twice what can be seen."""
     random = np.random.default_rng(38)
-    easy = np.clip(
-        random.normal(0.65, 0.25, (4, 15)), 0.02, 0.98
-    )  # how often each question is answered right
+    easy = np.clip(random.normal(0.65, 0.25, (4, 15)), 0.02, 0.98)  # how often a question is answered right
 
     def answered(name: str, lost: float = 0.0) -> sl.Run:
         right = random.random((4, 15)) < easy - lost

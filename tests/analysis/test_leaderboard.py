@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 import sealegs as sl
+from present import present
 from scripted import Scripted
 from sealegs.analysis.comparability import run_names
 from sealegs.analysis.leaderboard import Leaderboard
 from sealegs.benchmarks.mirae.benchmark import Mirae
 from sealegs.errors import UsageError
-from stored import noisy, store_run
+from stored import noisy, store_pair, store_run
 from triplets import named, store, triplet
 
 pytestmark = pytest.mark.slow
@@ -98,29 +99,21 @@ def test_methods_of_runs_are_entries_of_their_own(tmp_path: Path) -> None:
     triplets = [triplet(n, positive=f"good {n} anchor" if n % 3 else f"good {n}") for n in range(40)]
     data = store(tmp_path / "triplets.jsonl", triplets)
 
-    def judge(prompt: str) -> str:
-        return '{"more_alike": "first"}'
-
-    with Scripted(judge) as server:
+    with Scripted(lambda prompt: '{"more_alike": "first"}') as server:
         method = ["bm25", "judge:openai:one"]
         both = sl.run("multiview", out=tmp_path / "both", data=data, method=method, base_url=server.url)
         alone = sl.run("multiview", out=tmp_path / "alone", data=data, method=["bm25"])
     judged = method[1]
-    p = both.summary[named("minus_first", judged)].p
-    assert p is not None
-    assert p < 0.05
+    assert present(both.summary[named("minus_first", judged)].p) < 0.05
     [board] = sl.leaderboard([both])
     accuracy = {name: both.summary[named("accuracy", name)].value or 0.0 for name in method}
-    assert ranks(board) == {
-        max(accuracy, key=accuracy.__getitem__): 1,
-        min(accuracy, key=accuracy.__getitem__): 2,
-    }
+    assert [row.name for row in board.rows] == sorted(method, key=accuracy.__getitem__, reverse=True)
+    assert [row.rank for row in board.rows] == [1, 2]
     [board] = sl.leaderboard([both, alone])
     assert set(ranks(board)) == {"bm25 (both)", "bm25 (alone)", judged}
     assert ranks(board)["bm25 (both)"] == ranks(board)["bm25 (alone)"]
-    assert {row.figure.value for row in board.rows if row.name != judged} == {
-        alone.summary[named("accuracy", "bm25")].value
-    }
+    values = {row.figure.value for row in board.rows if row.name != judged}
+    assert values == {alone.summary[named("accuracy", "bm25")].value}
 
 
 def test_one_path_in_place_of_a_list_is_refused(tmp_path: Path) -> None:
@@ -141,11 +134,10 @@ def test_entries_are_named_by_their_model_also_where_a_model_has_several_runs(tm
 
 
 def test_a_server_that_repeats_itself_is_named_where_runs_are_set_side_by_side(tmp_path: Path) -> None:
-    values = np.full((20, 3), 0.9)
     cached = {"mean_similarity": np.ones((20, 3)), "identical_answers": np.ones((20, 3))}
-    varied = {"mean_similarity": values, "identical_answers": np.zeros((20, 3))}
-    runs = [store_run(tmp_path / "a", cached, model="a"), store_run(tmp_path / "b", varied, model="b")]
-    said = "a: 100% of the prompts got the same text every time."
+    varied = {"mean_similarity": np.full((20, 3), 0.9), "identical_answers": np.zeros((20, 3))}
+    runs = store_pair(tmp_path, cached, varied, model="b")
+    said = "one: 100% of the prompts got the same text every time."
     assert said in sl.compare(*runs).notes
     assert sl.leaderboard(runs)[0].note == said
 
@@ -168,17 +160,11 @@ def test_a_difference_that_only_the_correction_undoes_has_too_few_questions(tmp_
 
 def test_a_board_can_be_by_another_metric(tmp_path: Path) -> None:
     values = np.random.default_rng(1).normal(0.8, 0.02, (20, 3))
-    runs = [
-        store_run(
-            tmp_path / name, {"mean_similarity": values + up, "refusals": values - 0.5 + up}, model=name
-        )
-        for name, up in (("low", 0.0), ("high", 0.1))
-    ]
+    low, high = ({"mean_similarity": values + up, "refusals": values - 0.5 + up} for up in (0.0, 0.1))
+    runs = store_pair(tmp_path, low, high, model="two")
     [board] = sl.leaderboard(runs, metric="refusals")
-    assert (board.metric, [row.name for row in board.rows]) == (
-        "refusals",
-        ["low", "high"],
-    )  # lower is better
-    assert [row.name for row in sl.leaderboard(runs, metric={"rgb": "refusals"})[0].rows] == ["high", "low"]
+    assert board.metric == "refusals"
+    assert [row.name for row in board.rows] == ["one", "two"]  # lower is better
+    assert [row.name for row in sl.leaderboard(runs, metric={"rgb": "refusals"})[0].rows] == ["two", "one"]
     [left_out] = sl.leaderboard(runs, metric="speed")
     assert "mirae has no metric 'speed'. Available: mean_similarity" in left_out.note

@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
+from present import holds, present
 from sealegs.analysis import combined
 from sealegs.analysis import intervals as stats
 from sealegs.analysis.combined import Term
@@ -93,27 +95,21 @@ def test_a_sum_of_means_over_the_same_units_is_that_of_their_difference() -> Non
     rng = np.random.default_rng(1)
     groups = [tuple(sorted(rng.choice(list("abcdefghijklmnop"), 3, replace=False))) for _ in range(40)]
     first, second = rng.random((2, 40))
-    apart = combined.estimate([Term(1, second, groups), Term(-1, first, groups)])
+    apart = present(combined.estimate([Term(1, second, groups), Term(-1, first, groups)]))
     paired = estimate_of(second - first, groups)
-    assert apart is not None
     assert apart.value == pytest.approx(paired.value)
     assert apart.error == pytest.approx(paired.error, rel=0.02)
     assert apart.df == pytest.approx(paired.df)
     assert apart.clusters == paired.clusters
-    unrelated = combined.estimate(
-        [Term(1, second, groups), Term(-1, first, [tuple(f"x{u}" for u in g) for g in groups])]
-    )
-    assert unrelated is not None
+    others = [tuple(f"x{unit}" for unit in group) for group in groups]
+    unrelated = present(combined.estimate([Term(1, second, groups), Term(-1, first, others)]))
     assert unrelated.clusters > paired.clusters
 
 
 def test_links_take_the_place_of_the_group() -> None:
     score = Score(sample_id="1", group="1", tags={}, values={}, statuses={}, answered=0)
     assert group_of(score) == "1"
-    linked = Score(
-        sample_id="1", group="1", tags={}, values={}, statuses={}, answered=0, links=("b", "a", "b")
-    )
-    assert group_of(linked) == ("a", "b")
+    assert group_of(replace(score, links=("b", "a", "b"))) == ("a", "b")
 
 
 @pytest.mark.full
@@ -132,10 +128,7 @@ def test_intervals_of_linked_triplets_hold_where_independent_ones_do_not(
             stats.interval_of(values, np.arange(triplets), "share"),
             interval_of(values, [tuple(map(str, sorted(row))) for row in chosen]),
         )
-        for index, (_, low, high, *_) in enumerate(intervals):
-            assert low is not None
-            assert high is not None
-            held[index] += low <= 0.6593 <= high  # Φ(0.7 / √(1 + 3 · 0.8²))
+        held += [holds(interval, 0.6593) for interval in intervals]  # Φ(0.7 / √(1 + 3 · 0.8²))
     independent, linked = held / 300
     assert independent < 0.85
     assert linked >= 0.92

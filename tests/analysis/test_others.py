@@ -20,8 +20,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-import sealegs as sl
 from commandline import sealegs
+from present import limits, present
 from sealegs.analysis.comparison import Difference, compare
 from sealegs.analysis.gate import gate
 from sealegs.analysis.others import load_results
@@ -60,7 +60,7 @@ class Expected:
 
     def check(self, difference: Difference) -> None:
         assert difference.difference == pytest.approx(self.difference, abs=1e-12)
-        assert [difference.low, difference.high] == pytest.approx([self.low, self.high], rel=1e-6)
+        assert limits(difference) == pytest.approx((self.low, self.high), rel=1e-6)
         assert difference.p == pytest.approx(self.p, rel=1e-6)
 
 
@@ -75,9 +75,8 @@ def inspect_changes() -> dict[str, list[float]]:
     for path in (A, B):
         epochs = defaultdict(list)
         for sample in json.loads(path.read_text())["samples"]:
-            epochs[sample["metadata"]["group"], sample["id"]].append(
-                sample["scores"]["match"]["value"] == "C"
-            )
+            right = sample["scores"]["match"]["value"] == "C"
+            epochs[sample["metadata"]["group"], sample["id"]].append(right)
         means.append({key: float(np.mean(marks)) for key, marks in epochs.items()})
     changes = defaultdict(list)
     for (group, sample_id), value in means[0].items():
@@ -180,8 +179,7 @@ def test_one_table_of_two_models_is_compared_as_a_paired_t_test(tmp_path: Path) 
     by_model = [[row["score"] for row in rows if row["model"] == model] for model in ("old", "new")]
     tested = stats.ttest_rel(by_model[1], by_model[0])
     assert found.p == pytest.approx(float(tested.pvalue), rel=1e-9)
-    limits = tested.confidence_interval(0.95)
-    assert [found.low, found.high] == pytest.approx([limits.low, limits.high], rel=1e-9)
+    assert limits(found) == pytest.approx(limits(tested.confidence_interval(0.95)), rel=1e-9)
 
 
 def test_the_same_rows_give_the_same_whatever_the_format(tmp_path: Path) -> None:
@@ -203,8 +201,7 @@ def test_a_gate_fails_a_drop_of_twice_the_minimum_detectable(tmp_path: Path) -> 
         rows = {name: [{"id": i, "score": v} for i, v in enumerate(each)] for name, each in values.items()}
         return table(tmp_path / "new.csv", rows["new"]), table(tmp_path / "old.csv", rows["old"])
 
-    minimum = difference(*files(0.0), metric="score").detectable
-    assert minimum is not None
+    minimum = present(difference(*files(0.0), metric="score").detectable)
     assert not gate(*files(2 * minimum)).passed
     assert gate(*files(0.0)).passed
 
@@ -241,27 +238,21 @@ def test_the_gate_leaves_with_1_on_a_drop_and_2_on_what_cannot_be_compared(tmp_p
 
 def test_a_scorecard_shows_the_results_of_one_model() -> None:
     [entry] = scorecard([A]).entries
-    assert (entry.benchmark, entry.headline.title, entry.headline.figure.value) == (
-        "inspect:sums",
-        "match",
-        0.925,
-    )
+    assert (entry.benchmark, entry.headline.title) == ("inspect:sums", "match")
+    assert entry.headline.figure.value == 0.925
     assert [line.title for line in entry.facts] == ["distance"]
 
 
-def test_samples_of_one_id_that_ask_different_things_are_refused(tmp_path: Path) -> None:
-    log = json.loads(B.read_text())
-    log["samples"][0]["input"] = "What is 1 + 2?"
-    (tmp_path / "b.json").write_text(json.dumps(log))
-    with pytest.raises(UsageError, match="1 of 20 shared samples ask different things: sum-0"):
-        compare(A, tmp_path / "b.json")
-
-
-def test_logs_of_different_tasks_are_refused(tmp_path: Path) -> None:
-    log = json.loads(B.read_text())
-    log["eval"]["task"] = "products"
-    (tmp_path / "b.json").write_text(json.dumps(log))
-    with pytest.raises(UsageError, match="inspect:sums and inspect:products cannot be compared"):
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ('"input": "', '"input": "Tell me: ', "20 of 20 shared samples ask different things: sum-0"),
+        ('"task": "sums"', '"task": "products"', "inspect:sums and inspect:products cannot be compared"),
+    ],
+)
+def test_logs_of_other_samples_or_tasks_are_refused(tmp_path: Path, old: str, new: str, problem: str) -> None:
+    (tmp_path / "b.json").write_text(json.dumps(json.loads(B.read_text())).replace(old, new))
+    with pytest.raises(UsageError, match=problem):
         compare(A, tmp_path / "b.json")
 
 
@@ -348,7 +339,3 @@ def test_the_examples_of_the_documentation_are_what_is_printed(monkeypatch: pyte
     assert len(blocks) == 4
     for command, output in blocks:
         assert sealegs(*command.split()).stdout == output
-
-
-def test_python_takes_files_as_the_command_line_does() -> None:
-    assert sl.compare(A, B).differences == compare(A, B).differences

@@ -11,7 +11,7 @@ import pytest
 import sealegs as sl
 from sealegs.analysis.outcome import Outcome, needed_groups, outcome_of
 from sealegs.page.metrics import Better
-from stored import store_run
+from stored import store_pair
 
 
 @pytest.mark.parametrize(
@@ -54,20 +54,15 @@ def test_a_small_difference_needs_more_questions_than_a_large_one() -> None:
 
 def test_two_runs_of_three_questions_are_too_few(tmp_path: Path) -> None:
     values = np.array([[0.9, 0.8], [0.7, 0.9], [0.8, 0.6]])
-    runs = [
-        store_run(tmp_path / name, {"mean_similarity": each})
-        for name, each in (("a", values), ("b", values - np.array([[0.6], [0.2], [0.5]])))
-    ]
+    runs = store_pair(tmp_path, values, values - np.array([[0.6], [0.2], [0.5]]))
     found = sl.compare(*runs, metrics="mean_similarity")
     [difference] = found.differences
     assert difference.outcome == "too few to tell"
-    assert difference.needed is not None
     assert f"too few to tell, about {difference.needed} questions would do" in repr(found)
 
 
 def test_published_results_are_listed_for_orientation(tmp_path: Path) -> None:
     values = np.random.default_rng(0).uniform(0.4, 0.6, (12, 2))
-    runs = [store_run(tmp_path / name, {"mean_similarity": values}) for name in ("a", "b")]
-    found = sl.compare(*runs, reference=[tmp_path / "a"])
+    found = sl.compare(*store_pair(tmp_path, values, values), reference=[tmp_path / "old"])
     assert [mark.kind for mark in found.references] == ["own", "published"]
     assert "Claude 3.5 Haiku" in repr(found)

@@ -139,11 +139,8 @@ def test_a_run_is_shown_beside_the_published_results_of_its_language(fetched: No
     assert names["en"] == ["Claude 3.5 Haiku (20241022)", "claude-3-5-haiku-20241022"]
     assert names["ko"] == ["claude-3-5-haiku-20241022 (ko)"]
     assert names["zh"] == []
-    assert [mark.label for mark in reference_marks("mirae", "mean_similarity", beside=[korean])] == names[
-        "ko"
-    ]
+    marks = reference_marks("mirae", "mean_similarity", beside=[korean])
+    assert [mark.label for mark in marks] == names["ko"]
     of_both = references("mirae", beside=[run_in("en", "ko")])  # what has no language is of neither alone
-    assert [{figure.scope["lang"] for figure in each.figures.values()} for each in of_both] == [
-        {"en"},
-        {"ko"},
-    ]
+    langs = [{figure.scope["lang"] for figure in each.figures.values()} for each in of_both]
+    assert langs == [{"en"}, {"ko"}]

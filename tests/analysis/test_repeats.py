@@ -19,11 +19,6 @@ def test_pass_hat_k_is_the_share_of_choices_of_k_answers_that_are_all_right() ->
                 assert pass_hat_k(right, answers, k) == pytest.approx(expected, abs=1e-15)
 
 
-def test_pass_hat_1_is_the_share_right_and_pass_hat_n_that_all_are() -> None:
-    assert [pass_hat_k(right, 5, 1) for right in range(6)] == pytest.approx([0, 0.2, 0.4, 0.6, 0.8, 1])
-    assert [pass_hat_k(right, 5, 5) for right in range(6)] == [0, 0, 0, 0, 0, 1]
-
-
 @pytest.mark.parametrize(("right", "answers", "k"), [(1, 2, 3), (3, 2, 1), (1, 2, 0), (-1, 2, 1)])
 def test_impossible_counts_are_refused(right: int, answers: int, k: int) -> None:
     with pytest.raises(ValueError, match="pass"):

@@ -34,17 +34,14 @@ def test_probabilities_agree_with_scipy_in_both_tails(df: float) -> None:
 @pytest.mark.parametrize("df", DEGREES)
 def test_a_quantile_has_the_probability_that_it_is_of(df: float) -> None:
     quantiles = [t_quantile(tail, df) for tail in TAILS]
-    np.testing.assert_allclose(
-        quantiles, stats.t.ppf(TAILS, df), rtol=1e-7
-    )  # scipy's inverse has no more digits
+    # scipy's inverse has no more digits
+    np.testing.assert_allclose(quantiles, stats.t.ppf(TAILS, df), rtol=1e-7)
     # A relative error of e in t is one of e · t · density / tail in the probability.
     scale = np.abs(quantiles) * stats.t.pdf(quantiles, df) / TAILS
-    np.testing.assert_array_less(
-        np.abs(np.array([t_cdf(t, df) for t in quantiles]) / TAILS - 1), 1e-9 * (1 + scale)
-    )
-    assert [t_quantile(1 - tail, df) for tail in (0.025, 0.3)] == pytest.approx(
-        [-t_quantile(tail, df) for tail in (0.025, 0.3)], rel=1e-12
-    )
+    errors = np.abs(np.array([t_cdf(t, df) for t in quantiles]) / TAILS - 1)
+    np.testing.assert_array_less(errors, 1e-9 * (1 + scale))
+    for tail in (0.025, 0.3):
+        assert t_quantile(1 - tail, df) == pytest.approx(-t_quantile(tail, df), rel=1e-12)
 
 
 def test_the_ends_of_the_distribution() -> None:
