@@ -51,6 +51,18 @@ def test_a_mean_of_one_group_has_no_error() -> None:
     assert (found.value, found.low, found.high) == (0.75, None, None)
 
 
+def test_a_term_over_joined_questions_is_as_correlated_as_it_is() -> None:
+    """Each joined question has the mean of the two that it joins, so that both terms are the same mean."""
+    plain = np.array([0, 0, 0, 1, 1, 0, 1, 1] * 5, dtype=float)
+    names = [(f"q{n}",) for n in range(40)]
+    joined = [first + second for first, second in zip(names[::2], names[1::2], strict=True)]
+    terms = [Term(0.5, plain, names), Term(0.5, plain.reshape(20, 2).mean(axis=1), joined)]
+    found, alone = combined.interval(terms, "share"), stats.wilson(0.5, 40)
+    second = stats.interval_of(terms[1].values, np.arange(20), "share")
+    assert second.low is not None
+    assert found.low == pytest.approx((alone[0] + second.low) / 2)
+
+
 @pytest.mark.full
 @pytest.mark.parametrize(
     ("shares", "questions"),

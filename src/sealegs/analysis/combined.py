@@ -122,17 +122,24 @@ def interval(terms: Sequence[Term], unit: Unit) -> Interval:
         for mean, each in zip(means, intervals, strict=True)
         if each.value is not None and each.low is not None and each.high is not None
     ]
-    correlation = _correlation(moves if links is None else np.stack([links.sums(row) for row in moves]))
+    correlation = _correlation(moves, links)
     sides = np.ascontiguousarray(np.transpose(margins))
     low, high = (float(np.sqrt(max(0.0, side @ correlation @ side))) for side in sides)
     methods = ", ".join(dict.fromkeys(each.method for each in intervals))
     return Interval(value, value - low, value + high, methods, n, clusters)
 
 
-def _correlation(moves: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Of each two terms over their groups; 0 with a term that has no spread."""
-    lengths = np.sqrt((moves**2).sum(axis=1))
-    units = moves / np.where(lengths > 0, lengths, 1)[:, None]
-    correlation = units @ units.T
+def _correlation(moves: NDArray[np.float64], links: Links | None) -> NDArray[np.float64]:
+    """Of each two terms over their groups, or over all pairs of groups that share a unit, as `links.spread`
+    counts them; 0 with a term that has no spread."""
+    products = moves @ moves.T
+    squares = np.diag(products)
+    if links is not None:
+        units = np.stack([links.sums(row) for row in moves])
+        counted_again = np.bincount(links.groups, minlength=moves.shape[1]) - 1
+        products = units @ units.T - (moves * counted_again) @ moves.T
+        squares = np.maximum(squares, np.diag(products))
+    lengths = np.sqrt(np.outer(squares, squares))
+    correlation = np.clip(products / np.where(lengths > 0, lengths, 1), -1, 1)
     np.fill_diagonal(correlation, 1)
     return np.asarray(correlation)
