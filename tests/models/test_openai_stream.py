@@ -47,16 +47,6 @@ def test_leaving_early_ends_the_thread_and_what_is_under_way() -> None:
         assert server.requests <= 9
 
 
-def test_closing_the_model_ends_its_streams() -> None:
-    with Loopback(latency=0.02) as server:
-        model = model_of(server)
-        stream = model.answer(chat(f"q{i}") for i in range(10_000))
-        next(stream)
-        model.close()
-        assert not threads()
-        assert list(stream) == []
-
-
 def test_an_error_in_the_stream_is_raised_after_what_is_under_way() -> None:
     def requests() -> Iterator[Request]:
         yield from (chat(f"q{i}") for i in range(6))

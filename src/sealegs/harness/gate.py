@@ -5,9 +5,9 @@ what it did cost. Whatever else a model sends (retries, a second request, a call
 counted before it is sent. All of it counts over all starts of a run: the journal keeps the sums, those set
 aside included, so that what was under way when a process was killed counts as spent.
 
-Where money that others have set aside may still become free, a request waits. Where it cannot, the run ends
-with BudgetReached. Runs of one process may share limits: each has a gate of its own, behind which is a
-`shared` one. All of them may be used from any thread.
+Where money that others have set aside may still become free, a request waits. Where it cannot, or where none
+is left for a further try, the run ends with BudgetReached. Runs of one process may share limits: each has a
+gate of its own, behind which is a `shared` one. All of them may be used from any thread.
 """
 
 from __future__ import annotations
@@ -67,8 +67,6 @@ class RequestGate:
         self._earlier: Mapping[str, JournalUsage] = {}
         self._usage: dict[str, JournalUsage] = {}
         """By role: what this start has used, and set aside."""
-        self._under_way = 0
-        """Requests that were admitted with money set aside, and are not settled yet."""
         self._store: Callable[[str, JournalUsage], None] = lambda role, usage: None
         self._lock: threading.Condition = shared._lock if shared else threading.Condition()
 
@@ -102,21 +100,16 @@ class RequestGate:
                 if not refused.is_transient:
                     raise self._reached(refused.limit, usd)
                 self._lock.wait(WAIT_S)
-            self._under_way += 1
             self._use(request.role, tokens._replace(requests=1))
         return Ticket(request.role, tokens)
 
-    def count_try(self, role: str, *, waiting: int = 1) -> bool:
-        """Count one more call before it is sent. What it may cost is set aside already, but a reply that was
-        paid for and is no answer may have used that up: False where one of the others under way, those
-        `waiting` for the same aside, may leave money over; BudgetReached where none can."""
+    def count_try(self, role: str) -> None:
+        """Count one more call before it is sent, or raise BudgetReached. What it may cost is set aside
+        already, but a reply that was paid for and is no answer may have used that up."""
         with self._lock:
             if refused := self.count_and_reserve(0.0):
-                if refused.is_transient and self._under_way > waiting:
-                    return False
                 raise self._reached(refused.limit, 0.0)
             self._use(role, JournalUsage(1))
-        return True
 
     def add_used(self, role: str, tokens_in: int, tokens_out: int) -> None:
         """Count the tokens of a reply that was paid for and gave no response."""
@@ -131,7 +124,6 @@ class RequestGate:
             return
         used = _used(reserved, response) if response is not None else NOTHING
         with self._lock:
-            self._under_way -= 1
             change = JournalUsage(
                 0, used.tokens_in - reserved.tokens_in, used.tokens_out - reserved.tokens_out
             )
@@ -201,8 +193,8 @@ class RoleGate(NamedTuple):
     gate: RequestGate
     role: str
 
-    def count_try(self, *, waiting: int = 1) -> bool:
-        return self.gate.count_try(self.role, waiting=waiting)
+    def count_try(self) -> None:
+        self.gate.count_try(self.role)
 
     def add_used(self, tokens_in: int, tokens_out: int) -> None:
         self.gate.add_used(self.role, tokens_in, tokens_out)

@@ -192,7 +192,7 @@ def _scoring(
         for item in items
     ]
     try:
-        scores = yield from _encodable(_generator(benchmark.score(asked), len(items)))
+        scores = yield from _generator(benchmark.score(asked), len(items))
         return [
             _scored(item, score, failed.get(item.sample.id, ""))
             for item, score in zip(items, scores, strict=True)
@@ -229,15 +229,3 @@ def _generator(scoring: Scoring | list[Score], count: int) -> Scoring:
         amount = len(scores) if isinstance(scores, list) else type(scores).__name__
         raise Unscorable(f"score gave {amount} for {count} samples")
     return scores
-
-
-def _encodable(scoring: Scoring) -> Scoring:
-    """The same, with each request checked: what cannot be written down cannot be asked."""
-    try:
-        requests = next(scoring)
-        while True:
-            msgspec.json.encode(requests)
-            requests = scoring.send((yield requests))
-    except StopIteration as done:
-        scores: list[Score] = done.value
-        return scores

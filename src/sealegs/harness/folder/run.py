@@ -198,9 +198,7 @@ class Run(Displayed):
         return path
 
     def _lines(self, kind: Any) -> Iterator[Any]:
-        return self._checked_lines(self._result("records.jsonl"), kind)
-
-    def _checked_lines(self, path: Path, kind: Any) -> Iterator[Any]:
+        path = self._result("records.jsonl")
         with _naming_remedy():
             self._check_size(path)
             yield from read_json_lines(path, kind)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import weakref
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
@@ -42,7 +41,7 @@ from sealegs.types import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 
     from sealegs.harness.gate import RoleGate
     from sealegs.models.openai.batches.session import BatchAccess
@@ -89,12 +88,11 @@ class OpenAI:
         self.addresses = [each.shown for each in several]
         """Where the model is reached, without credentials; that is no part of its identity."""
         self._health = ServerHealth(self.address, several[0].hint() if len(several) == 1 else "")
-        self._servers = [Server(each) for each in several]
+        self._servers = [Server(each, options.concurrency) for each in several]
         self._progress = Progress()
         self._server_in_spec = server_in_spec
         """Whether the address is part of the model's identity: its spec names the server."""
         self._counter: RoleGate | None = None
-        self._streams: weakref.WeakSet[Generator[Any, None, None]] = weakref.WeakSet()
 
     def __repr__(self) -> str:
         return f"OpenAI({self._name!r}, base_url={self.address!r})"
@@ -167,7 +165,7 @@ class OpenAI:
     async def _probe_server(
         self, server: Server, find_problem: Callable[[Client], Awaitable[str]], outbox: Outbox[str]
     ) -> None:
-        async with self._client([server], outbox, concurrency=1, trial=True) as client:
+        async with self._client([server], outbox, trial=True) as client:
             outbox.put(await probe_problem(find_problem, client, server.endpoint.shown))
 
     def batch_access(self) -> BatchAccess | None:
@@ -196,29 +194,22 @@ class OpenAI:
 
     def answer(self, requests: Iterable[Request]) -> Iterator[Answer]:
         self._require_key()
-        stream = iterate(partial(self._answer_all, requests))
-        self._streams.add(stream)
-        return stream
+        return iterate(partial(self._answer_all, requests))
 
     def close(self) -> None:
-        """End what is still running; the model itself can be used again."""
-        for stream in list(self._streams):
-            stream.close()
+        """Nothing to give back: connections are closed, and the thread ends, with each stream of answers."""
 
     def _require_key(self) -> None:
         for server in self._servers:
             server.endpoint.require_key()
 
-    def _client(
-        self, servers: Sequence[Server], outbox: Outbox[Any], concurrency: int, *, trial: bool = False
-    ) -> Client:
+    def _client(self, servers: Sequence[Server], outbox: Outbox[Any], *, trial: bool = False) -> Client:
         return Client(
             servers,
             health=self._health,
             dialect=self._dialect,
             relay=Relay(outbox, self._progress),
             counter=self._counter,
-            concurrency=concurrency,
             timeout=self._options.timeout,
             retries=self._options.retries,
             trial=trial,
@@ -227,7 +218,7 @@ class OpenAI:
     async def _answer_all(self, requests: Iterable[Request], outbox: Outbox[Answer]) -> None:
         jobs = _Jobs(requests, self._options.embed_batch)
         at_once = self._options.concurrency * len(self._servers)
-        async with self._client(self._servers, outbox, self._options.concurrency) as client:
+        async with self._client(self._servers, outbox) as client:
             workers = [asyncio.create_task(self._work(client, jobs, outbox)) for _ in range(at_once)]
             try:
                 done, _ = await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import time
 from collections import deque
 from dataclasses import dataclass, field
 from enum import Enum, auto
@@ -55,8 +56,8 @@ BACK_OFF_S, LONGEST_BACK_OFF_S = 0.5, 30.0
 """Of the first pause, and of the longest."""
 NO_CONNECTION_S = 0.5
 """Between tries to connect. Eight such tries give a server that starts up 4 s."""
-MONEY_S = 0.05
-"""Between two looks whether others have left money over for a try."""
+TIMER_S = 0.02
+"""A timer may end so much too early."""
 LONGEST_WAIT_S = 600.0
 """A longer pause that a server asks for is not waited for: a daily quota, say."""
 
@@ -142,15 +143,12 @@ class Client:
         dialect: Dialect,
         relay: Relay,
         counter: RoleGate | None,
-        concurrency: int,
         timeout: float,
         retries: int,
         headers: Mapping[str, str] | None = None,
         trial: bool = False,
     ) -> None:
-        self._connections = [
-            Connection(server, relay, concurrency, timeout, headers, self._wake) for server in servers
-        ]
+        self._connections = [Connection(server, relay, timeout, headers) for server in servers]
         self._health = health
         self._dialect = dialect
         self._relay = relay
@@ -158,9 +156,6 @@ class Client:
         self._retries = retries
         self._trial = trial
         """Whether no request was counted for the first try of any call."""
-        self._short_of_money = 0
-        """Calls that wait until others leave money over, or have ended for want of it."""
-        self._clock = asyncio.get_running_loop().time
         self._waiting: deque[asyncio.Future[None]] = deque()
         """Calls that wait for room at a server."""
 
@@ -195,7 +190,7 @@ class Client:
         state = RetryState(call.body() if call else b"")
         while True:
             state.tries += 1
-            await self._count_try(call, state)
+            self._count_try(call, state)
             connection = await self._choose(state.failed_at)
             try:  # send
                 result = await action(connection, state.body)
@@ -220,17 +215,12 @@ class Client:
                 self._health.answered()
                 return result
 
-    async def _count_try(self, call: Call[R] | None, state: RetryState) -> None:
-        """Count a try before it is sent, unless a request was: that of the first. It waits where others may
-        leave money over for it."""
+    def _count_try(self, call: Call[R] | None, state: RetryState) -> None:
+        """Count a try before it is sent, unless a request was: that of the first."""
         if self._counter is None or call is None:
             return
-        if state.tries == 1 and not call.first_try_not_counted and not self._trial:
-            return
-        self._short_of_money += 1
-        while not self._counter.count_try(waiting=self._short_of_money):
-            await asyncio.sleep(MONEY_S)
-        self._short_of_money -= 1  # one that BudgetReached has ended leaves nothing over either
+        if state.tries > 1 or call.first_try_not_counted or self._trial:
+            self._counter.count_try()
 
     def add_used(self, tokens_in: int, tokens_out: int = 0) -> None:
         """Count the tokens of a reply that was paid for and gave no response."""
@@ -239,8 +229,8 @@ class Client:
 
     async def _post(self, call: Call[R], connection: Connection, body: bytes) -> R:
         """One try, or RequestError."""
-        throttle, sent_at = connection.throttle, self._clock()
-        throttle.enter()
+        throttle, sent_at = connection.throttle, time.monotonic()
+        throttle.active += 1
         try:
             reply = await connection.transport.send("POST", call.path, body, results=call.results)
             connection.heard()
@@ -260,9 +250,11 @@ class Client:
                 throttle.overloaded(sent_at)
                 if error.wait and error.wait <= LONGEST_WAIT_S:
                     throttle.pause(error.wait)
+                    asyncio.get_running_loop().call_later(error.wait + TIMER_S, self._wake)
             raise
         finally:
-            throttle.leave()
+            throttle.active -= 1
+            self._wake()
 
     def _learns(self, error: RequestError, call: Call[R], state: RetryState) -> bool:
         """Whether a refusal teaches how such a request is to be written."""

@@ -22,7 +22,7 @@ from sealegs.errors import ModelUnreachable
 from sealegs.models.openai.transport import NO_CONNECTION, PAGE, UNTRUSTED, RequestError, Transport
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from sealegs.models.openai.background import Relay
     from sealegs.models.openai.endpoint import Endpoint
@@ -95,13 +95,59 @@ def is_wrong_address(error: RequestError) -> bool:
     return error.kind == PAGE or (elsewhere and not names_model)
 
 
+class Throttle:
+    """How many tries a server is sent at once.
+
+    The number adapts under a ceiling as TCP's window does: it is halved when the server answers that it is
+    overloaded, and climbs back by a fixed step for every round of requests that succeeded. A few such answers
+    among many good ones are no overload: then only the requests that were refused wait.
+    """
+
+    def __init__(self, ceiling: int) -> None:
+        self.limit = float(ceiling)
+        self.active = 0
+        """Tries that are under way."""
+        self._ceiling = ceiling
+        self._step = max(1.0, ceiling / CLIMB_ROUNDS)
+        self._replies = 0
+        self._refused = 0.0
+        self._last_cut = self._paused_until = -math.inf
+
+    @property
+    def room(self) -> int:
+        """How many more requests may be sent now."""
+        return int(self.limit) - self.active if time.monotonic() >= self._paused_until else 0
+
+    @property
+    def is_overloaded(self) -> bool:
+        return self._refused > OVERLOAD_SHARE
+
+    def count(self, *, refused: bool) -> None:
+        """Take a reply into the share of the latest ones that refuse for overload."""
+        self._replies += 1
+        self._refused += (refused - self._refused) / min(self._replies, self.limit, LATEST)
+
+    def succeeded(self) -> None:
+        if self.limit < self._ceiling:
+            self.limit = min(self._ceiling, self.limit + self._step / self.limit)
+
+    def overloaded(self, sent_at: float) -> None:
+        """Halve the limit, unless this request was sent before the last cut and so under the old limit."""
+        if sent_at > self._last_cut:
+            self.limit = max(1.0, self.limit / 2)
+            self._last_cut = time.monotonic()
+
+    def pause(self, seconds: float) -> None:
+        """Send nothing new for that long, or for as long as a pause that lasts longer."""
+        self._paused_until = max(self._paused_until, time.monotonic() + seconds)
+
+
 class Server:
     """One of the servers of a model, for as long as the model is open."""
 
-    def __init__(self, endpoint: Endpoint) -> None:
+    def __init__(self, endpoint: Endpoint, concurrency: int) -> None:
         self.endpoint = endpoint
-        self.limit = math.inf
-        """Requests at once that its throttle allowed when it was last asked."""
+        self.throttle = Throttle(concurrency)
         self._failures = 0
         self._pause = PAUSE_S
         self._out_until = 0.0
@@ -135,94 +181,15 @@ class Server:
         return first
 
 
-class Throttle:
-    """How many tries a server is sent at once; it belongs to one event loop.
-
-    The number adapts under a ceiling as TCP's window does: it is halved when the server answers that it is
-    overloaded, and climbs back by a fixed step for every round of requests that succeeded. A few such answers
-    among many good ones are no overload: then only the requests that were refused wait.
-    """
-
-    def __init__(
-        self, ceiling: int, on_room: Callable[[], object] = object, *, limit: float = math.inf
-    ) -> None:
-        self.limit = min(limit, float(ceiling))
-        self._ceiling = ceiling
-        self._step = max(1.0, ceiling / CLIMB_ROUNDS)
-        self.active = 0
-        """Tries that are under way."""
-        self._replies = 0
-        self._refused = 0.0
-        self._on_room = on_room
-        """Called where another request may be sent."""
-        self._last_cut = -math.inf
-        self._pause: asyncio.TimerHandle | None = None
-
-    @property
-    def room(self) -> int:
-        """How many more requests may be sent now."""
-        return int(self.limit) - self.active if self._pause is None else 0
-
-    def enter(self) -> None:
-        self.active += 1
-
-    def leave(self) -> None:
-        self.active -= 1
-        self._on_room()
-
-    @property
-    def is_overloaded(self) -> bool:
-        return self._refused > OVERLOAD_SHARE
-
-    def count(self, *, refused: bool) -> None:
-        """Take a reply into the share of the latest ones that refuse for overload."""
-        self._replies += 1
-        self._refused += (refused - self._refused) / min(self._replies, self.limit, LATEST)
-
-    @property
-    def is_cut(self) -> bool:
-        return self.limit < self._ceiling
-
-    def succeeded(self) -> None:
-        if self.is_cut:
-            self.limit = min(self._ceiling, self.limit + self._step / self.limit)
-
-    def overloaded(self, sent_at: float) -> None:
-        """Halve the limit, unless this request was sent before the last cut and so under the old limit."""
-        if sent_at > self._last_cut:
-            self.limit = max(1.0, self.limit / 2)
-            self._last_cut = asyncio.get_running_loop().time()
-
-    def pause(self, seconds: float) -> None:
-        """Send nothing new for that long, or for as long as a pause that lasts longer."""
-        loop = asyncio.get_running_loop()
-        until = loop.time() + seconds
-        if self._pause is not None:
-            if self._pause.when() >= until:
-                return
-            self._pause.cancel()
-        self._pause = loop.call_at(until, self._resume)
-
-    def _resume(self) -> None:
-        self._pause = None
-        self._on_room()
-
-
 class Connection:
-    """A server as one event loop reaches it, with as many requests at once as it takes."""
+    """A server as one event loop reaches it."""
 
     def __init__(
-        self,
-        server: Server,
-        relay: Relay,
-        concurrency: int,
-        timeout: float,
-        headers: Mapping[str, str] | None,
-        on_room: Callable[[], None],
+        self, server: Server, relay: Relay, timeout: float, headers: Mapping[str, str] | None
     ) -> None:
         self.server = server
+        self.throttle = server.throttle
         self.shown = server.endpoint.shown
-        self.throttle = Throttle(concurrency, on_room, limit=server.limit)
         self.transport = Transport(server.endpoint, timeout, headers)
         text = (
             f"{self.shown} has not answered anything for {SILENT_S:g} s; a try may take {timeout:g} s "
@@ -240,5 +207,4 @@ class Connection:
 
     async def close(self) -> None:
         self._silence.cancel()
-        self.server.limit = self.throttle.limit if self.throttle.is_cut else math.inf
         await self.transport.close()

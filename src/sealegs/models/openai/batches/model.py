@@ -89,12 +89,11 @@ class BatchModel:
     async def _answer_all(self, chats: dict[str, list[Generate]], outbox: Outbox[Answer]) -> None:
         access, relay = self._access, Relay(outbox, self._progress)
         async with Client(
-            [Server(access.endpoint)],
+            [Server(access.endpoint, concurrency=1)],
             health=self._health,
             dialect=access.dialect,
             relay=relay,
             counter=self._counter,
-            concurrency=1,
             timeout=access.timeout,
             retries=access.retries,
             headers=access.headers,

@@ -303,16 +303,18 @@ class BatchSession:
     # Ends of requests
 
     def _end_failed(self, failures: Mapping[str, RequestError], tries: int, *, last: bool) -> None:
-        """End the requests that are not worth another batch: all after the last, those whose failure does not
-        pass, unless it has taught how such a request is to be written, and what the budget does not allow."""
+        """End the requests that are not worth another batch: all after the last, and those whose failure does
+        not pass, unless it has taught how such a request is to be written."""
         open_failures = {name: error for name, error in failures.items() if name in self.pending}
         bodies = {n: self._body(n) for n, e in open_failures.items() if fate_of(e) is Fate.FAIL}
         for name, body in bodies.items():
             self._dialect.learn(open_failures[name], body)
         for name, error in open_failures.items():
             again = self._body(name) != bodies[name] if name in bodies else is_transient(error)
-            if last or not again or (self.counter is not None and not self.counter.count_try()):
+            if last or not again:
                 self._end(name, RequestFailed(error, tries))
+            elif self.counter is not None:
+                self.counter.count_try()
 
     def _end(self, name: str, failure: RequestFailed) -> None:
         self._last_failure = failure
