@@ -168,15 +168,103 @@ WEB_PAGE = """<html><head><title>Mills</title></head><body><h1>Keyboard shortcut
 <main><h1>Gorscote Mill</h1><p>Silas Crewe built <!-- when? -->the mill in 1811 * and sold it.</p>
 <ul><li><p>The lade is dry in August</p></li><li>The wheel turns</li></ul></main></body></html>"""
 
+NUMBERED = """Questions about Pell Ferry
+
+ 1. How can I hire the ferry for a party of more than forty persons, and
+    what does that cost?
+
+    Una Eastlake hires it out for 90 crowns.
+
+ 2. There is fog.
+
+    A bell of Pell Yard rings every minute.
+
+ 3. Can dogs come?
+
+    Dogs of Pell travel free: they stay on deck.
+"""
+ASKED = """Questions about Pell Ferry
+
+Q. I stood on the quay of Pell. Why did
+the ferry not come?
+A. The boat runs only if Una Eastlake is well.
+
+Q. Is there a bar?
+A. Tea comes from the Pell Inn.
+
+Q. What if I miss the last ferry?
+A. Walk home by way of Selby.
+"""
+PDF = """1. Introduction
+1.1. Version
+Version 3 of the report of the ferry board of Pell was made in 2018.
+1.2. Crew
+The crew of four is led by Una Eastlake, who has held the tiller since the
+ferry was built at Skerry Yard.
+Safety rules
+The board of Pell meets in May to look at them.
+"""
+CODE = """# Pell tool
+
+Files that match "*.log" or the *whole* name are sent to Pell by:
+
+    $ pell send *.log
+    sent 3 files
+
+# This file was made by the
+# pell command. DO NOT EDIT!
+
+The `pell' command reads 20 files.
+
+    +------+    +------+
+    | pell |--->| yard |
+    +------+    +------+
+
+Ann Lee wrote it in 1988, says she.
+"""
+
 
 @pytest.mark.parametrize(
     ("text", "passages"),
     [
         (
+            NUMBERED,
+            [
+                "Questions about Pell Ferry – How can I hire the ferry for a party of more than forty "
+                "persons, and what does that cost? Una Eastlake hires it out for 90 crowns.",
+                "Questions about Pell Ferry – There is fog: A bell of Pell Yard rings every minute.",
+                "Questions about Pell Ferry – Can dogs come? Dogs of Pell travel free: they stay on deck.",
+            ],
+        ),
+        (
+            ASKED,
+            [
+                "Questions about Pell Ferry – I stood on the quay of Pell. Why did the ferry not come? "
+                "The boat runs only if Una Eastlake is well.",
+                "Questions about Pell Ferry – Is there a bar? Tea comes from the Pell Inn.",
+                "Questions about Pell Ferry – What if I miss the last ferry? Walk home by way of Selby.",
+            ],
+        ),
+        (
+            PDF,
+            [
+                "Version: Version 3 of the report of the ferry board of Pell was made in 2018.",
+                "Crew: The crew of four is led by Una Eastlake, who has held the tiller since the ferry "
+                "was built at Skerry Yard.",
+                "Safety rules: The board of Pell meets in May to look at them.",
+            ],
+        ),
+        (
+            CODE,
+            [
+                'Pell tool: Files that match "*.log" or the whole name are sent to Pell by: '
+                "The 'pell' command reads 20 files. Ann Lee wrote it in 1988, says she.",
+            ],
+        ),
+        (
             MANUAL,
             [
-                "BELL(1) Commands of Fenden BELL(1) – NAME: The bell of the town hall of Fenden.",
-                "BELL(1) Commands of Fenden BELL(1) – HISTORY: The first bell was cast by Dr. W. H. Street "
+                "The bell of the town hall of Fenden – HISTORY: The first bell was cast by Dr. W. H. Street "
                 "in 1988. It was recast by Una Eastlake.",
             ],
         ),
@@ -195,7 +283,15 @@ WEB_PAGE = """<html><head><title>Mills</title></head><body><h1>Keyboard shortcut
             ],
         ),
     ],
-    ids=["page of a manual", "FAQ in plain text", "page with menus"],
+    ids=[
+        "numbered FAQ",
+        "FAQ with Q and A",
+        "text of a PDF",
+        "indented code",
+        "page of a manual",
+        "FAQ in plain text",
+        "page with menus",
+    ],
 )
 def test_passages_have_their_headings_and_nothing_else(text: str, passages: list[str]) -> None:
     assert cut_text(text, "en") == passages

@@ -21,6 +21,7 @@ from sealegs.benchmarks.rgb.make.passages import (
     cut_text,
     false_version,
     length,
+    may_be_same,
     repeats,
     reveals,
     sentences,
@@ -114,6 +115,39 @@ def test_pages_lose_their_numbers_heads_and_broken_words() -> None:
     assert passage.startswith("In 1900 the harbour of Pell grew by 0 quays. In 1910 the harbour")
     assert "Report" not in passage
     assert " - " not in passage
+
+
+@pytest.mark.parametrize(
+    ("answer", "other"),
+    [
+        ("Tobias Venn", "Venn, Tobias"),
+        ("Tobias Venn", "Tobias Carl Venn"),
+        ("Tobias Venn", "T. Venn"),
+        ("Saint Petersburg", "St. Petersburg"),
+        ("5 kilometres", "5 km"),
+        ("Free Software Foundation", "F.S.F."),
+        ("USA", "United States"),
+        ("colour", "color"),
+        ("bicycle", "bicycles"),
+    ],
+)
+def test_another_spelling_of_an_answer_is_not_a_false_answer(answer: str, other: str) -> None:
+    assert may_be_same(answer, other)
+    assert may_be_same(other, answer)
+
+
+@pytest.mark.parametrize(
+    ("answer", "other"),
+    [
+        ("Tobias Venn", "Cora Venn"),
+        ("1904", "1905"),
+        ("200", "20"),
+        ("5 March 2004", "6 March 2004"),
+        ("孔凤仪", "孔凤山"),
+    ],
+)
+def test_another_answer_of_the_same_kind_is_one(answer: str, other: str) -> None:
+    assert not may_be_same(answer, other)
 
 
 def test_a_retelling_that_contains_its_passage_repeats_it() -> None:
@@ -268,6 +302,8 @@ def test_a_passage_in_which_an_answer_is_read_is_not_irrelevant() -> None:
         ("News! The mill at Selby was built by Bell alone. So they say at the inn.", None, SAME_WORDS),
         (COW, "It is not stated. Bell is a cow.", NOT_GIVEN),
         ("Oats built the mill, said Bell.", "Oats", NOT_GIVEN),
+        ("Mill at Selby, built by Bell alone!", None, SAME_WORDS),
+        ("It was Bell.", None, "it says hardly more than the answer"),
         ("The mill at Selby: Bell built it.", "It was built by Bell.", ""),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import tempfile
 from collections import defaultdict
@@ -211,22 +212,23 @@ def prediction_files(spec: RunSpec, records: Callable[[], Iterator[RgbRecord]]) 
     from sealegs.benchmarks.rgb.published import judged_rates, published_rates
 
     model, temperature = spec.models["model"]["name"], spec.options.get("temperature", 0.0)
-    contents: defaultdict[PredictionFile, _Written] = defaultdict(_Written)
-    for record in records():
-        inputs = record.sample.inputs
-        used = temperature if inputs.temperature is None else inputs.temperature
-        name = "_".join(filter(None, (slug(model), inputs.variant)))
-        file = PredictionFile(inputs.dataset, name, used, inputs.noise, inputs.passages, inputs.correct)
-        contents[file].add(record)
-    for file, written in contents.items():
-        answered = list(written.labels.values())
-        yield f"{file.stem}.json", _lines(written.lines)
-        rates = published_rates(answered, file.noise, fact=written.fact)
-        yield f"{file.stem}_result.json", iter([_indented(rates)])
-        if judged := list(written.verdicts.values()):
-            rates = judged_rates(judged, file.noise, fact=written.fact)
-            yield f"{file.stem}{JUDGED}.json", _lines(written.judged_lines)
-            yield f"{file.stem}{JUDGED}result.json", iter([_indented(rates)])
+    with contextlib.ExitStack() as spools:
+        contents: defaultdict[PredictionFile, _Written] = defaultdict(lambda: _Written(spools))
+        for record in records():
+            inputs = record.sample.inputs
+            used = temperature if inputs.temperature is None else inputs.temperature
+            name = "_".join(filter(None, (slug(model), inputs.variant)))
+            file = PredictionFile(inputs.dataset, name, used, inputs.noise, inputs.passages, inputs.correct)
+            contents[file].add(record)
+        for file, written in contents.items():
+            answered = list(written.labels.values())
+            yield f"{file.stem}.json", _lines(written.lines)
+            rates = published_rates(answered, file.noise, fact=written.fact)
+            yield f"{file.stem}_result.json", iter([_indented(rates)])
+            if judged := list(written.verdicts.values()):
+                rates = judged_rates(judged, file.noise, fact=written.fact)
+                yield f"{file.stem}{JUDGED}.json", _lines(written.judged_lines)
+                yield f"{file.stem}{JUDGED}result.json", iter([_indented(rates)])
 
 
 class _Written:
@@ -234,11 +236,13 @@ class _Written:
     the labels behind the rates. Each question is there once, as in the published script: at noise 1 two
     abilities may have the same prompt."""
 
-    def __init__(self) -> None:
+    def __init__(self, spools: contextlib.ExitStack) -> None:
         self.fact = False
-        self.lines = tempfile.SpooledTemporaryFile(IN_MEMORY_BYTES)  # noqa: SIM115  # closed in `_lines`
+        self.lines, self.judged_lines = (
+            spools.enter_context(tempfile.SpooledTemporaryFile(IN_MEMORY_BYTES))  # noqa: SIM115
+            for _ in range(2)
+        )
         self.labels: dict[int | str, Published] = {}
-        self.judged_lines = tempfile.SpooledTemporaryFile(IN_MEMORY_BYTES)  # noqa: SIM115  # closed in `_lines`
         self.verdicts: dict[int | str, tuple[Published, bool]] = {}
 
     def add(self, record: RgbRecord) -> None:
@@ -258,9 +262,8 @@ class _Written:
 
 
 def _lines(file: IO[bytes]) -> Iterator[bytes]:
-    with file:
-        file.seek(0)
-        yield from file
+    file.seek(0)
+    yield from file
 
 
 def _labels(record: RgbRecord) -> Published:

@@ -7,7 +7,7 @@ from typing import Annotated, NamedTuple, TypeAlias
 
 from sealegs.benchmarks.rgb.data import Lang
 from sealegs.benchmarks.rgb.make.evidence import Asked, read_irrelevant, too_few
-from sealegs.benchmarks.rgb.make.passages import Passage, false_version, ranked, reveals, states
+from sealegs.benchmarks.rgb.make.passages import Passage, false_version, may_be_same, ranked, reveals
 from sealegs.benchmarks.rgb.make.questions import (
     ASKED_ANSWER,
     QuestionWithDocuments,
@@ -129,7 +129,7 @@ def false_answer_fault(false: str, question: QuestionWithDocuments) -> str:
     """Why a false answer cannot be used; empty where it can."""
     if is_blank(false):
         return "empty"
-    if states(question.answer, false) or reveals(false, question.answer):
+    if may_be_same(false, question.answer) or reveals(false, question.answer):
         return "not false"
     if any(reveals(text, false) for text in (question.query, question.passage.text)):
         return "in the question or its passage"

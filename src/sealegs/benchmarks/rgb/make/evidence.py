@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from sealegs.benchmarks.rgb.make.passages import Passage, ranked, repeats, reveals, states
+from sealegs.benchmarks.rgb.data import Lang
+from sealegs.benchmarks.rgb.make.passages import Passage, length, ranked, repeats, reveals, states
 from sealegs.benchmarks.rgb.make.questions import (
     Contradiction,
     QuestionWithDocuments,
@@ -26,6 +27,8 @@ POSITIVES = 5
 NEGATIVES = 10
 LEAST = 5
 """Negatives without which a question is dropped: a prompt has five documents, at noise 1 all of them."""
+MUST_SAY: dict[Lang, int] = {"en": 3, "zh": 6}
+"""Of a rewriting: words besides the answer, in Chinese characters."""
 PASSAGE_TOKENS = 1024
 """Of a rewritten passage, with room for a language that takes many."""
 
@@ -97,6 +100,16 @@ def too_few(texts: Sequence[str]) -> str:
 # --- documents with the answer ----------------------------------------------------------------------
 
 
+def rewriting_fault(text: str, answer: str, others: Sequence[str], lang: Lang) -> str:
+    """Why a rewriting cannot be used; empty where it can. Whether it gives the answer is read in it."""
+    if not states(text, answer):
+        return "the answer was lost"
+    if any(repeats(text, other) for other in others):
+        return SAME_WORDS
+    said = length(text, lang) - length(answer, lang)
+    return "it says hardly more than the answer" if said < MUST_SAY[lang] else ""
+
+
 def _add_rewritten(questions: Sequence[QuestionWithDocuments], writer: SetWriter) -> Asking[None]:
     """Have each passage rewritten until there are POSITIVES, each time in another style, and read again."""
     slots = [
@@ -109,9 +122,7 @@ def _add_rewritten(questions: Sequence[QuestionWithDocuments], writer: SetWriter
     rewritten = writer.ask(PassageText, REWRITTEN, writer.prompts.rewrite, slots, max_tokens=PASSAGE_TOKENS)
     for question, version in (yield from rewritten):
         text, earlier = version.text, [text for (other, text), *_ in versions if other is question]
-        fault = "" if states(text, question.answer) else "the answer was lost"
-        if not fault and any(repeats(text, other) for other in (*question.positive, *earlier)):
-            fault = SAME_WORDS
+        fault = rewriting_fault(text, question.answer, [*question.positive, *earlier], writer.lang)
         if writer.tally.passes(REWRITTEN, fault):
             versions.append(((question, text), question.query, text))
     for (question, text), reading in (yield from writer.read(REWRITTEN, versions)):

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
+from rapidfuzz.distance import Indel
 
 from sealegs.benchmarks.rgb.data import Lang
 from sealegs.benchmarks.rgb.make.sections import read_sections
@@ -26,9 +27,11 @@ SHORT = 2
 """Answers of so few characters must be whole words to be revealed, except in Chinese, which has no gaps."""
 NAME = 5
 """Letters from which a last name reveals who is meant."""
-RUN = 4
+RUN = 3
 MOST_SHARED = 0.5
 """Of the runs of RUN words of the shorter of two texts: a text that shares more with another repeats it."""
+SAME_SPELLING = 0.85
+"""Of the letters of two answers: with more in common they may be spellings of one (colour, color)."""
 
 _SENTENCE_END = re.compile(
     # Not behind an initial or a title: "W. H. Street", "Dr. Street".
@@ -191,6 +194,38 @@ def reveals(text: str, answer: str, query: str | None = None) -> bool:
 def same_words(text: str, other: str) -> bool:
     """Whether two texts differ in nothing but case, punctuation and gaps."""
     return [word.text for word in _words(text)] == [word.text for word in _words(other)]
+
+
+def may_be_same(answer: str, other: str) -> bool:
+    """Whether two answers may be spellings of one.
+
+    The words of the one are all in the other ("Venn, Tobias"), it is the initials of the other (FSF), its
+    words are shortened (St. Petersburg, T. Venn), or hardly a letter differs (colour, color).
+    """
+    one, two = (re.findall(r"\w+", _normalise(text).replace(".", "")) for text in (answer, other))
+    if {*one} <= {*two} or {*two} <= {*one}:
+        return True
+    if any(_are_initials("".join(short), long) for short, long in ((one, other), (two, answer))):
+        return True
+    if len(one) == len(two) and all(map(_shortens, one, two)):
+        return True
+    figures = any(character.isdigit() for character in answer + other)
+    return not figures and Indel.normalized_similarity("".join(one), "".join(two)) > SAME_SPELLING
+
+
+def _are_initials(letters: str, name: str) -> bool:
+    """Whether letters are those of a name's capitals, or with one more: USA for United States."""
+    initials = "".join(re.findall(r"\b[A-Z]", name)).casefold()
+    return len(initials) > 1 and letters.startswith(initials) and len(letters) <= len(initials) + 1
+
+
+def _shortens(one: str, two: str) -> bool:
+    """Whether one of two words is the other without some of its letters, but not the first; no number is."""
+    short, long = sorted((one, two), key=len)
+    letters = iter(long[1:])
+    return one == two or (
+        short[0] == long[0] and short.isalpha() and all(letter in letters for letter in short[1:])
+    )
 
 
 def repeats(text: str, other: str) -> bool:

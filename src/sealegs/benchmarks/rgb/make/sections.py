@@ -20,6 +20,16 @@ HEADING_LENGTH: dict[Lang, int] = {"en": 70, "zh": 24}
 """In characters: a longer line is a sentence."""
 RUNNING = 3
 """A short line that begins or ends so many pages is the head or foot of a page."""
+NUMBERED_HEADINGS = 3
+"""So many numbered lines with text below them are headings; the last item of a list has text below it too."""
+LONGEST_QUESTION = 4
+"""Lines of a question that a FAQ marks by a Q; one that has a number only has fewer."""
+NARROW = 60
+"""Characters in a line: narrower text breaks its lines anywhere, so a short one does not stand out."""
+CODE_INDENT = 2
+"""Blanks by which code is indented more than the text before it."""
+FEW_SYMBOLS, MANY_SYMBOLS = 0.06, 0.2
+"""Of the characters of an indented paragraph, and of any: with more symbols it is code or a drawing."""
 
 _FRONT_MATTER = re.compile(r"\A---\n.*?\n(?:---|\.\.\.)\n", re.DOTALL)
 _CODE = re.compile(r"^ {0,3}(```|~~~).*?^ {0,3}\1[^\n]*$", re.DOTALL | re.MULTILINE)
@@ -43,20 +53,37 @@ _PAGE_NUMBER = re.compile(
 _HASHES = re.compile(r" {0,3}(#{1,6})\s+(.*?)\s*#*")
 _UNDERLINE = re.compile(r" {0,3}(?:=+|-{3,})\s*")
 _RULE = re.compile(r"\s*(?:[-*_=]\s*){3,}")
-_TABLE_ROW = re.compile(r"\s*\|.*|.*\|.*\|.*|.*\t.*\t.*|.*\S(?: {2,}[-+\d.,%]+){2,}\s*")
-_DIRECTIVE = re.compile(r"\s*\.\. [\w-]+::.*")
+_TABLE_ROW = re.compile(
+    r"\s*\|.*|.*\|.*\|.*|.*\t.*\t.*|.*\S(?: {2,}[-+\d.,%]+){2,}\s*|.*\S {3,}\S.* {3,}\S.*"
+)
+_DIRECTIVE = re.compile(r"\s*(?:\.\. .*::.*|:[\w-]+:\s.*)")
+_MANUAL_NAME = re.compile(r"\A\s*(?:\S+\(\d\w*\).*\n\s*)?NAME\n+ +(\S.*)\n")
+"""How a page of a manual begins: with its number, which says nothing, and what it is about."""
+_COMMENT_LINES = re.compile(r"^(#{1,6}) .*(?:\n\1 .*)+$", re.MULTILINE)
+"""Headings of one level do not follow each other line by line: these are comments of code."""
 _INDENTED = re.compile(r"^[ \t].*", re.MULTILINE)
 """Pages of a manual have tabs for blanks; only lines that begin at the margin may be rows of cells."""
 _BULLET = re.compile(r"\A\s*(?:[-*+•·]|\d{1,2}[.)])\s+")
 _QUOTE = re.compile(r"\A\s*>\s?")
 _NUMBERED = re.compile(
-    r"\A(?:\d{1,2}(?:\.\d{1,2})*[.)]\s+|\d{1,2}(?:\.\d{1,2})+\s+|\d\s+|[IVX]+\.\s+|"
+    r"\A\s*(?:\d{1,2}(?:\.\d{1,2})*[.)]\s+|\d{1,2}(?:\.\d{1,2})+\s+|\d\s+|[IVX]+\.\s+|Q\d*[.:)]\s+|"
     r"第[一二三四五六七八九十\d]+[章节]\s*|[一二三四五六七八九十]+、)"
 )
+_ASKED, _ANSWERED = (re.compile(rf"^ *{letter}\d*[.:)] +", re.MULTILINE) for letter in "QA")
 _IMAGE = re.compile(r"!\[[^\]]*\]\([^)]*\)")
 _LINK = re.compile(r"\[([^\]]+)\](?:\([^)]*\)|\[[^\]]*\])")
-_MARKS = re.compile(r"(?<=\S)\*{1,3}|\*{1,3}(?=\S)|(?<!\w)_{1,3}|_{1,3}(?!\w)|`+|\[\^?\d+\]|~~")
+_QUOTED = re.compile(r"(?<!`)`([^`']+)'")
+_EMPHASIS = re.compile(
+    r"(\*{2,3})(?=\S)(.+?)(?<=\S)\1|"
+    r"(?<![\w*\"'/.])(\*|_{1,3})(?=[\w\"“‘(《])([^*]+?)(?<=[\w.!?…,:\"”’)》])\3(?![\w*\"'/.])"
+)
+"""In pairs: a star that stands alone means something, as in "*.txt"."""
+_MARKS = re.compile(r"`+|\[\^?\d+\]|~~")
 _ENDS_SENTENCE = re.compile(r"[.!?…。！？；;:：,，、][\"”’)」』）]*\Z")
+_ENDS_TEXT = re.compile(r"[.!?…。！？:：][\"”’)」』）]*\Z")
+_SENTENCE_INSIDE = re.compile(r"[.!?] +[\"“‘(]*[A-Z]|[。！？]\S")
+_ADDRESS = re.compile(r"<?\w+://\S+|\S+@\S+")
+_SYMBOL = re.compile(r"[^\w\s.,;:!?'\"’“”‘()\-–—`…。，、；：！？（）《》「」·]|_|\(\)")
 
 
 class Section(NamedTuple):
@@ -75,20 +102,24 @@ def read_sections(text: str, lang: Lang) -> Sections:
     """The title of a document and its sections, in order; sections without any text are left out."""
     text = text.replace("\r\n", "\n").replace("\r", "\n").removeprefix("\ufeff")
     title, text = _without_tags(_INDENTED.sub(lambda line: line[0].expandtabs(), text))
-    text = _CODE.sub("\n\n", _FRONT_MATTER.sub("", text))
+    text = _MANUAL_NAME.sub(r"# \1\n\n", text)
+    if len(_ASKED.findall(text)) > 1:
+        text = _ANSWERED.sub("\n", text)
+    text = _COMMENT_LINES.sub("", _CODE.sub("\n\n", _FRONT_MATTER.sub("", text)))
     sections = [Section("", [])]
     blocks = list(_blocks(_without_page_marks(text).strip("\n").split("\n"), lang))
     questions = sum(heading and _asks(lines[0]) for heading, lines in blocks)
     for heading, lines in blocks:
         begins = not title and not any(section.paragraphs for section in sections)
-        if questions > 1 and _asks(lines[0]):  # of a FAQ: the first one is not its title
+        # The first question of a FAQ is not its title, nor is the first of numbered sections.
+        if (questions > 1 and _asks(lines[0])) or _NUMBERED.match(lines[0]):
             begins = False
         if begins and (heading or all(_is_short_heading(line, lang) for line in lines)):
             title = ", ".join(map(_clean, lines)).rstrip(":：")
         elif not heading:
             sections[-1].paragraphs.append(_paragraph(lines, lang))
         else:
-            sections.append(Section(_NUMBERED.sub("", _clean(lines[0])).rstrip(":："), []))
+            sections.append(Section(_NUMBERED.sub("", _clean(" ".join(lines))).rstrip(".:："), []))
     return Sections(title, [section for section in sections if any(section.paragraphs)])
 
 
@@ -134,10 +165,49 @@ def _steps(lines: Sequence[str], index: int) -> Iterator[int]:
 
 
 def _blocks(lines: Sequence[str], lang: Lang) -> Iterator[tuple[bool, list[str]]]:
-    """The headings and paragraphs of a text, each with whether it is a heading."""
-    for blank, group in groupby(lines, key=lambda line: not line.strip()):
-        if not blank:
-            yield from _block(list(group), lang)
+    """The headings and paragraphs of a text, each with whether it is a heading; code is left out."""
+    groups = [list(group) for blank, group in groupby(lines, key=lambda line: not line.strip()) if not blank]
+    numbered = {
+        index
+        for index, below in enumerate(groups[1:])
+        if _is_numbered_heading(groups[index], lang) and not _BULLET.match(below[0])
+    }
+    margin = 0
+    for index, group in enumerate(groups):
+        if index in numbered and len(numbered) >= NUMBERED_HEADINGS:
+            yield True, [line.strip() for line in group]
+            continue
+        for heading, block in _block(group, lang):
+            if heading:
+                yield True, block
+            elif not _is_code(block, margin):
+                yield False, block
+                margin = _indent(block)
+
+
+def _is_numbered_heading(lines: Sequence[str], lang: Lang) -> bool:
+    """Whether lines of their own are one numbered sentence or question, though it may end with a stop."""
+    text = " ".join(line.strip() for line in lines)
+    number = _NUMBERED.match(text)
+    if number is None or (len(lines) > 1 and not _asks(text)):
+        return False
+    if number[0].startswith("Q"):
+        return _asks(text) and len(lines) <= LONGEST_QUESTION
+    short = len(text) <= HEADING_LENGTH[lang] * len(lines) and len(lines) < LONGEST_QUESTION
+    return short and not _SENTENCE_INSIDE.search(text[number.end() :])
+
+
+def _is_code(lines: Sequence[str], margin: int) -> bool:
+    """Whether a paragraph is code or a drawing: indented and not ending as text does, or full of symbols."""
+    text = _ADDRESS.sub("", _LINK.sub(r"\1", "".join(lines)))
+    symbols = len(_SYMBOL.findall(text)) / max(1, len("".join(text.split())))
+    if _indent(lines) < margin + CODE_INDENT:
+        return symbols > MANY_SYMBOLS
+    return symbols > FEW_SYMBOLS or not _ENDS_TEXT.search(lines[-1].rstrip())
+
+
+def _indent(lines: Sequence[str]) -> int:
+    return min(len(line) - len(line.lstrip()) for line in lines)
 
 
 def _block(lines: list[str], lang: Lang) -> Iterator[tuple[bool, list[str]]]:
@@ -152,11 +222,12 @@ def _block(lines: list[str], lang: Lang) -> Iterator[tuple[bool, list[str]]]:
         underlined = first and bool(_UNDERLINE.fullmatch(below))
         # As pages of a manual have them: SYNOPSIS, and below it indented text.
         outdented = first and line.strip().isupper() and not line[0].isspace() and below.startswith("  ")
+        apart = _stands_apart(lines, number, lang) and (first or bool(_ENDS_TEXT.search(paragraph[-1])))
         starts = bool(hashes or underlined or _BULLET.match(line) or _RULE.fullmatch(line))
-        if paragraph and (starts or _TABLE_ROW.fullmatch(line)):
+        if paragraph and (starts or apart or _TABLE_ROW.fullmatch(line)):
             yield False, paragraph
             paragraph = []
-        if hashes or underlined or (outdented and _is_short_heading(line, lang)):
+        if hashes or underlined or apart or (outdented and _is_short_heading(line, lang)):
             yield True, [hashes[2] if hashes else line.strip()]
         elif not any(pattern.fullmatch(line) for pattern in (_TABLE_ROW, _RULE, _UNDERLINE, _DIRECTIVE)):
             paragraph.append(_QUOTE.sub("", _BULLET.sub("", line, count=1), count=1))
@@ -164,9 +235,27 @@ def _block(lines: list[str], lang: Lang) -> Iterator[tuple[bool, list[str]]]:
         yield False, paragraph
 
 
+def _stands_apart(lines: Sequence[str], number: int, lang: Lang) -> bool:
+    """Whether a line of running text is a heading, as in the text of a PDF: it ends though the next line's
+    first word would have had room in it."""
+    if lang != "en" or number + 1 == len(lines):
+        return False
+    line, below = lines[number].rstrip(), lines[number + 1].strip()
+    width = max(map(len, lines))
+    room = width - len(line) > len(below.split()[0]) + 1
+    prefix = _NUMBERED.match(line)
+    first_part = prefix and below.startswith(prefix[0].strip())  # 1.1 below 1
+    begins = re.match(r"[\"“‘(]*[A-Z]", below) and not _is_short_heading(below, lang)
+    text = line[prefix.end() if prefix else 0 :].lstrip()
+    heading = text[:1].isupper() and '"' not in text and _is_short_heading(text, lang)
+    return bool(width >= NARROW and room and heading and (begins or first_part))
+
+
 def _is_short_heading(line: str, lang: Lang) -> bool:
     """A line of its own that is short and does not end as a sentence does, unless it asks, as in a FAQ."""
     text = line.strip()
+    if _SENTENCE_INSIDE.search(text):
+        return False
     if len(text) > HEADING_LENGTH[lang] or (_ENDS_SENTENCE.search(text) and not _asks(text)):
         return False
     if any(pattern.fullmatch(line) for pattern in (_HASHES, _TABLE_ROW, _RULE)):
@@ -190,5 +279,6 @@ def _paragraph(lines: Sequence[str], lang: Lang) -> str:
 
 def _clean(text: str) -> str:
     """Without the marks of Markdown: what they emphasise or link stays."""
-    text = _MARKS.sub("", _LINK.sub(r"\1", _IMAGE.sub("", text)))
+    text = _QUOTED.sub(r"'\1'", _LINK.sub(r"\1", _IMAGE.sub("", text)))
+    text = _MARKS.sub("", _EMPHASIS.sub(lambda match: match[2] or match[4], text))
     return " ".join(html.unescape(text).split())
