@@ -52,7 +52,6 @@ def test_the_prefix_ends_without_a_space_and_the_target_begins_with_one(lang: st
         assert not re.search(r"  |[{}\[\]*]|\s[,.?!]", row.prefix.replace(" * ", "")), row
 
 
-@pytest.mark.xfail(reason="new examples are still to be measured: tools/miron_difficulty.py", strict=True)
 @every_language
 def test_every_example_of_the_starter_set_says_how_difficult_it_is(lang: str) -> None:
     tags = [make_sample(row).tags.get("difficulty") for row in examples_of(lang)]
