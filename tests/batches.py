@@ -16,7 +16,8 @@ from typing import Any, Literal
 import msgspec
 from aiohttp import web
 
-from loopback import Loopback
+from interfaces import message_of
+from loopback import Loopback, json_reply
 
 Fate = Literal[
     "ok", "500", "429", "400", "401", "expired", "cancelled", "missing", "twice", "broken", "strange", "page",
@@ -80,7 +81,7 @@ class BatchServer(Loopback):
                 return self._error(401, "x-api-key header is required", "authentication_error")
         match request.method, *steps:
             case ["POST"]:
-                return _json(self._message(msgspec.json.decode(data)))
+                return json_reply(self._message(msgspec.json.decode(data)))
             case "POST", "files":
                 return self._upload(request, data)
             case "POST", "batches":
@@ -106,7 +107,7 @@ class BatchServer(Loopback):
             return self._error(400, "purpose", "invalid_request_error")
         name = f"file-{len(self.files)}"
         self.files[name] = fields["file"]
-        return _json({"id": name, "object": "file", "purpose": "batch"})
+        return json_reply({"id": name, "object": "file", "purpose": "batch"})
 
     async def _create(self, data: bytes, *, anthropic: bool) -> web.Response | None:
         body = msgspec.json.decode(data)
@@ -129,7 +130,7 @@ class BatchServer(Loopback):
             return None
         if self.fail_created:
             return self._error(self.fail_created, "the keel is cracked", "server_error")
-        return _json(self._described(batch, anthropic=anthropic))
+        return json_reply(self._described(batch, anthropic=anthropic))
 
     # Telling
 
@@ -139,7 +140,7 @@ class BatchServer(Loopback):
             return self._error(404, f"No batch found with id '{name}'.", "not_found_error")
         batch.looks += 1
         self.looked.set()
-        return _json(self._described(batch, anthropic=anthropic))
+        return json_reply(self._described(batch, anthropic=anthropic))
 
     def _described(self, batch: Submitted, *, anthropic: bool) -> dict[str, Any]:
         number = self.batches.index(batch)
@@ -224,23 +225,7 @@ class BatchServer(Loopback):
         system = [{"role": "system", "content": params["system"]}] if "system" in params else []
         chat = {"messages": [*system, *params["messages"]]}
         body = self._decoder.decode(msgspec.json.encode(chat))
-        return _as_message(self._answer("/v1/chat", body, ""))
-
-
-def _as_message(reply: bytes) -> dict[str, Any]:
-    chat = msgspec.json.decode(reply)
-    text = chat["choices"][0]["message"]["content"]
-    usage = chat["usage"]
-    return {
-        "id": "msg_1",
-        "type": "message",
-        "role": "assistant",
-        "content": [{"type": "text", "text": text, "citations": None}],
-        "stop_reason": "end_turn",
-        "model": chat["model"],
-        "stop_sequence": None,
-        "usage": {"input_tokens": usage["prompt_tokens"], "output_tokens": usage["completion_tokens"]},
-    }
+        return message_of(msgspec.json.decode(self._answer("/v1/chat", body, "")))
 
 
 def _lines(fate: Fate, line: dict[str, Any]) -> list[bytes]:
@@ -258,7 +243,3 @@ def _lines(fate: Fate, line: dict[str, Any]) -> list[bytes]:
         case "strange":
             return [msgspec.json.encode(line | {"custom_id": "0" * 32})]
     return [encoded]
-
-
-def _json(value: Any) -> web.Response:
-    return web.Response(body=msgspec.json.encode(value), content_type="application/json")

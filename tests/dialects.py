@@ -20,7 +20,7 @@ import msgspec
 from aiohttp import web
 
 import interfaces
-from loopback import Loopback
+from loopback import Loopback, json_reply
 from models.hostile import one
 from sealegs.models.openai.backend import OpenAI
 from sealegs.models.openai.listing import list_models
@@ -127,7 +127,7 @@ class ProviderServer(Loopback):
         if part == path:
             return self._refusal(404, "Resource not found")
         if part == "/models" and request.method == "GET":
-            return _json({"data": [{"id": name} for name in self.models]})
+            return json_reply({"data": [{"id": name} for name in self.models]})
         body = msgspec.json.decode(data)
         self.received.append(dict(body))
         if problem := self._problem(part, body):
@@ -149,8 +149,8 @@ class ProviderServer(Loopback):
         assert isinstance(answer.body, bytes)
         reply = msgspec.json.decode(answer.body)
         if part == "/messages":
-            return _json(interfaces.message_of(reply))
-        return _json(interfaces.response_of(reply, body, temperature=self.stated_temperature))
+            return json_reply(interfaces.message_of(reply))
+        return json_reply(interfaces.response_of(reply, body, temperature=self.stated_temperature))
 
     def _problem(self, part: str, body: dict[str, Any]) -> str:
         """Why a body is refused: an unknown path or field, or a text that says so."""
@@ -172,11 +172,7 @@ class ProviderServer(Loopback):
         return ""
 
     def _refusal(self, status: int, message: str) -> web.Response:
-        return _json(self.provider.error(message), status=status)
-
-
-def _json(value: Any, *, status: int = 200) -> web.Response:
-    return web.Response(status=status, body=msgspec.json.encode(value), content_type="application/json")
+        return json_reply(self.provider.error(message), status=status)
 
 
 def chat(text: str, *, schema: str = "", temperature: float = 0.7) -> Generate:

@@ -54,15 +54,15 @@ def chat_of(body: dict[str, Any]) -> dict[str, Any]:
 
 def message_of(reply: dict[str, Any]) -> dict[str, Any]:
     """The example of Anthropic's documentation, with the text of a chat's reply."""
-    [choice] = reply["choices"]
+    [choice], usage = reply["choices"], reply["usage"]
     reasons = {"stop": "end_turn", "length": "max_tokens"}
     return {
         "id": "msg_013Zva2CMHLNnXjNJJKqJ2EF", "type": "message", "role": "assistant", "model": "loop",
         "content": [{"type": "text", "text": choice["message"]["content"]}],
         "stop_reason": reasons[choice["finish_reason"]], "stop_sequence": None,
         "usage": {
-            "input_tokens": 12, "output_tokens": 6, "cache_creation_input_tokens": 0,
-            "cache_read_input_tokens": 0, "service_tier": "standard",
+            "input_tokens": usage["prompt_tokens"], "output_tokens": usage["completion_tokens"],
+            "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0, "service_tier": "standard",
         },
     }  # fmt: skip
 

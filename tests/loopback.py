@@ -223,7 +223,7 @@ class Loopback:
 
         if fault:
             return await FAULTS[fault](request, answer)
-        return _json(answer())
+        return json_reply(msgspec.Raw(answer()))
 
     def _fault(self, data: bytes) -> str:
         """The fault with which a request goes wrong; empty for none."""
@@ -255,8 +255,7 @@ class Loopback:
     def _error(self, status: int, message: str, code: str) -> web.Response:
         wait = self.behaviour.retry_after if status in (429, 503) else ""
         headers = {"Retry-After": wait} if wait else {}
-        body = msgspec.json.encode({"error": {"message": message, "code": code}})
-        return web.Response(status=status, body=body, headers=headers, content_type="application/json")
+        return json_reply({"error": {"message": message, "code": code}}, status=status, headers=headers)
 
     def _answer(self, path: str, body: _Body, key: str) -> bytes:
         if path == "/v1/embeddings":
@@ -335,8 +334,8 @@ class Loopback:
         )
 
 
-def _json(body: bytes) -> web.Response:
-    return web.Response(body=body, content_type="application/json")
+def json_reply(value: Any, **more: Any) -> web.Response:
+    return web.Response(body=msgspec.json.encode(value), content_type="application/json", **more)
 
 
 def _contents(body: _Body) -> list[str]:

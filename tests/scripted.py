@@ -11,7 +11,8 @@ from loopback import Loopback
 
 
 class Scripted(Loopback):
-    """`Scripted(lambda prompt: "yes")`; the messages of a chat are put to the rule as one text.
+    """`Scripted(lambda prompt: "yes")`; the messages of a chat are put to the rule as one text. `answered`
+    counts a prompt before the rule is asked.
 
     An answer that ends with `…` is cut off at the token limit.
     """
@@ -25,11 +26,11 @@ class Scripted(Loopback):
         return self
 
     def _answer(self, path: str, body: Any, key: str) -> bytes:
-        if path != "/v1/chat/completions":
+        if path not in ("/v1/chat/completions", "/v1/completions") or body.echo:
             return super()._answer(path, body, key)
-        prompt = "\n".join(turn.content for turn in body.messages)
+        prompt = "\n".join(turn.content for turn in body.messages) or body.prompt
         self.answered[prompt] += 1
         text = self.rule(prompt)
-        message = {"role": "assistant", "content": text}
-        choice = {"message": message, "finish_reason": "length" if text.endswith("…") else "stop"}
+        choice: dict[str, Any] = {"finish_reason": "length" if text.endswith("…") else "stop"}
+        choice |= {"message": {"role": "assistant", "content": text}} if body.messages else {"text": text}
         return msgspec.json.encode({"model": "loop", "choices": [choice]})

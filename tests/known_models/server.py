@@ -11,39 +11,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from hashlib import sha256
-from typing import Any, Self, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
-import msgspec
-
-from loopback import Loopback
+from scripted import Scripted
 
 Rule: TypeAlias = Callable[[str, int], str]
-CUT_OFF = "\N{HORIZONTAL ELLIPSIS}"
-"""A reply that ends so is cut off at the token limit."""
 Item = TypeVar("Item")
 
 
-class KnownModel(Loopback):
+class KnownModel(Scripted):
     """Plays one model; texts to embed get the vectors of every loopback server."""
 
-    def __init__(self, rule: Rule, **behaviour: Any) -> None:
-        super().__init__(**behaviour)
-        self.rule = rule
-
-    def __enter__(self) -> Self:
-        super().__enter__()
-        return self
-
-    def _answer(self, path: str, body: Any, key: str) -> bytes:
-        if path not in ("/v1/chat/completions", "/v1/completions") or body.echo:
-            return super()._answer(path, body, key)
-        prompt = "\n".join(turn.content for turn in body.messages) or body.prompt
-        text = self.rule(prompt, self.answered[prompt])
-        self.answered[prompt] += 1
-        finish = "length" if text.endswith(CUT_OFF) else "stop"
-        choice: dict[str, Any] = {"index": 0, "finish_reason": finish}
-        choice |= {"message": {"role": "assistant", "content": text}} if body.messages else {"text": text}
-        return msgspec.json.encode({"model": "known", "choices": [choice]})
+    def __init__(self, rule: Rule) -> None:
+        super().__init__(lambda prompt: rule(prompt, self.answered[prompt] - 1))
 
 
 def in_chance_order(items: Sequence[Item], name: Callable[[Item], str]) -> list[Item]:

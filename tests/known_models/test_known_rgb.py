@@ -9,13 +9,13 @@ import pytest
 
 from known_models.rgb import Dial, Known, play
 from known_models.wordings import WORDINGS
+from present import holds
 from sealegs import api
 from sealegs.analysis.comparison import compare
 from sealegs.analysis.gate import gate
 from sealegs.analysis.leaderboard import leaderboard
 from sealegs.harness.folder import Run
 from sealegs.page.metrics import scope_name
-from sealegs.types import Figure
 
 pytestmark = pytest.mark.slow
 
@@ -28,11 +28,6 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("known") / "rgb"
     api.build("rgb", folder, seed=11, lang="en,zh")
     return folder
-
-
-def holds(figure: Figure, truth: float) -> bool:
-    low, high = figure.low, figure.high
-    return low is not None and high is not None and low - 1e-9 <= truth <= high + 1e-9
 
 
 def check_figures(known: Known) -> int:

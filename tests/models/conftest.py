@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import pytest
 
+from dialects import PROVIDERS, Provider, ProviderServer, named_at
 from models.tiny import ARCHITECTURES, EACH_ARCHITECTURE, open_hf, tiny_gguf, tiny_model
 from sealegs.models.hf import HuggingFace
 from sealegs.models.openai import retry
@@ -37,6 +40,29 @@ def each(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     model = open_hf(tiny_model(tmp_path_factory.mktemp(name), name, **ARCHITECTURES[name]))
     yield model
     model.close()
+
+
+Imitated: TypeAlias = Callable[..., ProviderServer]
+
+
+@pytest.fixture
+def imitated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Imitated]:
+    """Starts the server of a preset, and has the preset's name mean it."""
+    with ExitStack() as servers:
+
+        def start(
+            name: str,
+            provider: Provider | None = None,
+            *,
+            kind: type[ProviderServer] = ProviderServer,
+            **behaviour: Any,
+        ) -> ProviderServer:
+            server = servers.enter_context(kind(provider or PROVIDERS[name], **{"words": 8, **behaviour}))
+            for variable, value in named_at(name, server, tmp_path).items():
+                monkeypatch.setenv(variable, value)
+            return server
+
+        yield start
 
 
 @pytest.fixture(autouse=True)

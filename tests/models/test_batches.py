@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import os
 import signal
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +13,7 @@ import pytest
 
 import sealegs as sl
 from batches import BatchServer, Fate
+from commandline import command, sealegs
 from models.hostile import Recorder
 from sealegs.api.batch import with_batches
 from sealegs.errors import BatchesPending, BudgetReached, ModelUnreachable, SealegsError, UsageError
@@ -27,6 +25,7 @@ from sealegs.models.openai.batches.stored import read_batches
 from sealegs.models.openai.protocol import read_chat
 from sealegs.models.registry import load_model
 from sealegs.types import Generate, Message, Request, Response, Sampling
+from suites import PATIENCE
 
 pytestmark = pytest.mark.slow
 
@@ -119,9 +118,8 @@ def test_a_failure_that_stays_is_a_failed_answer(
 
 def test_a_batch_that_is_refused_shows_why(server: BatchServer, tmp_path: Path) -> None:
     server.refused = {0: [{"code": "invalid_json_line", "message": "This line is no JSON.", "line": 2}]}
-    with pytest.raises(
-        ModelUnreachable, match=r"batch refused: line 2: This line is no JSON\. The same command"
-    ):
+    problem = r"batch refused: line 2: This line is no JSON\. The same command"
+    with pytest.raises(ModelUnreachable, match=problem):
         ask(server, tmp_path, chats(2))
     assert len(server.batches) == 1
 
@@ -282,10 +280,6 @@ def test_a_message_is_read_as_a_chat_reply() -> None:
 RUN: dict[str, Any] = {"limit": 3, "lang": "en", "progress": False}
 
 
-def records(folder: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (folder / "records.jsonl").read_text().splitlines()]
-
-
 @BOTH
 def test_a_run_by_batches_has_the_records_of_a_live_run(
     server: BatchServer, tmp_path: Path, provider: str
@@ -301,7 +295,7 @@ def test_a_run_by_batches_has_the_records_of_a_live_run(
         "rgb", f"{provider}:loop", batch=True, out=tmp_path / "run", base_url=server.url, **about
     )
     assert [len(batch.requests) for batch in server.batches] == [other.answered.total() - 2, 2]
-    assert records(tmp_path / "run") == records(tmp_path / "live")
+    assert list(batched.records()) == list(live.records())
     assert batched.summary == live.summary
 
 
@@ -342,24 +336,11 @@ def test_a_judge_is_asked_by_batches_too(server: BatchServer, tmp_path: Path) ->
     assert server.bodies == []  # none went live
 
 
-def command(server: BatchServer, provider: str, folder: Path, *more: str) -> list[str]:
-    return [
-        sys.executable, "-m", "sealegs", "run", "rgb", "--batch", "--model", f"{provider}:loop",
-        "--base-url", server.url, "--model-arg", "api_key_env=LOOP_KEY", "--limit", "3", "--lang", "en",
-        "--out", str(folder), *more,
-    ]  # fmt: skip
-
-
-def client(server: BatchServer, provider: str, folder: Path) -> subprocess.Popen[bytes]:
-    """A process of its own that asks three questions."""
-    code = (
-        "import sys; from pathlib import Path; from models.test_batches import ask, chats; "
-        "from types import SimpleNamespace; "
-        f"ask(SimpleNamespace(url={server.url!r}), Path({str(folder)!r}), chats(3), provider={provider!r})"
-    )
-    return subprocess.Popen(
-        [sys.executable, "-c", code], env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    )
+def arguments(server: BatchServer, provider: str, folder: Path) -> tuple[object, ...]:
+    return (
+        "run", "rgb", "--batch", "--model", f"{provider}:loop", "--base-url", server.url, "--model-arg",
+        "api_key_env=LOOP_KEY", "--limit", 3, "--lang", "en", "--out", folder,
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize(("provider", "moment"), [("openai", "creating"), ("anthropic", "waiting")])
@@ -368,33 +349,30 @@ def test_a_process_that_is_killed_leaves_its_batch_to_the_next(
 ) -> None:
     """One that was being created is not known, and is asked for again: the worst that a kill costs."""
     server.stall, server.hold = moment == "creating", moment == "waiting"
-    process = client(server, provider, tmp_path)
-    assert (server.created if server.stall else server.looked).wait(120)
+    folder = tmp_path / "run"
+    process = subprocess.Popen(command(*arguments(server, provider, folder)), stderr=subprocess.DEVNULL)
+    assert (server.created if server.stall else server.looked).wait(PATIENCE)
     process.kill()
     process.wait()
     server.stall = server.hold = False
-    [batch] = read_batches(tmp_path)
+    [batch] = read_batches(folder)
     assert bool(batch.id) == (moment == "waiting")
-    requests = chats(3)
-    assert ask(server, tmp_path, requests, provider=provider) == live_answers(requests)
+    assert sealegs("resume", folder).code == 0
+    assert sl.load_run(folder).headline.coverage == 1
     assert len(server.batches) == (1 if moment == "waiting" else 2)
 
 
 def test_stopping_leaves_the_batches_and_says_how_to_go_on(server: BatchServer, tmp_path: Path) -> None:
     server.hold = True
-    process = subprocess.Popen(command(server, "openai", tmp_path / "run"), stderr=subprocess.PIPE, text=True)
-    assert server.looked.wait(120)
+    asked = arguments(server, "openai", tmp_path / "run")
+    process = subprocess.Popen(command(*asked), stderr=subprocess.PIPE, text=True)
+    assert server.looked.wait(PATIENCE)
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=120)
+    _, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
     assert "Batches keep running at the provider: batch_0." in errors
     assert f"answers with `sealegs resume {tmp_path / 'run'}`" in " ".join(errors.split())
-    ended = subprocess.run(
-        command(server, "openai", tmp_path / "run", "--batch", "submit"),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ended.returncode == 0, ended.stderr
+    ended = sealegs(*asked, "--batch", "submit")
+    assert ended.code == 0
     assert "batch batch_0 (in_progress): 0 of" in ended.stdout
     assert len(server.batches) == 1

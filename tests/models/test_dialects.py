@@ -10,7 +10,8 @@ import pytest
 
 import dialects
 import sealegs as sl
-from dialects import PROVIDERS, ProviderServer, chat, named_at, opened
+from dialects import PROVIDERS, ProviderServer, chat, opened
+from models.conftest import Imitated
 from models.hostile import one
 from sealegs.errors import CapabilityError, UsageError
 from sealegs.models.openai.protocol import read_chat
@@ -30,30 +31,22 @@ def test_the_table_of_the_documentation_is_that_of_the_presets() -> None:
     assert written == dialects.table(), "run: python tests/dialects.py"
 
 
-def test_a_temperature_that_the_server_lowers_is_noted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with ProviderServer(PROVIDERS["anthropic"], words=8) as server:
-        for name, value in named_at("anthropic", server, tmp_path).items():
-            monkeypatch.setenv(name, value)
-        model = opened("anthropic")
-        one(model, chat("a", temperature=1.0))
-        assert model.notes() == []
-        one(model, chat("b", temperature=1.5))
-        assert model.notes() == ["Anthropic lowers a temperature of 1.5 to 1."]
+def test_a_temperature_that_the_server_lowers_is_noted(imitated: Imitated) -> None:
+    imitated("anthropic")
+    model = opened("anthropic")
+    one(model, chat("a", temperature=1.0))
+    assert model.notes() == []
+    one(model, chat("b", temperature=1.5))
+    assert model.notes() == ["Anthropic lowers a temperature of 1.5 to 1."]
 
 
-def test_what_a_provider_does_not_have_is_refused_before_it_is_asked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with ProviderServer(PROVIDERS["groq"]) as server:
-        for name, value in named_at("groq", server, tmp_path).items():
-            monkeypatch.setenv(name, value)
-        model = opened("groq")
-        assert model.capabilities == {"generate"}
-        with pytest.raises(CapabilityError, match="Groq has no /completions"):
-            list(model.answer([Generate(prompt="plain", sampling=Sampling())]))
-        assert server.received == []
+def test_what_a_provider_does_not_have_is_refused_before_it_is_asked(imitated: Imitated) -> None:
+    server = imitated("groq")
+    model = opened("groq")
+    assert model.capabilities == {"generate"}
+    with pytest.raises(CapabilityError, match="Groq has no /completions"):
+        list(model.answer([Generate(prompt="plain", sampling=Sampling())]))
+    assert server.received == []
 
 
 @pytest.mark.parametrize(
@@ -64,34 +57,28 @@ def test_what_a_provider_does_not_have_is_refused_before_it_is_asked(
     ],
 )
 def test_tokens_for_thinking_come_beside_those_of_the_answer(
-    name: str, field: str, budget: dict[str, object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, field: str, budget: dict[str, object], imitated: Imitated
 ) -> None:
-    with ProviderServer(PROVIDERS[name], words=8) as server:
-        for variable, value in named_at(name, server, tmp_path).items():
-            monkeypatch.setenv(variable, value)
-        model = opened(name, reasoning_tokens="900")
-        assert one(model, chat("think")).status == "ok"
-        assert "reasoning_tokens" in model.identity()
-        assert "reasoning_tokens" not in opened(name).identity()
+    server = imitated(name)
+    model = opened(name, reasoning_tokens="900")
+    assert one(model, chat("think")).status == "ok"
+    assert "reasoning_tokens" in model.identity()
+    assert "reasoning_tokens" not in opened(name).identity()
     body = server.received[-1]
     assert body[field] == 950
     assert {key: body[key] for key in ("reasoning", "thinking") if key in body} == budget
 
 
-def test_a_model_that_refuses_adaptive_thinking_gets_a_budget(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_model_that_refuses_adaptive_thinking_gets_a_budget(imitated: Imitated) -> None:
     class Older(ProviderServer):
         def _problem(self, part: str, body: dict[str, Any]) -> str:
             if body.get("thinking", {}).get("type") == "adaptive":
                 return "adaptive thinking is not supported on this model"
             return super()._problem(part, body)
 
-    with Older(PROVIDERS["anthropic"], words=8) as server:
-        for variable, value in named_at("anthropic", server, tmp_path).items():
-            monkeypatch.setenv(variable, value)
-        model = opened("anthropic", reasoning_tokens="900")
-        assert [one(model, chat(text)).status for text in "ab"] == ["ok", "ok"]
+    server = imitated("anthropic", kind=Older)
+    model = opened("anthropic", reasoning_tokens="900")
+    assert [one(model, chat(text)).status for text in "ab"] == ["ok", "ok"]
     kinds = [body["thinking"] for body in server.received]
     budget = {"type": "enabled", "budget_tokens": 900}
     assert kinds == [{"type": "adaptive"}, budget, budget]

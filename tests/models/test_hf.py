@@ -9,14 +9,8 @@ import pytest
 import torch
 
 from models.hostile import Recorder
-from models.tiny import (
-    ask,
-    chat,
-    logprobs_of,
-    naive_ids,
-    open_hf,
-    say,
-)
+from models.tiny import TEXTS, ask, chat, logprobs_of, naive_ids, open_hf, say, shapes_read
+from present import present
 from sealegs.errors import UsageError
 from sealegs.models.hf import HuggingFace
 from sealegs.models.local.generation import Generation, TokenisedPrompt, generate
@@ -25,9 +19,6 @@ from sealegs.models.local.steps.sampling import Sampler
 from sealegs.types import Generate, LogLikelihood, Message
 
 pytestmark = pytest.mark.slow
-
-TEXTS = ("The quick brown fox jumps over the lazy dog and runs", "Hello", "Once upon a time there was")
-
 
 # Loading
 
@@ -108,13 +99,9 @@ def test_greedy_text_is_that_of_transformers(each: HuggingFace) -> None:
         assert generation.ids == [token for token in alone if token not in causal.end_ids]
 
 
-def test_every_distinct_prompt_is_read_once(folder: Path) -> None:
-    model = open_hf(folder)
-    shapes: list[tuple[int, ...]] = []
-    model.causal().model.register_forward_pre_hook(
-        lambda module, args, kwargs: shapes.append(tuple(kwargs["input_ids"].shape)), with_kwargs=True
-    )
-    ask(model, *(say(text, repeat=repeat, temperature=1.0) for text in TEXTS for repeat in range(5)))
+def test_every_distinct_prompt_is_read_once(shared: HuggingFace) -> None:
+    with shapes_read(shared) as shapes:
+        ask(shared, *(say(text, repeat=repeat, temperature=1.0) for text in TEXTS for repeat in range(5)))
     reads = shapes[: shapes.index((5 * len(TEXTS), 1))]
     assert sum(rows for rows, _ in reads) == len(TEXTS)
 
@@ -125,8 +112,7 @@ def test_a_stop_string_ends_the_text_and_is_not_part_of_it(shared: HuggingFace) 
     [stopped] = ask(shared, say("Hello", max_tokens=12, stop=("never this", stop)))
     assert stopped.status == "ok"
     assert stopped.text == whole.text[: whole.text.index(stop)]
-    assert stopped.tokens_out is not None
-    assert stopped.tokens_out < 12
+    assert present(stopped.tokens_out) < 12
 
 
 def test_the_end_token_ends_the_text(folder: Path) -> None:
@@ -144,9 +130,7 @@ def test_a_prompt_longer_than_the_context_is_an_error_not_a_cut(shared: HuggingF
     assert (long.status, logprobs.status) == ("error", "error")
     assert "more than the model's context of 128" in long.reason
     assert nearly.status == "truncated"
-    assert nearly.tokens_in is not None
-    assert nearly.tokens_out is not None
-    assert nearly.tokens_in + nearly.tokens_out == 128
+    assert present(nearly.tokens_in) + present(nearly.tokens_out) == 128
 
 
 # Sampling
@@ -246,10 +230,7 @@ def test_an_empty_continuation_is_one_where_the_model_ended_it() -> None:
 
 def test_texts_that_are_read_ahead_have_the_tokens_that_each_has_alone(shared: HuggingFace) -> None:
     causal = shared.causal()
-    texts, messages = (
-        ["", "Hello", "  Привет  мир\n", "敏捷的狐狸 <|im_end|>"],
-        (Message("user", "Who are you?"),),
-    )
+    texts, messages = ["", "Hello", "  Привет  мир\n", "敏捷的狐狸 <|im_end|>"], (Message("user", "Who?"),)
 
     def tokens() -> list[list[int]]:
         plain = [causal.tokenise(text, special=special) for text in texts for special in (True, False)]

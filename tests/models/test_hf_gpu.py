@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from models.tiny import ask, logprobs_of, open_hf, say, tiny_model
+from models.tiny import TEXTS, ask, logprobs_of, open_hf, say, tiny_model
 from sealegs.models.hf import HuggingFace
 from sealegs.models.local import batching
 from sealegs.models.local.causal import Causal, Step
@@ -22,8 +22,6 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"),
 ]
-
-TEXTS = ("The quick brown fox jumps over the lazy dog and runs", "Hello", "Once upon a time there was")
 
 
 @pytest.fixture(scope="module")

@@ -8,16 +8,15 @@ from typing import Any
 import pytest
 import torch
 
-from models.tiny import ask, chat, logprobs_of, open_hf, say, tiny_model, with_template
+from models.tiny import TEXTS, ask, chat, logprobs_of, open_hf, say, shapes_read, tiny_model, with_template
 from sealegs.models.boundary import find_boundary
 from sealegs.models.hf import HuggingFace
 from sealegs.models.local.prompts import scored_prompts
 from sealegs.models.registry import token_counter, tokenizer
-from sealegs.types import LogLikelihood, Request
+from sealegs.types import LogLikelihood, Request, StringLikelihood
 
 pytestmark = pytest.mark.slow
 
-TEXTS = ("The quick brown fox jumps over the lazy dog and runs", "Hello", "Once upon a time there was")
 PREFIXES = ("The quick brown fox", "Hello", "", "Par", "A long way from home, and")
 END = "<|im_end|>"
 CONTINUATIONS = (" jumps over the lazy dog", " world", "Paris is", "is", " further still")
@@ -68,28 +67,17 @@ def test_one_reading_for_both_gives_what_two_would(each: HuggingFace) -> None:
 
 def test_what_the_draft_has_right_is_not_read_again(shared: HuggingFace) -> None:
     draft = ask(shared, say("Once upon a time", max_tokens=5))[0].text
-    shapes: list[tuple[int, ...]] = []
-    hook = shared.causal().model.register_forward_pre_hook(
-        lambda module, args, kwargs: shapes.append(tuple(kwargs["input_ids"].shape)), with_kwargs=True
-    )
-    _, written = ask(
-        shared,
-        LogLikelihood(prefix="Once upon a time", continuation=draft),
-        say("Once upon a time", max_tokens=5),
-    )
-    hook.remove()
+    pair = LogLikelihood(prefix="Once upon a time", continuation=draft)
+    with shapes_read(shared) as shapes:
+        _, written = ask(shared, pair, say("Once upon a time", max_tokens=5))
     assert written.text == draft
     assert len(shapes) == 1
 
 
 def test_choices_after_the_same_prefix_cost_one_reading(shared: HuggingFace) -> None:
-    shapes: list[tuple[int, ...]] = []
-    hook = shared.causal().model.register_forward_pre_hook(
-        lambda module, args, kwargs: shapes.append(tuple(kwargs["input_ids"].shape)), with_kwargs=True
-    )
     choices = [LogLikelihood(prefix=text, continuation=letter) for text in TEXTS for letter in (" A", " B")]
-    responses = ask(shared, *choices)
-    hook.remove()
+    with shapes_read(shared) as shapes:
+        responses = ask(shared, *choices)
     assert sum(rows for rows, _ in shapes) == len(TEXTS)
     for request, response in zip(choices, responses, strict=True):
         naive = naive_logprobs(shared, request.prefix, request.continuation)
@@ -206,12 +194,13 @@ def test_half_precision_is_noted_and_its_log_probabilities_are_float32(folder: P
     assert "Computed in bfloat16" in note
 
 
-def test_a_log_probability_that_is_not_finite_is_a_failure(tmp_path: Path) -> None:
+def test_a_probability_that_is_not_finite_is_a_failure(tmp_path: Path) -> None:
     model = open_hf(tiny_model(tmp_path))
     with torch.no_grad():
         model.causal().model.model.layers[0].mlp.down_proj.weight.fill_(float("nan"))
     pair = LogLikelihood(prefix="The sky", continuation=" is blue")
-    for requests in ([pair], [pair, say("The sky")]):
+    string = StringLikelihood(prefix="The sky", continuation=" is blue")
+    for requests in ([pair], [pair, say("The sky")], [string]):
         response = ask(model, *requests)[0]
-        assert (response.status, response.logprobs) == ("error", None)
+        assert (response.status, response.logprobs, response.string) == ("error", None, None)
         assert "not finite" in response.reason

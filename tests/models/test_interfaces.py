@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import msgspec
 import pytest
 
 import sealegs as sl
-from dialects import PROVIDERS, RESPONSES, SCHEMA, ProviderServer, chat, named_at, opened
+from dialects import PROVIDERS, RESPONSES, SCHEMA, ProviderServer, chat, opened
 from interfaces import messages_problem
 from loopback import Loopback
+from models.conftest import Imitated
 from models.hostile import one
 from sealegs.errors import SealegsError
 from sealegs.models.openai import messages, responses
@@ -23,7 +22,6 @@ from sealegs.types import Generate, Message, Sampling
 
 pytestmark = pytest.mark.slow
 
-Serving: TypeAlias = Callable[..., ProviderServer]
 SPOKEN = {
     "openai": RESPONSES,
     "anthropic": PROVIDERS["anthropic"],
@@ -34,21 +32,15 @@ SPOKEN = {
 
 
 @pytest.fixture
-def serving(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Serving]:
-    """Starts the server of a preset, and has the preset's name mean it."""
-    with contextlib.ExitStack() as servers:
+def serving(imitated: Imitated) -> Imitated:
+    def start(name: str, **behaviour: Any) -> ProviderServer:
+        return imitated(name, SPOKEN[name], words=30, **behaviour)
 
-        def start(name: str, **behaviour: Any) -> ProviderServer:
-            server = servers.enter_context(ProviderServer(SPOKEN[name], words=30, **behaviour))
-            for variable, value in named_at(name, server, tmp_path).items():
-                monkeypatch.setenv(variable, value)
-            return server
-
-        yield start
+    return start
 
 
 @pytest.mark.parametrize("name", SPOKEN)
-def test_benchmarks_run_on_each_interface(name: str, serving: Serving, tmp_path: Path) -> None:
+def test_benchmarks_run_on_each_interface(name: str, serving: Imitated, tmp_path: Path) -> None:
     serving(name)
     with Loopback() as vectors:
         common: dict[str, Any] = {"progress": False, "lang": "en", "limit": 1}
@@ -70,14 +62,14 @@ def test_benchmarks_run_on_each_interface(name: str, serving: Serving, tmp_path:
 
 
 @pytest.mark.parametrize("name", ["anthropic", "bedrock", "huggingface"])
-def test_log_probabilities_are_refused_with_a_reason(name: str, serving: Serving) -> None:
+def test_log_probabilities_are_refused_with_a_reason(name: str, serving: Imitated) -> None:
     server = serving(name)
     with pytest.raises(SealegsError, match="log-likelihood|log-probabilities"):
         sl.run("miron", model=f"{name}:loop", limit=1, lang="en", confidence="yes", progress=False)
     assert server.received == []
 
 
-def test_a_model_without_chats_is_found_out_by_one_refusal(serving: Serving) -> None:
+def test_a_model_without_chats_is_found_out_by_one_refusal(serving: Imitated) -> None:
     server = serving("openai")
     model = opened("openai", concurrency="1")
     answers = [one(model, chat(text)) for text in ("one", "two", "three")]
@@ -88,7 +80,7 @@ def test_a_model_without_chats_is_found_out_by_one_refusal(serving: Serving) -> 
 
 
 def test_a_preset_may_name_the_interface(
-    serving: Serving, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    serving: Imitated, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = serving("openai")
     settings = tmp_path / "own.toml"
@@ -98,7 +90,7 @@ def test_a_preset_may_name_the_interface(
     assert ["input" in body for body in server.received] == [True]
 
 
-def test_a_refusal_for_another_reason_changes_nothing(serving: Serving) -> None:
+def test_a_refusal_for_another_reason_changes_nothing(serving: Imitated) -> None:
     server = serving("huggingface", script=("400",))
     model = opened("huggingface")
     assert one(model, chat("hello")).status == "error"
@@ -114,7 +106,7 @@ def test_a_refusal_for_another_reason_changes_nothing(serving: Serving) -> None:
         ("bedrock", {"reasoning_effort": "low"}),
     ],
 )
-def test_effort_is_sent_in_the_providers_field(name: str, field: dict[str, Any], serving: Serving) -> None:
+def test_effort_is_sent_in_the_providers_field(name: str, field: dict[str, Any], serving: Imitated) -> None:
     server = serving(name)
     model = opened(name, effort="low")
     assert one(model, chat("hello")).status == "ok"
@@ -124,13 +116,13 @@ def test_effort_is_sent_in_the_providers_field(name: str, field: dict[str, Any],
     assert "effort" not in opened(name).identity()
 
 
-def test_an_effort_that_there_is_not_is_refused(serving: Serving) -> None:
+def test_an_effort_that_there_is_not_is_refused(serving: Imitated) -> None:
     serving("openai")
     with pytest.raises(SealegsError, match="effort"):
         opened("openai", effort="huge")
 
 
-def test_a_schema_and_a_system_prompt_have_their_own_places(serving: Serving) -> None:
+def test_a_schema_and_a_system_prompt_have_their_own_places(serving: Imitated) -> None:
     server = serving("openai")
     turns = (Message("system", "Be brief."), Message("user", "hello"))
     request = Generate(prompt=turns, sampling=Sampling(max_tokens=4), schema=SCHEMA)
@@ -152,7 +144,7 @@ def test_a_schema_and_a_system_prompt_have_their_own_places(serving: Serving) ->
 
 
 def test_a_model_that_takes_no_temperature_is_asked_without(
-    serving: Serving, monkeypatch: pytest.MonkeyPatch
+    serving: Imitated, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As Anthropic's models of 2026 answer."""
     server = serving("anthropic")
@@ -166,7 +158,7 @@ def test_a_model_that_takes_no_temperature_is_asked_without(
     assert model.refused() == ["temperature"]
 
 
-def test_sampling_that_a_reply_states_otherwise_is_noted(serving: Serving) -> None:
+def test_sampling_that_a_reply_states_otherwise_is_noted(serving: Imitated) -> None:
     server = serving("openai")
     model = opened("openai")
     one(model, chat("hello", temperature=0.7))
@@ -176,14 +168,14 @@ def test_sampling_that_a_reply_states_otherwise_is_noted(serving: Serving) -> No
     assert model.notes()[1:] == ["The server states temperature 1 as used, where 0.7 was requested."]
 
 
-def test_a_seed_that_the_interface_does_not_have_is_noted(serving: Serving) -> None:
+def test_a_seed_that_the_interface_does_not_have_is_noted(serving: Imitated) -> None:
     serving("openai")
     model = opened("openai", send_seed="true")
     assert one(model, chat("hello")).status == "ok"
     assert [note for note in model.notes() if "refused the field 'seed'" in note]
 
 
-def test_sampling_that_a_router_does_not_state_is_noted_as_not_confirmed(serving: Serving) -> None:
+def test_sampling_that_a_router_does_not_state_is_noted_as_not_confirmed(serving: Imitated) -> None:
     serving("huggingface")
     model = opened("huggingface")
     one(model, chat("hello", temperature=0.0))

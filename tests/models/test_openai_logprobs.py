@@ -12,6 +12,7 @@ import pytest
 
 from loopback import Loopback, logprob
 from models.hostile import model_of, one
+from present import present
 from sealegs.errors import BudgetReached, CapabilityError, ModelUnreachable
 from sealegs.harness.gate import RequestGate, RoleGate
 from sealegs.harness.limits import Limits
@@ -43,9 +44,9 @@ def test_a_token_across_the_border_follows_the_published_rule(
     with Loopback(record=True) as server:
         response = one(model_of(server), LogLikelihood(prefix="The sh", continuation=continuation))
     assert [body["prompt"] for body in server.bodies] == [f"The sh{continuation}", "The sh"]
-    assert response.logprobs is not None
-    assert (response.logprobs.tokens, response.logprobs.merged) == (tokens, True)
-    assert response.logprobs.values == tuple(map(logprob, tokens))
+    logprobs = present(response.logprobs)
+    assert (logprobs.tokens, logprobs.values) == (tokens, tuple(map(logprob, tokens)))
+    assert logprobs.merged
 
 
 def test_the_request_for_the_prefix_alone_counts_for_the_budget() -> None:
@@ -75,8 +76,7 @@ def test_the_first_of_two_calls_is_paid_for_though_the_second_fails(limit: int |
 
     gate = RequestGate(Limits(max_requests=limit, max_usd=1.0, price_in=1.0))
     request = LogLikelihood(prefix="The ship ", continuation="sails")
-    ticket = gate.admit(request, wait=True)
-    assert ticket is not None
+    ticket = present(gate.admit(request, wait=True))
     with FailingSecond() as server:
         model = model_of(server)
         model.count_with(RoleGate(gate, "model"))
@@ -192,5 +192,5 @@ def test_a_failed_probe_means_no_log_probabilities_unless_the_server_is_away(
 def test_the_last_words_tokens_and_the_start_token_are_reported(prefix: str, tokens: int) -> None:
     with Loopback(bos="<s>") as server:
         response = one(model_of(server), LogLikelihood(prefix=prefix, continuation="!"))
-    assert response.logprobs is not None
-    assert (response.logprobs.last_word, response.logprobs.start) == (tokens, "<s>")
+    logprobs = present(response.logprobs)
+    assert (logprobs.last_word, logprobs.start) == (tokens, "<s>")

@@ -9,7 +9,8 @@ import pytest
 
 import sealegs as sl
 from commandline import sealegs
-from dialects import PROVIDERS, ProviderServer, named_at
+from models.conftest import Imitated
+from present import present
 from sealegs.errors import BudgetReached, DataError, UsageError
 from sealegs.harness.gate import RequestGate
 from sealegs.harness.limits import Limits, Price
@@ -67,9 +68,7 @@ def test_tokens_for_thinking_are_counted_too(questions: Path) -> None:
     )
     more = thinking.tokens_out["generate"] - plain.tokens_out["generate"]
     assert more == 1000 * plain.requests["generate"]
-    assert thinking.usd is not None
-    assert plain.usd is not None
-    assert thinking.usd - plain.usd == pytest.approx(more * 0.6 / 1e6)
+    assert present(thinking.usd) - present(plain.usd) == pytest.approx(more * 0.6 / 1e6)
     with pytest.raises(UsageError, match="reasoning_tokens"):
         sl.run("mirae", GROQ, data=questions, model_args={"reasoning_tokens": "many"}, progress=False)
 
@@ -78,8 +77,7 @@ def test_a_judge_is_counted_at_its_own_price(tmp_path: Path) -> None:
     gate = RequestGate(Limits(max_usd=1.0), {"model": Price(1, 1), "judge": Price(100, 100)})
     for role, usd in (("model", 0.001), ("judge", 0.101)):
         request = Generate(prompt="a", sampling=Sampling(max_tokens=1), role=role)
-        ticket = gate.admit(request, wait=True)
-        assert ticket is not None
+        ticket = present(gate.admit(request, wait=True))
         gate.settle(ticket, Response(status="ok", tokens_in=400, tokens_out=600))
         assert gate.usd == pytest.approx(usd)
     long = Generate(prompt="word " * 20_000, sampling=Sampling(max_tokens=1), role="judge")
@@ -89,21 +87,17 @@ def test_a_judge_is_counted_at_its_own_price(tmp_path: Path) -> None:
 
 
 def test_a_limit_in_dollars_is_kept_by_known_prices_and_refused_without(
-    questions: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    questions: Path, tmp_path: Path, imitated: Imitated
 ) -> None:
     settings = {"data": questions, "progress": False}
     with pytest.raises(UsageError, match=r"the price of groq:other is not known.*\[prices.\"groq:other\"\]"):
         sl.run("mirae", "groq:other", max_usd=1, out=tmp_path / "no", **settings)  # type: ignore[arg-type]
     assert not (tmp_path / "no").exists()
-    with ProviderServer(PROVIDERS["groq"], words=8) as server:
-        environment = named_at("groq", server, tmp_path)
-        path = Path(environment["SEALEGS_CONFIG"])
-        path.write_text(path.read_text() + '[prices."groq:loop"]\ninput = 1000\noutput = 1000\n')
-        for name, value in environment.items():
-            monkeypatch.setenv(name, value)
-        with pytest.raises(BudgetReached, match="--max-usd"):
-            sl.run("mirae", "groq:loop", max_usd=0.5, out=tmp_path / "run", **settings)  # type: ignore[arg-type]
-        assert 0 < len(server.received) < 30
+    server, path = imitated("groq"), tmp_path / "groq.toml"
+    path.write_text(path.read_text() + '[prices."groq:loop"]\ninput = 1000\noutput = 1000\n')
+    with pytest.raises(BudgetReached, match="--max-usd"):
+        sl.run("mirae", "groq:loop", max_usd=0.5, out=tmp_path / "run", **settings)  # type: ignore[arg-type]
+    assert 0 < len(server.received) < 30
 
 
 def test_a_mistake_in_a_price_is_named_with_its_place(

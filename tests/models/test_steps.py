@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 import torch
 
-from models.tiny import ARCHITECTURES, ask, naive_ids, open_hf, say, tiny_model
+from models import tiny
+from models.tiny import ARCHITECTURES, ask, naive_ids, open_hf, say, shapes_read, tiny_model
 from sealegs.models.hf import HuggingFace
 from sealegs.models.local import causal, generation
 from sealegs.models.local.checks import reads_padded
@@ -23,12 +24,7 @@ from sealegs.types import LogLikelihood, Request
 
 pytestmark = pytest.mark.slow
 
-TEXTS = (
-    "The quick brown fox jumps over the lazy dog and runs",
-    "Hello",
-    "Once upon a time there was",
-    "1 2 3",
-)
+TEXTS = (*tiny.TEXTS, "1 2 3")
 
 
 # Noise
@@ -143,19 +139,13 @@ def test_steps_with_places_to_spare_give_the_same_texts(
     requests += [LogLikelihood(prefix=text, continuation=" and more of it") for text in TEXTS]
     requests += [say(text, words=5) for text in TEXTS]
     requests += [say("word " * 120, max_tokens=40)]  # to the end of the context
-    expected, read, reads = ask(model, *requests), RecordedSteps.read, 0
-
-    def counted(steps: RecordedSteps) -> None:
-        nonlocal reads
-        reads += 1
-        read(steps)
-
-    monkeypatch.setattr(RecordedSteps, "read", counted)
+    expected = ask(model, *requests)
     monkeypatch.setattr(generation, "RECORDED", {"cpu"})
     monkeypatch.setattr(recorded, "BLOCK", 8)
     monkeypatch.setattr(recorded, "ROOM", 16)
-    assert ask(model, *requests) == expected
-    assert bool(reads) == (architecture != "Gemma3TextConfig")  # a sliding window has no places to spare
+    with patch.object(RecordedSteps, "read", autospec=True, side_effect=RecordedSteps.read) as read:
+        assert ask(model, *requests) == expected
+    assert read.called == (architecture != "Gemma3TextConfig")  # a sliding window has no places to spare
 
 
 def test_rows_of_one_prompt_share_its_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,21 +156,15 @@ def test_rows_of_one_prompt_share_its_keys(tmp_path: Path, monkeypatch: pytest.M
         for number, text in enumerate(TEXTS[:3])
         for repeat in range(1 + 2 * number)
     ]
-    expected, attended, calls = ask(model, *requests), attention._attention_with_prompts, 0
-
-    def counted(*arguments: Any) -> torch.Tensor:
-        nonlocal calls
-        calls += 1
-        return attended(*arguments)
-
-    monkeypatch.setattr(attention, "_attention_with_prompts", counted)
+    expected, attend = ask(model, *requests), attention._attention_with_prompts
     for module in (causal, generation):
         monkeypatch.setattr(module, "RIGHT_PADDED", {"cpu"})
     monkeypatch.setattr(causal, "PART_TOKENS", 12)
     monkeypatch.setattr(generation, "RECORDED", {"cpu"})
     monkeypatch.setattr(recorded, "BLOCK", 8)
-    assert ask(model, *requests) == expected
-    assert calls
+    with patch.object(attention, "_attention_with_prompts", side_effect=attend) as attending:
+        assert ask(model, *requests) == expected
+    assert attending.called
 
 
 @pytest.mark.parametrize("heads", [2, 4])
@@ -190,13 +174,11 @@ def test_what_all_prompts_begin_with_is_read_once(
     settings = ARCHITECTURES["LlamaConfig"] | {"num_key_value_heads": heads}
     model = open_hf(tiny_model(tmp_path, "LlamaConfig", **settings))
     requests = [say(f"{' '.join(2 * TEXTS)} {text}", max_tokens=1) for text in TEXTS]
-    expected, loaded, read = ask(model, *requests), model.causal(), []
+    expected = ask(model, *requests)
     monkeypatch.setattr(causal, "RIGHT_PADDED", {"cpu"})
-    loaded.model.register_forward_pre_hook(
-        lambda _, __, given: read.append(given["input_ids"].shape), with_kwargs=True
-    )
-    assert ask(model, *requests) == expected
-    rows = [loaded.tokenise(str(request.prompt)) for request in requests]
+    with shapes_read(model) as shapes:
+        assert ask(model, *requests) == expected
+    rows = [model.causal().tokenise(str(request.prompt)) for request in requests]
     start = shared_beginning(rows)
     assert start > SHARED
-    assert read == [(1, start), (len(rows), max(map(len, rows)) - start)]
+    assert shapes == [(1, start), (len(rows), max(map(len, rows)) - start)]

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from present import present
 from sealegs.benchmarks.miron import tokenizers as comparison
 from sealegs.errors import UsageError
 from sealegs.models.embedded import embedded_folder, embedder_folder
@@ -25,6 +26,10 @@ def opened(path: Path | str) -> TextTokenizer:
     loaded = tokenizer(str(path))
     assert isinstance(loaded, TextTokenizer)
     return loaded
+
+
+def spelled(loaded: TextTokenizer, text: str) -> bytes:
+    return present(loaded.vocabulary).spell(loaded(text))
 
 
 # tokenizer.json
@@ -43,8 +48,7 @@ def test_a_tokenizer_alone_gives_the_tokens_of_its_model(
     alone = opened(form.format(tmp_path))
     for text in TEXTS:
         assert alone.encode(text) == embedded.encode(text)
-    assert alone.vocabulary is not None
-    assert alone.vocabulary.spell(alone(TEXTS[1])) == TEXTS[1].encode()
+    assert spelled(alone, TEXTS[1]) == TEXTS[1].encode()
 
 
 def test_added_tokens_spell_their_letters(tmp_path: Path) -> None:
@@ -57,16 +61,14 @@ def test_added_tokens_spell_their_letters(tmp_path: Path) -> None:
     added.add_tokens([AddedToken("für", normalized=False)])
     added.save(str(tmp_path / "added.json"))
     loaded = opened(tmp_path / "added.json")
-    assert loaded.vocabulary is not None
     assert len(loaded("für")) == 1
     for text in ("One für two", "café über"):
-        assert loaded.vocabulary.spell(loaded(text)) == text.encode()
+        assert spelled(loaded, text) == text.encode()
 
 
 def test_wordpiece_spells_a_space_before_each_word() -> None:
     loaded = opened(embedder_folder() / "tokenizer.json")
-    assert loaded.vocabulary is not None
-    assert loaded.vocabulary.spell(loaded("The unsinkable ship")) == b" the unsinkable ship"
+    assert spelled(loaded, "The unsinkable ship") == b" the unsinkable ship"
 
 
 # SentencePiece
@@ -130,8 +132,7 @@ def test_a_byte_pair_model_of_sentencepiece_is_read(tmp_path: Path) -> None:
     loaded = opened(tmp_path / "spiece.model")
     assert tokens(loaded, "the ship", pieces) == ["▁th", "e", "▁s", "h", "i", "p"]
     assert tokens(loaded, "ж", pieces) == ["▁", "<0xD0>", "<0xB6>"]
-    assert loaded.vocabulary is not None
-    assert loaded.vocabulary.spell(loaded("the ж")) == " the ж".encode()
+    assert spelled(loaded, "the ж") == " the ж".encode()
     (tmp_path / "bare.model").write_bytes(sentencepiece(pieces, kind=2, fallback=True, dummy=False))
     assert tokens(opened(tmp_path / "bare.model"), "the", pieces) == ["th", "e"]
 
@@ -146,8 +147,7 @@ def test_user_defined_pieces_are_found_in_the_normalised_text(tmp_path: Path) ->
     assert tokens(loaded, "the U.S. ship", pieces) == ["▁the", "▁", "U", ".", "S", ".", "▁ship"]
     assert tokens(loaded, "3.14", pieces) == ["▁", "3", ".", "1", "4"]
     assert loaded.encode("the (ship").spans == [(0, 3), (3, 4), (4, 5), *((n, n + 1) for n in range(5, 9))]
-    assert loaded.vocabulary is not None
-    assert loaded.vocabulary.spell(loaded("the U.S.")) == b" the U.S."
+    assert spelled(loaded, "the U.S.") == b" the U.S."
 
 
 def test_a_models_folder_with_a_tokenizer_of_sentencepiece_alone_is_read(tmp_path: Path) -> None:
@@ -209,8 +209,7 @@ def test_mistrals_tekken_is_read(tmp_path: Path) -> None:
             *(b" s", b"hip", b" ", b"1", b"2", "ж".encode())
         ]
         assert len(loaded("beyond")) == 6
-        assert loaded.vocabulary is not None
-        assert loaded.vocabulary.spell(loaded(" ship ж")) == " ship ж".encode()
+        assert spelled(loaded, " ship ж") == " ship ж".encode()
         assert loaded.note == ""
 
 

@@ -4,7 +4,8 @@ and how the tests ask them."""
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -51,6 +52,7 @@ EACH_ARCHITECTURE = [
     name if name in COMMON else pytest.param(name, marks=pytest.mark.full) for name in ARCHITECTURES
 ]
 
+TEXTS = ("The quick brown fox jumps over the lazy dog and runs", "Hello", "Once upon a time there was")
 TOKENS = 1000
 VOCABULARY = ("tokens", "merges", "token_type")
 
@@ -202,6 +204,17 @@ def ask(model: Model, *requests: Request) -> list[Response]:
     answered = dict(model.answer(requests))
     assert len(answered) == len(set(requests))
     return [answered[request] for request in requests]
+
+
+@contextmanager
+def shapes_read(model: HuggingFace) -> Iterator[list[tuple[int, ...]]]:
+    """The shapes of the token ids that the network is given."""
+    shapes: list[tuple[int, ...]] = []
+    hook = model.causal().model.register_forward_pre_hook(
+        lambda module, args, kwargs: shapes.append(tuple(kwargs["input_ids"].shape)), with_kwargs=True
+    )
+    yield shapes
+    hook.remove()
 
 
 def naive_ids(model: HuggingFace, ids: list[int], count: int) -> list[int]:
