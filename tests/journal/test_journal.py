@@ -13,7 +13,6 @@ from sealegs.errors import RunConflict, StorageError
 from sealegs.journal import journal as journal_module
 from sealegs.journal.database import JournalUsage
 from sealegs.journal.journal import Journal, Keyed, make_key, model_digest
-from sealegs.journal.recording import Recording
 from sealegs.types import Embed, Generate, LogLikelihood, Message, Rank, Request, Response, Sampling
 
 MODEL = model_digest({"spec": "a"})
@@ -71,19 +70,6 @@ def test_another_version_is_refused_not_misread(tmp_path: Path) -> None:
     connection.close()
     with pytest.raises(RunConflict, match="version 99"):
         Journal(path)
-
-
-def test_a_recording_answers_for_its_model_or_for_the_only_one(tmp_path: Path) -> None:
-    with closing(Journal(tmp_path / "j.sqlite")) as journal:
-        put(journal, ask(), Response(status="ok", text="a"), MODEL)
-        put(journal, ask(), Response(status="ok", text="b"), OTHER)
-        put(journal, ask(repeat=1), Response(status="ok", text="c"), OTHER)
-    with closing(Recording(tmp_path / "j.sqlite", OTHER)) as recording:
-        assert [recording.find(ask(repeat=n)) for n in (0, 2)] == [Response(status="ok", text="b"), None]
-    with closing(Recording(tmp_path / "j.sqlite", None)) as recording:
-        assert recording.find(ask(repeat=1)) == Response(status="ok", text="c")
-        with pytest.raises(RunConflict, match="several models"):
-            recording.find(ask())
 
 
 def test_usage_survives_a_kill_before_any_answer(tmp_path: Path) -> None:

@@ -34,6 +34,11 @@ def put(journal: Journal, text: str) -> None:
     )
 
 
+def find(recording: Recording, text: str) -> Response | None:
+    key = make_key(MODEL, request(text)).key
+    return recording.find([key]).get(key)
+
+
 def left_by_a_kill(path: Path) -> None:
     """A journal whose last answers are in the log beside it only."""
     with closing(Journal(path.with_name("origin.sqlite"))) as journal:
@@ -57,8 +62,8 @@ def test_a_journal_is_read_and_nothing_is_written_beside_it(
     path = tmp_path / "journal.sqlite"
     written(path)
     before = contents(tmp_path)
-    with closing(Recording(path, MODEL)) as recording:
-        response = recording.find(request("why?"))
+    with closing(Recording(path)) as recording:
+        response = find(recording, "why?")
         assert contents(tmp_path) == before
     assert response is not None
     assert response.text == "to why?"
@@ -69,12 +74,12 @@ def test_a_journal_that_is_being_written_is_read_as_it_grows(tmp_path: Path) -> 
     with lock.writing(tmp_path), closing(Journal(path)) as journal:
         put(journal, "first")
         journal.flush()
-        with closing(Recording(path, MODEL)) as recording:
-            assert recording.find(request("first")) is not None
-            assert recording.find(request("second")) is None
+        with closing(Recording(path)) as recording:
+            assert find(recording, "first") is not None
+            assert find(recording, "second") is None
             put(journal, "second")
             journal.flush()
-            assert recording.find(request("second")) is not None
+            assert find(recording, "second") is not None
 
 
 def test_failures_of_another_run_are_not_taken_over(questions: Path, tmp_path: Path) -> None:
@@ -96,12 +101,10 @@ def test_answers_that_come_after_it_was_opened_are_found(tmp_path: Path) -> None
     """Nobody writes the journal when it is opened, so that it is taken for a file that stays as it is."""
     path = tmp_path / "journal.sqlite"
     whole(path)
-    with closing(Recording(path, MODEL)) as recording, closing(Journal(path)) as journal:
+    with closing(Recording(path)) as recording, closing(Journal(path)) as journal:
         texts = [f"text {number}" for number in range(3000)]
         for text in texts:
             put(journal, text)
         journal.flush()
         keys = [make_key(MODEL, request(text)).key for text in texts]
-        assert (
-            len([key for n in range(0, 3000, 500) for key in recording.find_keys(keys[n : n + 500])]) == 3000
-        )
+        assert len([key for n in range(0, 3000, 500) for key in recording.find(keys[n : n + 500])]) == 3000

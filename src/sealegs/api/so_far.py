@@ -96,7 +96,7 @@ def _answered(
     for sample in samples:
         requests = tuple(benchmark.requests(sample))
         keys = [make_key(digest, request).key for request in requests]
-        responses = recording.find_keys(keys)
+        responses = recording.find(keys)
         answers = [response for response in responses.values() if response.status != "error"]
         if requests and len(answers) == len(set(keys)):
             yield Answered(sample, requests, tuple(responses[key] for key in keys))

@@ -179,7 +179,7 @@ class Dispatcher:
         """File what another run was answered to these very requests, by this very model."""
         copied, title = 0, self._title(role)
         while chunk := {keyed.key.key: keyed for keyed in islice(pending, LOOKUP)}:
-            for key, response in reuse.find_keys(list(chunk)).items():
+            for key, response in reuse.find(list(chunk)).items():
                 if response.status != "error":
                     self.journal.put(chunk[key], response)
                     copied += 1

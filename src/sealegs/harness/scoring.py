@@ -19,7 +19,7 @@ from typing import IO, NamedTuple, TypeAlias, TypeVar
 import msgspec
 
 from sealegs.errors import DataError, RunConflict, SealegsError, place_of
-from sealegs.harness.benchmark import Benchmark, Scoring
+from sealegs.harness.benchmark import Benchmark
 from sealegs.harness.dispatcher import Dispatcher
 from sealegs.harness.folder.layout import run_file
 from sealegs.types import KIND_NEEDS, Answered, Asking, Record, Request, Response, Sample, Score
@@ -192,7 +192,11 @@ def _scoring(
         for item in items
     ]
     try:
-        scores = yield from _generator(benchmark.score(asked), len(items))
+        scoring = benchmark.score(asked)
+        scores = (yield from scoring) if isinstance(scoring, Generator) else scoring
+        if not isinstance(scores, list) or len(scores) != len(items):
+            amount = len(scores) if isinstance(scores, list) else type(scores).__name__
+            raise Unscorable(f"score gave {amount} for {len(items)} samples")
         return [
             _scored(item, score, failed.get(item.sample.id, ""))
             for item, score in zip(items, scores, strict=True)
@@ -220,12 +224,3 @@ def complete(asking: Asking[T], answer: Answer) -> T:
     except StopIteration as done:
         result: T = done.value
         return result
-
-
-def _generator(scoring: Scoring | list[Score], count: int) -> Scoring:
-    """The scores, one for each sample. A benchmark that asks nothing further may return them at once."""
-    scores = (yield from scoring) if isinstance(scoring, Generator) else scoring
-    if not isinstance(scores, list) or len(scores) != count:
-        amount = len(scores) if isinstance(scores, list) else type(scores).__name__
-        raise Unscorable(f"score gave {amount} for {count} samples")
-    return scores

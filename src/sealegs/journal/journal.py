@@ -313,24 +313,16 @@ def _commit(
     """Put answers and usage into the tables, all or none."""
     if not entries and not usage:
         return
-    with connection:
-        connection.executemany("INSERT OR IGNORE INTO requests VALUES (?, ?, ?)", _requests(entries))
-        connection.executemany(
-            "INSERT OR REPLACE INTO responses VALUES (?, ?, ?, ?, ?, ?)", _responses(entries)
-        )
-        connection.executemany(
-            "INSERT OR REPLACE INTO usage VALUES (?, ?, ?, ?)",
-            [(role, *amounts) for role, amounts in usage.items()],
-        )
-
-
-def _requests(entries: Sequence[Entry]) -> Iterable[tuple[bytes, str, bytes]]:
-    return [(key.digest, type(request).__name__.lower(), content(request)) for (key, request), _ in entries]
-
-
-def _responses(entries: Sequence[Entry]) -> Iterable[tuple[bytes, bytes, int, str, bytes, float]]:
     now = time.time()
-    return [
+    requests = [
+        (key.digest, type(request).__name__.lower(), content(request)) for (key, request), _ in entries
+    ]
+    responses = [
         (key.key, key.digest, request.repeat, response.status, _encode(response), now)
         for (key, request), response in entries
     ]
+    sums = [(role, *amounts) for role, amounts in usage.items()]
+    with connection:
+        connection.executemany("INSERT OR IGNORE INTO requests VALUES (?, ?, ?)", requests)
+        connection.executemany("INSERT OR REPLACE INTO responses VALUES (?, ?, ?, ?, ?, ?)", responses)
+        connection.executemany("INSERT OR REPLACE INTO usage VALUES (?, ?, ?, ?)", sums)

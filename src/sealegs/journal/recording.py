@@ -17,44 +17,21 @@ import msgspec
 
 from sealegs.errors import DataError, RunConflict
 from sealegs.files import lock
-from sealegs.journal.database import JournalUsage, check, decode, find, harden, read_usage, refuse_links
-from sealegs.journal.journal import make_key
-from sealegs.types import Request, Response, Sample
+from sealegs.journal.database import JournalUsage, check, find, harden, read_usage, refuse_links
+from sealegs.types import Response, Sample
 
 R = TypeVar("R")
 State: TypeAlias = tuple[tuple[int, int], ...]
 
 
 class Recording:
-    """The answers of one model, or of whichever answered alone."""
+    """What a journal holds."""
 
-    def __init__(self, path: Path, model: bytes | None = None) -> None:
+    def __init__(self, path: Path) -> None:
         self.path = path
-        self._model = model
-        self._stack = contextlib.ExitStack()
         self._open()
 
-    def find(self, request: Request) -> Response | None:
-        """The answer to a request; None where there is none that can be read."""
-        key, digest = make_key(self._model or b"", request)
-        if self._model is not None:
-            return self.find_keys([key]).get(key)
-        query = (
-            "SELECT CAST(status AS BLOB), CAST(body AS BLOB) FROM responses WHERE digest = ? AND repeat = ?"
-        )
-
-        def rows_of(connection: sqlite3.Connection) -> list[Any]:
-            try:
-                return connection.execute(query, (digest, request.repeat)).fetchall()
-            except sqlite3.DatabaseError:  # a damaged page
-                return []
-
-        rows = self._read(rows_of)
-        if len(rows) > 1:
-            raise RunConflict("the recording holds several models' answers and no spec.json that says which.")
-        return decode(*rows[0]) if rows else None
-
-    def find_keys(self, keys: Sequence[bytes]) -> dict[bytes, Response]:
+    def find(self, keys: Sequence[bytes]) -> dict[bytes, Response]:
         """The answers that are there under some keys and can be read."""
         return self._read(lambda connection: find(connection, keys))
 
@@ -87,33 +64,26 @@ class Recording:
         return result
 
     def _open(self) -> None:
-        self._connection, self._at_rest = self._stack.enter_context(reading(self.path))
+        """Connect to the journal, if it is there and of this version, and leave nothing where it lies."""
+        if not self.path.is_file():
+            raise RunConflict(f"{self.path}: there is no journal here.")
+        refuse_links(self.path)
+        with contextlib.ExitStack() as stack, _reading_errors(self.path):
+            uri, self._at_rest = _uri(self.path, stack)
+            self._connection = sqlite3.connect(uri, uri=True, timeout=30, check_same_thread=False)
+            stack.enter_context(contextlib.closing(self._connection))
+            harden(self._connection)
+            self._connection.execute("PRAGMA query_only = ON")
+            check(self._connection, self.path)
+            self._stack = stack.pop_all()
 
     def close(self) -> None:
         self._stack.close()
 
 
-@contextlib.contextmanager
-def reading(path: Path) -> Iterator[tuple[sqlite3.Connection, State | None]]:
-    """A connection to an existing journal of this version that leaves nothing where it lies; with the state
-    of a journal that nobody writes, for as long as it stays so."""
-    if not path.is_file():
-        raise RunConflict(f"{path}: there is no journal here.")
-    refuse_links(path)
-    with contextlib.ExitStack() as stack:
-        with _reading_errors(path):
-            uri, state = _uri(path, stack)
-            connection = sqlite3.connect(uri, uri=True, timeout=30, check_same_thread=False)
-            stack.enter_context(contextlib.closing(connection))
-            harden(connection)
-            connection.execute("PRAGMA query_only = ON")
-            check(connection, path)
-        yield connection, state
-
-
 def _uri(path: Path, stack: contextlib.ExitStack) -> tuple[str, State | None]:
-    """How to open a journal: as it changes, where a process writes it; else as a file that stays as it is,
-    for which SQLite needs no files beside it."""
+    """How to open a journal: as it changes, where a process writes it; else, with its state, as a file that
+    stays as it is, for which SQLite needs no files beside it."""
     if lock.is_written(path.parent):
         return f"{path.resolve().as_uri()}?mode=ro", None
     state, log = _state(path), path.with_name(f"{path.name}-wal")

@@ -1,6 +1,6 @@
-"""`replay:FILE`: answers recorded earlier, given again without any model.
+"""`replay:FOLDER`: answers recorded earlier, given again without any model.
 
-FILE is a run's folder or its journal (an answer is found by its request and the repeat number).
+FOLDER is that of a run, or its journal. An answer is found by its request and the repeat number.
 Answers in a published format come in through `RecordedAnswers`, which `sealegs score` uses.
 """
 
@@ -14,7 +14,6 @@ from msgspec import Struct
 
 from sealegs.errors import UsageError
 from sealegs.files.cache import file_sha256
-from sealegs.harness.folder.layout import run_file
 from sealegs.harness.folder.spec import read_spec
 from sealegs.journal.database import refuse_links
 from sealegs.journal.journal import make_key, model_digest
@@ -53,17 +52,20 @@ class Replay:
         """A recording has nothing to probe: what it lacks shows as coverage."""
 
     def answer(self, requests: Iterable[Request]) -> Iterator[tuple[Request, Response]]:
-        self._recording = self._recording or Recording(self.path, self._digest)
+        self._recording = self._recording or Recording(self.path)
         missing = Response(status="error", reason="not in the recording")
         for request in requests:
-            yield request, self._recording.find(request) or missing
+            key = make_key(self._digest, request).key
+            yield request, self._recording.find([key]).get(key, missing)
 
-    def _model_digest(self) -> bytes | None:
-        """The digest of the recorded run's model, where its spec is beside the journal."""
-        if run_file(self.path.parent, "spec.json") is None:
-            return None
+    def _model_digest(self) -> bytes:
+        """That of the recorded run's model, as the spec beside the journal has it."""
         model = read_spec(self.path.parent).models.get("model")
-        return model_digest(model["identity"]) if model else None
+        if model is None:
+            raise UsageError(
+                f"replay:{self.path.parent}: this run has no model under test, whose answers are replayed."
+            )
+        return model_digest(model["identity"])
 
     def close(self) -> None:
         if self._recording is not None:

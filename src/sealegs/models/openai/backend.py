@@ -16,7 +16,7 @@ from sealegs.models.openai.background import Outbox, Relay, iterate
 from sealegs.models.openai.dialect import Dialect
 from sealegs.models.openai.endpoint import endpoints
 from sealegs.models.openai.interfaces import CHATS, RESPONSES, Batch, Interface, batch_call, interface_of
-from sealegs.models.openai.logprobs import echo_problem, language_problem, loglikelihood, probe_problem
+from sealegs.models.openai.logprobs import Examples, loglikelihood, probe_problem
 from sealegs.models.openai.options import OpenAIOptions, json_object
 from sealegs.models.openai.protocol import (
     COMPLETIONS,
@@ -41,7 +41,7 @@ from sealegs.types import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from sealegs.harness.gate import RoleGate
     from sealegs.models.openai.batches.session import BatchAccess
@@ -137,17 +137,17 @@ class OpenAI:
         """Log-likelihoods need sound prompt log-probabilities of the server; the rest shows by itself."""
         self._require_key()
         if "loglikelihood" in needs:
-            self._require_logprobs(partial(echo_problem, self._dialect))
+            self._require_logprobs()
 
     def probe_logprobs(self, examples: Mapping[str, Sequence[LogLikelihood]]) -> None:
         """The same in the data's languages, by examples of it: a server may spell English and no other."""
-        self._require_logprobs(partial(language_problem, self._dialect, examples))
+        self._require_logprobs(examples)
 
-    def _require_logprobs(self, find_problem: Callable[[Client], Awaitable[str]]) -> None:
+    def _require_logprobs(self, examples: Examples | None = None) -> None:
         """Try out every server. One that does not answer is not asked later either, unless all are so."""
         for server in list(self._servers):
             try:
-                [problem] = iterate(partial(self._probe_server, server, find_problem))
+                [problem] = iterate(partial(self._probe_server, server, examples))
             except ModelUnreachable as error:
                 if len(self._servers) == 1:
                     raise
@@ -162,11 +162,9 @@ class OpenAI:
                     lacking=frozenset({"loglikelihood"}),
                 )
 
-    async def _probe_server(
-        self, server: Server, find_problem: Callable[[Client], Awaitable[str]], outbox: Outbox[str]
-    ) -> None:
+    async def _probe_server(self, server: Server, examples: Examples | None, outbox: Outbox[str]) -> None:
         async with self._client([server], outbox, trial=True) as client:
-            outbox.put(await probe_problem(find_problem, client, server.endpoint.shown))
+            outbox.put(await probe_problem(client, self._dialect, examples, server.shown))
 
     def batch_access(self) -> BatchAccess | None:
         """What asking this model by batches needs; None where its provider has none."""
@@ -304,7 +302,7 @@ class OpenAI:
                     outbox.put(answer)
                 return
             # The only vector, or score, of a reply is that of the only text.
-            parts = [batch[number : number + 1] for number in range(len(batch))]
+            parts = [[request] for request in batch]
         for part in parts:
             await self._answer_batch(client, part, outbox)
 

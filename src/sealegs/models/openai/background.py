@@ -25,8 +25,6 @@ T = TypeVar("T")
 FULL = 32
 """Finished items that are handed over at once; fewer when the loop has dealt with all that had come: a switch
 of threads for each would cost more than the item."""
-RETRYING_S = 0.1
-"""How long a change in the number of waiting retries may go unreported."""
 PAUSE_S = 0.01
 """Between two looks whether the reader has caught up."""
 START_S = 5.0
@@ -39,87 +37,83 @@ class _Ended(NamedTuple):
     error: BaseException | None
 
 
-class _Handover(Generic[T]):
-    """What goes from the producer's thread to the reader's. A batch stays in it until it has been read, as
-    an iterator that gives no item twice: a reader who is interrupted anywhere finds all the others here."""
-
-    def __init__(self) -> None:
-        self._entries: deque[Iterator[T] | Callable[[], object] | _Ended] = deque()
-        self._arrivals: SimpleQueue[None] = SimpleQueue()
-
-    def __len__(self) -> int:
-        return len(self._entries)
-
-    def put(self, entry: Iterator[T] | Callable[[], object] | _Ended) -> None:
-        self._entries.append(entry)
-        self._arrivals.put(None)
-
-    def items(self) -> Generator[T, None, _Ended]:
-        """The items as they come, until the producer has ended."""
-        while True:
-            self._wait()
-            entry = self._entries[0]
-            if isinstance(entry, _Ended):
-                return entry
-            if callable(entry):
-                entry()
-            else:
-                yield from entry
-            self._entries.popleft()
-
-    def left(self) -> Iterator[T]:
-        """The items that have not been read, of a producer that has ended."""
-        for entry in self._entries:
-            if not isinstance(entry, _Ended) and not callable(entry):
-                yield from entry
-
-    def _wait(self) -> None:
-        while True:
-            # A wait without end cannot be interrupted by Ctrl-C on Windows.
-            with contextlib.suppress(Empty):
-                return self._arrivals.get(timeout=0.5)
+END_OF_BATCH: Any = object()
 
 
 class Outbox(Generic[T]):
-    """Where the producer puts what is finished. It belongs to the producer's event loop."""
+    """What goes from a producer, in its event loop, to the thread of its reader. An item stays in it until it
+    is read: a reader who is interrupted anywhere finds all the others here."""
 
-    def __init__(self, queue: _Handover[T]) -> None:
-        self._queue = queue
-        self._batch: list[T] = []
-        self._loop = asyncio.get_running_loop()
+    def __init__(self) -> None:
+        self._items: deque[T] = deque()
+        """With END_OF_BATCH after those that are handed over together."""
+        self._waiting = 0
+        """Items that are not handed over yet."""
+        self._entries: SimpleQueue[Callable[[], object] | _Ended | None] = SimpleQueue()
+        """For the reader: None for a batch, what is to be called, and the end."""
+
+    # Of the producer
 
     def put(self, item: T) -> None:
-        if not self._batch:
-            self._loop.call_soon(self.flush)
-        self._batch.append(item)
-        if len(self._batch) >= FULL:
+        self._items.append(item)
+        self._waiting += 1
+        if self._waiting == 1:
+            asyncio.get_running_loop().call_soon(self.flush)
+        elif self._waiting >= FULL:
             self.flush()
 
     def flush(self) -> None:
-        if self._batch:
-            self._queue.put(iter(self._batch))
-            self._batch = []
+        if self._waiting:
+            self._waiting = 0
+            self._items.append(END_OF_BATCH)
+            self._entries.put(None)
 
     def call(self, function: Callable[[], object]) -> None:
         """Have the reader's thread call something while it waits for more."""
-        self._queue.put(function)
+        self._entries.put(function)
+
+    def end(self, error: BaseException | None) -> None:
+        self._entries.put(_Ended(error))
 
     async def room(self) -> None:
         """Wait until the reader has caught up."""
-        while len(self._queue) >= UNREAD_BATCHES:
+        while self._entries.qsize() >= UNREAD_BATCHES:
             await asyncio.sleep(PAUSE_S)
 
     async def taken(self) -> None:
         """Wait until the reader has dealt with all that was put."""
         self.flush()
-        taken = asyncio.Event()
+        loop, taken = asyncio.get_running_loop(), asyncio.Event()
 
         def tell() -> None:
             with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits
-                self._loop.call_soon_threadsafe(taken.set)
+                loop.call_soon_threadsafe(taken.set)
 
         self.call(tell)
         await taken.wait()
+
+    # Of the reader
+
+    def items(self) -> Generator[T, None, _Ended]:
+        """The items as they come, until the producer has ended."""
+        while True:
+            entry = self._wait()
+            if isinstance(entry, _Ended):
+                return entry
+            if entry is not None:
+                entry()
+            else:  # an iterator that takes each out as it gives it, which nothing can interrupt in between
+                yield from iter(self._items.popleft, END_OF_BATCH)
+
+    def left(self) -> Iterator[T]:
+        """The items that have not been read, of a producer that has ended."""
+        return (item for item in self._items if item is not END_OF_BATCH)
+
+    def _wait(self) -> Callable[[], object] | _Ended | None:
+        while True:
+            # A wait without end cannot be interrupted by Ctrl-C on Windows.
+            with contextlib.suppress(Empty):
+                return self._entries.get(timeout=0.5)
 
 
 class Relay:
@@ -129,8 +123,6 @@ class Relay:
         self._outbox = outbox
         self._progress = progress
         self._retrying = 0
-        self._scheduled = False
-        self._loop = asyncio.get_running_loop()
 
     def note(self, text: str) -> None:
         self._outbox.call(lambda: self._progress.note(text))
@@ -141,12 +133,6 @@ class Relay:
     def retrying(self, change: int) -> None:
         """So many requests more, or fewer, wait to be tried again."""
         self._retrying += change
-        if not self._scheduled:
-            self._scheduled = True
-            self._loop.call_later(RETRYING_S, self._report)
-
-    def _report(self) -> None:
-        self._scheduled = False
         count = self._retrying
         self._outbox.call(lambda: self._progress.retrying(count))
 
@@ -157,18 +143,18 @@ def iterate(produce: Callable[[Outbox[T]], Coroutine[Any, Any, None]]) -> Genera
     Leaving early cancels the producer and waits for its thread to end. After Ctrl-C, and whatever else is
     thrown in, what was finished by then is yielded first.
     """
-    queue: _Handover[T] = _Handover()
-    thread = _Producer(produce, queue)
+    outbox: Outbox[T] = Outbox()
+    thread = _Producer(produce, outbox)
     try:
         thread.start()  # which waits for it, and may be interrupted when it has received answers already
-        ended = yield from queue.items()
+        ended = yield from outbox.items()
         if ended.error is not None:
             raise ended.error
     except GeneratorExit:
         raise
     except BaseException:
         thread.stop()
-        yield from queue.left()
+        yield from outbox.left()
         raise
     finally:
         thread.stop()
@@ -177,14 +163,10 @@ def iterate(produce: Callable[[Outbox[T]], Coroutine[Any, Any, None]]) -> Genera
 class _Producer(threading.Thread, Generic[T]):
     """Runs a producer in an event loop of its own."""
 
-    def __init__(
-        self,
-        produce: Callable[[Outbox[T]], Coroutine[Any, Any, None]],
-        queue: _Handover[T],
-    ) -> None:
+    def __init__(self, produce: Callable[[Outbox[T]], Coroutine[Any, Any, None]], outbox: Outbox[T]) -> None:
         super().__init__(name="sealegs-requests", daemon=True)
         self._produce = produce
-        self._queue = queue
+        self._outbox = outbox
         self._ready = threading.Event()
         self._stopped = False
         self._cancel: Callable[[], object] = object
@@ -197,19 +179,18 @@ class _Producer(threading.Thread, Generic[T]):
             error = _without_frames(raised)
         finally:
             self._ready.set()
-            self._queue.put(_Ended(error))
+            self._outbox.end(error)
 
     async def _main(self) -> None:
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
         assert task is not None
         self._cancel = lambda: loop.call_soon_threadsafe(task.cancel)
         self._ready.set()
-        outbox = Outbox(self._queue)
         try:
             if not self._stopped:
-                await self._produce(outbox)
+                await self._produce(self._outbox)
         finally:
-            outbox.flush()
+            self._outbox.flush()
 
     def stop(self) -> None:
         """End it, if it has not ended. One that Ctrl-C kept from starting is never ready."""

@@ -29,14 +29,6 @@ ADDRESSES = re.compile(r"\s*,[\s,]*(?=https?://|$)", re.IGNORECASE)
 """Between two addresses, or after the last; any other comma is part of one."""
 
 
-class NoKey(NamedTuple):
-    """Why no key is sent to an address, and what to do about it."""
-
-    advice: str
-    required: bool
-    """Whether a key was meant to be sent, and its variable is not set."""
-
-
 class Endpoint:
     """A base URL and the key that is sent there. `shown` is the address without the values of its query."""
 
@@ -48,13 +40,17 @@ class Endpoint:
         option: str = "base_url",
         key_header: str = "Authorization",
         headers: Mapping[str, str] | None = None,
-        no_key: NoKey | None = None,
+        lacks_key: bool = False,
+        key_advice: str = "",
     ) -> None:
+        """`lacks_key`: one was meant to be sent, and its variable is not set. `key_advice` says why none is
+        sent, and what to do about it."""
         url = _parsed(base_url, option)
         self._url = url
         self.local = is_loopback(url.host or "")
         self._key = key
-        self._no_key = no_key
+        self._lacks_key = lacks_key
+        self._key_advice = key_advice
         self.headers = {"Content-Type": "application/json", "Accept-Encoding": "gzip, deflate"}
         self.headers |= headers or {}
         if key:
@@ -64,14 +60,13 @@ class Endpoint:
 
     def require_key(self) -> None:
         """Refuse a model whose key is not set, before anything is sent; a local server needs none."""
-        if self._no_key is not None and self._no_key.required and not self.local:
-            raise UsageError(f"No key for {self.shown}: {self._no_key.advice}")
+        if self._lacks_key and not self.local:
+            raise UsageError(f"No key for {self.shown}: {self._key_advice}")
 
     def key_advice(self, status: int) -> str:
         """What to say where a server refuses a request that carried no key; empty where it carried one."""
-        if status not in (401, 403) or self._no_key is None:
-            return ""
-        return f"No key was sent: {self._no_key.advice}"
+        refused = status in (401, 403) and self._key_advice
+        return f"No key was sent: {self._key_advice}" if refused else ""
 
     def __reduce__(self) -> str:
         raise TypeError("an endpoint holds credentials and cannot be pickled: pickle the model's spec.")
@@ -120,28 +115,27 @@ def endpoints(
             option=option,
             key_header=header,
             headers=preset.headers if preset else None,
-            no_key=None if key else _no_key(variable, preset),
+            lacks_key=not key and variable not in ("", NO_KEY),
+            key_advice="" if key else _key_advice(variable, preset),
         )
         for address, variable in pairs
     ]
 
 
-def _no_key(variable: str, preset: Preset | None) -> NoKey | None:
+def _key_advice(variable: str, preset: Preset | None) -> str:
     """Why no key is sent, where one may be missing."""
     usual = preset.key if preset else KEY_VARIABLE
-    if variable and variable != NO_KEY:
-        advice = (
+    if variable not in ("", NO_KEY):
+        return (
             f"set the environment variable {variable} (to any word if the server needs none), or name "
             "another: --model-arg api_key_env=NAME."
         )
-        return NoKey(advice, required=True)
     if variable == NO_KEY or not usual:
-        return NoKey("name its variable: --model-arg api_key_env=NAME.", required=False)
+        return "name its variable: --model-arg api_key_env=NAME."
     owner = preset.title if preset else f"the address in {ADDRESS_VARIABLE}, or else to OpenAI"
-    advice = (
+    return (
         f"{usual} goes to {owner} alone. To send a key here, name its variable: --model-arg api_key_env=NAME."
     )
-    return NoKey(advice, required=False)
 
 
 def _addresses(

@@ -18,11 +18,16 @@ from sealegs.text.token_estimate import estimate_tokens
 from sealegs.types import LogLikelihood, Logprobs, Response
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 Spans: TypeAlias = list[tuple[int, int]]
 
-PROBE = "The capital of France is Paris, and the capital of Italy is Rome."
+Examples: TypeAlias = "Mapping[str, Sequence[LogLikelihood]]"
+"""Texts of the data by language."""
+
+PROBE = LogLikelihood(
+    prefix="The capital of France is Paris,", continuation=" and the capital of Italy is Rome."
+)
 LEAST_LOGPROB = -1e5
 """A softmax over 32-bit logits gives no less, but for minus infinity."""
 OUTSIDE = (-1, -1)
@@ -72,13 +77,18 @@ async def loglikelihood(
     return response
 
 
-async def probe_problem(
-    find_problem: Callable[[Client], Awaitable[str]], client: Client, address: str
-) -> str:
-    """A server that answers, and fails here, has no log-probabilities; a chat-only server has no such path,
-    but one without such a model names the model."""
+async def probe_problem(client: Client, dialect: Dialect, examples: Examples | None, address: str) -> str:
+    """What is wrong with a server's prompt log-probabilities, in English or in the languages of the examples;
+    empty if they are sound.
+
+    A server that answers, and fails here, has none; a chat-only server has no such path, but one without such
+    a model names the model.
+    """
     try:
-        return await find_problem(client)
+        if examples is not None:
+            return await _language_problem(client, dialect, examples)
+        response = await loglikelihood(client, dialect, PROBE, check=True)
+        return "" if response.status == "ok" else response.reason
     except RequestFailed as failure:
         error, fate = failure.error, fate_of(failure.error)
         fails_here = fate in (Fate.FAIL, Fate.RETRY) and (error.status or error.kind == BROKEN)
@@ -87,23 +97,8 @@ async def probe_problem(
         raise ModelUnreachable(f"{address} does not answer as it should. {failure}") from None
 
 
-async def echo_problem(dialect: Dialect, client: Client) -> str:
-    """What is wrong with the server's prompt log-probabilities; empty if they are sound."""
-
-    def problem(data: bytes) -> str:
-        try:
-            check_echo(read_echo(data, PROBE))
-        except Unsound as error:
-            return str(error)
-        return ""
-
-    return await client.send(Call(COMPLETIONS, partial(dialect.logprobs_body, PROBE), problem))
-
-
-async def language_problem(
-    dialect: Dialect, examples: Mapping[str, Sequence[LogLikelihood]], client: Client
-) -> str:
-    """The same for the data's languages. A language fails where most of its examples do."""
+async def _language_problem(client: Client, dialect: Dialect, examples: Examples) -> str:
+    """A language fails where most of its examples do."""
     for lang, requests in examples.items():
         problems = []
         for request in requests:

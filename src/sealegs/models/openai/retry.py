@@ -24,12 +24,11 @@ import asyncio
 import random
 import time
 from collections import deque
-from dataclasses import dataclass, field
 from enum import Enum, auto
 from functools import partial
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
-from sealegs.models.openai.servers import Connection, given_up
+from sealegs.models.openai.servers import given_up
 from sealegs.models.openai.transport import (
     BROKEN,
     CONNECTION_LOST,
@@ -38,6 +37,7 @@ from sealegs.models.openai.transport import (
     TIMEOUT,
     UNTRUSTED,
     RequestError,
+    Transport,
 )
 
 if TYPE_CHECKING:
@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     from sealegs.models.openai.background import Relay
     from sealegs.models.openai.dialect import Dialect
     from sealegs.models.openai.servers import Server, ServerHealth
-    from sealegs.models.openai.transport import Transport
 
 R = TypeVar("R")
 
@@ -56,6 +55,8 @@ BACK_OFF_S, LONGEST_BACK_OFF_S = 0.5, 30.0
 """Of the first pause, and of the longest."""
 NO_CONNECTION_S = 0.5
 """Between tries to connect. Eight such tries give a server that starts up 4 s."""
+SILENT_S = 30.0
+"""Without any reply, after which a note says what is waited for."""
 TIMER_S = 0.02
 """A timer may end so much too early."""
 LONGEST_WAIT_S = 600.0
@@ -121,16 +122,6 @@ class Call(NamedTuple, Generic[R]):
     """Whether no request was counted for its first try: it has many texts, or is a second call."""
 
 
-@dataclass
-class RetryState:
-    """Of one call: its tries so far."""
-
-    body: bytes = b""
-    tries: int = 0
-    failed_at: set[Connection] = field(default_factory=set)
-    """The servers at which it failed since the last pause."""
-
-
 class Client:
     """Sends calls to a server, or to several that hold the same model, as many at once and as often as it
     takes. It belongs to one event loop."""
@@ -148,7 +139,9 @@ class Client:
         headers: Mapping[str, str] | None = None,
         trial: bool = False,
     ) -> None:
-        self._connections = [Connection(server, relay, timeout, headers) for server in servers]
+        self._servers = servers
+        self._transports = {server: Transport(server.endpoint, timeout, headers) for server in servers}
+        self._silences = {server: _note_silence(server, relay, timeout) for server in servers}
         self._health = health
         self._dialect = dialect
         self._relay = relay
@@ -165,61 +158,63 @@ class Client:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for connection in self._connections:
-            await connection.close()
+        for server, transport in self._transports.items():
+            self._silences[server].cancel()
+            await transport.close()
 
     @property
     def under_way(self) -> int:
         """Tries that are under way."""
-        return sum(connection.throttle.active for connection in self._connections)
+        return sum(server.throttle.active for server in self._servers)
 
     @property
     def transport(self) -> Transport:
         """Of the only server."""
-        [connection] = self._connections
-        return connection.transport
+        [transport] = self._transports.values()
+        return transport
 
     async def send(self, call: Call[R]) -> R:
         """The reply to a call; else as `call_with_retries`."""
         return await self.call_with_retries(partial(self._post, call), call)
 
     async def call_with_retries(
-        self, action: Callable[[Connection, bytes], Awaitable[R]], call: Call[R] | None = None
+        self, action: Callable[[Server, bytes], Awaitable[R]], call: Call[R] | None = None
     ) -> R:
         """What an action gives after as many tries as it takes; else RequestFailed, or ModelUnreachable."""
-        state = RetryState(call.body() if call else b"")
+        body, tries = call.body() if call else b"", 0
+        failed_at: set[Server] = set()
         while True:
-            state.tries += 1
-            self._count_try(call, state)
-            connection = await self._choose(state.failed_at)
+            tries += 1
+            if call is not None and (tries > 1 or self._trial or call.first_try_not_counted):
+                self._count_try()
+            server = await self._choose(failed_at)
             try:  # send
-                result = await action(connection, state.body)
+                result = await action(server, body)
             except RequestError as error:  # decide
                 fate = fate_of(error)
                 if fate is Fate.FAIL:
-                    if call is not None and self._learns(error, call, state):
+                    if call is not None and (learnt := self._learnt(error, call, body)) != body:
+                        body = learnt
                         continue
-                    raise RequestFailed(error, state.tries) from None
-                state.failed_at.add(connection)
-                self._leave_out(connection, error, fate)
-                if self._others(state.failed_at):
+                    raise RequestFailed(error, tries) from None
+                failed_at.add(server)
+                self._leave_out(server, error, fate)
+                if self._others(failed_at):
                     continue
                 if fate is Fate.END:
-                    raise given_up(error, connection.shown) from None
+                    raise given_up(error, server.shown) from None
                 if not is_transient(error):
-                    raise RequestFailed(error, state.tries) from None
-                await self._pause(connection, error, state.tries)  # wait
-                state.failed_at.clear()
+                    raise RequestFailed(error, tries) from None
+                await self._pause(server, error, tries)  # wait
+                failed_at.clear()
             else:
-                connection.answered()
+                self._silences[server].cancel()
+                server.answered()
                 self._health.answered()
                 return result
 
-    def _count_try(self, call: Call[R] | None, state: RetryState) -> None:
-        """Count a try before it is sent, unless a request was: that of the first."""
-        if self._counter is None or call is None:
-            return
-        if state.tries > 1 or call.first_try_not_counted or self._trial:
+    def _count_try(self) -> None:
+        if self._counter is not None:
             self._counter.count_try()
 
     def add_used(self, tokens_in: int, tokens_out: int = 0) -> None:
@@ -227,13 +222,13 @@ class Client:
         if self._counter is not None:
             self._counter.add_used(tokens_in, tokens_out)
 
-    async def _post(self, call: Call[R], connection: Connection, body: bytes) -> R:
+    async def _post(self, call: Call[R], server: Server, body: bytes) -> R:
         """One try, or RequestError."""
-        throttle, sent_at = connection.throttle, time.monotonic()
+        throttle, sent_at = server.throttle, time.monotonic()
         throttle.active += 1
         try:
-            reply = await connection.transport.send("POST", call.path, body, results=call.results)
-            connection.heard()
+            reply = await self._transports[server].send("POST", call.path, body, results=call.results)
+            self._silences[server].cancel()
             throttle.count(refused=FATES.get(reply.status) is Fate.SLOW_DOWN)
             try:
                 if reply.status != 200:
@@ -256,22 +251,21 @@ class Client:
             throttle.active -= 1
             self._wake()
 
-    def _learns(self, error: RequestError, call: Call[R], state: RetryState) -> bool:
-        """Whether a refusal teaches how such a request is to be written."""
-        self._dialect.learn(error, state.body)
-        before, state.body = state.body, call.body()
-        return state.body != before
+    def _learnt(self, error: RequestError, call: Call[R], body: bytes) -> bytes:
+        """The body of such a request by what a refusal of it teaches."""
+        self._dialect.learn(error, body)
+        return call.body()
 
-    def _leave_out(self, connection: Connection, error: RequestError, fate: Fate) -> None:
+    def _leave_out(self, server: Server, error: RequestError, fate: Fate) -> None:
         """Leave one of several servers out, where that is better than to ask it again."""
-        if len(self._connections) == 1 or fate is Fate.SLOW_DOWN:  # its throttle knows
+        if len(self._servers) == 1 or fate is Fate.SLOW_DOWN:  # its throttle knows
             return
         at_once = fate in (Fate.SERVER_AT_FAULT, Fate.END) or error.kind == NO_CONNECTION
-        if connection.server.failed(leave_out_at_once=at_once):
-            text = error.at(connection.shown).rstrip(".")
+        if server.failed(leave_out_at_once=at_once):
+            text = error.at(server.shown).rstrip(".")
             self._relay.note(f"{text}. It is left out, and tried again later.")
 
-    async def _pause(self, connection: Connection, error: RequestError, tries: int) -> None:
+    async def _pause(self, server: Server, error: RequestError, tries: int) -> None:
         """Wait until a request is worth its next try; RequestFailed where there is to be none."""
         if (error.wait or 0.0) > LONGEST_WAIT_S:
             error.detail += f"; it asks for a pause of {error.wait:,.0f} s, which is too long to wait for"
@@ -279,9 +273,9 @@ class Client:
         if tries > self._retries:
             raise RequestFailed(error, tries) from None
         delay = pause_before(error, tries)
-        if connection.server.is_worth_a_note(error):
+        if server.is_worth_a_note(error):
             again = f"Trying again ({tries} of {self._retries}), next in {delay:,.1f} s."
-            self._relay.note(f"{error.at(connection.shown).rstrip('.')}. {again}")
+            self._relay.note(f"{error.at(server.shown).rstrip('.')}. {again}")
         self._relay.retrying(+1)
         try:
             await asyncio.sleep(delay)
@@ -290,32 +284,41 @@ class Client:
 
     # Which server is asked
 
-    async def _choose(self, failed: set[Connection]) -> Connection:
+    async def _choose(self, failed_at: set[Server]) -> Server:
         """The server with the most room, of those that are there and have not failed this request."""
         while True:
-            candidates = self._connections
+            candidates = self._servers
             if len(candidates) > 1:
-                candidates = self._others(failed) or self._others(set()) or candidates
-            connection = max(candidates, key=lambda each: each.throttle.room)
-            if connection.throttle.room > 0:
-                return connection
+                candidates = self._others(failed_at) or self._others(set()) or candidates
+            server = max(candidates, key=lambda each: each.throttle.room)
+            if server.throttle.room > 0:
+                return server
             turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiting.append(turn)
             await turn
 
-    def _others(self, failed: set[Connection]) -> list[Connection]:
-        return [each for each in self._connections if not each.server.is_left_out and each not in failed]
+    def _others(self, failed_at: set[Server]) -> list[Server]:
+        return [server for server in self._servers if not server.is_left_out and server not in failed_at]
 
     def _wake(self) -> None:
         """Have as many calls look again as there is room for."""
         if not self._waiting:
             return
-        room = sum(max(0, connection.throttle.room) for connection in self._connections)
+        room = sum(max(0, server.throttle.room) for server in self._servers)
         while room > 0 and self._waiting:
             turn = self._waiting.popleft()
             if not turn.done():
                 turn.set_result(None)
                 room -= 1
+
+
+def _note_silence(server: Server, relay: Relay, timeout: float) -> asyncio.TimerHandle:
+    """Say what is waited for, unless this is cancelled by a reply, whatever it says."""
+    text = (
+        f"{server.shown} has not answered anything for {SILENT_S:g} s; a try may take {timeout:g} s "
+        "(--model-arg timeout=SECONDS)."
+    )
+    return asyncio.get_running_loop().call_later(SILENT_S, relay.note, text)
 
 
 def pause_before(error: RequestError, tries: int) -> float:

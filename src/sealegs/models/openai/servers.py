@@ -12,27 +12,21 @@ FAILURES_IN_A_ROW calls failed by a server's fault and none was answered in betw
 
 from __future__ import annotations
 
-import asyncio
 import math
 import time
 from collections import Counter
 from typing import TYPE_CHECKING
 
 from sealegs.errors import ModelUnreachable
-from sealegs.models.openai.transport import NO_CONNECTION, PAGE, UNTRUSTED, RequestError, Transport
+from sealegs.models.openai.transport import NO_CONNECTION, PAGE, UNTRUSTED, RequestError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from sealegs.models.openai.background import Relay
     from sealegs.models.openai.endpoint import Endpoint
 
 FAILURES_IN_A_ROW = 50
 FAILURES_LEFT_OUT = 3
 PAUSE_S, LONGEST_PAUSE_S = 1.0, 60.0
 """For which a server is left out: twice as long every time, up to the second."""
-SILENT_S = 30.0
-"""Without any reply, after which a note says what is waited for."""
 NOTE_S = 60.0
 """How long a kind of failure is not noted again."""
 OVERLOAD_SHARE = 0.1
@@ -147,6 +141,7 @@ class Server:
 
     def __init__(self, endpoint: Endpoint, concurrency: int) -> None:
         self.endpoint = endpoint
+        self.shown = endpoint.shown
         self.throttle = Throttle(concurrency)
         self._failures = 0
         self._pause = PAUSE_S
@@ -179,32 +174,3 @@ class Server:
         first = self._pause == PAUSE_S
         self._pause = min(2 * self._pause, LONGEST_PAUSE_S)
         return first
-
-
-class Connection:
-    """A server as one event loop reaches it."""
-
-    def __init__(
-        self, server: Server, relay: Relay, timeout: float, headers: Mapping[str, str] | None
-    ) -> None:
-        self.server = server
-        self.throttle = server.throttle
-        self.shown = server.endpoint.shown
-        self.transport = Transport(server.endpoint, timeout, headers)
-        text = (
-            f"{self.shown} has not answered anything for {SILENT_S:g} s; a try may take {timeout:g} s "
-            "(--model-arg timeout=SECONDS)."
-        )
-        self._silence = asyncio.get_running_loop().call_later(SILENT_S, relay.note, text)
-
-    def heard(self) -> None:
-        """A reply has come, whatever it says."""
-        self._silence.cancel()
-
-    def answered(self) -> None:
-        self.heard()
-        self.server.answered()
-
-    async def close(self) -> None:
-        self._silence.cancel()
-        await self.transport.close()

@@ -12,8 +12,6 @@ import os
 import re
 import ssl
 from collections.abc import AsyncGenerator, Callable, Mapping
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -184,8 +182,6 @@ def _parse_problem(error: Exception) -> str:
         return f"{fault.field}: {fault.problem}" if fault.field else fault.problem
     if isinstance(error, msgspec.DecodeError):
         return "it is not JSON"
-    if "int_max_str_digits" in str(error):
-        return "a number in it is too large"
     return str(error) if isinstance(error, ValueError) else repr(error)
 
 
@@ -335,23 +331,9 @@ def _os_reason(cause: Exception) -> str:
 
 
 def requested_wait(headers: Mapping[str, str]) -> float | None:
-    """The wait that a reply asks for, in seconds: Retry-After as a number or a date."""
-    value = headers.get("Retry-After")
-    seconds = _number(value)
-    if seconds is not None or value is None:
-        return seconds
+    """The wait that a reply asks for, in seconds; one that is written as a date is that of the back-off."""
     try:
-        moment = parsedate_to_datetime(value)
-        if moment.tzinfo is None:
-            moment = moment.replace(tzinfo=UTC)
-        return max(0.0, (moment - datetime.now(UTC)).total_seconds())
-    except (ValueError, TypeError, IndexError, OverflowError):  # a date such as no calendar has
-        return None
-
-
-def _number(text: str | None) -> float | None:
-    try:
-        number = float(text or "")
+        seconds = float(headers.get("Retry-After", ""))
     except ValueError:
         return None
-    return max(0.0, number) if math.isfinite(number) else None
+    return max(0.0, seconds) if math.isfinite(seconds) else None
