@@ -1,9 +1,10 @@
 """How often do the intervals hold the truth? Samples of known truth are drawn again and again.
 
-Prints the tables of docs/statistics.md: coverage of the 95 % intervals and their mean width by design and
-number of groups, how often equal models are said to differ, the power at the minimum detectable difference.
+Prints the tables of docs/statistics.md: how often the 95 % intervals of the benchmarks' headlines hold the
+truth of known models; coverage of intervals and their mean width by design and number of groups, how often
+equal models are said to differ, the power at the minimum detectable difference.
 
-    python benchmarks/intervals.py [--draws 2000] [--only WORDS]
+    python benchmarks/intervals.py [--draws 2000] [--only headlines] [--only WORDS]
 """
 
 from __future__ import annotations
@@ -11,11 +12,13 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import defaultdict
+from itertools import groupby
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from designs import Design, designs, false_alarms, power, simulate
+from headlines import SIZES, Held, coverage, headlines
 
 ROWS = (1, 6, 12)
 SLOW = ("rank correlation", "ratio", "slope")
@@ -37,13 +40,39 @@ def show(chosen: list[Design], draws: int) -> None:
             print(f"| {parameters} | {' | '.join(row.get(number, '') for number in groups)} |", flush=True)
 
 
+def show_headlines(draws: int) -> None:
+    """A row for each figure, a column for each number of questions, the known models in each cell."""
+    print(f"\n| headline | {' | '.join(f'{number} questions' for number in SIZES)} |")
+    print(f"| --- |{' ---: |' * len(SIZES)}", flush=True)
+    for (benchmark, asked), models in groupby(headlines(), key=lambda each: (each.benchmark, each.asked)):
+        rows: defaultdict[str, defaultdict[int, list[str]]] = defaultdict(lambda: defaultdict(list))
+        for model in models:
+            for questions in SIZES:
+                for name, found in coverage(model, questions, draws).items():
+                    rows[name][questions].append(failed(found) if name == "gate" else held(found))
+        for name, cells in rows.items():
+            columns = " | ".join(", ".join(cells[number]) for number in SIZES)
+            print(f"| {benchmark}, {asked}: {name} | {columns} |", flush=True)
+
+
+def held(found: Held) -> str:
+    printed = "" if found.printed == 1 else f" of {found.printed:.0%}"
+    return f"{100 * found.held:.1f}{'' if 0.92 <= found.held <= 0.98 else '*'}{printed}"
+
+
+def failed(found: Held) -> str:
+    return f"{100 * (1 - found.held):.1f}{'' if found.held >= 0.95 else '*'}"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--draws", type=int, default=2000)
-    parser.add_argument("--only", default="", help="designs whose name has these words")
+    parser.add_argument("--only", default="", help="`headlines`, or designs whose name has these words")
     given = parser.parse_args()
+    if given.only in ("", "headlines"):
+        show_headlines(given.draws)
     show([design for design in designs() if given.only in design.name], given.draws)
     if given.only:
         return

@@ -11,6 +11,7 @@ from present import holds, limits, present
 from sealegs.analysis import combined
 from sealegs.analysis import intervals as stats
 from sealegs.analysis.combined import Term
+from sealegs.analysis.student import t_quantile
 
 
 def test_a_macro_average_counts_each_part_once() -> None:
@@ -52,7 +53,8 @@ def test_a_mean_of_one_group_has_no_error() -> None:
 
 
 def test_a_term_over_joined_questions_is_as_correlated_as_it_is() -> None:
-    """Each joined question has the mean of the two that it joins, so that both terms are the same mean."""
+    """Each joined question has the mean of the two that it joins, so that both terms are the same mean. The
+    limits of the term without links are those of the 40 questions that both rest on."""
     plain = np.array([0, 0, 0, 1, 1, 0, 1, 1] * 5, dtype=float)
     names = [(f"q{n}",) for n in range(40)]
     joined = [first + second for first, second in zip(names[::2], names[1::2], strict=True)]
@@ -60,7 +62,9 @@ def test_a_term_over_joined_questions_is_as_correlated_as_it_is() -> None:
     found, alone = combined.interval(terms, "share"), stats.wilson(0.5, 40)
     second = stats.interval_of(terms[1].values, np.arange(20), "share")
     assert second.low is not None
-    assert found.low == pytest.approx((alone[0] + second.low) / 2)
+    independent = 40 / (80 / 60)  # 60 groups have 80 units, 40 different ones
+    wider = t_quantile(0.975, independent - 1) / stats.NORMAL.inv_cdf(0.975)
+    assert found.low == pytest.approx(0.5 - ((0.5 - alone[0]) * wider + 0.5 - second.low) / 2)
 
 
 @pytest.mark.full

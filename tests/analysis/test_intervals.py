@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from designs import Design, designs, false_alarms, power, simulate
+from headlines import Headline, coverage, headlines
 from sealegs.analysis import interval_of
 
 pytestmark = pytest.mark.slow
@@ -40,6 +41,23 @@ def test_an_interval_contains_the_true_value_as_often_as_it_says(design: Design)
 def test_every_interval_contains_the_true_value_that_often(design: Design) -> None:
     held, _ = simulate(design, 300 if design.kind.startswith(SLOW) else DRAWS)
     assert 0.9 <= held <= (1 if any(words in design.name for words in RARE) else 0.99)
+
+
+@pytest.mark.parametrize(
+    "headline",
+    [h for h in headlines() if h.model == "middling" and h.benchmark in ("MIRON", "multiview")],
+    ids=lambda headline: headline.name,
+)
+def test_headlines_of_known_models_hold_the_truth(headline: Headline) -> None:
+    """Of the benchmarks whose samples are drawn fast; the others by `make full`."""
+    assert all(0.9 <= found.held <= 0.99 for found in coverage(headline, 40, 150).values())
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("headline", headlines(), ids=lambda headline: headline.name)
+def test_every_headline_of_a_known_model_holds_the_truth(headline: Headline) -> None:
+    """And a gate lets nineteen of twenty equal models pass."""
+    assert all(found.held >= 0.9 for found in coverage(headline, 40, 300).values())
 
 
 @pytest.mark.full

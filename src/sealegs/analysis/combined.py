@@ -9,12 +9,24 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Hashable, Sequence
 from itertools import chain
+from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sealegs.analysis.intervals import Estimate, Interval, interval_of, over_clusters, per_cluster
+from sealegs.analysis.intervals import (
+    ALPHA,
+    RANGES,
+    TOO_FEW,
+    WILSON,
+    Estimate,
+    Interval,
+    interval_of,
+    over_clusters,
+    per_cluster,
+)
 from sealegs.analysis.links import Group, Links, numbered, spread
+from sealegs.analysis.student import NORMAL, t_quantile
 from sealegs.types import Unit
 
 if TYPE_CHECKING:
@@ -108,25 +120,34 @@ def interval(terms: Sequence[Term], unit: Unit) -> Interval:
     """T with limits from those of its terms: T − √(Σᵢⱼ rᵢⱼ dᵢ dⱼ), where dₚ is how far the limit that makes T
     small lies from meanₚ, times cₚ, and rᵢⱼ the correlation of two terms over the groups or units they share;
     the upper limit likewise (Zou & Donner 2008). So it is as asymmetric as the intervals of its terms.
+
+    Where groups have links, Wilson's limits count as t(df)/z times as far: all terms together rest on no more
+    units than `links.spread` says.
     """
     means, links, value, weights, moves = _sum(terms)
-    n, clusters = sum(len(mean.values) for mean in means), len(weights)
+    n, clusters, wider = sum(len(mean.values) for mean in means), len(weights), 1.0
     if links is not None:
-        clusters = spread(np.zeros(clusters), weights, links).independent
+        of_links = spread(np.zeros(clusters), weights, links)
+        clusters = of_links.independent
+        if clusters < 2:
+            return Interval(value, None, None, TOO_FEW, n, clusters)
+        wider = t_quantile(1 - ALPHA / 2, of_links.df) / NORMAL.inv_cdf(1 - ALPHA / 2)
     intervals = [interval_of(mean.values, mean.groups, unit, links=links) for mean in means]
     if unknown := [each for each in intervals if each.low is None]:
         return Interval(value, None, None, unknown[0].method, n, clusters)
     # How far the lower limit of each term is from its mean, and the upper one, times its coefficient.
     margins = [
-        (mean.coefficient * (each.value - each.low), mean.coefficient * (each.high - each.value))
+        (scale * (each.value - each.low), scale * (each.high - each.value))
         for mean, each in zip(means, intervals, strict=True)
         if each.value is not None and each.low is not None and each.high is not None
+        for scale in [mean.coefficient * (wider if each.method == WILSON else 1)]
     ]
     correlation = _correlation(moves, links)
     sides = np.ascontiguousarray(np.transpose(margins))
     low, high = (float(np.sqrt(max(0.0, side @ correlation @ side))) for side in sides)
     methods = ", ".join(dict.fromkeys(each.method for each in intervals))
-    return Interval(value, value - low, value + high, methods, n, clusters)
+    least, most = RANGES.get(unit, (-inf, inf))
+    return Interval(value, max(least, value - low), min(most, value + high), methods, n, clusters)
 
 
 def _correlation(moves: NDArray[np.float64], links: Links | None) -> NDArray[np.float64]:
