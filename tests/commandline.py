@@ -53,6 +53,14 @@ def command(*args: object) -> list[str]:
     return [sys.executable, "-m", "sealegs", *map(str, args)]
 
 
+def python(code: str, *args: object) -> str:
+    """What a script prints that ends well in another process."""
+    line = [sys.executable, "-c", code, *map(str, args)]
+    done = subprocess.run(line, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
 def packages_without(folder: Path, *absent: str) -> Path:
     """The packages of this environment, made of links, without those whose names begin so."""
     for site in (Path(path) for path in sys.path if path.endswith("site-packages")):

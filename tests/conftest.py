@@ -25,6 +25,16 @@ collect_ignore_glob = [] if find_spec("torch") else ["models/*", "engines/*"]
 """Without torch (`make core`) the tests of local models cannot even be imported."""
 
 
+SLOW = ("models", "known_models")
+"""Folders whose every test has a server or a model."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.parent.name in SLOW:
+            item.add_marker(pytest.mark.slow)
+
+
 @pytest.fixture(scope="session")
 def reference() -> Path:
     """The folder of published files, which are never part of the repository."""

@@ -13,7 +13,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 from unittest.mock import patch
 
 import msgspec
@@ -173,6 +173,10 @@ class ProviderServer(Loopback):
 
     def _refusal(self, status: int, message: str) -> web.Response:
         return json_reply(self.provider.error(message), status=status)
+
+
+Imitated: TypeAlias = Callable[..., ProviderServer]
+"""Starts the server of a preset: the fixture `imitated`."""
 
 
 def chat(text: str, *, schema: str = "", temperature: float = 0.7) -> Generate:

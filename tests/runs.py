@@ -25,8 +25,18 @@ STARTER: dict[str, dict[str, Any]] = {
 
 def run_small(benchmark: str, out: Path, server: Loopback | None = None, **settings: Any) -> sl.Run:
     """A run with the settings above, in whose place others may be given; None leaves a setting out."""
-    usual = {**SMALL[benchmark], "progress": False, **({} if "data" in settings else STARTER[benchmark])}
+    return sl.run(benchmark, out=out, progress=False, **_small(benchmark, server, settings))
+
+
+def small_command(benchmark: str, out: Path, server: Loopback, **settings: Any) -> list[str]:
+    """Such a run on the command line."""
+    given = {"out": out, **_small(benchmark, server, settings)}
+    flags = [(f"--{name.replace('_', '-')}", str(value)) for name, value in given.items()]
+    return ["run", benchmark, *(part for flag in flags for part in flag)]
+
+
+def _small(benchmark: str, server: Loopback | None, settings: dict[str, Any]) -> dict[str, Any]:
+    usual = {**SMALL[benchmark], **({} if "data" in settings else STARTER[benchmark])}
     if server is not None:
         usual["base_url"] = server.url
-    given = {name: value for name, value in {**usual, **settings}.items() if value is not None}
-    return sl.run(benchmark, out=out, **given)
+    return {name: value for name, value in {**usual, **settings}.items() if value is not None}

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import inspect
 import re
-import subprocess
-import sys
 from pathlib import Path
 from textwrap import dedent
 
 import pytest
 
 import sealegs
+from commandline import python
 from loopback import Loopback
 
 pytestmark = pytest.mark.slow
@@ -29,8 +28,7 @@ HEAVY = (
 
 def loaded_after(code: str) -> set[str]:
     script = f"import sys\n{code}\nprint(*(name for name in {HEAVY!r} if name in sys.modules))"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    return set(done.stdout.split("\n")[-2].split())
+    return set(python(script).split("\n")[-2].split())
 
 
 @pytest.mark.parametrize(
@@ -140,7 +138,5 @@ def test_the_core_needs_no_data_frames_and_no_scipy(tmp_path: Path) -> None:
     """
     script = f"{REFUSING}\nOPTIONAL = {OPTIONAL!r}\n{dedent(work)}"
     with Loopback() as server:
-        argv = [sys.executable, "-c", script, server.url, str(tmp_path)]
-        done = subprocess.run(argv, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count("pip install 'sealegs[frames]'") == 3
+        printed = python(script, server.url, tmp_path)
+    assert printed.count("pip install 'sealegs[frames]'") == 3

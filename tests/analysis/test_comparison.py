@@ -121,9 +121,10 @@ def test_runs_that_were_asked_different_things_are_refused(
     tmp_path: Path, changed: dict[str, Any], named: str
 ) -> None:
     a, b = store_pair(tmp_path, noisy(seed=1), noisy(seed=2), **changed)
-    with pytest.raises(UsageError, match="were asked differently") as caught:
-        sl.compare(a, b)
-    assert named in str(caught.value)
+    for runs_in_order in (lambda: sl.compare(a, b), lambda: sl.gate(b, a)):
+        with pytest.raises(UsageError, match="were asked differently") as caught:
+            runs_in_order()
+        assert named in str(caught.value)
 
 
 def test_another_prompt_around_the_same_question_and_documents_is_the_same_question(tmp_path: Path) -> None:
@@ -240,8 +241,9 @@ def test_wrong_usage_is_named(tmp_path: Path) -> None:
         sl.compare(a)
     with pytest.raises(UsageError, match="given twice"):
         sl.compare(a, str(tmp_path / "." / "old"))
-    with pytest.raises(UsageError, match="'nonsense' cannot be compared .* Available: mean_similarity"):
-        sl.compare(a, b, metrics=["nonsense"])
+    for ask in (sl.compare, sl.gate):
+        with pytest.raises(UsageError, match="Did you mean 'mean_similarity'. Available: mean_similarity"):
+            ask(a, b, metrics=["mean_similarty"])
     for scope in ("lang=kr", "method=bm25", "level=7"):
         with pytest.raises(UsageError, match="cannot be compared .* lang: en; level: 0, 1, 2"):
             sl.compare(a, b, metrics=[f"mean_similarity/{scope}"])

@@ -106,9 +106,6 @@ def test_ten_questions_are_not_compared_with_forty(tmp_path: Path) -> None:
         gate(new, old)
     with pytest.raises(UsageError, match="The gate needs 80%"):
         gate(old, new)  # the larger run counts, whichever it is
-    done = sealegs("gate", new.path, "--baseline", old.path)
-    assert (done.code, done.stdout) == (2, "")
-    assert "The gate needs 80%" in done.stderr
 
 
 def test_fewer_groups_than_could_tell_anything_are_refused(tmp_path: Path) -> None:

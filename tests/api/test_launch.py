@@ -15,6 +15,7 @@ import pytest
 import sealegs as sl
 from commandline import command, sealegs, sealegs_process
 from loopback import Loopback
+from runs import small_command
 from sealegs.api.launch import (
     ProcessTask,
     Started,
@@ -111,11 +112,10 @@ def test_a_killed_run_of_a_terminal_is_resumed_elsewhere(
     monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret-1234567890")
     out = tmp_path / "runs" / "mine"
     with Loopback(holds_after=4) as server, Loopback() as embedder:
-        arguments = [
-            "run", "mirae", "--model", "openai:loop", "--base-url", server.url, "--data", questions.name,
-            "--embedder", f"openai:embed?base_url={embedder.url}", "--levels", "1-2", "--concurrency", "1",
-            "--out", out,
-        ]  # fmt: skip
+        arguments = small_command(
+            "mirae", out, server, data=questions.name, embedder=f"openai:embed?base_url={embedder.url}",
+            levels="1-2", repeats=5, concurrency=1,
+        )  # fmt: skip
         process = subprocess.Popen(command(*arguments), stderr=subprocess.PIPE, cwd=questions.parent)
         until(lambda: journaled(tmp_path / "runs") == 4)  # the first four answers are committed
         [running] = started(tmp_path / "runs")
@@ -188,11 +188,7 @@ def test_a_run_begins_where_nothing_can_be_remembered(
 def test_a_folder_whose_name_is_no_text_is_run_and_not_stored(questions: Path, tmp_path: Path) -> None:
     out = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9"))
     with Loopback() as server:
-        code = sealegs(
-            "run", "mirae", "--model", "openai:loop", "--base-url", server.url, "--data", questions,
-            "--embedder", "openai:embed", "--levels", "1", "--out", out,
-        ).code  # fmt: skip
-    assert code == 0
+        assert sealegs(*small_command("mirae", out, server, data=questions)).code == 0
     assert not (out / "started.json").exists()
 
 
@@ -206,9 +202,7 @@ def test_a_run_of_a_suite_is_resumed_by_the_suite_alone(tmp_path: Path) -> None:
 def test_a_build_is_made_below_the_runs_folder(tmp_path: Path) -> None:
     first = start_build(tmp_path, "miron", seed=7, per_category=2)
     process = ended(tmp_path)
-    assert (process.state, process.kind, process.name) == ("finished", "build", first.name), (
-        process.log_tail()
-    )
+    assert (process.state, process.kind, process.name) == ("finished", "build", first.name)
     assert Path(process.path).parent == tmp_path / "data"
     assert list(Path(process.path).glob("*.jsonl"))
     assert sl.list_runs(tmp_path) == []

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import re
 import shutil
 import signal
 import subprocess
-import sys
 import threading
 import time
 from contextlib import ExitStack
@@ -16,10 +14,9 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from aiohttp import web
 
 import sealegs as sl
-from commandline import command, sealegs
+from commandline import command, python, sealegs
 from loopback import Loopback
 from models.tiny import tiny_model
 from sealegs.api.launch import started
@@ -97,29 +94,6 @@ def test_where_no_model_is_reached_the_exit_code_says_so(tmp_path: Path, questio
     assert "mirae-one  failed" in done.stdout
 
 
-class Together(Loopback):
-    """Answers once the other server, too, has been asked something."""
-
-    def __init__(self, mine: threading.Event, other: threading.Event) -> None:
-        super().__init__()
-        self._mine, self._other = mine, other
-
-    async def _reply(self, request: web.BaseRequest, path: str, data: bytes) -> web.StreamResponse | None:
-        self._mine.set()
-        while not self._other.is_set():
-            await asyncio.sleep(0.01)
-        return await super()._reply(request, path, data)
-
-
-def test_runs_of_different_servers_go_side_by_side(tmp_path: Path, questions: Path) -> None:
-    """Neither run ends before both have begun."""
-    first, second = threading.Event(), threading.Event()
-    with Together(first, second) as one, Together(second, first) as two:
-        one.behaviour.always = two.behaviour.always = 401
-        result = outcome(write_suite(tmp_path, {"one": one, "two": two}))
-    assert ["401" in run.problem for run in result.runs] == [True, True]
-
-
 def test_a_leaderboard_is_by_the_metric_that_the_file_names(tmp_path: Path, questions: Path) -> None:
     by_metric = SMALL.replace("benchmark: mirae,", "benchmark: mirae, metric: refusals,")
     with serving(one={}) as servers:
@@ -148,10 +122,7 @@ def test_threads_read_no_type_that_was_not_built_before(tmp_path: Path, question
     with serving(one={}, two={}) as servers:
         rgb = "  - {benchmark: rgb, limit: 1, lang: en, options: {ability: noise, noise_rates: '0'}}\n"
         path = write_suite(tmp_path, servers, SMALL + rgb)
-        done = subprocess.run(
-            [sys.executable, "-c", NEW_TYPES, path], capture_output=True, text=True, check=True
-        )
-    assert done.stdout == "0 []\n"
+        assert python(NEW_TYPES, path) == "0 []\n"
 
 
 def test_runs_of_one_server_take_turns(tmp_path: Path, questions: Path) -> None:
@@ -199,9 +170,10 @@ def test_a_stop_of_one_run_ends_that_run_alone(tmp_path: Path, questions: Path) 
 
     with serving(one={"latency": 600}, two={}) as servers, Loopback() as embedder:
         path = write_suite(tmp_path, servers)
-        path.write_text(
-            path.read_text().replace(f"embed?base_url={servers['one'].url}", f"embed?base_url={embedder.url}")
+        text = path.read_text().replace(
+            f"embed?base_url={servers['one'].url}", f"embed?base_url={embedder.url}"
         )
+        path.write_text(text)
         stopping = threading.Thread(target=stop_the_first)
         stopping.start()
         result = outcome(path)
@@ -227,15 +199,11 @@ def test_a_run_waits_while_another_process_writes_its_folder(tmp_path: Path, que
     assert [run.state for run in results[0].runs] == ["finished", "finished"]
 
 
-def test_ctrl_c_stops_all_runs_and_says_how_to_go_on(tmp_path: Path, questions: Path) -> None:
-    def hearing() -> None:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-
+def test_ctrl_c_stops_all_runs_which_go_side_by_side(tmp_path: Path, questions: Path) -> None:
+    """No server answers, and both are asked."""
     with serving(one={"latency": 600}, two={"latency": 600}) as servers:
         path = write_suite(tmp_path, servers)
-        process = subprocess.Popen(
-            command("suite", path), stderr=subprocess.PIPE, text=True, preexec_fn=hearing
-        )
+        process = subprocess.Popen(command("suite", path), stderr=subprocess.PIPE, text=True)
         until(lambda: all(server.requests for server in servers.values()))
         process.send_signal(signal.SIGINT)
         _, printed = process.communicate(timeout=PATIENCE)
@@ -306,15 +274,14 @@ def test_a_changed_run_is_refused_until_its_folder_is_gone(tmp_path: Path, quest
     assert sl.load_run(root / "mirae-mine").spec.options["repeats"] == 3
 
 
-def test_a_gate_makes_its_first_baseline_and_then_compares(tmp_path: Path) -> None:
+def test_a_gate_makes_its_first_baseline_and_then_compares(tmp_path: Path, questions: Path) -> None:
     """Eight questions, so that there are enough groups; `--only` of a run that the baseline lacks passes."""
-    questions = [
-        {"question_id": n, "domain": "FACTUAL", "level_1_text": f"Question {n}?", "level_1_tokens": 4}
-        for n in range(8)
+    content = msgspec.json.decode(questions.read_bytes())
+    content["questions"] += [
+        {**each, "question_id": each["question_id"] + 4, "level_1_text": f"Or: {each['level_1_text']}"}
+        for each in content["questions"]
     ]
-    (tmp_path / "questions.json").write_bytes(
-        msgspec.json.encode({"metadata": {"language": "English"}, "questions": questions})
-    )
+    questions.write_bytes(msgspec.json.encode(content))
     folder, base = tmp_path / "runs" / "suite", tmp_path / "base"
     with serving(one={}) as servers:
         path = write_suite(tmp_path, servers, more="gate: {baseline: base}\n")

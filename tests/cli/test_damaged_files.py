@@ -42,42 +42,21 @@ def in_run(name: str, *args: str) -> Case:
 
 
 CASES = {
-    "run mirae": Case(
-        ("run", "mirae", *SERVER, "--data", "{file}"), "x.json", json.dumps(readers.MIRAE).encode()
-    ),
     "run rgb": Case(("run", "rgb", *SERVER, "--data", "{file}"), "x.json", lines(readers.PLAIN)),
-    "run multiview": Case(
-        ("run", "multiview", "--method", "bm25", "--data", "{file}"), "x.jsonl", lines(readers.TRIPLET)
-    ),
     "score mirae": Case(("score", "mirae", "{file}"), "x.json", json.dumps(readers.RESULTS).encode()),
-    "build rgb": Case(
-        ("build", "rgb", *SERVER, "--docs", "{file}", "--out", "new"), "x.jsonl", lines(readers.DOCUMENT)
-    ),
     "suite": Case(("suite", "{file}", "--dry-run"), "x.yaml", readers.SUITE, is_json=False),
     "compare": in_run("records.jsonl", "compare", "{folder}", "{other}"),
-    "report": in_run("records.jsonl", "report", "{folder}"),
     "rescore": in_run("spec.json", "rescore", "{folder}"),
-    "tokenizers": Case(("tokenizers", "{file}"), "x.tiktoken", readers.RANKS, is_json=False),
 }
-
-
-ALWAYS = ("run rgb", "score mirae", "compare", "rescore")
-"""One of each kind; `make full` adds the others."""
+"""A command of each kind: what each reader refuses is in tests/files/test_readers.py."""
 
 
 def files_in(folder: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=[] if name in ALWAYS else [pytest.mark.full]) for name in CASES],
-)
-def test_a_damaged_file_ends_with_one_message(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    case = CASES[name]
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_a_damaged_file_ends_with_one_message(case: Case, tmp_path: Path) -> None:
     folder, other = tmp_path / "folder", tmp_path / "other"
     for parent in (folder, other):
         parent.mkdir()

@@ -18,13 +18,18 @@ from sealegs.harness.registry import BENCHMARKS
 pytestmark = pytest.mark.slow
 
 
+def doctor(server: ProviderServer, name: str, folder: Path, *more: str) -> Outcome:
+    """The doctor of a preset's model, whose server this is."""
+    return sealegs("doctor", "--model", f"{name}:loop", *more, **named_at(name, server, folder))
+
+
 def tried(done: Outcome) -> dict[str, str]:
     return {each.name: each.state for each in msgspec.json.decode(done.stdout, type=ModelTrial).trials}
 
 
 def test_what_works_is_told_for_each_kind_of_request(tmp_path: Path) -> None:
     with ProviderServer(PROVIDERS["vllm"], words=40) as server:
-        done = sealegs("doctor", "--model", "vllm:loop", "--json", **named_at("vllm", server, tmp_path))
+        done = doctor(server, "vllm", tmp_path, "--json")
         sent = len(server.received)
     assert done.code == 0
     assert f"at most {MOST_REQUESTS} small requests" in done.stderr
@@ -50,9 +55,8 @@ def test_an_answer_in_the_form_of_a_schema_is_told_from_prose(answer: str, state
 
 def test_what_a_provider_lacks_is_told_and_is_no_failure(tmp_path: Path) -> None:
     with ProviderServer(PROVIDERS["anthropic"], words=40) as server:
-        environment = named_at("anthropic", server, tmp_path)
-        done = sealegs("doctor", "--model", "anthropic:loop", **environment)
-        states = tried(sealegs("doctor", "--model", "anthropic:loop", "--json", **environment))
+        done = doctor(server, "anthropic", tmp_path)
+        states = tried(doctor(server, "anthropic", tmp_path, "--json"))
     assert done.code == 0
     assert states["chat"] == states["repeats"] == "ok"
     lacking = ("plain text", "log-probabilities of the prompt", "embeddings")
@@ -63,7 +67,7 @@ def test_what_a_provider_lacks_is_told_and_is_no_failure(tmp_path: Path) -> None
 
 def test_repeats_that_are_equal_are_found_out(tmp_path: Path) -> None:
     with ProviderServer(PROVIDERS["sglang"], words=40, variants=1, logprobs="zero") as server:
-        done = sealegs("doctor", "--model", "sglang:loop", "--json", **named_at("sglang", server, tmp_path))
+        done = doctor(server, "sglang", tmp_path, "--json")
     states = tried(done)
     assert (done.code, states["repeats"]) == (0, "failed")
     assert states["log-probabilities of the prompt"] == "not supported"
@@ -73,7 +77,7 @@ def test_repeats_that_are_equal_are_found_out(tmp_path: Path) -> None:
 
 def test_a_model_that_answers_no_chat_is_not_enough(tmp_path: Path) -> None:
     with ProviderServer(PROVIDERS["vllm"], script=("400",) * 3) as server:
-        done = sealegs("doctor", "--model", "vllm:loop", "--json", **named_at("vllm", server, tmp_path))
+        done = doctor(server, "vllm", tmp_path, "--json")
     assert done.code == 1
     states = tried(done)
     assert states["chat"] == "failed"
@@ -83,8 +87,7 @@ def test_a_model_that_answers_no_chat_is_not_enough(tmp_path: Path) -> None:
 
 def test_a_server_that_is_busy_for_a_moment_lacks_nothing(tmp_path: Path) -> None:
     with ProviderServer(PROVIDERS["vllm"], words=40, script=("ok",) * 4 + ("503",)) as server:
-        environment = named_at("vllm", server, tmp_path)
-        states = tried(sealegs("doctor", "--model", "vllm:loop?retries=0", "--json", **environment))
+        states = tried(doctor(server, "vllm", tmp_path, "--model-arg", "retries=0", "--json"))
     assert (states["chat"], states["plain text"]) == ("ok", "failed")
 
 
@@ -92,15 +95,14 @@ def test_a_server_that_is_not_reached_exits_with_3(tmp_path: Path) -> None:
     done = sealegs("doctor", "--model", "ollama:x?retries=0", OLLAMA_HOST="127.0.0.1:9")
     assert done.code == 3
     with ProviderServer(PROVIDERS["groq"], always=401) as server:
-        done = sealegs("doctor", "--model", "groq:loop", **named_at("groq", server, tmp_path))
-    assert done.code == 3
+        assert doctor(server, "groq", tmp_path).code == 3
 
 
 @pytest.mark.parametrize("status", ["400", "404"])
 def test_a_wrong_name_of_a_model_is_said_once(status: str, tmp_path: Path) -> None:
     says = "The model `loop` does not exist"
     with ProviderServer(PROVIDERS["vllm"], fail=1.0, faults=(status,), says=says) as server:
-        done = sealegs("doctor", "--model", "vllm:loop", **named_at("vllm", server, tmp_path))
+        done = doctor(server, "vllm", tmp_path)
     assert done.code == 3
     assert done.output.count("The model `loop` does not exist") == 1
     assert "not supported" not in done.output

@@ -17,6 +17,7 @@ import sealegs as sl
 from commandline import command
 from killing import contents, watched
 from loopback import Loopback
+from runs import small_command
 from sealegs import api
 from sealegs.api.launch import resumable
 from sealegs.cli.run import demo_command
@@ -46,11 +47,7 @@ with stopping():
 
 
 def run_command(questions: Path, server: Loopback, out: Path) -> list[str]:
-    return [
-        *command("run", "mirae"), "--model", "openai:loop", "--base-url", server.url,
-        "--embedder", "openai:embed", "--data", str(questions), "--levels", "1-3", "--repeats", "2",
-        "--out", str(out), "--concurrency", "2",
-    ]  # fmt: skip
+    return command(*small_command("mirae", out, server, data=questions, levels="1-3", concurrency=2))
 
 
 def answered(path: Path) -> int:
@@ -93,10 +90,8 @@ def test_a_run_is_finished_though_the_reader_of_its_messages_has_left(
     questions: Path, tmp_path: Path
 ) -> None:
     with Loopback() as server:
-        process = subprocess.Popen(
-            run_command(questions, server, tmp_path / "run"),
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        )  # fmt: skip
+        line = run_command(questions, server, tmp_path / "run")
+        process = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         assert process.stdout
         process.stdout.close()
         assert process.wait() == 0

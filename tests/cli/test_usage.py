@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import socket
 from pathlib import Path
 
 import numpy as np
@@ -54,6 +53,8 @@ MIRAE = ("run", "mirae", "--model", "openai:x", "--base-url", "http://127.0.0.1:
         (("run", "mirae"), "`sealegs list models`"),
         (("app", "--runs", "nosuch"), "--runs nosuch: there is no such folder."),
         (("doctor", "--base-url", "http://127.0.0.1:9/v1"), "go with --model SPEC"),
+        (("run", "mirae", "--model", "openai:gpt-4o"), "OPENAI_API_KEY"),
+        (("run", "mirae", "--model", "openai:gpt-4o"), "--model-arg api_key_env=NAME"),
     ],
 )
 def test_wrong_usage(tmp_path: Path, args: tuple[str, ...], message: str) -> None:
@@ -63,14 +64,6 @@ def test_wrong_usage(tmp_path: Path, args: tuple[str, ...], message: str) -> Non
     assert done.code == 2
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "run").exists()
-
-
-def test_a_missing_key_names_the_variable(tmp_path: Path) -> None:
-    environment = {"OPENAI_API_KEY": "", "OPENAI_BASE_URL": ""}
-    done = sealegs("run", "mirae", "--model", "openai:gpt-4o", "--out", tmp_path / "run", **environment)
-    assert done.code == 2
-    assert "OPENAI_API_KEY" in done.stderr
-    assert "--model-arg api_key_env=NAME" in done.stderr
 
 
 @pytest.mark.parametrize("command", [("compare",), ("export", "--to", "csv"), ("gate", "--baseline", ".")])
@@ -85,17 +78,10 @@ def test_a_folder_of_runs_is_not_a_run_and_names_those_inside(
     assert f"Give one of the runs in it: {tmp_path / 'demo' / 'mirae'}, " in done.stderr
 
 
-def dead_address() -> str:
-    """The address of a server that is not running."""
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
-        return f"http://127.0.0.1:{unused.getsockname()[1]}/v1"
-
-
 def test_a_build_that_is_refused_leaves_no_journal(tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "one.txt").write_text("The mill of Orsby was built in 1874. " * 20, encoding="utf-8")
-    model = ("--model", "openai:m", "--base-url", dead_address(), "--model-arg", "retries=0")
+    model = ("--model", "openai:m", "--base-url", "http://127.0.0.1:9/v1", "--model-arg", "retries=0")
     done = sealegs("build", "rgb", "--docs", tmp_path / "docs", *model, "--out", tmp_path / "data")
     assert done.code in (2, 3)
     assert not (tmp_path / "data").exists()
@@ -133,7 +119,7 @@ def test_a_missing_extra_names_the_line_that_fixes_it(
 
 def test_the_next_step_of_the_demo_needs_no_key() -> None:
     command, *args = shlex.split(NEXT_STEP)
-    done = sealegs(*args, OPENAI_API_KEY="", OPENAI_BASE_URL="")
+    done = sealegs(*args)
     assert (command, done.code) == ("sealegs", 0)
     assert "The cost is at most about $" in done.stdout
     assert (Path(__file__).parents[2] / EXAMPLES).is_file()

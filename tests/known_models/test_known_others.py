@@ -12,8 +12,6 @@ from known_models import mirae, miron, multiview
 from present import holds
 from sealegs import api
 
-pytestmark = pytest.mark.slow
-
 DIALS = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 

@@ -17,8 +17,6 @@ from sealegs.analysis.leaderboard import leaderboard
 from sealegs.harness.folder import Run
 from sealegs.page.metrics import scope_name
 
-pytestmark = pytest.mark.slow
-
 LIMIT = 20
 SHARE = re.compile(r"(\d+)%")
 

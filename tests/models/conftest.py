@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import pytest
 
-from dialects import PROVIDERS, Provider, ProviderServer, named_at
+from dialects import PROVIDERS, Imitated, Provider, ProviderServer, named_at
 from models.tiny import ARCHITECTURES, EACH_ARCHITECTURE, open_hf, tiny_gguf, tiny_model
 from sealegs.models.hf import HuggingFace
 from sealegs.models.openai import retry
@@ -42,9 +42,6 @@ def each(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     model.close()
 
 
-Imitated: TypeAlias = Callable[..., ProviderServer]
-
-
 @pytest.fixture
 def imitated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Imitated]:
     """Starts the server of a preset, and has the preset's name mean it."""
@@ -66,7 +63,5 @@ def imitated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Imitat
 
 
 @pytest.fixture(autouse=True)
-def _quick_and_keyless(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(retry, "BACK_OFF_S", 0.02)

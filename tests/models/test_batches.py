@@ -27,8 +27,6 @@ from sealegs.models.registry import load_model
 from sealegs.types import Generate, Message, Request, Response, Sampling
 from suites import PATIENCE
 
-pytestmark = pytest.mark.slow
-
 KEY = "sk-loop-4f9a0c2d7b61e835"
 BOTH = pytest.mark.parametrize("provider", ["openai", "anthropic"])
 

@@ -15,8 +15,6 @@ from sealegs.models.hf import HuggingFace
 from sealegs.text.judge import characters, read, schema_of
 from sealegs.types import Generate, Message, Sampling
 
-pytestmark = pytest.mark.slow
-
 pytest.importorskip("llguidance")
 
 

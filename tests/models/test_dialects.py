@@ -10,14 +10,11 @@ import pytest
 
 import dialects
 import sealegs as sl
-from dialects import PROVIDERS, ProviderServer, chat, opened
-from models.conftest import Imitated
+from dialects import PROVIDERS, Imitated, ProviderServer, chat, opened
 from models.hostile import one
 from sealegs.errors import CapabilityError, UsageError
 from sealegs.models.openai.protocol import read_chat
 from sealegs.types import Generate, Sampling
-
-pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("name", PROVIDERS)

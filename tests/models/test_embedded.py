@@ -14,8 +14,6 @@ from sealegs.models.embedded import Embedded, EmbeddedOptions, embedded_folder, 
 from sealegs.models.registry import load_model
 from sealegs.types import Generate, LogLikelihood, Message, Sampling
 
-pytestmark = pytest.mark.slow
-
 
 def test_it_generates_and_gives_log_likelihoods() -> None:
     embedded_folder()

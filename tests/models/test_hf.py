@@ -18,8 +18,6 @@ from sealegs.models.local.responses import generate_response
 from sealegs.models.local.steps.sampling import Sampler
 from sealegs.types import Generate, LogLikelihood, Message
 
-pytestmark = pytest.mark.slow
-
 # Loading
 
 

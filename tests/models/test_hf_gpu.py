@@ -18,10 +18,7 @@ from sealegs.models.local.steps.recorded import RecordedSteps
 from sealegs.models.registry import load_model
 from sealegs.types import LogLikelihood, Request
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"),
-]
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 
 
 @pytest.fixture(scope="module")

@@ -15,8 +15,6 @@ from sealegs.models.local.prompts import scored_prompts
 from sealegs.models.registry import token_counter, tokenizer
 from sealegs.types import LogLikelihood, Request, StringLikelihood
 
-pytestmark = pytest.mark.slow
-
 PREFIXES = ("The quick brown fox", "Hello", "", "Par", "A long way from home, and")
 END = "<|im_end|>"
 CONTINUATIONS = (" jumps over the lazy dog", " world", "Paris is", "is", " further still")

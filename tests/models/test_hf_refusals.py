@@ -30,8 +30,6 @@ from sealegs.models.hf import HuggingFace
 from sealegs.models.local.checks import check_causal
 from sealegs.types import LogLikelihood
 
-pytestmark = pytest.mark.slow
-
 Tensors = dict[str, Any]
 PAIR = LogLikelihood(prefix="The sky", continuation=" is blue")
 

@@ -18,8 +18,6 @@ from sealegs.models.local import strings
 from sealegs.models.local.vocabulary import byte_letters
 from sealegs.types import LogLikelihood, Response, StringLikelihood, StringProbability
 
-pytestmark = pytest.mark.slow
-
 MERGES = (
     *(b"sh", b"ip", b"ship", b"ships", b" s", b" sh", b" ship", b" ships", b"th", b" th", b" the"),
     *("м".encode(), "о".encode(), "р".encode(), b" \xd0", b" \xd0\xbc", "мо".encode(), "ор".encode()),

@@ -9,18 +9,15 @@ import msgspec
 import pytest
 
 import sealegs as sl
-from dialects import PROVIDERS, RESPONSES, SCHEMA, ProviderServer, chat, opened
+from dialects import PROVIDERS, RESPONSES, SCHEMA, Imitated, ProviderServer, chat, opened
 from interfaces import messages_problem
 from loopback import Loopback
-from models.conftest import Imitated
 from models.hostile import one
 from sealegs.errors import SealegsError
 from sealegs.models.openai import messages, responses
 from sealegs.models.openai.backend import NO_CHATS
 from sealegs.models.openai.protocol import read_chat
 from sealegs.types import Generate, Message, Sampling
-
-pytestmark = pytest.mark.slow
 
 SPOKEN = {
     "openai": RESPONSES,

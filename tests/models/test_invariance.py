@@ -16,8 +16,6 @@ from sealegs.models.local.batching import Budget
 from sealegs.models.registry import load_model
 from sealegs.types import Embed, LogLikelihood, Rank, Request, Response, StringLikelihood
 
-pytestmark = pytest.mark.slow
-
 TEXTS = (
     "The quick brown fox jumps over the lazy dog and runs",
     "Hello",

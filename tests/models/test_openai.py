@@ -17,8 +17,6 @@ from sealegs.models.openai.transport import repaired
 from sealegs.models.registry import load_model
 from sealegs.types import Generate, Message, Sampling
 
-pytestmark = pytest.mark.slow
-
 
 def test_a_chat_body_holds_what_was_asked_and_no_more() -> None:
     with Loopback(record=True) as server:

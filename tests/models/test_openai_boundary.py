@@ -13,8 +13,6 @@ from sealegs.errors import CapabilityError
 from sealegs.models.registry import load_model
 from sealegs.types import LogLikelihood, Logprobs, Response
 
-pytestmark = pytest.mark.slow
-
 ROWS = [
     ("The capital of France is Par", "is"),
     ("The capital of France is", " Paris"),

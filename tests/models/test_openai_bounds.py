@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gzip
-import subprocess
-import sys
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -13,10 +11,9 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
+from commandline import python
 from models.hostile import Hostile, chat, failing, fixed, model_of, one, packed, says, socket_buffers
 from sealegs.models.openai.transport import ERROR_BODY, LARGEST_REPLY_BYTES
-
-pytestmark = pytest.mark.slow
 
 
 def test_a_reply_without_end_is_cut_off() -> None:
@@ -79,8 +76,6 @@ print(count, *run.problems, kilobytes // 1024)
 def test_replies_of_the_largest_size_fit_into_memory(tmp_path: Path) -> None:
     """At 64 connections, whose replies come at the same time; then they are scored, published and shown."""
     with fixed(says("a" * (LARGEST_REPLY_BYTES - 1000))) as server:
-        command = [sys.executable, "-c", RUN, server.url, str(tmp_path / "run")]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
-    answers, megabytes = map(int, done.stdout.split())
+        answers, megabytes = map(int, python(RUN, server.url, tmp_path / "run").split())
     assert answers * LARGEST_REPLY_BYTES > 2 * 500 * 2**20 / 3
     assert megabytes < 500

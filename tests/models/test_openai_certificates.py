@@ -12,8 +12,6 @@ from loopback import Loopback
 from models.hostile import KEY, chat, model_of, one
 from sealegs.errors import ModelUnreachable
 
-pytestmark = pytest.mark.slow
-
 
 def test_a_certificate_that_does_not_hold_is_named_and_nothing_is_sent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

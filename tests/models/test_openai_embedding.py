@@ -23,8 +23,6 @@ from sealegs.models.registry import load_model
 from sealegs.models.vectors import usable, vector_problem
 from sealegs.types import Embed, Response
 
-pytestmark = pytest.mark.slow
-
 Item = dict[str, Any]
 
 

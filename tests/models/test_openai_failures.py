@@ -34,8 +34,6 @@ from sealegs.models.openai.transport import requested_wait
 from sealegs.models.registry import load_model
 from sealegs.types import Request, Response
 
-pytestmark = pytest.mark.slow
-
 FAILS = ["400", "413", "422", "418"]
 SUSPECTS = ["401", "402", "403", "404", "405", "redirect", "a page"]
 

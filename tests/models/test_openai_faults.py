@@ -24,8 +24,6 @@ from sealegs.models.openai.transport import Connector
 from sealegs.types import Embed, Request, Response
 from suites import until
 
-pytestmark = pytest.mark.slow
-
 TIMEOUT_S = 60.0
 """Of one try: more than any reply takes on a machine that is busy."""
 STALL_S = 3.0

@@ -19,8 +19,6 @@ from sealegs.models.openai.endpoint import endpoints
 from sealegs.models.registry import load_model
 from sealegs.types import Response
 
-pytestmark = pytest.mark.slow
-
 
 def spellings() -> dict[str, str]:
     return {

@@ -18,8 +18,6 @@ from sealegs.harness.gate import RequestGate, RoleGate
 from sealegs.harness.limits import Limits
 from sealegs.types import Capability, LogLikelihood, Logprobs
 
-pytestmark = pytest.mark.slow
-
 LOGLIKELIHOOD: frozenset[Capability] = frozenset({"loglikelihood"})
 
 

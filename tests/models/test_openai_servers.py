@@ -17,8 +17,6 @@ from sealegs.errors import CapabilityError, ModelUnreachable
 from sealegs.models.openai.servers import FAILURES_LEFT_OUT
 from sealegs.types import LogLikelihood, Request
 
-pytestmark = pytest.mark.slow
-
 
 def chats(count: int) -> list[Request]:
     return [chat(f"question {number}", max_tokens=8) for number in range(count)]

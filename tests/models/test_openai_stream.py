@@ -12,7 +12,6 @@ from models.hostile import answers, chat, model_of
 from sealegs.errors import BudgetReached
 from sealegs.types import Request, Response
 
-pytestmark = pytest.mark.slow
 PATIENCE_S = 120
 
 

@@ -16,8 +16,6 @@ from sealegs.models.presets import find_preset, presets
 from sealegs.models.registry import load_model
 from sealegs.types import ModelRef
 
-pytestmark = pytest.mark.slow
-
 KEY = "gsk-4f9a0c2d7b61e835aa"
 Settings = Callable[[str], Path]
 

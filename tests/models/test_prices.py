@@ -9,15 +9,13 @@ import pytest
 
 import sealegs as sl
 from commandline import sealegs
-from models.conftest import Imitated
+from dialects import Imitated
 from present import present
 from sealegs.errors import BudgetReached, DataError, UsageError
 from sealegs.harness.gate import RequestGate
 from sealegs.harness.limits import Limits, Price
 from sealegs.models.prices import price_of, price_table
 from sealegs.types import Generate, ModelRef, Response, Sampling
-
-pytestmark = pytest.mark.slow
 
 GROQ = "groq:openai/gpt-oss-120b"
 REPORTED = f"table of {price_table().date}, from reports of the provider's page"

@@ -15,8 +15,6 @@ from sealegs.models.registry import load_model
 from sealegs.models.sbert import SentenceTransformer
 from sealegs.types import Rank
 
-pytestmark = pytest.mark.slow
-
 WORDS = ["keel", "harbour", "light", "rope", "tide", "sail", "anchor", "storm", "gull", "mast"]
 LONG = "the boats come in at dawn and go out at dusk " * 40
 

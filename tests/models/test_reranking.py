@@ -19,8 +19,6 @@ from sealegs.models.openai.transport import RequestError
 from sealegs.models.registry import load_model
 from sealegs.types import Rank, Response
 
-pytestmark = pytest.mark.slow
-
 TEXTS = ["a keel", "the harbour light at dawn, seen from the sea", "rope", "한국어 汉语"]
 
 

@@ -19,8 +19,6 @@ from sealegs.models.registry import load_model
 from sealegs.models.sbert import SentenceTransformer
 from sealegs.types import Embed, Request
 
-pytestmark = pytest.mark.slow
-
 BESIDE = Path(__file__).resolve().parents[3] / "shared" / "data"
 PUBLISHED = (
     Path(os.environ.get("SEALEGS_REFERENCE_DATA", BESIDE))

@@ -22,8 +22,6 @@ from sealegs.models.local.steps.recorded import RecordedSteps
 from sealegs.models.local.steps.sampling import largest_in_nucleus, log_exponentials
 from sealegs.types import LogLikelihood, Request
 
-pytestmark = pytest.mark.slow
-
 TEXTS = (*tiny.TEXTS, "1 2 3")
 
 

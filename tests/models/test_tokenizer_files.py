@@ -17,8 +17,6 @@ from sealegs.models.embedded import embedded_folder, embedder_folder
 from sealegs.models.registry import tokenizer
 from sealegs.models.tokenizer_files import TextTokenizer
 
-pytestmark = pytest.mark.slow
-
 TEXTS = ("The captain sees 12 ships.", "Капитан видит море…", " two  spaces ", "", "漢字 🚢")
 
 
