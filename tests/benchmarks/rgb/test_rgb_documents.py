@@ -206,7 +206,7 @@ The board of Pell meets in May to look at them.
 """
 CODE = """# Pell tool
 
-Files that match "*.log" or the *whole* name are sent to Pell by:
+Files that match "*.log" or the *whole* name are sent to Pell. Do it so:
 
     $ pell send *.log
     sent 3 files
@@ -257,7 +257,7 @@ Ann Lee wrote it in 1988, says she.
         (
             CODE,
             [
-                'Pell tool: Files that match "*.log" or the whole name are sent to Pell by: '
+                'Pell tool: Files that match "*.log" or the whole name are sent to Pell. '
                 "The 'pell' command reads 20 files. Ann Lee wrote it in 1988, says she.",
             ],
         ),

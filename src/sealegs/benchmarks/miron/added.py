@@ -52,7 +52,7 @@ def probability(logprobs: Sequence[float]) -> float:
 
 
 def quadrant(right: bool, probability: float) -> str:
-    """What a text and the probability of a right one mean together; `metrics.QUADRANTS` describes each."""
+    """What a text and the probability of a right one mean together; a metric of that name describes it."""
     if right:
         return "knows" if probability >= SURE else "doubts"
     return "slips" if probability >= SURE else "does_not_know"

@@ -258,25 +258,8 @@ STRINGS = (
 """Ours, of the target as a string: what the tokenizer costs (`strings`)."""
 METRICS = (*PUBLISHED, *ADDED, *STRINGS)
 
-QUADRANTS = {
-    "knows": ("Right and sure", "it writes a right continuation, with a probability of one half or more"),
-    "doubts": (
-        "Right and not sure",
-        "it writes a right continuation, to which it gives less than one half: the rest goes to other "
-        "continuations, or to other tokens of the same text",
-    ),
-    "slips": (
-        "Sure, and not right",
-        "it writes another continuation, though it gives one half or more to the right ones: the text "
-        "continues inside the word, or several answers share the probability, or the server does not take "
-        "the likeliest token",
-    ),
-    "does_not_know": (
-        "Neither right nor sure",
-        "it writes another continuation, and gives less than one half to the right ones",
-    ),
-}
-"""What the metrics of these names count: a title, and what is meant."""
+QUADRANTS = ("knows", "doubts", "slips", "does_not_know")
+"""The metrics of which an example is one: whether its text is right, and whether the model was sure."""
 
 TOKENIZED_TEXTS = (
     Metric(
@@ -302,21 +285,5 @@ TOKENIZED_TEXTS = (
     ),
 )
 """Of a tokenizer without a model: of whole texts, by language."""
-TOKENIZED_TARGETS = (
-    Metric(
-        "target_tokens",
-        "Tokens of the target",
-        "count",
-        None,
-        "How many tokens a model has to get right to write the continuation that MIRON expects.",
-    ),
-    Metric(
-        "boundary_merges",
-        "Boundary merges",
-        "share",
-        "lower",
-        "How often the last letters of the prompt and the first of the continuation are one token, so that a "
-        "prompt that ends there cuts a token in two.",
-    ),
-)
+TOKENIZED_TARGETS = tuple(each for each in ADDED if each.name in ("target_tokens", "boundary_merges"))
 """Of a tokenizer without a model: of the target, by language and category."""

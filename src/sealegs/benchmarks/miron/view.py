@@ -105,9 +105,9 @@ def _tokens(record: MironRecord) -> Iterator[Tokens]:
 
 
 def _quadrant(record: MironRecord) -> Iterator[Facts]:
-    for name, (title, meaning) in QUADRANTS.items():
-        if record.score.values.get(name) == 1:
-            yield Facts("what that means", ((title, meaning),))
+    for metric in METRICS:
+        if metric.name in QUADRANTS and record.score.values.get(metric.name) == 1:
+            yield Facts("what that means", ((metric.title, f"{metric.meaning} {metric.caution}"),))
 
 
 def _string(record: MironRecord) -> Iterator[Facts]:

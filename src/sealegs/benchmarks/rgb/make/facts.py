@@ -126,9 +126,9 @@ def _completed(fact: Fact, false: Mapping[str, str], answers: AnswerKnowledge, *
 def _listed(relation: Relation, lang: str, table: Table) -> Iterator[Fact]:
     """The facts of a table in one language. The answers that are near one in its group are its false ones."""
     for group in table.values():
-        pairs = [row.pair(lang) for row in group if row.pair(lang).answer]
+        pairs = [pair for row in group for pair in [row[:2] if lang == "en" else row[2:]] if pair[1]]
         for index, (subject, answer) in enumerate(pairs):
-            near = (pair.answer for pair in pairs[max(0, index - NEAR) : index + NEAR + 1])
+            near = (other for _, other in pairs[max(0, index - NEAR) : index + NEAR + 1])
             fakes = tuple(other for other in near if not _alike(other, answer))
             notes = tuple(fill(note, {"subject": subject}) for note in relation.notes)
             yield Fact(subject=subject, answer=answer, fakes=fakes, notes=notes)
@@ -139,11 +139,9 @@ def _alike(answer: str, other: str) -> bool:
     return states(other, _giveaways(answer)) or states(answer, _giveaways(other))
 
 
-def fact_row(
-    relation: Relation, fact: Fact, lang: str, rng: random.Random, fixed: Fixed | None = None
-) -> dict[str, Any]:
+def fact_row(relation: Relation, fact: Fact, lang: str, rng: random.Random, fixed: Fixed) -> dict[str, Any]:
     """A question about a fact with a false answer, and its documents."""
-    writing = Writing(names_of(lang).gap, rng, fixed or Fixed())
+    writing = Writing(names_of(lang).gap, rng, fixed)
     true, false = _versions(relation, fact, writing)
     return {
         "query": write(pick(relation.queries, rng), _fact_slots(fact), rng),

@@ -70,6 +70,9 @@ _NUMBERED = re.compile(
     r"第[一二三四五六七八九十\d]+[章节]\s*|[一二三四五六七八九十]+、)"
 )
 _ASKED, _ANSWERED = (re.compile(rf"^ *{letter}\d*[.:)] +", re.MULTILINE) for letter in "QA")
+_REMOVED = "\x00"
+"""In the place of code between fences."""
+_ANNOUNCEMENT = re.compile(r"(?:\A|(?<=[.!?。！？]))[^.!?。！？]*[:：]\Z")
 _IMAGE = re.compile(r"!\[[^\]]*\]\([^)]*\)")
 _LINK = re.compile(r"\[([^\]]+)\](?:\([^)]*\)|\[[^\]]*\])")
 _QUOTED = re.compile(r"(?<!`)`([^`']+)'")
@@ -105,11 +108,14 @@ def read_sections(text: str, lang: Lang) -> Sections:
     text = _MANUAL_NAME.sub(r"# \1\n\n", text)
     if len(_ASKED.findall(text)) > 1:
         text = _ANSWERED.sub("\n", text)
-    text = _COMMENT_LINES.sub("", _CODE.sub("\n\n", _FRONT_MATTER.sub("", text)))
+    text = _COMMENT_LINES.sub("", _CODE.sub(f"\n\n{_REMOVED}\n\n", _FRONT_MATTER.sub("", text)))
     sections = [Section("", [])]
     blocks = list(_blocks(_without_page_marks(text).strip("\n").split("\n"), lang))
     questions = sum(heading and _asks(lines[0]) for heading, lines in blocks)
     for heading, lines in blocks:
+        if not lines:  # code, which the sentence before it may announce
+            sections[-1].paragraphs[-1:] = (_ANNOUNCEMENT.sub("", p) for p in sections[-1].paragraphs[-1:])
+            continue
         begins = not title and not any(section.paragraphs for section in sections)
         # The first question of a FAQ is not its title, nor is the first of numbered sections.
         if (questions > 1 and _asks(lines[0])) or _NUMBERED.match(lines[0]):
@@ -165,7 +171,8 @@ def _steps(lines: Sequence[str], index: int) -> Iterator[int]:
 
 
 def _blocks(lines: Sequence[str], lang: Lang) -> Iterator[tuple[bool, list[str]]]:
-    """The headings and paragraphs of a text, each with whether it is a heading; code is left out."""
+    """The headings and paragraphs of a text, each with whether it is a heading; code is a paragraph of no
+    line."""
     groups = [list(group) for blank, group in groupby(lines, key=lambda line: not line.strip()) if not blank]
     numbered = {
         index
@@ -180,7 +187,9 @@ def _blocks(lines: Sequence[str], lang: Lang) -> Iterator[tuple[bool, list[str]]
         for heading, block in _block(group, lang):
             if heading:
                 yield True, block
-            elif not _is_code(block, margin):
+            elif _is_code(block, margin):
+                yield False, []
+            else:
                 yield False, block
                 margin = _indent(block)
 
@@ -199,6 +208,8 @@ def _is_numbered_heading(lines: Sequence[str], lang: Lang) -> bool:
 
 def _is_code(lines: Sequence[str], margin: int) -> bool:
     """Whether a paragraph is code or a drawing: indented and not ending as text does, or full of symbols."""
+    if lines == [_REMOVED]:
+        return True
     text = _ADDRESS.sub("", _LINK.sub(r"\1", "".join(lines)))
     symbols = len(_SYMBOL.findall(text)) / max(1, len("".join(text.split())))
     if _indent(lines) < margin + CODE_INDENT:

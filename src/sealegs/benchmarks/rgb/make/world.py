@@ -165,25 +165,9 @@ def read_folder(lang: str, folder: str, type: type[T]) -> dict[str, T]:
     return {path.stem: read_json(__package__, "bank", lang, folder, path.name, type=type) for path in paths}
 
 
-class SubjectAnswer(NamedTuple):
-    subject: str
-    answer: str
-
-
-class TableRow(NamedTuple):
-    """A well-known fact in two languages; empty in one where it is not asked about."""
-
-    english_subject: str
-    english_answer: str
-    chinese_subject: str
-    chinese_answer: str
-
-    def pair(self, lang: str) -> SubjectAnswer:
-        return SubjectAnswer(*(self[:2] if lang == "en" else self[2:]))
-
-
-Table: TypeAlias = dict[str, tuple[TableRow, ...]]
-"""Facts of one sort in groups of like ones, each group in an order that puts near what is alike."""
+Table: TypeAlias = dict[str, tuple[tuple[str, str, str, str], ...]]
+"""Well-known facts of one sort in groups of like ones, each group in an order that puts near what is alike.
+A row is the subject and the answer in English, then both in Chinese; empty where it is not asked about."""
 
 
 def read_tables() -> dict[str, Table]:
