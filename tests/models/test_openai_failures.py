@@ -127,11 +127,10 @@ def test_retry_after_holds_back_every_new_request() -> None:
         ({"Retry-After": "2.5"}, 2.5),
         ({"Retry-After": "-5"}, 0),
         ({"Retry-After": "1e999"}, None),
-        ({"Retry-After": "Fri, 31 Dec 99999999999999999999 23:59:59 GMT"}, None),
-        ({"Retry-After": "Fri, 31 Dec 1999 23:59:59 GMT"}, 0),
+        ({"Retry-After": "Fri, 31 Dec 1999 23:59:59 GMT"}, None),
     ],
 )
-def test_retry_after_is_read_in_any_form(headers: dict[str, str], seconds: float | None) -> None:
+def test_retry_after_is_read_as_seconds(headers: dict[str, str], seconds: float | None) -> None:
     assert requested_wait(headers) == seconds
 
 
