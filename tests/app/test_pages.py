@@ -127,6 +127,18 @@ def test_a_runs_page_is_its_report_with_the_data_of_all_samples(app: Serving, ru
     assert "The check is right" in part.text
 
 
+def test_the_texts_of_samples_come_with_the_rows_that_are_shown(app: Serving, runs: Path) -> None:
+    samples = sl.load_run(runs / "one").samples()
+    texts = [list(map(escape_controls, row)) for row in samples.row_texts([6, 2])]
+    assert json.loads(app.visitor.get("/samples?run=one&rows=6,2").text) == texts
+    assert json.loads(app.visitor.get("/samples?run=one&search=zzz").text) == []
+    question = samples.record(3).sample.inputs.query
+    rows = json.loads(app.visitor.get(address("/samples", run="one", search=question)).text)
+    assert rows == samples.select(search=question)
+    for wrong in ("x", "8", "-1", "1.5", "9" * 5_000):
+        assert app.visitor.get(address("/samples", run="one", rows=wrong)).status == 422
+
+
 def test_a_page_shows_what_was_written_since(app: Serving, runs: Path) -> None:
     """Pages are kept, and made anew when a file of the run has changed."""
     copy = runs / "copied"

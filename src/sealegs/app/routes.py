@@ -50,6 +50,10 @@ ACTIONS = {
 """What forms are sent to. Each is a function of a module in `pages`, imported once the app is up."""
 
 
+LATE = ("sealegs.report.pictures", "sealegs.page.verdict", "sealegs.harness.stored.marks")
+"""What the command line imports only where it is needed, and every page of a run needs."""
+
+
 def add_routes(app: web.Application) -> None:
     app.add_routes([web.get(address, _handler(page)) for address, page in PAGES.items()])
     app.add_routes([web.post(address, _handler(action)) for address, action in ACTIONS.items()])
@@ -81,6 +85,8 @@ def _load_pages() -> None:
 
     for name in PAGES.values():
         _function(name)
+    for name in LATE:
+        import_module(name)
     compile_templates("app/templates", "report", "report/samples", "page")
     list(usable_benchmarks())  # their modules are imported by that
 

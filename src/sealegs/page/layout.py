@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
-from fnmatch import fnmatchcase
+from fnmatch import translate
 from typing import NamedTuple, TypeAlias
 
 from msgspec import Struct
@@ -58,7 +59,7 @@ class Bars(Curve, frozen=True, kw_only=True):
 class Points(Struct, frozen=True, kw_only=True):
     """A point for each sample: two of its numbers, coloured by a third thing.
 
-    A name is that of a value, a detail or a tag of a sample's score.
+    A name is that of a value or a tag of a sample's score.
     """
 
     title: str
@@ -116,10 +117,10 @@ class Layout(Struct, frozen=True, kw_only=True):
         """The titles and figures beside the headline, where the summary has them."""
         main = [Column(metric.name, metric.title) for metric in self.metrics[1:] if metric.main]
         return [
-            (column.title, figure)
+            (column.title, summary[name])
             for column in self.facts or main
-            for name, figure in summary.items()
-            if fnmatchcase(name, column.metric) and ("/" in column.metric or "/" not in name)
+            for name in filter(re.compile(translate(column.metric)).match, summary)
+            if "/" in column.metric or "/" not in name
         ]
 
     def part(self, summary: Summary) -> str:

@@ -60,15 +60,13 @@ class Canvas:
 
 
 def _element(kind: str, attributes: dict[str, object], words: str = "", inside: str = "") -> str:
-    listed = "".join(
-        f' {name.replace("_", "-")}="{escape(_written(value))}"' for name, value in attributes.items()
-    )
+    listed = "".join(f' {name.replace("_", "-")}="{_written(value)}"' for name, value in attributes.items())
     content = inside or str(escape(words))
     return f"<{kind}{listed}>{content}</{kind}>" if content else f"<{kind}{listed}/>"
 
 
 def _written(value: object) -> str:
-    return f"{value:.1f}".removesuffix(".0") if isinstance(value, float) else str(value)
+    return f"{value:.1f}".removesuffix(".0") if isinstance(value, float) else escape(str(value))
 
 
 # Axes

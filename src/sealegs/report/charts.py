@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, TypeAlias
 
-import msgspec
 from msgspec import Struct
 
 from sealegs.analysis.intervals import RANGES
+from sealegs.harness.stored.samples import Samples
 from sealegs.page.examples import shortened
 from sealegs.page.format import escape_controls, no_interval, tag_value
 from sealegs.page.layout import Bars, Curve, Points
 from sealegs.page.metrics import Metric, declaration
 from sealegs.page.tables import figure, is_number, values_of
-from sealegs.types import Record, Summary, Unit
+from sealegs.types import Summary, Unit
 
 MOST_POINTS = 1200
 """Points of one chart: more would hide each other, and make the page heavy."""
@@ -113,26 +113,23 @@ def bars(
     )
 
 
-def points(
-    records: Iterable[Record], spec: Points, metrics: Sequence[Metric]
-) -> tuple[PointChart | None, str]:
+def points(samples: Samples, spec: Points, metrics: Sequence[Metric]) -> tuple[PointChart | None, str]:
     """Samples as points, and what is to be said of them; no chart where too few have both numbers.
 
     Where there are very many they are thinned evenly.
     """
-    samples = [
+    columns = (samples.column(name) for name in (spec.x, spec.y, spec.colour))
+    known = [
         (float(x), float(y), str(colour))
-        for record in records
-        if (x := field_of(record, spec.x)) is not None
-        and (y := field_of(record, spec.y)) is not None
-        and (colour := field_of(record, spec.colour)) is not None
+        for x, y, colour in zip(*columns, strict=True)
+        if x is not None and y is not None and colour is not None
     ]
-    if len(samples) < 3:
+    if len(known) < 3:
         return None, ""
-    drawn = samples[:: -(-len(samples) // MOST_POINTS)]
+    drawn = known[:: -(-len(known) // MOST_POINTS)]
     note = "Each point is a sample."
-    if len(drawn) < len(samples):
-        note += f" Showing {len(drawn):,} of {len(samples):,} samples."
+    if len(drawn) < len(known):
+        note += f" Showing {len(drawn):,} of {len(known):,} samples."
     names = _category_names([colour for _, _, colour in drawn])
     categories: dict[str, list[tuple[float, float]]] = {
         name: [] for name in sorted({*names}, key=lambda name: (name == OTHER, name))
@@ -162,13 +159,6 @@ def _category_names(values: Sequence[str]) -> list[str]:
         return names
     frequent = frequent[: MOST_CATEGORIES - 1]
     return [name if name in frequent else OTHER for name in names]
-
-
-def field_of(record: Record, name: str) -> Any:
-    """A value, a detail or a tag of a sample's score."""
-    score = record.score
-    detail = msgspec.to_builtins(score.detail) or {}
-    return score.values.get(name, detail.get(name, score.tags.get(name)))
 
 
 def _domain(series: Sequence[Series], unit: Unit) -> tuple[float, float]:

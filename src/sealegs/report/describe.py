@@ -192,12 +192,17 @@ class RunDescription:
         return self.layout.main_meanings(self.first.summary)
 
     @cached_property
+    def comparison(self) -> Comparison:
+        """Every pair of runs, paired by sample."""
+        return compare(*self.runs.values())
+
+    @cached_property
     def differences(self) -> Overview | None:
-        """Every pair of runs, paired by sample; or why they cannot be paired."""
+        """What the comparison says; or why the runs cannot be paired."""
         if not self.several:
             return None
         try:
-            return comparison_overview(compare(*self.runs.values()))
+            return comparison_overview(self.comparison)
         except UsageError as error:
             return Overview("", warnings=[f"The runs cannot be paired: {error}"])
 

@@ -101,7 +101,7 @@ def _draw(
                         summaries[name] = each.figures
             return picture.title, drawing.curve(summaries, picture), ""
         case Points():
-            return f"{picture.title}{of_run}", *drawing.points(first.records(), picture, layout.metrics)
+            return f"{picture.title}{of_run}", *drawing.points(first.samples(), picture, layout.metrics)
 
 
 def settings_of(spec: RunSpec) -> list[tuple[str, str]]:

@@ -89,10 +89,11 @@ def _compared(settings: AppSettings, names: tuple[str, ...]) -> str:
 @lru_cache(maxsize=32)
 def _comparison(settings: AppSettings, names: tuple[str, ...], _versions: tuple[Stamp, ...]) -> str:
     runs = [open_run(settings.runs, name) for name in names]
-    compare(*runs)  # refused with its reason where they cannot be paired
+    values = page_values(*runs)
+    _ = values["described"].comparison  # refused with its reason where they cannot be paired
     return render_page(
         settings, "comparison.html", "/compare",
-        names=names, changes=_changes(*runs[:2]), samples=None, **page_values(*runs),
+        names=names, changes=_changes(*runs[:2]), samples=None, **values,
     )  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ from sealegs.harness.folder import Run, load_run
 from sealegs.harness.stored.listing import open_run, path_of
 from sealegs.page.format import interval, nouns, value
 from sealegs.report.html_page import page_values
-from sealegs.report.samples.table import sample_data, sample_table
+from sealegs.report.samples.table import SampleTable, row_texts, sample_data
 
 SECONDS = 1.0
 """Between two looks at a run that is being written."""
@@ -59,26 +60,32 @@ def _process(settings: AppSettings, name: str) -> Started | None:
 def _report(settings: AppSettings, name: str, path: Path, _version: Stamp) -> str:
     """The report with what only the app can do: details of all samples, marks, further runs."""
     run = load_run(path)
-    samples = sample_table(run, source=f"/samples?run={quote(name)}")
+    samples = SampleTable(source=f"/samples?run={quote(name)}")
     return render_page(settings, "run.html", "/", run=name, samples=samples, **page_values(run))
 
 
 async def samples(request: web.Request) -> web.Response:
-    """The data of the table of samples."""
-    settings, name = settings_of(request), request.query.get("run", "")
-    return web.Response(body=await in_thread(_samples, settings, name), content_type="application/json")
+    """The data of the table of samples; the texts of some of its rows, or the rows that hold some words."""
+    body = msgspec.json.encode(await in_thread(_samples, settings_of(request), request.query))
+    return web.Response(body=body, content_type="application/json")
 
 
-def _samples(settings: AppSettings, name: str) -> bytes:
-    path = path_of(settings.runs, name)
-    return _sample_data(name, path, stamp(path))
-
-
-@lru_cache(maxsize=8)
-def _sample_data(name: str, path: Path, _version: Stamp) -> bytes:
-    run = load_run(path)
+def _samples(settings: AppSettings, query: Mapping[str, str]) -> Any:
+    name = query.get("run", "")
+    run = open_run(settings.runs, name)
+    if words := query.get("search"):
+        return run.samples().select(search=words)
+    if rows := query.get("rows"):
+        return row_texts(run.samples(), _row_numbers(rows))
     marks = {mark.sample: mark.verdict for mark in run.marks() if not mark.metric}
     return sample_data(run, source=f"/sample?run={quote(name)}", marks=marks)
+
+
+def _row_numbers(text: str) -> list[int]:
+    try:
+        return msgspec.json.decode(f"[{text}]", type=list[int])
+    except msgspec.DecodeError:
+        raise UsageError(f"rows={text}: give numbers of rows, separated by commas.") from None
 
 
 # While it runs

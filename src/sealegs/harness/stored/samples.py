@@ -140,17 +140,17 @@ class Samples:
             chosen &= np.array([cell is not None and str(cell) in texts for cell in cells], dtype=bool)
         rows: list[int] = np.flatnonzero(chosen).tolist()
         if sort:
-            keys = self._keys(_known(sort, {**self.index.tags, **self.index.values}, "tag or value"))
+            keys = self.column(_known(sort, {**self.index.tags, **self.index.values}, "tag or value"))
             with_key = [row for row in rows if keys[row] is not None]
             with_key.sort(key=keys.__getitem__, reverse=descending)
             rows = [*with_key, *(row for row in rows if keys[row] is None)]
         return [row for row in rows if row in self._found(search)] if search else rows
 
-    def _keys(self, name: str) -> Sequence[Any]:
-        """What rows are sorted by; None where a row lacks it."""
+    def column(self, name: str) -> Sequence[Any]:
+        """A value or a tag of all rows; None where a row lacks it."""
         if name in self.index.values:
             return [None if value != value else value for value in self.cells(name).tolist()]
-        return self.index.tags[name]
+        return self.index.tags.get(name, [None] * len(self))
 
     def record(self, row: int) -> Record:
         """The whole record of a row."""
@@ -206,6 +206,8 @@ class Samples:
 
     def row_texts(self, rows: Sequence[int]) -> list[SampleOpening]:
         """The question of some rows, its setting, the expected answer and the first answer, in short."""
+        for row in rows:
+            self._check(row)
         with unchanged(self.path, self._state) as file:
             return [self._row_text(self._decode(row, self._line(file, row))) for row in rows]
 

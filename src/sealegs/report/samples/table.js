@@ -12,12 +12,20 @@
 
   const served = document.currentScript.dataset.source; // the app's; a report has its data in the page
   const data = served ? await (await fetch(served)).json() : JSON.parse(document.getElementById("samples-data").textContent);
+  const texts = data.texts; // of each sample those of TEXTS; the app gives those of further rows when they are shown
   const tags = data.columns.filter((column) => column.names);
   const outcomes = Object.fromEntries(Object.entries(data.outcomes).map(([name, rows]) => [name, new Set(rows)]));
   const state = { outcomes: new Set(), tags: new Map(), search: "", all: false, sort: null, down: false, page: 0, selected: null };
   let rows = []; // the numbers of the samples that match, in order
   let views = new Map(); // the details of samples: HTML, or plain texts under their names
-  let searched = null; // the texts of each sample in lower case, made by the first search
+  let searched = null; // the texts of each sample in lower case, made by the first search in a report
+  let hits = null; // the rows in which the app found what is searched
+
+  // A part of the data that the app gives when it is asked for.
+  async function part(name, value) {
+    const reply = await fetch(`${served}&${name}=${encodeURIComponent(value)}`);
+    return reply.ok ? reply.json() : [];
+  }
 
   function make(name, attributes = {}, ...children) {
     const element = document.createElement(name);
@@ -31,6 +39,7 @@
 
   // What a cell holds: a number, a text, or null.
   function cell(column, row) {
+    if (column.kind === "text") return texts[row]?.[column.number] ?? "";
     if (!column.names) return column.values[row];
     return column.values[row] < 0 ? null : column.names[column.values[row]];
   }
@@ -53,13 +62,14 @@
 
   function matching() {
     const wanted = [...state.tags].map(([column, code]) => [column.values, code]);
-    const needle = state.search.toLowerCase();
+    const needle = served ? "" : state.search.toLowerCase();
     if (needle && !searched) searched = data.columns[0].values.map((id, row) => searchable(id, row).toLowerCase());
     const found = [];
     for (let row = 0; row < data.count; row += 1) {
       if (![...state.outcomes].every((name) => outcomes[name].has(row))) continue;
       if (!wanted.every(([values, code]) => values[row] === code)) continue;
       if (needle && !searched[row].includes(needle)) continue;
+      if (hits && !hits.has(row)) continue;
       found.push(row);
     }
     return found;
@@ -73,7 +83,7 @@
   }
 
   function searchable(id, row) {
-    return [id, ...TEXTS.map((name) => data.short[name][row]), bodies(views.get(row) || "")].join("\n");
+    return [id, ...texts[row], bodies(views.get(row) || "")].join("\n");
   }
 
   // The codes of a tag are in the order of its names, so that they can be compared in their place.
@@ -110,10 +120,10 @@
   const score = data.columns.find((column) => column.kind === "value");
   const judged = data.correct.some((share) => share !== null);
   const scored = score && judged && score.values.some((value) => value !== null && value !== 0 && value !== 1);
+  const textColumns = TEXTS.map((title, number) => ({ title, number, kind: "text" }))
+    .filter(({ number }) => texts.some((each) => each[number]));
   function columns() {
-    const texts = TEXTS.filter((name) => data.short[name].some((text) => text))
-      .map((name) => ({ title: name, kind: "text", values: data.short[name] }));
-    return [...texts, ...(state.all ? data.columns : scored ? [score] : [])];
+    return [...textColumns, ...(state.all ? data.columns : scored ? [score] : [])];
   }
 
   function sortBy(column) {
@@ -144,7 +154,7 @@
     const view = views.get(row);
     if (typeof view === "string") detail.innerHTML = view; // escaped by the template that wrote it
     else if (data.source) load(row);
-    else detail.append(plain(row, view || TEXTS.map((name) => [name, data.short[name][row] || "–"])));
+    else detail.append(plain(row, view || TEXTS.map((name, number) => [name, texts[row][number] || "–"])));
     detail.scrollTop = 0;
   }
 
@@ -177,7 +187,7 @@
   function recall() {
     const asked = new URLSearchParams(location.search);
     for (const name of (asked.get("show") || "").split(",")) if (outcomes[name]) state.outcomes.add(name);
-    state.search = search.value = asked.get("search") || "";
+    search.value = asked.get("search") || "";
     const row = data.ids.indexOf(asked.get("sample"));
     return row < 0 ? null : row;
   }
@@ -235,7 +245,8 @@
     for (const column of all) {
       const text = shown(column, row);
       const look = { text: "text", value: null }[column.kind];
-      line.append(make("td", { class: look === undefined ? "left" : look, "data-title": column.title }, make("span", {}, text)));
+      const span = make("span", { "data-text": column.number ?? null }, text);
+      line.append(make("td", { class: look === undefined ? "left" : look, "data-title": column.title }, span));
     }
     return line;
   }
@@ -256,6 +267,17 @@
     back.disabled = state.page === 0;
     next.disabled = first + PAGE >= rows.length;
     for (const [name, button] of buttons) button.setAttribute("aria-pressed", String(name ? state.outcomes.has(name) : !state.outcomes.size));
+    loadTexts(page.filter((row) => !texts[row]));
+  }
+
+  async function loadTexts(missing) {
+    if (!missing.length) return;
+    const loaded = await part("rows", missing);
+    loaded.forEach((each, index) => {
+      const row = missing[index];
+      texts[row] = each;
+      for (const span of lines.get(row)?.querySelectorAll("[data-text]") || []) span.textContent = each[span.dataset.text];
+    });
   }
 
   // Filters
@@ -288,8 +310,15 @@
   let timer = 0;
   const search = make("input", { type: "search", oninput: () => {
     clearTimeout(timer);
-    timer = setTimeout(() => { state.search = search.value; update(); }, 150);
+    timer = setTimeout(find, 150);
   } });
+  async function find() {
+    const words = state.search = search.value;
+    const found = served && words ? new Set(await part("search", words)) : null;
+    if (words !== state.search) return; // another search has begun
+    hits = found;
+    update();
+  }
   const every = make("input", { type: "checkbox", onchange: () => { state.all = every.checked; draw(); } });
   const chosen = tags.filter((column) => column.names.length > 1 && column.names.length <= MOST_NAMES);
   const filters = make("div", { class: "filters", role: "search", "aria-label": "Filter the samples" },
@@ -304,8 +333,9 @@
   document.getElementById("samples-table").replaceChildren(
     filters, status, split, make("div", { class: "pages" }, back, next));
   wide.addEventListener("change", draw);
+  if (data.note) document.getElementById("samples-note").textContent = data.note;
   const asked = data.source ? recall() : null;
-  update();
+  await find();
   if (asked !== null && rows.includes(asked)) {
     state.page = Math.floor(rows.indexOf(asked) / PAGE);
     state.selected = asked;

@@ -37,7 +37,7 @@ reader opens. Those of the others are plain texts."""
 TEXTS = 3_000_000
 """Characters of the texts in all details."""
 FIRST = 20
-"""Rows that are there without the script."""
+"""Rows of a report that are there without the script, and of the app before any other is looked at."""
 ID = 80
 """Characters of an id or a tag."""
 DIGITS = 5
@@ -47,72 +47,69 @@ DIGITS = 5
 class SampleTable(NamedTuple):
     """What the template shows."""
 
+    source: str = ""
+    """Where the app serves the rest; a report has it in the page."""
     data: Markup = Markup("")
-    """Empty where the app serves it."""
     views: Markup = Markup("")
-    """The details, compressed; empty where the app gives them one by one."""
+    """The details, compressed."""
     script: Markup = Markup("")
-    """Empty where the app serves it as a file."""
     script_hash: str = ""
     """As the content-security policy names the script."""
-    source: str = ""
-    """Where the app serves the data."""
     note: str = ""
     first: Grid | None = None
 
 
-def sample_table(run: Run, *, source: str = "") -> SampleTable | None:
-    """The table of a run's samples; None where there are none.
-
-    In the app `source` is the address of `sample_data`, so that the page itself is small.
-    """
+def sample_table(run: Run) -> SampleTable | None:
+    """The table of a run's samples; None where there are none."""
     samples = run.samples()
     shown = min(len(samples), MOST_SAMPLE_ROWS)
     if not shown:
         return None
-    first = _first(samples, samples.row_texts(range(min(shown, FIRST))))
-    note = _note(samples, shown, all_detailed=bool(source))
-    if source:
-        return SampleTable(source=source, note=note, first=first)
     script = SCRIPT.read_text(encoding="utf-8")
     detailed = _detailed(samples, shown)
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    texts = row_texts(samples, range(shown))
     return SampleTable(
-        data=_embedded(_data(run, samples, shown) | {"detailed": detailed}),
+        data=_embedded({**_data(run, samples, shown), "texts": texts, "detailed": detailed}),
         views=Markup(_packed(samples, detailed)),
         script=Markup(script),
         script_hash=f"sha256-{digest}",
-        note=note,
-        first=first,
+        note=_note(samples, shown),
+        first=_first(samples, texts[:FIRST]),
     )
 
 
-def sample_data(run: Run, *, source: str, marks: Mapping[str, str]) -> bytes:
-    """The data of the table as JSON. `source` is the address of a sample's details, and `marks` has what a
-    person said of samples, by their ids."""
+def sample_data(run: Run, *, source: str, marks: Mapping[str, str]) -> dict[str, Any]:
+    """The data of the table in the app, with the texts of its first rows. `source` is the address of a
+    sample's details, and `marks` has what a person said of samples, by their ids."""
     samples = run.samples()
     shown = min(len(samples), MOST_SAMPLE_ROWS)
     ids = samples.index.ids[:shown]
-    marked = {row: marks[sample] for row, sample in enumerate(ids) if sample in marks}
-    return msgspec.json.encode(
-        _data(run, samples, shown) | {"detailed": [], "source": source, "ids": ids, "marks": marked}
-    )
+    return {
+        **_data(run, samples, shown),
+        "texts": row_texts(samples, range(min(shown, FIRST))),
+        "source": source,
+        "ids": ids,
+        "marks": {row: marks[sample] for row, sample in enumerate(ids) if sample in marks},
+        "note": _note(samples, shown, all_detailed=True),
+    }
+
+
+def row_texts(samples: Samples, rows: Sequence[int]) -> list[list[str]]:
+    """The texts of some rows: question, setting, expected answer and first answer."""
+    return [list(map(escape_controls, texts)) for texts in samples.row_texts(rows)]
 
 
 def _data(run: Run, samples: Samples, shown: int) -> dict[str, Any]:
-    short = samples.row_texts(range(shown))
     return {
         "count": shown,
         "columns": _columns(run, samples, shown),
-        "short": {
-            name: [escape_controls(getattr(each, name)) for each in short] for name in SampleOpening._fields
-        },
         "outcomes": {name: np.flatnonzero(rows[:shown]).tolist() for name, rows in samples.outcomes.items()},
         "correct": [None if value != value else value for value in samples.correct[:shown].tolist()],
     }
 
 
-def _note(samples: Samples, shown: int, *, all_detailed: bool) -> str:
+def _note(samples: Samples, shown: int, *, all_detailed: bool = False) -> str:
     sentences = ["Select a row for details."]
     if samples.decided_by:
         sentences.append(f"Right or wrong is the answer of {samples.decided_by}, which no method exceeds.")
@@ -195,12 +192,12 @@ def _short(text: str) -> str:
     return escape_controls(shortened(text, ID))
 
 
-def _first(samples: Samples, short: list[SampleOpening]) -> Grid:
+def _first(samples: Samples, texts: Sequence[Sequence[str]]) -> Grid:
     """The first samples, for readers without scripts."""
     signs = {1.0: "✓", 0.0: "✗"}
     rows: list[tuple[str, list[Content]]] = [
-        (samples.index.ids[row], [signs.get(correct, "–"), *map(escape_controls, texts)])
-        for row, (correct, texts) in enumerate(zip(samples.correct[:FIRST].tolist(), short, strict=False))
+        (sample, [signs.get(correct, "–"), *row])
+        for sample, correct, row in zip(samples.index.ids, samples.correct.tolist(), texts, strict=False)
     ]
     return Grid("The first samples", "sample", ["result", *SampleOpening._fields], rows, left=6)
 
