@@ -50,7 +50,7 @@ class Page(NamedTuple):
 
 
 PAGES = (
-    Page("mirae", "consistency, by length of the prompt, domain and language", ("mirae",)),
+    Page("mirae", "consistency, by length of the prompt and domain", ("mirae",)),
     Page("rgb", "retrieval robustness: four abilities of a model that is too small for them", ("rgb",)),
     Page("miron", "a base model's tests, asked of a small chat model: morphology, facts, typos", ("miron",)),
     Page("multiview", "BM25, an embedder and a judge on the same triplets, side by side", ("multiview",)),

@@ -86,7 +86,7 @@ def test_a_gate_looks_at_the_coverage_of_what_it_gates(tmp_path: Path) -> None:
     assert gate(new, old, metrics=["mean_similarity/level=2"]).checks[0].passed
     both = ["mean_similarity", "mean_similarity/level=1"]
     assert gate(new, old, metrics=both).checks[0].reason == (
-        "coverage 90% (of mean_similarity/level=1) is under the floor of 95%"
+        "coverage 90% (of Similarity of the answers' texts (SBERT cosine), level 1) is under the floor of 95%"
     )
 
 
@@ -94,7 +94,10 @@ def test_a_gate_fails_where_there_is_nothing_to_compare(tmp_path: Path) -> None:
     old, new = store_pair(tmp_path, noisy(seed=1), np.full((40, 3), np.nan))
     found = gate(new, old, min_coverage=0)
     assert not found.passed
-    assert found.checks[1].reason == "mean_similarity has no sample with a value in both runs"
+    assert (
+        found.checks[1].reason
+        == "Similarity of the answers' texts (SBERT cosine) has no sample with a value in both runs"
+    )
 
 
 # What both runs have
@@ -130,8 +133,8 @@ def test_a_baseline_that_mostly_failed_does_not_let_a_run_pass(tmp_path: Path) -
     found = held(tmp_path, {"mean_similarity": before}, {"mean_similarity": noisy(seed=2)})
     assert [check.passed for check in found.checks] == [True, False]
     assert found.checks[1].reason == (
-        "mean_similarity has a value in both runs for only 30 prompts from 10 questions, of 120: "
-        "the gate needs 80% and 6 questions"
+        "Similarity of the answers' texts (SBERT cosine) has a value in both runs for only 30 prompts from "
+        "10 questions, of 120: the gate needs 80% and 6 questions"
     )
 
 

@@ -65,7 +65,7 @@ def test_the_gate_passes_on_a_rerun_and_fails_on_a_damaged_model(runs: Path) -> 
     damaged = sealegs("gate", runs / "damaged", "--baseline", runs / "first", "--max-drop", "0.05")
     assert damaged.code == 1
     first, *_ = damaged.output.splitlines()
-    assert first.startswith("FAIL  mean_similarity went from 0.")
+    assert first.startswith("FAIL  Similarity of the answers' texts (SBERT cosine) went from 0.")
     assert first.endswith("a significant drop of more than 0.050; 36 prompts from 12 questions")
 
 
@@ -82,7 +82,7 @@ def hostile(tmp_path: Path) -> tuple[str | Path, ...]:
 def test_junit_is_xml_with_a_case_for_each_check(hostile: tuple[str | Path, ...], tmp_path: Path) -> None:
     done = sealegs(*hostile, "--format", "junit", "--out", tmp_path / "gate.xml")
     assert done.code == 1
-    assert done.output.startswith("FAIL  mean_similarity")
+    assert done.output.startswith("FAIL  Similarity of the answers' texts (SBERT cosine)")
     suites = ElementTree.parse(tmp_path / "gate.xml").getroot()
     [suite] = suites
     assert (suites.tag, suite.get("tests"), suite.get("failures")) == ("testsuites", "2", "1")
@@ -100,7 +100,7 @@ def test_github_has_an_annotation_for_each_check_and_no_other(hostile: tuple[str
     lines = done.output.splitlines()
     assert [line.split(" ")[0] for line in lines] == ["::notice", "::error", "::error"]
     assert lines[0].startswith(
-        "::notice title=sealegs gate%3A coverage::coverage 100%25 (of mean_similarity)"
+        "::notice title=sealegs gate%3A coverage::coverage 100%25 (of Similarity of the answers' texts"
     )
     assert "title=sealegs gate%3A mean_similarity/lang=e%250An%2Clevel=1::" in lines[2]
 

@@ -173,7 +173,7 @@ def test_the_terminal_table_lines_up_and_is_plain_when_piped(run: sl.Run) -> Non
     assert "\x1b" not in shown
     assert "<i>loop</i>␛[31m" in shown
     assert "coverage 100% (80 complete)" in shown
-    assert re.search(r"^ *1   0\.\d+ \[ *-?0\.\d+, [01]\.\d+\]", shown, re.MULTILINE)
+    assert re.search(r"^1 +0\.\d+ \[ *-?0\.\d+, [01]\.\d+\]", shown, re.MULTILINE)
     assert "±" not in shown
 
 

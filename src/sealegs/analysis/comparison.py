@@ -106,6 +106,8 @@ class Comparison(Displayed, Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
     """Which samples are compared, and what is not known of how they were asked."""
     differences: tuple[Difference, ...]
+    leading: tuple[Difference, ...]
+    """Those of the first metric, corrected for the pairs of runs alone, as a leaderboard has them."""
     references: tuple[ReferenceMark, ...] = ()
     """The headline of models elsewhere, for orientation."""
 
@@ -172,6 +174,7 @@ def compare_values(
         differs=tuple(dict.fromkeys(words for pair in pairs for words in pair.differs)),
         notes=tuple(dict.fromkeys(notes)),
         differences=_corrected(tests),
+        leading=_corrected([test for test in tests if test.difference.metric == names[0]]),
     )
     return comparison, pairs, tests
 

@@ -21,7 +21,7 @@ from sealegs.harness.folder import Run
 from sealegs.page.format import chance, counts, number, probability, share, signed, tag_name
 from sealegs.page.grid import Displayed
 from sealegs.page.layout import Layout
-from sealegs.page.metrics import Better
+from sealegs.page.metrics import Better, title_of
 from sealegs.types import no_interval_reason
 
 MIN_OVERLAP = 0.8
@@ -43,6 +43,9 @@ class GateCheck(Struct, frozen=True, kw_only=True):
     """One thing that a gate checks: a metric, or the coverage."""
 
     name: str
+    """The metric as in summary.json, or `coverage`."""
+    title: str
+    """The same as a page calls it."""
     passed: bool
     reason: str
     """Why, in one line."""
@@ -106,7 +109,7 @@ def gate(
     )
     parts = zip(comparison.differences, tests, worse, corrected, overlaps, strict=True)
     checks = [
-        _check_coverage(comparison.differences, min_coverage),
+        _check_coverage(comparison.differences, min_coverage, layout),
         *(_check(*each, max_drop, layout) for each in parts),
     ]
     count = sum(p is not None for p in corrected)
@@ -168,11 +171,12 @@ def _check_parts(name: str, common: Values, groups: str) -> None:
         )
 
 
-def _check_coverage(differences: Sequence[Difference], floor: float) -> GateCheck:
+def _check_coverage(differences: Sequence[Difference], floor: float, layout: Layout) -> GateCheck:
     """Whether every gated figure of the new run reaches the floor; a baseline's that does not is named."""
 
     def described(coverage: float, difference: Difference) -> str:
-        return f"{share(coverage)}{f' (of {difference.metric})' if len(differences) > 1 else ''}"
+        title = title_of(layout.metrics, difference.metric)
+        return f"{share(coverage)}{f' (of {title})' if len(differences) > 1 else ''}"
 
     lowest = min(differences, key=lambda difference: difference.coverage_b)
     passed = lowest.coverage_b >= floor
@@ -181,7 +185,7 @@ def _check_coverage(differences: Sequence[Difference], floor: float) -> GateChec
     weakest = min(differences, key=lambda difference: difference.coverage_a)
     if weakest.coverage_a < floor:
         reason += f"; the baseline's, {described(weakest.coverage_a, weakest)}, is under it"
-    return GateCheck(name="coverage", passed=passed, reason=reason)
+    return GateCheck(name="coverage", title="coverage", passed=passed, reason=reason)
 
 
 def _p_beyond(test: Test, allowed: float, worse: Direction) -> float | None:
@@ -220,10 +224,12 @@ def _check(
         passed, reason = _judged(test, difference, allowed, worse, p, layout)
         if difference.n:
             reason = f"{reason}; {based_on}{f' ({guessing})' if guessing else ''}"
+    title = title_of(layout.metrics, difference.metric)
     return GateCheck(
         name=difference.metric,
+        title=title,
         passed=passed,
-        reason=f"{difference.metric} {reason}",
+        reason=f"{title} {reason}",
         difference=difference,
         worse=worse,
         p_holm=p,

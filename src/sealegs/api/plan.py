@@ -37,7 +37,7 @@ from sealegs.models.prices import (
     thinking_by_role,
 )
 from sealegs.models.reasoning import ALLOWANCE, thinks
-from sealegs.models.registry import check_spec, on_server, sent_keys, split_spec
+from sealegs.models.registry import check_spec, key_words, on_server, split_spec
 from sealegs.page.grid import Displayed, Grid, Overview
 from sealegs.types import (
     KIND_NEEDS,
@@ -72,7 +72,7 @@ class Plan(Displayed, Struct, frozen=True):
     thinking: tuple[str, ...] = ()
     """Models that are known to think, and were given no tokens for it: an allowance is counted."""
     keys: tuple[str, ...] = ()
-    """Which environment variable's key would be sent to which host."""
+    """Which environment variable's key would be sent to which host, and which variable is not set."""
 
     def overview(self) -> Overview:
         """A row for each kind of request, and what it costs."""
@@ -147,7 +147,7 @@ def dry_run(benchmark: str | Path, model: str | None = None, **settings: Any) ->
         prices=tuple(shown),
         unpriced=tuple(unpriced),
         thinking=tuple(dict.fromkeys(thinkers.values())),
-        keys=tuple(dict.fromkeys(str(key) for each in refs.values() for key in sent_keys(each))),
+        keys=tuple(dict.fromkeys(words for each in refs.values() for words in key_words(each))),
     )
 
 

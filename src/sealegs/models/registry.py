@@ -127,6 +127,17 @@ def sent_keys(ref: ModelRef) -> list[SentKey]:
     return [key for _, key in called_hosts(ref) if key is not None]
 
 
+def key_words(ref: ModelRef) -> list[str]:
+    """Which keys the requests to a model carry, and which environment variables lack one, in words."""
+    from sealegs.models.openai.endpoint import unset_keys
+
+    if not on_server(ref.spec):
+        return []
+    args = {**ref.args, **split_spec(ref.spec)[1]}
+    unset = unset_keys(args.get("base_url"), args.get("api_key_env"), preset_of(ref.spec))
+    return [*map(str, sent_keys(ref)), *(f"the environment variable {name} is not set" for name in unset)]
+
+
 def load_model(spec: str, **args: Any) -> Model:
     """The model that a spec names: `load_model("hf:path/to/model", dtype="bfloat16")`.
 

@@ -92,7 +92,8 @@ class Grid(Displayed, Struct, frozen=True):
     columns: list[str]
     rows: list[tuple[str, list[Content]]]
     left: int = 0
-    """How many of the first columns, that of the row names included, are aligned to the left."""
+    """How many of the first columns, that of the row names included, are texts. Row names are at the left in
+    any table."""
     lead: str = ""
     """A sentence above the table."""
     note: str = ""
@@ -137,7 +138,7 @@ class Grid(Displayed, Struct, frozen=True):
             padding=(0, 1, 0, 0) if self.left else (0, 1),
         )
         for index, title in enumerate([self.corner, *self.columns]):
-            justify: Literal["left", "right"] = "left" if index < self.left else "right"
+            justify: Literal["left", "right"] = "left" if index < max(1, self.left) else "right"
             table.add_column(Text(escape_controls(title)), justify=justify, no_wrap=True)
         columns = [rich_cells([row[index] for _, row in self.rows]) for index in range(len(self.columns))]
         for index, (name, _) in enumerate(self.rows):
@@ -152,7 +153,7 @@ class Grid(Displayed, Struct, frozen=True):
         def row(texts: Sequence[str]) -> str:
             return f"| {' | '.join(map(as_markdown, texts))} |"
 
-        marks = [":--" if index < self.left else "--:" for index in range(1 + len(self.columns))]
+        marks = [":--" if index < max(1, self.left) else "--:" for index in range(1 + len(self.columns))]
         lines = [row([self.corner, *self.columns]), f"| {' | '.join(marks)} |"]
         lines += [row([name, *map(_text_cell, cells)]) for name, cells in self.rows]
         return "\n".join(lines)

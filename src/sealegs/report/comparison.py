@@ -45,11 +45,10 @@ def _meaning(comparison: Comparison, layout: Layout) -> str:
 def sentences(comparison: Comparison) -> list[str]:
     """For each pair of runs the headline's difference: `Answer consistency: B is worse (B 0.83, A 0.94).`"""
     layout = benchmark_class(comparison.benchmark).layout
-    first = [each for each in comparison.differences if each.metric == comparison.metrics[0]]
     letters = len(comparison.runs) == 2
     return [
         _sentence(each, layout, ("A", "B") if letters else (each.a, each.b))
-        for each in first
+        for each in comparison.leading
         if each.value_a is not None and each.value_b is not None
     ]
 
@@ -142,8 +141,13 @@ def _row(difference: Difference, layout: Layout) -> list[Content]:
 def footnote(comparison: Comparison) -> str:
     """What the columns mean, and how many samples are behind them."""
     layout = benchmark_class(comparison.benchmark).layout
-    largest = max(comparison.differences, key=lambda difference: difference.n)
-    words = [f"Compared on up to {counts(largest, layout)}.", _tests(comparison.differences)]
+    first, largest = (
+        max(differences, key=lambda difference: difference.n)
+        for differences in (comparison.leading, comparison.differences)
+    )
+    others = f"; other rows on up to {counts(largest, layout)}" if first.n < largest.n else ""
+    most = "up to " if len({each.n for each in comparison.leading}) > 1 else ""
+    words = [f"Compared on {most}{counts(first, layout)}{others}.", _tests(comparison)]
     if comparison.references:
         words.append(
             f"For orientation: {listed(comparison.references, unit_of(layout.metrics, comparison.headline))}."
@@ -151,12 +155,14 @@ def footnote(comparison: Comparison) -> str:
     return " ".join(words)
 
 
-def _tests(differences: Sequence[Difference]) -> str:
+def _tests(comparison: Comparison) -> str:
     """Where the p-values are from, or why there are none."""
-    methods = dict.fromkeys(each.method for each in differences if each.p is not None)
+    methods = dict.fromkeys(each.method for each in comparison.differences if each.p is not None)
     if methods:
-        return f"p-values: {', '.join(methods)}, corrected for all rows (Holm); intervals are not corrected."
-    amounts = [each.difference for each in differences if each.difference is not None]
+        alone = "The first sentence tests its metric alone." if len(comparison.metrics) > 1 else ""
+        words = f"p-values: {', '.join(methods)}, corrected for all rows (Holm); intervals are not corrected."
+        return f"{words} {alone}".rstrip()
+    amounts = [each.difference for each in comparison.differences if each.difference is not None]
     if amounts and not any(amounts):
         return "There is nothing to test: no value differs."
     return "No test was possible: there are too few samples." if amounts else "Nothing was compared."

@@ -16,7 +16,7 @@ def gate_overview(gate: Gate) -> Overview:
     rows: list[tuple[str, list[Content]]] = [
         (
             "pass" if check.passed else "FAIL",
-            [check.name, Cell(check.reason, "" if check.passed else "strong")],
+            [check.title, Cell(check.reason, "" if check.passed else "strong")],
         )
         for check in sorted(gate.checks, key=lambda check: check.passed)
     ]

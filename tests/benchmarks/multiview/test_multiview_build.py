@@ -147,7 +147,10 @@ def test_a_second_judge_confirms_triplets_and_its_agreement_is_reported(docs: Pa
     share = (40 - len(disputed)) / 40
     assert agreement["confirmed"]["value"] == pytest.approx(share)
     assert (agreement["confirmed"]["low"], agreement["confirmed"]["high"]) == pytest.approx(wilson(share, 40))
-    assert f"validated by openai:other: {40 - len(disputed)} of 40 triplets confirmed" in built.notes
+    assert (
+        f"validated by openai:other: {40 - len(disputed)} of 40 triplets confirmed; "
+        f"{len(disputed)} triplets dropped ({len(disputed)} validation ordered wrong)"
+    ) in built.notes
 
 
 def test_a_triplet_whose_validation_failed_is_not_confirmed(tmp_path: Path) -> None:

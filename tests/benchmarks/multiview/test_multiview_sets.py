@@ -83,7 +83,8 @@ def test_the_operations_in_the_answers_label_gsm8k_without_a_judge(tmp_path: Pat
         assert anchor == positive != negative
         assert triplet.labels["anchor"] == {"arithmetic": anchor[0]}
         assert triplet.built_by == ""
-    assert "gsm8k__arithmetic: left out: 1 documents without a label" in built.notes
+    assert "41 documents read" in built.notes
+    assert any("1 have no label" in note and "9 triplets made" in note for note in built.notes)
     with pytest.raises(UsageError, match="no labels for problem_type: give a --judge"):
         api.build("multiview", tmp_path / "x", set="gsm8k__problem_type", docs=str(docs))
 

@@ -187,6 +187,12 @@ def called_hosts(
     return hosts
 
 
+def unset_keys(base_url: str | None, api_key_env: str | None, preset: Preset | None) -> list[str]:
+    """The variables whose keys a model's requests should carry, and that are not set."""
+    variables = (variable for _, variable in _addresses(base_url, api_key_env, preset)[1])
+    return [each for each in dict.fromkeys(variables) if each and each != NO_KEY and not _key(each)]
+
+
 def _belongs(variable: str, address: str) -> bool:
     """Whether a variable holds the key of the provider at an address."""
     moved = os.environ.get(ADDRESS_VARIABLE, "").strip()

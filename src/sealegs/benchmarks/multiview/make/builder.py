@@ -21,6 +21,7 @@ from sealegs.benchmarks.multiview.make.criteria import (
     Criterion,
     CriterionTriplets,
     criterion,
+    dropped_words,
     label_criteria,
     portable_spec,
     read_criteria,
@@ -38,6 +39,7 @@ from sealegs.make.asking import Asking
 from sealegs.make.builder import Built
 from sealegs.make.documents import Documents, read_documents
 from sealegs.options import FILE, identity_options
+from sealegs.page.format import nouns
 from sealegs.types import Capability, to_jsonable
 
 FORMAT = 1
@@ -220,7 +222,8 @@ class MultiviewBuilder:
         """What was built, as far as a second judge confirms it, with the files to write."""
         triplets = [triplet for result in results for triplet in result.triplets]
         dropped = [each for result in results for each in result.dropped]
-        notes = [*read.notes, *(cut_note(read.documents) if self.options.judge else ())]
+        cut = cut_note(read.documents) if self.options.judge else ()
+        notes = [f"{nouns(len(read.documents), 'documents')} read", *read.notes, *cut]
         failures: list[str] = []
         files: dict[str, bytes] = {}
         criteria = []
@@ -242,7 +245,10 @@ class MultiviewBuilder:
             tried, name = len(triplets), portable_spec(spec) or ""
             triplets, unconfirmed, facts["validation"] = yield from validate(triplets, spec, name)
             dropped += unconfirmed
-            notes.append(f"validated by {name}: {len(triplets)} of {tried} triplets confirmed")
+            notes.append(
+                f"validated by {name}: {len(triplets)} of {tried} triplets confirmed; "
+                f"{dropped_words(unconfirmed)}"
+            )
             if failed := facts["validation"]["failed"]:
                 failures.append(f"triplets whose validation failed: {failed}; the same command asks again")
         files["triplets.jsonl"] = encode_triplets(triplets)

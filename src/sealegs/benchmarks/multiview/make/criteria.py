@@ -10,6 +10,7 @@ setting: Where the story takes place.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -24,6 +25,7 @@ from sealegs.files.jsonfile import convert
 from sealegs.files.tables import read_text
 from sealegs.files.yamlfile import read_entries
 from sealegs.make.documents import Document
+from sealegs.page.format import nouns
 
 LONGEST_NAME = 60
 SAFE_NAME = re.compile(r"\w(?:[\w.-]*\w)?")
@@ -61,6 +63,13 @@ class Dropped(NamedTuple):
 
     triplet: Triplet
     reason: str
+
+
+def dropped_words(dropped: Sequence[Dropped]) -> str:
+    """`3 triplets dropped (2 ordered wrong, 1 low quality)`."""
+    reasons = Counter(each.reason.replace("_", " ") for each in dropped)
+    listed = ", ".join(f"{count:,} {reason}" for reason, count in reasons.most_common())
+    return f"{nouns(len(dropped), 'triplets')} dropped{f' ({listed})' if listed else ''}"
 
 
 class CriterionTriplets(NamedTuple):

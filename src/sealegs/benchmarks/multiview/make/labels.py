@@ -13,6 +13,7 @@ from sealegs.benchmarks.multiview.make.criteria import Build, CriterionTriplets,
 from sealegs.errors import UsageError
 from sealegs.make.documents import Document
 from sealegs.make.grammar import pick, shuffled
+from sealegs.page.format import nouns
 from sealegs.text.bm25 import bm25_index, shared_counts
 
 
@@ -62,6 +63,9 @@ def label_triplets(documents: Sequence[Document], build: Build, field: str) -> C
         "without_partner": len(labelled) - len(anchors),
         "without_negative": without_negative,
     }
-    unlabelled = counts["unlabelled"]
-    notes = [f"left out: {unlabelled} documents without a label"] if unlabelled else []
-    return CriterionTriplets(criterion, triplets, counts, notes)
+    note = (
+        f"{nouns(len(anchors), 'documents')} could be anchors; {counts['unlabelled']:,} have no label, "
+        f"{counts['without_partner']:,} share theirs with no other; {without_negative:,} anchors share one "
+        f"with every other; {len(triplets)} triplets made"
+    )
+    return CriterionTriplets(criterion, triplets, counts, [note])

@@ -35,6 +35,7 @@ from sealegs.benchmarks.multiview.make.criteria import (
     Criterion,
     CriterionTriplets,
     Dropped,
+    dropped_words,
     make_triplet,
     portable_spec,
     readable,
@@ -73,8 +74,8 @@ def judge_triplets(documents: Sequence[Document], build: Build, judge: str) -> A
     tally["discarded"].update(each.reason for each in dropped)
     note = (
         f"{tally['annotate']['annotated']} documents annotated; of {tally['select']['proposed']} anchors "
-        f"proposed the judge abstained from {tally['select']['abstained']}; {len(dropped)} triplets "
-        f"discarded, {len(triplets)} kept"
+        f"proposed the judge abstained from {tally['select']['abstained']}; {dropped_words(dropped)}, "
+        f"{len(triplets)} kept"
     )
     failures = _failed(tally) + ([] if triplets else ["no triplet was kept; manifest.json has the reasons"])
     lines = msgspec.json.Encoder().encode_lines(annotations)
