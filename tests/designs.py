@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from records import score
 from sealegs.analysis.figures import rank_correlation, ratio, slope
 from sealegs.analysis.intervals import interval_of, over_clusters
 from sealegs.analysis.significance import Tested, detectable, holm, paired_test
@@ -221,9 +222,9 @@ def score_list(values: Numbers, **more: Numbers) -> list[Score]:
     """A score for each cell of questions × samples."""
     columns = {"m": values, **more}
     return [
-        Score(
-            sample_id=f"{i}-{j}", group=str(i), tags={"side": j}, statuses={"ok": 1}, answered=1,
-            values={name: float(column[i, j]) for name, column in columns.items()},
+        score(
+            f"{i}-{j}", {name: float(column[i, j]) for name, column in columns.items()}, group=str(i),
+            tags={"side": j},
         )
         for i, j in np.ndindex(values.shape)
     ]  # fmt: skip

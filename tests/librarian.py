@@ -131,6 +131,14 @@ def check(world: World, files: dict[str, Path]) -> tuple[Dataset, Dataset, Datas
     return plain, both, fact
 
 
+def fields_asked(prompt: str) -> list[str]:
+    """The fields of the schema, which show what to write."""
+    schema = re.search(r'"required":(\[[^\]]*\])', prompt)
+    assert schema
+    fields: list[str] = msgspec.json.decode(schema[1])
+    return fields
+
+
 class Librarian(Scripted):
     """The server; where `true_fakes`, its false answers are the true ones."""
 
@@ -140,12 +148,9 @@ class Librarian(Scripted):
         self.true_fakes = true_fakes
 
     def _write(self, prompt: str) -> str:
-        """The fields of the schema show what to write."""
-        schema = re.search(r'"required":(\[[^\]]*\])', prompt)
-        assert schema is not None
         mentioned = [library for library in self.world.libraries if library.town in prompt]
         library = min(mentioned, key=lambda library: prompt.index(library.town))
-        match msgspec.json.decode(schema[1]):
+        match fields_asked(prompt):
             case ["question", "answer"]:
                 fields = {
                     "question": self.world.question.format(town=library.town),

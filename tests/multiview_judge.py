@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from jsonlines import read_lines, write_lines
 from loopback import Loopback
 from sealegs import api
 from sealegs.benchmarks.multiview.data import Triplet
@@ -115,9 +116,7 @@ TEXTS = re.compile(r"^(?:Anchor: |[PN]?\d+\. )?(.+)$", re.MULTILINE)
 
 
 def written(path: Path, documents: list[Document]) -> Path:
-    lines = (msgspec.json.encode({"id": d.id, "text": d.text, **d.views}) + b"\n" for d in documents)
-    path.write_bytes(b"".join(lines))
-    return path
+    return write_lines(path, ({"id": d.id, "text": d.text, **d.views} for d in documents))
 
 
 def build(docs: Path, out: Path, server: Judge, **more: Any) -> Built:
@@ -138,12 +137,11 @@ def counts(out: Path) -> dict[str, Any]:
 
 
 def noted_in(out: Path) -> list[Annotation]:
-    lines = (out / "annotations.jsonl").read_bytes().splitlines()
-    return [msgspec.json.decode(line, type=Annotation) for line in lines]
+    return [msgspec.convert(line, Annotation) for line in read_lines(out / "annotations.jsonl")]
 
 
 def dropped_in(out: Path) -> list[dict[str, Any]]:
-    return [msgspec.json.decode(line) for line in (out / "dropped.jsonl").read_bytes().splitlines()]
+    return read_lines(out / "dropped.jsonl")
 
 
 def views(triplet: Triplet) -> tuple[str, str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -73,6 +73,16 @@ def install(monkeypatch: pytest.MonkeyPatch, **benchmarks: type[Benchmark]) -> N
         monkeypatch.setitem(registry._LOADED, name, cls)
     monkeypatch.setitem(BACKENDS, "rule", Backend("plugins:Rule", True, "answers by a rule"))
     Rule.asked.clear()
+
+
+def install_package(folder: Path, name: str, modules: Mapping[str, str], entry_points: str) -> None:
+    """Put a package where pip would."""
+    info = folder / f"{name}-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(entry_points)
+    for file, content in modules.items():
+        (folder / file).write_text(content)
 
 
 def write_words(path: Path, words: Iterable[tuple[str, str]]) -> Path:

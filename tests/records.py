@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,12 +44,27 @@ def record(
         id=f"s{number}", group=f"g{number // 2}", tags=tags or {"lang": "en"}, inputs=inputs or {}
     )
     answers = (Response(status=status, text=text),) if answers is None else answers
-    score = Score(
-        sample_id=sample.id, group=sample.group, tags=sample.tags, values=values or {"x": number / 2},
+    scored = score(
+        sample.id, values or {"x": number / 2}, group=sample.group, tags=sample.tags,
         statuses=dict(Counter(answer.status for answer in answers)),
         answered=sum(answer.status in ("ok", "truncated") for answer in answers),
     )  # fmt: skip
-    return Record(sample=sample, answers=answers, score=score)
+    return Record(sample=sample, answers=answers, score=scored)
+
+
+def score(
+    name: object,
+    values: Mapping[str, float | None],
+    *,
+    group: str = "",
+    tags: Mapping[str, Tag] | None = None,
+    **more: Any,
+) -> Score:
+    """The score of a sample with one answer, which is a group of its own unless another is named."""
+    return Score(
+        sample_id=str(name), group=group or str(name), tags=dict(tags or {}), values=dict(values),
+        **{"statuses": {"ok": 1}, "answered": 1, **more},
+    )  # fmt: skip
 
 
 def store(path: Path, records: Iterable[Record], benchmark: str = "unknown") -> Run:

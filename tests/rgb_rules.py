@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
 import sealegs as sl
+from jsonlines import read_lines, write_lines
 from scripted import Scripted
 from sealegs.files import datasets
 from sealegs.files.datasets import data_file, git_blob, published_set
@@ -91,25 +92,17 @@ def given(answer: Any) -> str:
     return " and ".join(part if isinstance(part, str) else part[0] for part in parts)
 
 
-def write(path: Path, items: Iterable[Item]) -> Path:
-    path.write_text("".join(json.dumps(item, ensure_ascii=False) + "\n" for item in items), encoding="utf-8")
-    return path
-
-
 def write_sets(folder: Path) -> Path:
     """A small set of each kind in a folder."""
-    write(folder / "en.json", map(plain, range(4)))
-    write(folder / "en_int.json", map(scattered, range(3)))
-    write(folder / "en_fact.json", map(false, range(3)))
+    write_lines(folder / "en.json", map(plain, range(4)))
+    write_lines(folder / "en_int.json", map(scattered, range(3)))
+    write_lines(folder / "en_fact.json", map(false, range(3)))
     return folder
 
 
 def items_of(data: Path) -> list[Item]:
-    return [
-        json.loads(line)
-        for path in ([data] if data.is_file() else sorted(data.glob("*.json")))
-        for line in path.read_text(encoding="utf-8").splitlines()
-    ]
+    paths = [data] if data.is_file() else sorted(data.glob("*.json"))
+    return [item for path in paths for item in read_lines(path)]
 
 
 class Answering(Scripted):
@@ -198,7 +191,6 @@ def exported(run: sl.Run) -> dict[str, Any]:
     """The lines of each prediction file, and the content of each file of rates."""
     found: dict[str, Any] = {}
     for path in (run.path / "export").iterdir():
-        content = path.read_text(encoding="utf-8")
         rates = path.stem.endswith("result")
-        found[path.stem] = json.loads(content) if rates else [json.loads(x) for x in content.splitlines()]
+        found[path.stem] = msgspec.json.decode(path.read_bytes()) if rates else read_lines(path)
     return found

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from plugins import install_package
 from sealegs.errors import UsageError
 from sealegs.harness import registry
 
@@ -28,24 +29,16 @@ def blocks() -> dict[str, str]:
     return dict(pairs)
 
 
-def install(folder: Path, name: str, modules: dict[str, str], entry_points: str) -> None:
-    """Put a package where pip would."""
-    info = folder / f"{name}-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(entry_points)
-    for file, content in modules.items():
-        (folder / file).write_text(content)
-
-
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder into which the page's package and a broken one are installed."""
     folder = tmp_path_factory.mktemp("site")
     code = blocks()
     points = re.sub(r'"', "", code["pyproject.toml"].replace("project.entry-points.", ""))
-    install(folder, "parrot_plugin", {name: code[name] for name in ("parrot.py", "constant.py")}, points)
-    install(
+    install_package(
+        folder, "parrot_plugin", {name: code[name] for name in ("parrot.py", "constant.py")}, points
+    )
+    install_package(
         folder,
         "broken_plugin",
         {"broken.py": BROKEN, "leaves.py": "import sys\nsys.exit(3)\n", "empty.py": "class Empty: ...\n"},

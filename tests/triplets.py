@@ -9,7 +9,6 @@ from typing import Any
 import sealegs as sl
 from sealegs.analysis import scope_name
 from sealegs.benchmarks.multiview.data import Triplet, encode_triplets
-from sealegs.types import Figure
 
 
 def triplet(number: int, *, task: str = "tools__use", **fields: Any) -> Triplet:
@@ -46,9 +45,3 @@ def named(metric: str, method: str, task: str = "") -> str:
 
 def picks(run: sl.Run, method: str) -> dict[str, list[str | None]]:
     return {record.sample.id: list(record.score.detail.picks[method]) for record in run.records()}
-
-
-def interval(figure: Figure) -> tuple[float, float]:
-    assert figure.low is not None
-    assert figure.high is not None
-    return figure.low, figure.high

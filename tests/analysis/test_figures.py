@@ -8,6 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+import records
 from present import limits
 from sealegs.analysis.figures import changes, difference, rank_correlation, ratio, slope, spearman, summarise
 from sealegs.analysis.intervals import RANGES, interval_of, over_clusters, wilson
@@ -20,13 +21,9 @@ COUNT: dict[str, Unit] = {"m": "count"}
 
 
 def score(group: str, value: float | None, *, answered: int = 5, asked: int = 5, **tags: str | int) -> Score:
-    return Score(
-        sample_id=f"{group}-{tags}",
-        group=group,
-        tags=tags,
-        values={"m": value},
-        statuses={"ok": answered, "error": asked - answered},
-        answered=answered,
+    statuses = {"ok": answered, "error": asked - answered}
+    return records.score(
+        f"{group}-{tags}", {"m": value}, group=group, tags=tags, statuses=statuses, answered=answered
     )
 
 
@@ -125,12 +122,9 @@ def test_a_rank_correlation_within_strata_is_the_mean_of_theirs() -> None:
         y = rng.normal(size=size) - (x - shift) + shift
         rhos.append((size, spearmanr(x, y).statistic))
         scores += [
-            Score(
-                sample_id=f"{stratum}{n}", group=f"{stratum}{n}", tags={"kind": stratum},
-                values={"a": float(a), "b": float(b)}, statuses={"ok": 1}, answered=1,
-            )
+            records.score(f"{stratum}{n}", {"a": float(a), "b": float(b)}, tags={"kind": stratum})
             for n, (a, b) in enumerate(zip(x, y, strict=True))
-        ]  # fmt: skip
+        ]
     alone = [msgspec.structs.replace(scores[0], sample_id="z", group="z", tags={"kind": "alone"})]
     pooled = rank_correlation(scores, "a", "b")
     figure = rank_correlation([*scores, *alone], "a", "b", within=["kind"])
@@ -288,10 +282,7 @@ def test_a_ratio_of_sums_weighs_by_the_denominator() -> None:
 
 
 def pair(group: str, top: float | None, bottom: float | None) -> Score:
-    return Score(
-        sample_id=group, group=group, tags={}, values={"top": top, "bottom": bottom}, statuses={"ok": 1},
-        answered=1,
-    )  # fmt: skip
+    return records.score(group, {"top": top, "bottom": bottom})
 
 
 @settings(max_examples=30)

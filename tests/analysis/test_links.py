@@ -8,15 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from present import holds, present
+from records import score
 from sealegs.analysis import combined
 from sealegs.analysis import intervals as stats
 from sealegs.analysis.combined import Term
 from sealegs.analysis.links import group_of, independent_groups, numbered
-from sealegs.types import Score
 
 TRIPLETS = [
     ("a", "b", "c"),
@@ -107,9 +106,8 @@ def test_a_sum_of_means_over_the_same_units_is_that_of_their_difference() -> Non
 
 
 def test_links_take_the_place_of_the_group() -> None:
-    score = Score(sample_id="1", group="1", tags={}, values={}, statuses={}, answered=0)
-    assert group_of(score) == "1"
-    assert group_of(replace(score, links=("b", "a", "b"))) == ("a", "b")
+    assert group_of(score(1, {})) == "1"
+    assert group_of(score(1, {}, links=("b", "a", "b"))) == ("a", "b")
 
 
 @pytest.mark.full

@@ -11,6 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 import sealegs as sl
+from records import score
 from sealegs import analysis
 from sealegs.analysis.references import (
     fetched_references,
@@ -22,7 +23,7 @@ from sealegs.benchmarks.mirae.added import summarise
 from sealegs.benchmarks.mirae.data import LANGUAGES
 from sealegs.benchmarks.mirae.results import read_recording
 from sealegs.files import datasets
-from sealegs.types import Score, Summary
+from sealegs.types import Summary
 from triplets import store, triplet
 
 RESULTS = "MIRAE_claude_haiku_results_english.json"
@@ -32,16 +33,12 @@ SCOPES: list[tuple[str, ...]] = [(), ("level",), ("domain",), ("level", "domain"
 def published_figures(path: Path) -> Summary:
     """The figures of a published results file, by level and domain, from the similarities that it gives."""
     scores = [
-        Score(
-            sample_id=sample.id,
-            group=sample.group,
-            tags=sample.tags,
-            values={"mean_similarity": sample.inputs.published["mean_similarity"]},
-            statuses={"ok": sample.inputs.samples},
-            answered=sample.inputs.samples,
+        score(
+            sample.id, {"mean_similarity": sample.inputs.published["mean_similarity"]}, group=sample.group,
+            tags=sample.tags, statuses={"ok": sample.inputs.samples}, answered=sample.inputs.samples,
         )
         for sample in read_recording(path).samples
-    ]
+    ]  # fmt: skip
     return analysis.summarise(scores, {"mean_similarity": SCOPES}, units={"mean_similarity": "cosine"})
 
 
@@ -109,17 +106,13 @@ def fetched(reference: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 def run_in(*langs: str) -> Any:
     """What a run in these languages shows of itself: the figures."""
     scores = [
-        Score(
-            sample_id=f"{lang}-{group}",
-            group=str(group),
-            tags={"lang": lang, "level": 1},
-            values={"mean_similarity": 0.9},
-            statuses={"ok": 5},
-            answered=5,
+        score(
+            f"{lang}-{group}", {"mean_similarity": 0.9}, group=str(group), tags={"lang": lang, "level": 1},
+            statuses={"ok": 5}, answered=5,
         )
         for group in range(3)
         for lang in langs
-    ]
+    ]  # fmt: skip
     return SimpleNamespace(summary=summarise(scores))
 
 

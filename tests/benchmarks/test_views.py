@@ -11,6 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 import sealegs as sl
+from records import score
 from sealegs.benchmarks.mirae.benchmark import Mirae
 from sealegs.benchmarks.mirae.data import MiraeDetail, MiraeInputs
 from sealegs.benchmarks.miron.benchmark import Miron, MironOptions
@@ -23,7 +24,7 @@ from sealegs.benchmarks.rgb.benchmark import Rgb
 from sealegs.benchmarks.rgb.data import RgbInputs
 from sealegs.harness.benchmark import Benchmark, record_type
 from sealegs.page.view import Beside, Facts, Matrix, Text, Tokens, View
-from sealegs.types import Answered, LogLikelihood, Logprobs, Record, Response, Sample, Score
+from sealegs.types import Answered, LogLikelihood, Logprobs, Record, Response, Sample
 from triplets import triplet
 
 T = TypeVar("T")
@@ -52,12 +53,9 @@ def recorded(
     cls: type[Benchmark], sample: Sample, answers: Sequence[str], values: dict[str, Any], detail: Any = None
 ) -> Record:
     """As it is read from records.jsonl."""
-    score = Score(
-        sample_id=sample.id, group=sample.group, tags=sample.tags, values=values, statuses={"ok": 1},
-        answered=1, detail=detail,
-    )  # fmt: skip
+    scored = score(sample.id, values, group=sample.group, tags=sample.tags, detail=detail)
     responses = tuple(Response(status="ok", text=each) for each in answers)
-    return stored(cls, Record(sample=sample, answers=responses, score=score))
+    return stored(cls, Record(sample=sample, answers=responses, score=scored))
 
 
 def stored(cls: type[Benchmark], record: Record) -> Record:

@@ -48,13 +48,3 @@ class Scripted:
 
     def close(self) -> None:
         pass
-
-
-def install(folder: Path) -> Path:
-    """A folder to be put on the path, in which the backend is a package's entry point."""
-    info = folder / "scripted-1.0.dist-info"
-    info.mkdir(parents=True)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: scripted\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[sealegs.models]\nscripted = scripted_backend:Scripted\n")
-    (folder / "scripted_backend.py").write_text(Path(__file__).read_text(encoding="utf-8"))
-    return folder

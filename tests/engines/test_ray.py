@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 import sealegs as sl
-from engines.plugin import install
 from models.tiny import tiny_model
+from plugins import install_package
 from sealegs.errors import ModelUnreachable
 from sealegs.harness.plugins import entry_points
 from sealegs.harness.progress import Progress
@@ -34,7 +34,10 @@ NODE = {"num_cpus": 1, "num_gpus": 0, "object_store_memory": 80_000_000}
 @pytest.fixture(scope="module")
 def plugin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        folder = str(install(tmp_path_factory.mktemp("plugin")))
+        folder = str(tmp_path_factory.mktemp("plugin"))
+        backend = {"scripted_backend.py": Path(__file__).with_name("plugin.py").read_text(encoding="utf-8")}
+        entry_point = "[sealegs.models]\nscripted = scripted_backend:Scripted\n"
+        install_package(Path(folder), "scripted", backend, entry_point)
         source = str(Path(sl.__file__).parents[1])
         patch.setenv("PYTHONPATH", os.pathsep.join([folder, source, os.environ.get("PYTHONPATH", "")]))
         patch.setattr(sys, "path", [folder, *sys.path])

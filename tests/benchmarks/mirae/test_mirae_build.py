@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,6 +18,7 @@ from sealegs.benchmarks.mirae.make.builder import BuildOptions, MiraeBuilder
 from sealegs.benchmarks.mirae.make.generator import VERSION
 from sealegs.benchmarks.mirae.make.questions import read_user_questions
 from sealegs.errors import DataError, UsageError
+from sealegs.harness.scoring import complete
 from sealegs.make.builder import Built
 from sealegs.models.embedded import embedded_folder
 from sealegs.models.registry import token_counter
@@ -128,15 +129,13 @@ class Session(NamedTuple):
 
 
 def driven(builder: MiraeBuilder, answer: Callable[[Sequence[Request]], list[Response]]) -> Session:
-    asking: Generator[Sequence[Request], Sequence[Response], Built] = builder.build()
     asked: list[Generate] = []
-    try:
-        requests = next(asking)
-        while True:
-            asked += [request for request in requests if isinstance(request, Generate)]
-            requests = asking.send(answer(requests))
-    except StopIteration as done:
-        return Session(done.value, asked)
+
+    def noted(requests: Sequence[Request]) -> list[Response]:
+        asked.extend(request for request in requests if isinstance(request, Generate))
+        return answer(requests)
+
+    return Session(complete(builder.build(), noted), asked)
 
 
 @pytest.fixture

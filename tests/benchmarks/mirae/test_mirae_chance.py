@@ -11,6 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from benchmarks.mirae.test_mirae_scoring import answered, of_source, scored
+from present import present
 from sealegs.benchmarks.mirae.benchmark import Mirae, MiraeOptions
 from sealegs.benchmarks.mirae.floor import corrected_for_chance
 from sealegs.benchmarks.mirae.page import notes
@@ -53,18 +54,15 @@ def floor_by_hand(vectors: Sequence[Vectors], questions: Sequence[Any]) -> float
 def test_the_floor_is_the_mean_cosine_of_answers_to_different_questions() -> None:
     questions, vectors = [0, 0, 1, 2, 2, 2, 3], answers(7, seed=1)
     similarity = np.array([mean_cosine(each) for each in vectors])
-    result = corrected_for_chance(questions, vectors.mean(axis=1), similarity)
-    assert result is not None
-    assert result.similarity is not None
+    result = present(corrected_for_chance(questions, vectors.mean(axis=1), similarity))
     floor = floor_by_hand(list(vectors), questions)
     assert result.floors.mean() == pytest.approx(floor)
-    assert result.similarity.mean() == pytest.approx(1 - (1 - similarity.mean()) / (1 - floor))
+    assert present(result.similarity).mean() == pytest.approx(1 - (1 - similarity.mean()) / (1 - floor))
 
 
 def test_two_questions_have_no_floor_and_equal_answers_no_correction() -> None:
     assert corrected_for_chance([1, 1, 2, 2], answers(4, seed=3).mean(axis=1), np.ones(4)) is None
-    result = corrected_for_chance(range(4), np.tile([1.0, 0.0], (4, 1)), np.ones(4))
-    assert result is not None
+    result = present(corrected_for_chance(range(4), np.tile([1.0, 0.0], (4, 1)), np.ones(4)))
     assert result.floors == pytest.approx(1)
     assert result.similarity is None
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from present import limits, present
 from sealegs.benchmarks.mirae.benchmark import Mirae, MiraeOptions
 from sealegs.benchmarks.mirae.data import LANGUAGES, QuestionAtLevels, make_samples, read_questions
 from sealegs.benchmarks.mirae.expected import given_words
@@ -32,8 +33,7 @@ def expected(lang: str, number: int) -> tuple[tuple[str, ...], ...]:
 @pytest.mark.parametrize("lang", LANGUAGES)
 def test_a_right_reply_is_right_in_every_language(number: int, lang: str) -> None:
     question = bank_text(lang, f"{number:02}").header["question"]
-    words = given_words(REPLIES[number][lang], expected(lang, number), question)
-    assert words is not None
+    words = present(given_words(REPLIES[number][lang], expected(lang, number), question))
     assert len(words) == len(expected("en", number))
     others = [other for other in CLOSED if other != number]
     assert not any(given_words(REPLIES[other][lang], expected(lang, number), question) for other in others)
@@ -142,10 +142,7 @@ def test_a_coin_between_yes_and_no_is_told_from_a_steady_answer() -> None:
     assert coin["mean_similarity"].value == sure["mean_similarity"].value
     assert coin["pass_hat_k/k=5"].value == pytest.approx(1 / 32)
     assert sure["pass_hat_k/k=5"].value == 1
-    coins, surest = coin["pass_hat_k/k=5"].high, sure["pass_hat_k/k=5"].low
-    assert coins is not None
-    assert surest is not None
-    assert coins < surest
+    assert limits(coin["pass_hat_k/k=5"])[1] < limits(sure["pass_hat_k/k=5"])[0]
 
 
 # Files
@@ -187,7 +184,6 @@ def test_an_empty_expected_answer_is_refused_with_its_line(tmp_path: Path, answe
 def test_the_verdict_counts_prompts_that_are_right_every_time() -> None:
     texts = [["Paris."] * 4, ["Paris.", "Rome."] * 2, ["Rome."] * 4, ["Paris."] * 4]
     _, summary = summary_of([prompt(str(number), each) for number, each in enumerate(texts)])
-    assert Mirae.layout.remarks is not None
-    known, judged = Mirae.layout.remarks(summary)
+    known, judged = present(Mirae.layout.remarks)(summary)
     assert known == "Of 4 prompts whose answer is known, 50% got it every time, 25% sometimes and 25% never."
     assert judged.startswith("Contradictions between answers were not looked for")

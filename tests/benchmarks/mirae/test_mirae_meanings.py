@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import product
 from math import log
 from pathlib import Path
@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 import sealegs as sl
+from records import score
 from scripted import Scripted
 from sealegs.benchmarks.mirae.benchmark import Mirae, MiraeOptions
 from sealegs.benchmarks.mirae.meanings import (
@@ -20,7 +21,8 @@ from sealegs.benchmarks.mirae.meanings import (
     same_meaning,
     semantic_entropy,
 )
-from sealegs.types import Generate, Request, Response, Score
+from sealegs.harness.scoring import complete
+from sealegs.types import Generate, Request, Response
 
 pytestmark = pytest.mark.slow
 
@@ -52,20 +54,18 @@ def grouped(
     prompts: Sequence[tuple[str, Sequence[str]]], answer: Callable[[str, str], str]
 ) -> tuple[list[Groups], list[str]]:
     """The groups, and the prompts of the judge, which answers each pair of texts."""
-    asking: Generator[Sequence[Request], Sequence[Response], list[Groups]] = group_answers(prompts)
     asked: list[str] = []
-    try:
-        requests = next(asking)
-        while True:
-            contents = [
-                request.prompt[0].content
-                for request in requests
-                if isinstance(request, Generate) and not isinstance(request.prompt, str)
-            ]
-            asked += contents
-            requests = asking.send([Response(status="ok", text=answer(*pair(text))) for text in contents])
-    except StopIteration as done:
-        return done.value, asked
+
+    def judge(requests: Sequence[Request]) -> list[Response]:
+        contents = [
+            request.prompt[0].content
+            for request in requests
+            if isinstance(request, Generate) and not isinstance(request.prompt, str)
+        ]
+        asked.extend(contents)
+        return [Response(status="ok", text=answer(*pair(text))) for text in contents]
+
+    return complete(group_answers(prompts), judge), asked
 
 
 def pair(prompt: str) -> tuple[str, str]:
@@ -109,9 +109,9 @@ def test_entropy_is_nothing_for_one_meaning_and_largest_for_all_different() -> N
 
 def test_intervals_of_meanings_stay_within_what_is_possible() -> None:
     scores = [
-        Score(
-            sample_id=str(number), group=str(number), tags={"lang": "en", "level": 1}, answered=2,
-            values={"judged_meanings": count, "judged_entropy": log(count)}, statuses={"ok": 2},
+        score(
+            number, {"judged_meanings": count, "judged_entropy": log(count)},
+            tags={"lang": "en", "level": 1}, answered=2, statuses={"ok": 2},
         )
         for number, count in enumerate([2, 2, 2, 1])
     ]  # fmt: skip

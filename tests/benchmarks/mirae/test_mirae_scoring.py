@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +10,14 @@ import msgspec
 import numpy as np
 import pytest
 
+from present import present
+from records import score
 from sealegs.benchmarks.mirae.added import probe_sentences
 from sealegs.benchmarks.mirae.benchmark import Mirae, MiraeOptions
 from sealegs.benchmarks.mirae.data import QuestionAtLevels, make_samples
 from sealegs.benchmarks.mirae.page import notes
 from sealegs.benchmarks.mirae.refusals import refuses
+from sealegs.harness.scoring import complete
 from sealegs.page.tables import arrange
 from sealegs.types import Answered, Embed, Figure, Request, Response, RunSpec, Score
 
@@ -40,15 +43,8 @@ def answered(
 
 def scored(items: Sequence[Answered], embed: Mapping[str, Any], **options: Any) -> list[Score]:
     """Score by hand; `embed` gives each text's vector."""
-    asking: Generator[Sequence[Request], Sequence[Response], list[Score]]
     asking = Mirae(MiraeOptions(**options)).score(items)
-    try:
-        requests = next(asking)
-        while True:
-            requests = asking.send([_embedded(request, embed) for request in requests])
-    except StopIteration as done:
-        scores: list[Score] = done.value
-        return scores
+    return complete(asking, lambda requests: [_embedded(request, embed) for request in requests])
 
 
 def _embedded(request: Request, embed: Mapping[str, Any]) -> Response:
@@ -203,8 +199,7 @@ def test_every_language_has_a_table_by_level_and_domain() -> None:
         "Similarity by level: Korean",
     ]
     for table in tables:
-        grid = arrange(summary, table)
-        assert grid is not None
+        grid = present(arrange(summary, table))
         assert grid.columns == ["all", "FACTUAL", "OPINION"]
         assert [name for name, _ in grid.rows] == ["1", "2", "all"]
         figures = [cell for _, cells in grid.rows for cell in cells]
@@ -240,14 +235,9 @@ def test_nothing_is_read_in_a_language_that_the_embedder_does_not_read() -> None
 def graded(
     question: int, level: int, value: float, *, tokens: float | None = None, **tags: str | int
 ) -> Score:
-    return Score(
-        sample_id=f"{question}-{level}-{tags}",
-        group=str(question),
-        tags={"lang": "en", "domain": "F", "level": level, **tags},
-        values={"mean_similarity": value, "prompt_tokens": tokens, "drift": value / 10},
-        statuses={"ok": 5},
-        answered=5,
-    )
+    values = {"mean_similarity": value, "prompt_tokens": tokens, "drift": value / 10}
+    all_tags = {"lang": "en", "domain": "F", "level": level, **tags}
+    return score(f"{question}-{level}-{tags}", values, group=str(question), tags=all_tags)
 
 
 LENGTHS = {1: 5, 2: 60, 4: 250, 7: 2000}

@@ -13,8 +13,9 @@ import msgspec
 import pytest
 
 import sealegs as sl
-from benchmarks.miron.test_miron_files import GOOD, write
+from benchmarks.miron.test_miron_files import GOOD
 from commandline import sealegs
+from jsonlines import read_lines, write_lines
 from loopback import Loopback, logprob, tokenise
 from sealegs.benchmarks.miron.benchmark import Miron, MironOptions
 from sealegs.benchmarks.miron.data import CATEGORIES
@@ -67,7 +68,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with an English and a Russian file of twelve examples each."""
     folder = tmp_path_factory.mktemp("data")
     for lang in ("en", "ru"):
-        write(folder / f"miron_{lang}.jsonl", rows(lang))
+        write_lines(folder / f"miron_{lang}.jsonl", rows(lang))
     return folder
 
 
@@ -231,7 +232,7 @@ def test_a_continuation_that_ends_at_once_is_scored_as_published(files: Path, tm
 
 def test_a_text_is_written_until_the_words_of_the_longest_answer_are_complete(tmp_path: Path) -> None:
     row = {**GOOD, "target": " Pooh", "accepted": [" Winnie the Pooh"]}
-    path = data_file(write(tmp_path / "miron_en.jsonl", [row]))
+    path = data_file(write_lines(tmp_path / "miron_en.jsonl", [row]))
     (sample,) = Miron(MironOptions()).samples(Data([path]))
     target, other, text = Miron(MironOptions()).requests(sample)
     assert target == LogLikelihood(prefix=GOOD["prefix"], continuation=" Pooh")
@@ -248,7 +249,7 @@ def test_a_text_of_fewer_words_is_not_taken_for_a_longer_one() -> None:
 
 def test_a_right_answer_in_smaller_tokens_loses_nothing(tmp_path: Path) -> None:
     """A model that spells each word letter by letter is not cut after the target's number of tokens."""
-    data = write(tmp_path / "miron_en.jsonl", [{**GOOD, "target": " Pooh"}])
+    data = write_lines(tmp_path / "miron_en.jsonl", [{**GOOD, "target": " Pooh"}])
 
     class Spelling(Continuing):
         def _completion(self, body: Any, key: str) -> bytes:
@@ -268,7 +269,7 @@ def test_a_missing_space_before_targets_is_put_in_and_reported(tmp_path: Path) -
     bare = [{**GOOD, "prefix": each, "target": "Paris", "accepted": ["Rome"]} for each in prefixes]
     marks = [{**GOOD, "prefix": "The end", "target": "."}]
     benchmark = Miron(MironOptions())
-    data = Data([data_file(write(tmp_path / "miron_en.jsonl", bare + marks))])
+    data = Data([data_file(write_lines(tmp_path / "miron_en.jsonl", [*bare, *marks]))])
     samples = benchmark.samples(data)
     assert isinstance(samples, ChosenSamples)
     *spaced, mark = samples
@@ -276,7 +277,7 @@ def test_a_missing_space_before_targets_is_put_in_and_reported(tmp_path: Path) -
     assert mark.inputs.target == "."
     (note,) = data_notes(samples.facts)
     assert note.text.startswith("A space was put before 3 targets")
-    mixed = Data([data_file(write(tmp_path / "mixed_en.jsonl", [bare[0], GOOD]))])
+    mixed = Data([data_file(write_lines(tmp_path / "mixed_en.jsonl", [bare[0], GOOD]))])
     assert [sample.inputs.target for sample in benchmark.samples(mixed)] == ["Paris", " ships"]
 
 
@@ -284,8 +285,7 @@ def test_a_missing_space_before_targets_is_put_in_and_reported(tmp_path: Path) -
 
 
 def exported(run: sl.Run, lang: str) -> list[dict[str, Any]]:
-    content = (run.path / "export" / f"miron_{lang}.jsonl").read_bytes()
-    return [msgspec.json.decode(line) for line in content.splitlines()]
+    return read_lines(run.path / "export" / f"miron_{lang}.jsonl")
 
 
 def test_the_export_has_the_published_fields_and_the_same_figures_scored_again(

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from jsonlines import write_lines
 from sealegs.benchmarks.miron.benchmark import Miron, MironOptions, balanced, read_recording
 from sealegs.benchmarks.miron.data import CATEGORIES, Example, facts_of, read_examples
 from sealegs.benchmarks.miron.make.generator import compose
@@ -27,11 +28,6 @@ OURS: list[dict[str, Any]] = [
 ]
 
 
-def write(path: Path, items: Sequence[dict[str, Any]]) -> Path:
-    path.write_bytes(b"".join(msgspec.json.encode(item) + b"\n" for item in items))
-    return path
-
-
 # Files
 
 
@@ -40,7 +36,7 @@ def samples(paths: Sequence[Path], langs: list[str] | None = None, limit: int | 
 
 
 def test_examples_of_two_files_with_the_same_ids_are_told_apart(tmp_path: Path) -> None:
-    paths = [write(tmp_path / name, OURS) for name in ("one_en.jsonl", "two_en.jsonl")]
+    paths = [write_lines(tmp_path / name, OURS) for name in ("one_en.jsonl", "two_en.jsonl")]
     alone, both = samples(paths[:1]), samples(paths)
     assert [sample.id for sample in both] == [
         f"{stem}-{sample.id}" for stem in ("one_en", "two_en") for sample in alone
@@ -51,32 +47,32 @@ def test_examples_of_two_files_with_the_same_ids_are_told_apart(tmp_path: Path) 
 
 @pytest.mark.parametrize("other", [{"target": " anchors"}, {"lang": "ru"}])
 def test_an_equal_id_of_another_question_is_no_clean_version(other: dict[str, str], tmp_path: Path) -> None:
-    clean = write(tmp_path / "clean.jsonl", [{**OURS[0], "id": "1"}])
-    noisy = write(tmp_path / "noise.jsonl", [{**OURS[1], "id": "1", "twin": "1", **other}])
+    clean = write_lines(tmp_path / "clean.jsonl", [{**OURS[0], "id": "1"}])
+    noisy = write_lines(tmp_path / "noise.jsonl", [{**OURS[1], "id": "1", "twin": "1", **other}])
     assert [sample.group for sample in samples([clean, noisy])] == ["clean-1", "noise-1"]
 
 
 def test_languages_come_from_the_row_the_option_the_script_or_the_name(tmp_path: Path) -> None:
     greek = {**GOOD, "prefix": "Η πρωτεύουσα της Ελλάδας είναι η", "target": " Αθήνα"}
     rows = [GOOD, RUSSIAN, {**RUSSIAN, "lang": "English"}, {**GOOD, "lang": "en-GB"}, NUMBERS]
-    mixed = read_examples(write(tmp_path / "mixed.jsonl", rows))
+    mixed = read_examples(write_lines(tmp_path / "mixed.jsonl", rows))
     assert [example.lang for example in mixed] == ["en", "ru", "en", "en", "en"]
     assert [example.lang_by_script for example in mixed] == [True, True, False, False, True]
     # A name that says otherwise is not believed, and neither is --lang.
-    named = read_examples(write(tmp_path / "half_ru.jsonl", [GOOD, RUSSIAN, NUMBERS]))
+    named = read_examples(write_lines(tmp_path / "half_ru.jsonl", [GOOD, RUSSIAN, NUMBERS]))
     assert [example.lang for example in named] == ["en", "ru", "ru"]
-    path = write(tmp_path / "b.jsonl", [GOOD, greek, NUMBERS])
+    path = write_lines(tmp_path / "b.jsonl", [GOOD, greek, NUMBERS])
     assert [example.lang for example in read_examples(path, "de")] == ["de", "de", "de"]
     with pytest.raises(DataError, match=r"b\.jsonl, line 2: the language is not stated.*give --lang"):
         read_examples(path)
 
 
 def test_lang_chooses_among_the_languages_of_the_data(tmp_path: Path) -> None:
-    path = write(tmp_path / "english-mine.jsonl", [GOOD, {**GOOD, "lang": "ru"}])
+    path = write_lines(tmp_path / "english-mine.jsonl", [GOOD, {**GOOD, "lang": "ru"}])
     assert [sample.tags["lang"] for sample in samples([path], langs=["ru"])] == ["ru"]
     with pytest.raises(UsageError, match="lang fr: the data has no such language. Available: en, ru"):
         samples([path], langs=["fr"])
-    numbers = write(tmp_path / "mine.jsonl", [NUMBERS])
+    numbers = write_lines(tmp_path / "mine.jsonl", [NUMBERS])
     assert samples([numbers], langs=["ru"])[0].tags["lang"] == "ru"
     with pytest.raises(DataError, match="give --lang"):
         samples([numbers], langs=["en", "ru"])  # which of them?
@@ -84,7 +80,7 @@ def test_lang_chooses_among_the_languages_of_the_data(tmp_path: Path) -> None:
 
 def test_a_run_reports_what_its_files_do_not_state(tmp_path: Path) -> None:
     rows = [{**GOOD, "generated": " ships"}, {**GOOD, "category": "Noise", "generated": " x", "target": " y"}]
-    path = write(tmp_path / "x_ru.jsonl", rows)
+    path = write_lines(tmp_path / "x_ru.jsonl", rows)
     assert facts_of(read_examples(path)) == {"lang_by_script": {"en": 2}, "no_clean_version": 1}
     recorded = read_recording(path, None)
     assert [warning.split()[1] for warning in recorded.warnings] == ["The", "Drift"]
@@ -150,7 +146,7 @@ def test_rows_that_name_no_clean_version_are_grouped_with_it_by_text(tmp_path: P
     assert len(found) >= 0.95 * len(noisy)
     rows = [{**GOOD, "id": "a"}, {**GOOD, "id": "b", "prefix": "One shpi, two", "category": "Noise"}]
     rows = [{**row, "generated": " ships"} for row in rows]
-    recorded = read_recording(write(tmp_path / "x_en.jsonl", rows), None)
+    recorded = read_recording(write_lines(tmp_path / "x_en.jsonl", rows), None)
     assert {sample.group for sample in recorded.samples} == {"a"}
 
 

@@ -6,23 +6,20 @@ import re
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 import sealegs as sl
-from benchmarks.miron.test_miron_files import GOOD, write
+from benchmarks.miron.test_miron_files import GOOD
+from jsonlines import read_lines, write_lines
 from sealegs.benchmarks.miron.benchmark import Miron
 from sealegs.errors import DataError
 from sealegs.types import Record
 
 
-def exported(run: sl.Run) -> list[dict[str, Any]]:
-    content = (run.path / "export" / "miron_en.jsonl").read_bytes()
-    return [msgspec.json.decode(line) for line in content.splitlines()]
-
-
 def results(tmp_path: Path, *lines: dict[str, Any]) -> Path:
-    return write(tmp_path / "results_en.jsonl", [{**GOOD, "generated": " ships", **line} for line in lines])
+    return write_lines(
+        tmp_path / "results_en.jsonl", [{**GOOD, "generated": " ships", **line} for line in lines]
+    )
 
 
 def only(run: sl.Run) -> Record:
@@ -65,9 +62,9 @@ def test_what_is_missing_from_some_recorded_results_lowers_coverage(tmp_path: Pa
     # The confidence is a mean over tokens, whose number the file does not have.
     assert not {"knows", "answer_probability"} & set(run.summary)
     # What has no figure is exported as null, and the export can be read again.
-    assert [line["generated"] for line in exported(run)] == [" ships", " ships", None]
-    assert [line["target_confidence"] for line in exported(run)] == [12.5, None, 0.0]
     (again,) = (run.path / "export").iterdir()
+    assert [line["generated"] for line in read_lines(again)] == [" ships", " ships", None]
+    assert [line["target_confidence"] for line in read_lines(again)] == [12.5, None, 0.0]
     assert sl.score("miron", again, out=tmp_path / "again").headline == run.headline
 
 
@@ -92,7 +89,7 @@ def test_a_result_that_cannot_be_read_is_named_by_line(
     with pytest.raises(DataError, match=re.escape(said)):
         sl.score("miron", results(tmp_path, line), out=tmp_path / "run")
     with pytest.raises(DataError, match="line 1: the field 'generated' is missing"):
-        sl.score("miron", write(tmp_path / "x_en.jsonl", [GOOD]), out=tmp_path / "run")
+        sl.score("miron", write_lines(tmp_path / "x_en.jsonl", [GOOD]), out=tmp_path / "run")
 
 
 def test_rows_of_the_same_prefix_keep_their_own_answers(tmp_path: Path) -> None:

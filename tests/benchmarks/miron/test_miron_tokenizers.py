@@ -15,8 +15,10 @@ import pytest
 import sealegs as sl
 from benchmarks.miron.test_miron_scoring import levenshtein
 from commandline import sealegs
+from jsonlines import write_lines
 from loopback import Loopback
 from models.tiny import tiny_model
+from present import present
 from sealegs.benchmarks.miron import strings
 from sealegs.benchmarks.miron.benchmark import Miron
 from sealegs.benchmarks.miron.make.generator import compose
@@ -121,8 +123,7 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rows = [
         {"prefix": row.prefix, "target": row.target, "category": "Logic", "lang": row.lang} for row in PLANTED
     ]
-    path.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
-    return path
+    return write_lines(path, rows)
 
 
 @pytest.fixture(scope="module")
@@ -201,9 +202,7 @@ def check(run: sl.Run, published: Published) -> int:
 def test_examples_on_the_embedded_model_score_as_the_published_formula_does(tmp_path: Path) -> None:
     sets = [compose(lang, seed=3, per_category=8) for lang in ("en", "ru")]
     rows = [row for each in sets for row in sorted(each, key=lambda row: len(row.prefix + row.target))[:1]]
-    data = tmp_path / "miron.jsonl"
-    data.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
-    run = sl.run("miron", "embedded", data=data, out=tmp_path / "run")
+    run = sl.run("miron", "embedded", data=write_lines(tmp_path / "m.jsonl", rows), out=tmp_path / "run")
     assert run.headline.coverage == 1.0
     assert check(run, Published(embedded_folder())) == 2
 
@@ -248,12 +247,12 @@ def strings_run(folders: dict[str, Path], planted: Path, tmp_path_factory: pytes
 def test_every_target_has_its_costs_and_a_merged_one_only_that_of_its_boundary(strings_run: sl.Run) -> None:
     for record, row in zip(strings_run.records(), PLANTED, strict=True):
         values: dict[str, Any] = record.score.values
-        string = record.answers[0].string
-        assert string is not None
-        assert string.healed_low is not None
+        string = present(record.answers[0].string)
         assert (string.own is None) == ("tokenizer_cost" not in values) == row.merged
         assert values["strings_known"] == 1
-        assert values["boundary_cost"] == pytest.approx((string.healed_low - string.low) / math.log(2))
+        assert values["boundary_cost"] == pytest.approx(
+            (present(string.healed_low) - string.low) / math.log(2)
+        )
         shown = [block for block in Miron.view(record).blocks if isinstance(block, Tokens)]
         assert [block.tokens for block in shown] == ([] if row.lost else [record.score.detail.tokens])
         if string.own is not None:

@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 import sealegs as sl
-from benchmarks.miron.test_miron_files import write
 from commandline import sealegs
+from jsonlines import write_lines
 from loopback import Loopback, logprob, tokenise
 
 pytestmark = pytest.mark.slow
@@ -46,8 +46,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             row(number, 2, lang, f"The {change} {number} sees a sign that says", f"{name}, other")
             for number, lang in sets
         ]
-        write(folder / f"{name}.jsonl", changed)
-    write(folder / "canonical.jsonl", clean)
+        write_lines(folder / f"{name}.jsonl", changed)
+    write_lines(folder / "canonical.jsonl", clean)
     return folder
 
 
@@ -90,7 +90,7 @@ def test_the_choice_is_by_log_probability_per_character_as_published(tmp_path: P
         {**row(number, 0, "en", f"Car {number} sees"), "choices": choices, "answer": number % 4}
         for number in range(1, 13)
     ]
-    data = write(tmp_path / "canonical.jsonl", rows)
+    data = write_lines(tmp_path / "canonical.jsonl", rows)
     with Reading() as server:
         run = sl.run("miron", "openai:loop", base_url=server.url, data=data, out=tmp_path / "run")
     means = [sum(map(logprob, tokenise(f" {choice}"))) / len(choice) for choice in choices]

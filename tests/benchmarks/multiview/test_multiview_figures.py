@@ -13,8 +13,10 @@ from random import Random
 import pytest
 from msgspec.structs import replace
 
+import records
 import sealegs as sl
 from loopback import Loopback
+from present import limits, present
 from scripted import Scripted
 from sealegs.benchmarks.multiview.added import both_ways, difficulties, opposite_pairs, summarise
 from sealegs.benchmarks.multiview.data import Triplet
@@ -23,7 +25,7 @@ from sealegs.benchmarks.multiview.published import Pick
 from sealegs.errors import UsageError
 from sealegs.harness.registry import load_benchmark
 from sealegs.types import Score, Status
-from triplets import interval, named, store, triplet
+from triplets import named, store, triplet
 
 pytestmark = pytest.mark.slow
 
@@ -38,10 +40,8 @@ def score(number: int, *, task: str = "tools__use", **picked: str | None) -> Sco
         for metric, kind in (("accuracy", "positive"), ("ties", "tie")):
             values[f"{metric}@{method}"] = None if pick is None else float(pick == kind)
         ends[f"{method}/0"] = "error" if pick is None else "ok"
-    return Score(
-        sample_id=str(number), group=str(number), tags={"task": task, "difficulty": "easy"}, values=values,
-        statuses={"ok": 1}, answered=1, parts=ends, links=tuple(f"{number}{role}" for role in "apn"),
-    )  # fmt: skip
+    links = tuple(f"{number}{role}" for role in "apn")
+    return records.score(number, values, tags={"task": task, "difficulty": "easy"}, parts=ends, links=links)
 
 
 def picked(right: bool) -> str:
@@ -60,9 +60,9 @@ def test_the_macro_average_counts_each_task_once() -> None:
     assert macro.value == pytest.approx((0.9 + 0.5) / 2)
     # The interval is that of the two means together: √(arm² + arm²) / 2.
     arms = [
-        mean - interval(summary[named("accuracy", "m", task)])[0] for task, mean in (("a", 0.9), ("b", 0.5))
+        mean - limits(summary[named("accuracy", "m", task)])[0] for task, mean in (("a", 0.9), ("b", 0.5))
     ]
-    assert 0.7 - interval(macro)[0] == pytest.approx(math.hypot(*arms) / 2)
+    assert 0.7 - limits(macro)[0] == pytest.approx(math.hypot(*arms) / 2)
     unanswered = [*scores, *(score(n, task="c", m=None) for n in range(200, 203))]
     unknown = summarise(unanswered, ["m"])[named("accuracy_macro", "m")]
     assert (unknown.value, unknown.method) == (None, "none: a task has no answer")
@@ -76,10 +76,9 @@ def test_guessing_is_right_in_half_of_the_picks_that_are_no_tie() -> None:
     )
     level, above = summary[named("chance", "m")], summary[named("minus_chance", "m")]
     assert level.value == pytest.approx(0.3)
-    assert interval(level) == pytest.approx((0.25, 0.35), abs=0.01)
+    assert limits(level) == pytest.approx((0.25, 0.35), abs=0.01)
     assert above.value == pytest.approx(0.5 - 0.3)
-    assert above.p is not None
-    assert above.p < 1e-6
+    assert present(above.p) < 1e-6
     always = summary[named("chance", "sure")]
     assert (always.value, always.high) == (0.5, 0.5)
 
@@ -128,7 +127,7 @@ def test_shared_documents_widen_figures_and_comparisons_alike(tmp_path: Path) ->
     assert figure.n == 60
     assert 2 <= figure.clusters <= 4  # twelve documents make four triplets
     assert "over linked groups" in figure.method
-    low, high = interval(figure)
+    low, high = limits(figure)
     assert high - low > 0.35  # of 60 independent triplets: 0.25
     difference = sl.compare(*runs).differences[0]
     assert (difference.clusters, difference.method) == (figure.clusters, "paired logit t over linked groups")

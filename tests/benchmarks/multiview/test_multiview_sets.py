@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from commandline import sealegs
+from jsonlines import write_lines
 from multiview_judge import MATH, STRUCTURES, Judge, manifest
 from sealegs import api
 from sealegs.benchmarks.multiview.data import read_triplets
@@ -41,11 +40,6 @@ def rows_of(name: str) -> list[dict[str, Any]]:
     return [{"clue": d.text, "answer": f"WORD{n}"} for n, d in enumerate(FEW)]
 
 
-def store_rows(path: Path, rows: Sequence[dict[str, Any]]) -> Path:
-    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    return path
-
-
 @pytest.mark.parametrize(
     ("task", "end"),
     [
@@ -54,7 +48,7 @@ def store_rows(path: Path, rows: Sequence[dict[str, Any]]) -> Path:
     ],
 )
 def test_a_sample_in_the_shape_of_a_set_goes_through_one_command(task: str, end: str, tmp_path: Path) -> None:
-    docs = store_rows(tmp_path / "docs.jsonl", rows_of(task.partition("__")[0]))
+    docs = write_lines(tmp_path / "docs.jsonl", rows_of(task.partition("__")[0]))
     with Judge() as server:
         judge = ("--judge", "openai:judge", "--base-url", server.url)
         out = tmp_path / "made"
@@ -74,7 +68,7 @@ def test_a_sample_in_the_shape_of_a_set_goes_through_one_command(task: str, end:
 
 def test_the_operations_in_the_answers_label_gsm8k_without_a_judge(tmp_path: Path) -> None:
     rows = [*rows_of("gsm8k"), {"question": "What is the capital of France?", "answer": "Paris"}]
-    docs = store_rows(tmp_path / "train.jsonl", rows)
+    docs = write_lines(tmp_path / "train.jsonl", rows)
     built = api.build("multiview", tmp_path / "made", set="gsm8k__arithmetic", docs=str(docs), triplets=9)[1]
     triplets = read_triplets(tmp_path / "made" / "triplets.jsonl")
     assert len(triplets) == 9
@@ -106,7 +100,7 @@ def test_a_row_of_each_form_of_each_set_is_a_document(tmp_path: Path) -> None:
         row: dict[str, Any] = {column: f"the {column} #~# and more" for column in form.columns}
         labels = {each.labels.column: f"the {each.labels.column}" for each in chosen.criteria if each.labels}
         lists = {"choices": ["one", "two"]} if "choices" in form.columns else {}
-        path = store_rows(tmp_path / f"{number}.jsonl", [{**labels, **row, **lists, "further": None}])
+        path = write_lines(tmp_path / f"{number}.jsonl", [{**labels, **row, **lists, "further": None}])
         (document,) = read_documents(path, compose=chosen.reader).documents
         for column in set(form.columns) - set(lists):
             assert f"the {column}" in document.text
@@ -116,7 +110,7 @@ def test_a_row_of_each_form_of_each_set_is_a_document(tmp_path: Path) -> None:
 
 
 def test_a_file_of_another_shape_is_refused_with_the_columns_expected(tmp_path: Path) -> None:
-    docs = store_rows(tmp_path / "x.jsonl", [{"hint": "h", "answer": "a"}])
+    docs = write_lines(tmp_path / "x.jsonl", [{"hint": "h", "answer": "a"}])
     with pytest.raises(
         UsageError, match=r"expects the columns clue, answer. Available: hint, answer. Any CSV"
     ):

@@ -8,6 +8,7 @@ import pytest
 
 import sealegs as sl
 from commandline import sealegs
+from jsonlines import write_lines
 from rgb_rules import (
     CORRECTION,
     DETECTION,
@@ -26,7 +27,6 @@ from rgb_rules import (
     right,
     table,
     values,
-    write,
 )
 
 pytestmark = pytest.mark.slow
@@ -141,7 +141,7 @@ def test_a_request_that_failed_lowers_coverage_and_is_no_score(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     items = [plain(0), plain(1), plain(2), plain(3, query="Who keeps the light at [poison] {}?")]
-    data = write(tmp_path / "en.json", items)
+    data = write_lines(tmp_path / "en.json", items)
     with Answering(data, right) as server:
         where = ("--model", "openai:loop", "--base-url", server.url, "--data", data)
         command = ("run", "rgb", *where, "--noise-rates", "0,0.4", "--out", tmp_path / "run")

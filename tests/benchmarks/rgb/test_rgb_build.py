@@ -6,9 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import msgspec
 import pytest
 
+from jsonlines import read_lines
 from librarian import CHINESE, ENGLISH, Librarian, check, write_documents
 from loopback import Loopback
 from sealegs import api
@@ -36,10 +36,6 @@ def built(documents: Path, tmp_path: Path) -> Build:
         return {path.name: path for path in paths}, made.notes
 
     return build
-
-
-def rows(path: Path) -> list[dict[str, Any]]:
-    return [msgspec.json.decode(line) for line in path.read_bytes().splitlines()]
 
 
 # From a seed
@@ -101,10 +97,10 @@ def test_requests_that_failed_are_reported_and_asked_again(documents: Path, tmp_
         server.behaviour.script = ("ok", "500", "ok")
         paths, made = api.build("rgb", tmp_path / "set", **options)
         assert made.failures == ["1 requests failed: the same command asks them again"]
-        assert len(rows(paths[0])) == 13
+        assert len(read_lines(paths[0])) == 13
         paths, made = api.build("rgb", tmp_path / "set", **options)
     assert made.failures == []
-    assert len(rows(paths[0])) == 14
+    assert len(read_lines(paths[0])) == 14
 
 
 # What cannot be built

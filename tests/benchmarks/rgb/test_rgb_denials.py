@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 
-from sealegs.benchmarks.rgb.check.lenient import lenient
+from sealegs.benchmarks.rgb.check.lenient import CheckVerdict, lenient
 from sealegs.text.answer_search.mention import parts
 
 PERSON = ("Who designed the Harlow Bridge?", "Margaret Ellison", "Tobias Krane")
@@ -98,52 +100,44 @@ REPORTS = (
 )
 
 
-@pytest.mark.parametrize(("query", "right", "false"), [PERSON, YEAR])
-@pytest.mark.parametrize("reply", DENIALS)
-def test_a_denied_answer_is_wrong(reply: str, query: str, right: str, false: str) -> None:
-    verdict = lenient(reply.format(right=right, false=false), parts(right), fake=parts(false), query=query)
-    assert not verdict.right
-    assert not verdict.rejected
-    assert not verdict.detected
+def decided(reply: str, question: tuple[str, str, str]) -> CheckVerdict:
+    query, right, false = question
+    return lenient(reply.format(right=right, false=false), parts(right), fake=parts(false), query=query)
 
 
-@pytest.mark.parametrize("reply", HAN_DENIALS)
-def test_a_denied_answer_is_wrong_in_chinese(reply: str) -> None:
-    query, right, false = PLACE
-    verdict = lenient(reply.format(right=right, false=false), parts(right), fake=parts(false), query=query)
-    assert not verdict.right
-    assert not verdict.rejected
-    assert not verdict.detected
+EACH = [*product(DENIALS, (PERSON, YEAR)), *product(HAN_DENIALS, (PLACE,))]
 
 
-@pytest.mark.parametrize(("query", "right", "false"), [PERSON, YEAR])
+@pytest.mark.parametrize(("reply", "question"), EACH)
+def test_a_denied_answer_is_wrong(reply: str, question: tuple[str, str, str]) -> None:
+    verdict = decided(reply, question)
+    assert (verdict.right, verdict.rejected, verdict.detected) == (False, False, False)
+
+
+@pytest.mark.parametrize("question", [PERSON, YEAR])
 @pytest.mark.parametrize("reply", GIVEN)
 def test_a_contrast_that_denies_nothing_leaves_an_answer_right(
-    reply: str, query: str, right: str, false: str
+    reply: str, question: tuple[str, str, str]
 ) -> None:
-    verdict = lenient(reply.format(right=right, false=false), parts(right), fake=parts(false), query=query)
-    assert verdict.right
-    assert not verdict.rejected
+    verdict = decided(reply, question)
+    assert (verdict.right, verdict.rejected) == (True, False)
 
 
 @pytest.mark.parametrize("reply", OF_DOCUMENTS)
 def test_an_answer_is_wrong_where_the_documents_with_it_are_said_to_err(reply: str) -> None:
-    query, right, false = PERSON if reply.isascii() else PLACE
-    verdict = lenient(reply.format(right=right, false=false), parts(right), fake=parts(false), query=query)
+    verdict = decided(reply, PERSON if reply.isascii() else PLACE)
     assert (verdict.right, verdict.rejected, verdict.detected) == (False, False, True)
 
 
 @pytest.mark.parametrize("reply", [*WRONG, *DECLINES])
 def test_what_some_documents_do_not_say_declines_only_where_no_other_states_an_answer(reply: str) -> None:
-    query, right, false = PERSON if reply.isascii() else PLACE
-    verdict = lenient(reply.format(right=right, false=false), parts(right), fake=parts(false), query=query)
+    verdict = decided(reply, PERSON if reply.isascii() else PLACE)
     assert (verdict.right, verdict.rejected) == (False, reply in DECLINES)
 
 
 def test_a_full_stop_behind_a_unit_ends_a_sentence() -> None:
-    query, right, false = "How tall is the Harlow Tower?", "330 metres", "312 metres"
-    verdict = lenient(f"{false}. The documents say no more.", parts(right), fake=parts(false), query=query)
-    assert not verdict.rejected
+    tower = ("How tall is the Harlow Tower?", "330 metres", "312 metres")
+    assert not decided("{false}. The documents say no more.", tower).rejected
 
 
 def test_pages_of_a_book_are_no_documents() -> None:
@@ -171,7 +165,5 @@ def test_a_quoted_verdict_has_whole_words(reply: str, words: str) -> None:
 
 @pytest.mark.parametrize("reply", REPORTS)
 def test_a_correction_or_a_doubt_of_the_documents_is_a_report(reply: str) -> None:
-    query, right, false = PERSON
-    verdict = lenient(reply.format(right=right, false=false), parts(right), fake=parts(false), query=query)
-    assert verdict.detected
-    assert not verdict.rejected
+    verdict = decided(reply, PERSON)
+    assert (verdict.detected, verdict.rejected) == (True, False)

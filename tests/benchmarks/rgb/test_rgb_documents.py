@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
 
+from jsonlines import read_lines
+from librarian import fields_asked
 from scripted import Scripted
 from sealegs import api
 from sealegs.benchmarks.rgb.make.passages import cut_text, leans, repeats
@@ -61,11 +62,9 @@ class Cheat(Scripted):
         self.asked = 0
 
     def _write(self, prompt: str) -> str:
-        schema = re.search(r'"required":(\[[^\]]*\])', prompt)
-        assert schema is not None
         self.asked += 1
         lazy = self.asked % 4 == 0
-        match msgspec.json.decode(schema[1]):
+        match fields_asked(prompt):
             case ["question", "answer"]:
                 question, answer = next(
                     ((q, a) for q, a, pattern in FACTS if re.search(pattern, prompt)), ("", "")
@@ -86,16 +85,12 @@ class Cheat(Scripted):
         return msgspec.json.encode(fields).decode()
 
 
-def rows(path: Path) -> list[dict[str, Any]]:
-    return [msgspec.json.decode(line) for line in path.read_bytes().splitlines()]
-
-
 def test_ten_documents_of_different_shape_survive_a_model_that_cheats(tmp_path: Path) -> None:
     with Cheat() as server:
         paths, made = api.build(
             "rgb", tmp_path / "set", docs=str(DOCUMENTS), model="openai:x", base_url=server.url, concurrency=1
         )
-    files = {path.name: rows(path) for path in paths}
+    files = {path.name: read_lines(path) for path in paths}
     told = "\n".join(made.notes)
     assert len(files["en.json"]) >= 5
     assert "the answer is not in the passage" in told

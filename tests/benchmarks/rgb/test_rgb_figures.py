@@ -9,7 +9,10 @@ from typing import Any
 import msgspec
 import pytest
 
+import records
 import sealegs as sl
+from jsonlines import write_lines
+from present import limits
 from rgb_rules import (
     Item,
     Rule,
@@ -24,7 +27,6 @@ from rgb_rules import (
     scattered,
     table,
     troubled,
-    write,
 )
 from sealegs.analysis.gate import gate
 from sealegs.benchmarks.rgb.added import summarise
@@ -42,7 +44,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., sl.Run]:
     made: dict[str, sl.Run] = {}
     folder = tmp_path_factory.mktemp("rgb")
     for name, item in (("en", plain), ("en_int", scattered), ("en_fact", false)):
-        write(folder / f"{name}.json", map(item, range(EACH)))
+        write_lines(folder / f"{name}.json", map(item, range(EACH)))
     runs = tmp_path_factory.mktemp("runs")
 
     def run(name: str, rule: Rule, **options: str) -> sl.Run:
@@ -104,7 +106,7 @@ def test_runs_are_compared_and_gated_by_the_mean_of_the_abilities(asked: Callabl
 
 
 def test_reports_on_true_documents_are_false_alarms(tmp_path: Path) -> None:
-    data = write(tmp_path / "en_fact.json", map(false, range(6)))
+    data = write_lines(tmp_path / "en_fact.json", map(false, range(6)))
 
     def rule(item: Item, prompt: str) -> str:
         suspicious = item["id"] < (3 if "Wrongford" in prompt else 1)
@@ -130,15 +132,12 @@ def test_reports_on_true_documents_are_false_alarms(tmp_path: Path) -> None:
 
 
 def score(question: int, values: Mapping[str, float | None], rate: str) -> Score:
-    answered = all(value is not None for value in values.values())
-    return Score(
-        sample_id=f"{question}-{rate}",
-        group=f"q{question}",
-        tags={"lang": "en", "ability": "noise", "setting": f"noise {rate}", "noise": rate},
-        values=dict(values),
-        statuses={"ok" if answered else "error": 1},
-        answered=int(answered),
-    )
+    ok = None not in values.values()
+    tags = {"lang": "en", "ability": "noise", "setting": f"noise {rate}", "noise": rate}
+    return records.score(
+        f"{question}-{rate}", values, group=f"q{question}", tags=tags, answered=int(ok),
+        statuses={"ok" if ok else "error": 1},
+    )  # fmt: skip
 
 
 def test_the_fall_with_noise_is_paired_by_question() -> None:
@@ -151,8 +150,7 @@ def test_the_fall_with_noise_is_paired_by_question() -> None:
     fall = summary["noise_change_published/noise=0.8"]
     assert fall.value == pytest.approx(-0.6)
     assert (fall.n, fall.tests) == (10, 2)
-    assert fall.high is not None
-    assert fall.high < 0
+    assert limits(fall)[1] < 0
     assert summary["noise_change_published/noise=0.4"].value == pytest.approx(-0.4)
     assert summary["noise_change_published"] == fall
     assert "noise_change_published/noise=1" not in summary  # where a rejection is right
@@ -163,14 +161,14 @@ def test_the_fall_with_noise_is_paired_by_question() -> None:
 
 
 def test_integration_questions_have_their_answer_at_noise_one_too(tmp_path: Path) -> None:
-    data = write(tmp_path / "en_int.json", map(scattered, range(4)))
+    data = write_lines(tmp_path / "en_int.json", map(scattered, range(4)))
     run = ask(data, tmp_path / "run", right, ability="integration", noise_rates="0,1")
     assert run.summary["lenient/integration_noise=1"].value == 1.0
 
 
 def test_no_passages_ask_plain_questions_for_what_is_known(tmp_path: Path) -> None:
-    write(tmp_path / "en.json", map(plain, range(3)))
-    write(tmp_path / "en_int.json", map(scattered, range(2)))
+    write_lines(tmp_path / "en.json", map(plain, range(3)))
+    write_lines(tmp_path / "en_int.json", map(scattered, range(2)))
     run = ask(tmp_path, tmp_path / "run", right, passages=0)
     assert (run.summary["known_published"].value, run.summary["known_published"].n) == (1.0, 5)
     assert "published" not in run.summary
@@ -180,7 +178,7 @@ def test_no_passages_ask_plain_questions_for_what_is_known(tmp_path: Path) -> No
 
 
 def test_repeats_are_asked_apart_and_the_headline_is_their_mean(tmp_path: Path) -> None:
-    data = write(tmp_path / "en.json", map(plain, range(4)))
+    data = write_lines(tmp_path / "en.json", map(plain, range(4)))
     options: dict[str, Any] = {"ability": "noise", "noise_rates": "0.8", "repeats": 3}
     listed = samples(data, **options)
     assert len({sample.id for sample in listed}) == len(listed) == 12

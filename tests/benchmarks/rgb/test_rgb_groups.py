@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 import sealegs as sl
-from rgb_rules import Item, ask, false, given, write
+from jsonlines import write_lines
+from rgb_rules import Item, ask, false, given
 from sealegs.analysis import combined
 from sealegs.benchmarks.rgb.data import Questions
 from sealegs.page.format import counts
@@ -37,9 +38,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> sl.Run:
     """30 plain questions, 15 that join two of them, and the 30 again with false documents: a model that knows
     half of them."""
     folder = tmp_path_factory.mktemp("built")
-    write(folder / "en.json", map(question, range(TOTAL)))
-    write(folder / "en_int.json", map(joined, range(TOTAL // 2)))
-    write(folder / "en_fact.json", map(false, range(TOTAL)))
+    write_lines(folder / "en.json", map(question, range(TOTAL)))
+    write_lines(folder / "en_int.json", map(joined, range(TOTAL // 2)))
+    write_lines(folder / "en_fact.json", map(false, range(TOTAL)))
 
     def rule(item: Item, prompt: str) -> str:
         known = item["id"] % 30 < (8 if isinstance(item["positive"][0], list) else 15)

@@ -9,7 +9,8 @@ import pytest
 from msgspec.structs import replace
 
 import sealegs as sl
-from rgb_rules import REJECTION, Item, ask, exported, false, given, plain, right, scattered, write
+from jsonlines import write_lines
+from rgb_rules import REJECTION, Item, ask, exported, false, given, plain, right, scattered
 from sealegs.benchmarks.rgb.added import measure
 from sealegs.benchmarks.rgb.benchmark import Rgb
 from sealegs.benchmarks.rgb.data import DocKind, RgbInputs
@@ -28,7 +29,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., sl.Run]:
     """A run over ten questions of each kind."""
     folder, runs = tmp_path_factory.mktemp("rgb"), tmp_path_factory.mktemp("runs")
     for name, item in (("en", plain), ("en_int", scattered), ("en_fact", false)):
-        write(folder / f"{name}.json", map(item, range(10)))
+        write_lines(folder / f"{name}.json", map(item, range(10)))
 
     def run(rule: Callable[[Item, str], str], **options: str) -> sl.Run:
         return ask(folder, runs / f"{rule.__name__}{options}", rule, noise_rates="0.8", **options)
@@ -191,7 +192,7 @@ def test_the_outcomes_add_up_to_one(asked: Callable[..., sl.Run]) -> None:
 
 
 def test_the_false_answer_counts_only_where_a_document_is_false(tmp_path: Path) -> None:
-    data = write(tmp_path / "en_fact.json", map(false, range(6)))
+    data = write_lines(tmp_path / "en_fact.json", map(false, range(6)))
 
     def rule(item: Item, prompt: str) -> str:
         return "It is Wrongford."
@@ -218,7 +219,7 @@ def sample(ability: str, noise: float, kinds: tuple[DocKind, ...]) -> Sample[Rgb
 
 def test_an_empty_reply_that_was_recorded_counts_as_published(tmp_path: Path) -> None:
     rows = [("Ada Lock", [1], "It is Ada Lock."), ("Ben Moor", [0], ""), ("Cy Reef", [0], "Nemo.")]
-    path = write(
+    path = write_lines(
         tmp_path / "prediction_en_m_temp0.2_noise0.4_passage5_correct0.0.json",
         [
             {"id": n, "query": f"Who is {n}?", "ans": answer, "label": label, "prediction": text,

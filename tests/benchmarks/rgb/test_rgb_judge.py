@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import sealegs as sl
+from jsonlines import write_lines
 from rgb_rules import (
     DETECTION,
     REJECTION,
@@ -24,7 +25,6 @@ from rgb_rules import (
     samples,
     table,
     values,
-    write,
 )
 from sealegs.benchmarks.rgb.metrics import METRICS
 from sealegs.benchmarks.rgb.page import LAYOUT, notes
@@ -162,7 +162,7 @@ def test_the_published_scripts_are_read_and_never_run(scripts: Path, monkeypatch
     path.unlink()
     with pytest.raises(DataError, match="fact_evalue.py: not fetched yet. Run: sealegs data fetch rgb"):
         samples(
-            write(scripts / "en.json", [plain(0)]),
+            write_lines(scripts / "en.json", [plain(0)]),
             ability="noise",
             judge="embedded",
             judge_prompts="published",
@@ -172,8 +172,8 @@ def test_the_published_scripts_are_read_and_never_run(scripts: Path, monkeypatch
 def test_a_judge_asked_as_published_gives_the_published_rates(scripts: Path, tmp_path: Path) -> None:
     data = tmp_path / "data"
     data.mkdir()
-    write(data / "en.json", map(plain, range(6)))
-    write(data / "zh_fact.json", map(false, range(6)))
+    write_lines(data / "en.json", map(plain, range(6)))
+    write_lines(data / "zh_fact.json", map(false, range(6)))
     options: dict[str, Any] = {
         "data": data, "out": tmp_path / "run", "judge": "openai:judge", "judge_prompts": "published",
         "ability": "rejection,counterfactual", "noise_rates": "0.2", "correct_rate": "0.4",
@@ -209,7 +209,7 @@ def test_a_judge_asked_as_published_gives_the_published_rates(scripts: Path, tmp
 
 
 def test_a_verdict_in_words_that_failed_is_not_a_no(scripts: Path, tmp_path: Path) -> None:
-    data = write(tmp_path / "en.json", map(plain, range(4)))
+    data = write_lines(tmp_path / "en.json", map(plain, range(4)))
 
     def rule(item: Item, prompt: str) -> str:
         if "Can it be answered?" in prompt:
@@ -232,7 +232,7 @@ def test_a_verdict_in_words_that_failed_is_not_a_no(scripts: Path, tmp_path: Pat
 
 
 def test_recorded_answers_are_judged_with_the_published_prompts_too(scripts: Path, tmp_path: Path) -> None:
-    data = write(tmp_path / "en.json", map(plain, range(6)))
+    data = write_lines(tmp_path / "en.json", map(plain, range(6)))
     run = ask(data, tmp_path / "run", published_judge, ability="rejection")
     path = run.path / "export/prediction_en_loop_temp0.2_noise1.0_passage5_correct0.0.json"
     with Answering(data, published_judge) as server:

@@ -9,6 +9,7 @@ import pytest
 
 import sealegs as sl
 from commandline import sealegs
+from jsonlines import write_lines
 from rgb_rules import (
     Answering,
     Item,
@@ -19,7 +20,6 @@ from rgb_rules import (
     plain,
     right,
     samples,
-    write,
 )
 from sealegs.benchmarks.rgb.benchmark import Rgb
 from sealegs.errors import UsageError
@@ -73,8 +73,8 @@ def test_abilities_rates_and_passages_are_those_asked_for(rgb_files: Path) -> No
 
 
 def test_of_a_set_and_its_corrected_version_the_set_is_asked(tmp_path: Path) -> None:
-    write(tmp_path / "en.json", [plain(0)])
-    write(tmp_path / "en_refine.json", [plain(1)])
+    write_lines(tmp_path / "en.json", [plain(0)])
+    write_lines(tmp_path / "en_refine.json", [plain(1)])
     files = [data_file(path) for path in sorted(tmp_path.iterdir())]
     listed = load_benchmark("rgb", {}).samples(Data(files, langs=None, limit=None))
     assert {sample.inputs.dataset for sample in listed} == {"en"}
@@ -82,7 +82,7 @@ def test_of_a_set_and_its_corrected_version_the_set_is_asked(tmp_path: Path) -> 
 
 
 def test_accuracy_is_shown_by_the_position_of_the_document(tmp_path: Path) -> None:
-    data = write(tmp_path / "en.json", map(plain, range(10)))
+    data = write_lines(tmp_path / "en.json", map(plain, range(10)))
     for sample in samples(data, ability="noise,rejection", noise_rates="0.6,0.8", doc_order="balanced"):
         alone = sample.inputs.kinds.count("positive") == 1
         assert ("position" in sample.tags) == alone == (sample.tags["setting"] == "noise 0.8")
@@ -134,7 +134,7 @@ en:
 
 def test_prompts_of_ones_own_are_filled_in_one_pass(tmp_path: Path) -> None:
     item = {**false(0), "positive_wrong": [f"{{QUERY}} {{DOCS}} {{x}} {k} 100 %s" for k in range(5)]}
-    data = write(tmp_path / "en_fact.json", [item])
+    data = write_lines(tmp_path / "en_fact.json", [item])
     prompts = tmp_path / "own.yaml"
     prompts.write_text(OWN)
     with Answering(data, right, record=True) as server:
@@ -194,7 +194,7 @@ def test_the_published_prompts_are_those_of_the_fetched_data(
 def test_questions_that_lack_documents_are_counted_and_reported(tmp_path: Path) -> None:
     bare = {**plain(1), "positive": []}
     empty = {**plain(2), "positive": [], "negative": plain(2)["negative"][:2]}
-    data = write(tmp_path / "en.json", [plain(0), bare, empty])
+    data = write_lines(tmp_path / "en.json", [plain(0), bare, empty])
     run = ask(data, tmp_path / "run", right, noise_rates="0.4", ability="noise")
     assert run.summary["lacks_documents"].value == pytest.approx(2 / 3)
     (note,) = [note for note in Rgb.notes(run.spec, run.summary) if note.warning]
@@ -204,7 +204,7 @@ def test_questions_that_lack_documents_are_counted_and_reported(tmp_path: Path) 
 def test_a_search_that_found_nothing_is_asked_about(tmp_path: Path) -> None:
     """Only the setting without documents asks for what is known."""
     nothing: Item = {"positive": [], "positive_wrong": [], "negative": []}
-    data = write(tmp_path / "en_fact.json", [{**false(1), **nothing}])
+    data = write_lines(tmp_path / "en_fact.json", [{**false(1), **nothing}])
     records = {str(r.sample.tags["setting"]): r for r in ask(data, tmp_path / "run", right).records()}
     (request,) = load_benchmark("rgb", {}).requests(records["false documents"].sample)
     assert isinstance(request, Generate)
@@ -217,7 +217,7 @@ def test_a_search_that_found_nothing_is_asked_about(tmp_path: Path) -> None:
 def test_two_files_of_one_name_are_refused(tmp_path: Path) -> None:
     for folder in ("one", "two"):
         (tmp_path / folder).mkdir()
-        write(tmp_path / folder / "en.json", [plain(0)])
+        write_lines(tmp_path / folder / "en.json", [plain(0)])
     files = [data_file(tmp_path / folder / "en.json") for folder in ("one", "two")]
     with pytest.raises(UsageError, match=r"two files are named 'en': .*one.en\.json, .*two.en\.json"):
         load_benchmark("rgb", {}).samples(Data(files, langs=None, limit=None))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 import sealegs as sl
 from commandline import sealegs
+from jsonlines import write_lines
 from rgb_rules import (
     FACT_RATES,
     FIELDS,
@@ -23,7 +25,6 @@ from rgb_rules import (
     reporting,
     troubled,
     values,
-    write,
 )
 
 pytestmark = pytest.mark.slow
@@ -79,6 +80,14 @@ def test_an_export_scored_again_gives_the_same_published_figures(
     assert "no documents" in said.out
 
 
+def predictions(path: Path, rows: Iterable[dict[str, Any]], **all_of_them: Any) -> Path:
+    """A published file; each row has its number, a query of its own and one document unless it says."""
+    usual = {"docs": ["a"], "factlabel": 0, **all_of_them}
+    return write_lines(
+        path, ({"id": n, "query": f"Who is {n}?", **usual, **row} for n, row in enumerate(rows))
+    )
+
+
 def test_predictions_are_scored_as_the_published_script_does(tmp_path: Path) -> None:
     """A quirk, by hand: right at noise 1 without the answer in the documents."""
     rows = [
@@ -87,13 +96,10 @@ def test_predictions_are_scored_as_the_published_script_does(tmp_path: Path) -> 
         ("Cy", [0], "Rosewood."),
         (["Dora", ["Eli", "E."]], [1, 0], "Dora and another."),
     ]
-    first = write(
+    first = predictions(
         tmp_path / "prediction_en_chatgpt_temp0.7_noise1.0_passage5_correct0.0.json",
-        [
-            {"id": n, "query": f"Who is {n}?", "ans": answer, "label": label, "prediction": said,
-             "docs": ["a", "b"], "noise_rate": 1.0}
-            for n, (answer, label, said) in enumerate(rows)
-        ],
+        ({"ans": answer, "label": label, "prediction": said} for answer, label, said in rows),
+        docs=["a", "b"], noise_rate=1.0,
     )  # fmt: skip
     run = sl.score("rgb", first, out=tmp_path / "first")
     assert run.spec.subject == "chatgpt"
@@ -113,7 +119,7 @@ JUDGED = [
 
 
 def test_a_judged_file_is_scored_by_its_verdicts_and_written_as_it_was(tmp_path: Path) -> None:
-    path = write(
+    path = write_lines(
         tmp_path / "prediction_zh_fact_gpt_temp0.7_noise0.2_passage5_correct0.4_chatgpt.json",
         [
             {"id": n, "query": "首都？", "ans": "北京", "label": label, "prediction": text, "docs": ["一"],
@@ -156,14 +162,11 @@ def test_a_judged_file_of_rejections_is_not_one_of_noise_robustness(tmp_path: Pa
         ("Yes, addressed.", [1]),
         ("?", [0]),
     ]
-    path = write(
+    texts = {-1: REJECTION, 1: "Ada", 0: "Nemo"}
+    path = predictions(
         tmp_path / "prediction_en_gpt_temp0.7_noise1.0_passage5_correct0.0_chatgpt.json",
-        [
-            {"id": n, "query": f"Who is {n}?", "ans": "Ada", "label": label, "docs": ["a"], "noise_rate": 1.0,
-             "prediction": {-1: REJECTION, 1: "Ada", 0: "Nemo"}[label[0]], "factlabel": 0,
-             "evaluation": verdict}
-            for n, (verdict, label) in enumerate(rows)
-        ],
+        ({"label": label, "prediction": texts[label[0]], "evaluation": verdict} for verdict, label in rows),
+        ans="Ada", noise_rate=1.0,
     )  # fmt: skip
     run = sl.score("rgb", path, out=tmp_path / "run")
     assert {str(record.sample.tags["ability"]) for record in run.records()} == {"rejection"}
@@ -175,13 +178,10 @@ def test_a_judged_file_of_rejections_is_not_one_of_noise_robustness(tmp_path: Pa
 
 def test_verdicts_of_the_script_for_errors_are_no_verdicts_on_rejections(tmp_path: Path) -> None:
     verdicts = ["The question is not addressed.", "NO, the model fail to identify the factual errors."]
-    path = write(
+    path = predictions(
         tmp_path / "prediction_en_gpt_temp0.7_noise1.0_passage5_correct0.0_chatgpt.json",
-        [
-            {"id": n, "query": f"Who is {n}?", "ans": "Ada", "label": [-1], "docs": ["a"], "noise_rate": 1.0,
-             "prediction": REJECTION, "factlabel": 0, "evaluation": verdict}
-            for n, verdict in enumerate(verdicts)
-        ],
+        ({"evaluation": verdict} for verdict in verdicts),
+        ans="Ada", label=[-1], prediction=REJECTION, noise_rate=1.0,
     )  # fmt: skip
     run = sl.score("rgb", path, out=tmp_path / "run")
     assert [record.score.values["rejected_judge"] for record in run.records()] == [1.0, None]
@@ -210,7 +210,7 @@ def test_files_with_the_same_prompt_keep_their_own_answers(tmp_path: Path) -> No
     """Noise 0.8 and 1.0 of an integration question may have the same documents."""
     line = {"id": 0, "query": "Who?", "ans": "Ada", "label": [1], "docs": ["d"], "factlabel": 0}
     paths = [
-        write(
+        write_lines(
             tmp_path / f"prediction_en_int_m_temp0.0_noise{rate}_passage5_correct0.0.json",
             [{**line, "noise_rate": rate, "prediction": text}],
         )
