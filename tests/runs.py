@@ -25,7 +25,7 @@ STARTER: dict[str, dict[str, Any]] = {
 
 def run_small(benchmark: str, out: Path, server: Loopback | None = None, **settings: Any) -> sl.Run:
     """A run with the settings above, in whose place others may be given; None leaves a setting out."""
-    return sl.run(benchmark, out=out, progress=False, **_small(benchmark, server, settings))
+    return sl.run(benchmark, out=out, **{"progress": False, **_small(benchmark, server, settings)})
 
 
 def small_command(benchmark: str, out: Path, server: Loopback, **settings: Any) -> list[str]:

@@ -46,6 +46,13 @@ def test_leaving_early_ends_the_thread_and_what_is_under_way() -> None:
         assert server.requests <= 9
 
 
+def test_two_streams_of_one_model_do_not_hold_each_other_up() -> None:
+    with Loopback(latency=0.02) as server:
+        model = model_of(server, concurrency=2)
+        streams = [model.answer(chat(f"{name}{i}") for i in range(10)) for name in "ab"]
+        assert len(list(zip(*streams, strict=True))) == 10
+
+
 def test_an_error_in_the_stream_is_raised_after_what_is_under_way() -> None:
     def requests() -> Iterator[Request]:
         yield from (chat(f"q{i}") for i in range(6))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import operator
 import re
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -60,11 +61,7 @@ class JournalUsage(NamedTuple):
     tokens_out: int = 0
 
     def plus(self, other: JournalUsage) -> JournalUsage:
-        return JournalUsage(
-            self.requests + other.requests,
-            self.tokens_in + other.tokens_in,
-            self.tokens_out + other.tokens_out,
-        )
+        return JournalUsage(*map(operator.add, self, other))
 
 
 def find(connection: sqlite3.Connection, keys: Sequence[bytes]) -> dict[bytes, Response]:

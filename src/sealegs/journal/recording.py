@@ -38,9 +38,8 @@ class Recording:
     def samples(self, kind: Any) -> list[Sample]:
         """The samples of the run, in their order."""
         query = "SELECT CAST(body AS BLOB) FROM samples ORDER BY rowid"
-        rows = self._read(lambda connection: connection.execute(query).fetchall())
         decoder = msgspec.json.Decoder(kind)
-        return [decoder.decode(body) for (body,) in rows]
+        return [decoder.decode(body) for (body,) in self._rows(query)]
 
     def usage(self) -> dict[str, JournalUsage]:
         """What was asked of the model of each role, over all starts of the run."""
@@ -49,8 +48,11 @@ class Recording:
     def pace(self) -> float | None:
         """Answers per second, from the first to the last; None where that cannot be said."""
         query = "SELECT COUNT(*) - 1, MAX(at) - MIN(at) FROM responses"
-        ((count, seconds),) = self._read(lambda connection: connection.execute(query).fetchall())
+        ((count, seconds),) = self._rows(query)
         return float(count / seconds) if seconds else None
+
+    def _rows(self, query: str) -> list[tuple[Any, ...]]:
+        return self._read(lambda connection: connection.execute(query).fetchall())
 
     def _read(self, query: Callable[[sqlite3.Connection], R]) -> R:
         """What a query gives. A journal that was at rest, and is written by now, is opened anew: SQLite would

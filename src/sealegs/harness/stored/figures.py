@@ -42,6 +42,8 @@ COLUMNS: dict[str, type] = {
     "sealegs": str,
 }
 """The layout, which docs/integrations.md describes."""
+SAME_NAMES = ("value", "low", "high", "unit", "n", "coverage", "p", "tests", "basis")
+"""Columns that a figure has by the same name."""
 
 
 def load_runs(*patterns: str | Path) -> DataFrame:
@@ -92,15 +94,7 @@ def _rows(run: Run) -> Iterator[dict[str, Any]]:
             "model": model,
             "metric": figure.metric,
             "scope": scope_name("", scope).removeprefix("/"),
-            "value": figure.value,
-            "low": figure.low,
-            "high": figure.high,
             "interval": figure.method,
-            "unit": figure.unit,
-            "n": figure.n,
             "groups": figure.clusters,
-            "coverage": figure.coverage,
-            "p": figure.p,
-            "tests": figure.tests,
-            "basis": figure.basis,
+            **{name: getattr(figure, name) for name in SAME_NAMES},
         }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+from contextlib import aclosing
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
@@ -163,7 +164,7 @@ class OpenAI:
                 )
 
     async def _probe_server(self, server: Server, examples: Examples | None, outbox: Outbox[str]) -> None:
-        async with self._client([server], outbox, trial=True) as client:
+        async with aclosing(self._client([server], outbox, trial=True)) as client:
             outbox.put(await probe_problem(client, self._dialect, examples, server.shown))
 
     def batch_access(self) -> BatchAccess | None:
@@ -216,7 +217,7 @@ class OpenAI:
     async def _answer_all(self, requests: Iterable[Request], outbox: Outbox[Answer]) -> None:
         jobs = _Jobs(requests, self._options.embed_batch)
         at_once = self._options.concurrency * len(self._servers)
-        async with self._client(self._servers, outbox) as client:
+        async with aclosing(self._client(self._servers, outbox)) as client:
             workers = [asyncio.create_task(self._work(client, jobs, outbox)) for _ in range(at_once)]
             try:
                 done, _ = await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)

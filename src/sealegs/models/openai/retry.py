@@ -15,7 +15,8 @@ A 400 or 422 that names a field which the server does not take is first followed
 back-off; then it fails by the server's fault. With several servers, whatever may be one server's fault,
 the last line included, is first tried at the others. Which server is left out for a while, and when failures
 end the run, is decided in `servers.py`. A request that failed is an error in the run, and is asked again by
-the next start.
+the next start. Every further try is counted by the gate before it is sent; where no call or no money is left
+for it, BudgetReached ends the run once what is under way has been answered (`backend.py`).
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections import deque
+from collections import Counter, deque
 from enum import Enum, auto
 from functools import partial
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
-from sealegs.models.openai.servers import given_up
+from sealegs.models.openai.servers import Server, given_up
 from sealegs.models.openai.transport import (
     BROKEN,
     CONNECTION_LOST,
@@ -42,12 +43,11 @@ from sealegs.models.openai.transport import (
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
-    from types import TracebackType
 
     from sealegs.harness.gate import RoleGate
     from sealegs.models.openai.background import Relay
     from sealegs.models.openai.dialect import Dialect
-    from sealegs.models.openai.servers import Server, ServerHealth
+    from sealegs.models.openai.servers import ServerHealth
 
 R = TypeVar("R")
 
@@ -149,15 +149,12 @@ class Client:
         self._retries = retries
         self._trial = trial
         """Whether no request was counted for the first try of any call."""
+        self._active = Counter[Server]()
+        """Tries that are under way."""
         self._waiting: deque[asyncio.Future[None]] = deque()
         """Calls that wait for room at a server."""
 
-    async def __aenter__(self) -> Client:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def aclose(self) -> None:
         for server, transport in self._transports.items():
             self._silences[server].cancel()
             await transport.close()
@@ -165,7 +162,7 @@ class Client:
     @property
     def under_way(self) -> int:
         """Tries that are under way."""
-        return sum(server.throttle.active for server in self._servers)
+        return self._active.total()
 
     @property
     def transport(self) -> Transport:
@@ -225,7 +222,7 @@ class Client:
     async def _post(self, call: Call[R], server: Server, body: bytes) -> R:
         """One try, or RequestError."""
         throttle, sent_at = server.throttle, time.monotonic()
-        throttle.active += 1
+        self._active[server] += 1
         try:
             reply = await self._transports[server].send("POST", call.path, body, results=call.results)
             self._silences[server].cancel()
@@ -248,7 +245,7 @@ class Client:
                     asyncio.get_running_loop().call_later(error.wait + TIMER_S, self._wake)
             raise
         finally:
-            throttle.active -= 1
+            self._active[server] -= 1
             self._wake()
 
     def _learnt(self, error: RequestError, call: Call[R], body: bytes) -> bytes:
@@ -290,8 +287,8 @@ class Client:
             candidates = self._servers
             if len(candidates) > 1:
                 candidates = self._others(failed_at) or self._others(set()) or candidates
-            server = max(candidates, key=lambda each: each.throttle.room)
-            if server.throttle.room > 0:
+            server = max(candidates, key=self._room)
+            if self._room(server) > 0:
                 return server
             turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiting.append(turn)
@@ -300,11 +297,15 @@ class Client:
     def _others(self, failed_at: set[Server]) -> list[Server]:
         return [server for server in self._servers if not server.is_left_out and server not in failed_at]
 
+    def _room(self, server: Server) -> int:
+        """How many more tries a server may be sent now."""
+        return server.throttle.allowed - self._active[server]
+
     def _wake(self) -> None:
         """Have as many calls look again as there is room for."""
         if not self._waiting:
             return
-        room = sum(max(0, server.throttle.room) for server in self._servers)
+        room = sum(max(0, self._room(server)) for server in self._servers)
         while room > 0 and self._waiting:
             turn = self._waiting.popleft()
             if not turn.done():

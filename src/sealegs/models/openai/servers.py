@@ -90,7 +90,7 @@ def is_wrong_address(error: RequestError) -> bool:
 
 
 class Throttle:
-    """How many tries a server is sent at once.
+    """How many tries a server is sent at once by each stream of requests.
 
     The number adapts under a ceiling as TCP's window does: it is halved when the server answers that it is
     overloaded, and climbs back by a fixed step for every round of requests that succeeded. A few such answers
@@ -99,8 +99,6 @@ class Throttle:
 
     def __init__(self, ceiling: int) -> None:
         self.limit = float(ceiling)
-        self.active = 0
-        """Tries that are under way."""
         self._ceiling = ceiling
         self._step = max(1.0, ceiling / CLIMB_ROUNDS)
         self._replies = 0
@@ -108,9 +106,9 @@ class Throttle:
         self._last_cut = self._paused_until = -math.inf
 
     @property
-    def room(self) -> int:
-        """How many more requests may be sent now."""
-        return int(self.limit) - self.active if time.monotonic() >= self._paused_until else 0
+    def allowed(self) -> int:
+        """How many requests may be under way now."""
+        return int(self.limit) if time.monotonic() >= self._paused_until else 0
 
     @property
     def is_overloaded(self) -> bool:

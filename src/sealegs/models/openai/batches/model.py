@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Generator, Iterable, Iterator
+from contextlib import aclosing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -88,7 +89,7 @@ class BatchModel:
 
     async def _answer_all(self, chats: dict[str, list[Generate]], outbox: Outbox[Answer]) -> None:
         access, relay = self._access, Relay(outbox, self._progress)
-        async with Client(
+        client = Client(
             [Server(access.endpoint, concurrency=1)],
             health=self._health,
             dialect=access.dialect,
@@ -97,7 +98,8 @@ class BatchModel:
             timeout=access.timeout,
             retries=access.retries,
             headers=access.headers,
-        ) as client:
+        )
+        async with aclosing(client):
             session = BatchSession(
                 access=access,
                 client=client,
