@@ -218,7 +218,8 @@ def _is_code(lines: Sequence[str], margin: int) -> bool:
 
 
 def _indent(lines: Sequence[str]) -> int:
-    return min(len(line) - len(line.lstrip()) for line in lines)
+    """In blanks; the wide ones with which a Chinese paragraph begins are none."""
+    return min(len(line) - len(line.lstrip(" ")) for line in lines)
 
 
 def _block(lines: list[str], lang: Lang) -> Iterator[tuple[bool, list[str]]]:
