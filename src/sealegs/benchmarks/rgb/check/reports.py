@@ -65,8 +65,6 @@ def _contradictions(listed: Sequence[Clause], everything: str) -> list[TokenSpan
             find("states_false", before) or ("K" in letters and "h" in letters)
         ):
             spans.append(quote(clause, "corrects"))
-        elif find("in_truth", letters) and _states_before(listed, number):
-            spans.append(quote(clause, "in_truth"))
     return spans
 
 
@@ -84,11 +82,3 @@ def _before(listed: Sequence[Clause], number: int) -> str:
     same = [n for n in range(max(0, number - NEAR), number) if listed[n].sentence == listed[number].sentence]
     first = same[0] if same else max(0, number - 1)
     return "".join(clause.letters for clause in listed[first:number])
-
-
-def _states_before(listed: Sequence[Clause], number: int) -> bool:
-    """Whether the clauses before say what the documents state, and no answer of its own."""
-    earlier = [clause.letters for clause in listed[max(0, number - NEAR) : number]]
-    return any(find("states", letters) for letters in earlier) and not any(
-        "G" in letters or "n" in letters for letters in earlier
-    )

@@ -108,7 +108,7 @@ class _ReplyClauses:
     def _tier(self, number: int) -> str:
         """The tier of rules by which a clause declines, or nothing."""
         letters = self.letters[number]
-        if not self._is_remark(number) or self._names_another(number):
+        if not self._is_remark(number):
             return ""
         reported = any(self._covers(span, number) for span in self.errors)
         only_no = letters == "n" and (self.yes_or_no or not ends_sentence(self.clauses, number))
@@ -154,13 +154,6 @@ class _ReplyClauses:
         before = self.clauses[number - 1]
         return before.repeats >= WHOLE_QUESTION and "d" not in before.letters
 
-    def _names_another(self, number: int) -> bool:
-        """Whether a clause says, behind the right answer, what it is not: "given to A, not given to B"."""
-        behind = (
-            number > 0 and not ends_sentence(self.clauses, number - 1) and "G" in self.letters[number - 1]
-        )
-        return behind and bool(find("not_another", self.letters[number]))
-
     def _is_detail(self, number: int) -> bool:
         """Whether a clause declines something else than what was asked."""
         letters = self.letters[number]
@@ -193,8 +186,7 @@ class _ReplyClauses:
         plainly = [
             n
             for n in about_question
-            if not re.search("[wOM]", self.letters[n])
-            or (re.search("[JHQ]", self.letters[n]) and not self._other_matter(n))
+            if re.search("[JHQ]", self.letters[n]) or not re.search("[wOM]", self.letters[n])
         ]
         if plainly:
             return [] if any(self._answers(n, about_question[0]) for n in numbers) else plainly
@@ -263,11 +255,6 @@ class _ReplyClauses:
         return bool(find("describes", letters)) and (
             not open_kind or ("V" in letters and not re.search("[GKM#]", letters))
         )
-
-    def _other_matter(self, number: int) -> bool:
-        """A clause that asks for the same kind of thing, but of something else: "who paid is not said"."""
-        letters = self.letters[number]
-        return "J" in letters and "w" in letters and "Q" not in letters
 
     # Answering
 
