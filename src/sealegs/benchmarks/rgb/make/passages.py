@@ -12,7 +12,7 @@ import numpy as np
 from rapidfuzz.distance import Indel
 
 from sealegs.benchmarks.rgb.data import Lang
-from sealegs.benchmarks.rgb.make.sections import read_sections
+from sealegs.benchmarks.rgb.make.sections import ANNOUNCEMENT, read_sections
 from sealegs.make.documents import Document
 from sealegs.text.answer_search.mention import mentions, target
 from sealegs.text.answer_search.normalization import HAN, Word, plain, words
@@ -122,14 +122,7 @@ def _pack(parts: Sequence[str], lang: Lang) -> list[str]:
             room = LONGEST[lang]
         passages[-1].append(group)
         room -= length(group, lang)
-    return [GAP[lang].join(_without_announcements(passage)) for passage in passages]
-
-
-def _without_announcements(groups: list[str]) -> list[str]:
-    """The groups of a passage without those at its end that only announce what was left out, as code is."""
-    while groups and groups[-1].endswith((":", "：")):
-        groups = groups[:-1]
-    return groups
+    return [ANNOUNCEMENT.sub("", GAP[lang].join(passage)) for passage in passages]
 
 
 def leans(sentence: str, lang: Lang) -> bool:

@@ -72,7 +72,8 @@ _NUMBERED = re.compile(
 _ASKED, _ANSWERED = (re.compile(rf"^ *{letter}\d*[.:)] +", re.MULTILINE) for letter in "QA")
 _REMOVED = "\x00"
 """In the place of code between fences."""
-_ANNOUNCEMENT = re.compile(r"(?:\A|(?<=[.!?。！？]))[^.!?。！？]*[:：]\Z")
+ANNOUNCEMENT = re.compile(r"(?:\A|(?<=[.!?。！？]))[^.!?。！？]*[:：]\Z")
+"""A last sentence that only announces what was left out, as code is."""
 _IMAGE = re.compile(r"!\[[^\]]*\]\([^)]*\)")
 _LINK = re.compile(r"\[([^\]]+)\](?:\([^)]*\)|\[[^\]]*\])")
 _QUOTED = re.compile(r"(?<!`)`([^`']+)'")
@@ -114,7 +115,7 @@ def read_sections(text: str, lang: Lang) -> Sections:
     questions = sum(heading and _asks(lines[0]) for heading, lines in blocks)
     for heading, lines in blocks:
         if not lines:  # code, which the sentence before it may announce
-            sections[-1].paragraphs[-1:] = (_ANNOUNCEMENT.sub("", p) for p in sections[-1].paragraphs[-1:])
+            sections[-1].paragraphs[-1:] = (ANNOUNCEMENT.sub("", p) for p in sections[-1].paragraphs[-1:])
             continue
         begins = not title and not any(section.paragraphs for section in sections)
         # The first question of a FAQ is not its title, nor is the first of numbered sections.
