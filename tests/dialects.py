@@ -21,12 +21,13 @@ from aiohttp import web
 
 import interfaces
 from loopback import Loopback, json_reply
+from models import hostile
 from models.hostile import one
 from sealegs.models.openai.backend import OpenAI
 from sealegs.models.openai.listing import list_models
 from sealegs.models.presets import Feature, Preset, presets
 from sealegs.models.registry import load_model
-from sealegs.types import Embed, Generate, Message, Sampling
+from sealegs.types import Embed, Generate
 
 KEY = "sk-loop-4f9a0c2d7b61e835"
 SCHEMA = '{"type":"object","properties":{"verdict":{"type":"string"}},"required":["verdict"]}'
@@ -180,8 +181,7 @@ Imitated: TypeAlias = Callable[..., ProviderServer]
 
 
 def chat(text: str, *, schema: str = "", temperature: float = 0.7) -> Generate:
-    sampling = Sampling(temperature=temperature, max_tokens=50)
-    return Generate(prompt=(Message("user", text),), sampling=sampling, schema=schema)
+    return hostile.chat(text, schema=schema, temperature=temperature, max_tokens=50)
 
 
 def named_at(name: str, server: ProviderServer, folder: Path) -> dict[str, str]:

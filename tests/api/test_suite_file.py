@@ -59,7 +59,7 @@ def planned(tmp_path: Path, text: str) -> list[PlannedRun]:
         ),
         *(
             (f"models: [embedded]\nbenchmarks: [{{benchmark: rgb, data: '{data}'}}]\n", "line 2: .* address")
-            for data in ("file:///a", "simplecache::file:///a", "hf:/a", "hf:../a", "zip://a::/b")
+            for data in ("file:///a", "simplecache::file:///a", "hf:/a", "hf:../a", "https://h/a::/b")
         ),
     ],
 )

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from loopback import Loopback
+from present import present
 from runs import run_small
 from sealegs.errors import BudgetReached, ModelUnreachable
 from sealegs.harness.gate import RequestGate, Ticket, estimate
@@ -28,9 +29,7 @@ def ask(number: int) -> Generate:
 
 
 def admit(gate: RequestGate, number: int) -> Ticket:
-    ticket = gate.admit(ask(number), wait=True)
-    assert ticket is not None
-    return ticket
+    return present(gate.admit(ask(number), wait=True))
 
 
 class Spent:

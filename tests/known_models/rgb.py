@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -16,7 +15,7 @@ from sealegs.benchmarks.rgb.data import RgbSample
 from sealegs.files.datasets import data_file
 from sealegs.harness.data import Data
 from sealegs.harness.folder import Run
-from sealegs.text.answer_search.mention import parts
+from sealegs.text.answer_search.mention import RawAnswer, parts
 
 Outcome: TypeAlias = Literal["right", "wrong", "declined", "reported"]
 """What a reply does. Reported: it says that the documents are wrong, and gives the right answer."""
@@ -132,7 +131,7 @@ def rule_of(
 def _reply(
     sample: RgbSample, outcome: Outcome, wording: Wording, turn: int, samples: Sequence[RgbSample]
 ) -> str:
-    right = [alternatives[0] for alternatives in parts(sample.inputs.answer)]
+    right = _spelled(sample.inputs.answer)
     match outcome:
         case "right":
             return wording.answer(right, turn)
@@ -146,27 +145,19 @@ def _reply(
 
 def _false_answer(sample: RgbSample, samples: Sequence[RgbSample]) -> list[str]:
     """The false answer of the data, or else the right one of another question with as many parts."""
+    dataset, instance = sample.inputs.dataset, sample.inputs.instance
     if sample.inputs.fake:
-        return [alternatives[0] for alternatives in parts(sample.inputs.fake)]
-    return _wrong_parts(sample.inputs.dataset, sample.inputs.instance, tuple(samples_key(samples)))
+        return _spelled(sample.inputs.fake)
+    inputs = (each.inputs for each in samples if each.inputs.dataset == dataset)
+    answers = {each.instance: _spelled(each.answer) for each in inputs}
+    place, right = list(answers).index(instance), answers.pop(instance)
+    others = [answer for answer in answers.values() if len(answer) == len(right)]
+    return next(a for a in others[place % len(others) :] + others if not set(right) & set(a))
 
 
-def samples_key(samples: Sequence[RgbSample]) -> list[tuple[str, Any, tuple[str, ...]]]:
-    return [
-        (sample.inputs.dataset, sample.inputs.instance, tuple(p[0] for p in parts(sample.inputs.answer)))
-        for sample in samples
-    ]
-
-
-@cache
-def _wrong_parts(
-    dataset: str, instance: Any, listed: tuple[tuple[str, Any, tuple[str, ...]], ...]
-) -> list[str]:
-    answers = dict.fromkeys((i, answer) for d, i, answer in listed if d == dataset)
-    right = next(answer for i, answer in answers if i == instance)
-    others = [answer for i, answer in answers if i != instance and len(answer) == len(right)]
-    index = [i for i, _ in answers].index(instance)
-    return list(next(a for a in others[index % len(others) :] + others if not set(right) & set(a)))
+def _spelled(answer: RawAnswer) -> list[str]:
+    """Each part in its first spelling."""
+    return [alternatives[0] for alternatives in parts(answer)]
 
 
 class Known(NamedTuple):

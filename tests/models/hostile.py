@@ -87,8 +87,9 @@ def model_of(server: Loopback | str, **options: Any) -> OpenAI:
     return model
 
 
-def chat(text: str, *, repeat: int = 0, **sampling: Any) -> Generate:
-    return Generate(prompt=(Message("user", text),), sampling=Sampling(**sampling), repeat=repeat)
+def chat(text: str, *, repeat: int = 0, schema: str = "", **sampling: Any) -> Generate:
+    settings = Sampling(**sampling)
+    return Generate(prompt=(Message("user", text),), sampling=settings, repeat=repeat, schema=schema)
 
 
 def one(model: OpenAI, request: Request) -> Response:

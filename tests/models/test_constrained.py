@@ -10,10 +10,11 @@ import msgspec
 import pytest
 from msgspec import Struct
 
+from models.hostile import chat
 from models.tiny import ask, open_hf, tiny_model
 from sealegs.models.hf import HuggingFace
 from sealegs.text.judge import characters, read, schema_of
-from sealegs.types import Generate, Message, Sampling
+from sealegs.types import Generate, Sampling
 
 pytest.importorskip("llguidance")
 
@@ -41,12 +42,8 @@ class Nested(Struct):
 def question(
     kind: type[Struct] | None, text: str = "Compare.", *, repeat: int = 0, **sampling: object
 ) -> Generate:
-    return Generate(
-        prompt=(Message("user", text),),
-        sampling=msgspec.convert({"max_tokens": 40, **sampling}, Sampling),
-        schema=schema_of(kind) if kind else "",
-        repeat=repeat,
-    )
+    schema = schema_of(kind) if kind else ""
+    return chat(text, schema=schema, repeat=repeat, **{"max_tokens": 40, **sampling})
 
 
 def test_random_weights_write_json_by_the_schema_in_a_batch_with_free_texts(shared: HuggingFace) -> None:

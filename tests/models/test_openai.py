@@ -15,16 +15,14 @@ from sealegs.models.openai.dialect import seed_of
 from sealegs.models.openai.protocol import read_chat
 from sealegs.models.openai.transport import repaired
 from sealegs.models.registry import load_model
-from sealegs.types import Generate, Message, Sampling
+from sealegs.types import Generate, Sampling
 
 
 def test_a_chat_body_holds_what_was_asked_and_no_more() -> None:
     with Loopback(record=True) as server:
         one(model_of(server), chat("hi", temperature=0.5, max_tokens=7))
-        one(
-            model_of(server, send_seed=True, extra_body='{"top_k": 3}'),
-            chat("hi", top_p=0.9, stop=("\n",), seed=4),
-        )
+        seeded = model_of(server, send_seed=True, extra_body='{"top_k": 3}')
+        one(seeded, chat("hi", top_p=0.9, stop=("\n",), seed=4))
     plain, full = server.bodies
     assert plain == {
         "path": "/v1/chat/completions",
@@ -78,8 +76,7 @@ def test_a_reply_becomes_a_response(
 def test_max_completion_tokens_is_found_out_and_kept() -> None:
     with Loopback(wants_completion_tokens=True, record=True) as server:
         model = model_of(server, concurrency=1)
-        assert one(model, chat("a", max_tokens=9)).status == "ok"
-        assert one(model, chat("b", max_tokens=9)).status == "ok"
+        assert [one(model, chat(text, max_tokens=9)).status for text in "ab"] == ["ok", "ok"]
     assert server.statuses == {400: 1, 200: 2}
     assert server.bodies[-1]["max_completion_tokens"] == 9
     assert "max_tokens" not in server.bodies[-1]
@@ -97,10 +94,8 @@ def test_an_invalid_option_is_refused(options: dict[str, Any]) -> None:
 
 
 def test_identity_holds_what_decides_the_answers_and_nothing_else() -> None:
-    identity = load_model(
-        "openai:m", base_url="http://127.0.0.1:1/v1", concurrency=3, send_seed=True
-    ).identity()
-    assert identity == {"spec": "openai:m", "send_seed": True, "extra_body": ""}
+    model = load_model("openai:m", base_url="http://127.0.0.1:1/v1", concurrency=3, send_seed=True)
+    assert model.identity() == {"spec": "openai:m", "send_seed": True, "extra_body": ""}
 
 
 # A schema
@@ -109,13 +104,9 @@ def test_identity_holds_what_decides_the_answers_and_nothing_else() -> None:
 SCHEMA = '{"type":"object","properties":{"right":{"type":"boolean"},"why":{"type":"string","maxLength":9}}}'
 
 
-def judged(text: str) -> Generate:
-    return Generate(prompt=(Message("user", text),), sampling=Sampling(), schema=SCHEMA)
-
-
 def test_a_schema_is_sent_as_the_response_format() -> None:
     with Loopback(record=True) as server:
-        assert one(model_of(server), judged("is it so?")).status == "ok"
+        assert one(model_of(server), chat("is it so?", schema=SCHEMA)).status == "ok"
         one(model_of(server), chat("is it so?"))
     with_schema, without = server.bodies
     assert with_schema["response_format"] == {
@@ -132,8 +123,7 @@ def test_a_schema_is_sent_as_the_response_format() -> None:
 def test_a_server_that_takes_no_schema_is_asked_again_without_and_never_with_it(complaint: str) -> None:
     with Loopback(script=("400",), says=complaint, record=True) as server:
         model = model_of(server, concurrency=1)
-        assert one(model, judged("a")).status == "ok"
-        assert one(model, judged("b")).status == "ok"
+        assert [one(model, chat(text, schema=SCHEMA)).status for text in "ab"] == ["ok", "ok"]
     assert server.statuses == {400: 1, 200: 2}
     assert ["response_format" in body for body in server.bodies] == [True, False, False]
 
@@ -141,7 +131,7 @@ def test_a_server_that_takes_no_schema_is_asked_again_without_and_never_with_it(
 def test_a_server_that_takes_no_bounds_is_sent_the_schema_without_them() -> None:
     schema = '{"type":"object","properties":{"a":{"type":"string","maxLength":9}}}'
     complaint = "Invalid schema for response_format 'answer': 'maxLength' is not permitted."
-    requests = [msgspec.structs.replace(judged(text + schema), schema=schema) for text in "ab"]
+    requests = [chat(text, schema=schema) for text in "ab"]
     with Loopback(script=("400",), says=complaint, record=True) as server:
         model = model_of(server, concurrency=1)
         assert [one(model, request).status for request in requests] == ["ok", "ok"]
@@ -168,8 +158,8 @@ def refused(text: str, *, field: str = "", complaint: str = "Unknown: {}") -> li
     bodies: list[dict[str, Any]] = []
     with Hostile(respond) as server:
         model = model_of(server, concurrency=1)
-        one(model, msgspec.structs.replace(judged(text), sampling=Sampling(temperature=0.5)))
-        one(model, msgspec.structs.replace(judged("another"), sampling=Sampling(temperature=0.5)))
+        for each in (text, "another"):
+            one(model, chat(each, schema=SCHEMA, temperature=0.5))
         bodies.append({"notes": model.notes()})
     return bodies
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from models.served import Served
-from models.tiny import logprobs_of, open_hf, with_template
+from models.tiny import ask, logprobs_of, open_hf, with_template
 from sealegs.errors import CapabilityError
 from sealegs.models.registry import load_model
 from sealegs.types import LogLikelihood, Logprobs, Response
@@ -35,18 +35,12 @@ ROWS = [
 
 
 def loglikelihoods(model: Any) -> list[Response]:
-    requests = [LogLikelihood(prefix=prefix, continuation=continuation) for prefix, continuation in ROWS]
-    answered = dict(model.answer(requests))
-    return [answered[request] for request in requests]
+    return ask(model, *(LogLikelihood(prefix=prefix, continuation=target) for prefix, target in ROWS))
 
 
 def same(ours: Logprobs, theirs: Logprobs) -> bool:
-    flags = (ours.merged, ours.last_word, len(ours.tokens)) == (
-        theirs.merged,
-        theirs.last_word,
-        len(theirs.tokens),
-    )
-    return flags and ours.values == pytest.approx(theirs.values, abs=1e-4)
+    flags = [(each.merged, each.last_word, len(each.tokens)) for each in (ours, theirs)]
+    return flags[0] == flags[1] and ours.values == pytest.approx(theirs.values, abs=1e-4)
 
 
 @pytest.fixture(scope="module")
@@ -71,19 +65,15 @@ def test_a_server_gives_the_log_probabilities_of_the_weights(
 ) -> None:
     with Served(folder, **server) as running:
         responses = loglikelihoods(load_model("openai:m", base_url=running.url))
-    served = [logprobs_of(response) for response in responses]
-    assert [
-        row for row, ours, theirs in zip(ROWS, served, local, strict=True) if not same(ours, theirs)
-    ] == []
+    pairs = zip(ROWS, map(logprobs_of, responses), local, strict=True)
+    assert [row for row, ours, theirs in pairs if not same(ours, theirs)] == []
 
 
 def test_a_start_token_before_every_text_is_reported(folder: Path, tmp_path: Path) -> None:
     with_start = with_template(folder, tmp_path / "start", "<|im_start|> $A")
-    local = [logprobs_of(response) for response in loglikelihoods(open_hf(with_start, dtype="float32"))]
+    local = list(map(logprobs_of, loglikelihoods(open_hf(with_start, dtype="float32"))))
     with Served(with_start, before="<|im_start|>") as server:
-        served = [
-            logprobs_of(response) for response in loglikelihoods(load_model("openai:m", base_url=server.url))
-        ]
+        served = list(map(logprobs_of, loglikelihoods(load_model("openai:m", base_url=server.url))))
     assert all(map(same, served, local))
     assert {logprobs.start for logprobs in (*served, *local)} == {"<|im_start|>"}
 

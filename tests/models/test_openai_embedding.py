@@ -16,6 +16,7 @@ from aiohttp import web
 
 from loopback import DIMENSIONS, Loopback, embedding
 from models.hostile import answers, model_of
+from models.tiny import ask
 from runs import run_small
 from sealegs.errors import ModelUnreachable
 from sealegs.models.openai.protocol import read_vectors
@@ -41,16 +42,12 @@ class Numbering(Loopback):
         reply = msgspec.json.decode(super()._embeddings(body))
         texts = [body.input] if isinstance(body.input, str) else body.input
         data = sorted(reply["data"], key=lambda item: item["index"])
-        broken = [
-            self.spoil(text, index, item) for index, (text, item) in enumerate(zip(texts, data, strict=True))
-        ]
-        return json.dumps({"data": broken}).encode()
+        pairs = enumerate(zip(texts, data, strict=True))
+        return json.dumps({"data": [self.spoil(text, index, item) for index, (text, item) in pairs]}).encode()
 
 
 def embed(server: Loopback, texts: list[str]) -> list[Response]:
-    requests = [Embed(text=text) for text in texts]
-    answered = dict(load_model("openai:e", base_url=server.url).answer(requests))
-    return [answered[request] for request in requests]
+    return ask(load_model("openai:e", base_url=server.url), *(Embed(text=text) for text in texts))
 
 
 TEXTS = [f"text number {number}" for number in range(8)]
@@ -108,9 +105,8 @@ def test_texts_are_embedded_many_at_a_time(vectors: str) -> None:
     for request, response in responses.items():
         assert isinstance(request, Embed)
         assert response.vector == struct.pack(f"<{DIMENSIONS}f", *embedding(request.text))
-    assert sum(response.tokens_in or 0 for response in responses.values()) == sum(
-        len(t) // 4 + 1 for t in texts
-    )
+    tokens = sum(response.tokens_in or 0 for response in responses.values())
+    assert tokens == sum(len(text) // 4 + 1 for text in texts)
 
 
 BROKEN: dict[str, Any] = {
@@ -186,9 +182,8 @@ def test_a_text_that_is_refused_costs_no_other() -> None:
 
     with Picky() as server:
         responses = answers(model_of(server), [Embed(text=f"text {number}") for number in range(8)])
-    assert [request for request, answer in responses.items() if answer.status != "ok"] == [
-        Embed(text="text 5")
-    ]
+    refused = [request for request, answer in responses.items() if answer.status != "ok"]
+    assert refused == [Embed(text="text 5")]
 
 
 def test_a_text_at_which_the_server_fails_costs_its_call_and_ends_no_run() -> None:

@@ -26,6 +26,7 @@ from rich.console import Console
 import sealegs as sl
 from loopback import Loopback
 from markup import Elements
+from present import present
 from runs import run_small
 from scripted import Scripted
 from sealegs.analysis.references import references
@@ -124,8 +125,7 @@ def test_many_samples_have_short_details_and_wrong_ones_first(tmp_path: Path) ->
     values = np.linspace(0.1, 0.9, 220).reshape(110, 2)
     values[[50, 60], [1, 0]] = np.nan
     run = store_run(tmp_path / "run", {"mean_similarity": values}, asks="long " * 10_000)
-    table = sample_table(run)
-    assert table is not None
+    table = present(sample_table(run))
     data = msgspec.json.decode(str(table.data))
     assert data["count"] == 220
     # What is opened first, the two without a value, then the others.
@@ -141,16 +141,14 @@ def test_many_samples_have_short_details_and_wrong_ones_first(tmp_path: Path) ->
 
 
 def test_a_page_has_a_limit_of_samples(tmp_path: Path) -> None:
-    table = sample_table(store_run(tmp_path / "run", {"mean_similarity": np.full((2501, 2), 0.5)}))
-    assert table is not None
+    table = present(sample_table(store_run(tmp_path / "run", {"mean_similarity": np.full((2501, 2), 0.5)})))
     assert msgspec.json.decode(str(table.data))["count"] == 5000
     assert "the first 5,000 of 5,002 samples" in table.note
 
 
 def test_a_table_has_a_row_for_each_level_and_one_for_all() -> None:
     grid = arrange(levels("share"), Table(title="", rows="level", metric="m", columns="lang"))
-    assert grid is not None
-    assert [name for name, _ in grid.rows] == ["1", "2", "all"]
+    assert [name for name, _ in present(grid).rows] == ["1", "2", "all"]
 
 
 def test_the_page_begins_with_few_figures_and_has_all_further_down(run: sl.Run) -> None:
