@@ -141,6 +141,13 @@ def test_a_model_that_writes_nothing_usable_is_reported_with_counts(built: Build
     assert not list((tmp_path / "set").glob("*.json"))
 
 
+def test_a_document_of_which_nothing_is_used_is_named(built: Build, documents: Path) -> None:
+    (documents / "signs.txt").write_text("No dogs. No fires. Shut the gate.")
+    with Librarian(ENGLISH) as server:
+        _, notes = built(server, size=1)
+    assert notes[:2] == ["15 documents, 14 passages", "without a passage of their own: signs.txt"]
+
+
 def test_a_kind_without_questions_is_left_out_with_a_note(built: Build) -> None:
     with Librarian(ENGLISH, true_fakes=True) as server:
         files, notes = built(server, size=1)

@@ -218,10 +218,15 @@ The `pell' command reads 20 files.
 Ann Lee wrote it in 1988, says she.
 """
 
+LAID_OUT = """<html><body><table><tr><td><ul><li><a href="x">Home</a></li></ul></td>
+<td><h2>Pell Ferry</h2><p>Una Eastlake steers the ferry of Pell.</p><p><code>Pell=1</code></p>
+<table><tr><td>Fare</td><td><p>7</p></td></tr></table></td></tr></table></body></html>"""
+
 
 @pytest.mark.parametrize(
     ("text", "passages"),
     [
+        (LAID_OUT, ["Pell Ferry: Una Eastlake steers the ferry of Pell."]),
         (
             NUMBERED,
             [
@@ -279,6 +284,7 @@ Ann Lee wrote it in 1988, says she.
         ),
     ],
     ids=[
+        "page laid out by a table",
         "numbered FAQ",
         "FAQ with Q and A",
         "text of a PDF",

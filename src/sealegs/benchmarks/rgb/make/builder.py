@@ -24,7 +24,7 @@ from sealegs.benchmarks.rgb.make.questions import (
 from sealegs.errors import DataError
 from sealegs.make.asking import Asking
 from sealegs.make.builder import Built, parse_languages
-from sealegs.make.documents import read_documents
+from sealegs.make.documents import Document, read_documents
 from sealegs.options import FILE
 from sealegs.text.word_splitting import split
 from sealegs.types import Capability
@@ -38,7 +38,7 @@ QUESTIONS = 50
 """The default size of a set from documents."""
 TEXT_FILES = (".txt", ".md", ".html", ".htm")
 MOST_NAMED = 20
-"""Pairs of contradicting documents that are named."""
+"""Documents, and pairs of contradicting ones, that are named."""
 
 
 class BuildOptions(Struct, frozen=True, kw_only=True):
@@ -126,6 +126,7 @@ class RgbBuilder:
         notes = [
             *read.notes,
             f"{len(read.documents)} documents, {len(passages)} passages",
+            *_without_passages(read.documents, passages),
             *writer.tally.notes(),
             *_contradictions(writer.contradictions),
         ]
@@ -158,6 +159,14 @@ class RgbBuilder:
             kind: [{"id": number, **row} for number, row in enumerate(listed)]
             for kind, listed in rows.items()
         }
+
+
+def _without_passages(documents: Sequence[Document], passages: Sequence[Passage]) -> list[str]:
+    """The documents of which nothing is used, by name."""
+    used = {passage.document for passage in passages}
+    names = [document.id for document in documents if document.id not in used]
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return [f"without a passage of their own: {', '.join(names[:MOST_NAMED])}{more}"] if names else []
 
 
 def _contradictions(found: Sequence[Contradiction]) -> list[str]:

@@ -97,8 +97,9 @@ class Contradiction(NamedTuple):
         """What it says is shortened: it may be anything."""
         said = " ".join(self.reading.split())
         said = said if len(said) <= SHOWN else f"{said[:SHOWN]}…"
+        source = "itself" if self.source == self.document else self.source
         return (
-            f"{self.document} contradicts {self.source}, or seems to: asked "
+            f"{self.document} contradicts {source}, or seems to: asked "
             f"'{self.query}', the model reads '{said}' in it, not '{self.answer}'"
         )
 

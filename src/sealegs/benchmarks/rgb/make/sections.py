@@ -36,15 +36,23 @@ _CODE = re.compile(r"^ {0,3}(```|~~~).*?^ {0,3}\1[^\n]*$", re.DOTALL | re.MULTIL
 _HTML = re.compile(r"</?(?:html|body|p|div|h[1-6]|li|td|br|section|article)\b[^>]*>", re.IGNORECASE)
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _UNREAD = re.compile(
-    r"<(script|style|head|nav|header|footer|aside|form|button|table|pre)\b.*?</\1\s*>",
+    r"<(script|style|head|nav|header|footer|aside|form|button|pre)\b.*?</\1\s*>",
     re.DOTALL | re.IGNORECASE,
 )
+_DATA_TABLE = re.compile(
+    r"<table\b[^>]*>(?:(?!</?table\b|<(?:li|h[1-6])\b).)*</table\s*>", re.DOTALL | re.IGNORECASE
+)
+"""One with headings, lists or further tables in it lays out a page."""
+_MENU_ITEM = re.compile(r"<(li|p)\b[^>]*>\s*<(a|code)\b[^>]*>[^<]*</\2>\s*</\1\s*>", re.IGNORECASE)
+"""An item that is nothing but a link, or a paragraph that is nothing but code."""
 _CONTENT = re.compile(r"<(main|article)\b[^>]*>(.*)</\1\s*>", re.DOTALL | re.IGNORECASE)
 """What a page is about, without its menus and key bindings."""
 _ITEM_TAG = re.compile(r"<li\b[^>]*>\s*(?:<p\b[^>]*>)?", re.IGNORECASE)
 _TITLE_TAG = re.compile(r"<title\b[^>]*>(.*?)</title\s*>", re.DOTALL | re.IGNORECASE)
 _HEADING_TAG = re.compile(r"<h([1-6])\b[^>]*>(.*?)</h\1\s*>", re.DOTALL | re.IGNORECASE)
-_BLOCK_TAG = re.compile(r"</?(?:p|div|li|ul|ol|br|section|article|body|html|tr|blockquote)\b[^>]*>", re.I)
+_BLOCK_TAG = re.compile(
+    r"</?(?:p|div|li|ul|ol|br|section|article|body|html|table|tr|td|blockquote)\b[^>]*>", re.I
+)
 _TAG = re.compile(r"<[/!]?[a-zA-Z][^<>]*>")
 _PAGE_NUMBER = re.compile(
     r"[-–—\s]*(?:(?:page|p\.|第)\s*\d{1,4}|\d{1,3}|[ivxl]{1,6})\s*(?:页|(?:of|/)\s*\d{1,4})?[-–—\s]*", re.I
@@ -136,7 +144,9 @@ def _without_tags(text: str) -> tuple[str, str]:
         return "", text
     titles = _TITLE_TAG.findall(text)
     content = _CONTENT.search(text)
-    text = _UNREAD.sub("\n\n", _COMMENT.sub("", content[2] if content else text))
+    text = _COMMENT.sub("", content[2] if content else text)
+    for pattern in (_UNREAD, _DATA_TABLE, _MENU_ITEM):
+        text = pattern.sub("\n\n", text)
     text = _HEADING_TAG.sub(lambda match: f"\n\n# {' '.join(match[2].split())}\n\n", text)
     text = _BLOCK_TAG.sub("\n\n", _ITEM_TAG.sub("\n\n- ", text))
     text = "\n".join(line.strip() for line in text.split("\n"))
