@@ -65,6 +65,15 @@ def no_stray_settings(monkeypatch: pytest.MonkeyPatch, empty_settings: Path) -> 
 
 
 @pytest.fixture
+def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The library of data sets, without a network and with a cache of its own."""
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    library = pytest.importorskip("datasets")
+    monkeypatch.setattr(library.config, "HF_DATASETS_CACHE", tmp_path / "cache")
+    monkeypatch.setattr(library.config, "HF_HUB_OFFLINE", True)
+
+
+@pytest.fixture
 def questions(tmp_path: Path) -> Path:
     """A small question file: four questions of two domains at three levels."""
     items = [

@@ -42,10 +42,6 @@ class Judge(Loopback):
         self.fixed = False
         """Whether [poison] is accepted."""
 
-    def __enter__(self) -> Judge:
-        super().__enter__()
-        return self
-
     def _complaint(self, path: str, body: Any) -> str | None:
         return None if self.fixed else super()._complaint(path, body)
 

@@ -1,4 +1,4 @@
-"""Records of a benchmark that is not known here, or of any, runs that hold them, and what a run notes."""
+"""Scores and records of a benchmark that is not known here, or of any, and runs that hold them."""
 
 from __future__ import annotations
 
@@ -16,18 +16,7 @@ from sealegs.benchmarks.rgb.data import RgbInputs
 from sealegs.harness.folder import Run
 from sealegs.harness.folder.spec import FORMAT
 from sealegs.harness.folder.writer import RunFolder
-from sealegs.harness.progress import Progress
 from sealegs.types import Record, Response, RunSpec, Sample, Score, Tag
-
-
-class Notes(Progress):
-    """A watcher that keeps what a run notes."""
-
-    def __init__(self) -> None:
-        self.told: list[str] = []
-
-    def note(self, text: str) -> None:
-        self.told.append(text)
 
 
 def record(

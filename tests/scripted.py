@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any
 
 import msgspec
 
@@ -20,10 +20,6 @@ class Scripted(Loopback):
     def __init__(self, rule: Callable[[str], str], **behaviour: Any) -> None:
         super().__init__(**behaviour)
         self.rule = rule
-
-    def __enter__(self) -> Self:
-        super().__enter__()
-        return self
 
     def _answer(self, path: str, body: Any, key: str) -> bytes:
         if path not in ("/v1/chat/completions", "/v1/completions") or body.echo:

@@ -12,6 +12,7 @@ import sealegs as sl
 from commandline import sealegs
 from loopback import Loopback
 from markup import Elements
+from runs import run_small
 
 pytestmark = pytest.mark.slow
 
@@ -24,10 +25,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("gallery")
     for name, variants in (("temperature-0", 1), ("temperature-1", 5)):
         with Loopback(words=20, variants=variants) as server:
-            sl.run(
-                "mirae", "openai:loop", base_url=server.url, limit=8, lang="en", levels="1", repeats=3,
-                embedder="openai:embed", out=folder / name,
-            )  # fmt: skip
+            run_small("mirae", folder / name, server, limit=8, repeats=3)
     return folder
 
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
-from contextlib import closing
 from pathlib import Path
 
 import click
@@ -23,7 +21,7 @@ from sealegs.api.launch import resumable
 from sealegs.cli.run import demo_command
 from sealegs.harness.folder.layout import how_to_resume
 from sealegs.report.terminal.progress import Watcher
-from suites import PATIENCE
+from suites import PATIENCE, journaled
 
 pytestmark = pytest.mark.slow
 
@@ -50,12 +48,6 @@ def run_command(questions: Path, server: Loopback, out: Path) -> list[str]:
     return command(*small_command("mirae", out, server, data=questions, levels="1-3", concurrency=2))
 
 
-def answered(path: Path) -> int:
-    with closing(sqlite3.connect(path / "journal.sqlite")) as connection:
-        count: int = connection.execute("SELECT count(*) FROM responses").fetchone()[0]
-    return count
-
-
 def hearing() -> None:
     """Signals as a terminal leaves them: whoever runs the tests may ignore some, as `nohup` and `&` do."""
     for each in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
@@ -65,7 +57,7 @@ def hearing() -> None:
 def begun(arguments: list[str], server: Loopback, run: Path) -> subprocess.Popen[str]:
     """A run that has stored some answers."""
     process = subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True, preexec_fn=hearing)
-    while sum(server.answered.values()) < 6 or not (run / "journal.sqlite").is_file() or not answered(run):
+    while sum(server.answered.values()) < 6 or not journaled(run.parent):
         assert process.poll() is None, process.stderr and process.stderr.read()
         time.sleep(0.02)
     return process
@@ -110,8 +102,8 @@ def test_a_signal_ends_a_run_and_keeps_its_answers(
     assert "stopped." in said
     assert "Traceback" not in said
     assert f"saved in {tmp_path / 'run'}: resume with `sealegs resume {tmp_path / 'run'}`" in said
-    assert answered(tmp_path / "run") >= 2
     assert not list((tmp_path / "run").glob("journal.sqlite-*"))  # the log was folded in
+    assert journaled(tmp_path) >= 2
 
 
 def test_a_run_that_outlives_its_terminal_goes_on(questions: Path, tmp_path: Path) -> None:

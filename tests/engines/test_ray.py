@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 import sealegs as sl
+from models.hostile import Recorder
 from models.tiny import tiny_model
 from plugins import install_package
 from sealegs.errors import ModelUnreachable
 from sealegs.harness.plugins import entry_points
-from sealegs.harness.progress import Progress
 from sealegs.models.engines.engine import load_engine
 from sealegs.types import ModelRef, Response
 
@@ -58,15 +58,15 @@ def cluster(plugin: None) -> Iterator[Cluster]:
     cluster.shutdown()
 
 
-class Watching(Progress):
-    """Calls a function once, after the first answer of a phase, and keeps the notes."""
+class Watching(Recorder):
+    """Calls a function once, after the first answer of a phase."""
 
     def __init__(self, title: str, then: Callable[[], None]) -> None:
+        super().__init__()
         self._title = title
         self._then = then
         self._phase = ""
         self.called = 0
-        self.notes: list[str] = []
 
     def phase(self, title: str, *, total: int, done: int) -> None:
         self._phase = title
@@ -75,9 +75,6 @@ class Watching(Progress):
         if self._phase == self._title and not self.called:
             self.called += 1
             self._then()
-
-    def note(self, text: str) -> None:
-        self.notes.append(text)
 
 
 def files(run: sl.Run) -> dict[str, bytes]:

@@ -199,16 +199,8 @@ def test_an_address_shows_no_secret() -> None:
 # The Hugging Face Hub
 
 
-@pytest.fixture
-def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    library = pytest.importorskip("datasets")
-    monkeypatch.setattr(library.config, "HF_DATASETS_CACHE", tmp_path / "cache")
-    monkeypatch.setattr(library.config, "HF_HUB_OFFLINE", True)
-    return library
-
-
-def test_a_data_set_is_read_through_datasets(hub: Any, plain: Run, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("hub")
+def test_a_data_set_is_read_through_datasets(plain: Run, tmp_path: Path) -> None:
     folder = tmp_path / "lights"
     folder.mkdir()
     (folder / "test.jsonl").write_bytes(CONTENT)
@@ -223,7 +215,8 @@ def test_a_data_set_is_read_through_datasets(hub: Any, plain: Run, tmp_path: Pat
         local(f"hf:{folder}:tests")
 
 
-def test_a_data_set_that_cannot_be_reached_says_so(hub: Any) -> None:
+@pytest.mark.usefixtures("hub")
+def test_a_data_set_that_cannot_be_reached_says_so() -> None:
     with pytest.raises(DataUnreachable, match="hf:nobody/nothing could not be loaded"):
         local("hf:nobody/nothing")
     for wrong in ("hf:", "hf:a:b:c:d", "hf:a::b"):

@@ -10,8 +10,8 @@ import pytest
 from msgspec import Struct
 
 import sealegs as sl
+from models.hostile import Recorder
 from plugins import Rule, Words, install, write_words
-from records import Notes
 from sealegs.api.so_far import so_far
 from sealegs.errors import UsageError
 from sealegs.harness.benchmark import Benchmark, make_score
@@ -133,7 +133,7 @@ def test_samples_that_could_not_be_stored_are_refused_before_anything_is_asked(
 def test_a_sample_that_cannot_be_scored_costs_itself_alone(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    score, notes = Echo.score, Notes()
+    score, notes = Echo.score, Recorder()
 
     def broken(self: Echo, answered: Sequence[Answered]) -> Any:
         if any(item.text == "mast" for item in answered):
@@ -145,7 +145,7 @@ def test_a_sample_that_cannot_be_scored_costs_itself_alone(
     assert [record.score.values.get("said") for record in run.records()] == [1.0, None, None, 1.0, 1.0]
     assert run.headline.coverage == 0.6
     assert any(why.startswith("scoring failed: KeyError in harness/") for why in run.failures())
-    assert any(note.startswith("scoring failed for 1 of 5 samples") for note in notes.told)
+    assert any(note.startswith("scoring failed for 1 of 5 samples") for note in notes.notes)
     assert (run.path / "report.html").is_file()
 
 

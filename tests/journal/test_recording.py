@@ -12,7 +12,7 @@ import pytest
 
 from killing import contents
 from loopback import Loopback
-from records import Notes
+from models.hostile import Recorder
 from runs import run_small
 from sealegs.files import lock
 from sealegs.journal.journal import Journal, Keyed, make_key, model_digest
@@ -89,12 +89,12 @@ def test_failures_of_another_run_are_not_taken_over(questions: Path, tmp_path: P
             connection.execute(
                 "UPDATE responses SET status = 'error', body = ? WHERE rowid = 1", (b'{"status":"error"}',)
             )
-        notes = Notes()
+        notes = Recorder()
         again = run_small(
             "mirae", tmp_path / "b", server, data=questions, reuse=tmp_path / "a", progress=notes
         )
     assert again.headline.coverage == 1.0
-    assert any(note.startswith("asking: 7 of 8 answers") for note in notes.told)
+    assert any(note.startswith("asking: 7 of 8 answers") for note in notes.notes)
 
 
 def test_answers_that_come_after_it_was_opened_are_found(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ give them: tokens shown in several ways, tokens put before and behind."""
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import msgspec
 
@@ -34,10 +34,6 @@ class Served(Loopback):
         self.around = [
             self.tokenizer.convert_tokens_to_ids(part) if part else None for part in (before, behind)
         ]
-
-    def __enter__(self) -> Self:
-        super().__enter__()
-        return self
 
     def _ids(self, text: str) -> list[int]:
         before, behind = ([token] if token is not None else [] for token in self.around)

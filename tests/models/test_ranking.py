@@ -9,36 +9,25 @@ import torch
 
 from models.tiny import ask, tiny_cross_encoder
 from sealegs.errors import UsageError
+from sealegs.harness.model import Model
 from sealegs.models.embedded import embedder_folder
 from sealegs.models.local.cross_encoder import PAIR_ROWS
 from sealegs.models.registry import load_model
-from sealegs.models.sbert import SentenceTransformer
 from sealegs.types import Rank
 
 WORDS = ["keel", "harbour", "light", "rope", "tide", "sail", "anchor", "storm", "gull", "mast"]
 LONG = "the boats come in at dawn and go out at dusk " * 40
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny_cross_encoder(tmp_path_factory.mktemp("cross"))
+def opened(folder: Path) -> Model:
+    return load_model(f"sbert:{folder}", device="cpu")
 
 
-@pytest.fixture(scope="module")
-def ranker(folder: Path) -> SentenceTransformer:
-    return opened(folder)
-
-
-def opened(folder: Path) -> SentenceTransformer:
-    model = load_model(f"sbert:{folder}", device="cpu")
-    assert isinstance(model, SentenceTransformer)
-    return model
-
-
-def test_scores_are_those_of_predict_in_whatever_order_and_company(
-    folder: Path, ranker: SentenceTransformer
-) -> None:
+def test_scores_are_those_of_predict_in_whatever_order_and_company(tmp_path: Path) -> None:
     from sentence_transformers import CrossEncoder
+
+    folder = tiny_cross_encoder(tmp_path)
+    ranker = opened(folder)
 
     pairs = [(" ".join(WORDS[: n % 9 + 1]), f"{WORDS[n % 10]} " * (n % 7 + 1)) for n in range(PAIR_ROWS + 5)]
     pairs += [("", "keel"), ("keel", ""), ("keel", LONG), (LONG, "keel"), ("한국어", "汉语")]

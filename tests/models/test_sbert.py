@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,15 +15,8 @@ from models.tiny import ask, change_tensors, drop_tensors
 from sealegs.errors import UsageError
 from sealegs.models.embedded import EmbeddedEmbedder, EmbeddedEmbedderOptions
 from sealegs.models.registry import load_model
-from sealegs.models.sbert import SentenceTransformer
-from sealegs.types import Embed, Request
+from sealegs.types import Embed
 
-BESIDE = Path(__file__).resolve().parents[3] / "shared" / "data"
-PUBLISHED = (
-    Path(os.environ.get("SEALEGS_REFERENCE_DATA", BESIDE))
-    / "mirae"
-    / "MIRAE_claude_haiku_results_english.json"
-)
 LONG = "The harbour lies below the old town, and boats come in at dawn. " * 60
 
 
@@ -36,16 +28,14 @@ def embedder() -> Iterator[EmbeddedEmbedder]:
 
 
 def vectors(model: Any, texts: list[str]) -> np.ndarray[Any, Any]:
-    answered = {
-        request.text: response for request, response in model.answer(Embed(text=text) for text in texts)
-    }
-    return np.stack([np.frombuffer(answered[text].vector or b"", dtype="<f4") for text in texts])
+    responses = ask(model, *(Embed(text=text) for text in texts))
+    return np.stack([np.frombuffer(response.vector or b"", dtype="<f4") for response in responses])
 
 
-@pytest.mark.skipif(not PUBLISHED.exists(), reason="the published answers are not here")
-def test_published_similarities_are_reproduced(embedder: EmbeddedEmbedder) -> None:
+def test_published_similarities_are_reproduced(embedder: EmbeddedEmbedder, reference: Path) -> None:
     """Every level of a question: mean of the cosines between each pair of five answers."""
-    levels = json.loads(PUBLISHED.read_bytes())["experiment_results"][0]["level_analyses"]
+    published = reference / "mirae" / "MIRAE_claude_haiku_results_english.json"
+    levels = json.loads(published.read_bytes())["experiment_results"][0]["level_analyses"]
     rows = vectors(embedder, [answer for level in levels for answer in level["responses"]])
     for level, five in zip(levels, rows.reshape(len(levels), 5, -1), strict=True):
         unit = five / np.linalg.norm(five, axis=1, keepdims=True)
@@ -80,7 +70,6 @@ def test_a_folder_is_a_model_and_a_prompt_goes_before_the_text(
     copied = shutil.copytree(embedder.folder, tmp_path / "copied")
     plain = load_model(f"sbert:{copied}", device="cpu")
     prompted = load_model(f"sbert:{copied}", device="cpu", prompt="query: ")
-    assert isinstance(plain, SentenceTransformer)
     sha256 = plain.identity()["sha256"]
     assert sha256 == embedder.identity()["sha256"]
     assert prompted.identity() != plain.identity()
@@ -103,9 +92,7 @@ def test_a_text_without_tokens_fails_alone(copied: Path) -> None:
         file = copied / name
         file.write_text(json.dumps({**json.loads(file.read_bytes()), **change}))
     model = load_model(f"sbert:{copied}", device="cpu")
-    assert isinstance(model, SentenceTransformer)
-    requests: list[Request] = [Embed(text="a boat"), Embed(text="")]
-    answered, failed = ask(model, *requests)
+    answered, failed = ask(model, Embed(text="a boat"), Embed(text=""))
     assert (answered.status, failed.status) == ("ok", "error")
     assert "without tokens" in failed.reason
     model.close()

@@ -54,14 +54,7 @@ class Faithful(Loopback):
         return "I cannot answer the question because of the insufficient information in documents.", b""
 
 
-@pytest.fixture
-def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    library = pytest.importorskip("datasets")
-    monkeypatch.setattr(library.config, "HF_DATASETS_CACHE", tmp_path / "cache")
-    return library
-
-
+@pytest.mark.usefixtures("hub")
 @pytest.mark.parametrize(
     ("name", "rows", "abilities", "metric", "value"),
     [
@@ -72,7 +65,7 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     ],
 )
 def test_a_published_shape_runs_from_the_hub_by_its_name(
-    name: str, rows: Any, abilities: set[str], metric: str, value: float, hub: Any, tmp_path: Path
+    name: str, rows: Any, abilities: set[str], metric: str, value: float, tmp_path: Path
 ) -> None:
     (tmp_path / name).mkdir()
     written(tmp_path / name / "test.jsonl", *rows)
