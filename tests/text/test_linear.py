@@ -19,6 +19,7 @@ from sealegs.benchmarks.mirae.refusals import refuses
 from sealegs.benchmarks.miron.added import as_words, matches
 from sealegs.benchmarks.miron.published import lev_score
 from sealegs.benchmarks.rgb.check.lenient import lenient
+from sealegs.benchmarks.rgb.make.sections import read_sections
 from sealegs.benchmarks.rgb.published import published, published_matches
 from sealegs.files.jsonfile import json_objects, replace_half_pairs
 from sealegs.models.openai.redaction import Redaction
@@ -109,3 +110,10 @@ def test_chinese_without_punctuation_is_split_in_linear_time() -> None:
     """Splitters of Chinese may take quadratic time in the length of what they are given."""
     split(["学校"])  # loads its dictionary
     assert is_linear(lambda text: split([text]), "的", short=3_000, long=12_000)
+
+
+@pytest.mark.parametrize(
+    "unit", ["[a", "![", "a   b\n", "    a\n", "1. a\n", "_a ", "**a ", "汉", "<table>a"]
+)
+def test_a_document_of_a_user_is_read_in_linear_time(unit: str) -> None:
+    assert is_linear(lambda text: read_sections(f"<p>{text}", "en"), unit)

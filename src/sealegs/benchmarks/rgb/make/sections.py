@@ -82,19 +82,19 @@ _REMOVED = "\x00"
 """In the place of code between fences."""
 ANNOUNCEMENT = re.compile(r"(?:\A|(?<=[.!?。！？]))[^.!?。！？]*[:：]\Z")
 """A last sentence that only announces what was left out, as code is."""
-_IMAGE = re.compile(r"!\[[^\]]*\]\([^)]*\)")
-_LINK = re.compile(r"\[([^\]]+)\](?:\([^)]*\)|\[[^\]]*\])")
+_IMAGE = re.compile(r"!\[[^\]\[]*\]\([^)(]*\)")
+_LINK = re.compile(r"\[([^\]\[]+)\](?:\([^)(]*\)|\[[^\]\[]*\])")
 _QUOTED = re.compile(r"(?<!`)`([^`']+)'")
 _EMPHASIS = re.compile(
-    r"(\*{2,3})(?=\S)(.+?)(?<=\S)\1|"
-    r"(?<![\w*\"'/.])(\*|_{1,3})(?=[\w\"“‘(《])([^*]+?)(?<=[\w.!?…,:\"”’)》])\3(?![\w*\"'/.])"
+    r"(\*{2,3})(?=\S)(.{1,300}?)(?<=\S)\1|"
+    r"(?<![\w*\"'/.])(\*|_{1,3})(?=[\w\"“‘(《])([^*]{1,300}?)(?<=[\w.!?…,:\"”’)》])\3(?![\w*\"'/.])"
 )
 """In pairs: a star that stands alone means something, as in "*.txt"."""
 _MARKS = re.compile(r"`+|\[\^?\d+\]|~~")
 _ENDS_SENTENCE = re.compile(r"[.!?…。！？；;:：,，、][\"”’)」』）]*\Z")
 _ENDS_TEXT = re.compile(r"[.!?…。！？:：][\"”’)」』）]*\Z")
 _SENTENCE_INSIDE = re.compile(r"[.!?] +[\"“‘(]*[A-Z]|[。！？]\S")
-_ADDRESS = re.compile(r"<?\w+://\S+|\S+@\S+")
+_ADDRESS = re.compile(r"<?\b[a-z]{2,12}://\S+|[\w.+-]{1,64}@\S+")
 _SYMBOL = re.compile(r"[^\w\s.,;:!?'\"’“”‘()\-–—`…。，、；：！？（）《》「」·]|_|\(\)")
 
 
@@ -239,13 +239,14 @@ def _block(lines: list[str], lang: Lang) -> Iterator[tuple[bool, list[str]]]:
         yield True, [lines[0].strip()]
         return
     paragraph: list[str] = []
+    width = max(map(len, lines))
     for number, line in enumerate(lines):
         below = lines[number + 1] if number + 1 < len(lines) else ""
         hashes, first = _HASHES.fullmatch(line), not paragraph
         underlined = first and bool(_UNDERLINE.fullmatch(below))
         # As pages of a manual have them: SYNOPSIS, and below it indented text.
         outdented = first and line.strip().isupper() and not line[0].isspace() and below.startswith("  ")
-        apart = _stands_apart(lines, number, lang) and (first or bool(_ENDS_TEXT.search(paragraph[-1])))
+        apart = _stands_apart(line, below, width, lang) and (first or bool(_ENDS_TEXT.search(paragraph[-1])))
         starts = bool(hashes or underlined or _BULLET.match(line) or _RULE.fullmatch(line))
         if paragraph and (starts or apart or _TABLE_ROW.fullmatch(line)):
             yield False, paragraph
@@ -258,13 +259,12 @@ def _block(lines: list[str], lang: Lang) -> Iterator[tuple[bool, list[str]]]:
         yield False, paragraph
 
 
-def _stands_apart(lines: Sequence[str], number: int, lang: Lang) -> bool:
-    """Whether a line of running text is a heading, as in the text of a PDF: it ends though the next line's
-    first word would have had room in it."""
-    if lang != "en" or number + 1 == len(lines):
+def _stands_apart(line: str, below: str, width: int, lang: Lang) -> bool:
+    """Whether a line of running text is a heading, as in the text of a PDF: it ends though the first word of
+    the line below would have had room in it."""
+    line, below = line.rstrip(), below.strip()
+    if lang != "en" or not below:
         return False
-    line, below = lines[number].rstrip(), lines[number + 1].strip()
-    width = max(map(len, lines))
     room = width - len(line) > len(below.split()[0]) + 1
     prefix = _NUMBERED.match(line)
     first_part = prefix and below.startswith(prefix[0].strip())  # 1.1 below 1
