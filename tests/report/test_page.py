@@ -208,8 +208,8 @@ def test_every_renderer_says_the_same_of_a_run(run: sl.Run, benchmark: str, tmp_
     facts = [run.verdict, *described.warnings]
     assert described.warnings or benchmark == "multiview"
     if described.headline is not None:
-        facts += [described.headline.value, described.headline.interval]
-    facts += [described.basis.based_on, described.basis.endings]
+        facts += [text.value(described.headline.figure), text.interval_words(described.headline.figure)]
+    facts += [described.basis.based_on, text.statuses(described.basis.figure)]
     for title, [figure] in described.main.rows if described.main else []:
         assert isinstance(figure, Figure)
         facts += [title, text.value(figure)]

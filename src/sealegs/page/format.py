@@ -103,15 +103,16 @@ def interval(figure: Figure | None, *, short: bool = False) -> str:
     """`0.85 to 0.87`, or `[0.85, 0.87]` where space is short; empty where it is unknown."""
     if figure is None or figure.value is None or figure.low is None or figure.high is None:
         return ""
-    if is_uninformative(figure.low, figure.high, figure.unit):
-        return TOO_WIDE
     low, high = limits(figure)
-    return f"[{low}, {high}]" if short else f"{low} to {high}"
+    return TOO_WIDE if not low else f"[{low}, {high}]" if short else f"{low} to {high}"
 
 
-def limits(figure: Figure) -> tuple[str, str]:
-    """Both ends of an interval, with the digits of the value: `0.06` and `0.60` beside 0.36."""
-    if figure.value is None or figure.low is None or figure.high is None:
+def limits(figure: Figure | None) -> tuple[str, str]:
+    """Both ends of an interval, with the digits of the value: `0.06` and `0.60` beside 0.36; empty where it
+    is unknown, or says nothing."""
+    if figure is None or figure.value is None or figure.low is None or figure.high is None:
+        return "", ""
+    if is_uninformative(figure.low, figure.high, figure.unit):
         return "", ""
     places = len(number(figure.value, figure.unit).removesuffix("%").partition(".")[2])
     return _limit(figure.low, figure.unit, places), _limit(figure.high, figure.unit, places)
@@ -143,7 +144,7 @@ def interval_words(figure: Figure) -> str:
     return f"95% interval {words}" if words else f"no 95% interval: {reason}"
 
 
-def beside(figure: Figure) -> list[str]:
+def figure_details(figure: Figure) -> list[str]:
     """What is shown beside a value: its interval or the mark for none, p-value, and coverage if partial."""
     if figure.value is None:
         return []

@@ -16,9 +16,9 @@ from sealegs.page.format import (
     TOO_WIDE,
     as_latex,
     as_markdown,
-    beside,
     escape_controls,
-    is_uninformative,
+    figure_details,
+    interval,
     limits,
     no_interval,
     p_value,
@@ -313,9 +313,13 @@ def plain_cell(content: Content) -> str:
     return content if isinstance(content, str) else value(content)
 
 
+def beside(content: Content) -> list[str]:
+    """What a cell shows in small letters; a line may be broken between the parts, and not within them."""
+    return figure_details(content) if isinstance(content, Figure) else []
+
+
 def _text_cell(content: Content) -> str:
-    details = beside(content) if isinstance(content, Figure) else []
-    return " ".join((plain_cell(content), *details))
+    return " ".join((plain_cell(content), *beside(content)))
 
 
 def missing_note(grids: Iterable[Grid]) -> str:
@@ -364,22 +368,13 @@ def _rich_text(content: Content) -> Text:
 
 def _intervals(figures: Sequence[Figure | None]) -> list[str]:
     """What is shown of each interval in a column, the ends of all below each other."""
-    ends = [_limits(figure) for figure in figures]
+    ends = list(map(limits, figures))
     low, high = (max(map(len, side)) for side in zip(*ends, strict=True))
     return [
         f" [{lower:>{low}}, {upper:>{high}}]"
         if lower
         else f" ({TOO_WIDE})"
-        if figure is not None and figure.low is not None and figure.value is not None
+        if interval(figure)
         else f" {NO_INTERVAL}" * bool(no_interval(figure))
         for figure, (lower, upper) in zip(figures, ends, strict=True)
     ]
-
-
-def _limits(figure: Figure | None) -> tuple[str, str]:
-    """Both ends of the interval; empty where it is unknown, or says nothing."""
-    if figure is None or figure.value is None or figure.low is None or figure.high is None:
-        return "", ""
-    if is_uninformative(figure.low, figure.high, figure.unit):
-        return "", ""
-    return limits(figure)

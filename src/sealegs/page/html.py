@@ -9,9 +9,8 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from sealegs.page import format as text
-from sealegs.page.grid import Cell, Content, plain_cell
+from sealegs.page.grid import Cell, Content, beside, plain_cell
 from sealegs.page.scale import Scale, numbered
-from sealegs.types import Figure
 
 
 def render(template: str, **values: Any) -> str:
@@ -50,8 +49,3 @@ def _environment() -> Environment:
 
 def cell(content: Content) -> Cell:
     return content if isinstance(content, Cell) else Cell(plain_cell(content))
-
-
-def beside(content: Content) -> list[str]:
-    """What a cell shows in small letters; a line may be broken between the parts, and not within them."""
-    return text.beside(content) if isinstance(content, Figure) else []

@@ -49,23 +49,6 @@ class Headline(Struct, frozen=True, kw_only=True):
     scale: Scale | None
     based_on: str
 
-    @property
-    def value(self) -> str:
-        return value(self.figure)
-
-    @property
-    def interval(self) -> str:
-        return interval_words(self.figure)
-
-    @property
-    def coverage(self) -> float:
-        return self.figure.coverage
-
-    @property
-    def endings(self) -> str:
-        """How its requests ended."""
-        return statuses(self.figure)
-
 
 class RunDescription:
     """All that is said of a run; with others of its benchmark, of all of them.
@@ -140,7 +123,7 @@ class RunDescription:
     def scales(self) -> Grid:
         """A line from worst to best for each headline, with what is behind it, and what its marks are."""
         rows: list[tuple[str, list[Content]]] = [
-            (each.name, [each.scale or "–", each.figure, each.based_on, coverage_cell(each.coverage)])
+            (each.name, [each.scale or "–", each.figure, each.based_on, coverage_cell(each.figure.coverage)])
             for each in self.headlines
         ]
         marks = marks_of(self.first, self.layout, self._own)
@@ -265,11 +248,11 @@ class RunDescription:
             rows = [(name, cells[:2]) for name, cells in scales.rows]
             grids.insert(0, replace(scales, columns=scales.columns[:2], rows=rows))
         else:
-            title = f"{title}: {headline.value}"
-            lines.append(", ".join(filter(None, (headline.interval, self.chance))))
+            title = f"{title}: {value(headline.figure)}"
+            lines.append(", ".join(filter(None, (interval_words(headline.figure), self.chance))))
             if headline.scale and headline.figure.value is not None:
                 lines += filter(None, (headline.scale.text(), self.scales.note))
-        coverage = coverage_cell(basis.coverage, details=f" ({basis.endings})").text
+        coverage = coverage_cell(basis.figure.coverage, details=f" ({statuses(basis.figure)})").text
         lines.append(f"over {basis.based_on}, coverage {coverage}")
         return Overview(
             title,
@@ -297,12 +280,6 @@ def charts(run: Run | str | Path, *others: Run | str | Path) -> DisplayedList[Dr
 def tables(run: Run | str | Path) -> DisplayedList[Grid]:
     """The tables of a run: `sl.tables("runs/yesterday")[0].rows`."""
     return DisplayedList(describe(run).grids)
-
-
-def settings(run: Run | str | Path) -> Grid:
-    """What a run was asked with: `settings("runs/yesterday")`."""
-    [(_, rows)] = describe(run).settings
-    return Grid("Settings", "", ["setting"], [(name, [words]) for name, words in rows], left=2)
 
 
 Result: TypeAlias = Comparison | Leaderboard | SuiteResult | Scorecard | Gate | Tokenized | Built
