@@ -34,7 +34,7 @@ from sealegs.harness.folder import Run
 from sealegs.harness.folder.run import ScoredLine
 from sealegs.harness.folder.spec import FORMAT
 from sealegs.harness.registry import benchmark_class
-from sealegs.types import RunSpec, Sample, Score, Summary, Tag
+from sealegs.types import RunSpec, Sample, Score, Status, Summary, Tag
 from triplets import triplet
 
 Rng: TypeAlias = np.random.Generator
@@ -114,7 +114,8 @@ def mean_power(mean: float, spread: float, k: int) -> float:
 
 def blend(shared: Numbers, rng: Rng, correlation: float = 0.6) -> Numbers:
     """Standard normal numbers that have this correlation with others."""
-    return correlation * shared + (1 - correlation**2) ** 0.5 * rng.normal(size=shared.shape)
+    own: Numbers = (1 - correlation**2) ** 0.5 * rng.normal(size=shared.shape)
+    return correlation * shared + own
 
 
 # RGB
@@ -170,7 +171,8 @@ def questions_of(rng: Rng, number: int, *, built: bool) -> Questions:
         "noise": names, "rejection": names, "integration": [f"int{n}" for n in range(len(joined))],
         "counterfactual": names if built else [f"fact{n}" for n in range(number)],
     }  # fmt: skip
-    return Questions(hard, groups, dict.fromkeys(hard, [()] * number) | {"integration": links})
+    alone: list[tuple[str, ...]] = [()] * number
+    return Questions(hard, groups, dict.fromkeys(hard, alone) | {"integration": links})
 
 
 def rgb_scores(model: RgbModel, questions: Questions, repeats: int, rng: Rng) -> list[Score]:
@@ -361,7 +363,8 @@ def multiview_scores(
             good, bad = (first, second) if criterion == 0 else (second, first)
             right = follow | (surface == (criterion == 0))
             picks: list[Pick] = ["positive" if each else "negative" for each in right]
-            outcomes.append(Outcome(tuple(picks[:: 1 - 2 * criterion]), ("ok",) * ORDERS))
+            ends: list[Status] = ["ok"] * ORDERS
+            outcomes.append(Outcome(tuple(picks[:: 1 - 2 * criterion]), tuple(ends)))
             fields = {"anchor": f"{anchor}", "positive": f"{good}", "negative": f"{bad}"}
             triplets.append(triplet(number, task=f"tools__{criterion}", **fields))
     both = multiview.opposite_pairs(triplets)

@@ -11,7 +11,7 @@ from present import holds, limits, present
 from sealegs.analysis import combined
 from sealegs.analysis import intervals as stats
 from sealegs.analysis.combined import Term
-from sealegs.analysis.student import t_quantile
+from sealegs.analysis.student import NORMAL, t_quantile
 
 
 def test_a_macro_average_counts_each_part_once() -> None:
@@ -63,7 +63,7 @@ def test_a_term_over_joined_questions_is_as_correlated_as_it_is() -> None:
     second = stats.interval_of(terms[1].values, np.arange(20), "share")
     assert second.low is not None
     independent = 40 / (80 / 60)  # 60 groups have 80 units, 40 different ones
-    wider = t_quantile(0.975, independent - 1) / stats.NORMAL.inv_cdf(0.975)
+    wider = t_quantile(0.975, independent - 1) / NORMAL.inv_cdf(0.975)
     assert found.low == pytest.approx(0.5 - ((0.5 - alone[0]) * wider + 0.5 - second.low) / 2)
 
 

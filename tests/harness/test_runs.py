@@ -13,7 +13,7 @@ from aiohttp import web
 import sealegs as sl
 from commandline import sealegs
 from loopback import Loopback
-from runs import run_small
+from runs import run_small, small_command
 from sealegs.errors import CapabilityError
 from sealegs.report import html_page
 
@@ -21,10 +21,7 @@ pytestmark = pytest.mark.slow
 
 
 def arguments(questions: Path, server: Loopback, out: Path, *more: str) -> list[str]:
-    return [
-        "run", "mirae", "--model", "openai:loop", "--base-url", server.url,
-        "--embedder", "openai:embed", "--data", str(questions), "--levels", "1-3", "--out", str(out), *more,
-    ]  # fmt: skip
+    return [*small_command("mirae", out, server, data=questions, levels="1-3", repeats=None), *more]
 
 
 def test_a_run_leaves_the_files_that_the_design_names(questions: Path, tmp_path: Path) -> None:
@@ -122,11 +119,7 @@ def test_the_settings_are_stored_before_the_first_request(benchmark: str, name: 
     """Also before those with which a server is tried out."""
     with BeforeFirst() as server:
         server.folder = tmp_path / "run"
-        arguments = ["--embedder", f"openai:embed?base_url={server.url}"] if benchmark == "mirae" else []
-        done = sealegs(
-            "run", benchmark, "--model", "openai:loop", "--base-url", server.url, "--limit", 1,
-            "--lang", "en", *arguments, "--out", server.folder,
-        )  # fmt: skip
+        done = sealegs(*small_command(benchmark, server.folder, server, limit=1))
     assert done.code in (0, 1)
     assert server.names is not None
     assert {"started.json", name} <= set(server.names)

@@ -17,6 +17,7 @@ from benchmarks.miron.test_miron_files import GOOD
 from commandline import sealegs
 from jsonlines import read_lines, write_lines
 from loopback import Loopback, logprob, tokenise
+from runs import small_command
 from sealegs.benchmarks.miron.benchmark import Miron, MironOptions
 from sealegs.benchmarks.miron.data import CATEGORIES
 from sealegs.benchmarks.miron.page import data_notes
@@ -194,10 +195,7 @@ def test_a_row_without_log_probabilities_keeps_its_text_and_its_score(
     finished: tuple[sl.Run, Any], files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with Picky() as server:
-        code = sealegs(
-            "run", "miron", "--model", "openai:loop", "--base-url", server.url,
-            "--data", files, "--out", tmp_path / "run",
-        ).code  # fmt: skip
+        code = sealegs(*small_command("miron", tmp_path / "run", server, data=files)).code
     done = sl.load_run(tmp_path / "run")
     confidence = done.summary["target_confidence"]
     assert (done.headline.value, done.headline.n) == (finished[0].headline.value, 24)

@@ -12,6 +12,7 @@ import sealegs as sl
 from commandline import sealegs
 from jsonlines import write_lines
 from loopback import Loopback, logprob, tokenise
+from runs import small_command
 
 pytestmark = pytest.mark.slow
 
@@ -64,10 +65,7 @@ def test_perturbations_are_categories_with_the_relative_drop_to_the_clean_versio
     folder: Path, tmp_path: Path
 ) -> None:
     with Reading() as server:
-        done = sealegs(
-            "run", "miron", "--model", "openai:loop", "--base-url", server.url, "--data", folder,
-            "--confidence", "no", "--out", tmp_path / "run",
-        )  # fmt: skip
+        done = sealegs(*small_command("miron", tmp_path / "run", server, data=folder, confidence="no"))
     assert done.code == 0, done.output
     run = sl.load_run(tmp_path / "run")
     records = list(run.records())
