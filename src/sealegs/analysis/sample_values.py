@@ -94,6 +94,8 @@ class RunValues:
         self._groups = np.empty(len(self.scores), dtype=object)
         self._groups[:] = [group_of(score) for score in self.scores]
         self._by_name: dict[str, Values] = {}
+        self._requests: dict[str, NDArray[np.intp]] = {}
+        """How many requests of each sample were answered and asked, by the subject that they were for."""
 
     def __getitem__(self, name: str) -> Values:
         """The values of a metric: `mean_similarity`, `mean_similarity/lang=en`.
@@ -125,13 +127,16 @@ class RunValues:
             values = np.where(decided & (decisive != 0), values, np.nan)
         if figure is not None and figure.value is None:
             values = np.full_like(values, np.nan)
-        requests = np.array([_requests(score, own_name) for score in self.scores], dtype=np.intp)
-        answered, asked = np.where([decided, in_scope], requests.reshape(-1, 2).T, 0)
+        subject = own_name.partition("@")[2]
+        if subject not in self._requests:
+            requests = [_requests(score, subject) for score in self.scores]
+            self._requests[subject] = np.array(requests, dtype=np.intp).reshape(-1, 2).T
+        answered, asked = np.where([decided, in_scope], self._requests[subject], 0)
         counted = int(answered.sum()) / int(asked.sum()) if asked.any() else 0.0
         return Values(
             values=values,
             groups=self._groups,
-            parts=np.array([str(score.tags.get(metric.mean_over)) for score in self.scores], dtype=object),
+            parts=self._parts(metric.mean_over),
             in_scope=in_scope,
             about=decided if metric.ratio_to else in_scope,
             answered=answered,
@@ -140,6 +145,10 @@ class RunValues:
             metric=metric,
             coverage=figure.coverage if figure and in_scope.any() else counted,
         )
+
+    def _parts(self, tag: str) -> NDArray[np.object_]:
+        """The part of each sample in a mean over a tag; one part where there is no tag."""
+        return np.array([str(score.tags.get(tag)) if tag else "" for score in self.scores], dtype=object)
 
     def figure(self, name: str) -> Figure | None:
         """The summary's figure of a metric of samples: `accuracy@bm25` is `accuracy/method=bm25` there."""
@@ -161,12 +170,12 @@ class RunValues:
 
 
 def _matches(tags: Mapping[str, Tag], scope: Mapping[str, str]) -> bool:
-    return all(str(tags.get(tag)) == value for tag, value in scope.items())
+    return not scope or all(str(tags.get(tag)) == value for tag, value in scope.items())
 
 
-def _requests(score: Score, metric: str) -> tuple[int, int]:
-    """How many requests of a sample were answered and asked; of `accuracy@bm25`, those of that subject."""
-    if score.requests and (subject := metric.partition("@")[2]) in score.requests:
+def _requests(score: Score, subject: str) -> tuple[int, int]:
+    """How many requests of a sample were answered and asked; of a subject's metric, those of that subject."""
+    if subject in score.requests:
         return score.requests[subject]
     return score.answered, sum(score.statuses.values())
 
