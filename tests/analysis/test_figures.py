@@ -157,8 +157,6 @@ def test_a_perfect_order_has_no_interval_of_no_width() -> None:
 
 # Which method, and whether it is the textbook's
 
-YES_OR_NO: dict[str, Unit] = {"m": "share"}
-
 
 def test_what_has_no_bounds_has_the_interval_of_a_t_test_over_questions() -> None:
     from scipy.stats import ttest_1samp

@@ -84,6 +84,7 @@ def test_a_model_that_refuses_adaptive_thinking_gets_a_budget(imitated: Imitated
 
 MESSAGES: list[tuple[dict[str, object], str, str]] = [
     ({"content": "a", "reasoning": "r", "reasoning_details": [{"text": "r"}]}, "a", "r"),
+    ({"content": "a", "reasoning_content": "r"}, "a", "r"),
     ({"content": "a", "reasoning_details": [{"summary": "s"}, {"data": "x"}, "odd", 7]}, "a", "s\nodd"),
     ({"content": [{"type": "thinking", "thinking": "t"}, {"type": "text", "text": "a"}]}, "a", "t"),
     ({"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "t"}]}]}, "", "t"),
@@ -93,12 +94,14 @@ MESSAGES: list[tuple[dict[str, object], str, str]] = [
 ]
 
 
-def test_thinking_is_found_in_any_shape_and_only_there() -> None:
-    for message, text, reasoning in MESSAGES:
-        reply = {"choices": [{"message": message, "finish_reason": "stop"}]}
-        response = read_chat(msgspec.json.encode(reply))
-        assert (response.text, response.reasoning) == (text, reasoning), message
-        assert response.status == ("ok" if text else "unparsed")
+@pytest.mark.parametrize(("message", "text", "reasoning"), MESSAGES)
+def test_thinking_is_found_in_any_shape_and_only_there(
+    message: dict[str, object], text: str, reasoning: str
+) -> None:
+    reply = {"choices": [{"message": message, "finish_reason": "stop"}]}
+    response = read_chat(msgspec.json.encode(reply))
+    assert (response.text, response.reasoning) == (text, reasoning)
+    assert response.status == ("ok" if text else "unparsed")
 
 
 def test_thinking_that_is_counted_and_not_shown_is_no_answer() -> None:
