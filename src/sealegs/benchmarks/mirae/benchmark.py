@@ -34,6 +34,7 @@ from sealegs.benchmarks.mirae.page import LAYOUT, layout_for, notes
 from sealegs.benchmarks.mirae.view import view
 from sealegs.errors import UsageError, listed
 from sealegs.files.datasets import Starter
+from sealegs.files.package_data import data_path
 from sealegs.harness.benchmark import ANSWERS, Benchmark, Help, Scoring
 from sealegs.harness.data import Data
 from sealegs.harness.published import Publishing, Recordings
@@ -144,14 +145,13 @@ class Mirae(Benchmark[MiraeInputs, MiraeDetail]):
                 "--judge anthropic:NAME --out data/mine",
             ),
         },
-        # With this seed the embedded model's answers end soon, the longest after 428 tokens.
+        # Questions of one's own, as `build mirae --questions` writes them: they ask for one sentence, so that
+        # answers end soon.
         demo={
             "model": "embedded",
-            "limit": 2,
+            "data": str(data_path("sealegs.benchmarks.mirae", "demo.json")),
             "levels": "1-2",
-            "repeats": 2,
-            "max_tokens": 512,
-            "seed": 2,
+            "repeats": 3,
         },
     )
     options: MiraeOptions
