@@ -104,9 +104,21 @@ def given(
             masked = _masked(sought, text, rival_targets, equal=equal)
             place = next(mentions(sought, masked), None)
             place = place or _surname(sought, masked, query) or _number_alone(sought, masked, query)
+            place = place or _with_middle_names(sought, masked, query)
             if place is not None:
                 return Match(number, *place)
+        listed = [given([name], text, rivals, query, equal=equal) for name in _enumerated(alternative)]
+        if listed and all(listed):
+            return Match(number, *listed[0][1:])  # type: ignore[index]
     return None
+
+
+def _enumerated(alternative: str) -> list[str]:
+    """The names of an answer that lists three or more, or any in Chinese: "Ana, Bo and Cy", 陈冬、刘洋."""
+    if "、" in alternative:
+        return alternative.split("、")
+    names = re.split(r",? (?:and|&) |, ", alternative)
+    return names if len(names) > 2 and re.search(r" (?:and|&) ", alternative) else []
 
 
 @lru_cache(maxsize=4096)
@@ -118,6 +130,8 @@ def asked_spellings(alternative: str, query: str) -> tuple[str, ...]:
         listed = (*listed, alternative.rpartition("·")[2])
     if re.fullmatch(f"[{HAN}]{{3,}}", alternative) and alternative[-1] in query:
         listed = (*listed, alternative[:-1])
+    if re.fullmatch(f"[{HAN}]{{5,}}", alternative) and alternative[-2:] in query:
+        listed = (*listed, alternative[:-2])
     return listed
 
 
@@ -145,6 +159,20 @@ def _number_alone(sought: Target, text: Sequence[Word], query: str) -> tuple[int
             return start, end
         if text[end].text in SPELLING.prepositions or text[end].text in (sought.asked or ()):
             return start, end
+    return None
+
+
+def _with_middle_names(sought: Target, text: Sequence[Word], query: str) -> tuple[int, int] | None:
+    """Where a person that the question asks for is given with one or two names more between the two known."""
+    if len(sought.words) != 2 or sought.han or not asks_for_person(query):
+        return None
+    first, last = (word.text for word in sought.words)
+    for start, word in enumerate(text):
+        for end in (start + 2, start + 3) if word.text == first else ():
+            name = text[start : end + 1]
+            capitals = all(part.cased[:1].isupper() and part.clause == word.clause for part in name)
+            if len(name) == end + 1 - start and name[-1].text == last and capitals:
+                return start, end + 1
     return None
 
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from sealegs.files.package_data import read_json
-from sealegs.text.answer_search.clock import DATE, DATE_END, clock_times
+from sealegs.text.answer_search.clock import DATE, DATE_END, clock_times, day_ranges
 from sealegs.text.answer_search.korean import HANGUL, arabic
 from sealegs.text.answer_search.places import other_names
 from sealegs.text.word_splitting import normalized
@@ -159,7 +159,8 @@ _SPELT = re.compile(
 )
 _SCALED = re.compile(
     r"(?<!\d)(?P<figure>\d+(?:\.\d+)?)[\s-]?(?P<scale>hundred|thousand|million|billion|trillion|mn|bn)\b"
-    r"|(?<=[$€£¥])(?P<amount>\d+(?:\.\d+)?)\s?(?P<letter>[kmb])\b",
+    r"|(?<=[$€£¥])(?P<amount>\d+(?:\.\d+)?)\s?(?P<letter>[kmb])\b"
+    r"|(?<![\w.,])(?P<short>\d+(?:\.\d+)?)(?P<capital>(?-i:[MB]))\b",
     re.IGNORECASE,
 )
 _NUMBER_WORDS = frozenset((*_UNITS, *_TEENS, *_TENS, *_NUMBERS.scales))
@@ -182,6 +183,8 @@ def digits(text: str) -> str:
     text = _HAN_NUMBER.sub(_han_number, text)
     text = re.sub(r"百分之(\d+(?:\.\d+)?)", r"\1%", text)
     text = re.sub(r"千分之(\d+(?:\.\d+)?)", r"\1‰", text)
+    text = re.sub(r"(?<!\d)(\d{1,9})分之(\d{1,9})", r" \2/\1 ", text)
+    text = re.sub(r"(\d{1,2}月\d{1,2}日[^\s\d]{0,4})\((\d{4}年)\)", r"\2\1", text)
     text = clock_times(text)
     if _MONTH_START.search(text):
         text = _ORDINAL_DAY.sub(lambda m: str(1 + _NUMBERS.ordinals.index(_folded(m["day"]))), text)
@@ -190,6 +193,7 @@ def digits(text: str) -> str:
         patterns = _DATES_IN_DIGITS if _DIGIT.search(text) else []
     for pattern in patterns:
         text = pattern.sub(_date, text)
+    text = day_ranges(text)
     text = _SCALED.sub(_scaled, text)
     if not _NUMBER_WORDS.isdisjoint(_LETTERS.findall(_folded(text))):
         text = _SPELT.sub(_spelt, text)
@@ -212,10 +216,12 @@ def _decimal(value: Decimal) -> str:
 
 def _scaled(match: re.Match[str]) -> str:
     """10.4 billion as 10400000000."""
-    figure = match["figure"] or match["amount"]
+    figure = match["figure"] or match["amount"] or match["short"]
     if len(figure) > LONGEST_NUMBER:
         return match[0]
-    return _decimal(Decimal(figure) * _NUMBERS.scales[_folded(match["scale"] or match["letter"])])
+    return _decimal(
+        Decimal(figure) * _NUMBERS.scales[_folded(match["scale"] or match["letter"] or match["capital"])]
+    )
 
 
 def _spelt(match: re.Match[str]) -> str:
@@ -239,10 +245,10 @@ def _spelt(match: re.Match[str]) -> str:
 def _han_number(match: re.Match[str]) -> str:
     """二十一 as 21. A 一 or 两 that is alone and counts nothing stays."""
     run = match[0]
-    before = match.string[max(0, match.start() - 1) : match.start()]
+    before = match.string[max(0, match.start() - 2) : match.start()]
     after = match.string[match.end() : match.end() + 1]
     counters = _NUMBERS.han_counters.get(run)
-    counts = counters is None or before == "第" or (after and after in counters)
+    counts = counters is None or before.endswith("第") or before == "分之" or (after and after in counters)
     if run.isascii() or not counts or len(run) > LONGEST_NUMBER:
         return run
     whole, _, decimals = run.partition("点")

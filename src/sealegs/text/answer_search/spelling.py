@@ -38,6 +38,11 @@ class Spelling(Struct, frozen=True, forbid_unknown_fields=True):
     """Words of a question that asks for a person."""
 
 
+_FIGURE, _CURRENCY = "[\\d零一二两三四五六七八九十]", "[$€£¥]"
+_SCORED = r"(\d+|one|two|three|four|five|six|seven|eight|nine|ten|nil)"
+_GOALS = re.compile(rf"\b{_SCORED}(?: goals? to |[ -](?=nil\b)){_SCORED}\b", re.IGNORECASE)
+"""Three goals to one, two-nil."""
+_RANGE = re.compile(rf"\bbetween ({_CURRENCY}?\d[\d.,]*) and (?={_CURRENCY}?\d)", re.IGNORECASE)
 SPELLING = read_json(__package__, "spelling.json", type=Spelling)
 
 
@@ -45,7 +50,9 @@ def simplified(text: str) -> str:
     """A text with its traditional characters as simplified ones, and units and scores in one spelling."""
     if not text.isascii():
         text = simplified_characters(text).replace("比一", "比1")
-    text = re.sub(r"(?<=[\d一二三四五六七八九十])(?: to |\s?比\s?)(?=[\d一二三四五六七八九十])", "-", text)
+    text = _GOALS.sub(lambda match: f"{match[1]}-{match[2]}".lower().replace("nil", "0"), text)
+    text = _RANGE.sub(r"\1-", text)
+    text = re.sub(rf"(?<={_FIGURE})(?: to |\s?比\s?)(?={_CURRENCY}?{_FIGURE})", "-", text)
     text = re.sub(
         r"(?<![A-Za-z\d_.,])(\d+(?:\.\d+)?)k(?![A-Za-z\d_])", r"\1 thousand ", text, flags=re.IGNORECASE
     )
