@@ -114,6 +114,14 @@ def test_a_refusal_of_a_detail_is_no_rejection(reply: str, rejected: bool) -> No
     assert lenient(reply, (("Ada Lock",),), query=query).rejected is rejected
 
 
+def test_an_error_in_the_matter_is_no_report() -> None:
+    query, reply = (
+        "What caused the crash of the probe?",
+        "A factual mix-up in the flight tables: pounds for newtons.",
+    )
+    assert not lenient(reply, (("a unit error",),), query=query).detected
+
+
 def test_every_true_document_of_the_published_files_names_its_answer_and_declines_nothing(
     reference: Path,
 ) -> None:

@@ -75,6 +75,8 @@ def _takes_back(listed: Sequence[Clause], number: int) -> bool:
         return False
     if not ends_sentence(listed, number - 1):
         return bool(find("taken_back", letters))
+    if find("pronoun_denied", letters):
+        return True
     after = listed[number + 1].letters if number + 1 < len(listed) else ""
     another = re.match("[xmBj]*[KM#]" if letters == "n" else "B[KM#]", after)
     another = another or re.fullmatch("[^nefdK]*K[^nefd]*", after)

@@ -29,9 +29,11 @@ from sealegs.text.answer_search.mention import (
     text_words,
 )
 from sealegs.text.answer_search.normalization import Word
+from sealegs.text.answer_search.spelling import simplified
 
 _BLANK = re.compile(r"(?<=[\w*])[ \t]*[:：→][* \t]{0,8}(?:[-–—?？∅…]{1,8}|\.{3})[ \t]*$", re.MULTILINE)
 _BLANK_CELL = re.compile(r"(?<=\w)[ \t]*\|[ \t]*(?:[✗❌✘?？—–]|-{1,2})[ \t]*(?=\|)")
+_TITLE = re.compile("《([^《》\n]{1,40})》")
 _STRUCK = re.compile(r"~~[^~\n]{1,200}~~")
 _CROSS = re.compile(r"(?<=[\w*])[ \t]{0,8}[❌✗✘][ \t]*(?=\||$)", re.MULTILINE)
 _CROSS_THEN_CHECK = re.compile(r"(?<=[\w*])[ \t]{0,8}[❌✗✘](?=[^❌✗✘\n]{1,200}[✅✔✓])")
@@ -85,6 +87,11 @@ def lenient(
     matches = [given(part, listed, fake, query) for part in answer]
     false = [given(part, listed, answer, query, equal=True) for part in fake]
     spans = _spans(fake, false, listed, "K", query) | _spans(answer, matches, listed, "G", query)
+    titles = tuple((title,) for title in _TITLE.findall(simplified(text)) if title not in query)
+    if titles:
+        taken = {place for start, (end, _) in spans.items() for place in range(start, end)}
+        named = _spans(titles, (), listed, "M", query)
+        spans |= {start: span for start, span in named.items() if taken.isdisjoint(range(start, span[0]))}
     reading = read(listed, query, spans)
     decisions = decide(reading, query, mentioned=bool(matches) and all(matches))
     rejected = decisions.rejected is not None

@@ -114,7 +114,10 @@ class _ReplyClauses:
         only_no = letters == "n" and (self.yes_or_no or not ends_sentence(self.clauses, number))
         if (reported and not re.search("[Alv]", letters)) or only_no:
             return ""
-        if find("finds_no_error", letters) or find("answer_rejected", letters):
+        if any(
+            find(tier, letters)
+            for tier in ("finds_no_error", "answer_rejected", "pronoun_denied", "of_a_story")
+        ):
             return ""
         if find("refuses", letters) and not re.search("[fe]", letters):
             return "refuses"
@@ -136,12 +139,22 @@ class _ReplyClauses:
         letters, matter = self.letters[number], self._matter(self.letters[number])
         if is_spoken(self.clauses, number):
             return False
-        if self.is_short or (self.names_documents and not matter) or find("of_documents", letters):
+        if self.is_short or find("of_documents", letters):
+            return True
+        if self.names_documents and not matter and self._has_speaker(number):
             return True
         last = number + 1 == len(self.clauses) and ends_sentence(self.clauses, number - 1)
         if last and matter <= 1 and find("not_known", letters):
             return True  # "... Who does? Left unnamed."
         return self.speaks_of_itself and matter <= SHORT_REMARK
+
+    def _has_speaker(self, number: int) -> bool:
+        """Whether the subject of a clause, which may be that of the clause before, can be the documents, the
+        reply or the question: not in "The club showed interest but did not make an offer"."""
+        elided = number and re.match("[bxmg]*n", self.letters[number])
+        if not elided or ends_sentence(self.clauses, number - 1):
+            return True
+        return bool(re.search("[dpqaijSQHJ]", self.letters[number - 1]))
 
     def _matter(self, letters: str) -> float:
         """How many words have a matter of their own."""
@@ -263,8 +276,10 @@ class _ReplyClauses:
         letters = self.letters[number]
         if self._is_taken(number) or "n" in letters:
             return False
+        if number and re.fullmatch("[bxmgr]*u[xm]*", self.letters[number - 1]):
+            letters = f"u{letters}"  # "As far as I know, it is ..."
         if self._concludes(number):
-            return number > first
+            return True
         alone = "w" not in letters or ends_sentence(self.clauses, 0)
         if number == 0 and self._leads() and alone and not self.clauses[0].repeats:
             return True
@@ -320,11 +335,14 @@ class _ReplyClauses:
             return True
         if "d" in letters and not re.match("[xmVS]*d[#mV]?[cx]", letters):
             return False
-        if repeats >= WHOLE_QUESTION:
+        whole = (
+            HALF_QUESTION if number == 0 and re.match("ww+[^nd]*Q", letters) else WHOLE_QUESTION
+        )
+        if repeats >= whole:
             return True
         if number == 0 and find("answers_briefly", letters):
             return True
-        first = number == 0 and re.match("[xmVS]*[jQHJ]+[xQ]*[BwxQ]*[KGM#]", letters)
+        first = number == 0 and re.match("[xmVS]*[jQHJ]+[xQ]*[BcwxQ]*[KGM#]", letters)
         return bool(first) and (repeats >= HALF_QUESTION or letters[0] == "j")
 
     def _gives(self, number: int, declining: Sequence[int]) -> bool:
@@ -333,7 +351,10 @@ class _ReplyClauses:
         if self._may_answer(number):
             return True
         if number > declining[-1]:
-            return any(self.letters[n][0] in "bgr" for n in range(declining[-1] + 1, number + 1))
+            in_its_words = self.clauses[number].repeats >= HALF_QUESTION and not re.search("[cdnZN]", letters)
+            return in_its_words or any(
+                self.letters[n][0] in "bgru" for n in range(declining[-1] + 1, number + 1)
+            )
         if number < declining[0] and not re.search("[cZN]", letters):
             opposed = number + 1 == declining[0] and self.letters[number + 1][0] == "b"
             return not opposed and bool(
@@ -358,10 +379,16 @@ class _ReplyClauses:
             if number == 0 and find("other_answer", letters) and not doubt.search(between):
                 return quote(self.clauses[0], "other_answer")
         beside = not any(self.clauses[number].repeats for number in given)
+        valued = re.compile("[KM#w]" if self.word == 2 else "[KM#]")
         for number, letters in enumerate(self.letters):
             whole = ends_sentence(self.clauses, number) or self.letters[number + 1][0] == "b"
-            if beside and whole and "G" not in letters and find("another_in_its_place", letters):
+            other = "G" not in letters and valued.search(letters)
+            if beside and whole and other and find("another_in_its_place", letters):
                 return quote(self.clauses[number], "another_in_its_place")
+        if beside and all(find("does_not", self.letters[number]) for number in given):
+            for number, letters in enumerate(self.letters):
+                if find("another_does", letters) and not re.search("[Gnd]", letters):
+                    return quote(self.clauses[number], "another_does")
         for number in range(given[-1] + 1, len(self.letters)):
             letters, before = self.letters[number], self.letters[number - 1]
             labelled = re.fullmatch("[QHamVr][QHaxmVr]*", before) and not ends_sentence(

@@ -58,6 +58,7 @@ LETTERS = {
     "guess": "u",
     "conclusion": "r",
     "first_person": "p",
+    "somebody": "I",
     "claim": "j",
     "asking": "W",
     "linking": "B",
@@ -70,11 +71,13 @@ one, `Q` a word or a name of the question, `J` a word that asks for the same kin
 (who, when), `H` a noun of that kind (name, date), `O` a word of another kind, `M` another name in Latin
 letters, `w` any other word, `#` another number, `,` and `.` the ends of clauses and sentences. A word that is
 in several classes is of the first."""
-SAYING = frozenset("nlvAeyXhCTNzfk<>DL")
+SAYING = frozenset("nlvAeyXhCTNzfkd<>DL")
 """Letters by which decisions are taken: words of the question, as in a title, say nothing."""
 NUMERIC, NAMED = frozenset("134"), frozenset("02")
 """The kinds of things that are given as numbers (times, quantities, extents) and as names (persons, places),
 by their order in the file of phrases."""
+OWN_DOCUMENTS = {"document", "documents", "passage", "passages", "text", "texts", "context", "文档", "资料"}
+"""What replies call what they were given, also where the question has the word."""
 HAN_WORD = re.compile(f"[{HAN}]")
 
 
@@ -124,7 +127,6 @@ def read(listed: Sequence[Word], query: str, answers: Mapping[int, tuple[int, st
     """The classes of a text's words. `answers` has the end and the letter of an answer by its start."""
     lexicon, asked_kinds = _lexicon(), kinds(query)
     asked, asked_characters = _asked(query)
-    repeated = _repeated(listed, query)
     tokens: list[ReplyToken] = []
     position = 0
     while position < len(listed):
@@ -135,14 +137,18 @@ def read(listed: Sequence[Word], query: str, answers: Mapping[int, tuple[int, st
         end, letter = answers.get(position, (0, ""))
         if not letter:
             end, letter = _classified(listed, position, lexicon)
-            if letter in SAYING and all(repeated[position:end]):
+            if letter in SAYING and _is_asked_about(listed, position, end, query):
                 letter = "Q"
-            elif letter in ("l", "e", "A") and (word.cased == "Na" or _begins_name(listed, position, end)):
+            elif letter in ("l", "e", "A") and (
+                word.cased == "Na"
+                or _begins_name(listed, position, end)
+                or (word.cased[:1].isupper() and tokens and tokens[-1].letter == "M")
+            ):
                 letter = "w"
         if letter[:1].isdigit():
             same = letter[0] in (asked_kinds or "0")  # a name is asked for by "which", too
             letter = ("H" if letter[1:] else "J") if same else "Q" if form(word.text) in asked else "O"
-        if letter in ("", "w") or (letter == "k" and form(word.text) in asked):
+        if letter in ("", "w"):
             if form(word.text) in asked or word.text in asked_characters:
                 letter = "Q"
             letter = letter or ("#" if word.number else "w")
@@ -155,22 +161,21 @@ def read(listed: Sequence[Word], query: str, answers: Mapping[int, tuple[int, st
     return ClassifiedReply(tokens, listed)
 
 
-def _repeated(listed: Sequence[Word], query: str) -> list[bool]:
-    """Whether each word repeats the question: two words of it in a row, or three Han characters."""
-    pairs = _runs(query)
-    repeated = [False] * len(listed)
-    texts = [word.text for word in listed] if pairs else []
-    for start in range(len(texts) - 1):
-        length = 3 if HAN_WORD.match(texts[start]) else 2
-        if tuple(texts[start : start + length]) in pairs:
-            repeated[start : start + length] = [True] * len(texts[start : start + length])
-    return repeated
+def _is_asked_about(listed: Sequence[Word], position: int, end: int, query: str) -> bool:
+    """Whether the question is about what a phrase says: "declined", where it is "Who declined the prize?". A
+    word that may be anywhere, as "not", counts only beside another one of the question."""
+    if "".join(word.text for word in listed[position:end]) in OWN_DOCUMENTS:
+        return False
+    for start, stop in ((position, end), (max(0, position - 1), end), (position, end + 1)):
+        texts = [word.text for word in listed[start:stop]]
+        if len(texts) > 1 and f" {' '.join(texts)} " in _spaced(query):
+            return True
+    return end == position + 1 and form(listed[position].text) in _asked(query)[0]
 
 
 @lru_cache(maxsize=1024)
-def _runs(query: str) -> frozenset[tuple[str, ...]]:
-    texts = [word.text for word in words(query)]
-    return frozenset(tuple(texts[start : start + length]) for start in range(len(texts)) for length in (2, 3))
+def _spaced(query: str) -> str:
+    return f" {' '.join(word.text for word in words(query))} "
 
 
 @lru_cache(maxsize=1024)
@@ -253,7 +258,7 @@ def _asked(query: str) -> tuple[frozenset[str], frozenset[str]]:
             if HAN_WORD.match(text):
                 if letter not in tuple("xmVWB") and not letter.isdigit():
                     characters.add(text)
-            elif _lexicon()[0].get((text,), "w") not in "xmVWdn":
+            elif _lexicon()[0].get((text,), "w") not in "xmVWn" and text not in OWN_DOCUMENTS:
                 content.add(form(text))
         position = end
     return frozenset(content), frozenset(characters)
