@@ -335,9 +335,7 @@ class _ReplyClauses:
             return True
         if "d" in letters and not re.match("[xmVS]*d[#mV]?[cx]", letters):
             return False
-        whole = (
-            HALF_QUESTION if number == 0 and re.match("ww+[^nd]*Q", letters) else WHOLE_QUESTION
-        )
+        whole = HALF_QUESTION if number == 0 and re.match("ww+[^nd]*Q", letters) else WHOLE_QUESTION
         if repeats >= whole:
             return True
         if number == 0 and find("answers_briefly", letters):
