@@ -3,6 +3,7 @@
     python tools/gallery.py                    everything at full size: hours of a CPU
     python tools/gallery.py mirae=4 rgb=10     these benchmarks on so many questions of each language or task
     python tools/gallery.py --pages            only write the pages of what has been run
+    python tools/gallery.py --device cuda      the embedded model on a GPU: minutes
 
 The runs are below runs/gallery; the same call resumes there, and a smaller run takes the answers of the full
 one. The index states the size that was run. Published answers are read from SEALEGS_REFERENCE_DATA, or
@@ -67,6 +68,7 @@ def main() -> None:
     )
     parser.add_argument("sizes", nargs="*", metavar="NAME=LIMIT", help=f"of {', '.join(BENCHMARKS)}")
     parser.add_argument("--pages", action="store_true", help="only write pages")
+    parser.add_argument("--device", default="cpu", help="where the embedded model under test runs")
     parser.add_argument("--runs", type=Path, default=RUNS)
     parser.add_argument("--out", type=Path, default=OUT)
     given = parser.parse_args()
@@ -75,9 +77,9 @@ def main() -> None:
     given.runs.mkdir(parents=True, exist_ok=True)
     os.chdir(given.runs)  # so that no page has a path of this machine
     if not given.pages:
-        run_all(limits)
+        run_all(limits, given.device)
     write_pages(out, limits)
-    write_index(out, limits)
+    write_index(out, limits, given.device)
 
 
 def sizes(texts: list[str]) -> dict[str, int]:
@@ -92,12 +94,13 @@ def folder(name: str, limits: Mapping[str, int]) -> Path:
     return Path(f"{name}-limit-{limits[name]}" if name in limits else name)
 
 
-def run_all(limits: Mapping[str, int]) -> None:
+def run_all(limits: Mapping[str, int], device: str) -> None:
     """The cheapest first, so that what is ready early can be looked at."""
     for name in ("temperature-0", "temperature-1", "multiview", "miron", "rgb", "mirae"):
         small = ("--limit", limits[name]) if name in limits else ()
         reuse = ("--reuse", name) if small and Path(name, "journal.sqlite").is_file() else ()
-        sealegs("run", *BENCHMARKS[name].split(), *small, *reuse, "--out", folder(name, limits))
+        where = ("--model-arg", f"device={device}") if "--model embedded" in BENCHMARKS[name] else ()
+        sealegs("run", *BENCHMARKS[name].split(), *where, *small, *reuse, "--out", folder(name, limits))
     sealegs("suite", SUITE, "--out", "suite")
     if (answers := published()).is_file():
         sealegs("score", "mirae", answers, "--out", "claude-3-5-haiku")
@@ -131,13 +134,14 @@ def finished(run: Path) -> bool:
     return (run / "summary.json").is_file()
 
 
-def write_index(out: Path, limits: Mapping[str, int]) -> None:
+def write_index(out: Path, limits: Mapping[str, int], device: str) -> None:
     rows = [
         f"| [{page.name}]({page.name}.html) | {page.shows} | {size(page, limits)} |"
         for page in PAGES
         if (out / f"{page.name}.html").is_file()
     ]
     made = {name for page in PAGES if (out / f"{page.name}.html").is_file() for name in page.runs}
+    where = "" if device == "cpu" else f", the model with `--model-arg device={device}`"
     text = f"""# Gallery
 
 Finished runs, each the page that a run ends with: open one in a browser (on GitHub, download it first). The
@@ -148,7 +152,7 @@ figures are not those of the unquantised model. It is here since everyone can ru
 | --- | --- | --- |
 {chr(10).join(rows)}
 
-The commands, each with `--limit` where a size is given:
+The commands, each with `--limit` where a size is given{where}:
 
 ```
 {chr(10).join(f"sealegs run {BENCHMARKS[name]}" for name in BENCHMARKS if name in made)}
