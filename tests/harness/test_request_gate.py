@@ -95,7 +95,7 @@ def test_a_further_try_for_which_no_money_is_left_ends_the_run() -> None:
     admit(gate, 2)
     gate.count_try("model")
     gate.add_used("model", 0, 10)
-    with pytest.raises(BudgetReached, match=r"\$0\.0002 is set aside for those under way"):
+    with pytest.raises(BudgetReached, match=r"\$0\.0002 is set aside for what is under way"):
         gate.count_try("model")
 
 

@@ -80,6 +80,12 @@ def test_fast_refusals_with_many_under_way_end_nothing() -> None:
     assert [response.status for response in responses.values()].count("ok") == 37
 
 
+def test_a_refusal_while_the_others_wait_out_an_overload_ends_nothing() -> None:
+    with Loopback(script=("429", "429", "429", "404"), retry_after="0.5", latency=0.05) as server:
+        responses = answers(model_of(server, concurrency=4), [chat(f"q{i}") for i in range(4)])
+    assert [response.status for response in responses.values()].count("ok") == 3
+
+
 # Pace
 
 

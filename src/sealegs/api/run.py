@@ -206,10 +206,10 @@ def note_resuming(journal: Journal, where: Path, how: str, folder: RunFolder | N
     except (SealegsError, KeyboardInterrupt) as error:
         with contextlib.suppress(SealegsError):
             if isinstance(error, BudgetReached):  # stored settings have the same limit
-                how = f"the same command with a higher limit and --out {where}"
+                how = f"the command that it was begun with, a higher limit and --out {where}"
             if journal.holds_answers():
                 error.add_note(f"Answers are saved in {where}: resume with {how}.")
-            elif isinstance(error, KeyboardInterrupt):
+            elif isinstance(error, KeyboardInterrupt | BudgetReached):
                 error.add_note(f"Resume with {how}.")
             elif isinstance(error, ModelUnreachable) and folder is not None:
                 if any(used.tokens_in or used.tokens_out for used in journal.usage().values()):

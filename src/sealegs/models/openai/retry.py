@@ -151,6 +151,8 @@ class Client:
         """Whether no request was counted for the first try of any call."""
         self._active = Counter[Server]()
         """Tries that are under way."""
+        self._slowed = 0
+        """Calls that pause because a server is overloaded: one that refuses so is there."""
         self._waiting: deque[asyncio.Future[None]] = deque()
         """Calls that wait for room at a server."""
 
@@ -161,8 +163,8 @@ class Client:
 
     @property
     def under_way(self) -> int:
-        """Tries that are under way."""
-        return self._active.total()
+        """Calls that may still be answered: they are being sent, or wait until a server has room for them."""
+        return self._active.total() + self._slowed + len(self._waiting)
 
     @property
     def transport(self) -> Transport:
@@ -273,10 +275,13 @@ class Client:
         if server.is_worth_a_note(error):
             again = f"Trying again ({tries} of {self._retries}), next in {delay:,.1f} s."
             self._relay.note(f"{error.at(server.shown).rstrip('.')}. {again}")
+        slowed = fate_of(error) is Fate.SLOW_DOWN
         self._relay.retrying(+1)
+        self._slowed += slowed
         try:
             await asyncio.sleep(delay)
         finally:
+            self._slowed -= slowed
             self._relay.retrying(-1)
 
     # Which server is asked

@@ -5,8 +5,8 @@ One of several servers that fails is left out for a while and then sent a reques
 cannot be reached or refuses everything, else after FAILURES_LEFT_OUT failures in a row. What it failed to
 answer goes to the others; where none is left, all are tried as if there were one.
 
-A model is given up, which ends the run, with all its servers: before its first answer when more calls have
-failed by a server's fault than are still under way, or FAILURES_IN_A_ROW by whosever; after it when
+A model is given up, which ends the run, with all its servers. Before its first answer: when more calls have
+failed by a server's fault than may still be answered, or FAILURES_IN_A_ROW for any reason. After it: when
 FAILURES_IN_A_ROW calls failed by a server's fault and none was answered in between.
 """
 
