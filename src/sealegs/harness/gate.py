@@ -179,13 +179,13 @@ class RequestGate:
         next_one = f"; the next may cost up to ${usd:.4f}" if usd and "$" in f"{limit}{spent}" else ""
         if not usd and self.reserved_usd > ROUNDING:
             next_one = (
-                f"; up to ${self.reserved_usd:.4f} is set aside for what is under way, of which the next start "
-                "may have some left"
+                f"; up to ${self.reserved_usd:.4f} is set aside for what is under way, of which the next "
+                "start may have some left"
             )
         requests = f"{self.requests:,} request{'s' if self.requests != 1 else ''}"
         return BudgetReached(
-            f"stopped at {limit}. Over all its starts the run has sent {requests}{spent}{next_one}: raise the "
-            "limit, or leave it out, to resume."
+            f"stopped at {limit}. Over all its starts the run has sent {requests}{spent}{next_one}: raise "
+            "the limit, or leave it out, to resume."
         )
 
 
