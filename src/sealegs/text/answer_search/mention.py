@@ -114,11 +114,12 @@ def given(
 
 
 def _enumerated(alternative: str) -> list[str]:
-    """The names of an answer that lists three or more, or any in Chinese: "Ana, Bo and Cy", 陈冬、刘洋."""
+    """The names of an answer that lists several: "Ana, Bo and Cy", 陈冬、刘洋."""
     if "、" in alternative:
         return alternative.split("、")
     names = re.split(r",? (?:and|&) |, ", alternative)
-    return names if len(names) > 2 and re.search(r" (?:and|&) ", alternative) else []
+    several = len(names) > 2 or all(name[:1].isupper() for name in names)
+    return names if several and re.search(r" (?:and|&) ", alternative) else []
 
 
 @lru_cache(maxsize=4096)
@@ -177,7 +178,7 @@ def _with_middle_names(sought: Target, text: Sequence[Word], query: str) -> tupl
 
 
 def _surname(sought: Target, text: Sequence[Word], query: str) -> tuple[int, int] | None:
-    """Where a person that the question asks for is given by the surname alone."""
+    """Where a person that the question asks for is given by the surname alone, or with initials before it."""
     if len(sought.words) < 2 or not asks_for_person(query) or any(word.number for word in sought.words):
         return None
     if sought.han or any(True for _ in mentions(sought, text)):
@@ -185,8 +186,10 @@ def _surname(sought: Target, text: Sequence[Word], query: str) -> tuple[int, int
     known_by = sought.words[0 if sought.words[1].text in SPELLING.particles else -1]
     surname = target(known_by.cased, query)
     allowed = {word.text for word in sought.words} | set(SPELLING.titles) | (sought.asked or frozenset())
+    initials = "".join(word.text[0] for word in sought.words[:-1])
     for start, end in mentions(surname, text):
-        before = text[start - 1] if start and text[start - 1].clause == text[start].clause else None
+        first = start - (start > 0 and text[start - 1].text in initials)
+        before = text[first - 1] if first and text[first - 1].clause == text[start].clause else None
         after = text[end] if end < len(text) and text[end].clause == text[start].clause else None
         if before is None and after is None:
             return start, end

@@ -1,4 +1,4 @@
-"""Other names of countries, and places without the country that is written before them."""
+"""Other names of countries, cities and clubs, and places without the country that is written before them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sealegs.files.package_data import read_json
 
 class Places(Struct, frozen=True, forbid_unknown_fields=True):
     names: dict[str, tuple[str, ...]]
-    """Other names and the adjective of a country."""
+    """Other names, and the adjective of a country."""
     before: tuple[str, ...]
     """Countries that Chinese writes before a place: 肯尼亚内罗毕."""
 
