@@ -114,11 +114,20 @@ def test_a_refusal_of_a_detail_is_no_rejection(reply: str, rejected: bool) -> No
     assert lenient(reply, (("Ada Lock",),), query=query).rejected is rejected
 
 
-def test_an_error_in_the_matter_is_no_report() -> None:
-    query, reply = (
-        "What caused the crash of the probe?",
-        "A factual mix-up in the flight tables: pounds for newtons.",
-    )
+@pytest.mark.parametrize(
+    ("query", "reply"),
+    [
+        ("What caused the crash of the probe?", "A factual mix-up in the flight tables: pounds for newtons."),
+        (
+            "Who found mistakes in the textbook?",
+            "Ada Lock; she counted forty factual errors in the textbook.",
+        ),
+        ("谁指出了教科书里的错误？", "童晓指出的，她发现课本第12页的年代有误。"),
+        ("Which station aired a false obituary?", "Kanal Fem, whose editor called it a grave error."),
+        ("Why did the launch slip to June?", "There wasn't enough fuel on the pad, so the launch slipped."),
+    ],
+)
+def test_an_error_in_the_matter_is_no_report(query: str, reply: str) -> None:
     assert not lenient(reply, (("a unit error",),), query=query).detected
 
 

@@ -120,8 +120,8 @@ def _units() -> re.Pattern[str]:
 
 
 def _by_script(phrases: Iterable[str]) -> tuple[str, str]:
-    """The phrases in Latin letters, and the others with those of two letters, as alternatives of a pattern, the
-    longest first."""
+    """The phrases in Latin letters, and the others with those of two letters, as alternatives of a pattern,
+    the longest first."""
     ordered = sorted(phrases, key=len, reverse=True)
     latin = [re.escape(phrase) for phrase in ordered if phrase[0].isascii() and len(phrase) > 2]
     short = [f"{phrase}(?![a-zA-Z])" for phrase in ordered if phrase.isascii() and len(phrase) == 2]

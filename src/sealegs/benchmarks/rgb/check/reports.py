@@ -11,8 +11,9 @@ NEAR = 4
 """Clauses before a correction that may say what the documents state."""
 
 
-def errors(listed: Sequence[Clause]) -> list[TokenSpan]:
-    """The clauses of a reply that report an error."""
+def errors(listed: Sequence[Clause], *, about_error: bool) -> list[TokenSpan]:
+    """The clauses of a reply that report an error. `about_error`: the question is about one, and so is a
+    reply that speaks of no documents."""
     everything = ".".join(clause.letters for clause in listed)
     about_documents = "d" in everything or "K" in everything
     spans = []
@@ -21,8 +22,8 @@ def errors(listed: Sequence[Clause]) -> list[TokenSpan]:
             continue
         tiers = (
             ["error"] * about_documents
-            + ["factual_error", "error_in_the_matter"]
-            + ["error_at_first"] * (number == 0)
+            + ["factual_error", "error_in_the_matter"] * (not about_error)
+            + ["error_at_first"] * (number == 0 and not about_error)
         )
         if _is_about_documents(listed, number):
             tiers.append("error_alone")

@@ -21,7 +21,13 @@ from sealegs.benchmarks.rgb.check.clauses import (
 )
 from sealegs.benchmarks.rgb.check.denials import denial, denied_clauses, is_about_the_answer
 from sealegs.benchmarks.rgb.check.reports import errors
-from sealegs.benchmarks.rgb.check.wording import HAN_WORD, ClassifiedReply, asks_yes_or_no, value_letters
+from sealegs.benchmarks.rgb.check.wording import (
+    HAN_WORD,
+    ClassifiedReply,
+    asks_about_error,
+    asks_yes_or_no,
+    value_letters,
+)
 
 WHOLE_QUESTION, HALF_QUESTION = 0.7, 0.35
 """Shares of the question's words that a clause repeats: from which it answers, and with which it may."""
@@ -47,14 +53,23 @@ def decide(reading: ClassifiedReply, query: str, *, mentioned: bool) -> Decision
     """The decisions on a reply. `mentioned`: it has all parts of the right answer."""
     han = any(HAN_WORD.match(word.text) for word in reading.words[:MANY])
     values = value_letters(query, han=han)
-    reply = _ReplyClauses(clauses(reading, query), yes_or_no=asks_yes_or_no(query), values=values, han=han)
+    reported = errors(listed := clauses(reading, query), about_error=asks_about_error(query))
+    reply = _ReplyClauses(listed, reported, yes_or_no=asks_yes_or_no(query), values=values, han=han)
     return reply.decide(mentioned=mentioned)
 
 
 class _ReplyClauses:
     """The clauses of a reply, and what each of them does."""
 
-    def __init__(self, listed: Sequence[Clause], *, yes_or_no: bool, values: str, han: bool) -> None:
+    def __init__(
+        self,
+        listed: Sequence[Clause],
+        reported: Sequence[TokenSpan],
+        *,
+        yes_or_no: bool,
+        values: str,
+        han: bool,
+    ) -> None:
         self.clauses = listed
         self.yes_or_no = yes_or_no
         self.letters = [clause.letters for clause in listed]
@@ -63,7 +78,7 @@ class _ReplyClauses:
         self.is_short = self._matter(".".join(self.letters)) <= SHORT_REPLY
         self.names_documents = bool(re.search("[paSdqi]", own))
         self.speaks_of_itself = bool(re.search("[paS]|d.*d", own))
-        self.errors = [span for span in errors(listed) if not is_about_the_answer(listed, span)]
+        self.errors = [span for span in reported if not is_about_the_answer(listed, span)]
         if self.errors:
             values = values.replace("K", "")  # what is reported is no answer
         self.values = re.compile(f"[{values}]")
@@ -203,9 +218,11 @@ class _ReplyClauses:
         ]
         if plainly:
             return [] if any(self._answers(n, about_question[0]) for n in numbers) else plainly
-        if any(self._may_answer(n) for n in numbers):
-            return []
         remarks = [n for n in numbers if self.tiers[n]]
+        if any(self._may_answer(n) or self._answers(n, remarks[0]) for n in numbers):
+            return []
+        if self._tells and all("D" in self.letters[n] for n in remarks):
+            return []
         if any(find("some_documents_state", letters) for letters in self.letters):
             return []  # "Documents 1 and 2 are unrelated. Document 3 says ..."
         if all(find("about_other_documents", self.letters[n]) for n in remarks):
@@ -219,14 +236,29 @@ class _ReplyClauses:
             if self.tiers[n] != "not_said" or not find("beside_the_matter", self.letters[n])
         ]
 
+    @property
+    def _tells(self) -> bool:
+        """Whether a clause answers, in a reply that has no further details."""
+        return any(
+            self._has_value(n) and find("answers_a_detail", letters) and not re.search("[ndcZ]", letters)
+            for n, letters in enumerate(self.letters)
+        )
+
     def _refuses_at_last(self, clear: Sequence[int], giving: Sequence[int]) -> bool:
         """Whether a reply ends with a refusal, after it has named the right answer without giving it."""
         last = [
             n
             for n in clear
-            if n > giving[-1] and (self.tiers[n] == "refuses" or self._declines_the_question(n))
+            if n > giving[-1]
+            and not self._is_on_a_topic(n)
+            and (self.tiers[n] == "refuses" or self._declines_the_question(n))
         ]
         return bool(last) and not any(self._answers(n, clear[0]) for n in giving)
+
+    def _is_on_a_topic(self, number: int) -> bool:
+        """Whether a clause stands behind the matter that it speaks of: "As to the hour, I found nothing"."""
+        same = number and not ends_sentence(self.clauses, number - 1)
+        return bool(same and find("on_a_topic", self.letters[number - 1]))
 
     def _declines_the_question(self, number: int) -> bool:
         """Whether what a clause declines is the question itself: "I can't tell", "who won is not said"."""
@@ -252,9 +284,8 @@ class _ReplyClauses:
             return None
         for number, clause in enumerate(self.clauses):
             says_no = re.search("[nSA]", clause.letters) and not self._sets_apart(number)
-            if not self._is_remark(number) or (
-                clause.letters == "n" and not ends_sentence(self.clauses, number)
-            ):
+            alone = clause.letters == "n" and not ends_sentence(self.clauses, number)
+            if not self._is_remark(number) or alone or ("D" in clause.letters and self._tells):
                 continue  # "No, ..." says nothing by itself
             if (says_no or self._only_describes(clause.letters)) and not find(
                 "not_declining", clause.letters
@@ -287,7 +318,7 @@ class _ReplyClauses:
             return len(self.letters) > 1
         if not self._has_value(number):
             return False
-        if re.search("u[^n]*(?:[GKM#]|Bw)|[GKM#][^n]*u|a[^nq]*[GKM#]", letters):
+        if re.search("u[^n]*(?:[GKM#]|[BQh]w)|[GKM#][^n]*u|a[^nq]*[GKM#]", letters):
             return True
         if number > first and letters[0] in "bgr" and re.search("[uB][^d]*[GKMw]|^[^c]*[GK]", letters):
             return True

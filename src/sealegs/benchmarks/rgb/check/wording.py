@@ -125,7 +125,7 @@ class ClassifiedReply(NamedTuple):
 
 def read(listed: Sequence[Word], query: str, answers: Mapping[int, tuple[int, str]]) -> ClassifiedReply:
     """The classes of a text's words. `answers` has the end and the letter of an answer by its start."""
-    lexicon, asked_kinds = _lexicon(), kinds(query)
+    lexicon, asked_kinds, about_error = _lexicon(), kinds(query), asks_about_error(query)
     asked, asked_characters = _asked(query)
     tokens: list[ReplyToken] = []
     position = 0
@@ -145,6 +145,8 @@ def read(listed: Sequence[Word], query: str, answers: Mapping[int, tuple[int, st
                 or (word.cased[:1].isupper() and tokens and tokens[-1].letter == "M")
             ):
                 letter = "w"
+            elif letter == "d" and about_error and _phrase(listed, position, end) not in OWN_DOCUMENTS:
+                letter = "w"  # the textbook of the story
         if letter[:1].isdigit():
             same = letter[0] in (asked_kinds or "0")  # a name is asked for by "which", too
             letter = ("H" if letter[1:] else "J") if same else "Q" if form(word.text) in asked else "O"
@@ -161,10 +163,14 @@ def read(listed: Sequence[Word], query: str, answers: Mapping[int, tuple[int, st
     return ClassifiedReply(tokens, listed)
 
 
+def _phrase(listed: Sequence[Word], position: int, end: int) -> str:
+    return "".join(word.text for word in listed[position:end])
+
+
 def _is_asked_about(listed: Sequence[Word], position: int, end: int, query: str) -> bool:
     """Whether the question is about what a phrase says: "declined", where it is "Who declined the prize?". A
     word that may be anywhere, as "not", counts only beside another one of the question."""
-    if "".join(word.text for word in listed[position:end]) in OWN_DOCUMENTS:
+    if _phrase(listed, position, end) in OWN_DOCUMENTS:
         return False
     for start, stop in ((position, end), (max(0, position - 1), end), (position, end + 1)):
         texts = [word.text for word in listed[start:stop]]
@@ -240,6 +246,13 @@ def asks_yes_or_no(query: str) -> bool:
     return bool(letters) and not any(letter == "W" or letter.isdigit() for letter in letters)
 
 
+@lru_cache(maxsize=1024)
+def asks_about_error(query: str) -> bool:
+    """Whether a question is about somebody's error: "Who found the mistakes in the textbook?"."""
+    listed = words(simplified(plain(query)))
+    return any(_classified(listed, n, _lexicon())[1] == "e" for n in range(len(listed)))
+
+
 def asked_forms(query: str) -> frozenset[str]:
     """The content words and the Han characters of a question."""
     forms, characters = _asked(query)
@@ -284,7 +297,7 @@ def form(word: str) -> str:
     word = PHRASES.irregular.get(word, word)
     if not word.isascii():
         return word
-    stem = re.sub(r"(?:ing|ed|es|s|er|or|e)$", "", word)
+    stem = re.sub(r"([bdgmnprt])\1$", r"\1", re.sub(r"(?:ing|ed|es|s|er|or|e)$", "", word))
     return stem if len(stem) > 2 else word
 
 
