@@ -22,6 +22,7 @@ from sealegs.files import datasets
 from sealegs.files.remote.sources import HUB, naming_source, parse_columns
 from sealegs.harness.benchmark import Benchmark, degraded, helper_specs, inputs_type, subject_models
 from sealegs.harness.data import ChosenSamples, Data
+from sealegs.harness.declarations import check_layout, check_tags
 from sealegs.harness.folder.spec import FORMAT
 from sealegs.harness.gate import RequestGate, RoleGate
 from sealegs.harness.limits import Limits
@@ -288,6 +289,8 @@ def check_samples(benchmark: Benchmark, samples: Sequence[Sample], data: str) ->
         if sample.id in seen:
             raise UsageError(f"--data {data}: the sample id '{sample.id}' appears twice. Ids must be unique.")
         seen.add(sample.id)
+    check_tags(samples)
+    check_layout(benchmark)
 
 
 def make_spec(

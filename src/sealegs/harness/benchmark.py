@@ -21,7 +21,7 @@ from sealegs.harness.data import Data
 from sealegs.harness.plugins import load
 from sealegs.harness.published import Publishing, Recordings
 from sealegs.options import describe, document
-from sealegs.page.format import TAG_WORDS
+from sealegs.page.format import TAG_WORDS, tag_name, uncapitalised
 from sealegs.page.layout import Column, Layout, Note, Table
 from sealegs.page.metrics import Metric
 from sealegs.page.view import View, generic_view
@@ -119,7 +119,7 @@ class Benchmark(Generic[InputsT, DetailT]):
     # The three questions that every benchmark answers.
 
     def samples(self, data: Data) -> list[Sample[InputsT]]:
-        """Which samples are there? All of the files, unless it returns `Chosen` ones."""
+        """Which samples are there? All of the files, unless it returns `ChosenSamples`."""
         raise NotImplementedError
 
     def requests(self, sample: Sample[InputsT]) -> Sequence[Request]:
@@ -236,7 +236,7 @@ def degraded(benchmark: Benchmark, lacking: Set[Capability]) -> Benchmark | None
 
 
 def _layout(cls: type[Benchmark]) -> Layout:
-    tags = dict.fromkeys(tag for metric in cls.metrics for tag in metric.by)
+    breakdowns = dict.fromkeys(tuple(tags) for metric in cls.metrics for tags in metric.by if len(tags) < 3)
     return Layout(
         metrics=tuple(cls.metrics),
         question=(cls.__doc__ or cls.__name__).strip().partition("\n")[0],
@@ -244,10 +244,11 @@ def _layout(cls: type[Benchmark]) -> Layout:
         counted=("samples", "groups"),
         tables=tuple(
             Table(
-                title=f"By {tag}",
-                rows=tag,
-                metrics=tuple(Column(m.name, m.title.lower()) for m in cls.metrics if tag in m.by),
+                title=f"By {' and '.join(map(tag_name, tags))}",
+                rows=tags[0],
+                columns="".join(tags[1:]),
+                metrics=tuple(Column(m.name, uncapitalised(m.title)) for m in cls.metrics if tags in m.by),
             )
-            for tag in tags
+            for tags in breakdowns
         ),
     )

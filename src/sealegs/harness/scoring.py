@@ -144,16 +144,21 @@ def _all_requests(benchmark: Benchmark, samples: Iterable[Sample]) -> Iterator[R
 
 def _requests(benchmark: Benchmark, sample: Sample) -> tuple[Request, ...]:
     """What is asked for a sample, which may be stored and of any shape."""
+    asking = f"{type(benchmark).__name__}.requests"
     try:
-        requests = tuple(benchmark.requests(sample))
+        requests = benchmark.requests(sample)
+        if isinstance(requests, Iterable):
+            requests = tuple(requests)  # a generator fails here
     except UNCAUGHT:
         raise
     except Exception as error:
-        problem = f"this is not a sample of the run's benchmark: {place_of(error)}."
-        raise DataError(f"sample {sample.id}", problem) from error
+        raise DataError(f"sample {sample.id}", f"{asking} failed: {place_of(error)}: {error}.") from error
+    if not isinstance(requests, tuple):
+        problem = f"{asking} must return a list of requests; it returned a {type(requests).__name__}."
+        raise DataError(f"sample {sample.id}", problem)
     if odd := [request for request in requests if type(request) not in KIND_NEEDS]:
-        kind = type(odd[0]).__name__
-        raise DataError(f"sample {sample.id}", f"requests must give Generate, …, Rank, and gave a {kind}.")
+        problem = f"{asking} must give Generate, …, Rank; it gave a {type(odd[0]).__name__}."
+        raise DataError(f"sample {sample.id}", problem)
     return requests
 
 

@@ -222,6 +222,11 @@ def capitalised(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}"
 
 
+def uncapitalised(text: str) -> str:
+    """A title or sentence inside of another; `BLEU` and `F1` stay as they are."""
+    return f"{text[:1].lower()}{text[1:]}" if text[1:2].islower() or text[1:2] == " " else text
+
+
 def p_value(figure: Figure | None) -> str:
     """`p = 0.021`, `p < 0.001 (Holm, 3 tests)`, or nothing for a figure that tests nothing."""
     if figure is None or figure.p is None:

@@ -12,7 +12,7 @@ from urllib.parse import unquote
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
-from sealegs.page.format import capitalised, chance, scope_words
+from sealegs.page.format import capitalised, chance, scope_words, uncapitalised
 from sealegs.page.grid import Displayed, Overview
 from sealegs.types import Tag, Unit
 
@@ -53,13 +53,14 @@ class Metric(Displayed, Struct, frozen=True):
     """What a sample's value depends on beside its answers: `answers`, how many there are; `samples`, which
     others there are; or a tag, by the lowest value of which in its group it is compared with another sample.
     Runs are not compared by samples for which that differs."""
-    by: Sequence[str] = ()
-    """The tags that it is broken down by, where the benchmark does not summarise by itself."""
+    by: Sequence[str | Sequence[str]] = ()
+    """The tags of samples that it is broken down by, each alone or several together: `["lang", ("lang",
+    "level")]`. A benchmark that summarises by itself does not read it."""
 
     @property
     def explained(self) -> str:
         """`Answer consistency: how alike …`; empty where it declares no meaning."""
-        return f"{self.title}: {self.meaning[:1].lower()}{self.meaning[1:]}" if self.meaning else ""
+        return f"{self.title}: {uncapitalised(self.meaning)}" if self.meaning else ""
 
     def overview(self) -> Overview:
         """What the metric means, its direction, and what to be careful about."""
@@ -71,8 +72,9 @@ class Metric(Displayed, Struct, frozen=True):
         return Overview(f"{self.name}: {capitalised(self.title)}", list(filter(None, lines)))
 
     def __post_init__(self) -> None:
-        for name in ("parts", "by"):  # written as lists, and hashed with the metric
-            force_setattr(self, name, tuple(getattr(self, name)))
+        # Written as lists, and hashed with the metric.
+        force_setattr(self, "parts", tuple(self.parts))
+        force_setattr(self, "by", tuple((by,) if isinstance(by, str) else tuple(by) for by in self.by))
         if self.unit not in get_args(Unit):
             raise ValueError(
                 f"the unit '{self.unit}' of '{self.name}' is not one of: {', '.join(get_args(Unit))}"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from sealegs.page.format import FLOOR, TOO_WIDE, counts, interval, nouns, number
+from sealegs.page.format import FLOOR, TOO_WIDE, counts, interval, nouns, number, uncapitalised
 from sealegs.page.layout import Layout, Note
 from sealegs.types import Figure, Summary, Unit
 
@@ -60,7 +60,7 @@ def judge(
         text = f"{text}, {part}"
     if len(headlines) > 1:
         left_out = sorted(involved) if others else ()
-        text = f"{_names(leading, len(headlines), left_out, layout, subjects)}, {text[:1].lower()}{text[1:]}"
+        text = f"{_names(leading, len(headlines), left_out, layout, subjects)}, {uncapitalised(text)}"
     doubts = [*_request_doubts(summary[layout.headline]), *(note.doubt for note in notes if note.doubt)]
     doubts += _few(figure, layout)
     if doubts:
